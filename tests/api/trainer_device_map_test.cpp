@@ -75,7 +75,7 @@ TEST_CASE(
   CHECK_THROWS_MATCHES(
       Trainer(World::local(3, few_steps()), refused), bad_input,
       MessageMatches(ContainsSubstring("device map: no plan can be made: interleaved_1f1b") &&
-                     ContainsSubstring("gpipe, 1f1b, zb_h1 and zb_h2 allow any device map")));
+                     ContainsSubstring("gpipe, 1f1b, zb_h1, zb_h2 and pipedream_2bw allow any device map")));
 }
 
 TEST_CASE("a device map with devices that the job does not have is refused") {

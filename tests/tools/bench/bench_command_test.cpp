@@ -191,7 +191,7 @@ TEST_CASE("bench pipeline refuses options that cannot be used") {
   check_refused("pipeline --schedule sideways", "sideways");
   check_refused("pipeline --schedule forward_only", "forward_only");
   check_refused("pipeline --model sideways", "--model");
-  check_refused("pipeline --model gpt --forward-ms 3", "--forward-ms excludes --model");
+  check_refused("pipeline --model gpt --forward-ms 3", "--model excludes --forward-ms");
   check_refused("pipeline --model mlp --schedule gpipe --microbatches 5",
                 "does not divide the batch of 256 samples");
   check_refused("pipeline --model mlp --schedule gpipe --devices 16", "16 stages");
