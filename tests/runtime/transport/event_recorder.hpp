@@ -29,6 +29,7 @@ class event_recorder final : public transport_events {
   struct peer_error {
     int rank = 0;
     std::string cause;
+    std::uint64_t generation = 0;
   };
 
   using interceptor = std::function<bool(int from, const tensor_tag& tag, const tensor& value)>;
@@ -47,11 +48,11 @@ class event_recorder final : public transport_events {
     if (callback && (*callback)(from, tag, value)) return;
     record(tensors_, {from, tag, std::move(value)});
   }
-  void on_peer_error(int rank, std::uint64_t, const std::string& cause) override {
-    record(errors_, {rank, cause});
+  void on_peer_error(int rank, std::uint64_t generation, const std::string& cause) override {
+    record(errors_, {rank, cause, generation});
   }
-  void on_tensor_lost(int rank, std::uint64_t, const std::string& cause) override {
-    record(losses_, {rank, cause});
+  void on_tensor_lost(int rank, std::uint64_t generation, const std::string& cause) override {
+    record(losses_, {rank, cause, generation});
   }
 
   /// The first `count` of what came and was not yet taken, in order of arrival.
@@ -63,6 +64,10 @@ class event_recorder final : public transport_events {
   std::size_t error_count() {
     std::lock_guard lock(mutex_);
     return errors_.size();
+  }
+  bool has_errors_of(std::uint64_t generation) {
+    std::lock_guard lock(mutex_);
+    return std::ranges::any_of(errors_, [&](const auto& one) { return one.generation == generation; });
   }
   /// Wakes a wait_until whose condition depends on something else.
   void poke() {
