@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 #include <sys/stat.h>
+#include <ucp/api/ucp.h>
 #include <ucs/sys/uid.h>
 #include <ucs/type/status.h>
+#include <uct/api/uct.h>
 
 #include <cstdint>
 #include <stdexcept>
@@ -14,6 +16,8 @@
 // As in UCX's ucs/sys/sys.h, which is not installed; the same since UCX 1.8.
 extern "C" ucs_status_t ucs_sysv_alloc(std::size_t* size, std::size_t max_size, void** address, int flags,
                                        const char* name, int* segment);
+// As in UCX's ucp/core/ucp_ep.h; the same since UCX 1.12.
+extern "C" void ucp_ep_err_pending_purge(uct_pending_req_t* pending, void* status);
 
 namespace {
 
@@ -27,6 +31,13 @@ std::uint64_t network_namespace() {
   struct stat network {};
   troupe::check_posix(::stat("/proc/self/ns/net", &network), "read /proc/self/ns/net (mount /proc)");
   return network.st_ino;
+}
+
+/// Whether UCX takes a wireup message that waits to be sent when its endpoint ends for a bug, and aborts.
+bool is_wireup_purge_fatal() {
+  unsigned major = 0, minor = 0, release = 0;
+  ucp_get_version(&major, &minor, &release);
+  return major == 1 && minor < 14;
 }
 
 }  // namespace
@@ -45,6 +56,16 @@ extern "C" std::uint64_t ucs_get_system_id() {
   return id;
 }
 
+// UCX has taken the message out of its queue and refers to it nowhere else. It stays allocated (about 1 KB),
+// since the layout of UCX's requests, which is needed to free it, is not public.
+extern "C" void ucp_ep_err_pending_purge(uct_pending_req_t* pending, void* status) {
+  static auto* const purge = original(&ucp_ep_err_pending_purge, "ucp_ep_err_pending_purge");
+  static const auto* const send_wireup = ::dlsym(RTLD_DEFAULT, "ucp_wireup_msg_progress");
+  static const bool is_fatal = is_wireup_purge_fatal();
+  if (is_fatal && reinterpret_cast<const void*>(pending->func) == send_wireup) return;
+  purge(pending, status);
+}
+
 namespace troupe {
 namespace {
 
@@ -61,6 +82,8 @@ void check_override(void* replacement, const char* name) {
 void check_ucx_overrides() {
   check_override(reinterpret_cast<void*>(&ucs_sysv_alloc), "ucs_sysv_alloc");
   check_override(reinterpret_cast<void*>(&ucs_get_system_id), "ucs_get_system_id");
+  if (is_wireup_purge_fatal())
+    check_override(reinterpret_cast<void*>(&ucp_ep_err_pending_purge), "ucp_ep_err_pending_purge");
   ucs_get_system_id();  // an exception is thrown here instead of inside UCX
 }
 

@@ -2,8 +2,8 @@
 
 namespace troupe {
 
-/// Two functions of UCX that this library replaces, for all of UCX in this process. The dynamic linker takes
-/// the program's definitions instead of those in libucs.
+/// Three functions of UCX that this library replaces, for all of UCX in this process. The dynamic linker
+/// takes the program's definitions instead of those in libucs and libucp.
 ///
 /// - `ucs_sysv_alloc` makes the System V segments through which tensors pass. UCX makes them for user and
 ///   group (0660); here they are the user's alone (0600) from the call of shmget on.
@@ -11,6 +11,10 @@ namespace troupe {
 ///   memory by an abstract Unix socket, which no other network namespace reaches, but calls processes that
 ///   share IPC and not the network neighbours; both would sleep for ever. Here the network namespace is part
 ///   of the host.
+/// - `ucp_ep_err_pending_purge` drops what waits to be sent on an endpoint that fails, is closed or goes with
+///   its worker. Before 1.14, UCX aborts the process ("ucp_request.c:684") if that is its own reply to a
+///   process that connects, which waits while the connection is made or its socket is full. Here such a reply
+///   is dropped as UCX 1.14 does it.
 ///
 /// Throws std::runtime_error unless UCX in this process calls the replacements.
 void check_ucx_overrides();
