@@ -171,7 +171,7 @@ TEST_CASE("stages and microbatches that a schedule does not allow") {
   check_refused({"--schedule", "interleaved_1f1b", "--stages", "3", "--devices", "3"}, {"Use 3 or 6, not 4"});
   check_refused({"--schedule", "dualpipe_v", "--stages", "4", "--devices", "2", "--microbatches", "2"},
                 {"dualpipe_v", "Use 4 or more"});
-  check_refused({"--schedule", "pipedream_2bw"}, {"pipedream_2bw", "zb_h1, zb_h2, zb_v, dualpipe_v"});
+  check_refused({"--schedule", "sideways"}, {"sideways", "zb_h1, zb_h2, zb_v, dualpipe_v, pipedream_2bw"});
 }
 
 TEST_CASE("a plan in a file that is none, or not for this job") {
