@@ -23,7 +23,8 @@ void call_runner::train_on() {
 /// The devices stand where forward_backward left them, and go on as if it had not ended: for them it is one
 /// call. Pauses belong to this one, since a recovery repeats the whole step in it.
 void call_runner::go_on_with_step() {
-  auto from = *std::exchange(open_step_, {});
+  auto from = std::move(*open_step_);
+  open_step_.reset();
   auto to = step_cut(job_.job().training, request().target_step);
   grants_.go_on(to, job_.is_stopping ? last_copy::always : last_copy::if_due);
   pauses_.begin({request().index, call_kind::train, false, running_plan(), std::move(from), std::move(to)});
