@@ -26,7 +26,10 @@ void trained_streams::add(std::uint64_t first, std::uint64_t last, const std::st
                     named(stream) +
                     ". Use the same shards (number, sizes, names, sorted alike) and shuffle_buffer, or "
                     "--fresh-start");
-  begins_with_[first] = stream;
+  // Calls of the same stream are one entry: their number has no bound.
+  auto after = begins_with_.upper_bound(first);
+  bool goes_on = after == begins_with_.begin() ? stream.empty() : std::prev(after)->second == stream;
+  if (!goes_on) begins_with_[first] = stream;
 }
 
 std::string trained_streams::at(std::uint64_t step) const {

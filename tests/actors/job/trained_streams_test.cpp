@@ -21,6 +21,10 @@ TEST_CASE("each step has the stream of the training call that it belongs to") {
   CHECK(streams.at(20).empty());
   CHECK(streams.at(21) == "b");
   CHECK(streams.at(40) == "b");
+  streams.add(40, 50, "b");
+  streams.add(50, 60, "a");
+  CHECK(streams.at(50) == "b");
+  CHECK(streams.at(51) == "a");
 }
 
 TEST_CASE("a job that resumes within a training call goes on with the same stream only") {
