@@ -36,8 +36,8 @@ namespace troupe {
 ///   node_restored      -> grant
 ///   step_done          -> grant, when the window moves; call_finished; write_copies, before a value that is
 ///                         not finite ends the job
-///   cut_reached        -> pause_changed, when all devices stand where a paused job stops; call_finished, when
-///                         they stand where forward_backward ends
+///   cut_reached        -> pause_changed, when all devices stand where a paused job stops; call_finished,
+///                         when they stand where forward_backward ends
 ///   pause_requested    -> pause_changed; grant, when a step or all is let go on
 ///   part_held          -> copies_committed, to members that no device tells so
 ///   replicas_lost      ->
