@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <troupe/troupe.hpp>
 
@@ -40,6 +41,13 @@ double number_in(const std::string& option, const std::string& text) {
   if (text.empty() || *end != 0 || !(number >= 0))
     throw bad_input(option + " " + text + ": expected a number that is not negative");
   return number;
+}
+
+int layers_in(const std::string& text) {
+  auto number = number_in("--layers", text);
+  if (number < 1 || number > 1000 || number != std::floor(number))
+    throw bad_input("--layers " + text + ": expected a whole number of blocks, 1 to 1000");
+  return static_cast<int>(number);
 }
 
 /// "464 3290 373"
@@ -92,7 +100,7 @@ void sample(nn::Sequential model, const sampling& wanted, const nn::gpt_options&
 }
 
 void train(const job_options& options, nn::Sequential model, const nn::gpt_options& size,
-           const std::string& weights, const std::string& profile) {
+           const std::string& weights, const std::string& profile, const std::string& memory) {
   if (size.vocabulary != num_bytes)
     throw bad_input("this program trains on bytes: choose a --size of " + std::to_string(num_bytes) +
                     " tokens (tiny, small, medium or gpt2)");
@@ -107,12 +115,15 @@ void train(const job_options& options, nn::Sequential model, const nn::gpt_optio
     read_gpt2_weights(weights, model);
     pipeline.initial_weights(model.state_dict());
   }
-  if (!profile.empty()) return save_profile(profile, profile_model(pipeline, text, options));
+  if (!profile.empty()) return save_profile(profile, profile_job(pipeline, text, options));
+  std::optional<cost_profile> costs;
+  if (memory != "no" && memory != "yes") costs = read_profile(memory);
   auto world = World::init(options);
   progress shown(world);
   Trainer trainer(world, pipeline, shown.callbacks());
   auto fitted = trainer.fit(text);
   shown.on_fitted(fitted, trainer.training_plan());
+  if (memory != "no") shown.on_memory(costs ? trainer.memory_report(*costs) : trainer.memory_report());
   auto evaluation = trainer.evaluate(rest);
   shown.on_done(evaluation, trainer.weights_sha256());
 }
@@ -120,17 +131,18 @@ void train(const job_options& options, nn::Sequential model, const nn::gpt_optio
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string size = "small", weights, profile, checkpoint_blocks = "no";
+  std::string size = "small", num_layers, weights, profile, memory = "no", checkpoint_blocks = "no";
   sampling text;
   job_options defaults;
   defaults.data = "/usr/share/common-licenses/GPL-3";
   defaults.batch = 16;
   auto body = [&](const job_options& options) {
     auto model_options = size_named(size);
+    if (!num_layers.empty()) model_options.num_layers = layers_in(num_layers);
     model_options.checkpoint_blocks = yes_or_no("--checkpoint-blocks", checkpoint_blocks);
     auto model = nn::gpt_layers(model_options);
     if (text.from.empty())
-      train(options, model, model_options, weights, profile);
+      train(options, model, model_options, weights, profile, memory);
     else
       sample(model, text, model_options, options.seed);
   };
@@ -138,12 +150,17 @@ int main(int argc, char** argv) {
       argc, argv, defaults, body,
       {{"--size", "tiny, small, medium, gpt2 (its width and depth, of bytes) or gpt2-124m (its tokens too)",
         &size},
+       {"--layers", "Transformer blocks, if not as many as the size has", &num_layers},
        {"--checkpoint-blocks",
         "yes: backward computes each block again, for far less memory and the same bits", &checkpoint_blocks},
        {"--weights", "Begin with the weights in this safetensors file, in GPT-2's published form", &weights},
        {"--write-profile",
         "Write what each layer costs with a microbatch to this file, for troupe plan, instead of training",
         &profile},
+       {"--memory",
+        "Say at the end what memory the devices took: no, yes, or a file of --write-profile, to compare with "
+        "what it predicts",
+        &memory},
        {"--sample-from",
         "Write text with the weights in this snapshot folder or safetensors file, instead of training",
         &text.from},

@@ -24,7 +24,8 @@ numeric_options numerics_for(const Pipeline& pipeline, const job_options& option
 plan_csv_options implied_by(const Pipeline& pipeline, const job_options& options, int num_stages) {
   auto partition = pipeline.partition(num_stages);
   auto reductions = reductions_of(pipeline.model(), partition, numerics_for(pipeline, options));
-  return {cut_model(pipeline.model().wiring(), partition).edges, reductions.stages};
+  return {cut_model(pipeline.model().wiring(), partition).edges, reductions.stages, pipeline.replicas(),
+          reductions.num_before_all_reduce()};
 }
 
 /// `most_devices`: as many as the processes can have.
@@ -54,7 +55,8 @@ plan plan_in_file(const Pipeline& pipeline, const job_options& options, int most
            std::to_string(read.microbatches_per_step()));
   if (read.num_devices() > most_devices)
     refuse("the plan has " + std::to_string(read.num_devices()) + " devices, but the job " +
-           std::to_string(most_devices) + ". Use more processes, or more --devices in each");
+           std::to_string(most_devices) + (pipeline.replicas() == 1 ? "" : " for each replica") +
+           ". Use more processes, or more --devices in each");
   return read;
 }
 
@@ -71,18 +73,13 @@ plan plan_of_map(const Pipeline& pipeline, const job_options& options, int most_
   auto num_devices = *std::ranges::max_element(devices) + 1;
   if (num_devices > most_devices)
     refuse("there is no device " + std::to_string(num_devices - 1) + ", the job's devices are 0 to " +
-           std::to_string(most_devices - 1) + ". Use more processes, or more --devices in each");
+           std::to_string(most_devices - 1) + (pipeline.replicas() == 1 ? "" : " for each replica") +
+           ". Use more processes, or more --devices in each");
   auto implied = implied_by(pipeline, options, pipeline.stages());
-  try {
-    return make_plan({pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices,
-                      implied.reductions, implied.edges, devices, pipeline.flush_every()});
-  } catch (const bad_input& problem) {
-    refuse(problem.what() +
-           std::string(usual_chunks(pipeline.schedule()) == 1
-                           ? ""
-                           : ". gpipe, 1f1b, zb_h1, zb_h2 and pipedream_2bw allow any device map"));
-    throw;
-  }
+  return plan_placed_by(*pipeline.device_map(),
+                        {pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices,
+                         implied.reductions, implied.edges, devices, pipeline.flush_every(),
+                         implied.num_replicas, implied.reductions_before_all_reduce});
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
@@ -96,6 +93,7 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options) {
   if (numerics.precision != dtype::f32) identity.emplace_back("precision", to_string(numerics.precision));
   if (numerics.clip_grad_norm > 0)
     identity.emplace_back("clip_grad_norm", std::to_string(numerics.clip_grad_norm));
+  if (pipeline.replicas() > 1) identity.emplace_back("replicas", std::to_string(pipeline.replicas()));
   if (pipeline.flush_every() > 1)
     identity.emplace_back("flush_every", std::to_string(pipeline.flush_every()));
   if (options.on_non_finite == "skip")
@@ -105,7 +103,12 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options) {
 
 }  // namespace
 
-plan plan_for(const Pipeline& pipeline, const job_options& options, int most_devices) {
+plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devices) {
+  auto replicas = pipeline.replicas();
+  if (replicas > 1 && options.batch % (std::int64_t{replicas} * pipeline.microbatches()) != 0)
+    throw bad_input(std::to_string(replicas) + " replicas of " + std::to_string(pipeline.microbatches()) +
+                    " microbatches do not divide the batch of " + std::to_string(options.batch) +
+                    " samples into equal parts. Change --replicas, --microbatches or --batch");
   if (options.batch % pipeline.microbatches() != 0)
     throw bad_input(std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
                     std::to_string(options.batch) +
@@ -114,10 +117,12 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int most_dev
   if (kind == schedule_kind::forward_only || kind == schedule_kind::custom)
     throw bad_input("the schedule " + std::string(to_string(kind)) +
                     " trains nothing by itself. Use 1f1b or another one, or Pipeline::plan_file");
+  // Where they do not come out even, a process has several: rather than one without any.
+  auto most_devices = (num_devices + replicas - 1) / replicas;
   if (pipeline.device_map()) return plan_of_map(pipeline, options, most_devices);
   if (!pipeline.plan_file().empty()) return plan_in_file(pipeline, options, most_devices);
   auto stages = pipeline.stages() == 0 ? most_devices * usual_chunks(pipeline.schedule()) : pipeline.stages();
-  if (stages < options.devices)
+  if (replicas == 1 && stages < options.devices)
     throw bad_input(std::to_string(options.devices) + " devices in each process cannot share " +
                     std::to_string(stages) + " stages: use --devices " + std::to_string(stages) +
                     " or fewer, or --stages " + std::to_string(options.devices) + " or more");
@@ -129,7 +134,9 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int most_dev
                     implied.reductions,
                     implied.edges,
                     {},
-                    pipeline.flush_every()});
+                    pipeline.flush_every(),
+                    implied.num_replicas,
+                    implied.reductions_before_all_reduce});
 }
 
 job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training,

@@ -39,8 +39,9 @@ progress::progress(const World& world)
     : options_(world.options()),
       is_active_(world.rank() == 0),
       is_terminal_(::isatty(STDOUT_FILENO) != 0),
-      num_devices_(options_.stages == 0 ? world.num_devices()
-                                        : std::min(options_.stages, world.num_devices())) {}
+      num_devices_(options_.stages == 0
+                       ? world.num_devices()
+                       : std::min(options_.stages * options_.replicas, world.num_devices())) {}
 
 trainer_callbacks progress::callbacks() {
   return {[this](const step_event& event) { on_step(event); },
@@ -130,6 +131,10 @@ void progress::on_fitted(const fit_result& fitted, const plan& planned) {
   std::error_code ignored;
   bool there = std::filesystem::is_directory(options_.snapshot_dir, ignored);
   print((there ? "snapshots: " : "no snapshots could be written to ") + options_.snapshot_dir.string());
+}
+
+void progress::on_memory(const memory_report& report) {
+  if (is_active_) print(options_.json ? report.to_json() : report.to_text());
 }
 
 void progress::on_done(const evaluation_result& evaluation, const std::string& weights_sha256) {

@@ -7,7 +7,7 @@ namespace troupe {
 
 /// Prints training progress on rank 0: a live status line on a terminal, a line from time to time in a file
 /// or pipe, or with options.json one JSON object per line and nothing else (events `step`, `recovered`,
-/// `done`). Prints nothing on other ranks.
+/// `memory`, `done`). Prints nothing on other ranks.
 class progress {
  public:
   explicit progress(const World& world);
@@ -16,6 +16,8 @@ class progress {
   void on_recovered(const recovery_event& event);
   /// Prints the planned and the measured timeline, and the paths of trace and snapshots.
   void on_fitted(const fit_result& fitted, const plan& planned);
+  /// Prints a table, or the event `memory`.
+  void on_memory(const memory_report& report);
   void on_done(const evaluation_result& evaluation, const std::string& weights_sha256);
   trainer_callbacks callbacks();
 

@@ -13,7 +13,7 @@
 #include "troupe/fail_job_on_exception.hpp"
 #include "troupe/fault/action_faults.hpp"
 #include "troupe/job/step_timeline.hpp"
-#include "troupe/job/trained_streams.hpp"
+#include "troupe/job/trained_data.hpp"
 #include "troupe/job_start.hpp"
 #include "troupe/pipeline_job.hpp"
 #include "troupe/schedule/measured.hpp"
@@ -33,12 +33,6 @@ call_request request_about(const dataset_ptr& samples, const char* call, bool re
   return request;
 }
 
-std::string stream_of(const snapshot_manifest& manifest) {
-  for (const auto& [name, value] : manifest.identity)
-    if (name == stream_option) return value;
-  return {};
-}
-
 }  // namespace
 
 Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
@@ -56,7 +50,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     self.fail(problem.what());
     throw;
   }
-  if (plan_.num_devices() < world_.num_devices() && world_.rank() == 0) warn_of_idle_devices();
+  if (plan_.num_job_devices() < world_.num_devices() && world_.rank() == 0) warn_of_idle_devices();
   auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_, world_.world_size()));
   auto start =
       agree_on_start(self, world_.shared_->incarnation, number, options, job->identity, *world_.shared_->log);
@@ -64,8 +58,8 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   job->trained_before = start.trained_before;
   job->job_id = self.job_id();
   number_ = number;
-  streams_ = job->streams;
-  if (start.resume_from) streams_->resume(start.resume_from->step, stream_of(*start.resume_from));
+  data_ = job->data;
+  if (start.resume_from) resume_data(*start.resume_from);
   stage_graph graph(plan_.num_stages, plan_.edges);
   for (const auto& [one, device] : job->placed.device_of_cell())
     if (job->home.member_of(device).rank == world_.rank().value())
@@ -76,18 +70,34 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
         {start.resume_from.has_value(), start.resume_from ? start.resume_from->step * steps_of_run() : 0});
 }
 
+void Trainer::resume_data(const snapshot_manifest& from) {
+  data_->resume(from.step, from.data);
+  if (!from.data)
+    world_.shared_->log->warn(
+        "--resume: an earlier version of Troupe wrote the snapshot of step {}, which does not say the number "
+        "of samples: make sure that the data are the same, since they are not compared",
+        from.step * steps_of_run());
+}
+
 void Trainer::warn_of_idle_devices() const {
-  auto num_idle = world_.num_devices() - plan_.num_devices();
+  auto num_idle = world_.num_devices() - plan_.num_job_devices();
   if (!pipeline_.plan_file().empty())
     world_.shared_->log->warn(
         "the plan in {} has {} devices, the job {}: {} compute nothing. Use fewer processes or --devices",
-        pipeline_.plan_file().string(), plan_.num_devices(), world_.num_devices(), num_idle);
+        pipeline_.plan_file().string(), plan_.num_job_devices(), world_.num_devices(), num_idle);
   else if (pipeline_.device_map())
     world_.shared_->log->warn(
         "the device map has {} devices, the job {}: {} compute nothing. The processes share the devices of "
         "the "
         "map evenly, in order, whatever --devices is. Use fewer processes or --devices",
-        plan_.num_devices(), world_.num_devices(), num_idle);
+        plan_.num_job_devices(), world_.num_devices(), num_idle);
+  else if (plan_.num_replicas > 1)
+    world_.shared_->log->warn(
+        "{} replicas of {} stages on {} devices each leave {} of the job's {} devices idle. Use --stages {} "
+        "for all",
+        plan_.num_replicas, plan_.num_stages, plan_.num_devices(), num_idle, world_.num_devices(),
+        (world_.num_devices() + plan_.num_replicas - 1) / plan_.num_replicas *
+            usual_chunks(pipeline_.schedule()));
   else
     world_.shared_->log->warn(
         "{} stages for {} devices: devices without a stage compute nothing ({}). Use --stages {} for all",
@@ -116,13 +126,15 @@ fit_result Trainer::fit(dataset_ptr samples) {
   std::shared_ptr<batch_source> source;
   auto request = fail_job_on_exception(self, [&] {
     auto made = request_about(samples, "fit", reads_samples_);
-    source = make_training_source(samples,
-                                  {options.batch, pipeline_.microbatches(), options.seed, plan_.flush_every});
+    auto position = [data = data_, of = samples.get()](std::uint64_t step) {
+      return data->position_of(of, step);
+    };
+    source = make_training_source(samples, {options.batch, pipeline_.microbatches(), options.seed,
+                                            plan_.flush_every, plan_.num_replicas, position});
     return made;
   });
   auto per_epoch = source->num_steps_per_epoch();
   request.kind = call_kind::train;
-  request.source = sources_.number_of(samples, source_use::train, [&] { return self.add_source(source); });
   auto steps = static_cast<std::uint64_t>(options.epochs) * per_epoch;
   if (options.steps > steps && world_.rank() == 0)
     world_.shared_->log->warn(
@@ -132,7 +144,8 @@ fit_result Trainer::fit(dataset_ptr samples) {
   fail_job_on_exception(self, [&] { check_whole_flushes(steps, plan_.flush_every); });
   auto first = std::exchange(runs_, runs_ + steps / steps_of_run());
   request.target_step = runs_;
-  fail_job_on_exception(self, [&] { streams_->add(first, runs_, describe_stream(*samples)); });
+  fail_job_on_exception(self, [&] { data_->add(first, runs_, samples.get(), request.data); });
+  request.source = sources_.number_of(samples, source_use::train, [&] { return self.add_source(source); });
 
   step_rate rate;
   bool is_cancelled = false;
@@ -172,7 +185,8 @@ fit_result Trainer::fit(dataset_ptr samples) {
   fitted.measured_bubble = result.timing.bubble;
   fitted.step_s = result.timing.span_s;
   fitted.peak_activations = static_cast<int>(result.timing.peak_activations);
-  if (!result.last_step.empty()) fitted.last_step = timeline_of(result.last_step, plan_.num_devices(), 1e-9);
+  if (!result.last_step.empty())
+    fitted.last_step = timeline_of(result.last_step, plan_.num_job_devices(), 1e-9);
   return fitted;
 }
 

@@ -11,6 +11,7 @@
 #include "troupe/data/dataset.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/error/result_gone.hpp"
+#include "troupe/memory_report.hpp"
 #include "troupe/parallel/pipeline.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/schedule/cut.hpp"
@@ -82,7 +83,7 @@ struct pause_status {
   /// Every device stands where the job stops; until then some are still computing what they were granted.
   bool is_standing = false;
   std::chrono::system_clock::time_point since;  ///< when the job was paused, on rank 0's clock
-  /// Where each device stops: the next action of its list (training_plan().devices) that it may not do.
+  /// Where each device stops: the next action of its list (training_plan().actions_of) that it may not do.
   /// Steps, here runs of the plan (Pipeline::flush_every), count from 0; in evaluate and predict they are
   /// batches. Empty if the job is not paused, or waits for its next call.
   cut stop;
@@ -90,7 +91,8 @@ struct pause_status {
   std::uint64_t num_changes = 0;
 };
 
-class trained_streams;
+class trained_data;
+struct snapshot_manifest;
 
 /// Trains a pipeline in a World. Every process makes the same calls in the same order. A process that the
 /// launcher restarts runs the same program from the beginning; calls that the other processes have completed
@@ -117,9 +119,10 @@ class Trainer {
 
   /// Trains on `samples` for options.epochs epochs (or options.steps steps). Before it returns, the final
   /// state is in the memory of two processes, and on disk if there is a snapshot folder. The Trainer keeps
-  /// the dataset alive, since a recovery may need it. Throws bad_input for a null pointer, for fewer samples
-  /// than a batch, for samples without labels, and for a stream in another order than that of the snapshot
-  /// within whose fit the job resumes.
+  /// the dataset alive, since a recovery may need it. A further fit of the same dataset goes on where the one
+  /// before ended, also within an epoch; another dataset begins with its first epoch. Throws bad_input for a
+  /// null pointer, for fewer samples than a batch, for samples without labels, and if the job resumes within
+  /// this fit from a snapshot of another number or shape of samples, or another order of a stream.
   fit_result fit(dataset_ptr samples);
   /// Evaluates each sample once. Throws bad_input for a null pointer and for samples or labels that are
   /// missing.
@@ -138,6 +141,15 @@ class Trainer {
   /// file is on disk. A restarted process does not write the file again. Throws bad_input in every process if
   /// the file cannot be written, usually before the weights are gathered; the job can continue.
   void save(const std::filesystem::path& file);
+
+  /// What each device of the job holds, by use, and held at most: parameters, gradients, the optimizer's
+  /// state, activations and so on, of all processes. With the costs of the model's layers (profile_model,
+  /// with microbatches of this job's size), what the plan predicts stands beside it. A collective call; every
+  /// process gets the same report. Peaks are of training after a step only; a device that another process
+  /// took over begins anew. Throws bad_input for a profile of another model or microbatch, result_gone as
+  /// described above, and std::logic_error between forward_backward and optimizer_step.
+  troupe::memory_report memory_report();
+  troupe::memory_report memory_report(const cost_profile& profile);
 
   /// A loop of one's own: forward_backward computes the gradients of a batch and returns its mean loss,
   /// optimizer_step applies them and returns the number of steps done. Every process gives the same batch.
@@ -182,10 +194,12 @@ class Trainer {
  private:
   std::uint32_t take_place();
   void warn_of_idle_devices() const;
+  void resume_data(const snapshot_manifest& from);
   void write_trace(const std::filesystem::path& folder) const;
   /// Optimizer steps of one run of the plan, which is a step of the job.
   std::uint64_t steps_of_run() const { return static_cast<std::uint64_t>(plan_.flush_every); }
   void require_no_open_step(const char* call) const;
+  std::vector<held_memory> predicted_memory(const cost_profile& profile) const;
   /// `number_of`: the number of the batch source that it is given.
   tensor outputs_of(const dataset_ptr& samples,
                     const std::function<std::uint32_t(std::shared_ptr<batch_source>)>& number_of);
@@ -195,7 +209,7 @@ class Trainer {
   trainer_callbacks callbacks_;
   plan plan_;
   batch_source_registry sources_;
-  std::shared_ptr<trained_streams> streams_;
+  std::shared_ptr<trained_data> data_;
   std::shared_ptr<void> place_;  ///< no other Trainer may exist while this does
   std::uint32_t number_ = 0;     ///< index among the World's Trainers
   bool reads_samples_ = false;   ///< this process has a stage that takes samples or targets

@@ -28,6 +28,7 @@ std::string problem_of_samples(const char* call, const batch& given) {
   return text_of(call, "samples [N, ...]", describe(inputs), "Give at least one sample as batch::inputs");
 }
 
+/// `microbatches`: of all replicas.
 std::string problem_of(const batch& given, int microbatches) {
   constexpr auto call = "forward_backward";
   if (auto problem = problem_of_samples(call, given); !problem.empty()) return problem;
@@ -43,7 +44,7 @@ std::string problem_of(const batch& given, int microbatches) {
     return text_of(call, "a multiple of " + std::to_string(microbatches) + " samples",
                    std::to_string(num_samples),
                    "The pipeline cuts a batch into " + std::to_string(microbatches) +
-                       " equal microbatches: give a multiple, or change --microbatches");
+                       " equal microbatches: give a multiple, or change --microbatches or --replicas");
   return {};
 }
 
@@ -86,7 +87,7 @@ double Trainer::forward_backward(const batch& given) {
                            std::to_string(plan_.flush_every) +
                            "), with which the batches of several steps overlap. Use fit, or flush_every(1)");
   auto& self = *world_.shared_->self;
-  if (auto problem = problem_of(given, pipeline_.microbatches()); !problem.empty())
+  if (auto problem = problem_of(given, plan_.num_replicas * pipeline_.microbatches()); !problem.empty())
     refuse(self, call_kind::forward_backward, runs_, problem);
   if (!given_) {
     given_ = std::make_shared<given_batches>();

@@ -11,6 +11,7 @@ job_options options_of(const Pipeline& pipeline) {
   job_options options;
   options.stages = pipeline.stages();
   options.microbatches = pipeline.microbatches();
+  options.replicas = pipeline.replicas();
   options.schedule = pipeline.schedule();
   options.flush_every = pipeline.flush_every();
   options.plan = pipeline.plan_file();
@@ -25,8 +26,8 @@ job_options options_of(const Pipeline& pipeline) {
 
 void refuse_unused_options(const job_options& options, const Pipeline& pipeline) {
   auto used = options_of(pipeline);
-  for (const auto* name : {"stages", "device_map", "microbatches", "schedule", "flush_every", "plan",
-                           "precision", "clip_grad_norm", "loss_scale"}) {
+  for (const auto* name : {"stages", "device_map", "microbatches", "replicas", "schedule", "flush_every",
+                           "plan", "precision", "clip_grad_norm", "loss_scale"}) {
     const auto& field = *find_job_field(name);
     auto given = field.text(options), has = field.text(used);
     if (given == has || !options.given.contains(name)) continue;

@@ -2,9 +2,13 @@
 
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include <cstdio>
+
+#include "troupe/config/events_environment.hpp"
 #include "troupe/config/job_fields.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/snapshot/file_size_limit.hpp"
+#include "troupe/trace/recording.hpp"
 #include "troupe/world_state.hpp"
 
 namespace troupe {
@@ -23,6 +27,26 @@ void warn_of_launcher_options(const job_options& options, spdlog::logger& log) {
     if (options.given.contains(name))
       log.warn("{}: the launcher's counts: give it to `troupe launch`, before the program",
                find_job_field(name)->option_name());
+}
+
+void record_events(const launch_environment& self, const std::shared_ptr<spdlog::logger>& log) {
+  auto wanted = read_events_environment(process_environment());
+  start_recording({.events_per_thread = wanted.events_per_thread,
+                   .file = wanted.file,
+                   .rank = self.rank,
+                   .incarnation = self.incarnation,
+                   .on_problem = [log](const std::string& problem) { log->warn("{}", problem); }});
+}
+
+/// The one line that says where the job is watched.
+void show_inspector(const node& self, const job_options& options) {
+  const auto& url = self.inspector_url();
+  if (url.empty()) return;
+  if (options.json)
+    std::fprintf(stdout, "{\"event\":\"inspector\",\"url\":\"%s\"}\n", url.c_str());
+  else
+    std::fprintf(stderr, "inspector: %s\n", url.c_str());
+  std::fflush(options.json ? stdout : stderr);
 }
 
 }  // namespace
@@ -48,10 +72,14 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   made.join_timeout = options.join_timeout;
   made.suspect_after = options.suspect_after;
   made.fault = options.fault;
+  made.inspect = options.inspect;
+  made.inspect_token_file = options.inspect_token_file;
   made.progress_timeout = options.progress_timeout;
   made.log = shared->log = make_logger(options, self.rank);
+  record_events(self, shared->log);
   if (self.launched_by_troupe && self.rank == 0) warn_of_launcher_options(options, *shared->log);
   shared->self = node::start(made);
+  show_inspector(*shared->self, options);
   return started(std::move(shared));
 }
 
@@ -68,9 +96,13 @@ World World::local(int devices, job_options options, const std::vector<group_bac
   node_options made;
   made.numeric_class = numeric_class();
   made.fault = options.fault;
+  made.inspect = options.inspect;
+  made.inspect_token_file = options.inspect_token_file;
   made.progress_timeout = options.progress_timeout;
   made.log = shared->log = make_logger(options, 0);
+  record_events({}, shared->log);
   shared->self = node::start(made);
+  show_inspector(*shared->self, options);
   return started(std::move(shared));
 }
 

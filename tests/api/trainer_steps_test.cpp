@@ -168,6 +168,25 @@ TEST_CASE("a Trainer may end within a step, and the next one begins anew") {
   CHECK(same_bits(second.state_dict(), by_fit(pipeline(2), 2).state));
 }
 
+TEST_CASE("a fit of other data begins with their first epoch, and one of the same data goes on") {
+  auto whole = four_corners(250), part = four_corners(180);
+  Trainer fitted(World::local(1, options_of()), pipeline(1));
+  for (const auto& samples : {whole, part, whole}) fitted.fit(samples);
+
+  Trainer stepped(World::local(1, options_of()), pipeline(1));
+  auto batches_of = [&](const dataset_ptr& samples, std::uint64_t first) {
+    auto source = make_training_source(samples, {32, 4, small_options().seed});
+    for (auto step = first; step < first + num_steps; ++step) {
+      stepped.forward_backward(source->at(step));
+      stepped.optimizer_step();
+    }
+  };
+  batches_of(whole, 0);
+  batches_of(part, 0);  // five batches an epoch, of which nine steps are no multiple
+  batches_of(whole, num_steps);
+  CHECK(fitted.weights_sha256() == stepped.weights_sha256());
+}
+
 TEST_CASE("a job of one's own steps resumes: the calls that its snapshot has return at once") {
   temp_folder folder;
   auto options = options_of();

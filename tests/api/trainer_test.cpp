@@ -322,6 +322,27 @@ TEST_CASE("each Trainer of a World has a snapshot folder of its own, and resumes
   CHECK(train_both() == std::vector<std::uint64_t>{6, 6});
 }
 
+TEST_CASE("a job resumes within a fit of as many samples only") {
+  temp_folder folder;
+  auto options = steps(3);
+  options.snapshot_dir = folder.path() / "snapshots";
+  auto train = [&](int num_samples) {
+    Trainer trainer(World::local(1, options), pipeline(1));
+    trainer.fit(four_corners(num_samples));
+    return trainer.weights_sha256();
+  };
+  train(250);
+  options.steps = 6;
+  options.resume = true;
+  CHECK_THROWS_MATCHES(train(251), bad_input,
+                       MessageMatches(ContainsSubstring("the snapshot of step 3") &&
+                                      ContainsSubstring("expected 250 samples of [2], got 251 samples")));
+  auto resumed = train(250);
+  options.resume = false;
+  options.snapshot_dir.clear();
+  CHECK(resumed == train(250));
+}
+
 TEST_CASE("a job that resumes with other stages ends with the same bits") {
   auto train = [](job_options options, int stages) {
     auto world = World::local(stages, options);

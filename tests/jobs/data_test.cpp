@@ -65,7 +65,7 @@ TEST_CASE("a resumed Trainer goes on at the exact sample within an epoch") {
   CHECK_THAT(first.output, ContainsSubstring("samples 96 least 1 most 2"));
   auto other = with({"--resume", "--shuffle-buffer", "11"});
   CHECK(other.exit_code != 0);
-  CHECK_THAT(other.errors, ContainsSubstring("the snapshot of step 17 is one of training in another order"));
+  CHECK_THAT(other.errors, ContainsSubstring("the snapshot of step 17 is one of training on other data"));
   auto resumed = with({"--resume"});
   check_counts(resumed, 0);
   CHECK_THAT(resumed.output, ContainsSubstring("resumed at step 17"));

@@ -78,6 +78,10 @@ TEST_CASE(
   auto unclear = run_gpt({"--size", "tiny", "--checkpoint-blocks", "1"});
   CHECK(unclear.exit_code == 2);
   CHECK_THAT(unclear.errors, ContainsSubstring("--checkpoint-blocks 1: expected yes or no"));
+  auto deep = run_gpt({"--size", "tiny", "--layers", "2.5"});
+  CHECK(deep.exit_code == 2);
+  CHECK_THAT(deep.errors, ContainsSubstring("--layers 2.5: expected a whole number of blocks"));
+  CHECK(run_gpt({"--size", "tiny", "--layers", "1", "--weights", file}).exit_code == 2);
   auto number = run_gpt({"--size", "tiny", "--sample-from", file, "--prompt-tokens", "1 256"});
   CHECK(number.exit_code == 2);
   CHECK_THAT(number.errors, ContainsSubstring("whole numbers below 256"));

@@ -1,10 +1,13 @@
 // Jobs that make their steps themselves, in one process or several, of which some are killed at any moment:
 // the bits of fit.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <map>
 #include <set>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "support/run_process.hpp"
 #include "support/temp_folder.hpp"

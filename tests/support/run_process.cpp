@@ -138,4 +138,8 @@ void background_process::give_up(const std::string& why) {
 
 process_result run_process(const run_options& options) { return background_process(options).wait(); }
 
+process_result run_in_shell(const std::string& line) {
+  return run_process({.command = {"/bin/sh", "-c", line}, .environment = {}, .without = {}});
+}
+
 }  // namespace troupe::testing

@@ -27,6 +27,8 @@ struct process_result {
 
 /// Runs the program to its end.
 process_result run_process(const run_options& options);
+/// Runs a line of a shell to its end.
+process_result run_in_shell(const std::string& line);
 
 /// A program that runs concurrently with the test, in its own process group. The destructor kills the group.
 class background_process {

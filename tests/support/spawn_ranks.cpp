@@ -70,10 +70,26 @@ struct rank_slots {
   std::array<area, most_ranks> areas;
 };
 
+namespace {
+
+entry_head head_at(const rank_slots::area& area, std::uint32_t at) {
+  entry_head head;
+  std::memcpy(&head, area.bytes.data() + at, sizeof(head));
+  return head;
+}
+
+}  // namespace
+
 void test_rank::post(int slot, std::span<const std::byte> bytes) {
   auto& own = slots_.areas[static_cast<std::size_t>(rank_)];
   auto end = own.end.load();
   entry_head head{slot, static_cast<std::uint32_t>(bytes.size())};
+  for (std::uint32_t at = 0; at < end;) {
+    auto posted = head_at(own, at);
+    expect(posted.slot != slot, "another slot than " + std::to_string(slot) + ", which rank " +
+                                    std::to_string(rank_) + " has posted before: who waits gets the first");
+    at += static_cast<std::uint32_t>(sizeof(posted)) + posted.bytes;
+  }
   expect(end + sizeof(head) + bytes.size() <= own.bytes.size(), "space in the slots of this rank");
   std::memcpy(own.bytes.data() + end, &head, sizeof(head));
   std::ranges::copy(bytes, own.bytes.data() + end + sizeof(head));
@@ -89,8 +105,7 @@ std::vector<std::byte> test_rank::wait_for(int rank, int slot) {
       futex_wait(area.end, end);
       continue;
     }
-    entry_head head;
-    std::memcpy(&head, area.bytes.data() + at, sizeof(head));
+    auto head = head_at(area, at);
     auto* first = area.bytes.data() + at + sizeof(head);
     if (head.slot == slot) return {first, first + head.bytes};
     at += static_cast<std::uint32_t>(sizeof(head)) + head.bytes;

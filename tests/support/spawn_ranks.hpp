@@ -20,6 +20,7 @@ class test_rank {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
+  /// Throws if this rank has posted under `slot` before.
   void post(int slot, std::span<const std::byte> bytes = {});
   /// Sleeps until `rank` has posted under `slot`. If that never happens, spawn_ranks ends all ranks at its
   /// deadline.

@@ -1,5 +1,5 @@
 #include "examine.hpp"
-#include "troupe/data/fashion_mnist.hpp"
+#include "troupe/data/formats/fashion_mnist.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe::doctor {

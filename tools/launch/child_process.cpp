@@ -42,7 +42,7 @@ struct exec_plan {
   char* const* arguments;
   char* const* environment;
   pid_t parent;
-  int input, output, errors, failure;
+  int input, output, errors, failure, inherited;
 };
 
 /// Runs in the child: only async-signal-safe calls.
@@ -57,6 +57,7 @@ struct exec_plan {
   int input = plan.input < 0 ? ::open("/dev/null", O_RDONLY) : plan.input;
   bool ready = ::dup2(input, 0) == 0 && ::dup2(plan.output, 1) == 1 && ::dup2(plan.errors, 2) == 2;
   if (input > 2) ::close(input);
+  if (plan.inherited > 2) ::fcntl(plan.inherited, F_SETFD, 0);
   if (ready) ::execve(plan.program, plan.arguments, plan.environment);
   int problem = errno;
   [[maybe_unused]] auto told = ::write(plan.failure, &problem, sizeof problem);
@@ -111,8 +112,8 @@ child_process::child_process(const child_spec& spec) : send_signal_(spec.send_si
   auto output = make_pipe(), errors = make_pipe(), failure = make_pipe();
   auto arguments = pointers_to(spec.arguments);
   auto environment = pointers_to(spec.environment);
-  exec_plan plan{spec.program.c_str(), arguments.data(),   environment.data(), ::getpid(),
-                 spec.input,           output.write.get(), errors.write.get(), failure.write.get()};
+  exec_plan plan{spec.program.c_str(), arguments.data(),   environment.data(),  ::getpid(),    spec.input,
+                 output.write.get(),   errors.write.get(), failure.write.get(), spec.inherited};
   pid_ = static_cast<pid_t>(check_posix(::fork(), "start a process"));
   if (pid_ == 0) become(plan);
   failure.write.reset();

@@ -33,7 +33,8 @@ struct child_spec {
   std::vector<std::string> environment;  ///< "NAME=value", all of it
   /// How signals are sent, for tests; empty: kill(2).
   std::function<int(pid_t, int)> send_signal = {};
-  int input = -1;  ///< what it reads, open until it has started; -1: nothing
+  int input = -1;      ///< what it reads, open until it has started; -1: nothing
+  int inherited = -1;  ///< a descriptor that it gets with the same number; -1: none
 };
 
 /// A started program with pipes at its output, in its own process group. It is killed when the thread that

@@ -19,17 +19,18 @@ bool is_set(std::string_view name) {
 
 }  // namespace
 
-std::vector<std::string> job_environment(const job_identity& job, int rank, std::uint32_t incarnation) {
+std::vector<std::string> job_environment(const job_identity& job, const process_identity& one) {
   std::map<std::string, std::string, std::less<>> own = {
-      {"RANK", std::to_string(rank)},
+      {"RANK", std::to_string(one.rank)},
       {"WORLD_SIZE", std::to_string(job.world_size)},
-      {"LOCAL_RANK", std::to_string(rank)},
+      {"LOCAL_RANK", std::to_string(one.rank)},
       {"LOCAL_WORLD_SIZE", std::to_string(job.world_size)},
       {"MASTER_ADDR", job.master_addr},
       {"MASTER_PORT", std::to_string(job.master_port)},
       {"TROUPE_JOB_ID", job.job_id},
       {"TROUPE_JOB_SECRET", job.secret_hex},
-      {"TROUPE_INCARNATION", std::to_string(incarnation)},
+      {"TROUPE_INCARNATION", std::to_string(one.incarnation)},
+      {"TROUPE_EVENTS_FD", one.events < 0 ? "" : std::to_string(one.events)},
       {"TROUPE_AGENT", "1"},
   };
   // The value that libgomp uses itself if its process has more threads than cores. It cannot know of the

@@ -14,9 +14,16 @@ struct job_identity {
   int world_size = 1;
 };
 
+/// A process of the job.
+struct process_identity {
+  int rank = 0;
+  std::uint32_t incarnation = 0;
+  int events = -1;  ///< the descriptor of the memory for its events; -1: none
+};
+
 /// The launcher's own environment with the variables of config/launch_environment.hpp set for one process.
 /// Limits the spinning of waiting OpenMP threads, which would take cores from other processes:
 /// GOMP_SPINCOUNT=1000, unless it or OMP_WAIT_POLICY is set.
-std::vector<std::string> job_environment(const job_identity& job, int rank, std::uint32_t incarnation);
+std::vector<std::string> job_environment(const job_identity& job, const process_identity& one);
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #include "commands.hpp"
 #include "launcher.hpp"
 #include "troupe/config/duration_text.hpp"
+#include "troupe/config/events_environment.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/usage/usage_problem.hpp"
 
@@ -35,6 +36,7 @@ int launch(launch_arguments arguments, const CLI::App& parsed, std::vector<std::
   }
   auto& options = arguments.options;
   options.command = std::move(command);
+  options.events_per_thread = read_events_environment(process_environment()).events_per_thread;
   for (const auto& text : arguments.drills) options.drills.push_back(parse_drill(text));
   return launcher(std::move(options)).run();
 }
@@ -65,8 +67,9 @@ void add_launch_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   add_time(*command, "--restart-window", options.restart_window,
            "Earlier restarts do not count against --max-restarts");
-  command->add_option("--log-dir", options.log_dir,
-                      "Also write each process's output to files in this folder");
+  command->add_option(
+      "--log-dir", options.log_dir,
+      "Also write each process's output, and the last events of lost ones, to files in this folder");
   command
       ->add_option("--drill", arguments->drills,
                    "Kill rank RANK when STEP steps are done: RANK@STEP; repeatable")

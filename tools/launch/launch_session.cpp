@@ -79,6 +79,7 @@ void launcher::session::on_child_end(worker& of) {
 /// survivors quiesce. Also while the job is stopping, since restoring the lost state needs all members.
 void launcher::session::on_loss(worker& of, const exit_status& status, clock::time_point detected) {
   of.process.reset();
+  workers_.write_events(of);
   auto cause = status.describe() + (of.kill_cause.empty() ? "" : " (" + of.kill_cause + ")");
   auto said = agent_->failure_of(of.rank, status.signal ? 0ms : time_to_hear_failure);
   if (!said.empty()) cause += ": " + said;

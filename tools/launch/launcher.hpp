@@ -41,8 +41,10 @@ struct launch_options {
   std::chrono::milliseconds time_to_die = std::chrono::seconds(10);
   /// How signals are sent to processes, for tests; empty: kill(2).
   std::function<int(pid_t, int)> send_signal;
-  std::filesystem::path
-      log_dir;        ///< empty: none. Otherwise rank-RANK.INCARNATION.out and .err are written there
+  std::filesystem::path log_dir;  ///< empty: none. Otherwise rank-RANK.INCARNATION.out and .err are written
+                                  ///< there, and events-RANK.INCARNATION.bin of processes that were lost
+  /// That each thread of a process keeps, of 64 bytes each, in memory that outlives the process; 0: none.
+  std::size_t events_per_thread = std::size_t{1} << 14;
   bool json = false;  ///< rank 0's standard output passes as it is, recoveries are JSON lines, all else goes
                       ///< to errors
   int output_fd = 1;

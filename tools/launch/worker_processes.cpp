@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/trace/event_segment.hpp"
 
 namespace troupe {
 namespace {
@@ -34,11 +36,44 @@ void worker_processes::start_all(const job_identity& job) {
   }
 }
 
+/// A job also runs without: descriptors may have run out.
+void worker_processes::make_events(worker& of) {
+  of.events.reset();
+  if (options_.events_per_thread == 0) return;
+  event_segment_size size;
+  size.events_per_ring = static_cast<std::uint32_t>(options_.events_per_thread);
+  try {
+    of.events = event_segment::make_file(size, of.rank, of.incarnation);
+  } catch (const system_failure& problem) {
+    if (std::exchange(has_told_no_events_, true)) return;
+    output_.say("the events of some processes are lost with them: " + std::string(problem.what()) +
+                ". If descriptors have run out, raise ulimit -n");
+  }
+}
+
+void worker_processes::write_events(const worker& of) {
+  if (options_.log_dir.empty() || !of.events) return;
+  auto file = options_.log_dir / (std::string("events-") + std::to_string(of.rank) + "." +
+                                  std::to_string(of.incarnation) + ".bin");
+  try {
+    auto left = read_events(of.events.get());
+    if (left.pid == 0) return;
+    troupe::write_events(left, file);
+    output_.say("the last events of rank " + std::to_string(of.rank) + " are in " + file.string() +
+                " (troupe events prints them)");
+  } catch (const std::exception& problem) {
+    output_.say("the last events of rank " + std::to_string(of.rank) + " are lost: " + problem.what());
+  }
+}
+
 void worker_processes::start(worker& of) {
-  of.process.emplace(child_spec{.program = program_,
-                                .arguments = options_.command,
-                                .environment = job_environment(job_, of.rank, of.incarnation),
-                                .send_signal = options_.send_signal});
+  make_events(of);
+  of.process.emplace(
+      child_spec{.program = program_,
+                 .arguments = options_.command,
+                 .environment = job_environment(job_, {of.rank, of.incarnation, of.events.get()}),
+                 .send_signal = options_.send_signal,
+                 .inherited = of.events.get()});
   of.drilled_at.reset();
   of.kill_at.reset();
   of.dead_by.reset();

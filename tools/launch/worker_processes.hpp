@@ -17,6 +17,7 @@ struct worker {
   using time_point = std::chrono::steady_clock::time_point;
   int rank = 0;
   std::uint32_t incarnation = 0;
+  unique_fd events;                          ///< of its current process, see trace/event_segment.hpp
   std::optional<child_process> process;      ///< none: it has ended, or is not started yet
   std::optional<time_point> drilled_at;      ///< when a drill killed it
   std::string kill_cause;                    ///< why the launcher killed it
@@ -38,6 +39,9 @@ class worker_processes {
   /// Starts the next process of a rank. If descriptors or memory have run out it sets start_again_at, to be
   /// tried again; the agent's join timeout ends the job if that never succeeds.
   void restart(worker& of);
+  /// Writes the last events of a process that was lost to a file in the folder for logs, and says where.
+  /// Nothing without that folder, or if the process recorded nothing.
+  void write_events(const worker& of);
   /// No further attempts of restart().
   void cancel_restarts();
   void signal_all(int number);
@@ -53,12 +57,14 @@ class worker_processes {
 
  private:
   void start(worker& of);
+  void make_events(worker& of);
 
   const launch_options& options_;
   const launch_callbacks& callbacks_;
   job_output& output_;
   std::string program_;
   job_identity job_;
+  bool has_told_no_events_ = false;
   std::vector<worker> workers_;
 };
 

@@ -4,7 +4,7 @@
 
 #include "troupe/config/job_options.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/model_profile.hpp"
+#include "troupe/profile_job.hpp"
 
 namespace troupe {
 namespace {
@@ -32,7 +32,7 @@ job_options job_in(const std::filesystem::path& file) {
 }
 
 void check_microbatches(const plan_request& request, const job_options& job, const cost_profile& profile) {
-  auto samples = job.batch / job.microbatches;
+  auto samples = job.batch / (job.microbatches * job.replicas);
   if (samples != profile.microbatch_samples)
     throw bad_input(request.profile_file.string() + ": the costs are those of microbatches of " +
                     std::to_string(profile.microbatch_samples) + " samples, but the job's have " +
@@ -66,10 +66,20 @@ std::vector<device_capacity> devices_of(const plan_request& request, int num_dev
   return devices;
 }
 
+bool fits(const job_prediction& job, const prediction_options& options) {
+  for (std::size_t device = 0; device < job.memory.size(); ++device)
+    if (auto limit = options.devices[device].memory_bytes; limit != 0 && job.memory[device].peak > limit)
+      return false;
+  return true;
+}
+
+/// The automatic placement counts what lasts and activations, not what a pass needs for a time.
 std::string other_placement(const prediction& refused) {
   try {
-    DeviceMap::automatic(refused.profile, balance_for(refused.options));
-    return "The automatic placement fits: leave device_map out";
+    auto map = DeviceMap::automatic(refused.profile, balance_for(refused.options));
+    if (fits(predict_job(refused.profile, map, refused.options), refused.options))
+      return "The automatic placement fits: leave device_map out";
+    return "Nor does the automatic placement: use more devices, or smaller microbatches";
   } catch (const bad_input& problem) {
     return problem.what();
   }
@@ -77,7 +87,7 @@ std::string other_placement(const prediction& refused) {
 
 void check_memory(const prediction& of) {
   for (std::size_t device = 0; device < of.job.memory.size(); ++device) {
-    auto limit = of.options.devices[device].memory_bytes, needed = of.job.memory[device].total();
+    auto limit = of.options.devices[device].memory_bytes, needed = of.job.memory[device].peak;
     if (limit == 0 || needed <= limit) continue;
     throw bad_input("the job does not fit: device " + std::to_string(device) + " would hold " +
                     std::to_string(needed) + " bytes, which is " + std::to_string(needed - limit) +
@@ -93,11 +103,18 @@ prediction predict(const plan_request& request) {
   auto options = job_in(request.job_file);
   prediction result{.profile = read_profile(request.profile_file), .map = {}, .options = {}, .job = {}};
   check_microbatches(request, options, result.profile);
+  auto num_devices = options.devices * request.processes;
+  if (num_devices % options.replicas != 0)
+    throw bad_input(
+        request.job_file.string() + ": " + std::to_string(options.replicas) + " replicas would share " +
+        std::to_string(num_devices) +
+        " devices unevenly, which is not predicted. Give a number of --processes that they divide");
   result.options = {.schedule = options.schedule,
                     .num_microbatches = options.microbatches,
-                    .devices = devices_of(request, options.devices * request.processes),
+                    .devices = devices_of(request, num_devices / options.replicas),
                     .bytes_per_s = request.bytes_per_s,
-                    .latency_s = request.latency_s};
+                    .latency_s = request.latency_s,
+                    .num_replicas = options.replicas};
   result.map = options.device_map.empty() ? DeviceMap::automatic(result.profile, balance_for(result.options))
                                           : DeviceMap::read(options.device_map);
   result.job = predict_job(result.profile, result.map, result.options);

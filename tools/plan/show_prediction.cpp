@@ -33,15 +33,16 @@ void print_text(const prediction& shown) {
   auto summary = summarize(shown.job.ran);
   std::printf("predicted step %.3f ms, idle %.1f %%\n\n", 1e3 * shown.job.ran.makespan,
               100 * summary.bubble_fraction);
-  std::printf("%6s  %10s %10s %10s %10s %11s %10s  %9s %6s  %s\n", "device", "parameters", "gradients",
-              "optimizer", "buffers", "activations", "total KiB", "busy ms", "idle %", "layers");
+  std::printf("%6s  %10s %10s %10s %10s %11s %10s %10s %10s  %9s %6s  %s\n", "device", "parameters",
+              "gradients", "optimizer", "buffers", "activations", "messages", "working", "peak KiB",
+              "busy ms", "idle %", "layers");
   for (std::size_t device = 0; device < shown.job.memory.size(); ++device) {
     const auto& held = shown.job.memory[device];
     auto idle = shown.job.ran.makespan > 0 ? 100 * summary.idle[device] / shown.job.ran.makespan : 0;
-    std::printf("%6zu  %10.1f %10.1f %10.1f %10.1f %11.1f %10.1f  %9.3f %6.1f  %s\n", device,
+    std::printf("%6zu  %10.1f %10.1f %10.1f %10.1f %11.1f %10.1f %10.1f %10.1f  %9.3f %6.1f  %s\n", device,
                 in_kib(held.parameters), in_kib(held.gradients), in_kib(held.optimizer), in_kib(held.buffers),
-                in_kib(held.activations), in_kib(held.total()), 1e3 * summary.busy[device], idle,
-                layers_on(shown, static_cast<int>(device)).c_str());
+                in_kib(held.activations), in_kib(held.messages), in_kib(held.working), in_kib(held.peak),
+                1e3 * summary.busy[device], idle, layers_on(shown, static_cast<int>(device)).c_str());
   }
   if (!shown.job.links.empty()) std::printf("\n%9s  %12s\n", "link", "KiB a step");
   for (const auto& link : shown.job.links)
@@ -65,7 +66,9 @@ void print_json(const prediction& shown) {
                                {"optimizer_bytes", held.optimizer},
                                {"buffer_bytes", held.buffers},
                                {"activation_bytes", held.activations},
-                               {"total_bytes", held.total()},
+                               {"message_bytes", held.messages},
+                               {"working_bytes", held.working},
+                               {"peak_bytes", held.peak},
                                {"busy_s", summary.busy[device]}});
   }
   line["links"] = nlohmann::ordered_json::array();

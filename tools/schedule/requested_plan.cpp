@@ -21,7 +21,8 @@ plan made_plan(const schedule_request& request) {
                     .num_stages = stages,
                     .num_microbatches = request.microbatches,
                     .num_devices = request.devices.value_or(std::max(1, stages / chunks)),
-                    .flush_every = request.flush_every});
+                    .flush_every = request.flush_every,
+                    .num_replicas = request.replicas});
 }
 
 measured_cut measured_with(const schedule_request& request, int num_stages, int num_microbatches) {

@@ -41,6 +41,12 @@ void add_plan_options(CLI::App& command, schedule_request& request) {
       ->excludes(file)
       ->excludes(best);
   command
+      .add_option("--replicas", request.replicas,
+                  "Copies of the pipeline on as many devices each, whose gradients are added up (G)")
+      ->capture_default_str()
+      ->excludes(file)
+      ->excludes(best);
+  command
       .add_option(
           "--devices", request.devices,
           "Devices that share the stages (default: one a stage, or one for two with interleaved_1f1b, "
@@ -65,6 +71,7 @@ void add_costs(CLI::App& command, schedule_request& request) {
   add("--cost-b", costs.input_gradient, "Duration of an input gradient");
   add("--cost-w", costs.weight_gradient, "Duration of a weight gradient");
   add("--cost-a", costs.apply, "Duration of a stage's optimizer step");
+  add("--cost-g", costs.all_reduce, "Duration of adding up a stage's gradients over --replicas");
   add("--cost-comm", costs.communication, "Delay between devices");
   command
       .add_option("--cost-fixed", request.fixed_cost,

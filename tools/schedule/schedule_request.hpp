@@ -15,6 +15,7 @@ struct schedule_request {
   std::optional<int> devices;            ///< none: as many as the stages need with the kind
   int microbatches = 8;                  ///< of an optimizer step
   int flush_every = 1;                   ///< optimizer steps
+  int replicas = 1;                      ///< of the pipeline, which all run its plan
   action_costs costs;
   std::optional<std::uint64_t> memory_per_chunk;  ///< bytes that a stage keeps of one microbatch
   std::optional<std::uint64_t> memory;            ///< bytes of each device

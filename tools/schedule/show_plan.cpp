@@ -27,6 +27,7 @@ std::string headline(const schedule_request& request, const plan& made) {
   auto title = request.plan_file ? *request.plan_file : std::string(schedule_of(made.kind).title);
   return title + ": " + counted(made.num_stages, "stage", "stages") + " on " +
          counted(made.num_devices(), "device", "devices") + ", " +
+         (made.num_replicas == 1 ? "" : counted(made.num_replicas, "replica", "replicas") + ", ") +
          (made.flush_every == 1 ? ""
                                 : counted(made.flush_every, "optimizer step", "optimizer steps") + " of ") +
          counted(made.microbatches_per_step(), "microbatch", "microbatches");
@@ -96,6 +97,7 @@ void print_json(const schedule_request& request, const costed_plan& shown) {
                                  {"idle", ran.idle},
                                  {"peak_activations", ran.peak_activations}};
   if (made.flush_every > 1) line["flush_every"] = made.flush_every;
+  if (made.num_replicas > 1) line["replicas"] = made.num_replicas;
   if (request.memory_per_chunk) {
     auto& peaks = line["peak_bytes"] = nlohmann::ordered_json::array();
     for (std::size_t device = 0; device < made.devices.size(); ++device)

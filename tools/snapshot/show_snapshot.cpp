@@ -19,6 +19,7 @@ void print_as_json(const snapshot_manifest& manifest) {
                  {"created", manifest.created},   {"identity", json::object()},
                  {"parts", json::array()}};
   for (const auto& [name, value] : manifest.identity) object["identity"][name] = value;
+  if (manifest.data) object["data"] = *manifest.data;
   for (const auto& part : manifest.parts)
     object["parts"].push_back({{"stage", part.part.of.stage},
                                {"file", part.file},
@@ -39,6 +40,7 @@ void print_as_text(const snapshot_manifest& manifest) {
   print_field("numeric class", manifest.numeric_class);
   print_field("created", manifest.created);
   for (const auto& [name, value] : manifest.identity) print_field(name, value);
+  if (manifest.data) print_field("data", manifest.data->empty() ? "given by the program" : *manifest.data);
   for (const auto& part : manifest.parts)
     print_field(part.file,
                 readable_size(part.size_bytes) + " on " + part.host + ", BLAKE2b " + part.checksum);

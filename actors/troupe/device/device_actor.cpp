@@ -6,8 +6,10 @@
 
 #include "troupe/loader/messages.hpp"
 #include "troupe/ops/threads.hpp"
+#include "troupe/schedule/stage_graph.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/stage/messages.hpp"
+#include "troupe/trace/recording.hpp"
 
 namespace troupe {
 namespace {
@@ -24,6 +26,7 @@ std::optional<pass_kind> pass_of(call_kind kind) {
     case call_kind::hash:
     case call_kind::barrier:
     case call_kind::gather:
+    case call_kind::memory:
     case call_kind::forward_backward:  // as a part of train
     case call_kind::optimizer_step:
       break;
@@ -36,7 +39,7 @@ std::optional<pass_kind> pass_of(call_kind kind) {
 device_state::device_state(caf::event_based_actor* self, device_options options)
     : self_(self),
       options_(std::move(options)),
-      waiter_(self, {options_.out, options_.spin, options_.fenced}),
+      waiter_(self, {options_.out, options_.spin, options_.fenced, options_.account}),
       account_(*options_.ring, options_.device) {}
 
 caf::behavior device_state::make_behavior() {
@@ -55,11 +58,17 @@ void device_state::on_begin(const begin_generation& order) {
   generation_ = order.generation;
   std::vector<int> stages;
   for (const auto& attached : order_.stages) stages.push_back(attached.stage);
-  waiter_.begin_generation(generation_, std::move(stages));
+  waiter_.begin_generation(generation_, order.job->training.replica_of(options_.device), std::move(stages));
   call_.reset();
   interpreter_.reset();
   batches_.clear();
   copies_.clear();
+  stage_graph graph(order.job->training.num_stages, order.job->training.edges);
+  takes_samples_ = computes_loss_ = false;
+  for (const auto& attached : order_.stages) {
+    takes_samples_ |= graph.takes_samples(attached.stage);
+    computes_loss_ |= graph.computes_loss(attached.stage);
+  }
   committed_step_ = 0;  // the last generation's may be later than this one's first step
   running_ = true;
   set_num_threads(order.job->num_threads);
@@ -78,6 +87,7 @@ stopped device_state::on_quiesce(const quiesce& order) {
 }
 
 void device_state::on_grant(const grant& given) {
+  recording_to recorded(*options_.ring);
   if (!running_ || given.generation != generation_) return;
   // A call that replays steps of earlier calls may change to another batch source.
   if (!call_ || call_->index != given.call.index || call_->kind != given.call.kind ||
@@ -89,24 +99,31 @@ void device_state::on_grant(const grant& given) {
     committed_step_ = given.committed_step;
     for (auto& attached : order_.stages) self_->send(attached.owner, drop_before{committed_step_});
   }
-  if (call_->kind == call_kind::hash || call_->kind == call_kind::gather) {
-    waiter_.stop();
-    call_->kind == call_kind::hash ? send_parameters() : send_weights();
-  } else {
-    run_ready();
-  }
+  if (!is_answered_at_once(call_->kind)) return run_ready();
+  waiter_.stop();
+  if (call_->kind == call_kind::memory) return send_memory();
+  account_scope charged(options_.account, memory_use::snapshots);
+  call_->kind == call_kind::hash ? send_parameters() : send_weights();
 }
 
 void device_state::on_tensor(const tensor_arrived& arrived) {
-  waiter_.arrived().put(arrived.tag, arrived.value);
+  waiter_.put(arrived.tag, arrived.value);
   run_ready();
 }
 
 void device_state::on_batch(const batch_ready& ready) {
   // The batch may be of another activity of this call, or requested by an interrupted generation.
   if (call_ && ready.call == call_->index && ready.source == call_->source && ready.step >= step_)
-    batches_.emplace(ready.step, ready.samples);
+    keep(ready.step, ready.samples);
   run_ready();
+}
+
+/// Devices of one process share the samples: those that use a part of them are charged for it.
+void device_state::keep(std::uint64_t step, const batch& samples) {
+  account_scope charged(options_.account);
+  if (takes_samples_) charge_here(samples.inputs, memory_use::messages);
+  if (computes_loss_) charge_here(samples.targets, memory_use::messages);
+  batches_.emplace(step, samples);
 }
 
 /// A batch of the previous loader that arrives late equals that of the new one.
@@ -174,6 +191,8 @@ bool device_state::may_run() const {
 /// one more action whatever arrives.
 void device_state::run_ready() {
   if (runs_on_) return;
+  recording_to recorded(*options_.ring);
+  account_scope charged(options_.account);
   while (may_run()) {
     if (!run_one()) return;
     if (may_run() && waiter_.has_mail()) {
@@ -198,6 +217,8 @@ bool device_state::run_one() {
   }
   set_status(interpreter_->needs_samples() ? device_activity::waiting_for_samples
                                            : device_activity::waiting_for_tensor);
+  account_.begin_wait(interpreter_->needs_samples() ? wait_reason::samples : wait_reason::tensor,
+                      interpreter_->actions()[interpreter_->position()]);
   return waiter_.receive();
 }
 
@@ -227,7 +248,7 @@ void device_state::set_status(device_activity activity) {
 void device_state::begin_step() {
   step_begun_ = true;
   account_.begin_step(generation_, step_);
-  if (!order_.loader) return;
+  if (!order_.loader || interpreter_->actions().empty()) return;
   auto ahead = step_ + static_cast<std::uint64_t>(order_.job->prefetch_steps);
   auto num_granted = end_.step + (end_.action > 0 ? 1 : 0);  // steps, to their end or not
   for (next_wanted_ = std::max(next_wanted_, step_); next_wanted_ < std::min(ahead, num_granted);

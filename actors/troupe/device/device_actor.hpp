@@ -17,6 +17,7 @@
 #include "troupe/execution/plan_interpreter.hpp"
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/program/packed_state.hpp"
+#include "troupe/tensor/memory_account.hpp"
 #include "troupe/trace/trace.hpp"
 
 namespace troupe {
@@ -35,6 +36,8 @@ struct device_options {
   std::chrono::nanoseconds spin = std::chrono::microseconds(50);
   /// The device publishes its position here; the supervisor samples it.
   std::shared_ptr<device_status> status = std::make_shared<device_status>();
+  /// Charged for what the device's stages hold, and for tensors and samples that come for them.
+  memory_account account = {};
 };
 
 /// Runs the actions of its plan for the stages attached to it (plan_interpreter), waits for their inputs
@@ -71,6 +74,7 @@ class device_state : private action_host {
   void on_loader_replaced(const loader_replaced& replaced);
   stopped on_quiesce(const quiesce& order);
 
+  void keep(std::uint64_t step, const batch& samples);
   device_report on_inspect() const;
   void on_run_on();
 
@@ -84,6 +88,8 @@ class device_state : private action_host {
   void begin_step();
   void set_status(device_activity activity);
   stage_program& program_of(int stage) const;
+  /// Whose weights are those of the job, see plan.
+  bool is_of_first_replica() const { return order_.job->training.replica_of(options_.device) == 0; }
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override;
   void send(const tensor_tag& tag, tensor value) override;
@@ -97,6 +103,7 @@ class device_state : private action_host {
   void send_parameters();
   // tensors for the program: send_gathered.cpp
   void send_weights();
+  void send_memory();
   void send_gathered(std::uint32_t index, std::uint32_t stage, const tensor& value);
 
   // constant
@@ -109,6 +116,7 @@ class device_state : private action_host {
   // current generation
   std::uint64_t generation_ = 0;
   bool running_ = false;
+  bool takes_samples_ = false, computes_loss_ = false;  ///< a stage of this device
   begin_generation order_;
 
   // current call and step

@@ -37,6 +37,7 @@ void device_state::finish_step() {
 }
 
 void device_state::copy_states(const due_copy& due, const step_metrics& metrics) {
+  account_scope charged(options_.account, memory_use::snapshots);
   for (auto& attached : order_.stages) {
     auto begin = now_ns();
     auto state = attached.program->state();
@@ -49,6 +50,7 @@ void device_state::copy_states(const due_copy& due, const step_metrics& metrics)
 }
 
 void device_state::send_parameters() {
+  if (!is_of_first_replica()) return;
   for (auto& attached : order_.stages) {
     tensor_tag tag{generation_,           step_, call_->index, static_cast<std::uint32_t>(attached.stage), 0,
                    tensor_role::parameter};

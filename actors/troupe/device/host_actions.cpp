@@ -10,7 +10,9 @@ const batch* device_state::samples() {
 }
 
 void device_state::send(const tensor_tag& tag, tensor value) {
-  auto host = order_.job->host_of_stage(static_cast<int>(tag.stage));
+  const auto& job = *order_.job;
+  auto host = host_of(job.placed, job.hosts,
+                      {.stage = static_cast<int>(tag.stage), .replica = static_cast<int>(tag.replica)});
   options_.out->send_tensor(host.rank, tag, std::move(value));
 }
 
@@ -18,7 +20,7 @@ void device_state::send(const tensor_tag& tag, tensor value) {
 void device_state::on_begin(const action& op) {
   set_status(op.kind == action_kind::apply ? device_activity::applying : device_activity::computing);
   if (account_.is_busy()) waiter_.stop();
-  account_.begin_action();
+  account_.begin_action(op);
   options_.faults->at(fault_point_of(op.kind), step_);
 }
 

@@ -8,8 +8,9 @@
 
 namespace troupe {
 
-void input_waiter::begin_generation(std::uint64_t generation, std::vector<int> stages) {
+void input_waiter::begin_generation(std::uint64_t generation, int replica, std::vector<int> stages) {
   generation_ = generation;
+  replica_ = replica;
   stages_ = std::move(stages);
   arrived_.begin_generation(generation);
 }
@@ -19,12 +20,20 @@ void input_waiter::end_generation() {
   stages_.clear();
 }
 
+void input_waiter::put(const tensor_tag& tag, tensor value) {
+  account_scope charged(options_.account);
+  charge_here(value, memory_use::messages);
+  arrived_.put(tag, std::move(value));
+}
+
 bool input_waiter::take(int, const tensor_tag& tag, tensor& value) {
   bool is_input = tag.role == tensor_role::activation || tag.role == tensor_role::gradient ||
-                  tag.role == tensor_role::contribution;
+                  tag.role == tensor_role::contribution || tag.role == tensor_role::replica_gradients ||
+                  tag.role == tensor_role::summed_gradients;
   auto is_mine = [&](int stage) { return std::cmp_equal(stage, tag.stage); };
-  if (!is_input || std::ranges::none_of(stages_, is_mine)) return false;
-  arrived_.put(tag, std::move(value));
+  if (!is_input || !std::cmp_equal(replica_, tag.replica) || std::ranges::none_of(stages_, is_mine))
+    return false;
+  put(tag, std::move(value));
   has_come_ = true;
   return true;
 }
@@ -32,6 +41,7 @@ bool input_waiter::take(int, const tensor_tag& tag, tensor& value) {
 bool input_waiter::receive() {
   if (options_.spin.count() == 0) return false;
   has_come_ = false;
+  account_scope nobody({});  // polling receives for other devices too
   if (!options_.from->receive_for(*this, options_.spin)) wait_briefly();
   return has_come_;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "troupe/execution/inbox.hpp"
+#include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe {
@@ -21,6 +22,7 @@ class input_waiter : private tensor_waiter {
     transport* from = nullptr;
     std::chrono::nanoseconds spin{0};  ///< see device_options
     std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
+    memory_account account = {};  ///< charged for tensors from their arrival on
   };
   /// `self` is the device's actor and outlives the waiter.
   input_waiter(caf::event_based_actor* self, options chosen) : self_(self), options_(std::move(chosen)) {}
@@ -28,10 +30,11 @@ class input_waiter : private tensor_waiter {
   input_waiter& operator=(const input_waiter&) = delete;
   ~input_waiter() override { stop(); }
 
-  /// Takes tensors of this generation for these stages.
-  void begin_generation(std::uint64_t generation, std::vector<int> stages);
+  /// Takes tensors of this generation for these stages of one replica.
+  void begin_generation(std::uint64_t generation, int replica, std::vector<int> stages);
   /// Takes no more tensors until the next generation begins.
   void end_generation();
+  void put(const tensor_tag& tag, tensor value);
   inbox& arrived() { return arrived_; }
   std::size_t num_held() const { return arrived_.num_held(); }
   bool is_fenced() const { return options_.fenced->load(std::memory_order_acquire) > generation_; }
@@ -50,6 +53,7 @@ class input_waiter : private tensor_waiter {
   options options_;
   inbox arrived_;
   std::uint64_t generation_ = 0;
+  int replica_ = 0;
   std::vector<int> stages_;
   bool has_come_ = false;  ///< since this wait began
 };

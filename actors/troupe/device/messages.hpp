@@ -52,10 +52,10 @@ struct device_job {
   non_finite_policy on_non_finite = non_finite_policy::stop;
   int prefetch_steps = 2;  ///< batches requested from the loader ahead of the current step
   int num_stages() const { return training.num_stages; }
-  member_id host_of_stage(int stage) const { return host_of(placed, hosts, {.stage = stage}); }
 };
 
-/// A stage attached to a device: only the device uses its program from begin_generation until quiesce.
+/// A stage, of the device's replica, attached to a device: only the device uses its program from
+/// begin_generation until quiesce.
 struct attached_stage {
   int stage = 0;
   std::shared_ptr<stage_program> program;

@@ -1,14 +1,23 @@
-// device_state: sends weights and outputs to the processes whose programs receive them (gather, predict).
+// device_state: sends weights, outputs and what it holds to the processes whose programs receive them
+// (gather, predict, memory).
 #include "troupe/device/device_actor.hpp"
+#include "troupe/program/device_memory.hpp"
 
 namespace troupe {
 
 void device_state::send_weights() {
+  if (!is_of_first_replica()) return;
   for (auto& attached : order_.stages) {
     auto stage = static_cast<std::uint32_t>(attached.stage);
     options_.faults->at(fault_point::gather, call_->index);
     send_gathered(stage, stage, pack_state(attached.program->weights(), pool_));
   }
+}
+
+void device_state::send_memory() {
+  options_.faults->at(fault_point::gather, call_->index);
+  device_memory held{options_.device, options_.rank, options_.account.statistics(), memory_of_process()};
+  send_gathered(static_cast<std::uint32_t>(options_.device), 0, to_tensor(held));
 }
 
 void device_state::on_prediction(const action& op, const tensor& output) {

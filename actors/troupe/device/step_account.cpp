@@ -27,6 +27,8 @@ trace_kind kind_of(action_kind kind) {
       return trace_kind::reduce_gradient;
     case action_kind::apply:
       return trace_kind::apply;
+    case action_kind::all_reduce:
+      return trace_kind::all_reduce;
   }
   return trace_kind::forward;
 }
@@ -36,11 +38,28 @@ trace_kind kind_of(action_kind kind) {
 void step_account::begin_step(std::uint64_t generation, std::uint64_t step) {
   generation_ = generation;
   step_ = step;
-  first_begin_ns_ = last_end_ns_ = busy_ns_ = 0;
+  first_begin_ns_ = last_end_ns_ = busy_ns_ = wait_begin_ns_ = 0;
   peak_ = 0;
   saved_.clear();
   actions_.clear();
   non_finite_.clear();
+}
+
+void step_account::begin_wait(wait_reason reason, const action& op) {
+  if (wait_begin_ns_ > 0) return;
+  wait_begin_ns_ = now_ns();
+  waits_for_ = reason;
+  ring_->record({wait_begin_ns_, wait_begin_ns_, generation_, step_, op.stage, op.microbatch,
+                 trace_kind::wait_begun, static_cast<std::uint8_t>(reason)});
+}
+
+void step_account::begin_action(const action& op) {
+  action_begin_ns_ = now_ns();
+  if (wait_begin_ns_ > 0)
+    ring_->record({std::exchange(wait_begin_ns_, 0), action_begin_ns_, generation_, step_, op.stage,
+                   op.microbatch, trace_kind::wait, static_cast<std::uint8_t>(waits_for_)});
+  ring_->record({action_begin_ns_, action_begin_ns_, generation_, step_, op.stage, op.microbatch,
+                 trace_kind::action_begun, static_cast<std::uint8_t>(kind_of(op.kind))});
 }
 
 void step_account::end_action(const action& op, bool saves) {

@@ -18,7 +18,9 @@ class step_account {
   step_account(event_ring& ring, int device) : ring_(&ring), device_(static_cast<std::uint32_t>(device)) {}
 
   void begin_step(std::uint64_t generation, std::uint64_t step);
-  void begin_action() { action_begin_ns_ = now_ns(); }
+  /// The next action is `op`, which cannot begin yet; it waits until begin_action.
+  void begin_wait(wait_reason reason, const action& op);
+  void begin_action(const action& op);
   /// `saves`: forwards save their activations.
   void end_action(const action& op, bool saves);
   /// Only the first one of a step is kept.
@@ -46,6 +48,8 @@ class step_account {
   // the current step
   std::uint64_t generation_ = 0, step_ = 0;
   std::int64_t action_begin_ns_ = 0;
+  std::int64_t wait_begin_ns_ = 0;  ///< 0: no wait
+  wait_reason waits_for_ = wait_reason::tensor;
   std::int64_t first_begin_ns_ = 0, last_end_ns_ = 0, busy_ns_ = 0;
   std::map<int, std::uint32_t> saved_;
   std::uint32_t peak_ = 0;

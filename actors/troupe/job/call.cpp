@@ -21,6 +21,8 @@ std::string name_of(call_kind kind) {
       return "forward_backward";
     case call_kind::optimizer_step:
       return "optimizer_step";
+    case call_kind::memory:
+      return "memory";
   }
   return "unknown";
 }

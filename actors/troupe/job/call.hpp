@@ -18,8 +18,14 @@ enum class call_kind : std::uint8_t {
   gather = 5,            ///< parameters and buffers of all stages go to the program
   predict = 6,           ///< outputs of the last stage for `num_batches` of source `source` go to the program
   forward_backward = 7,  ///< the optimizer step that leads to `target_step`, up to its gradients
-  optimizer_step = 8     ///< the rest of that step
+  optimizer_step = 8,    ///< the rest of that step
+  memory = 9             ///< what each device holds (device_memory) goes to the program
 };
+
+/// Whether devices answer a call of this kind at once, and run no plan.
+constexpr bool is_answered_at_once(call_kind kind) {
+  return kind == call_kind::hash || kind == call_kind::gather || kind == call_kind::memory;
+}
 
 /// Whether an optimizer step is done in two calls, of which this is one.
 constexpr bool is_half_step(call_kind kind) {
@@ -42,7 +48,7 @@ struct call_request {
   std::string data = {};              ///< number and shape of the samples, where there are any
   /// dtypes of the data and a hash of a few samples; empty in processes that read no samples.
   std::string content = {};
-  std::uint64_t num_gathered = 0;  ///< gather, predict: tensors that the program gets
+  std::uint64_t num_gathered = 0;  ///< gather, predict, memory: tensors that the program gets
   std::int32_t receiver = -1;      ///< gather, predict: the rank whose program gets them; -1: all
   /// Not empty: this process cannot take part in the call, and why. The call then ends at once in all
   /// processes.

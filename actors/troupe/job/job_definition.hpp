@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/job/trained_streams.hpp"
+#include "troupe/job/trained_data.hpp"
 #include "troupe/placement/hosting.hpp"
 #include "troupe/program/job_description.hpp"
 #include "troupe/program/non_finite_policy.hpp"
@@ -57,7 +57,7 @@ struct job_definition {
   /// Options that the result's bits depend on. Written to every manifest; must equal a resumed snapshot's.
   std::vector<std::pair<std::string, std::string>> identity;
   /// Written to every manifest as well, for its step; filled in as training calls begin.
-  std::shared_ptr<trained_streams> streams = std::make_shared<trained_streams>();
+  std::shared_ptr<trained_data> data = std::make_shared<trained_data>();
   /// Unique to this job; written to its snapshots.
   std::string job_id;
   /// Compared between all processes before each call.

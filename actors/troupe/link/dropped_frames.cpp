@@ -19,8 +19,9 @@ std::optional<dropped_frames::report> dropped_frames::next(const gate_statistics
                                                            const transport_statistics& transport) {
   auto seen = std::exchange(gate_, gate);
   auto moved = std::exchange(transport_, transport);
-  std::array<changed, 7> all = {{
+  std::array<changed, 8> all = {{
       {"stale_frames", moved.stale_frames, transport.stale_frames, false},
+      {"ended_generation", moved.ended_generation, transport.ended_generation, false},
       {"bad_frames", moved.bad_frames, transport.bad_frames, true},
       {"old_generation", seen.old_generation, gate.old_generation, false},
       {"old_incarnation", seen.old_incarnation, gate.old_incarnation, false},

@@ -5,6 +5,7 @@
 
 #include "troupe/device/messages.hpp"
 #include "troupe/gatherer/messages.hpp"
+#include "troupe/inspector/messages.hpp"
 #include "troupe/link/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
@@ -71,15 +72,16 @@ using messages_between_nodes =
     table<row<0x0001, request_done>, row<0x0002, request_failed>,  //
           row<0x0100, restore_order>, row<0x0101, call_finished>, row<0x0102, snapshot_failed>,
           row<0x0103, write_copies>, row<0x0104, replicate_copies>, row<0x0105, pause_changed>,
-          row<0x0106, copies_committed>, row<0x0110, want_results>,  //
+          row<0x0106, copies_committed>, row<0x0110, want_results>, row<0x0111, inspect_node>,  //
           row<0x0200, call_entered>, row<0x0201, node_restored>, row<0x0202, step_done>,
           row<0x0203, part_held>, row<0x0204, part_written>, row<0x0206, replicas_lost>,
           row<0x0207, replicas_wanted>, row<0x0208, writes_lost>, row<0x0210, node_progress>,
           row<0x0211, known_results>, row<0x0212, pause_requested>, row<0x0213, cut_reached>,
-          row<0x0214, copies_held>,        //
-          row<0x0220, gathered_received>,  //
-          row<0x0300, grant>,              //
-          row<0x0400, get_cached>, row<0x0401, cached_sent>>;
+          row<0x0214, copies_held>,                           //
+          row<0x0220, gathered_received>,                     //
+          row<0x0300, grant>,                                 //
+          row<0x0400, get_cached>, row<0x0401, cached_sent>,  //
+          row<0x0500, node_report>>;
 
 }  // namespace
 

@@ -17,14 +17,14 @@ job_connection::job_connection(const node_options& options, event_router& events
     connect(*options_.launch, events);
     return;
   }
-  group_token_ = derived_token(make_job_secret(), "groups");
+  derive_tokens(make_job_secret());
   transport_ = make_loopback_transport(events);
   members_ = make_local_membership(events);
 }
 
 void job_connection::connect(const launch_environment& launch, event_router& events) {
   auto secret = job_secret(launch);
-  group_token_ = derived_token(secret, "groups");
+  derive_tokens(secret);
   if (!launch.launched_by_troupe && launch.rank == 0) start_agent(launch, secret);
   ucx_transport_options ucx;
   ucx.rank = launch.rank;
@@ -41,6 +41,11 @@ void job_connection::connect(const launch_environment& launch, event_router& eve
   client.incarnation = launch.incarnation;
   client.connect_timeout = options_.join_timeout;
   members_ = connect_agent(client, events);
+}
+
+void job_connection::derive_tokens(const std::vector<std::byte>& secret) {
+  group_token_ = derived_token(secret, "groups");
+  inspector_token_ = derived_token(secret, "inspector");
 }
 
 /// From the launcher. Without one rank 0 publishes a secret in a file, which works on one host.

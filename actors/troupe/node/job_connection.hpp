@@ -25,6 +25,8 @@ class job_connection {
   membership& members() { return *members_; }
   /// Authenticates the connections of process groups; derived from the job's secret.
   const std::string& group_token() const { return group_token_; }
+  /// For the inspector, another one derived from the secret: a process that replaces rank 0 has it too.
+  const std::string& inspector_token() const { return inspector_token_; }
   /// Whether the end of this process ends the job: it hosts the agent, or no launcher restarts it.
   bool ends_job() const;
 
@@ -37,11 +39,12 @@ class job_connection {
 
  private:
   std::vector<std::byte> job_secret(const launch_environment& launch);
+  void derive_tokens(const std::vector<std::byte>& secret);
   void start_agent(const launch_environment& launch, const std::vector<std::byte>& secret);
   void connect(const launch_environment& launch, event_router& events);
 
   const node_options& options_;
-  std::string group_token_;
+  std::string group_token_, inspector_token_;
   std::unique_ptr<published_job_secret> published_;
   std::unique_ptr<agent> agent_;
   std::unique_ptr<transport> transport_;

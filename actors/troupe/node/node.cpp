@@ -7,6 +7,7 @@
 #include <caf/send.hpp>
 #include <exception>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "troupe/actor/actor_of.hpp"
@@ -16,10 +17,12 @@
 #include "troupe/error/job_refused.hpp"
 #include "troupe/error/job_stopped.hpp"
 #include "troupe/error/result_gone.hpp"
+#include "troupe/inspector/inspection.hpp"
 #include "troupe/node/await_actors.hpp"
 #include "troupe/node/event_router.hpp"
 #include "troupe/node/job_connection.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
+#include "troupe/trace/recording.hpp"
 
 namespace troupe {
 namespace {
@@ -49,10 +52,13 @@ class real_node : public node {
     if (job_id_.empty()) job_id_ = to_hex(make_job_secret()).substr(0, 16);
     faults_ = fault_plan(options_.fault, rank_, options_.launch ? options_.launch->incarnation : 0);
     connection_.emplace(options_, router_);
+    trace_ = std::make_unique<trace_recorder>(rank_, recording_segment());
+    begin_inspection();
     spawn_supervisor();
     try {
       connection_->join(host_name());
       job_id_ = connection_->unique_job_id(job_id_);
+      if (inspection_) inspection_->job()->set_job_id(job_id_);
     } catch (...) {
       stop_actors();
       throw;
@@ -176,6 +182,11 @@ class real_node : public node {
       connection_->members().failing(message);
   }
 
+  const std::string& inspector_url() const override {
+    static const std::string none;
+    return inspection_ ? inspection_->url() : none;
+  }
+
   void write_trace(const std::filesystem::path& file) const override { trace_->write_perfetto(file); }
 
  private:
@@ -186,8 +197,27 @@ class real_node : public node {
     throw error;
   }
 
+  /// The inspector is where the scheduler is.
+  void begin_inspection() {
+    if (options_.inspect.empty() || rank_ != 0) return;
+    inspection_options made;
+    made.address = options_.inspect;
+    made.token_file = options_.inspect_token_file;
+    made.job_token = connection_->inspector_token();
+    made.host_name = host_name();
+    made.trace = trace_.get();
+    try {
+      inspection_.emplace(made);
+    } catch (const bad_input& problem) {
+      // A job that has begun goes on, whoever has taken the port meanwhile.
+      if (!options_.launch || options_.launch->incarnation == 0) throw;
+      return options_.log->error("{}. The job goes on without inspector", problem.what());
+    }
+    options_.log->sinks().push_back(inspection_->log());
+    if (!inspection_->warning().empty()) options_.log->warn("{}", inspection_->warning());
+  }
+
   void spawn_supervisor() {
-    trace_ = std::make_unique<trace_recorder>(rank_);
     supervisor_options made;
     made.rank = rank_;
     made.world_size = world_size_;
@@ -206,6 +236,7 @@ class real_node : public node {
     made.log = options_.log;
     made.progress_timeout = options_.progress_timeout;
     made.stuck = stuck_;
+    if (inspection_) made.inspected = inspection_->job();
     supervisor_ = system_.spawn<actor_of<supervisor_state>, caf::detached>(std::move(made));
     router_.attach(supervisor_);
   }
@@ -237,6 +268,7 @@ class real_node : public node {
   std::shared_ptr<client_mailbox> client_ = std::make_shared<client_mailbox>();
   std::shared_ptr<pause_record> pause_ = std::make_shared<pause_record>();
   std::unique_ptr<trace_recorder> trace_;
+  std::optional<inspection> inspection_;
   event_router router_{options_.launch ? options_.launch->rank : 0,
                        options_.launch ? options_.launch->world_size : 1};
   caf::actor_system_config config_;

@@ -30,6 +30,9 @@ struct node_options {
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
   /// A device or loader without progress for this long counts as lost; 0: never.
   std::chrono::milliseconds progress_timeout{0};
+  /// See job_options; counts on rank 0.
+  std::string inspect;
+  std::filesystem::path inspect_token_file;
   std::string fault;                    ///< see fault/fault_plan.hpp
   std::shared_ptr<spdlog::logger> log;  ///< required
 };
@@ -99,6 +102,8 @@ class node {
   virtual void leave() = 0;
   /// After abandon(): reports the error that ends this process.
   virtual void report_failure(const std::string& message) = 0;
+  /// Where the job is watched, with the token; empty: nowhere, or on another rank.
+  virtual const std::string& inspector_url() const = 0;
   /// Writes what this process recorded. Throws system_failure.
   virtual void write_trace(const std::filesystem::path& file) const = 0;
 };

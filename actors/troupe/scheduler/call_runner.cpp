@@ -99,8 +99,7 @@ void call_runner::continue_call() {
     return start(call_kind::evaluate, wanted.source, 0, wanted.num_batches, last_copy::if_due);
   if (wanted.kind == call_kind::predict && wanted.num_batches > 0)
     return start(call_kind::predict, wanted.source, 0, wanted.num_batches, last_copy::if_due);
-  if (wanted.kind == call_kind::hash || wanted.kind == call_kind::gather)
-    return start(wanted.kind, 0, 0, 1, last_copy::if_due);
+  if (is_answered_at_once(wanted.kind)) return start(wanted.kind, 0, 0, 1, last_copy::if_due);
   if (wanted.kind == call_kind::train || is_half_step(wanted.kind)) result_.metrics = job_.metrics;
   finish_call(result_);
 }
@@ -128,6 +127,8 @@ void call_runner::finish_call(call_result result) {
                options_.completed->newest().index >= job_.job().first_call;
   result.steps_done = knows ? options_.completed->newest().steps_done : job_.position;
   if (job_.is_restored) result.replays_from = commits_.replays_from();
+  if (result.kind == call_kind::train && result.refused.empty())
+    last_training_ = std::make_shared<const call_result>(result);
   job_.now = phase::gathering;
   pauses_.end();
   calls_.clear();
@@ -160,7 +161,7 @@ void call_runner::start(call_kind kind, std::uint32_t source, std::uint64_t firs
   received_.clear();
   metrics_so_far_.clear();
   last_finished_ = self_->clock().now();
-  if (kind != call_kind::hash && kind != call_kind::gather)
+  if (!is_answered_at_once(kind))
     pauses_.begin({activity.index, kind, kind == call_kind::train && !takes_new_steps_, running_plan(),
                    step_cut(training, first), std::move(to)});
   run_activity();
@@ -214,7 +215,8 @@ void call_runner::on_parameters(const parameters_arrived& arrived) {
 }
 
 void call_runner::on_received(const gathered_received& received) {
-  bool gathers = activity().kind == call_kind::gather || activity().kind == call_kind::predict;
+  auto kind = activity().kind;
+  bool gathers = kind == call_kind::gather || kind == call_kind::predict || kind == call_kind::memory;
   if (received.generation != options_.generation || received.call != activity().index || !job_.is_running() ||
       !gathers || !received_.insert(received.rank).second)
     return;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +16,7 @@
 #include "troupe/scheduler/job_state.hpp"
 #include "troupe/scheduler/snapshot_commits.hpp"
 #include "troupe/scheduler/step_grants.hpp"
+#include "troupe/scheduler/step_history.hpp"
 
 namespace troupe {
 
@@ -57,6 +59,9 @@ class call_runner {
   /// Whether the program of this rank has not received the running call's tensors.
   bool lacks_tensors(int rank) const { return activity().delivers_to(rank) && !received_.contains(rank); }
   plan running_plan() const;
+  const step_history& history() const { return history_; }
+  /// The newest call of this generation that trained; null: none.
+  const std::shared_ptr<const call_result>& last_training() const { return last_training_; }
 
  private:
   void continue_entering();
@@ -95,6 +100,10 @@ class call_runner {
   pause_control pauses_;
   step_grants grants_;
   job_restore restore_;
+
+  // for those who watch
+  step_history history_;
+  std::shared_ptr<const call_result> last_training_;
 
   // the running call
   call_result result_;

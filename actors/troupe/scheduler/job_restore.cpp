@@ -35,6 +35,7 @@ job_restore::job_restore(caf::event_based_actor* self, const scheduler_options& 
 
 void job_restore::forget_job() {
   node_restored_.assign(node_restored_.size(), false);
+  metrics_.clear();
   on_disk_.reset();
 }
 
@@ -175,8 +176,9 @@ bool job_restore::on_restored(const node_restored& restored) {
   if (restored.generation != options_.generation || job_.now != job_state::phase::restoring) return false;
   if (has_restored(restored.rank)) return false;
   node_restored_.at(static_cast<std::size_t>(restored.rank)) = true;
-  job_.metrics += restored.metrics;
+  metrics_.insert(restored.metrics.begin(), restored.metrics.end());
   if (!std::ranges::all_of(node_restored_, std::identity())) return false;
+  for (const auto& [replica, metrics] : metrics_) job_.metrics += metrics;
   job_.is_restored = true;
   return true;
 }

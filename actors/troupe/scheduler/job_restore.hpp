@@ -1,6 +1,7 @@
 #pragma once
 #include <caf/event_based_actor.hpp>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -58,7 +59,9 @@ class job_restore {
   hooks hooks_;
 
   std::optional<snapshot_manifest> on_disk_;  ///< found, and the newest that is to be used
-  std::vector<bool> node_restored_;           ///< [world_size]
+  std::vector<bool> node_restored_;
+  std::map<std::int32_t, step_metrics>
+      metrics_;  ///< of the restored step, by replica           ///< [world_size]
 };
 
 }  // namespace troupe

@@ -1,10 +1,12 @@
 #pragma once
 #include <caf/actor.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
+#include <cereal/types/map.hpp>
 #include <cereal/types/optional.hpp>
 #include <cereal/types/string.hpp>
 #include <cereal/types/vector.hpp>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,7 +53,8 @@ struct call_entered {
 struct node_restored {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
-  step_metrics metrics;  ///< of the restored step, if this node has the last stage; else zero
+  /// Of the restored step, by replica: of those whose last stage this node has.
+  std::map<std::int32_t, step_metrics> metrics;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, metrics);
@@ -249,6 +252,11 @@ struct devices_known {
   std::vector<caf::actor> devices;  ///< [num_devices], proxies where remote
 };
 
+/// Inspector -> scheduler of its node, a request: how the job is. Reply: scheduler_report.
+struct inspect_scheduler {
+  std::uint64_t after = 0;  ///< the newest step that the inspector knows, see step_history
+};
+
 /// Transport -> scheduler: the packed parameters of a stage, for the hash. In this process only.
 struct parameters_arrived {
   std::uint64_t generation = 0;
@@ -282,4 +290,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::disk_writer_replaced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_progress)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_known)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::devices_known)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspect_scheduler)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::parameters_arrived)

@@ -44,13 +44,14 @@ void stall_watch::add(const node_progress& seen, time_point now) { nodes_[seen.r
 job_positions stall_watch::at(time_point now, std::chrono::milliseconds fresh_for,
                               const call_request& activity, plan running) const {
   job_positions seen;
-  seen.devices.resize(running.devices.size());
-  seen.loaders.resize(running.devices.size());
+  seen.devices.resize(static_cast<std::size_t>(running.num_job_devices()));
+  seen.loaders.resize(seen.devices.size());
   for (const auto& [rank, latest] : nodes_) {
     if (now - latest.when > fresh_for) continue;
     for (const auto& told : latest.report.devices) {
-      if (told.device >= running.devices.size()) continue;
-      seen.devices[told.device] = position_of(told, activity, running.devices[told.device].size());
+      if (told.device >= seen.devices.size()) continue;
+      auto num_actions = running.actions_of(static_cast<int>(told.device)).size();
+      seen.devices[told.device] = position_of(told, activity, num_actions);
       seen.loaders[told.device] = {latest.report.loader_is_working != 0, latest.report.loader_for_s};
     }
   }
@@ -115,7 +116,8 @@ std::string progress_watch::wait_without_limit() const {
   if (job_.non_finite) return "the disk, to write the last finite state";
   const auto& grants = calls_.grants();
   const auto& activity = grants.activity();
-  if (activity.kind == call_kind::gather || (activity.kind == call_kind::predict && grants.is_granted_done()))
+  if (activity.kind == call_kind::gather || activity.kind == call_kind::memory ||
+      (activity.kind == call_kind::predict && grants.is_granted_done()))
     return "programs that have not received the tensors of call " + std::to_string(activity.index) +
            ": ranks " + ranks_without_tensors();
   if (!grants.is_granted_done() || activity.kind == call_kind::hash) return {};

@@ -34,6 +34,7 @@ caf::behavior scheduler_state::make_behavior() {
           [this](const replicas_wanted& wanted) { commits_.on_replicas_wanted(wanted); },
           [this](const writes_lost& lost) { commits_.on_writes_lost(lost); },
           [this](const disk_writer_replaced& replaced) { on_disk_writer_replaced(replaced); },
+          [this](const inspect_scheduler& asked) { return on_inspect(asked); },
           [this](const parameters_arrived& arrived) { calls_.on_parameters(arrived); }};
 }
 
@@ -80,6 +81,27 @@ void scheduler_state::on_disk_writer_replaced(const disk_writer_replaced& replac
   job_.known.disk_writer = replaced.disk_writer;
   calls_.repeat_requests();
   commits_.repeat_commits();
+}
+
+scheduler_report scheduler_state::on_inspect(const inspect_scheduler& asked) {
+  scheduler_report report;
+  report.generation = options_.generation;
+  report.phase = static_cast<std::uint8_t>(job_.now);
+  report.call = static_cast<std::uint32_t>(options_.completed->size());
+  if (job_.is_running()) report.kind = calls_.grants().activity().kind;
+  report.step = job_.position;
+  report.end_step = job_.is_running() ? calls_.grants().end() : job_.position;
+  if (job_.known.job) report.committed_step = commits_.committed_step();
+  report.step_on_disk = commits_.step_on_disk();
+  report.num_pending = commits_.num_pending();
+  report.is_stopping = job_.is_stopping;
+  report.step_s = commits_.step_time().count();
+  report.pause = calls_.pause().state();
+  report.job = job_.known.job;
+  report.hosts = job_.hosts;
+  report.steps = calls_.history().after(asked.after);
+  report.last_training = calls_.last_training();
+  return report;
 }
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
 
+#include "troupe/inspector/messages.hpp"
 #include "troupe/scheduler/call_runner.hpp"
 #include "troupe/scheduler/job_ending.hpp"
 #include "troupe/scheduler/job_state.hpp"
@@ -50,6 +51,7 @@ namespace troupe {
 ///   gathered_received     -> call_finished, when all programs have what the call gives them
 ///   cancel_training    -> grant of the last step
 ///   stop_job           -> membership::stopped, when what is done is on disk
+///   inspect_scheduler  -> scheduler_report
 ///   node_progress      -> membership::suspect | generation_requested      no progress for too long
 ///
 /// When all other nodes have confirmed call_finished, the own node gets it, last of all. Requests to other
@@ -75,6 +77,7 @@ class scheduler_state {
   void on_commit_over();
   void on_check_disk_wait();
   void on_disk_writer_replaced(const disk_writer_replaced& replaced);
+  scheduler_report on_inspect(const inspect_scheduler& asked);
 
   // constant
   scheduler_options options_;

@@ -177,8 +177,7 @@ void snapshot_commits::commit(std::uint64_t step, std::vector<manifest_part> par
   manifest.num_stages = job_.num_stages();
   manifest.numeric_class = options_.numeric_class;
   manifest.identity = job.identity;
-  if (auto stream = job.streams->at(step); !stream.empty())
-    manifest.identity.emplace_back(stream_option, std::move(stream));
+  manifest.data = job.data->at(step);
   manifest.parts = std::move(parts);
   request_commit({std::move(manifest), options_.completed, options_.completed->size()});
 }

@@ -31,7 +31,7 @@ double sampled_median::median() const {
 
 std::vector<finished_step> step_tracker::add(const step_done& report) {
   auto& entry = open_[report.step];
-  entry.sums.metrics += report.metrics;
+  entry.metrics[report.device] = report.metrics;
   if (entry.begin_ns == 0 || (report.first_begin_ns != 0 && report.first_begin_ns < entry.begin_ns))
     entry.begin_ns = report.first_begin_ns;
   entry.end_ns = std::max(entry.end_ns, report.last_end_ns);
@@ -45,6 +45,7 @@ std::vector<finished_step> step_tracker::add(const step_done& report) {
     auto gathered = open_.extract(complete_).mapped();
     auto& step = finished.emplace_back(gathered.sums);
     step.step = complete_;
+    for (const auto& [device, metrics] : gathered.metrics) step.metrics += metrics;
     step.span_s = static_cast<double>(gathered.end_ns - gathered.begin_ns) * seconds_per_ns;
     step.busy_s = static_cast<double>(gathered.busy_ns) * seconds_per_ns / static_cast<double>(done_.size());
     step.copy_s = static_cast<double>(gathered.copy_ns) * seconds_per_ns;

@@ -51,6 +51,7 @@ class step_tracker {
  private:
   struct gathered {
     finished_step sums;
+    std::map<std::uint32_t, step_metrics> metrics;  ///< by device, whose order is that of replicas
     std::int64_t begin_ns = 0, end_ns = 0, busy_ns = 0, copy_ns = 0;
   };
   std::vector<std::uint64_t> done_;

@@ -1,10 +1,19 @@
 // call_runner: calls that train, and the replay of their steps.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "troupe/scheduler/call_runner.hpp"
 
 namespace troupe {
+namespace {
+
+std::int64_t unix_time_ms() {
+  auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+}
+
+}  // namespace
 
 /// Trains from the job's position: steps of earlier calls are replayed with the batch source of their call,
 /// later ones with that of this call.
@@ -40,6 +49,8 @@ void call_runner::on_finished(const finished_step& step) {
   job_.metrics = step.metrics;
   job_.is_unsaved = true;
   commits_.on_step_done(job_.position, step_time.count(), step.copy_s);
+  history_.add({job_.position, unix_time_ms(), step.metrics.mean_loss(), step.metrics.num_samples,
+                step_time.count(), step.span_s, step.busy_s, step.copy_s});
   options_.client->put(step_progress{job_.position, grants_.end(), step.metrics});
   options_.members->report(
       job_progress{options_.generation, job_.position, grants_.end(), step.metrics.mean_loss()});

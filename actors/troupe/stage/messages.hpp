@@ -49,7 +49,7 @@ struct restore_stage {
   std::optional<member_id> keeper;  ///< gets a replica of each copy in this generation; none: nobody
 };
 struct stage_ready {
-  int stage = 0;
+  cell of;
   std::shared_ptr<stage_program> program;
   step_metrics metrics;  ///< of the last stage's step; zero elsewhere
 };

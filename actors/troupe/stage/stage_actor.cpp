@@ -42,13 +42,13 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   if (!program_ || order.from_scratch) make_program();
   if (order.from_scratch) {
     copies_.clear();
-    return stage_ready{options_.part.of.stage, program_, {}};
+    return stage_ready{options_.part.of, program_, {}};
   }
   auto found = copies_.find(order.step);
   if (!order.packed.defined() && found == copies_.end())
     return unavailable(to_string(options_.part) + " holds no copy of step " + std::to_string(order.step));
   auto packed = order.packed.defined() ? order.packed : found->second.packed;
-  stage_ready ready{options_.part.of.stage, program_, {}};
+  stage_ready ready{options_.part.of, program_, {}};
   program_->discard();
   auto state = unpack_state(packed);
   ready.metrics = extract_metrics(state).value_or(step_metrics());
@@ -61,6 +61,7 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
 /// Makes the stage's program. Its initial values depend only on the job, so they are equal in every
 /// incarnation of the process.
 void stage_state::make_program() {
+  account_scope charged(options_.account);
   program_ = options_.make_program(options_.part.of.stage);
   std::vector<named_tensor> found;
   for (const auto& [name, value] : program_->state())

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "troupe/stage/messages.hpp"
+#include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe {
@@ -21,6 +22,7 @@ struct stage_options {
   transport* out = nullptr;
   std::shared_ptr<spdlog::logger> log;  ///< may be null
   std::uint32_t job = 0;                ///< see job_definition::number
+  memory_account account = {};          ///< of its device: charged for the program
 };
 
 /// Owns one stage's program and the copies of its state in memory. It does not compute; a device does.

@@ -40,6 +40,13 @@ void io_subtree::introduce(const child_id& one) {
   if (one.role == child_role::loader) introduce_loader();
   if (one.role == child_role::replica_keeper) introduce_keeper();
   if (one.role == child_role::disk_writer) introduce_writer();
+  if (one.role == child_role::inspector && generation_.is_active())
+    self_->send(children_.inspector(), connections_.inspected());
+}
+
+/// The inspector belongs to all jobs.
+void io_subtree::forget_job() {
+  std::erase_if(due_, [](const auto& one) { return one.second.front().role != child_role::inspector; });
 }
 
 void io_subtree::introduce_loader() {

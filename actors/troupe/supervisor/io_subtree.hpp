@@ -21,6 +21,8 @@ namespace troupe {
 ///   disk writer     parts to be written        the scheduler, which has them written again or gives their
 ///                                              snapshot up (writes_lost)
 ///                   unanswered requests        state_restore and scheduler, which repeat them
+///   inspector       nothing: the newest view   its polls
+///                   stays published
 class io_subtree {
  public:
   /// All outlive this object.
@@ -33,7 +35,7 @@ class io_subtree {
   void restart_later(const restart_order& order);
   void on_due(const restart_due& due);
   /// Restarts that belong to the previous job are no longer due.
-  void forget_job() { due_.clear(); }
+  void forget_job();
 
  private:
   void introduce(const child_id& one);

@@ -11,10 +11,12 @@
 #include "troupe/disk_writer/disk_actor.hpp"
 #include "troupe/disk_writer/disk_writer_actor.hpp"
 #include "troupe/gatherer/gatherer_actor.hpp"
+#include "troupe/inspector/inspector_actor.hpp"
 #include "troupe/loader/loader_actor.hpp"
 #include "troupe/replica_keeper/replica_keeper_actor.hpp"
 #include "troupe/schedule/stage_graph.hpp"
 #include "troupe/stage/stage_actor.hpp"
+#include "troupe/trace/recording.hpp"
 
 namespace troupe {
 namespace {
@@ -35,6 +37,7 @@ job_children::~job_children() {
 
 void job_children::begin_job(std::shared_ptr<const job_definition> job) {
   job_ = std::move(job);
+  accounts_.clear();
   for (const auto& branch : branches())
     if (branch.part_of == subtree::io)
       for (const auto& one : branch.children)
@@ -46,7 +49,7 @@ void job_children::host(const std::vector<device_id>& devices) {
   std::set<int> wanted;
   for (auto device : devices) {
     wanted.insert(device.number);
-    for (const auto& one : job_->placed.cells_of(device)) hosted_.insert(one.stage);
+    for (const auto& one : job_->placed.cells_of(device)) hosted_.insert(one);
   }
   std::erase_if(devices_, [&](const auto& one) {
     if (wanted.contains(one.first)) return false;
@@ -55,7 +58,7 @@ void job_children::host(const std::vector<device_id>& devices) {
     return true;
   });
   set_loader(reads_samples());
-  for (auto stage : hosted_)
+  for (const auto& stage : hosted_)
     if (!stages_.contains(stage)) spawn_stage(stage);
   for (auto device : wanted)
     if (!devices_.contains(device)) spawn_device(device);
@@ -63,8 +66,9 @@ void job_children::host(const std::vector<device_id>& devices) {
 
 bool job_children::reads_samples() const {
   stage_graph graph(job_->training.num_stages, job_->training.edges);
-  return std::ranges::any_of(
-      hosted_, [&](int stage) { return graph.takes_samples(stage) || graph.computes_loss(stage); });
+  return std::ranges::any_of(hosted_, [&](const cell& one) {
+    return graph.takes_samples(one.stage) || graph.computes_loss(one.stage);
+  });
 }
 
 void job_children::set_loader(bool is_needed) {
@@ -83,7 +87,7 @@ void job_children::stop_set_aside() {
 
 void job_children::end(const caf::actor& child) {
   if (!child) return;
-  monitored_.erase(child.address());
+  forget(child.address());
   self_->send_exit(child, caf::exit_reason::user_shutdown);
 }
 
@@ -95,10 +99,10 @@ std::vector<supervised_branch> job_children::branches() const {
       {subtree::io, restart_policy::rest_for_one, {}}};
   if (has_folder()) all.back().children.push_back({child_role::disk, 0});
   all.back().children.push_back({child_role::disk_writer, 0});
-  for (auto stage : hosted_)
+  for (const auto& one : hosted_)
     all.push_back({subtree::compute,
                    restart_policy::rest_for_one,
-                   {{child_role::stage, stage}, {child_role::device, device_of(stage)}}});
+                   {{child_role::stage, one.stage, one.replica}, {child_role::device, device_of(one)}}});
   return all;
 }
 
@@ -113,8 +117,8 @@ void job_children::stop_all() {
 }
 
 caf::actor job_children::handle_of(const child_id& one) const {
-  auto of = [&](const std::map<int, caf::actor>& all) {
-    auto found = all.find(one.number);
+  auto of = [](const auto& all, const auto& key) {
+    auto found = all.find(key);
     return found == all.end() ? caf::actor() : found->second;
   };
   switch (one.role) {
@@ -127,11 +131,13 @@ caf::actor job_children::handle_of(const child_id& one) const {
     case child_role::disk_writer:
       return disk_writer_;
     case child_role::stage:
-      return of(stages_);
+      return of(stages_, cell{.stage = one.number, .replica = one.replica});
     case child_role::device:
-      return of(devices_);
+      return of(devices_, one.number);
     case child_role::gatherer:
       return gatherer_;
+    case child_role::inspector:
+      return inspector_;
     case child_role::scheduler:
       return {};  // spawned by generation_runner, for each generation
   }
@@ -140,13 +146,13 @@ caf::actor job_children::handle_of(const child_id& one) const {
 
 void job_children::stop(const child_id& one) {
   auto handle = handle_of(one);
-  if (handle && monitored_.erase(handle.address()) > 0)
-    self_->send_exit(handle, caf::exit_reason::user_shutdown);
+  if (handle && forget(handle.address())) self_->send_exit(handle, caf::exit_reason::user_shutdown);
 }
 
 void job_children::respawn(const child_id& one) {
   stop(one);
   spawn(one);
+  emit_now({.kind = trace_kind::actor_restarted, .name = name_number(to_string(one))});
 }
 
 void job_children::spawn(const child_id& one) {
@@ -154,9 +160,10 @@ void job_children::spawn(const child_id& one) {
   if (one.role == child_role::replica_keeper) spawn_replica_keeper();
   if (one.role == child_role::disk) spawn_disk();
   if (one.role == child_role::disk_writer) spawn_disk_writer();
-  if (one.role == child_role::stage) spawn_stage(one.number);
+  if (one.role == child_role::stage) spawn_stage({.stage = one.number, .replica = one.replica});
   if (one.role == child_role::device) spawn_device(one.number);
   if (one.role == child_role::gatherer) spawn_gatherer();
+  if (one.role == child_role::inspector) spawn_inspector();
 }
 
 const caf::actor& job_children::gatherer() {
@@ -164,9 +171,15 @@ const caf::actor& job_children::gatherer() {
   return gatherer_;
 }
 
-std::map<int, caf::actor> job_children::devices_by_stage() const {
-  std::map<int, caf::actor> found;
-  for (auto stage : hosted_) found[stage] = devices_.at(device_of(stage));
+std::map<cell, caf::actor> job_children::devices_by_cell() const {
+  std::map<cell, caf::actor> found;
+  for (const auto& stage : hosted_) found[stage] = devices_.at(device_of(stage));
+  return found;
+}
+
+std::map<cell, memory_account> job_children::accounts_by_cell() {
+  std::map<cell, memory_account> found;
+  for (const auto& stage : hosted_) found[stage] = account_of(device_of(stage));
   return found;
 }
 
@@ -177,15 +190,26 @@ void job_children::add_source(const troupe::add_source& added) {
 
 void job_children::adopt(const caf::actor& actor, child_id one) {
   monitored_[actor.address()] = one;
+  emit_now({.kind = trace_kind::actor_born, .name = name_number(to_string(one))});
+  ledger_.started(one);
   self_->monitor(actor);
 }
 
-std::optional<child_id> job_children::remove(const caf::actor_addr& ended) {
-  auto found = monitored_.find(ended);
+std::optional<child_id> job_children::remove(const caf::actor_addr& ended) { return forget(ended); }
+
+std::optional<child_id> job_children::forget(const caf::actor_addr& address) {
+  auto found = monitored_.find(address);
   if (found == monitored_.end()) return {};
   auto one = found->second;
   monitored_.erase(found);
+  ledger_.ended(one);
   return one;
+}
+
+const memory_account& job_children::account_of(int device) {
+  auto& account = accounts_[device];
+  if (!account) account = memory_account::make();
+  return account;
 }
 
 void job_children::spawn_device(int device) {
@@ -198,6 +222,7 @@ void job_children::spawn_device(int device) {
   made.faults = options_.faults;
   made.ring = ring;
   made.fenced = options_.fenced;
+  made.account = account_of(device);
   progress_.watch(device, made.status);
   if (options_.threads == child_threads::shared) {
     made.spin = std::chrono::nanoseconds(0);  // on a shared thread nothing else could run while it polls
@@ -208,10 +233,15 @@ void job_children::spawn_device(int device) {
   adopt(devices_[device], {child_role::device, device});
 }
 
-void job_children::spawn_stage(int stage) {
-  stages_[stage] = self_->spawn<actor_of<stage_state>>(stage_options{
-      {{.stage = stage}}, options_.rank, job_->make_program, options_.out, options_.log, job_->number});
-  adopt(stages_[stage], {child_role::stage, stage});
+void job_children::spawn_stage(const cell& stage) {
+  stages_[stage] = self_->spawn<actor_of<stage_state>>(stage_options{{stage},
+                                                                     options_.rank,
+                                                                     job_->make_program,
+                                                                     options_.out,
+                                                                     options_.log,
+                                                                     job_->number,
+                                                                     account_of(device_of(stage))});
+  adopt(stages_[stage], {child_role::stage, stage.stage, stage.replica});
 }
 
 void job_children::spawn_loader() {
@@ -264,6 +294,12 @@ void job_children::spawn_gatherer() {
   gatherer_ = self_->spawn<actor_of<gatherer_state>>(
       gatherer_options{options_.rank, options_.world_size, options_.out, options_.client, options_.log});
   adopt(gatherer_, {child_role::gatherer, 0});
+}
+
+void job_children::spawn_inspector() {
+  inspector_ = self_->spawn<actor_of<inspector_state>>(
+      inspector_options{options_.rank, options_.world_size, options_.inspected, options_.log});
+  adopt(inspector_, {child_role::inspector, 0});
 }
 
 }  // namespace troupe

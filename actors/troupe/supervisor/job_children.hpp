@@ -12,8 +12,10 @@
 #include "troupe/job/job_definition.hpp"
 #include "troupe/loader/messages.hpp"
 #include "troupe/placement/logical_device.hpp"
+#include "troupe/supervisor/child_ledger.hpp"
 #include "troupe/supervisor/local_progress.hpp"
 #include "troupe/supervisor/supervisor_options.hpp"
+#include "troupe/tensor/memory_account.hpp"
 
 namespace troupe {
 
@@ -48,6 +50,10 @@ class job_children {
   /// Of all jobs; spawned when first needed.
   const caf::actor& gatherer();
 
+  /// Of all jobs; invalid unless the supervisor's options ask for it.
+  const caf::actor& inspector() const { return inspector_; }
+  void start_inspector() { spawn({child_role::inspector, 0}); }
+
   /// Monitors an actor that the supervisor has spawned itself.
   void adopt(const caf::actor& actor, child_id one);
   /// The child that had this address, which is no child any more; none: it was stopped before.
@@ -61,31 +67,35 @@ class job_children {
   const std::shared_ptr<const job_definition>& shared_job() const { return job_; }
 
   const std::map<int, caf::actor>& devices() const { return devices_; }  ///< by number in the job
-  /// By number in the job, including those that are set aside.
-  const std::map<int, caf::actor>& stages() const { return stages_; }
-  const std::set<int>& hosted() const { return hosted_; }  ///< stages that compute here
-  bool hosts(int stage) const { return hosted_.contains(stage); }
-  bool hosts(const part_id& part) const { return hosts(part.of.stage); }
-  std::map<int, caf::actor> devices_by_stage() const;   ///< of the hosted stages
+  /// Including those that are set aside.
+  const std::map<cell, caf::actor>& stages() const { return stages_; }
+  const std::set<cell>& hosted() const { return hosted_; }  ///< stages that compute here
+  bool hosts(const cell& stage) const { return hosted_.contains(stage); }
+  std::map<cell, caf::actor> devices_by_cell() const;   ///< of the hosted stages
+  std::map<cell, memory_account> accounts_by_cell();    ///< their devices'
   const caf::actor& loader() const { return loader_; }  ///< invalid if no stage here reads samples
   const caf::actor& replica_keeper() const { return replica_keeper_; }
   const caf::actor& disk_writer() const { return disk_writer_; }
   local_progress& progress() { return progress_; }
+  child_ledger& ledger() { return ledger_; }
 
  private:
-  int device_of(int stage) const { return job_->placed.device_of({.stage = stage}).number; }
+  int device_of(const cell& stage) const { return job_->placed.device_of(stage).number; }
   void end(const caf::actor& child);
+  std::optional<child_id> forget(const caf::actor_addr& address);
   bool reads_samples() const;
   void set_loader(bool is_needed);
   caf::actor handle_of(const child_id& one) const;
   void spawn(const child_id& one);
+  const memory_account& account_of(int device);
   void spawn_device(int device);
-  void spawn_stage(int stage);
+  void spawn_stage(const cell& stage);
   void spawn_loader();
   void spawn_replica_keeper();
   void spawn_disk();
   void spawn_disk_writer();
   void spawn_gatherer();
+  void spawn_inspector();
   bool has_folder() const { return !job_->snapshots.folder.empty(); }
 
   // constant
@@ -94,15 +104,18 @@ class job_children {
   std::shared_ptr<const job_definition> job_;
   std::vector<std::shared_ptr<batch_source>> sources_;
 
-  std::map<int, caf::actor> devices_, stages_;
-  std::set<int> hosted_;
-  caf::actor loader_, replica_keeper_, disk_writer_, gatherer_;
+  std::map<int, caf::actor> devices_;
+  std::map<cell, caf::actor> stages_;
+  std::set<cell> hosted_;
+  caf::actor loader_, replica_keeper_, disk_writer_, gatherer_, inspector_;
   caf::actor disk_;  ///< invalid if the job writes no snapshots
   /// Incremented by the disk actor; a new disk writer continues to watch it.
   std::shared_ptr<std::atomic<std::uint64_t>> disk_progress_;
   std::map<int, event_ring*> rings_;
+  std::map<int, memory_account> accounts_;  ///< of the job, by device
   local_progress progress_;
   std::map<caf::actor_addr, child_id> monitored_;
+  child_ledger ledger_;
 };
 
 }  // namespace troupe

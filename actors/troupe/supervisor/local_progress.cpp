@@ -41,6 +41,16 @@ void local_progress::describe(node_progress& report) const {
   report.loader_for_s = loader_for_s_;
 }
 
+std::vector<device_progress> local_progress::positions() const {
+  std::vector<device_progress> all;
+  for (const auto& [number, one] : devices_)
+    if (auto seen = one.status->read()) {
+      bool stands = one.last && seen->changes == one.last->changes;
+      all.push_back({static_cast<std::uint32_t>(number), seen->position, stands ? one.for_s : 0});
+    }
+  return all;
+}
+
 std::string local_progress::stuck(double limit_s) const {
   for (const auto& [number, one] : devices_) {
     if (!one.last || one.for_s < limit_s) continue;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "troupe/device/device_status.hpp"
 #include "troupe/loader/loader_actor.hpp"
@@ -26,6 +27,8 @@ class local_progress {
   double longest_s() const;
   /// Adds all devices and the loader to `report`.
   void describe(node_progress& report) const;
+  /// Where the devices are now, as their threads have published it, in order.
+  std::vector<device_progress> positions() const;
   /// The device or loader that has been in a program's or dataset's code for `limit_s` seconds, so that it
   /// cannot be stopped; empty if there is none.
   std::string stuck(double limit_s) const;

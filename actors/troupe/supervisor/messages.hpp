@@ -120,6 +120,15 @@ struct restore_order {
   }
 };
 
+/// Inspector -> supervisor, a request: how its process is. Reply: node_report, in any state of the node.
+struct inspect_node {
+  std::uint64_t generation = 0;  ///< that the inspector knows
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation);
+  }
+};
+
 /// Scheduler -> supervisor, a request: the results of calls from `first` on, which a new scheduler lacks.
 /// Reply: known_results.
 struct want_results {
@@ -219,5 +228,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicate_copies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::copies_committed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspect_node)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::want_results)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_finished)

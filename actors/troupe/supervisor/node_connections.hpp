@@ -7,6 +7,7 @@
 
 #include "troupe/actor/actor_name.hpp"
 #include "troupe/cluster/membership.hpp"
+#include "troupe/inspector/messages.hpp"
 #include "troupe/link/node_links.hpp"
 #include "troupe/placement/hosting.hpp"
 #include "troupe/supervisor/job_children.hpp"
@@ -41,6 +42,9 @@ class node_connections {
   void bind(actor_role role, int number, const caf::actor& actor);
   /// Gives the children their names, and the directory their handles.
   void publish(job_children& children);
+
+  /// Whom an inspector asks in this generation.
+  inspected_generation inspected() const;
 
   const view& present() const { return present_; }  ///< all of the agent's views have every rank
   /// A proxy unless this node has it.

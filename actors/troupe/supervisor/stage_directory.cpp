@@ -23,13 +23,17 @@ void stage_directory::set_scheduler(caf::actor scheduler) {
 
 void stage_directory::deliver(const tensor_tag& tag, tensor value) {
   std::lock_guard lock(mutex_);
-  auto device = receivers_.devices.find(static_cast<int>(tag.stage));
+  auto device = receivers_.devices.find(part_of(tag).of);
   bool hosted = device != receivers_.devices.end();
   switch (tag.role) {
     case tensor_role::activation:
     case tensor_role::gradient:
     case tensor_role::contribution:
-      if (hosted) caf::anon_send(device->second, tensor_arrived{tag, std::move(value)});
+    case tensor_role::replica_gradients:
+    case tensor_role::summed_gradients:
+      if (!hosted) return;
+      charge(device->first, value);
+      caf::anon_send(device->second, tensor_arrived{tag, std::move(value)});
       return;
     case tensor_role::parameter:
       if (receivers_.scheduler)
@@ -53,6 +57,14 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
                        state_arrived{tag.generation, tag.step, part_of(tag), std::move(value)});
       return;
   }
+}
+
+/// On the sender's thread, where that is in this process: what waits for a busy device is not the sender's.
+void stage_directory::charge(const cell& stage, const tensor& value) const {
+  auto account = receivers_.accounts.find(stage);
+  if (account == receivers_.accounts.end()) return;
+  account_scope charged(account->second);
+  charge_here(value, memory_use::messages);
 }
 
 }  // namespace troupe

@@ -3,6 +3,8 @@
 #include <map>
 #include <mutex>
 
+#include "troupe/layout/cell.hpp"
+#include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe {
@@ -14,10 +16,11 @@ class stage_directory {
   struct receivers {
     caf::actor supervisor;
     caf::actor replica_keeper;
-    caf::actor scheduler;               ///< of this node, for parameters
-    std::map<int, caf::actor> devices;  ///< by local stage
+    caf::actor scheduler;                ///< of this node, for parameters
+    std::map<cell, caf::actor> devices;  ///< by the cells that are here
     caf::actor gatherer = {};
-    std::uint32_t job = 0;  ///< states of other jobs are dropped
+    std::uint32_t job = 0;                         ///< states of other jobs are dropped
+    std::map<cell, memory_account> accounts = {};  ///< of the devices, charged from a tensor's arrival on
   };
   void set(receivers all);
   void set_scheduler(caf::actor scheduler);
@@ -26,6 +29,8 @@ class stage_directory {
   void close() { set({}); }
 
  private:
+  void charge(const cell& stage, const tensor& value) const;
+
   std::mutex mutex_;
   receivers receivers_;
 };

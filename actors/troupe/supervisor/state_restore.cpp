@@ -9,6 +9,7 @@
 #include "troupe/recovery/replica.hpp"
 #include "troupe/replica_keeper/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
+#include "troupe/trace/recording.hpp"
 
 namespace troupe {
 
@@ -49,9 +50,9 @@ void state_restore::begin(const restore_order& order) {
   introduce_writer();
   host_devices();
   if (order.plan.from_scratch)
-    for (auto stage : children_.hosted()) hand_to_stage(stage, order_for(0, true));
+    for (const auto& stage : children_.hosted()) hand_to_stage(stage, order_for(0, true));
   for (const auto& source : order.plan.sources) {
-    if (children_.hosts(source.part))
+    if (children_.hosts(source.part.of))
       restore_one(source);
     else if (source.rank == options_.rank && source.location != part_location::disk)
       send_copy(source);
@@ -115,12 +116,13 @@ void state_restore::tell_devices() {
 
 void state_restore::on_committed(const copies_committed& committed) {
   if (committed.generation != generation_.number || !order_) return;
+  emit_now({.generation = committed.generation, .step = committed.step, .kind = trace_kind::commit});
   self_->send(children_.replica_keeper(), drop_before{committed.step});
   if (committed.step > order_->plan.step) children_.stop_set_aside();
 }
 
 void state_restore::restore_one(const restore_source& source) {
-  auto stage = source.part.of.stage;
+  const auto& stage = source.part.of;
   auto order = order_for(order_->plan.step);
   if (source.location == part_location::disk) return read_from_disk_for(source.part);
   if (source.rank == options_.rank && source.location == part_location::own_memory)
@@ -135,7 +137,7 @@ void state_restore::restore_from_keeper(const restore_source& source) {
   auto order = order_for(order_->plan.step);
   self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{order.step, source.held})
       .then(
-          [this, stage = source.part.of.stage, order](const stage_copy& copy) mutable {
+          [this, stage = source.part.of, order](const stage_copy& copy) mutable {
             order.packed = copy.packed;
             hand_to_stage(stage, order);
           },
@@ -148,7 +150,7 @@ void state_restore::restore_from_keeper(const restore_source& source) {
 void state_restore::read_from_disk_for(const part_id& part) {
   reading_.insert(part);
   auto generation = generation_.number;
-  self_->request(children_.stages().at(part.of.stage), options_.restore_timeout, list_contents{})
+  self_->request(children_.stages().at(part.of), options_.restore_timeout, list_contents{})
       .then(
           [this, part, generation](const contents_listed& listed) {
             if (generation == generation_.number) read_from_disk_for(part, listed.contents);
@@ -169,7 +171,7 @@ void state_restore::read_from_disk_for(const part_id& part, std::vector<tensor_c
             if (order.generation != generation_.number || reading_.erase(part) == 0) return;
             order = order_for(order.step);
             order.packed = copy.packed;
-            hand_to_stage(part.of.stage, order);
+            hand_to_stage(part.of, order);
           },
           [this, generation = generation_.number](const caf::error& problem) {
             generations_.fail_unless_restarted(generation, "a snapshot cannot be read: ", problem);
@@ -189,7 +191,7 @@ void state_restore::send_copy(const restore_source& source) {
   };
   auto failed = [this, generation](const caf::error& problem) { on_replica_missing(generation, problem); };
   if (source.location == part_location::own_memory)
-    self_->request(children_.stages().at(source.held.of.stage), options_.restore_timeout, get_copy{step})
+    self_->request(children_.stages().at(source.held.of), options_.restore_timeout, get_copy{step})
         .then(send, failed);
   else
     self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{step, source.held})
@@ -208,10 +210,10 @@ void state_restore::on_replica_missing(std::uint64_t generation, const caf::erro
 void state_restore::on_state(const state_arrived& arrived) {
   if (arrived.generation < generation_.number) return;
   arrived_.add(arrived.generation, arrived.part, arrived.packed);
-  if (!order_ || arrived.generation != generation_.number || !children_.hosts(arrived.part)) return;
+  if (!order_ || arrived.generation != generation_.number || !children_.hosts(arrived.part.of)) return;
   auto order = order_for(order_->plan.step);
   order.packed = arrived.packed;
-  hand_to_stage(arrived.part.of.stage, order);
+  hand_to_stage(arrived.part.of, order);
 }
 
 restore_stage state_restore::order_for(std::uint64_t step, bool from_scratch) const {
@@ -225,7 +227,7 @@ restore_stage state_restore::order_for(std::uint64_t step, bool from_scratch) co
           .keeper = keeper_of(connections_.present(), self_id())};
 }
 
-void state_restore::hand_to_stage(int stage, restore_stage order) {
+void state_restore::hand_to_stage(const cell& stage, restore_stage order) {
   auto generation = generation_.number;
   if (order.generation != generation) return;
   self_->request(children_.stages().at(stage), options_.restore_timeout, order)
@@ -239,8 +241,8 @@ void state_restore::hand_to_stage(int stage, restore_stage order) {
 }
 
 void state_restore::on_stage_ready(const stage_ready& ready) {
-  restored_metrics_ += ready.metrics;
-  ready_[ready.stage] = {ready.stage, ready.program, children_.stages().at(ready.stage)};
+  if (ready.metrics.num_samples > 0) restored_metrics_[ready.of.replica] = ready.metrics;
+  ready_[ready.of] = {ready.of.stage, ready.program, children_.stages().at(ready.of)};
   if (ready_.size() == children_.hosted().size()) begin_devices();
 }
 
@@ -252,9 +254,10 @@ void state_restore::begin_devices() {
     begin_generation order{generation_.number, made, {}, connections_.scheduler(), {}, 0,
                            options_.world_size};
     for (const auto& [stage, attached] : ready_) {
-      if (job.placed.device_of({.stage = stage}).number != number) continue;
+      if (job.placed.device_of(stage).number != number) continue;
       order.stages.push_back(attached);
-      if (graph.takes_samples(stage) || graph.computes_loss(stage)) order.loader = children_.loader();
+      if (graph.takes_samples(stage.stage) || graph.computes_loss(stage.stage))
+        order.loader = children_.loader();
     }
     self_->send(device, order);
   }

@@ -69,7 +69,7 @@ class state_restore {
   void send_copy(const restore_source& source);
   void on_replica_missing(std::uint64_t generation, const caf::error& problem);
   restore_stage order_for(std::uint64_t step, bool from_scratch = false) const;
-  void hand_to_stage(int stage, restore_stage order);
+  void hand_to_stage(const cell& stage, restore_stage order);
   void on_stage_ready(const stage_ready& ready);
   void begin_devices();
   std::shared_ptr<const device_job> make_device_job() const;
@@ -86,8 +86,8 @@ class state_restore {
 
   std::optional<restore_order> order_;  ///< of this generation
   std::set<part_id> reading_;           ///< parts whose state the disk writer has not sent yet
-  std::map<int, attached_stage> ready_;
-  step_metrics restored_metrics_;  ///< of the restored step, if this node has the last stage
+  std::map<cell, attached_stage> ready_;
+  std::map<std::int32_t, step_metrics> restored_metrics_;  ///< by replica, see node_restored
   /// When the newest snapshot was written, as known when the state was restored.
   std::chrono::steady_clock::time_point snapshot_at_;
   arrived_states arrived_;

@@ -16,13 +16,16 @@ std::string to_string(const child_id& one) {
     case child_role::disk_writer:
       return "the disk writer";
     case child_role::stage:
-      return "stage " + std::to_string(one.number);
+      return "stage " + std::to_string(one.number) +
+             (one.replica == 0 ? "" : " of replica " + std::to_string(one.replica));
     case child_role::device:
       return "device " + std::to_string(one.number);
     case child_role::scheduler:
       return "the scheduler";
     case child_role::gatherer:
       return "the gatherer";
+    case child_role::inspector:
+      return "the inspector";
   }
   return "an actor";
 }

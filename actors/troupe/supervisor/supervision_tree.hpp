@@ -20,12 +20,14 @@ enum class child_role : std::uint8_t {
   stage,
   device,
   scheduler,
-  gatherer
+  gatherer,
+  inspector
 };
 
 struct child_id {
   child_role role = child_role::device;
-  int number = 0;  ///< stage or device: number in the job; else 0
+  int number = 0;   ///< stage or device: number in the job; else 0
+  int replica = 0;  ///< of a stage
   auto operator<=>(const child_id&) const = default;
 };
 /// "device 1", "the loader"

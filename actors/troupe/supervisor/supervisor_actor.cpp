@@ -1,5 +1,7 @@
 #include "troupe/supervisor/supervisor_actor.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <caf/exit_reason.hpp>
 #include <random>
@@ -9,6 +11,7 @@
 #include "troupe/disk_writer/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/progress_watch.hpp"
+#include "troupe/trace/recording.hpp"
 
 namespace troupe {
 
@@ -23,7 +26,8 @@ supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_opti
       generations_(self, options_, children_, connections_, tree_, completed_),
       calls_(self, options_, generations_, connections_, children_, pauses_, completed_),
       restore_(self, options_, generations_, connections_, children_),
-      io_(self, options_, generations_, connections_, children_, restore_) {
+      io_(self, options_, generations_, connections_, children_, restore_),
+      inspector_restarts_(options_.restarts.io) {
   self_->set_down_handler([this](const caf::down_msg& down) { on_down(down); });
   self_->set_exception_handler([this](std::exception_ptr& thrown) {
     auto problem = error_from(thrown);
@@ -32,6 +36,7 @@ supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_opti
     return problem;
   });
   begin_watching();
+  if (options_.inspected) children_.start_inspector();
 }
 
 caf::behavior supervisor_state::make_behavior() {
@@ -53,6 +58,7 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const restart_due& due) { io_.on_due(due); },
           [this](const state_arrived& arrived) { restore_.on_state(arrived); },
           [this](const want_results& wanted) { return calls_.results_from(wanted.first); },
+          [this](const inspect_node&) { return on_inspect(); },
           [this](const call_finished& finished) { return calls_.finish(finished); },
           [this](const peer_broken& broken) { on_peer_broken(broken); },
           [this](const tensor_lost& lost) { on_tensor_lost(lost); },
@@ -92,20 +98,25 @@ void supervisor_state::forget_job() {
 void supervisor_state::on_fence(const fence_raised& fence) {
   if (fence.generation <= generation().number) return;
   log_dropped_frames();
+  emit_now({.generation = fence.generation, .kind = trace_kind::fence});
   restore_.cancel();
   generations_.quiesce(fence);
 }
 
 void supervisor_state::on_view(const view_formed& formed) {
   if (!generations_.begin(formed.view)) return;
+  emit_now({.generation = generation().number, .kind = trace_kind::view});
   calls_.begin_generation();
   pauses_.begin_generation();
   send_pause_order();
+  if (children_.inspector()) self_->send(children_.inspector(), connections_.inspected());
 }
 
 void supervisor_state::on_recovered(const recovery_done& done) {
+  emit_now({.generation = done.report.generation, .kind = trace_kind::restore});
   generations_.on_recovered(done.report.generation);
   options_.client->put(done.report);
+  if (children_.inspector()) self_->send(children_.inspector(), inspected_recovery{done.report});
 }
 
 void supervisor_state::on_job_over(const client_event& over) {
@@ -178,6 +189,9 @@ void supervisor_state::on_down(const caf::down_msg& down) {
   auto failed = children_.remove(down.source);
   if (!failed || !down.reason || down.reason == caf::exit_reason::user_shutdown) return;
   auto name = to_string(*failed), reason = describe(down.reason);
+  emit_now({.generation = generation().number, .kind = trace_kind::actor_failed, .name = name_number(name)});
+  children_.ledger().failed(*failed, reason);
+  if (failed->role == child_role::inspector) return on_inspector_down(reason);
   auto cause = name + " on rank " + std::to_string(options_.rank) + " failed: " + reason;
   if (failed->role == child_role::replica_keeper) note_replicas_lost();
   if (is_bad_input(down.reason)) {
@@ -191,6 +205,16 @@ void supervisor_state::on_down(const caf::down_msg& down) {
     io_.restart_later(order);
   else
     generations_.carry_out(order, cause);
+}
+
+/// Who watches the job must not end it.
+void supervisor_state::on_inspector_down(const std::string& reason) {
+  auto delay = inspector_restarts_.restart(self_->clock().now());
+  if (!delay)
+    return options_.log->error(
+        "actor failed actor=\"the inspector\" reason=\"{}\": the job goes on without it", reason);
+  options_.log->warn("actor failed actor=\"the inspector\" reason=\"{}\" restarts=\"the inspector\"", reason);
+  io_.restart_later({restart_action::restart, {{child_role::inspector, 0}}, *delay, 0});
 }
 
 /// At once, since the scheduler must not take a step for committed whose second copy is gone.
@@ -238,6 +262,28 @@ void supervisor_state::on_link_failed(const link_failed& failed) {
                std::to_string(options_.rank) + " failed: " + failed.cause;
   options_.log->warn("{}", cause);
   generations_.request(cause);
+}
+
+node_report supervisor_state::on_inspect() {
+  node_report report;
+  report.generation = generation().number;
+  report.rank = options_.rank;
+  report.incarnation = options_.incarnation;
+  report.pid = ::getpid();
+  report.host = options_.host;
+  report.phase = static_cast<std::uint8_t>(generation().now);
+  report.children = children_.ledger().report();
+  report.devices = children_.progress().positions();
+  auto counted = options_.out->statistics();
+  report.control_frames_sent = counted.control_frames_sent;
+  report.control_frames_received = counted.control_frames_received;
+  report.tensors_sent = counted.tensors_sent;
+  report.tensors_received = counted.tensors_received;
+  report.tensor_bytes_sent = counted.tensor_bytes_sent;
+  report.tensor_bytes_received = counted.tensor_bytes_received;
+  report.stale_frames = counted.stale_frames;
+  report.bad_frames = counted.bad_frames;
+  return report;
 }
 
 // ---- progress of devices and loader

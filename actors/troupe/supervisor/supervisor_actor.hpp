@@ -55,6 +55,7 @@ namespace troupe {
 ///   replicate_copies -> replicate_again to stages
 ///   restart_due     -> (restarts children of io)
 ///   want_results  -> known_results
+///   inspect_node  -> node_report
 ///   call_finished -> an empty reply; to the user's thread           a newer generation: unavailable
 ///   peer_broken   -> membership::suspect
 ///   tensor_lost, link_failed, restart_requested -> membership::request_generation   too many: ends the job
@@ -67,8 +68,9 @@ namespace troupe {
 /// Monitors the actors it spawns, in two subtrees (supervision_tree). A child of io that fails is spawned
 /// again alone: the supervisor gives its new handle to those that use it, tells the scheduler what was lost,
 /// and repeats requests that were not answered. For a child of compute it requests a new generation and
-/// spawns the child again with the next view. actor_error::bad_input and too many failures end the job.
-/// Detached: it destroys and creates the data plane, which blocks for milliseconds.
+/// spawns the child again with the next view. An inspector that fails too often is given up.
+/// actor_error::bad_input and too many failures end the job. Detached: it destroys and creates the data
+/// plane, which blocks for milliseconds.
 class supervisor_state {
  public:
   static constexpr const char* actor_name = "supervisor";
@@ -99,10 +101,12 @@ class supervisor_state {
   // failures
   void on_down(const caf::down_msg& down);
   void note_replicas_lost();
+  void on_inspector_down(const std::string& reason);
   void log_restart(const restart_order& order, const std::string& actor, const std::string& reason) const;
   void on_peer_broken(const peer_broken& broken);
   void on_tensor_lost(const tensor_lost& lost);
   void on_link_failed(const link_failed& failed);
+  node_report on_inspect();
   // progress of devices and loader
   void begin_watching();
   void on_check_progress();
@@ -123,6 +127,7 @@ class supervisor_state {
   state_restore restore_;
   io_subtree io_;
   dropped_frames dropped_;
+  restart_intensity inspector_restarts_;
   std::chrono::steady_clock::time_point progress_checked_;
 };
 

@@ -19,6 +19,8 @@
 
 namespace troupe {
 
+class inspected_job;
+
 /// Where children that compute or block run. own: detached, a thread each. shared: as scheduled actors, for
 /// tests that run whole jobs in virtual time on one thread.
 enum class child_threads : std::uint8_t { own, shared };
@@ -50,6 +52,8 @@ struct supervisor_options {
   child_threads threads = child_threads::own;
   /// A device or loader without progress for this long counts as lost; 0: not watched.
   std::chrono::milliseconds progress_timeout{0};
+  /// What the inspector of this process publishes; null: it has none.
+  std::shared_ptr<inspected_job> inspected;
   /// Set when a thread of this process is in code that does not return, so that it cannot be joined.
   std::shared_ptr<std::atomic<bool>> stuck;
 };

@@ -1,5 +1,6 @@
 #include "troupe/parallel/device_map.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -26,6 +27,23 @@ int device_from(const std::filesystem::path& file, const yaml_setting& setting) 
         file, setting.value_line,
         "'" + setting.key + "': expected the number of a device, from 0 on, got '" + setting.value + "'");
   return device;
+}
+
+constexpr auto version_key = "version";
+constexpr int map_version = 1;
+
+/// A map names its format, so that none is read as what it is not.
+void require_version(const std::filesystem::path& file, const std::vector<yaml_setting>& settings) {
+  auto expected = std::to_string(map_version);
+  auto found = std::ranges::find(settings, version_key, &yaml_setting::key);
+  if (found == settings.end())
+    refuse_at_line(file, 1,
+                   "expected the line 'version: " + expected +
+                       "', which says in what format the device map is, got none. Add it");
+  if (found->value != expected)
+    refuse_at_line(file, found->value_line,
+                   "expected version " + expected + " of the format of device maps, got '" + found->value +
+                       "'. Write the map in version " + expected + ", or use the Troupe that it is for");
 }
 
 /// The node that has to be taken apart to find layer `name`; none if that is there, or nowhere.
@@ -76,7 +94,10 @@ DeviceMap& DeviceMap::layers(std::string range, int device) {
 
 DeviceMap DeviceMap::read(const std::filesystem::path& file) {
   DeviceMap map;
-  for (const auto& setting : read_yaml_settings(file, "device map")) {
+  auto settings = read_yaml_settings(file, "device map");
+  if (!settings.empty()) require_version(file, settings);
+  for (const auto& setting : settings) {
+    if (setting.key == version_key) continue;
     auto device = device_from(file, setting);
     try {
       map.layers(setting.key, device);
@@ -86,8 +107,8 @@ DeviceMap DeviceMap::read(const std::filesystem::path& file) {
   }
   if (map.entries_.empty())
     throw bad_input(file.string() +
-                    ": the device map is empty. Write a line for each layer or range, such as "
-                    "blocks.0..6: 1");
+                    ": the device map is empty. Write the line 'version: 1', and one for each layer or "
+                    "range, such as blocks.0..6: 1");
   map.file_ = file;
   return map;
 }
@@ -101,9 +122,14 @@ DeviceMap DeviceMap::automatic(const cost_profile& profile, const balance_option
 }
 
 std::string DeviceMap::to_yaml() const {
-  std::string text;
-  for (const auto& [layers, device] : entries_)
+  auto text = std::string(version_key) + ": " + std::to_string(map_version) + "\n";
+  for (const auto& [layers, device] : entries_) {
+    if (layers == version_key)
+      throw bad_input(
+          "device map: a layer with the name 'version' cannot be written into a file, where "
+          "that is the version of the format. Give the layer another name, or place it in C++");
     text += yaml_key(layers) + ": " + std::to_string(device) + "\n";
+  }
   return text;
 }
 
@@ -113,6 +139,19 @@ placed_model place_layers(const nn::Graph& model, const DeviceMap& map) {
   } catch (const bad_input& problem) {
     if (map.file().empty()) throw;
     throw bad_input(map.file().string() + ": " + problem.what());
+  }
+}
+
+plan plan_placed_by(const DeviceMap& map, const plan_options& options) {
+  try {
+    return make_plan(options);
+  } catch (const bad_input& problem) {
+    auto where = (map.file().empty() ? "device map" : map.file().string()) + ": ";
+    if (usual_chunks(options.kind) == 1) throw bad_input(where + problem.what());
+    throw bad_input(where + std::string(to_string(options.kind)) +
+                    " places the stages itself, in a way of its own: " + problem.what() +
+                    ". Choose gpipe, 1f1b, zb_h1, zb_h2 or pipedream_2bw, which allow any device map, or "
+                    "leave the map out");
   }
 }
 

@@ -7,6 +7,7 @@
 #include "troupe/parallel/partition.hpp"
 #include "troupe/placement/balance.hpp"
 #include "troupe/placement/layer_map.hpp"
+#include "troupe/schedule/plan.hpp"
 
 namespace troupe {
 
@@ -32,8 +33,8 @@ class DeviceMap {
   /// transformer.11. Takes a name too.
   DeviceMap& layers(std::string range, int device);
 
-  /// Reads a YAML file with a line for each name or range: "transformer.0..12: 1". Throws bad_input with file
-  /// and line.
+  /// Reads a YAML file with the line "version: 1", the format's, and one for each name or range:
+  /// "transformer.0..12: 1". Throws bad_input with file and line, also for a file of no or another version.
   static DeviceMap read(const std::filesystem::path& file);
   /// The placement that makes the slowest device as fast as possible, within the devices' memory. Times that
   /// are measured differ from process to process, and so would the maps: measure once, save_profile, and let
@@ -43,7 +44,7 @@ class DeviceMap {
   const std::vector<placed_layers>& entries() const { return entries_; }
   /// The file that it was read from; empty: none.
   const std::filesystem::path& file() const { return file_; }
-  /// What `read` reads: lines without a version, as people write them.
+  /// What `read` reads. Throws bad_input for a layer named "version", which no file can place.
   std::string to_yaml() const;
 
  private:
@@ -61,5 +62,9 @@ struct placed_model {
 /// Throws bad_input, saying what to do, for a map that does not place each layer of the model once
 /// (devices_of_layers), and for a stage without parameters.
 placed_model place_layers(const nn::Graph& model, const DeviceMap& map);
+
+/// make_plan with the stages that a map places. Throws bad_input as it does, naming the map's file and, for a
+/// schedule that places stages itself, those that allow any map.
+plan plan_placed_by(const DeviceMap& map, const plan_options& options);
 
 }  // namespace troupe

@@ -114,7 +114,8 @@ std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<te
   }
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
-  pass_scope scope(pass_id{static_cast<std::uint32_t>(mb.step), static_cast<std::uint32_t>(mb.index)});
+  pass_scope scope(
+      pass_id{static_cast<std::uint32_t>(mb.step), static_cast<std::uint32_t>(mb.global_index())});
   auto& recorded = begin_pass(mb, std::move(inputs));
   auto outputs = run_layers(recorded.inputs, mb.training);
   if (!is_checked_) check_first_pass(outputs, targets);
@@ -160,7 +161,7 @@ void module_program::use_version(const microbatch& mb, std::optional<weight_vers
 
 variable module_program::take_loss(const microbatch& mb, const variable& output, const tensor& targets) {
   auto num_samples = targets.num_elements();  // a token is a sample
-  auto global_batch = static_cast<double>(num_samples) * mb.count;
+  auto global_batch = static_cast<double>(num_samples) * mb.global_count();
   auto result = loss_(output, targets, gradients_->loss_scale() / global_batch);
   metrics_ += {.loss_sum = result.loss_sum, .num_samples = num_samples, .num_correct = result.num_correct};
   return result.loss;

@@ -33,11 +33,11 @@ struct module_program_options {
 /// The program of one pipeline stage: some nodes of a graph, and in the last stage the loss. Its ports are
 /// those of cut_model.
 ///
-/// The gradient of each sample is scaled by 1 / global batch (microbatch size times number of microbatches);
-/// metrics are sums. The bits do not depend on the partition into stages or on the order of the microbatches'
-/// forward and backward passes. Weight gradients must be computed in ascending microbatch order; any other
-/// order throws std::logic_error. Evaluation saves no activations. Tied weights, a loss scale and clipping
-/// need the reductions of stage_reductions.hpp in the plan.
+/// The gradient of each sample is scaled by 1 / global batch (microbatch size times number of microbatches of
+/// all replicas); metrics are sums. The bits do not depend on the partition into stages or on the order of
+/// the microbatches' forward and backward passes. Weight gradients must be computed in ascending microbatch
+/// order; any other order throws std::logic_error. Evaluation saves no activations. Tied weights, a loss
+/// scale and clipping need the reductions of stage_reductions.hpp in the plan.
 ///
 /// Between two flushes the parameters' tensors change places (weight_versions): an optimizer must not keep
 /// their handles from one step to the next.
@@ -54,6 +54,10 @@ class module_program : public stage_program {
   tensor contribution_to(int reduction) override { return gradients_->contribution_to(reduction); }
   void reduce(int reduction, const std::vector<tensor>& shares) override {
     gradients_->reduce(reduction, shares);
+  }
+  tensor replica_gradients() override { return gradients_->replica_gradients(); }
+  void take_summed_gradients(const std::vector<tensor>& parts) override {
+    gradients_->take_summed_gradients(parts);
   }
   std::string non_finite() override;
   void apply(std::uint64_t step) override;

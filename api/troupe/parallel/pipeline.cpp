@@ -20,6 +20,7 @@ Pipeline::Pipeline(nn::Graph model) : model_(std::move(model)) {
 Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::move(model)) {
   stages(options.stages)
       .microbatches(options.microbatches)
+      .replicas(options.replicas)
       .schedule(options.schedule)
       .flush_every(options.flush_every)
       .plan_file(options.plan);
@@ -88,6 +89,13 @@ Pipeline& Pipeline::microbatches(int count) {
   if (count < 1)
     throw bad_input("a pipeline cannot have " + std::to_string(count) + " microbatches. Give at least 1");
   microbatches_ = count;
+  return *this;
+}
+
+Pipeline& Pipeline::replicas(int count) {
+  if (count < 1)
+    throw bad_input("a pipeline cannot have " + std::to_string(count) + " replicas. Give at least 1");
+  replicas_ = count;
   return *this;
 }
 

@@ -32,8 +32,8 @@ class Pipeline {
   /// A materialized model starts from its weights (as with initial_weights, independent of --seed), any other
   /// from initial values that depend on --seed. Throws bad_input for a partly materialized model.
   explicit Pipeline(nn::Graph model);
-  /// Takes stages or device_map_file, microbatches, schedule, flush_every, plan, precision, clip_grad_norm
-  /// and loss_scale from `options`. Throws bad_input as the setters do.
+  /// Takes stages or device_map_file, microbatches, replicas, schedule, flush_every, plan, precision,
+  /// clip_grad_norm and loss_scale from `options`. Throws bad_input as the setters do.
   Pipeline(nn::Graph model, const job_options& options);
 
   /// Number of contiguous stages of about equal cost; 0 (the default): one per device, or two in the
@@ -56,6 +56,16 @@ class Pipeline {
   /// Number of equal parts of each batch; must divide the batch size. More: less idle time (bubble), but
   /// smaller matrices. Throws bad_input below 1.
   Pipeline& microbatches(int count);
+  /// Data parallelism: how many copies of the pipeline train together, each with microbatches() microbatches
+  /// of its own, so that a batch is cut into count * microbatches() equal parts; 1 (the default): none.
+  /// Before the optimizer's step the replicas' gradients are added up in a fixed tree, so that all keep the
+  /// same weights. The bits depend on the number of replicas, not on the processes that host them.
+  ///
+  /// Buffers such as running means belong to each replica; evaluate, predict, state_dict and save use those
+  /// of replica 0, which alone computes evaluations. The replicas share the job's devices, as many each, if
+  /// need be with several devices in a process, each on a thread of its own. Throws bad_input
+  /// below 1; the Trainer for a batch that the replicas' microbatches do not divide.
+  Pipeline& replicas(int count);
   /// The bits are the same with every one but pipedream_2bw with flush_every of more than 1. The Trainer
   /// throws bad_input for numbers of stages, devices or microbatches that the schedule does not allow
   /// (docs/how_to/add_a_schedule.md).
@@ -104,6 +114,7 @@ class Pipeline {
   /// partition_into_stages does.
   std::vector<stage_range> partition(int num_stages) const;
   int microbatches() const { return microbatches_; }
+  int replicas() const { return replicas_; }
   schedule_kind schedule() const { return schedule_; }
   int flush_every() const { return flush_every_; }
   /// Empty: none.
@@ -125,6 +136,7 @@ class Pipeline {
   std::vector<stage_range> placed_stages_;  ///< by the device map
   std::vector<int> device_of_stage_;
   int microbatches_ = 1;
+  int replicas_ = 1;
   schedule_kind schedule_ = schedule_kind::one_f_one_b;
   int flush_every_ = 1;
   std::filesystem::path plan_file_;

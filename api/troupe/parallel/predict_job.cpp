@@ -68,6 +68,13 @@ std::vector<stage_value> values_between(const std::vector<layer_run>& stages, co
   return result;
 }
 
+/// Each replica sends the parts that the others add up, and then its sums to all.
+double all_reduce_time(std::uint64_t gradient_bytes, const prediction_options& options) {
+  if (options.num_replicas == 1 || options.bytes_per_s <= 0) return 0;
+  auto replicas = static_cast<double>(options.num_replicas);
+  return 2 * (replicas - 1) / replicas * static_cast<double>(gradient_bytes) / options.bytes_per_s;
+}
+
 std::vector<action_costs> costs_of(const cost_profile& profile, const std::vector<layer_run>& stages,
                                    const std::vector<stage_value>& values,
                                    const prediction_options& options) {
@@ -81,6 +88,7 @@ std::vector<action_costs> costs_of(const cost_profile& profile, const std::vecto
       sum.input_gradient += cost.input_gradient_s / speed;
       sum.weight_gradient += cost.weight_gradient_s / speed;
       sum.apply += cost.apply_s / speed;
+      sum.all_reduce += all_reduce_time(cost.gradient_bytes, options);
     }
     costs.push_back(sum);
   }
@@ -90,50 +98,6 @@ std::vector<action_costs> costs_of(const cost_profile& profile, const std::vecto
     if (options.bytes_per_s > 0) communication += static_cast<double>(bytes) / options.bytes_per_s;
   }
   return costs;
-}
-
-/// The most that the activations of a device take at once.
-std::uint64_t peak_activation_bytes(const std::vector<timed_action>& device,
-                                    const std::vector<std::uint64_t>& bytes_of_stage) {
-  std::uint64_t kept = 0, peak = 0;
-  for (const auto& done : device) {
-    auto bytes = bytes_of_stage[static_cast<std::size_t>(done.op.stage)];
-    if (done.op.kind == action_kind::forward) peak = std::max(peak, kept += bytes);
-    if (done.op.kind == action_kind::backward || done.op.kind == action_kind::weight_gradient) kept -= bytes;
-  }
-  return peak;
-}
-
-/// What comes into a stage with a microbatch, from other stages and from the samples.
-std::uint64_t incoming_bytes(const layer_run& stage, const cost_profile& profile) {
-  std::uint64_t sum = 0;
-  std::set<std::pair<int, int>> known;
-  for (const auto& value : profile.values)
-    if (value.to >= stage.first && value.to < stage.last && value.from < stage.first &&
-        known.insert({value.from, value.output}).second)
-      sum += value.bytes;
-  return sum;
-}
-
-std::vector<held_memory> held_by_devices(const job_prediction& of, const cost_profile& profile) {
-  std::vector<held_memory> memory(static_cast<std::size_t>(of.made.num_devices()));
-  std::vector<std::uint64_t> activations;
-  for (const auto& stage : of.stages) {
-    auto& held = memory[static_cast<std::size_t>(stage.device)];
-    auto kept = incoming_bytes(stage, profile);
-    for (int layer = stage.first; layer < stage.last; ++layer) {
-      const auto& cost = profile.layers[static_cast<std::size_t>(layer)];
-      held.parameters += cost.parameter_bytes;
-      held.gradients += cost.gradient_bytes;
-      held.optimizer += cost.optimizer_bytes;
-      held.buffers += cost.buffer_bytes;
-      kept += cost.activation_bytes;
-    }
-    activations.push_back(kept);
-  }
-  for (std::size_t device = 0; device < memory.size(); ++device)
-    memory[device].activations = peak_activation_bytes(of.ran.devices[device], activations);
-  return memory;
 }
 
 std::vector<link_load> links_of(const job_prediction& of, const std::vector<stage_value>& values) {
@@ -159,18 +123,21 @@ job_prediction predict_job(const cost_profile& profile, const DeviceMap& map,
   job_prediction result{.stages = stages_of(map, profile), .made = {}, .ran = {}, .memory = {}, .links = {}};
   auto num_devices = std::ranges::max_element(result.stages, {}, &layer_run::device)->device + 1;
   if (num_devices > static_cast<int>(options.devices.size()))
-    throw bad_input("the device map names device " + std::to_string(num_devices - 1) + ", but the job has " +
-                    std::to_string(options.devices.size()) + " devices");
+    throw bad_input((map.file().empty() ? "" : map.file().string() + ": ") + "the device map names device " +
+                    std::to_string(num_devices - 1) + ", but the job has " +
+                    std::to_string(options.devices.size()) +
+                    " devices, from 0 on. Give it more devices or processes, or place the layers on fewer");
   auto values = values_between(result.stages, profile);
   plan_options made{.kind = options.schedule,
                     .num_stages = static_cast<int>(result.stages.size()),
                     .num_microbatches = options.num_microbatches,
-                    .num_devices = num_devices};
+                    .num_devices = num_devices,
+                    .num_replicas = options.num_replicas};
   for (const auto& stage : result.stages) made.device_of_stage.push_back(stage.device);
   for (const auto& value : values) made.edges.push_back(value.between);
-  result.made = make_plan(made);
+  result.made = plan_placed_by(map, made);
   result.ran = simulate_stages(result.made, costs_of(profile, result.stages, values, options));
-  result.memory = held_by_devices(result, profile);
+  result.memory = predict_memory(profile, result.stages, result.made, result.ran);
   result.links = links_of(result, values);
   return result;
 }

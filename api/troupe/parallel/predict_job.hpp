@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "troupe/parallel/device_map.hpp"
+#include "troupe/parallel/predict_memory.hpp"
 #include "troupe/schedule/simulate.hpp"
 
 namespace troupe {
@@ -14,13 +15,7 @@ struct prediction_options {
   std::vector<device_capacity> devices = {};  ///< of the job; a device map may use fewer
   double bytes_per_s = 0;                     ///< between devices; 0: transfers take no time
   double latency_s = 0;                       ///< of one transfer
-};
-
-/// What a device is to hold, in bytes, at its peak. `activations`: with the values that come in from other
-/// stages or as samples, which are kept as long.
-struct held_memory {
-  std::uint64_t parameters = 0, gradients = 0, optimizer = 0, buffers = 0, activations = 0;
-  std::uint64_t total() const { return parameters + gradients + optimizer + buffers + activations; }
+  int num_replicas = 1;                       ///< each has as many devices
 };
 
 /// The bytes that go from one device to another in a step: values one way, their gradients the other.
@@ -40,7 +35,8 @@ struct job_prediction {
 };
 
 /// Predicts a step from what layers cost, placed by `map`, by simulating its plan. It leaves out reductions
-/// between stages, and what the runtime itself takes. Throws bad_input for a map that does not place the
+/// between stages, and what the runtime itself and the sums over replicas take. With replicas all that it
+/// says is of one of them. Throws bad_input for a map that does not place the
 /// profile's layers, or names a device that is not there, and as make_plan does. Memory is not checked.
 job_prediction predict_job(const cost_profile& profile, const DeviceMap& map,
                            const prediction_options& options);

@@ -6,7 +6,7 @@
 namespace troupe {
 
 struct profile_options {
-  int num_repeats = 5;     ///< passes that are measured, of whose times the median counts; one more warms up
+  int num_repeats = 15;    ///< passes that are measured, of whose times the median counts; one more warms up
   std::uint64_t seed = 1;  ///< of the initial weights
 };
 
@@ -17,6 +17,9 @@ struct profile_options {
 ///
 /// No two measurements are equal, and automatic placements from them may differ: measure in one process, and
 /// let all read what it has saved (save_profile, read_profile).
+///
+/// With one thread times are those of its processor, whatever else the machine does; with more, those that
+/// pass. A job whose cores are shared with others takes longer than either.
 ///
 /// Each layer runs as a stage of its own: what a job fuses within a stage (a ReLU after a Linear or Conv2d)
 /// is measured apart, and a tied weight is counted with each layer that uses it. Throws

@@ -1,5 +1,6 @@
 #include "troupe/parallel/step_gradients.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -38,6 +39,48 @@ void step_gradients::reduce(int reduction, const std::vector<tensor>& shares) {
   else
     use_norm(combined_norm(shares));
   reduced_.insert(reduction);
+}
+
+/// The elements of all gradients, zeros where the step did not reach a parameter; behind each gradient 1 if
+/// it did, else 0, so that what no replica has a gradient of is not stepped.
+tensor step_gradients::replica_gradients() const {
+  auto packed = tensor::zeros({num_packed()});
+  std::int64_t next = 0;
+  for (const auto* each : stepped_) {
+    if (!each->requires_gradient) continue;
+    auto count = each->extents.num_elements();
+    if (each->has_gradient) {
+      if (count > 0) packed.rows(next, count).copy_from(each->gradient().reshape({count}));
+      packed.values<float>()[static_cast<std::size_t>(next + count)] = 1;
+    }
+    next += count + 1;
+  }
+  return packed;
+}
+
+void step_gradients::take_summed_gradients(const std::vector<tensor>& parts) {
+  auto packed = tensor::empty({num_packed()});
+  std::int64_t next = 0;
+  for (const auto& part : parts) {
+    packed.rows(next, part.num_elements()).copy_from(part);
+    next += part.num_elements();
+  }
+  next = 0;
+  for (auto* each : stepped_) {
+    if (!each->requires_gradient) continue;
+    auto count = each->extents.num_elements();
+    each->has_gradient = packed.values<float>()[static_cast<std::size_t>(next + count)] > 0;
+    if (each->has_gradient && count > 0)
+      each->gradient().reshape({count}).copy_from(packed.rows(next, count));
+    next += count + 1;
+  }
+}
+
+/// At least one: what travels has elements.
+std::int64_t step_gradients::num_packed() const {
+  std::int64_t count = 0;
+  for (const auto* each : stepped_) count += each->requires_gradient ? each->extents.num_elements() + 1 : 0;
+  return std::max<std::int64_t>(count, 1);
 }
 
 /// Applies loss scale and clipping in one pass over the gradients, if necessary.

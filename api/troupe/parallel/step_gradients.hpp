@@ -31,6 +31,9 @@ class step_gradients {
   void accumulated() { tied_.combine_own(); }
   tensor contribution_to(int reduction);
   void reduce(int reduction, const std::vector<tensor>& shares);
+  /// See stage_program. After the reduction of tied weights, before that of norms.
+  tensor replica_gradients() const;
+  void take_summed_gradients(const std::vector<tensor>& parts);
 
   /// The first parameter of this stage whose gradient is infinite or NaN; null if there is none or
   /// non_finite_policy is go_on. Call after the reductions and before the step.
@@ -48,6 +51,7 @@ class step_gradients {
   std::vector<named_tensor> state() const;
 
  private:
+  std::int64_t num_packed() const;
   void use_norm(double norm);
   const parameter* find_non_finite() const;
   std::uint64_t num_skipped() const;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "troupe/ops/elementwise.hpp"
+#include "troupe/program/packed_state.hpp"
 
 namespace troupe {
 namespace {
@@ -33,7 +34,8 @@ tensor tied_gradients::share() {
   for (const auto& each : weights_)
     if (each.in_several_stages)
       for (const auto& use : each.here) gradients.push_back({use.name, gradient_of(use).to({})});
-  return pack_state(gradients, pool_);
+  packed_state_pool pool;  // without it, the memory is freed when all stages have added it
+  return pack_state(gradients, pool);
 }
 
 void tied_gradients::combine(const std::vector<tensor>& shares) {

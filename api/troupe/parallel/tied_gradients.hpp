@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "troupe/autograd/parameter.hpp"
-#include "troupe/program/packed_state.hpp"
+#include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
 
@@ -36,7 +36,6 @@ class tied_gradients {
 
  private:
   std::vector<weight> weights_;
-  packed_state_pool pool_;
 };
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "troupe/tensor/account_counters.hpp"
 #include "troupe/tensor/caching_allocator.hpp"
 #include "troupe/tensor/device_memory.hpp"
 
@@ -17,8 +18,12 @@ struct block_deleter {
   std::shared_ptr<caching_allocator> captured;  ///< keeps the allocator of a graph capture alive; else null
   std::size_t size_bytes;
   memory_category category;
+  block_charge charge;
 
-  void operator()(void* memory) const { allocator->deallocate(memory, size_bytes, category); }
+  void operator()(void* memory) {
+    charge.debit(size_bytes);
+    allocator->deallocate(memory, size_bytes, category);
+  }
 };
 
 }  // namespace
@@ -27,14 +32,19 @@ std::shared_ptr<void> allocate(std::size_t size_bytes, device target) {
   auto captured = capture_allocator_of(target);
   auto* allocator = captured ? captured.get() : &allocator_of(target);
   auto* block = allocator->allocate(size_bytes, current_category);
-  return {block, block_deleter{allocator, std::move(captured), size_bytes, current_category}};
+  return {block, block_deleter{allocator, std::move(captured), size_bytes, current_category,
+                               block_charge(size_bytes, current_category)}};
 }
 
 void set_memory_category(const std::shared_ptr<void>& memory, memory_category category) {
   auto* deleter = std::get_deleter<block_deleter>(memory);
+  if (!deleter) return;
+  // From charge_here(), which has no other way to a tensor's memory.
+  if (category == memory_category::other) return deleter->charge.move_here(deleter->size_bytes);
   auto from = memory_category::other;
-  if (deleter && std::atomic_ref(deleter->category).compare_exchange_strong(from, category))
-    deleter->allocator->set_category(deleter->size_bytes, category);
+  if (!std::atomic_ref(deleter->category).compare_exchange_strong(from, category)) return;
+  deleter->allocator->set_category(deleter->size_bytes, category);
+  deleter->charge.set_category(deleter->size_bytes, category);
 }
 
 memory_statistics memory_of(device target) { return allocator_of(target).statistics(); }

@@ -6,6 +6,7 @@
 #include "troupe/collective/operation.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/tensor/captured_step.hpp"
+#include "troupe/trace/recording.hpp"
 
 namespace troupe {
 namespace {
@@ -22,6 +23,34 @@ std::vector<std::int64_t> equal_parts(std::int64_t part, int num_members) {
   return std::vector<std::int64_t>(static_cast<std::size_t>(num_members), part);
 }
 
+std::int64_t nanoseconds_of(call::clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+void emit_call(trace_kind kind, const call& what, std::int64_t begin_ns, std::int64_t end_ns,
+               std::uint16_t group) {
+  const auto& signature = what.what.signature;
+  emit({.begin_ns = begin_ns,
+        .end_ns = end_ns,
+        .step = what.sequence,
+        .kind = kind,
+        .detail = static_cast<std::uint8_t>(signature.kind),
+        .name = group,
+        .bytes = static_cast<std::uint64_t>(profiled_bytes(signature))});
+}
+
+void emit_begun(const call& what, std::uint16_t group) {
+  auto begun = nanoseconds_of(what.begun);
+  emit_call(trace_kind::collective_begun, what, begun, begun, group);
+}
+
+/// A small call that ended at once leaves no event: reading the clock is a large part of its cost.
+void emit_end(const call& what, std::uint16_t group) {
+  if (what.begun == call::clock::time_point()) return;
+  auto end = what.ended > what.begun ? nanoseconds_of(what.ended) : now_ns();
+  emit_call(trace_kind::collective, what, nanoseconds_of(what.begun), end, group);
+}
+
 }  // namespace
 
 communicator::communicator(group_description group, std::unique_ptr<collective_backend> backend,
@@ -33,11 +62,20 @@ communicator::communicator(group_description group, std::unique_ptr<collective_b
       progress_(*backend_, hooks(), options_.engine) {}
 
 operation_queue::callbacks communicator::hooks() {
+  auto name = name_number(group_.name);
   operation_queue::callbacks all{.on_timeout = [this](const call& late) { return timeout_error(late); },
                                  .on_cancel = [this](const call& what) { return cancel_error(what); },
                                  .on_failure = [this](const auto& error) { return with_last_calls(error); },
-                                 .on_wait = [this](const call& what) { recorder_.on_wait(what); },
-                                 .on_end = [this](const call& what) { on_end(what); }};
+                                 .on_wait =
+                                     [this, name](const call& what) {
+                                       recorder_.on_wait(what);
+                                       emit_begun(what, name);
+                                     },
+                                 .on_end =
+                                     [this, name](const call& what) {
+                                       on_end(what);
+                                       emit_end(what, name);
+                                     }};
   if (options_.profile)
     all.on_waited = [this](const call& what, call::clock::time_point since) { on_waited(what, since); };
   return all;

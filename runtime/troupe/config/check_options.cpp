@@ -12,6 +12,7 @@ namespace {
 /// Far above anything sensible: a typing mistake ends in a message instead of in a million threads.
 constexpr int most_devices = 1024;
 constexpr int most_stages = 65536;
+constexpr int most_replicas = 32767;
 
 void check_range(const char* option, long long value, long long least, long long most) {
   if (value < least || value > most)
@@ -36,6 +37,12 @@ std::string multiples_around(int number, int divisor) {
 void check_batch(const job_options& options) {
   check_range("--batch", options.batch, 1, 1 << 30);
   check_range("--microbatches", options.microbatches, 1, 1 << 20);
+  if (options.replicas > 1 && options.batch % options.microbatches == 0 &&
+      options.batch % (std::int64_t{options.microbatches} * options.replicas) != 0)
+    throw bad_input("a batch of " + std::to_string(options.batch) + " samples cannot be cut into " +
+                    std::to_string(options.microbatches) + " equal microbatches for each of " +
+                    std::to_string(options.replicas) +
+                    " replicas: change --batch, --microbatches or --replicas");
   if (options.batch % options.microbatches == 0) return;
   auto fewer = std::min(options.microbatches, options.batch);
   while (options.batch % fewer != 0) --fewer;
@@ -47,9 +54,16 @@ void check_batch(const job_options& options) {
 
 void check_layout(const job_options& options) {
   check_range("--stages", options.stages, 0, most_stages);
+  check_range("--replicas", options.replicas, 1, most_replicas);
   check_range("--devices", options.devices, 1, most_devices);
   check_range("--threads", options.threads, 1, most_devices);
-  if (options.stages != 0 && options.stages < options.devices)
+  auto num_cells = std::int64_t{options.stages} * options.replicas;
+  if (options.replicas > 1 && options.stages != 0 && num_cells < options.devices)
+    throw bad_input(std::to_string(options.devices) + " devices cannot share " +
+                    std::to_string(options.replicas) + " replicas of " + std::to_string(options.stages) +
+                    " stages: use --devices " + std::to_string(num_cells) +
+                    " or fewer, or more --stages or --replicas");
+  if (options.stages != 0 && num_cells < options.devices)
     throw bad_input(std::to_string(options.devices) + " devices cannot share " +
                     std::to_string(options.stages) + " stages: use --devices " +
                     std::to_string(options.stages) + " or fewer, or --stages " +
@@ -116,6 +130,8 @@ void check_options(const job_options& options) {
   if (options.suspect_after.count() <= 0) throw bad_input("--suspect-after must be above 0, for example 1s");
   check_word("--on-non-finite", options.on_non_finite, {"stop", "skip", "go_on"});
   if (options.grace.count() <= 0) throw bad_input("--grace must be above 0, for example 20s");
+  if (options.inspect.empty() && options.given.contains("inspect_token_file"))
+    throw bad_input("--inspect-token-file is about the inspector: add --inspect ADDRESS:PORT");
   if (options.progress_timeout.count() < 0)
     throw bad_input("--progress-timeout must be above 0, for example 10m, or 0 for never");
   check_word("--isa", options.isa, {"auto", "sse41", "avx2", "avx512_core", "avx512_core_bf16"});

@@ -9,15 +9,16 @@ namespace {
 CLI::Option* add_value(CLI::App& app, const job_field& field, job_options& options) {
   auto store = [&field, &options](const std::string& text) {
     try {
-      field.set(text, options);
+      field.set(text.empty() ? field.implied : std::string_view(text), options);
     } catch (const bad_input& problem) {
       throw bad_input(field.option_name() + ": " + problem.what());
     }
   };
-  return app.add_option_function<std::string>(field.option_name(), store, std::string(field.help))
-      ->take_last()
-      ->type_name(std::string(field.value_name()))
-      ->default_str(field.text(options));
+  auto* option = app.add_option_function<std::string>(field.option_name(), store, std::string(field.help))
+                     ->take_last()
+                     ->type_name(std::string(field.value_name()))
+                     ->default_str(field.text(options));
+  return field.implied.empty() ? option : option->expected(0, 1);
 }
 
 void add_field(CLI::App& app, const job_field& field, job_options& options) {

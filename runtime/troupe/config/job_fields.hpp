@@ -21,6 +21,8 @@ struct job_field {
   std::string_view name;  ///< as in job_options and in YAML
   job_member member;
   std::string_view help;
+  /// What the option says on the command line without a value; empty: it needs one.
+  std::string_view implied = {};
 
   /// "--snapshot-dir"
   std::string option_name() const;

@@ -34,6 +34,9 @@ struct job_options {
   /// pipedream_2bw: optimizer steps between two flushes. More: less idle time, gradients one step late in all
   /// but the first; the result's bits depend on it. It must divide the number of steps. 1: as 1f1b.
   int flush_every = 1;
+  /// Copies of the pipeline that train together, each with `microbatches` of its own (data parallelism); the
+  /// devices are divided among them.
+  int replicas = 1;
   /// A plan in the CSV form of torch.distributed.pipelining (plan_csv.hpp), which is run instead of
   /// `schedule`; empty: none.
   std::filesystem::path plan;
@@ -78,6 +81,12 @@ struct job_options {
   std::string on_lost_state = "stop";
   /// Write a Perfetto trace per process there; empty: none.
   std::filesystem::path trace_dir;
+  /// Rank 0 shows the job over HTTP at this address (http/listen_address.hpp, docs/inspect.md):
+  /// "127.0.0.1:0", "8080". Port 0 is any free one, which the start prints. Empty: no port and no thread. An
+  /// address that other machines reach needs inspect_token_file.
+  std::string inspect;
+  /// A file whose text is the token that users of the inspector send; empty: one is drawn for each job.
+  std::filesystem::path inspect_token_file;
   /// Cap of the CPU instruction set: auto, sse41, avx2, avx512_core, avx512_core_bf16.
   std::string isa = "auto";
   /// Backend of process groups: ucx, local (one process only), gloo, mpi or nccl.

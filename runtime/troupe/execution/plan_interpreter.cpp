@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/tree_reduction.hpp"
+#include "troupe/tensor/memory_account.hpp"
 
 namespace troupe {
 namespace {
@@ -15,16 +17,28 @@ void check_count(const char* what, int stage, std::size_t got, std::size_t expec
                          std::to_string(stage) + ", one for each " + ports + ", got " + std::to_string(got));
 }
 
-/// [position] which reduction the next action of the same stage is; -1: it is none.
-std::vector<int> reductions_after(const std::vector<action>& actions) {
-  std::vector<int> after(actions.size(), -1);
+/// [position] the next action of the same stage, if it is one that stages or replicas do together.
+std::vector<const action*> joint_actions_after(const std::vector<action>& actions) {
+  std::vector<const action*> after(actions.size(), nullptr);
   std::map<int, const action*> next_of_stage;
   for (std::size_t position = actions.size(); position-- > 0;) {
     auto& next = next_of_stage[actions[position].stage];
-    if (next && next->kind == action_kind::reduce_gradient) after[position] = next->microbatch;
+    if (next && (next->kind == action_kind::reduce_gradient || next->kind == action_kind::all_reduce))
+      after[position] = next;
     next = &actions[position];
   }
   return after;
+}
+
+struct element_range {
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+};
+
+/// The elements that a replica adds up.
+element_range part_of(std::int64_t num_elements, int replica, int num_replicas) {
+  auto begin = num_elements * replica / num_replicas;
+  return {begin, num_elements * (replica + 1) / num_replicas - begin};
 }
 
 }  // namespace
@@ -33,7 +47,8 @@ plan_interpreter::plan_interpreter(options chosen, const program_lookup& program
                                    action_host& host)
     : options_(std::move(chosen)),
       graph_(options_.running.num_stages, options_.running.edges),
-      contributes_to_(reductions_after(actions())),
+      replica_(options_.running.replica_of(options_.device)),
+      contributes_to_(joint_actions_after(actions())),
       inputs_(inputs),
       host_(host) {
   for (const auto& op : actions())
@@ -41,19 +56,20 @@ plan_interpreter::plan_interpreter(options chosen, const program_lookup& program
 }
 
 const std::vector<action>& plan_interpreter::actions() const {
-  return options_.running.devices[static_cast<std::size_t>(options_.device)];
+  return options_.running.actions_of(options_.device);
 }
 
 void plan_interpreter::begin_step(std::uint64_t step) {
   step_ = step;
   position_ = 0;
   forms_.begin_step();
+  exchanges_.clear();
 }
 
 bool plan_interpreter::run_next() {
   if (is_halted_ || !run(actions()[position_])) return false;
   auto done = position_++;
-  if (contributes_to_[done] >= 0) contribute(actions()[done].stage, contributes_to_[done]);
+  if (const auto* next = contributes_to_[done]) contribute(*next);
   return true;
 }
 
@@ -70,6 +86,8 @@ bool plan_interpreter::run(const action& op) {
       return run_reduction(op);
     case action_kind::apply:
       return run_apply(op);
+    case action_kind::all_reduce:
+      return run_all_reduce(op);
   }
   throw std::logic_error("[plan_interpreter] expected a kind of action, got " +
                          std::to_string(static_cast<int>(op.kind)));
@@ -114,6 +132,7 @@ std::optional<std::vector<tensor>> plan_interpreter::take_activations(const acti
   for (const auto& each : edges) {
     inputs.push_back(is_sent(each) ? *next++ : inputs[first_port(each)]);
     forms_.agree_on(each, inputs.back(), op.microbatch);
+    charge_here(inputs.back(), memory_use::activations);
   }
   return inputs;
 }
@@ -208,11 +227,74 @@ bool plan_interpreter::run_reduction(const action& op) {
   return true;
 }
 
-/// To all stages that take part, this one included.
-void plan_interpreter::contribute(int stage, int reduction) {
-  auto contribution = program(stage).contribution_to(reduction_of_step(reduction));
-  for (int to : options_.running.reductions[static_cast<std::size_t>(reduction)])
-    deliver(tag(tensor_role::contribution, to, reduction, static_cast<std::size_t>(stage)), contribution);
+/// To all that take part, this one included.
+void plan_interpreter::contribute(const action& next) {
+  if (next.kind == action_kind::all_reduce) return give_gradients(next);
+  auto contribution = program(next.stage).contribution_to(reduction_of_step(next.microbatch));
+  for (int to : options_.running.reductions[static_cast<std::size_t>(next.microbatch)])
+    deliver(tag(tensor_role::contribution, to, next.microbatch, static_cast<std::size_t>(next.stage)),
+            contribution);
+}
+
+void plan_interpreter::give_gradients(const action& next) {
+  auto gradients = program(next.stage).replica_gradients();
+  auto count = gradients.num_elements();
+  if (gradients.dtype() != dtype::f32 || gradients.shape().rank() != 1 || count == 0)
+    throw std::logic_error("[stage_program::replica_gradients] expected f32 [n] with n > 0, got " +
+                           describe(gradients));
+  exchanges_[next.stage] = {count, false};
+  auto num_replicas = options_.running.num_replicas;
+  for (int to = 0; to < num_replicas; ++to)
+    if (auto part = part_of(count, to, num_replicas); part.count > 0)
+      deliver(tag_to(to, tensor_role::replica_gradients, next), gradients.rows(part.begin, part.count));
+}
+
+/// First adds up its own part, then waits for the sums of the others.
+bool plan_interpreter::run_all_reduce(const action& op) {
+  auto& exchange = exchanges_.at(op.stage);
+  if (!exchange.has_sent_sums && !add_up_own_part(op, exchange)) return false;
+  auto sums = take(tags_of_replicas(tensor_role::summed_gradients, op, false));
+  if (!sums) return false;
+  host_.on_begin(op);
+  program(op.stage).take_summed_gradients(*sums);
+  exchanges_.erase(op.stage);
+  host_.on_end(op);
+  return true;
+}
+
+bool plan_interpreter::add_up_own_part(const action& op, replica_exchange& exchange) {
+  auto num_replicas = options_.running.num_replicas;
+  auto part = part_of(exchange.num_elements, replica_, num_replicas);
+  if (part.count > 0) {
+    auto gradients = take(tags_of_replicas(tensor_role::replica_gradients, op, true));
+    if (!gradients) return false;
+    host_.on_begin(op);
+    std::vector<const std::byte*> inputs;
+    for (const auto& each : *gradients) {
+      if (each.dtype() != dtype::f32 || each.num_elements() != part.count)
+        throw std::logic_error(
+            "[stage_program::replica_gradients] expected equally many in all replicas, got " +
+            std::to_string(each.num_elements()) + " elements of replica " + std::to_string(inputs.size()) +
+            " where this one has " + std::to_string(part.count));
+      inputs.push_back(each.bytes().data());
+    }
+    auto sum = tensor::empty({part.count});
+    reduce_node(inputs, sum.bytes().data(), part.count, dtype::f32, reduce_op::sum);
+    for (int to = 0; to < num_replicas; ++to) deliver(tag_to(to, tensor_role::summed_gradients, op), sum);
+  }
+  exchange.has_sent_sums = true;
+  return true;
+}
+
+/// Of the gradients for this replica's own part, or of the sums of all parts: one from each replica.
+std::vector<tensor_tag> plan_interpreter::tags_of_replicas(tensor_role role, const action& op,
+                                                           bool for_own_part) const {
+  std::vector<tensor_tag> tags;
+  auto count = exchanges_.at(op.stage).num_elements;
+  for (int from = 0; from < options_.running.num_replicas; ++from)
+    if (for_own_part || part_of(count, from, options_.running.num_replicas).count > 0)
+      tags.push_back(tag(role, op.stage, op.microbatch, static_cast<std::size_t>(from)));
+  return tags;
 }
 
 bool plan_interpreter::run_apply(const action& op) {
@@ -234,7 +316,8 @@ std::optional<std::vector<tensor>> plan_interpreter::take(const std::vector<tens
 }
 
 void plan_interpreter::deliver(const tensor_tag& tag, tensor value) {
-  if (options_.running.device_of_stage[tag.stage] == options_.device)
+  const auto& plan = options_.running;
+  if (plan.job_device(static_cast<int>(tag.replica), plan.device_of_stage[tag.stage]) == options_.device)
     inputs_.put(tag, std::move(value));
   else
     host_.send(tag, std::move(value));
@@ -247,7 +330,15 @@ tensor_tag plan_interpreter::tag(tensor_role role, int stage, int microbatch, st
           static_cast<std::uint32_t>(stage),
           static_cast<std::uint32_t>(microbatch),
           role,
-          static_cast<std::uint32_t>(port)};
+          static_cast<std::uint32_t>(port),
+          static_cast<std::uint32_t>(replica_)};
+}
+
+/// Of what the stage of `op` sends to itself in another replica.
+tensor_tag plan_interpreter::tag_to(int replica, tensor_role role, const action& op) const {
+  auto made = tag(role, op.stage, op.microbatch, static_cast<std::size_t>(replica_));
+  made.replica = static_cast<std::uint32_t>(replica);
+  return made;
 }
 
 microbatch plan_interpreter::microbatch_of(const action& op) const {
@@ -257,7 +348,9 @@ microbatch plan_interpreter::microbatch_of(const action& op) const {
           .index = op.microbatch % count,
           .count = count,
           .training = options_.pass == pass_kind::train,
-          .delay = number == 0 ? 0 : 1};
+          .delay = number == 0 ? 0 : 1,
+          .replica = replica_,
+          .num_replicas = options_.running.num_running_replicas()};
 }
 
 /// Of step `number` since the last flush.
@@ -266,10 +359,14 @@ std::uint64_t plan_interpreter::optimizer_step(int number) const {
          static_cast<std::uint64_t>(number);
 }
 
-/// The rows of a microbatch in the samples of a step.
+/// The rows of a microbatch in the samples of a step, which are those of each optimizer step's replicas one
+/// after the other.
 tensor plan_interpreter::rows_of(const tensor& samples, int microbatch) const {
-  auto rows = samples.shape()[0] / options_.running.num_microbatches;
-  return samples.rows(microbatch * rows, rows);
+  auto which = microbatch_of({0, action_kind::forward, microbatch});
+  auto steps = options_.running.flush_every;
+  auto rows = samples.shape()[0] / (steps * which.global_count());
+  auto before = microbatch / which.count * which.global_count() + which.global_index();
+  return samples.rows(before * rows, rows);
 }
 
 }  // namespace troupe

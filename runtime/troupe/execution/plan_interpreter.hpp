@@ -29,7 +29,7 @@ class action_host {
   virtual ~action_host() = default;
   /// The samples of the current step; null until they are loaded.
   virtual const batch* samples() = 0;
-  /// Sends a tensor to the device of stage tag.stage, which is another one.
+  /// Sends a tensor to the device of stage tag.stage in replica tag.replica, which is another one.
   virtual void send(const tensor_tag& tag, tensor value) = 0;
   /// The output of the stage that computes the loss, when predicting.
   virtual void on_prediction(const action& op, const tensor& output) = 0;
@@ -48,14 +48,18 @@ class action_host {
 /// stage_graph::outputs_of, as a backward pass does: the last use of a tensor comes first; R the
 /// contributions of all its stages. A tensor that goes to several input ports of a stage is sent once, to the
 /// first. Results go to the inbox if the receiving stage is on this device, otherwise to the host. A stage
-/// contributes to a reduction as soon as the action before its R has ended.
+/// contributes to a reduction as soon as the action before its R has ended, and likewise before its G.
+///
+/// Gs of a stage add up its gradients over the replicas: element by element in the fixed tree over replicas
+/// (tree_reduce), so that the bits do not depend on who adds what. Each replica adds up a part of the
+/// elements, which it gets from all others, and sends them its sums.
 ///
 /// Not thread-safe. Knows no actor, no thread and no network.
 class plan_interpreter {
  public:
   struct options {
-    plan running;  ///< sound (check_plan)
-    int device = 0;
+    plan running;    ///< sound (check_plan)
+    int device = 0;  ///< of the job, see plan::job_device
     pass_kind pass = pass_kind::train;
     std::uint64_t generation = 0;
     std::uint32_t call = 0;
@@ -84,11 +88,19 @@ class plan_interpreter {
   bool needs_samples() const;
 
  private:
+  /// Of a stage's gradients.
+  struct replica_exchange {
+    std::int64_t num_elements = 0;
+    bool has_sent_sums = false;
+  };
+
   bool run(const action& op);
   bool run_forward(const action& op);
   bool run_backward(const action& op);
   bool run_weight_gradient(const action& op);
   bool run_reduction(const action& op);
+  bool run_all_reduce(const action& op);
+  bool add_up_own_part(const action& op, replica_exchange& exchange);
   bool run_apply(const action& op);
 
   bool takes_targets(int stage) const;
@@ -103,19 +115,24 @@ class plan_interpreter {
   }
   void send_outputs(const action& op, const std::vector<tensor>& outputs);
   void send_input_gradients(const action& op, const std::vector<tensor>& gradients);
-  void contribute(int stage, int reduction);
+  void contribute(const action& next);
+  void give_gradients(const action& next);
+  std::vector<tensor_tag> tags_of_replicas(tensor_role role, const action& op, bool for_own_part) const;
   int reduction_of_step(int reduction) const { return reduction % options_.running.reductions_per_step(); }
   std::uint64_t optimizer_step(int number) const;
   void deliver(const tensor_tag& tag, tensor value);
   tensor_tag tag(tensor_role role, int stage, int microbatch, std::size_t port) const;
+  tensor_tag tag_to(int replica, tensor_role role, const action& op) const;
   stage_program& program(int stage) const { return *programs_.at(stage); }
 
   // constant
   options options_;
   stage_graph graph_;
   std::map<int, stage_program*> programs_;  // of this device's stages
-  /// [position] the reduction to which the action's stage contributes after it; -1: none.
-  std::vector<int> contributes_to_;
+  int replica_;                             ///< of this device
+  /// [position] the next action of the same stage if it is an R or G, to which the stage contributes as soon
+  /// as the action has ended; null: it is none.
+  std::vector<const action*> contributes_to_;
   inbox& inputs_;
   action_host& host_;
   // the current step
@@ -123,6 +140,7 @@ class plan_interpreter {
   std::size_t position_ = 0;
   bool is_halted_ = false;
   edge_forms forms_;
+  std::map<int, replica_exchange> exchanges_;  ///< by stage, from its contribution to the end of its G
 };
 
 }  // namespace troupe

@@ -10,7 +10,7 @@ namespace troupe {
 namespace {
 
 constexpr std::array action_points = {fault_point::forward, fault_point::backward, fault_point::weight,
-                                      fault_point::reduce, fault_point::apply};
+                                      fault_point::reduce,  fault_point::apply,    fault_point::all_reduce};
 
 [[noreturn]] void refuse(fault_point point, const std::string& why) {
   throw bad_input("--fault " + std::string(to_string(point)) + " would never strike: " + why);
@@ -38,6 +38,8 @@ fault_point fault_point_of(action_kind kind) {
       return fault_point::reduce;
     case action_kind::apply:
       return fault_point::apply;
+    case action_kind::all_reduce:
+      return fault_point::all_reduce;
   }
   throw_invalid("fault_point_of", "a kind of action", std::to_string(static_cast<int>(kind)));
 }

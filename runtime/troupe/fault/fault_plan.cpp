@@ -13,10 +13,10 @@
 namespace troupe {
 namespace {
 
-constexpr std::array<std::string_view, 15> names = {
-    "joined",          "load",      "forward",    "backward",  "weight",
-    "reduce",          "apply",     "copy_state", "keep_copy", "part_half_written",
-    "before_manifest", "read_part", "recovery",   "leaving",   "gather"};
+constexpr std::array<std::string_view, 16> names = {
+    "joined",   "load",       "forward",   "backward",          "weight",          "reduce",
+    "apply",    "copy_state", "keep_copy", "part_half_written", "before_manifest", "read_part",
+    "recovery", "leaving",    "gather",    "all_reduce"};
 
 [[noreturn]] void refuse(std::string_view text, const std::string& problem) {
   std::string known;

@@ -25,7 +25,8 @@ enum class fault_point : std::uint8_t {
   read_part,
   recovery,
   leaving,
-  gather
+  gather,
+  all_reduce
 };
 std::string_view to_string(fault_point point);
 

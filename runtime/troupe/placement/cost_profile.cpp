@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-constexpr int profile_version = 1;
+constexpr int profile_version = 2;
 /// Beyond, a double does not hold each whole number.
 constexpr auto most_bytes = static_cast<double>(std::uint64_t{1} << 53);
 constexpr auto profile_kind = "troupe cost profile";
@@ -30,7 +30,13 @@ json to_object(const layer_cost& layer) {
           {"gradient_bytes", layer.gradient_bytes},
           {"optimizer_bytes", layer.optimizer_bytes},
           {"buffer_bytes", layer.buffer_bytes},
-          {"activation_bytes", layer.activation_bytes}};
+          {"activation_bytes", layer.activation_bytes},
+          {"forward_peak_bytes", layer.passes.forward_peak},
+          {"input_gradient_peak_bytes", layer.passes.input_gradient_peak},
+          {"input_gradient_change_bytes", layer.passes.input_gradient_change},
+          {"weight_gradient_peak_bytes", layer.passes.weight_gradient_peak},
+          {"weight_gradient_change_bytes", layer.passes.weight_gradient_change},
+          {"apply_peak_bytes", layer.passes.apply_peak}};
 }
 
 /// A whole number that `Number` holds.
@@ -45,16 +51,23 @@ Number number_from(const json& object, const char* key) {
 
 layer_cost layer_from(const json& object) {
   auto bytes = [&object](const char* key) { return number_from<std::uint64_t>(object, key); };
-  return {.name = object.at("name").get<std::string>(),
-          .forward_s = object.at("forward_s").get<double>(),
-          .input_gradient_s = object.at("input_gradient_s").get<double>(),
-          .weight_gradient_s = object.at("weight_gradient_s").get<double>(),
-          .apply_s = object.at("apply_s").get<double>(),
-          .parameter_bytes = bytes("parameter_bytes"),
-          .gradient_bytes = bytes("gradient_bytes"),
-          .optimizer_bytes = bytes("optimizer_bytes"),
-          .buffer_bytes = bytes("buffer_bytes"),
-          .activation_bytes = bytes("activation_bytes")};
+  return {
+      .name = object.at("name").get<std::string>(),
+      .forward_s = object.at("forward_s").get<double>(),
+      .input_gradient_s = object.at("input_gradient_s").get<double>(),
+      .weight_gradient_s = object.at("weight_gradient_s").get<double>(),
+      .apply_s = object.at("apply_s").get<double>(),
+      .parameter_bytes = bytes("parameter_bytes"),
+      .gradient_bytes = bytes("gradient_bytes"),
+      .optimizer_bytes = bytes("optimizer_bytes"),
+      .buffer_bytes = bytes("buffer_bytes"),
+      .activation_bytes = bytes("activation_bytes"),
+      .passes = {.forward_peak = bytes("forward_peak_bytes"),
+                 .input_gradient_peak = bytes("input_gradient_peak_bytes"),
+                 .input_gradient_change = number_from<std::int64_t>(object, "input_gradient_change_bytes"),
+                 .weight_gradient_peak = bytes("weight_gradient_peak_bytes"),
+                 .weight_gradient_change = number_from<std::int64_t>(object, "weight_gradient_change_bytes"),
+                 .apply_peak = bytes("apply_peak_bytes")}};
 }
 
 layer_value value_from(const json& object) {
@@ -87,14 +100,28 @@ void check_profile(const cost_profile& profile) {
   double all_bytes = 0;
   for (const auto& layer : profile.layers) {
     for (auto bytes : {layer.parameter_bytes, layer.gradient_bytes, layer.optimizer_bytes, layer.buffer_bytes,
-                       layer.activation_bytes})
+                       layer.activation_bytes, layer.passes.forward_peak, layer.passes.input_gradient_peak,
+                       layer.passes.weight_gradient_peak, layer.passes.apply_peak})
       all_bytes += static_cast<double>(bytes);
+    for (auto bytes : {layer.passes.input_gradient_change, layer.passes.weight_gradient_change})
+      all_bytes += std::fabs(static_cast<double>(bytes));
     if (layer.name.empty() || !names.insert(layer.name).second)
       refuse_profile("expected a name of its own for each layer, got '" + layer.name + "'");
     for (auto seconds : {layer.forward_s, layer.input_gradient_s, layer.weight_gradient_s, layer.apply_s})
       if (!std::isfinite(seconds) || seconds < 0)
         refuse_profile("expected times from 0 on of layer " + layer.name + ", got " +
                        std::to_string(seconds));
+  }
+  for (const auto& [first, layer, parameter_bytes, optimizer_bytes] : profile.shared) {
+    bool is_known = 0 <= first && first < layer && layer < static_cast<int>(profile.layers.size());
+    if (is_known) {
+      const auto& of = profile.layers[static_cast<std::size_t>(layer)];
+      if (parameter_bytes <= of.parameter_bytes && optimizer_bytes <= of.optimizer_bytes) continue;
+    }
+    refuse_profile(
+        "expected weights that a layer shares with an earlier one, no more than it has, got one of " +
+        std::to_string(parameter_bytes) + " bytes of layers " + std::to_string(first) + " and " +
+        std::to_string(layer));
   }
   for (const auto& value : profile.values) all_bytes += static_cast<double>(value.bytes);
   if (all_bytes >= most_bytes) refuse_profile("expected less than 2^53 bytes in all, got more");
@@ -115,6 +142,12 @@ std::string to_json(const cost_profile& profile) {
   object["values"] = json::array();
   for (const auto& [from, output, to, bytes] : profile.values)
     object["values"].push_back({{"from", from}, {"output", output}, {"to", to}, {"bytes", bytes}});
+  object["shared_weights"] = json::array();
+  for (const auto& [first, layer, parameter_bytes, optimizer_bytes] : profile.shared)
+    object["shared_weights"].push_back({{"first", first},
+                                        {"layer", layer},
+                                        {"parameter_bytes", parameter_bytes},
+                                        {"optimizer_bytes", optimizer_bytes}});
   return object.dump(1) + "\n";
 }
 
@@ -125,6 +158,10 @@ cost_profile profile_from_json(std::string_view text) {
     cost_profile profile{.microbatch_samples = number_from<std::int64_t>(object, "microbatch_samples")};
     for (const auto& layer : object.at("layers")) profile.layers.push_back(layer_from(layer));
     for (const auto& value : object.at("values")) profile.values.push_back(value_from(value));
+    for (const auto& shared : object.at("shared_weights"))
+      profile.shared.push_back({number_from<int>(shared, "first"), number_from<int>(shared, "layer"),
+                                number_from<std::uint64_t>(shared, "parameter_bytes"),
+                                number_from<std::uint64_t>(shared, "optimizer_bytes")});
     check_profile(profile);
     return profile;
   } catch (const nlohmann::json::exception& problem) {

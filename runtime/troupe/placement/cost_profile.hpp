@@ -6,6 +6,19 @@
 
 namespace troupe {
 
+/// The memory that the passes of a microbatch through a layer take for a time, in bytes. Peaks count from
+/// what was held before the pass: `forward` above the layer's inputs, `input_gradient` above the gradients of
+/// its outputs. Changes are what is held after a pass less what was held before.
+struct pass_memory {
+  std::uint64_t forward_peak = 0;
+  std::uint64_t input_gradient_peak = 0;
+  std::int64_t input_gradient_change = 0;
+  std::uint64_t weight_gradient_peak = 0;
+  std::int64_t weight_gradient_change = 0;
+  std::uint64_t apply_peak = 0;  ///< of the optimizer's step
+  bool operator==(const pass_memory&) const = default;
+};
+
 /// What one layer of a model costs. Times are seconds of one microbatch, but for `apply_s`, which is of one
 /// step; bytes do not depend on the number of microbatches.
 struct layer_cost {
@@ -19,6 +32,7 @@ struct layer_cost {
   std::uint64_t optimizer_bytes = 0;   ///< the optimizer's state
   std::uint64_t buffer_bytes = 0;      ///< running means and the like
   std::uint64_t activation_bytes = 0;  ///< kept of one microbatch from its forward to its backward
+  pass_memory passes = {};
   bool operator==(const layer_cost&) const = default;
 };
 
@@ -33,12 +47,23 @@ struct layer_value {
   bool operator==(const layer_value&) const = default;
 };
 
+/// A weight that layer `layer` shares with `first`, an earlier one, if both are in one stage: its bytes are
+/// counted with both.
+struct shared_weight {
+  int first = 0;
+  int layer = 0;
+  std::uint64_t parameter_bytes = 0;
+  std::uint64_t optimizer_bytes = 0;
+  bool operator==(const shared_weight&) const = default;
+};
+
 /// What a model costs, measured layer by layer on one device, with microbatches of `microbatch_samples`
 /// samples. A value: it is saved as JSON and read again.
 struct cost_profile {
   std::int64_t microbatch_samples = 0;
   std::vector<layer_cost> layers = {};   ///< in the model's order
   std::vector<layer_value> values = {};  ///< ascending by to, from, output
+  std::vector<shared_weight> shared = {};
   bool operator==(const cost_profile&) const = default;
 
   std::vector<std::string> names() const;

@@ -39,10 +39,12 @@ std::vector<cell> placement::cells_of(device_id device) const {
 
 placement place_cells(const plan& training) {
   std::vector<logical_device> devices;
-  for (int number = 0; number < training.num_devices(); ++number) devices.push_back({.id = {number}});
+  for (int number = 0; number < training.num_job_devices(); ++number) devices.push_back({.id = {number}});
   std::map<cell, device_id> device_of_cell;
-  for (int stage = 0; stage < training.num_stages; ++stage)
-    device_of_cell[{.stage = stage}] = {training.device_of_stage.at(static_cast<std::size_t>(stage))};
+  for (int replica = 0; replica < training.num_replicas; ++replica)
+    for (int stage = 0; stage < training.num_stages; ++stage)
+      device_of_cell[{.stage = stage, .replica = replica}] = {
+          training.job_device(replica, training.device_of_stage.at(static_cast<std::size_t>(stage)))};
   return placement(std::move(devices), std::move(device_of_cell));
 }
 

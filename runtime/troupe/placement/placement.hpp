@@ -31,7 +31,8 @@ class placement {
   std::map<cell, device_id> device_of_cell_;
 };
 
-/// The placement of a plan's stages: one replica, one slice, all devices CPUs without a limit of their own.
+/// The placement of the stages of a plan's replicas on the job's devices (plan::job_device): one slice, all
+/// devices CPUs without a limit of their own.
 placement place_cells(const plan& training);
 
 /// The parts of a job without shards, one for each cell, in ascending order.

@@ -29,4 +29,18 @@ void stage_program::reduce(int reduction, const std::vector<tensor>& /*shares*/)
   contribution_to(reduction);
 }
 
+tensor stage_program::replica_gradients() {
+  throw std::logic_error(
+      "[stage_program::replica_gradients] expected a program that has it, for a job with several replicas, "
+      "got "
+      "one without: implement replica_gradients and take_summed_gradients, or use one replica");
+}
+
+void stage_program::take_summed_gradients(const std::vector<tensor>& /*parts*/) {
+  throw std::logic_error(
+      "[stage_program::take_summed_gradients] expected a program that has it, for a job with several "
+      "replicas, "
+      "got one without: implement it, or use one replica");
+}
+
 }  // namespace troupe

@@ -18,6 +18,12 @@ struct microbatch {
   /// How many optimizer steps its weights are older than `step` implies: 0, or with an asynchronous schedule
   /// 1, except in the first step after a flush.
   int delay = 0;
+  /// `index` and `count` are those of one replica of several, which all have equally many microbatches.
+  int replica = 0;
+  int num_replicas = 1;
+  /// Among those of all replicas, replica by replica: what random numbers depend on.
+  int global_index() const { return replica * count + index; }
+  int global_count() const { return num_replicas * count; }
 };
 
 /// Metrics of the last stage. Sums, so that they add up over microbatches.
@@ -42,9 +48,10 @@ struct step_metrics {
 /// backward_weight. Weight gradients of a step accumulate in ascending microbatch order; forwards of
 /// later microbatches may come between, also of the next step if their weights are older (microbatch::delay).
 /// Then come the plan's reductions that the stage takes part in, in order (contribution_to, then reduce), and
-/// apply. Between two flushes several such steps may follow each other; state, parameters and weights are
-/// asked for at a flush, and discard is followed by load_state. An exception from any call fails the step,
-/// not the process.
+/// apply; with several replicas, after the reductions that a plan has before G, replica_gradients and
+/// take_summed_gradients. Between two flushes several such steps may follow each other; state, parameters and
+/// weights are asked for at a flush, and discard is followed by load_state. An exception from any call fails
+/// the step, not the process.
 class stage_program {
  public:
   virtual ~stage_program() = default;
@@ -74,6 +81,13 @@ class stage_program {
   /// Combines the contributions of all participating stages, in ascending stage order, this one's included.
   /// All stages get the same contributions in the same order, so all compute the same bits.
   virtual void reduce(int reduction, const std::vector<tensor>& contributions);
+
+  /// The gradients of this replica's microbatches, f32 [n] in CPU memory with n > 0 the same in all replicas;
+  /// take_summed_gradients gets the sum over the replicas. Its elements must not change afterwards. The
+  /// default throws std::logic_error, for programs that run without replicas.
+  virtual tensor replica_gradients();
+  /// `parts`: together, one after the other, the n elements.
+  virtual void take_summed_gradients(const std::vector<tensor>& parts);
 
   /// Called before apply: names this step's first loss or gradient that is infinite or NaN ("the gradient of
   /// 3.weight"), see non_finite_policy. Empty if there is none, or if the program does not check.

@@ -43,10 +43,10 @@ class producer_table {
     }
   }
 
-  /// Of an action that is no R.
+  /// Of an action that is neither R nor G.
   std::vector<int> inputs_of(const action& op) const {
     auto [stage, kind, microbatch] = op;
-    if (!holds(stage, microbatch) || kind == action_kind::apply) return {};
+    if (!is_of_microbatch(op) || !holds(stage, microbatch)) return {};
     if (kind == action_kind::weight_gradient) return {gradient_[cell(stage, microbatch)]};
     auto at = static_cast<std::size_t>(stage);
     std::vector<int> inputs;
@@ -108,9 +108,10 @@ class share_table {
   std::vector<std::map<int, int>> before_;  // [reduction] stage -> node
 };
 
-}  // namespace
-
-action_graph::action_graph(const plan& drawn) {
+/// The graph of one replica.
+void draw_one(const plan& drawn, action_graph& graph) {
+  auto& nodes = graph.nodes;
+  auto& first_of_device = graph.first_of_device;
   for (int device = 0; device < drawn.num_devices(); ++device) {
     first_of_device.push_back(static_cast<int>(nodes.size()));
     for (const auto& op : drawn.devices[static_cast<std::size_t>(device)]) nodes.push_back({op, device, {}});
@@ -121,6 +122,62 @@ action_graph::action_graph(const plan& drawn) {
   for (auto& waiting : nodes)
     waiting.inputs = waiting.op.kind == action_kind::reduce_gradient ? shares.inputs_of(waiting.op)
                                                                      : producers.inputs_of(waiting.op);
+  std::map<int, std::vector<int>> members;  // of each reduction
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].op.kind == action_kind::reduce_gradient)
+      members[nodes[i].op.microbatch].push_back(static_cast<int>(i));
+  for (auto& [number, all] : members) graph.together.push_back(std::move(all));
+}
+
+/// Adds the other replicas, each with the nodes of the first one in its order.
+void repeat_for_replicas(const plan& drawn, action_graph& graph) {
+  auto size = static_cast<int>(graph.nodes.size());
+  auto num_groups = graph.together.size();
+  graph.first_of_device.pop_back();
+  for (int replica = 1; replica < drawn.num_replicas; ++replica) {
+    bool runs = replica < drawn.num_running_replicas();
+    auto shift = runs ? replica * size : static_cast<int>(graph.nodes.size());
+    for (int device = 0; device < drawn.num_devices(); ++device)
+      graph.first_of_device.push_back(runs ? graph.first_of_device[static_cast<std::size_t>(device)] + shift
+                                           : shift);
+    for (int i = 0; runs && i < size; ++i) {
+      auto node = graph.nodes[static_cast<std::size_t>(i)];
+      node.device = drawn.job_device(replica, node.device);
+      for (auto& input : node.inputs) input = input == action_graph::none ? input : input + shift;
+      graph.nodes.push_back(std::move(node));
+    }
+    for (std::size_t group = 0; runs && group < num_groups; ++group) {
+      auto members = graph.together[group];
+      for (auto& member : members) member += shift;
+      graph.together.push_back(std::move(members));
+    }
+  }
+  graph.first_of_device.push_back(static_cast<int>(graph.nodes.size()));
+}
+
+/// Lets the G at node `first` of replica 0 meet those of the other replicas.
+void join_replicas(const plan& drawn, int size, int first, action_graph& graph) {
+  auto& members = graph.together.emplace_back();
+  auto device = static_cast<std::size_t>(graph.nodes[static_cast<std::size_t>(first)].device);
+  bool is_first_of_device = graph.first_of_device[device] == first;
+  for (int replica = 0; replica < drawn.num_running_replicas(); ++replica) {
+    int node = first + replica * size;
+    members.push_back(node);
+    for (int other = 0; !is_first_of_device && other < drawn.num_running_replicas(); ++other)
+      if (other != replica)
+        graph.nodes[static_cast<std::size_t>(node)].inputs.push_back(first + other * size - 1);
+  }
+}
+
+}  // namespace
+
+action_graph::action_graph(const plan& drawn) {
+  draw_one(drawn, *this);
+  auto size = static_cast<int>(nodes.size());
+  if (drawn.num_replicas > 1) repeat_for_replicas(drawn, *this);
+  for (int node = 0; drawn.num_running_replicas() > 1 && node < size; ++node)
+    if (nodes[static_cast<std::size_t>(node)].op.kind == action_kind::all_reduce)
+      join_replicas(drawn, size, node, *this);
 }
 
 graph_walk::graph_walk(const action_graph& walked)

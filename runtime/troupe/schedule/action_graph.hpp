@@ -11,20 +11,22 @@ namespace troupe {
 ///
 /// F waits for F of the stages that its stage has edges from; B and I for their stage's F and for B or I of
 /// the stages that it has edges to; W for its stage's I; R for what each of the other stages that take part
-/// does before its own R; A for nothing else. An input that the plan lacks is left out; of an action that
-/// occurs twice the first one counts.
+/// does before its own R; G for what the devices of the other replicas do before theirs; A for nothing else.
+/// An input that the plan lacks is left out; of an action that occurs twice the first one counts.
 struct action_graph {
   static constexpr int none = -1;
   struct node {
     action op;
-    int device = 0;
+    int device = 0;           ///< of the job, see plan::job_device
     std::vector<int> inputs;  ///< nodes; those that are `none` are not waited for
   };
   /// Throws bad_input if the plan's edges are no stage_graph.
   explicit action_graph(const plan& drawn);
 
   std::vector<node> nodes;           ///< device after device, in program order
-  std::vector<int> first_of_device;  ///< [num_devices + 1] node
+  std::vector<int> first_of_device;  ///< [num_job_devices + 1] node
+  /// Nodes that run together: in each replica the Rs of each reduction, and the Gs of all replicas.
+  std::vector<std::vector<int>> together;
 };
 
 /// Visits the nodes of a graph in topological order (Kahn's algorithm). Nodes on or behind a cycle are never

@@ -13,7 +13,9 @@ bool several_stages(const std::vector<timed_action>& device) {
 std::string fitting_label(const action& op, label_widths widths) {
   auto whole = to_string(op);
   if (whole.size() <= widths.whole) return whole;
-  auto number = op.kind == action_kind::apply ? "A" : std::to_string(op.microbatch);
+  auto number = op.kind == action_kind::apply        ? "A"
+                : op.kind == action_kind::all_reduce ? "G"
+                                                     : std::to_string(op.microbatch);
   return number.size() <= widths.number ? number : "";
 }
 

@@ -15,11 +15,17 @@ std::vector<action>& device_with(int stage, plan& made) {
 std::vector<action> with_reductions(const std::vector<action>& actions, const plan& of) {
   std::vector<action> result;
   for (const auto& op : actions) {
+    auto sum_over_replicas = [&](int after) {
+      if (of.num_replicas > 1 && after == of.reductions_before_all_reduce)
+        result.push_back({op.stage, action_kind::all_reduce, op.microbatch});
+    };
+    if (op.kind == action_kind::apply) sum_over_replicas(0);
     for (int index = 0; op.kind == action_kind::apply && index < of.reductions_per_step(); ++index) {
       int number = op.microbatch * of.reductions_per_step() + index;
       const auto& stages = of.reductions[static_cast<std::size_t>(number)];
       if (std::ranges::count(stages, op.stage) > 0)
         result.push_back({op.stage, action_kind::reduce_gradient, number});
+      sum_over_replicas(index + 1);
     }
     result.push_back(op);
   }
@@ -29,10 +35,18 @@ std::vector<action> with_reductions(const std::vector<action>& actions, const pl
 void append_updates(plan& made) {
   if (made.kind == schedule_kind::forward_only) return;
   int last = made.flush_every - 1;
-  for (int number = last * made.reductions_per_step(); number < static_cast<int>(made.reductions.size());
-       ++number)
+  auto sum_over_replicas = [&made, last](int after) {
+    if (made.num_replicas == 1 || after != made.reductions_before_all_reduce) return;
+    for (int stage = made.num_stages; stage-- > 0;)  // as their gradients are complete
+      device_with(stage, made).push_back({stage, action_kind::all_reduce, last});
+  };
+  sum_over_replicas(0);
+  for (int index = 0; index < made.reductions_per_step(); ++index) {
+    int number = last * made.reductions_per_step() + index;
     for (int stage : made.reductions[static_cast<std::size_t>(number)])
       device_with(stage, made).push_back({stage, action_kind::reduce_gradient, number});
+    sum_over_replicas(index + 1);
+  }
   for (int stage = 0; stage < made.num_stages; ++stage)
     device_with(stage, made).push_back({stage, action_kind::apply, last});
 }

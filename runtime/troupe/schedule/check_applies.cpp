@@ -32,8 +32,7 @@ class version_walk {
           "the optimizer's step is the last that a stage does");
       return;
     }
-    bool is_of_microbatch = op.kind != action_kind::reduce_gradient;
-    if (is_of_microbatch && op.microbatch >= 0 && op.microbatch < checked_.num_microbatches)
+    if (is_of_microbatch(op) && op.microbatch >= 0 && op.microbatch < checked_.num_microbatches)
       visit_microbatch(op, op.microbatch / checked_.microbatches_per_step(), applied);
   }
 

@@ -64,6 +64,13 @@ void check_flush(const plan& checked, findings& found) {
                     ", which have the same ones");
 }
 
+void check_split(const plan& checked, findings& found) {
+  auto before = checked.reductions_before_all_reduce;
+  if (checked.flush_every >= 1 && (before < 0 || before > checked.reductions_per_step()))
+    found.push_back("the plan has " + std::to_string(before) + " reductions before each G, but " +
+                    std::to_string(checked.reductions_per_step()) + " in each optimizer step");
+}
+
 }  // namespace
 
 std::string number_range(int count) { return count == 1 ? "only 0" : "0 to " + std::to_string(count - 1); }
@@ -74,11 +81,14 @@ std::vector<std::string> check_form(const plan& checked) {
     found.push_back("the plan has " + std::to_string(checked.num_stages) + " stages");
   if (checked.num_microbatches < 1)
     found.push_back("the plan has " + std::to_string(checked.num_microbatches) + " microbatches");
+  if (checked.num_replicas < 1)
+    found.push_back("the plan has " + std::to_string(checked.num_replicas) + " replicas");
   check_flush(checked, found);
   auto placed = static_cast<int>(checked.device_of_stage.size());
   if (placed != checked.num_stages)
     found.push_back("the plan has " + std::to_string(checked.num_stages) + " stages, but says for " +
                     std::to_string(placed) + " on which device they are");
+  check_split(checked, found);
   for (int stage = 0; stage < placed; ++stage) {
     int device = checked.device_of_stage[static_cast<std::size_t>(stage)];
     if (device < 0 || device >= checked.num_devices())

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "troupe/schedule/action_graph.hpp"
+#include "troupe/schedule/check_all_reduces.hpp"
 #include "troupe/schedule/check_applies.hpp"
 #include "troupe/schedule/check_form.hpp"
 #include "troupe/schedule/find_cycles.hpp"
@@ -16,11 +17,6 @@ namespace {
 using findings = std::vector<std::string>;
 
 bool has_stage(const plan& checked, int stage) { return stage >= 0 && stage < checked.num_stages; }
-
-/// F, B, I and W have a number, which is a microbatch's.
-bool is_of_microbatch(const action& op) {
-  return op.kind != action_kind::reduce_gradient && op.kind != action_kind::apply;
-}
 
 /// Of an action of a microbatch.
 bool exists(const plan& checked, const action& op) {
@@ -172,6 +168,7 @@ void check_reductions(const plan& checked, findings& found) {
         if (count_applied < checked.flush_every) reduced.erase(op.stage);
         continue;
       }
+      if (op.kind == action_kind::all_reduce) continue;  // see check_all_reduces
       bool is_reduction = op.kind == action_kind::reduce_gradient;
       if (is_reduction) ++seen[{op.microbatch, op.stage}];
       if (checked.flush_every > 1 && is_ignored(checked, op, applied[op.stage])) continue;
@@ -204,7 +201,11 @@ std::vector<std::string> check_plan(const plan& checked) {
   check_orders(checked, found);
   check_reductions(checked, found);
   std::ranges::move(check_applies(checked), std::back_inserter(found));
-  for (auto& cycle : find_cycles(action_graph(checked))) found.push_back(std::move(cycle));
+  std::ranges::move(check_all_reduces(checked), std::back_inserter(found));
+  // At each G all replicas are equally far, since their lists are one: what is sound for one is for all.
+  auto one_replica = checked;
+  one_replica.num_replicas = 1;
+  for (auto& cycle : find_cycles(action_graph(one_replica))) found.push_back(std::move(cycle));
   return found;
 }
 

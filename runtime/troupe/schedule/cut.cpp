@@ -15,25 +15,17 @@ constexpr std::array<std::string_view, 3> unit_names = {"step", "microbatch", "a
 
 std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
 
-bool is_of_microbatch(const action& op) {
-  return op.kind != action_kind::reduce_gradient && op.kind != action_kind::apply;
-}
-
 /// What has to be inside a cut together with each action of a plan.
 class closure {
  public:
   explicit closure(const plan& of) : plan_(of), graph_(of), needs_(graph_.nodes.size()) {
-    std::vector<std::vector<int>> members(of.reductions.size());
     for (std::size_t node = 0; node < graph_.nodes.size(); ++node) {
       const auto& [op, device, inputs] = graph_.nodes[node];
-      if (op.kind == action_kind::reduce_gradient)
-        members[index_of(op.microbatch)].push_back(static_cast<int>(node));
-      else
-        for (int input : inputs)
-          if (input != action_graph::none && this->node(input).device != device)
-            needs_[node].push_back(input);
+      for (int input : inputs)
+        if (is_of_microbatch(op) && input != action_graph::none && this->node(input).device != device)
+          needs_[node].push_back(input);
     }
-    for (const auto& together : members)
+    for (const auto& together : graph_.together)
       for (int one : together)
         for (int other : together)
           if (other != one) needs_[index_of(one)].push_back(other);
@@ -76,21 +68,21 @@ class closure {
   }
 
   plan_position normal(int device, plan_position position) const {
-    auto size = plan_.devices[index_of(device)].size();
+    auto size = plan_.actions_of(device).size();
     return position.action < size || size == 0 ? position : plan_position{position.step + 1, 0};
   }
 
   void check(const cut& at) const {
-    auto num_devices = plan_.devices.size();
+    auto num_devices = index_of(plan_.num_job_devices());
     if (at.devices.size() != num_devices)
       throw_invalid("cut", std::to_string(num_devices) + " positions, one for each device",
                     std::to_string(at.devices.size()));
     for (std::size_t device = 0; device < num_devices; ++device)
-      if (at.devices[device].action > plan_.devices[device].size())
-        throw_invalid("cut",
-                      "a position among the " + std::to_string(plan_.devices[device].size()) +
-                          " actions of device " + std::to_string(device),
-                      std::to_string(at.devices[device].action));
+      if (auto size = plan_.actions_of(static_cast<int>(device)).size(); at.devices[device].action > size)
+        throw_invalid(
+            "cut",
+            "a position among the " + std::to_string(size) + " actions of device " + std::to_string(device),
+            std::to_string(at.devices[device].action));
   }
 
   std::string text_of(int node, int needed, const cut& at) const {
@@ -98,7 +90,7 @@ class closure {
     const auto& outside = this->node(needed);
     auto step = num_inside(at, needed);
     const auto& stop = at.devices[index_of(outside.device)];
-    const auto& list = plan_.devices[index_of(outside.device)];
+    const auto& list = plan_.actions_of(outside.device);
     auto stops_before = stop.action < list.size() ? to_string(list[stop.action]) : "its end";
     return "device " + std::to_string(inside.device) + " runs " + to_string(inside.op) + " of step " +
            std::to_string(step) + ", which " + relation(inside.op, outside.op) + ", but device " +
@@ -115,6 +107,7 @@ class closure {
 
   std::string relation(const action& inside, const action& outside) const {
     if (inside.kind == action_kind::reduce_gradient) return "is one reduction with " + to_string(outside);
+    if (inside.kind == action_kind::all_reduce) return "is one all-reduce with that of another replica";
     bool is_forward = inside.kind == action_kind::forward;
     auto from = is_forward ? outside.stage : inside.stage, to = is_forward ? inside.stage : outside.stage;
     auto found = std::ranges::find_if(plan_.edges,
@@ -131,8 +124,9 @@ class closure {
 
 std::uint64_t num_actions(const plan& of, const cut& at) {
   std::uint64_t sum = 0;
-  for (std::size_t device = 0; device < of.devices.size(); ++device)
-    sum += at.devices[device].step * of.devices[device].size() + at.devices[device].action;
+  for (std::size_t device = 0; device < at.devices.size(); ++device)
+    sum +=
+        at.devices[device].step * of.actions_of(static_cast<int>(device)).size() + at.devices[device].action;
   return sum;
 }
 
@@ -165,9 +159,9 @@ cut after_microbatch(const closure& relations, const cut& from) {
 cut after_action(const plan& of, const closure& relations, const cut& from) {
   std::optional<std::pair<std::uint64_t, plan_position>> best;
   cut chosen = from;
-  for (int device = 0; device < of.num_devices(); ++device) {
+  for (int device = 0; device < of.num_job_devices(); ++device) {
     const auto& at = from.devices[index_of(device)];
-    if (of.devices[index_of(device)].empty()) continue;
+    if (of.actions_of(device).empty()) continue;
     auto next = from;
     next.devices[index_of(device)] = relations.normal(device, {at.step, at.action + 1});
     relations.close(next);
@@ -182,13 +176,13 @@ cut after_action(const plan& of, const closure& relations, const cut& from) {
 }  // namespace
 
 cut step_cut(const plan& of, std::uint64_t step) {
-  return {std::vector(of.devices.size(), plan_position{step, 0})};
+  return {std::vector(index_of(of.num_job_devices()), plan_position{step, 0})};
 }
 
 cut gradients_cut(const plan& of, std::uint64_t step) {
   auto wanted = step_cut(of, step);
-  for (std::size_t device = 0; device < of.devices.size(); ++device) {
-    const auto& list = of.devices[device];
+  for (std::size_t device = 0; device < wanted.devices.size(); ++device) {
+    const auto& list = of.actions_of(static_cast<int>(device));
     auto last = std::find_if(list.rbegin(), list.rend(), is_of_microbatch);
     wanted.devices[device].action = static_cast<std::uint32_t>(list.rend() - last);
   }
@@ -208,7 +202,7 @@ std::optional<open_wait> find_open_wait(const plan& of, const cut& at) {
                  inside.op,
                  outside.device,
                  outside.op,
-                 inside.op.kind == action_kind::reduce_gradient,
+                 !is_of_microbatch(inside.op),
                  relations.text_of(node, needed, at)};
         return true;
       },
@@ -222,7 +216,7 @@ cut smallest_closed_cut(const plan& of, const cut& wanted) {
   closure relations(of);
   relations.check(wanted);
   auto closed = wanted;
-  for (int device = 0; device < of.num_devices(); ++device)
+  for (int device = 0; device < of.num_job_devices(); ++device)
     closed.devices[index_of(device)] = relations.normal(device, closed.devices[index_of(device)]);
   relations.close(closed);
   return closed;

@@ -32,12 +32,13 @@ struct look {
   std::string_view name;
   std::string_view css;
 };
-constexpr std::array<look, 6> looks = {{{"forward", "f"},
+constexpr std::array<look, 7> looks = {{{"forward", "f"},
                                         {"backward", "b"},
                                         {"input gradient", "i"},
                                         {"weight gradient", "w"},
                                         {"reduction", "r"},
-                                        {"optimizer step", "a"}}};
+                                        {"optimizer step", "a"},
+                                        {"all-reduce", "r"}}};
 std::string_view css_of(action_kind kind) { return looks[static_cast<std::size_t>(kind)].css; }
 
 constexpr std::string_view style = R"svg(<style>

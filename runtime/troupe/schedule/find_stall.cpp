@@ -115,7 +115,7 @@ class wait_walk {
   }
 
   action action_at(int device) const {
-    const auto& actions = seen_.running.devices[static_cast<std::size_t>(device)];
+    const auto& actions = seen_.running.actions_of(device);
     return actions[found_.chain.back().at.action];
   }
 
@@ -142,8 +142,8 @@ class wait_walk {
     switch (link.at.activity) {
       case device_activity::computing:
         return who + " has been computing " +
-               to_string(seen_.running.devices[static_cast<std::size_t>(link.device)][link.at.action]) +
-               step + " for " + seconds(link.at.for_s);
+               to_string(seen_.running.actions_of(link.device)[link.at.action]) + step + " for " +
+               seconds(link.at.for_s);
       case device_activity::applying:
         return who + " has been in the optimizer's step" + step + " for " + seconds(link.at.for_s);
       case device_activity::waiting_for_samples: {
@@ -173,13 +173,13 @@ class wait_walk {
 };
 
 void check(const job_positions& seen) {
-  auto num_devices = seen.running.devices.size();
+  auto num_devices = static_cast<std::size_t>(seen.running.num_job_devices());
   if (seen.devices.size() != num_devices || seen.loaders.size() != num_devices)
     throw_invalid("find_stall", std::to_string(num_devices) + " devices and loaders",
                   std::to_string(seen.devices.size()) + " and " + std::to_string(seen.loaders.size()));
   for (std::size_t device = 0; device < num_devices; ++device) {
     const auto& at = seen.devices[device];
-    if (!at || at->action < seen.running.devices[device].size()) continue;
+    if (!at || at->action < seen.running.actions_of(static_cast<int>(device)).size()) continue;
     if (waits(*at) || at->activity == device_activity::computing)
       throw_invalid("find_stall", "an action of " + name(static_cast<int>(device)),
                     std::to_string(at->action));
@@ -192,7 +192,7 @@ stall find_stall(const job_positions& seen) {
   check(seen);
   action_graph graph(seen.running);
   stall longest;
-  for (int device = 0; device < seen.running.num_devices(); ++device) {
+  for (int device = 0; device < seen.running.num_job_devices(); ++device) {
     auto found = wait_walk(seen, graph).from(device);
     bool more = found.for_s > longest.for_s ||
                 (found.for_s == longest.for_s && found.chain.size() > longest.chain.size());

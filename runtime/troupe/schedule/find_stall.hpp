@@ -35,8 +35,8 @@ struct loader_position {
 /// A snapshot of all devices of a job that runs the plan `running`.
 struct job_positions {
   plan running;
-  std::vector<std::optional<device_position>> devices;  ///< [num_devices]; none: not known
-  std::vector<loader_position> loaders;                 ///< [num_devices], that of the device's process
+  std::vector<std::optional<device_position>> devices;  ///< [num_job_devices]; none: not known
+  std::vector<loader_position> loaders;                 ///< [num_job_devices], that of the device's process
 };
 
 enum class stall_cause : std::uint8_t {

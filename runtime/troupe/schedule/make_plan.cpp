@@ -25,6 +25,7 @@ void check_options(const plan_options& options) {
   if (options.num_microbatches < 1)
     refuse(std::to_string(options.num_microbatches) + " microbatches. Give at least 1");
   if (options.num_devices < 1) refuse(std::to_string(options.num_devices) + " devices. Give at least 1");
+  if (options.num_replicas < 1) refuse(std::to_string(options.num_replicas) + " replicas. Give at least 1");
   if (options.num_devices > options.num_stages)
     refuse(std::to_string(options.num_devices) + " devices for " + std::to_string(options.num_stages) +
            " stages leave devices without work. Use at most as many devices as stages");
@@ -41,6 +42,8 @@ void check_options(const plan_options& options) {
   check_size(std::int64_t{options.num_stages} * steps,
              steps == 1 ? "stages" : "stages times optimizer steps");
   check_size(static_cast<std::int64_t>(options.edges.size()), "edges");
+  check_size(std::int64_t{options.num_stages} * steps * options.num_replicas,
+             "stages of all replicas and optimizer steps");
 }
 
 /// Of the caller's device_of_stage.
@@ -157,7 +160,9 @@ plan make_plan(const plan_options& options) {
             .edges = options.edges,
             .devices = std::vector<std::vector<action>>(static_cast<std::size_t>(options.num_devices)),
             .reductions = {},
-            .flush_every = options.flush_every};
+            .flush_every = options.flush_every,
+            .num_replicas = options.num_replicas,
+            .reductions_before_all_reduce = options.reductions_before_all_reduce};
   for (int step = 0; step < options.flush_every; ++step)
     made.reductions.insert(made.reductions.end(), options.reductions.begin(), options.reductions.end());
   if (made.edges.empty()) made.edges = chain_edges(options.num_stages);
@@ -176,7 +181,8 @@ plan forward_projection(const plan& training, int num_microbatches) {
                     .num_microbatches = num_microbatches,
                     .num_devices = training.num_devices(),
                     .edges = training.edges,
-                    .device_of_stage = training.device_of_stage});
+                    .device_of_stage = training.device_of_stage,
+                    .num_replicas = training.num_replicas});
 }
 
 }  // namespace troupe

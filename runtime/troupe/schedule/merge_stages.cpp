@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-/// List scheduling: runs all stages on paper, F, I and W taking one unit each, B two, R and A none, and
+/// List scheduling: runs all stages on paper, F, I and W taking one unit each, B two, R, G and A none, and
 /// always starts what can start first. Nothing scheduled later can start earlier, so a device's record is in
 /// order of time.
 class list_scheduler {
@@ -55,8 +55,10 @@ class list_scheduler {
     const auto& op = orders_[stage][next_[stage]];
     std::int64_t ready = 0;
     if (op.kind == action_kind::reduce_gradient) return shares_at(op.microbatch);
-    // What a W or an A needs came before in the stage's order.
-    if (op.kind == action_kind::weight_gradient || op.kind == action_kind::apply) return ready;
+    // What a W or an A needs came before in the stage's order. At a G the other replicas are as far.
+    if (op.kind == action_kind::weight_gradient || op.kind == action_kind::apply ||
+        op.kind == action_kind::all_reduce)
+      return ready;
     bool is_forward = op.kind == action_kind::forward;
     for (const auto& each : is_forward ? graph_.inputs_of(op.stage) : graph_.outputs_of(op.stage)) {
       const auto& ends = is_forward ? forward_end_[static_cast<std::size_t>(each.from)]
@@ -83,13 +85,14 @@ class list_scheduler {
     return next_[stage] < orders_[stage].size() && orders_[stage][next_[stage]] == op;
   }
 
-  /// R and A go before all others: they take no time. Of others that can start at once, a forward goes first:
-  /// the stages after it wait for it, and how far a stage runs ahead, which is what costs memory, its own
-  /// order says. A W, for which no stage waits, goes last. Then the older microbatch, then the later stage.
+  /// R, G and A go before all others: they take no time. Of others that can start at once, a forward goes
+  /// first: the stages after it wait for it, and how far a stage runs ahead, which is what costs memory, its
+  /// own order says. A W, for which no stage waits, goes last. Then the older microbatch, then the later
+  /// stage.
   bool goes_before(const candidate& a, const candidate& b) const {
     auto rank = [this](const candidate& c) {
       const auto& op = orders_[c.stage][next_[c.stage]];
-      bool is_update = op.kind == action_kind::reduce_gradient || op.kind == action_kind::apply;
+      bool is_update = !is_of_microbatch(op);
       bool is_forward = op.kind == action_kind::forward;
       bool is_weight_gradient = op.kind == action_kind::weight_gradient;
       return std::tuple(c.begin, !is_update, !is_forward, is_weight_gradient, op.microbatch, -op.stage);
@@ -99,7 +102,7 @@ class list_scheduler {
 
   void start(const candidate& chosen) {
     const auto& op = orders_[chosen.stage][next_[chosen.stage]++];
-    auto end = chosen.begin + duration_of(op.kind);
+    auto end = chosen.begin + duration_of(op);
     if (op.kind == action_kind::reduce_gradient) shares_[{op.microbatch, op.stage}] = end_[chosen.stage];
     end_[chosen.stage] = end;
     if (op.kind == action_kind::forward) forward_end_[chosen.stage].push_back(end);
@@ -109,9 +112,9 @@ class list_scheduler {
     done_[device(chosen.stage)].push_back(op);
   }
 
-  static std::int64_t duration_of(action_kind kind) {
-    if (kind == action_kind::reduce_gradient || kind == action_kind::apply) return 0;
-    return kind == action_kind::backward ? 2 : 1;
+  static std::int64_t duration_of(const action& op) {
+    if (!is_of_microbatch(op)) return 0;
+    return op.kind == action_kind::backward ? 2 : 1;
   }
 
   std::size_t device(std::size_t stage) const {

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::string_view kind_letters = "FBIWRA";
+constexpr std::string_view kind_letters = "FBIWRAG";
 
 /// Cuts the number at the front of `rest` off; false if there is none.
 bool take_number(std::string_view& rest, int& number) {
@@ -36,7 +36,7 @@ std::string_view to_string(schedule_kind kind) {
 
 std::string to_string(const action& op) {
   auto text = std::to_string(op.stage) + kind_letters[static_cast<std::size_t>(op.kind)];
-  bool has_number = op.kind != action_kind::apply || op.microbatch != 0;
+  bool has_number = is_of_microbatch(op) || op.kind == action_kind::reduce_gradient || op.microbatch != 0;
   return has_number ? text + std::to_string(op.microbatch) : text;
 }
 
@@ -48,18 +48,26 @@ action action_from(std::string_view text) {
   if (whole) {
     letter = kind_letters.find(rest.front());
     rest.remove_prefix(1);
-    bool is_apply = letter == static_cast<std::size_t>(action_kind::apply);
-    bool is_first_apply = is_apply && rest.empty();
-    whole = letter != std::string_view::npos &&
-            (is_first_apply || (take_number(rest, read.microbatch) && !(is_apply && read.microbatch == 0))) &&
-            rest.empty();
+    bool is_of_step = letter == static_cast<std::size_t>(action_kind::apply) ||
+                      letter == static_cast<std::size_t>(action_kind::all_reduce);
+    bool is_of_first_step = is_of_step && rest.empty();
+    whole =
+        letter != std::string_view::npos &&
+        (is_of_first_step || (take_number(rest, read.microbatch) && !(is_of_step && read.microbatch == 0))) &&
+        rest.empty();
   }
   if (!whole)
     throw bad_input("'" + std::string(text) +
-                    "' is no action. Write stage, kind (F, B, I, W, R or A) and microbatch, for example 2F0; "
-                    "an A has none, or the number of a later optimizer step: 2A, 2A1");
+                    "' is no action. Write stage, kind (F, B, I, W, R, A or G) and microbatch, for example "
+                    "2F0; an A or G has none, or the number of a later optimizer step: 2A, 2A1");
   read.kind = static_cast<action_kind>(letter);
   return read;
+}
+
+const std::vector<action>& plan::actions_of(int job_device) const {
+  static const std::vector<action> nothing;
+  if (replica_of(job_device) >= num_running_replicas()) return nothing;
+  return devices[static_cast<std::size_t>(device_of(job_device))];
 }
 
 }  // namespace troupe

@@ -28,19 +28,20 @@ schedule_kind schedule_kind_from(std::string_view name);
 std::string_view to_string(schedule_kind kind);
 
 /// F, B (= I then W), I: input gradient, W: weight gradient, R: gradients combined with other stages', A: the
-/// optimizer's step. The numbers go over the wire.
+/// optimizer's step, G: gradients added up over replicas. The numbers go over the wire.
 enum class action_kind : std::uint8_t {
   forward = 0,
   backward = 1,
   input_gradient = 2,
   weight_gradient = 3,
   reduce_gradient = 4,
-  apply = 5
+  apply = 5,
+  all_reduce = 6
 };
 
 /// One computation of a plan, written "2F0": stage, kind, microbatch. Of an R the number is that of the
-/// reduction, of an A that of the optimizer's step among plan::flush_every, which is 0 where there is one
-/// ("2A", then "2A1").
+/// reduction, of an A or a G that of the optimizer's step among plan::flush_every, which is 0 where there is
+/// one ("2A", then "2A1").
 struct action {
   int stage = 0;
   action_kind kind = action_kind::forward;
@@ -48,12 +49,22 @@ struct action {
   bool operator==(const action&) const = default;
 };
 
-/// The number 0 of an A is left out.
+/// F, B, I and W, whose number is a microbatch's.
+constexpr bool is_of_microbatch(const action& op) {
+  return op.kind != action_kind::reduce_gradient && op.kind != action_kind::apply &&
+         op.kind != action_kind::all_reduce;
+}
+
+/// The number 0 of an A or a G is left out.
 std::string to_string(const action& op);
 /// Throws bad_input naming the text and the notation.
 action action_from(std::string_view text);
 
 /// What every device does between two flushes, in order: in one step, or with pipedream_2bw in several.
+///
+/// A job runs `num_replicas` copies of the pipeline, each on devices and microbatches of its own. All have
+/// the same lists, which are kept once. The job's devices are numbered replica by replica; the functions at
+/// the end translate. Forwards only (evaluation) are run by replica 0 alone.
 struct plan {
   schedule_kind kind = schedule_kind::gpipe;
   int num_stages = 0;
@@ -70,10 +81,23 @@ struct plan {
   /// them computes its gradients with the weights that the plan begins with, if t is 0 or 1, else with those
   /// that step t - 2 makes.
   int flush_every = 1;
-  int num_devices() const { return static_cast<int>(devices.size()); }
+  int num_replicas = 1;  ///< of the pipeline; more than 1: each stage has a G in each optimizer step
+  /// How many of a step's reductions come before G, since each replica adds up tied weights by itself. The
+  /// others, of gradient norms, come after it.
+  int reductions_before_all_reduce = 0;
+  int num_devices() const { return static_cast<int>(devices.size()); }  ///< of one replica
   int microbatches_per_step() const { return num_microbatches / flush_every; }
   int reductions_per_step() const { return static_cast<int>(reductions.size()) / flush_every; }
   bool operator==(const plan&) const = default;
+
+  /// Replicas that run the lists.
+  int num_running_replicas() const { return kind == schedule_kind::forward_only ? 1 : num_replicas; }
+  int num_job_devices() const { return num_replicas * num_devices(); }
+  int job_device(int replica, int device) const { return replica * num_devices() + device; }
+  int replica_of(int job_device) const { return job_device / num_devices(); }
+  int device_of(int job_device) const { return job_device % num_devices(); }  ///< of its replica
+  /// Empty for a replica that runs nothing.
+  const std::vector<action>& actions_of(int job_device) const;
 };
 
 struct plan_options {
@@ -87,6 +111,8 @@ struct plan_options {
   /// size.
   std::vector<int> device_of_stage = {};
   int flush_every = 1;  ///< see plan::flush_every; more than 1 with pipedream_2bw only
+  int num_replicas = 1;
+  int reductions_before_all_reduce = 0;  ///< see plan
 };
 
 /// How many stages a device has with the kind unless the user says otherwise: 1, or 2 where the kind places

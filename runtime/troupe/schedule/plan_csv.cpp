@@ -83,6 +83,8 @@ class csv_reader {
     auto options = options_for ? options_for(read_.num_stages) : plan_csv_options();
     read_.edges = options.edges.empty() ? chain_edges(read_.num_stages) : options.edges;
     std::ranges::sort(read_.edges);
+    read_.num_replicas = options.num_replicas;
+    read_.reductions_before_all_reduce = options.reductions_before_all_reduce;
     place_stages();
     add_updates(options.reductions);
     check();
@@ -130,7 +132,7 @@ class csv_reader {
       refuse(to_string(at_) + ": '" + std::string(text) +
              "' is no action. Write stage, kind (F, B, I or W) and microbatch, for example 2F0");
     }
-    if (op.kind == action_kind::reduce_gradient) refuse_update(at_, op);
+    if (op.kind == action_kind::reduce_gradient || op.kind == action_kind::all_reduce) refuse_update(at_, op);
     has_backwards_ |= op.kind != action_kind::forward;
     bool is_too_large = op.stage >= most_csv_cells || op.microbatch >= most_csv_cells;
     if (!is_too_large) {
@@ -240,8 +242,7 @@ std::string to_csv(const plan& written) {
   for (const auto& device : written.devices) {
     std::string line;
     for (const auto& op : device)
-      if (op.kind != action_kind::reduce_gradient &&
-          (op.kind != action_kind::apply || written.flush_every > 1))
+      if (is_of_microbatch(op) || (op.kind == action_kind::apply && written.flush_every > 1))
         line += (line.empty() ? "" : ",") + to_string(op);
     text += line + "\n";
   }

@@ -13,6 +13,8 @@ namespace troupe {
 struct plan_csv_options {
   std::vector<edge> edges = {};                   ///< see plan_options::edges; empty: a chain
   std::vector<std::vector<int>> reductions = {};  ///< see plan_options::reductions
+  int num_replicas = 1;
+  int reductions_before_all_reduce = 0;  ///< see plan
 };
 
 /// Reads a plan from the CSV that torch.distributed.pipelining dumps (`_dump_csv`): a line for each rank,
@@ -21,9 +23,9 @@ struct plan_csv_options {
 ///
 /// Lines that begin with # are skipped. (0F7;7B3)OVERLAP_F_B is read as its actions, one after the other. Of
 /// the form with communication, what an edge implies is skipped: SEND_F, RECV_F, SEND_B, RECV_B, UNSHARD,
-/// RESHARD and REDUCE_GRAD. R and A are appended as make_plan does. If there are several optimizer steps
-/// between two flushes (plan::flush_every), the file has all As, 0A, 0A1 and so on, and Rs are put before
-/// each. The plan's kind is `custom`, or `forward_only` if it has no other actions.
+/// RESHARD and REDUCE_GRAD. R, G and A are appended as make_plan does. If there are several optimizer steps
+/// between two flushes (plan::flush_every), the file has all As, 0A, 0A1 and so on, and Rs and Gs are put
+/// before each. The plan's kind is `custom`, or `forward_only` if it has no other actions.
 ///
 /// Where a device has several stages and there are reductions of several steps, all its stages must have
 /// ended a step's gradients before the first of its As.
@@ -37,7 +39,7 @@ plan read_plan_csv(std::string_view text, const std::string& file, const plan_cs
 plan read_plan_file(const std::filesystem::path& file,
                     const std::function<plan_csv_options(int num_stages)>& options = {});
 
-/// The form that torch.distributed.pipelining loads with `_load_csv(file, format="compute_only")`. R and A
+/// The form that torch.distributed.pipelining loads with `_load_csv(file, format="compute_only")`. R, G and A
 /// have no place in it and are left out, comments too, since PyTorch would take them for a rank. The As of a
 /// plan with several optimizer steps are written all the same: it means nothing without them, and PyTorch has
 /// none.

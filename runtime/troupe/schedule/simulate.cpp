@@ -104,7 +104,7 @@ timeline run(const plan& simulated, const time_of_action& time_of, const delay_b
 
 void check_costs(const action_costs& costs) {
   for (double cost : {costs.forward, costs.input_gradient, costs.weight_gradient, costs.reduction,
-                      costs.apply, costs.communication})
+                      costs.apply, costs.communication, costs.all_reduce})
     check_time(cost);
 }
 
@@ -122,6 +122,8 @@ double duration_of(action_kind kind, const action_costs& costs) {
       return costs.reduction;
     case action_kind::apply:
       return costs.apply;
+    case action_kind::all_reduce:
+      return costs.all_reduce;
   }
   throw_invalid("duration_of", "a kind of action", std::to_string(static_cast<int>(kind)));
 }

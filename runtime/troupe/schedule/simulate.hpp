@@ -17,6 +17,7 @@ struct action_costs {
   /// A B hands its input gradients on as soon as it has them, as plan_interpreter does; otherwise, as the
   /// papers count, with its weight gradients.
   bool hands_on_early = false;
+  double all_reduce = 0;  ///< of one G
 };
 
 /// Throws bad_input unless all are finite numbers from 0 on.

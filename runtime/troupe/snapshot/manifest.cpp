@@ -19,8 +19,8 @@ using json = nlohmann::ordered_json;
 
 /// Before version 3 a part had the number of its stage only, its contents were not listed, and the partition
 /// into stages was part of the identity. Before version 4 the results of calls had other forms, which are not
-/// read.
-constexpr int manifest_version = 4;
+/// read. Before version 5 the data were not named, or only a stream, as part of the identity.
+constexpr int manifest_version = 5;
 constexpr int oldest_version = 1;
 /// The nesting of a valid manifest: that of a box of a tensor of a part.
 constexpr int deepest_nesting = 9;
@@ -97,6 +97,7 @@ json to_json(const snapshot_manifest& manifest) {
                  {"numeric_class", manifest.numeric_class},
                  {"created", manifest.created},
                  {"identity", json::array()},
+                 {"data", manifest.data ? json(*manifest.data) : json(nullptr)},
                  {"calls", to_json(manifest.calls)},
                  {"parts", json::array()}};
   for (const auto& [name, value] : manifest.identity)
@@ -122,6 +123,8 @@ snapshot_manifest manifest_from(const json& fields) {
     manifest.identity.emplace_back(option.at(0).get<std::string>(), option.at(1).get<std::string>());
   auto version = fields.at("troupe_snapshot").get<int>();
   if (version < 3) std::erase_if(manifest.identity, is_of_partition);
+  if (version == 4) std::erase_if(manifest.identity, [](const auto& each) { return each.first == "stream"; });
+  if (version >= 5 && !fields.at("data").is_null()) manifest.data = fields.at("data").get<std::string>();
   if (version >= 4) manifest.calls = file_from(fields.at("calls"));
   for (const auto& part : fields.at("parts")) manifest.parts.push_back(part_from(part));
   return manifest;
@@ -178,7 +181,6 @@ std::string problem_of(const snapshot_manifest& manifest) {
 std::string identity_differences(const std::vector<std::pair<std::string, std::string>>& wanted,
                                  const std::vector<std::pair<std::string, std::string>>& found) {
   std::map<std::string, std::string> left(found.begin(), found.end());
-  left.erase(std::string(stream_option));
   std::string text;
   auto add = [&text](const std::string& difference) { text += (text.empty() ? "" : "; ") + difference; };
   for (const auto& [name, value] : wanted) {

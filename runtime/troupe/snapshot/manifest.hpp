@@ -37,9 +37,6 @@ struct manifest_file {
   bool operator==(const manifest_file&) const = default;
 };
 
-/// The option in a manifest's identity that names the stream which its step takes samples from, if it does.
-constexpr std::string_view stream_option = "stream";
-
 /// Lists the files of a snapshot. It is written last: a snapshot exists when its manifest does.
 struct snapshot_manifest {
   std::string job_id;
@@ -51,6 +48,9 @@ struct snapshot_manifest {
   /// Options the bits depend on (seed, batch, microbatches, model fingerprint, ...), by name. A job that
   /// resumes compares.
   std::vector<std::pair<std::string, std::string>> identity;
+  /// Describes the data set from which its step took samples; empty: the program gave the batch. None:
+  /// unknown, as in manifests before format version 5.
+  std::optional<std::string> data;
   std::vector<manifest_part> parts;  ///< in ascending order of their ids
   /// The results of the job's completed calls, see written_blocks, for a job that goes on: the first
   /// size_bytes of a file that may be longer, and their checksum. None: unknown, as in manifests before
@@ -65,8 +65,8 @@ struct snapshot_manifest {
 std::string problem_of(const snapshot_manifest& manifest);
 
 /// The differences between the identity of the job (`wanted`) and that of a snapshot, by name: "seed is 7,
-/// the snapshot has 1; ..."; empty if they are equal. The
-/// stream is compared when training goes on, since it is that of a call.
+/// the snapshot has 1; ..."; empty if they are equal. The data are compared when training goes on, since they
+/// are those of a call.
 std::string identity_differences(const std::vector<std::pair<std::string, std::string>>& wanted,
                                  const std::vector<std::pair<std::string, std::string>>& found);
 

@@ -58,12 +58,13 @@ std::string host_name() {
   return text;
 }
 
+std::string temporary_name_begin(std::string_view final_name) {
+  return std::string(".").append(final_name).append(1, separator);
+}
+
 std::string temporary_name(std::string_view final_name) {
   auto pid = std::to_string(::getpid());
-  std::string name = ".";
-  name.append(final_name);
-  for (const auto& field : {start_of(pid), pid, own_place()}) name.append(1, separator).append(field);
-  return name;
+  return temporary_name_begin(final_name) + start_of(pid) + separator + pid + separator + own_place();
 }
 
 bool is_abandoned(std::string_view name) {

@@ -12,6 +12,9 @@ std::string host_name();
 /// for two threads that write the same file at once.
 std::string temporary_name(std::string_view final_name);
 
+/// What all of these names begin with, whoever writes the file.
+std::string temporary_name_begin(std::string_view final_name);
+
 /// True if `name` is a temporary one whose writer ran on this host and has ended, so that it will not be
 /// renamed any more. Writers on other hosts or in other process namespaces count as alive.
 bool is_abandoned(std::string_view name);

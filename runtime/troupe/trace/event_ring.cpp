@@ -1,82 +1,92 @@
+#include "troupe/trace/event_ring.hpp"
+
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/trace/trace.hpp"
 
 namespace troupe {
 namespace {
 
-using event_words = std::array<std::uint64_t, 6>;
+constexpr std::uint64_t most_bytes = (std::uint64_t{1} << 48) - 1;
 
-event_words pack(const trace_event& event) {
-  auto place = (std::uint64_t{static_cast<std::uint32_t>(event.stage)} << 32) |
-               static_cast<std::uint32_t>(event.microbatch);
+std::uint64_t join(std::uint32_t high, std::uint32_t low) { return (std::uint64_t{high} << 32) | low; }
+
+event_slot::words pack(const trace_event& event) {
+  auto what = (std::uint32_t{static_cast<std::uint8_t>(event.kind)} << 24) |
+              (std::uint32_t{event.detail} << 16) | static_cast<std::uint16_t>(event.peer);
   return {static_cast<std::uint64_t>(event.begin_ns),
           static_cast<std::uint64_t>(event.end_ns),
           event.generation,
           event.step,
-          place,
-          static_cast<std::uint64_t>(event.kind)};
+          join(static_cast<std::uint32_t>(event.stage), static_cast<std::uint32_t>(event.microbatch)),
+          (std::min(event.bytes, most_bytes) << 16) | event.name,
+          join(what, (std::uint32_t{event.port} << 16) | event.call)};
 }
 
-trace_event unpack(const event_words& words) {
+trace_event unpack(const event_slot::words& words) {
+  auto what = static_cast<std::uint32_t>(words[6] >> 32);
+  auto tensor = static_cast<std::uint32_t>(words[6]);
   return {.begin_ns = static_cast<std::int64_t>(words[0]),
           .end_ns = static_cast<std::int64_t>(words[1]),
           .generation = words[2],
           .step = words[3],
           .stage = static_cast<std::int32_t>(words[4] >> 32),
           .microbatch = static_cast<std::int32_t>(words[4] & 0xffffffffU),
-          .kind = static_cast<trace_kind>(words[5])};
+          .kind = static_cast<trace_kind>(what >> 24),
+          .detail = static_cast<std::uint8_t>(what >> 16),
+          .peer = static_cast<std::int16_t>(what & 0xffffU),
+          .port = static_cast<std::uint16_t>(tensor >> 16),
+          .call = static_cast<std::uint16_t>(tensor & 0xffffU),
+          .name = static_cast<std::uint16_t>(words[5] & 0xffffU),
+          .bytes = words[5] >> 16};
 }
 
 }  // namespace
 
-/// A seqlock for event number n: its version is 2n + 1 while the event is being written and 2n + 2 once it is
-/// whole.
-///
-/// The words are stored with release and loaded with acquire: a reader that sees one word of a later event
-/// also sees at least that event's odd version when it looks at the version again, and drops what it copied.
-/// On x86 these are plain moves. (Fences would do the same, but the thread sanitizer does not understand
-/// them.)
-struct alignas(64) event_ring::slot {
-  std::atomic<std::uint64_t> version = 0;
-  std::array<std::atomic<std::uint64_t>, std::tuple_size_v<event_words>> words = {};
+void event_slot::write(std::uint64_t number, const words& event) {
+  version.store(2 * number + 1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < event.size(); ++i) contents[i].store(event[i], std::memory_order_release);
+  version.store(2 * number + 2, std::memory_order_release);
+}
 
-  void write(std::uint64_t number, const event_words& event) {
-    version.store(2 * number + 1, std::memory_order_relaxed);
-    for (std::size_t i = 0; i < event.size(); ++i) words[i].store(event[i], std::memory_order_release);
-    version.store(2 * number + 2, std::memory_order_release);
-  }
+bool event_slot::read(std::uint64_t number, words& event) const {
+  if (version.load(std::memory_order_acquire) != 2 * number + 2) return false;
+  for (std::size_t i = 0; i < event.size(); ++i) event[i] = contents[i].load(std::memory_order_acquire);
+  return version.load(std::memory_order_relaxed) == 2 * number + 2;
+}
 
-  /// False if the slot does not hold the whole event of that number.
-  bool read(std::uint64_t number, event_words& event) const {
-    if (version.load(std::memory_order_acquire) != 2 * number + 2) return false;
-    for (std::size_t i = 0; i < event.size(); ++i) event[i] = words[i].load(std::memory_order_acquire);
-    return version.load(std::memory_order_relaxed) == 2 * number + 2;
-  }
+struct event_ring::own_memory {
+  event_ring_header header;
+  std::unique_ptr<event_slot[]> slots;
 };
 
 event_ring::event_ring(std::string thread_name, std::size_t capacity)
     : thread_name_(std::move(thread_name)), capacity_(capacity) {
   if (capacity == 0) throw_invalid("event_ring", "a capacity of at least 1", "0");
-  slots_ = std::make_unique<slot[]>(capacity);
+  memory_ = std::make_shared<own_memory>();
+  memory_->slots = std::make_unique<event_slot[]>(capacity);
+  header_ = &memory_->header;
+  slots_ = memory_->slots.get();
 }
 
-event_ring::~event_ring() = default;
-
 void event_ring::record(const trace_event& event) {
-  auto number = count_.load(std::memory_order_relaxed);
+  if (!header_) return;
+  auto number = header_->count.load(std::memory_order_relaxed);
   slots_[number % capacity_].write(number, pack(event));
-  count_.store(number + 1, std::memory_order_release);
+  header_->count.store(number + 1, std::memory_order_release);
 }
 
 std::vector<trace_event> event_ring::snapshot() const {
-  auto end = num_recorded();
+  if (!header_) return {};
+  auto end = header_->count.load(std::memory_order_acquire);
+  auto number = header_->first.load(std::memory_order_relaxed);
+  if (number > end) return {};  // no writer of ours leaves this
+  if (end - number > capacity_) number = end - capacity_;
   std::vector<trace_event> events;
-  events.reserve(std::min<std::uint64_t>(end, capacity_));
-  event_words words;
-  for (auto number = end > capacity_ ? end - capacity_ : 0; number < end; ++number) {
+  events.reserve(end - number);
+  event_slot::words words;
+  for (; number < end; ++number) {
     if (slots_[number % capacity_].read(number, words))
       events.push_back(unpack(words));
     else
@@ -85,11 +95,9 @@ std::vector<trace_event> event_ring::snapshot() const {
   return events;
 }
 
-std::uint64_t event_ring::num_recorded() const { return count_.load(std::memory_order_acquire); }
-
-std::int64_t now_ns() {
-  using namespace std::chrono;
-  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+std::uint64_t event_ring::num_recorded() const {
+  if (!header_) return 0;
+  return header_->count.load(std::memory_order_acquire) - header_->first.load(std::memory_order_relaxed);
 }
 
 }  // namespace troupe

@@ -1,17 +1,13 @@
-#include <array>
+#include "troupe/trace/perfetto.hpp"
+
 #include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/trace/trace.hpp"
 
 namespace troupe {
 namespace {
-
-constexpr std::array<std::string_view, 14> kind_names = {
-    "F",          "B",      "I",       "W",       "R",     "apply", "copy_state",
-    "write_part", "commit", "quiesce", "restore", "fence", "view",  "step"};
 
 /// A list of events, one a line, written beside its final name and renamed when it is complete.
 class trace_writer {
@@ -78,16 +74,37 @@ nlohmann::json metadata(const char* what, track of, nlohmann::json arguments) {
 
 double microseconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
 
-nlohmann::json span_event(const trace_event& event, track of) {
+bool is_tensor(const trace_event& event) {
+  return event.kind == trace_kind::send || event.kind == trace_kind::receive;
+}
+
+bool is_begun(const trace_event& event) {
+  return event.kind == trace_kind::action_begun || event.kind == trace_kind::collective_begun ||
+         event.kind == trace_kind::wait_begun;
+}
+
+nlohmann::json arguments_of(const trace_event& event, const std::string& name) {
   nlohmann::json arguments = {{"generation", event.generation}, {"step", event.step}};
+  if (event.kind == trace_kind::collective || event.kind == trace_kind::collective_begun)
+    arguments = {{"sequence", event.step}};
   if (event.stage >= 0) arguments["stage"] = event.stage;
   if (event.microbatch >= 0) arguments["microbatch"] = event.microbatch;
+  if (!name.empty()) arguments["name"] = name;
+  if (event.peer >= 0) arguments["peer"] = event.peer;
+  if (event.bytes > 0) arguments["bytes"] = event.bytes;
+  if (event.kind == trace_kind::wait) arguments["for"] = to_string(static_cast<wait_reason>(event.detail));
+  return arguments;
+}
+
+nlohmann::json span_event(const trace_event& event, const std::string& name, track of) {
   nlohmann::json written = {{"name", to_string(event.kind)},
                             {"pid", of.process},
                             {"tid", of.thread},
                             {"ts", microseconds(event.begin_ns)},
-                            {"args", std::move(arguments)}};
-  if (event.begin_ns == event.end_ns) {
+                            {"args", arguments_of(event, name)}};
+  if (is_begun(event)) {
+    written["ph"] = "B";
+  } else if (event.begin_ns == event.end_ns && !is_tensor(event)) {
     written["ph"] = "i";
     written["s"] = "t";
   } else {
@@ -95,6 +112,42 @@ nlohmann::json span_event(const trace_event& event, track of) {
     written["dur"] = microseconds(event.end_ns - event.begin_ns);
   }
   return written;
+}
+
+/// Equal for the sending and the arrival of one tensor.
+std::string flow_of(const trace_event& event, int from, int to) {
+  std::string id;
+  for (auto part : {event.generation, event.step, std::uint64_t{event.call}, std::uint64_t{event.detail},
+                    static_cast<std::uint64_t>(event.stage), static_cast<std::uint64_t>(event.microbatch),
+                    std::uint64_t{event.port}})
+    id += std::to_string(part) + ".";
+  return id + std::to_string(from) + "." + std::to_string(to);
+}
+
+/// An arrow begins in the span of the sending and ends in that of the arrival.
+nlohmann::json flow_event(const trace_event& event, int rank, track of) {
+  bool sends = event.kind == trace_kind::send;
+  nlohmann::json written = {
+      {"ph", sends ? "s" : "f"},
+      {"name", "tensor"},
+      {"cat", "tensor"},
+      {"id", sends ? flow_of(event, rank, event.peer) : flow_of(event, event.peer, rank)},
+      {"pid", of.process},
+      {"tid", of.thread},
+      {"ts", microseconds(event.begin_ns)}};
+  if (!sends) written["bp"] = "e";
+  return written;
+}
+
+void add_thread(trace_writer& writer, const process_events& process, const thread_events& thread, track of) {
+  writer.add(metadata("thread_name", of, {{"name", thread.name}}));
+  const auto& events = thread.events;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    // The event that follows when it has ended tells more.
+    if (is_begun(events[i]) && i + 1 < events.size()) continue;
+    writer.add(span_event(events[i], process.name_of(events[i]), of));
+    if (is_tensor(events[i])) writer.add(flow_event(events[i], process.rank, of));
+  }
 }
 
 nlohmann::json read_trace(const std::filesystem::path& file) {
@@ -109,27 +162,16 @@ nlohmann::json read_trace(const std::filesystem::path& file) {
 
 }  // namespace
 
-std::string_view to_string(trace_kind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
-
-trace_recorder::trace_recorder(int rank, std::size_t events_per_thread)
-    : rank_(rank), events_per_thread_(events_per_thread) {}
-
-event_ring& trace_recorder::ring(std::string thread_name) {
-  auto made = std::make_unique<event_ring>(std::move(thread_name), events_per_thread_);
-  std::lock_guard lock(mutex_);
-  return *rings_.emplace_back(std::move(made));
-}
-
-void trace_recorder::write_perfetto(const std::filesystem::path& file) const {
-  std::lock_guard lock(mutex_);
+void write_perfetto(const std::vector<process_events>& processes, const std::filesystem::path& file) {
   trace_writer writer(file);
-  track of{rank_ + 1, 1};
-  writer.add(metadata("process_name", of, {{"name", "rank " + std::to_string(rank_)}}));
-  writer.add(metadata("process_sort_index", of, {{"sort_index", rank_}}));
-  for (const auto& ring : rings_) {
-    writer.add(metadata("thread_name", of, {{"name", ring->thread_name()}}));
-    for (const auto& event : ring->snapshot()) writer.add(span_event(event, of));
-    ++of.thread;
+  for (const auto& process : processes) {
+    track of{process.rank + 1, 1};
+    writer.add(metadata("process_name", of, {{"name", "rank " + std::to_string(process.rank)}}));
+    writer.add(metadata("process_sort_index", of, {{"sort_index", process.rank}}));
+    for (const auto& thread : process.threads) {
+      add_thread(writer, process, thread, of);
+      ++of.thread;
+    }
   }
   writer.finish();
 }

@@ -57,9 +57,18 @@ bool control_plane::send(int to_rank, std::uint64_t generation, std::span<const 
   auto found = connections_.find(to_rank);
   if (found == connections_.end() || !found->second.stream) return true;
   auto& stream = *found->second.stream;
-  stream.send(generation, body);
+  stream.send(frame_kind::control, generation, body);
   ++settings_.counters.control_frames_sent;
   if (stream.failure() || !stream.all_sent()) watch(to_rank, found->second);
+  return arm();
+}
+
+bool control_plane::announce_generation(std::uint64_t generation) {
+  for (auto& [rank, each] : connections_) {
+    if (!each.stream) continue;
+    each.stream->send(frame_kind::generation_ended, generation, {});
+    if (each.stream->failure() || !each.stream->all_sent()) watch(rank, each);
+  }
   return arm();
 }
 

@@ -40,9 +40,14 @@ class control_plane {
   /// Returns false if the progress thread must act (a failure). A message to a peer without connection is
   /// dropped.
   bool send(int to_rank, std::uint64_t generation, std::span<const std::byte> body);
+  /// Tells all connected peers that this node ends the generations before `generation`. Sent before what
+  /// follows on each connection. Returns as send().
+  bool announce_generation(std::uint64_t generation);
   bool all_sent() const;
 
   std::vector<control_arrival> take_arrivals() { return incoming_.take_arrivals(); }
+  /// What peers have announced since the last call.
+  std::vector<generation_notice> take_notices() { return incoming_.take_notices(); }
   /// The peers that broke since the last call, each connection at most once.
   std::vector<peer_failure> take_failures() { return std::exchange(failures_, {}); }
   /// Closes the connections with a peer that misbehaved, and adds it to the failures unless it was there

@@ -128,12 +128,15 @@ std::optional<std::string> incoming_connections::receive(incoming_stream& stream
   auto opened = open_frame(stream.key(), frame.head, frame.body.size(), frame.body);
   if (auto* fault = std::get_if<frame_fault>(&opened)) return std::string(to_string(*fault));
   const auto& head = std::get<frame_head>(opened);
-  if (head.header.kind != frame_kind::control || !std::cmp_equal(head.header.to_rank, settings_.rank))
-    return "it is not addressed to this node";
+  if (!std::cmp_equal(head.header.to_rank, settings_.rank)) return "it is not addressed to this node";
   if (!stream.from) return receive_introduction(stream, head);
   if (!std::cmp_equal(head.header.from_rank, stream.from->rank) ||
       head.header.sequence != ++stream.from->sequence)
     return "it is out of order";
+  if (head.header.kind == frame_kind::generation_ended) {
+    notices_.push_back({stream.from->rank, head.header.generation});
+    return std::nullopt;
+  }
   arrivals_.push_back({stream.from->rank, head.header.generation, {frame.body.begin(), frame.body.end()}});
   return std::nullopt;
 }
@@ -144,8 +147,8 @@ std::optional<std::string> incoming_connections::receive_introduction(incoming_s
   byte_reader reader(head.extension);
   auto to = reader.take(from.size());
   std::ranges::copy(reader.take(from.size()), from.begin());
-  if (!reader.ok() || !reader.at_end() || head.header.sequence != introduction_sequence ||
-      !std::ranges::equal(to, listener_.address.process))
+  if (head.header.kind != frame_kind::control || !reader.ok() || !reader.at_end() ||
+      head.header.sequence != introduction_sequence || !std::ranges::equal(to, listener_.address.process))
     return "it is not an introduction to this process";
   stream.from = {static_cast<int>(head.header.from_rank), from, introduction_sequence};
   replace(stream);

@@ -34,6 +34,8 @@ class incoming_connections {
 
   bool has_arrivals() const { return !arrivals_.empty(); }
   std::vector<control_arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
+  /// The notices that came since the last call.
+  std::vector<generation_notice> take_notices() { return std::exchange(notices_, {}); }
   /// The members that sent bad frames since the last call.
   std::vector<peer_failure> take_failures() { return std::exchange(failures_, {}); }
 
@@ -59,6 +61,7 @@ class incoming_connections {
   stream_map strangers_, members_;
   std::size_t num_members_ = 0;
   std::vector<control_arrival> arrivals_;
+  std::vector<generation_notice> notices_;
   std::vector<peer_failure> failures_;
 };
 

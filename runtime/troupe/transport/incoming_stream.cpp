@@ -50,7 +50,7 @@ std::variant<std::optional<incoming_stream::frame>, frame_fault> incoming_stream
   auto measured = measure_frame(rest.first<frame_header_bytes>());
   if (auto* fault = std::get_if<frame_fault>(&measured)) return *fault;
   auto lengths = std::get<frame_measure>(measured);
-  if (lengths.kind != frame_kind::control) return frame_fault::kind;
+  if (lengths.kind == frame_kind::tensor) return frame_fault::kind;
   if (lengths.body_bytes > max_control_bytes) return frame_fault::length;
   auto body_bytes = static_cast<std::size_t>(lengths.body_bytes);
   if (rest.size() < lengths.head_bytes + body_bytes) return std::nullopt;

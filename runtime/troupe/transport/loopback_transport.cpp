@@ -3,6 +3,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/transport/counters.hpp"
 #include "troupe/transport/generation_gate.hpp"
+#include "troupe/transport/tensor_event.hpp"
 
 namespace troupe {
 namespace {
@@ -38,6 +39,8 @@ class loopback_transport final : public transport {
     if (to_rank != rank() || !gate_.is_open()) return;
     counters_.count_sent(value);
     counters_.count_received(value);
+    emit_tensor(trace_kind::send, tag, rank(), value.size_bytes());
+    emit_tensor(trace_kind::receive, tag, rank(), value.size_bytes());
     events_.on_tensor(rank(), tag, std::move(value));
   }
 

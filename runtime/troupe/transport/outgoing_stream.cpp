@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/wire/frame.hpp"
 
 namespace troupe {
 namespace {
@@ -88,9 +87,9 @@ void outgoing_stream::establish() {
   key_.emplace(handshake_->key_of(handshake_role::initiator));
   std::vector<std::byte> introduction(ends_.peer.process.begin(), ends_.peer.process.end());
   introduction.insert(introduction.end(), ends_.own.begin(), ends_.own.end());
-  send_frame(0, introduction, {});
+  send_frame(frame_kind::control, 0, introduction, {});
   for (; !waiting_.empty(); waiting_.pop_front())
-    send_frame(waiting_.front().generation, {}, waiting_.front().body);
+    send_frame(waiting_.front().kind, waiting_.front().generation, {}, waiting_.front().body);
 }
 
 /// Reads bytes of the handshake. Returns whether `size` bytes have arrived.
@@ -105,17 +104,17 @@ bool outgoing_stream::receive(std::size_t size) {
   return socket_ && in_.size() == size;
 }
 
-void outgoing_stream::send(std::uint64_t generation, std::span<const std::byte> body) {
+void outgoing_stream::send(frame_kind kind, std::uint64_t generation, std::span<const std::byte> body) {
   if (failure_) return;
   if (key_)
-    send_frame(generation, {}, body);
+    send_frame(kind, generation, {}, body);
   else
-    waiting_.push_back({generation, {body.begin(), body.end()}});
+    waiting_.push_back({kind, generation, {body.begin(), body.end()}});
 }
 
-void outgoing_stream::send_frame(std::uint64_t generation, std::span<const std::byte> extension,
-                                 std::span<const std::byte> body) {
-  frame_header header{frame_kind::control,
+void outgoing_stream::send_frame(frame_kind kind, std::uint64_t generation,
+                                 std::span<const std::byte> extension, std::span<const std::byte> body) {
+  frame_header header{kind,
                       static_cast<std::uint32_t>(ends_.own_rank),
                       static_cast<std::uint32_t>(ends_.peer_rank),
                       generation,

@@ -11,6 +11,7 @@
 #include "troupe/posix/unique_fd.hpp"
 #include "troupe/transport/control_address.hpp"
 #include "troupe/wire/authenticator.hpp"
+#include "troupe/wire/frame.hpp"
 #include "troupe/wire/handshake.hpp"
 
 namespace troupe {
@@ -37,7 +38,7 @@ class outgoing_stream {
   int socket() const { return socket_.get(); }
   /// The epoll events to call progress() for.
   std::uint32_t wanted_events() const;
-  void send(std::uint64_t generation, std::span<const std::byte> body);
+  void send(frame_kind kind, std::uint64_t generation, std::span<const std::byte> body);
   /// Does what can be done now. `hung_up`: the peer has closed its end.
   void progress(bool hung_up);
   bool all_sent() const { return key_ && kept_.empty(); }
@@ -47,6 +48,7 @@ class outgoing_stream {
  private:
   using clock = std::chrono::steady_clock;
   struct message {
+    frame_kind kind;
     std::uint64_t generation;
     std::vector<std::byte> body;
   };
@@ -56,7 +58,7 @@ class outgoing_stream {
   void answer();
   void establish();
   bool receive(std::size_t size);
-  void send_frame(std::uint64_t generation, std::span<const std::byte> extension,
+  void send_frame(frame_kind kind, std::uint64_t generation, std::span<const std::byte> extension,
                   std::span<const std::byte> body);
   void keep_sending();
   std::size_t write(std::span<const std::byte> head, std::span<const std::byte> body);

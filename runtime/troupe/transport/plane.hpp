@@ -27,6 +27,12 @@ struct control_arrival {
   std::vector<std::byte> body;
 };
 
+/// A member has ended all generations before `begun`.
+struct generation_notice {
+  int from_rank = 0;
+  std::uint64_t begun = 0;
+};
+
 struct tensor_arrival {
   int from_rank = 0;
   tensor_tag tag;

@@ -8,18 +8,20 @@ enum class tensor_role : std::uint8_t {
   activation = 1,
   gradient = 2,
   parameter = 3,
-  snapshot_part = 4,  ///< a copy of a stage's state, for the receiving process to keep
-  contribution = 5,   ///< of one stage to a reduction of the plan
-  gathered = 6,       ///< for the program of the receiving process
-  restored_state = 7  ///< of a stage that the receiving process restores
+  snapshot_part = 4,      ///< a copy of a stage's state, for the receiving process to keep
+  contribution = 5,       ///< of one stage to a reduction of the plan
+  gathered = 6,           ///< for the program of the receiving process
+  restored_state = 7,     ///< of a stage that the receiving process restores
+  replica_gradients = 8,  ///< of one replica, the elements that the receiving one adds up
+  summed_gradients = 9    ///< over all replicas, the elements that the sending one has added up
 };
 
-/// Identifies a tensor and its receiver. `stage`: the receiving stage of activations, gradients and
-/// contributions; the owning stage of parameters and snapshot parts. `microbatch`: of a contribution, the
-/// reduction; of a gathered tensor, its index in the call. `port`: the input port that takes an activation;
-/// the edge that a gradient comes back on, as its index in stage_graph::outputs_of(stage); the stage that
-/// sends a contribution. `call`: number of the World's call (fit, evaluate, ...); of a snapshot part, number
-/// of the job.
+/// Identifies a tensor and its receiver. `stage`: the receiving stage, with `replica`, of what an action
+/// takes; the owning stage of parameters and snapshot parts. `microbatch`: of a contribution, the
+/// reduction; of gradients over replicas, the optimizer step; of a gathered tensor, its index in the call.
+/// `port`: the input port that takes an activation; the edge that a gradient comes back on, as its index in
+/// stage_graph::outputs_of(stage); the stage that sends a contribution; the replica that sends gradients.
+/// `call`: number of the World's call (fit, evaluate, ...); of a snapshot part, number of the job.
 struct tensor_tag {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
@@ -28,7 +30,8 @@ struct tensor_tag {
   std::uint32_t microbatch = 0;
   tensor_role role = tensor_role::activation;
   std::uint32_t port = 0;
-  std::uint32_t replica = 0, slice = 0, shard = 0;  ///< with `stage` the part_id of a state
+  std::uint32_t replica = 0;           ///< 0 where any is meant
+  std::uint32_t slice = 0, shard = 0;  ///< with `stage` and `replica` the part_id of a state
   bool operator==(const tensor_tag&) const = default;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/transport/tensor_event.hpp"
 #include "troupe/transport/ucx_library.hpp"
 
 namespace troupe {
@@ -54,6 +55,7 @@ void tensor_traffic::send(int to_rank, const tensor_tag& tag, tensor&& value) {
   std::optional<authentication_code> body_code;
   if (dependencies_.settings.verify_tensors)
     body_code = dependencies_.settings.key.code(std::as_const(value).bytes());
+  emit_tensor(trace_kind::send, tag, to_rank, value.size_bytes());
   ucx_log_suppressor failures_are_reported_as_events;
   bool done = true;
   {
@@ -110,6 +112,7 @@ void tensor_traffic::deliver(tensor_arrival& arrival, tensor_waiter* waiter) {
     return dependencies_.on_bad_peer({arrival.from_rank, "it sent a tensor that is not authentic"});
   }
   settings.counters.count_received(arrival.value);
+  emit_tensor(trace_kind::receive, tag, arrival.from_rank, arrival.value.size_bytes());
   if (!waiter || !waiter->take(arrival.from_rank, tag, arrival.value))
     dependencies_.events.on_tensor(arrival.from_rank, tag, std::move(arrival.value));
 }

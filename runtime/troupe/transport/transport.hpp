@@ -63,6 +63,8 @@ struct transport_statistics {
   std::uint64_t tensor_bytes_copied = 0;
   std::uint64_t stale_frames = 0;  ///< of an older generation: dropped
   std::uint64_t bad_frames = 0;    ///< failed the length, version or authentication check: dropped
+  /// Tensors that could not be sent or fetched because the peer was in a later generation already: dropped.
+  std::uint64_t ended_generation = 0;
 };
 
 /// Moves control messages and tensors between the nodes of one job. Thread-safe.

@@ -23,8 +23,9 @@ using clock = std::chrono::steady_clock;
 
 /// The destructor waits this long for queued control messages to be sent.
 constexpr auto farewell = std::chrono::milliseconds(100);
-/// A failure of the data plane counts only if the generation is still the same after this delay: a peer that
-/// has entered the next generation already cannot be distinguished from one that is lost.
+/// A failure of the data plane counts only after this delay, and only if the generation is still the same
+/// here and the peer has not said meanwhile that it has ended it: UCX reports both alike, and sooner than the
+/// peer's notice comes.
 constexpr auto data_failure_delay = std::chrono::seconds(1);
 
 /// The UCX transports to use. On "lo" without TCP, which is not needed there.
@@ -78,8 +79,10 @@ class ucx_transport final : public transport {
   void run();
   bool progress();
   bool progress_control();
+  void announce_generation(std::uint64_t generation);
   void wait_for_events(clock::duration idle);
   void judge_suspicions();
+  bool has_ended(int rank, std::uint64_t generation) const;
   std::chrono::milliseconds max_sleep(bool is_reconnecting);
   void break_connection(std::uint64_t generation, const peer_failure& failure);
 
@@ -95,7 +98,9 @@ class ucx_transport final : public transport {
 
   tensor_traffic tensors_;
 
-  /// Of the progress thread: failures of the data plane and when they count, earliest first.
+  /// Of the progress thread, like the next two: by peer, the newest generation that it has announced.
+  std::map<int, std::uint64_t> announced_;
+  /// Failures of the data plane and when they count, earliest first.
   struct suspicion {
     clock::time_point due;
     std::uint64_t generation;
@@ -108,8 +113,20 @@ class ucx_transport final : public transport {
 };
 
 node_address ucx_transport::begin_generation(std::uint64_t generation) {
+  announce_generation(generation);
   auto tensors = tensors_.begin_generation(generation);
   return {control_.address(), std::move(tensors)};
+}
+
+/// Before the data plane ends, so that no peer takes that for a loss.
+void ucx_transport::announce_generation(std::uint64_t generation) {
+  ucx_log_suppressor failures_are_reported_as_events;
+  bool done = true;
+  {
+    std::lock_guard lock(control_mutex_);
+    done = control_.announce_generation(generation);
+  }
+  if (!done) wakeup_.wake();
 }
 
 void ucx_transport::connect(std::uint64_t generation, const std::map<int, node_address>& peers) {
@@ -182,14 +199,18 @@ bool ucx_transport::progress_control() {
   bool worked = false;
   std::vector<control_arrival> arrivals;
   std::vector<peer_failure> failures;
+  std::vector<generation_notice> notices;
   std::uint64_t generation = 0;
   {
     std::lock_guard lock(control_mutex_);
     worked = control_.progress();
     arrivals = control_.take_arrivals();
     failures = control_.take_failures();
+    notices = control_.take_notices();
     generation = control_generation_;
   }
+  for (const auto& notice : notices)
+    announced_[notice.from_rank] = std::max(announced_[notice.from_rank], notice.begun);
   for (const auto& arrival : arrivals) {
     ++settings_.counters.control_frames_received;
     events_.on_control(arrival.from_rank, arrival.generation, arrival.body);
@@ -206,8 +227,16 @@ void ucx_transport::judge_suspicions() {
     events_.on_tensor_lost(lost.rank, failed.generation, lost.cause);
   for (auto& failure : failed.of_peers)
     suspicions_.push_back({clock::now() + data_failure_delay, failed.generation, std::move(failure)});
+  settings_.counters.ended_generation += std::erase_if(
+      suspicions_, [this](const suspicion& each) { return has_ended(each.failure.rank, each.generation); });
   for (; !suspicions_.empty() && suspicions_.front().due <= clock::now(); suspicions_.pop_front())
     break_connection(suspicions_.front().generation, suspicions_.front().failure);
+}
+
+/// Also if a new process has the rank by now: it is in a later generation.
+bool ucx_transport::has_ended(int rank, std::uint64_t generation) const {
+  auto known = announced_.find(rank);
+  return known != announced_.end() && known->second > generation;
 }
 
 /// Closes the peer's control connection, unless a later generation has begun. For any thread.

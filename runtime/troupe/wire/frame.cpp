@@ -12,7 +12,7 @@ namespace {
 constexpr std::array magic = {std::byte{'T'}, std::byte{'R'}, std::byte{'P'}, std::byte{'E'}};
 using extension_length = std::uint16_t;
 
-bool known(frame_kind kind) { return kind == frame_kind::control || kind == frame_kind::tensor; }
+bool known(frame_kind kind) { return kind >= frame_kind::control && kind <= frame_kind::generation_ended; }
 
 /// The fixed fields. Returns what can be said without the key and the rest of the frame.
 std::optional<frame_fault> read_header(byte_reader& reader, frame_header& header,
@@ -34,8 +34,8 @@ std::optional<frame_fault> read_header(byte_reader& reader, frame_header& header
 
 authentication_code code_of(const frame_authenticator& key, frame_kind kind, std::span<const std::byte> head,
                             std::span<const std::byte> covered_body) {
-  return kind == frame_kind::control ? key.code(covered_head(head), covered_body)
-                                     : key.code(covered_head(head));
+  return kind == frame_kind::tensor ? key.code(covered_head(head))
+                                    : key.code(covered_head(head), covered_body);
 }
 
 }  // namespace

@@ -14,10 +14,11 @@
 
 namespace troupe {
 
-/// What a frame carries: a Cereal control message, or a tensor (its tag in the header extension).
-enum class frame_kind : std::uint8_t { control = 1, tensor = 2 };
+/// What a frame carries: a Cereal control message, a tensor (its tag in the header extension), or nothing but
+/// the notice that the sender has ended all generations before the header's.
+enum class frame_kind : std::uint8_t { control = 1, tensor = 2, generation_ended = 3 };
 
-constexpr std::uint8_t frame_version = 8;
+constexpr std::uint8_t frame_version = 9;
 
 /// Fixed fields at the head of every frame, little-endian on the wire. The head is: magic "TRPE", version,
 /// kind, the length of the extension (2 bytes), the fields below in their order, the extension, the
@@ -46,8 +47,8 @@ struct frame_head {
   std::span<const std::byte> extension;
 };
 
-/// The head of a frame. Its code covers header, extension and `covered_body`: the body of a control frame,
-/// nothing for a tensor frame. Throws std::invalid_argument for an extension of more than 65,535 bytes.
+/// The head of a frame. Its code covers header, extension and `covered_body`: nothing for a tensor frame, the
+/// body of others. Throws std::invalid_argument for an extension of more than 65,535 bytes.
 std::vector<std::byte> seal_frame(const frame_authenticator& key, const frame_header& header,
                                   std::span<const std::byte> extension,
                                   std::span<const std::byte> covered_body);

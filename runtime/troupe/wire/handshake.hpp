@@ -29,7 +29,7 @@ struct handshake_protocol {
   std::uint8_t version;
 };
 constexpr handshake_protocol agent_protocol = {{'T', 'R', 'O', 'U', 'P', 'E', 'C'}, 2};
-constexpr handshake_protocol control_protocol = {{'T', 'R', 'O', 'U', 'P', 'E', 'R'}, 8};
+constexpr handshake_protocol control_protocol = {{'T', 'R', 'O', 'U', 'P', 'E', 'R'}, 9};
 
 constexpr std::size_t greeting_bytes = sizeof(handshake_protocol) + sizeof(handshake_nonce);
 constexpr std::size_t reply_bytes = sizeof(handshake_nonce) + sizeof(handshake_proof);

@@ -3,6 +3,7 @@
 #include "one_device.hpp"
 #include "support/bits.hpp"
 #include "troupe/loader/messages.hpp"
+#include "troupe/program/device_memory.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/stage/messages.hpp"
 
@@ -199,6 +200,24 @@ TEST_CASE("gathered weights go to every process, or to the one process that asks
   here.give({6, call, 0, 1, {}, 0});
   REQUIRE(here.out.tensors.size() == 8);
   CHECK(here.out.tensors[7].to_rank == 2);
+}
+
+TEST_CASE("a device tells every process what it holds, once, whatever its stages are") {
+  one_device here(4, 2, 1);
+  here.world_size = 2;
+  here.begin(6);
+  call_request call{3, call_kind::memory, 0, 0, 0, 0};
+  call.num_gathered = 2;
+  here.give({6, call, 0, 1, {}, 0});
+  REQUIRE(here.out.tensors.size() == 2);
+  auto told = device_memory_from(here.out.tensors[1].value);
+  CHECK(here.out.tensors[1].to_rank == 1);
+  CHECK(here.out.tensors[1].tag ==
+        tensor_tag{6, 0, 3, 0, static_cast<std::uint32_t>(told.device), tensor_role::gathered});
+  CHECK(told.held == account_statistics());  // charged to nobody here
+  CHECK(told.process.peak_resident >= told.process.resident);
+  CHECK(told.process.resident > 0);
+  CHECK_THROWS_AS(device_memory_from(tensor::zeros({3}, dtype::i64)), std::runtime_error);
 }
 
 TEST_CASE("predictions are the last stage's outputs, in the order of batches and microbatches") {

@@ -85,6 +85,27 @@ TEST_CASE("actions and other events are recorded in the trace, and only actions 
   CHECK(events[5].microbatch == -1);
 }
 
+TEST_CASE("a wait is recorded once when it begins and with its length when its action does") {
+  event_ring ring("device 0", 16);
+  step_account account(ring, 0);
+  account.begin_step(2, 7);
+  action op{1, action_kind::forward, 3};
+  account.begin_wait(wait_reason::samples, op);
+  account.begin_wait(wait_reason::tensor, op);
+  account.begin_action(op);
+  account.begin_action(op);
+  auto events = ring.snapshot();
+  REQUIRE(events.size() == 4);
+  CHECK(events[0].kind == trace_kind::wait_begun);
+  CHECK(events[1].kind == trace_kind::wait);
+  CHECK(events[1].begin_ns == events[0].begin_ns);
+  CHECK(events[1].detail == static_cast<std::uint8_t>(wait_reason::samples));
+  CHECK(events[1].stage == 1);
+  CHECK(events[1].microbatch == 3);
+  CHECK(events[2].kind == trace_kind::action_begun);
+  CHECK(events[3].kind == trace_kind::action_begun);
+}
+
 TEST_CASE("a device is busy in the step after one with a long action, and at first") {
   event_ring ring("device 0", 16);
   step_account account(ring, 0);

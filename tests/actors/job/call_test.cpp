@@ -36,5 +36,6 @@ TEST_CASE("every kind of call has a name of its own") {
   CHECK(text(call_kind::predict).starts_with("predict "));
   CHECK(text(call_kind::forward_backward).starts_with("forward_backward "));
   CHECK(text(call_kind::optimizer_step).starts_with("optimizer_step "));
+  CHECK(text(call_kind::memory).starts_with("memory "));
   CHECK(text(static_cast<call_kind>(77)).starts_with("unknown "));
 }

@@ -12,10 +12,11 @@ TEST_CASE("a report of dropped frames names each counter that has changed, and b
   gate.late_replies = 1;
   transport_statistics transport;
   transport.stale_frames = 2;
+  transport.ended_generation = 3;
   transport.tensors_sent = 7;
   auto first = dropped.next(gate, transport);
   REQUIRE(first);
-  CHECK(first->text == "stale_frames=2 old_generation=4 late_replies=1");
+  CHECK(first->text == "stale_frames=2 ended_generation=3 old_generation=4 late_replies=1");
   CHECK_FALSE(first->is_foreign);
   CHECK_FALSE(dropped.next(gate, transport));
   gate.old_generation = 6;

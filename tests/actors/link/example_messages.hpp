@@ -3,6 +3,7 @@
 
 #include "troupe/device/messages.hpp"
 #include "troupe/gatherer/messages.hpp"
+#include "troupe/inspector/messages.hpp"
 #include "troupe/link/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
@@ -47,6 +48,21 @@ inline manifest_part example_part_entry(fields size) {
           "sum",          "host", std::vector<tensor_contents>(size == fields::large ? 2'000 : 2, half)};
 }
 
+inline node_report example_report(fields size) {
+  if (size == fields::empty) return {};
+  auto many = size == fields::large ? 2'000u : 2u;
+  node_report report;
+  report.generation = 9;
+  report.rank = 3;
+  report.incarnation = 4;
+  report.pid = 1ll << 40;
+  report.host = "host";
+  report.children.assign(many, {1, -2, 1, 3, "out of memory"});
+  report.devices.assign(many, {7, {1, call_kind::train, device_activity::computing, 5, 6}, 0.5});
+  report.bad_frames = ~0ull;
+  return report;
+}
+
 /// One of every message that crosses nodes.
 inline auto example_messages(fields size) {
   bool empty = size == fields::empty;
@@ -64,10 +80,12 @@ inline auto example_messages(fields size) {
       restore_order{2, example_plan(size), 1.5, hosting(std::vector<member_id>(empty ? 0 : 3, {2}))},
       call_finished{3, example_result(size)},
       want_results{5},
+      inspect_node{9},
+      example_report(size),
       known_results{completed},
       copies_held{4, example_inventory(size)},
       call_entered{4, 2, request, 3, 17},
-      node_restored{5, -1, {0.5, 3, 2}},
+      node_restored{5, -1, {{0, {0.5, 3, 2}}}},
       snapshot_failed{4, 9},
       write_copies{4, 8},
       replicate_copies{4},

@@ -74,6 +74,8 @@ TEST_CASE("type numbers are those of the first version") {
   CHECK(number_of(caf::make_message(copies_held{})) == 0x0214);
   CHECK(number_of(caf::make_message(cut_reached{})) == 0x0213);
   CHECK(number_of(caf::make_message(grant{})) == 0x0300);
+  CHECK(number_of(caf::make_message(inspect_node{})) == 0x0111);
+  CHECK(number_of(caf::make_message(node_report{})) == 0x0500);
 }
 
 TEST_CASE("messages that do not cross nodes are refused") {

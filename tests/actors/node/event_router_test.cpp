@@ -1,5 +1,7 @@
 #include "troupe/node/event_router.hpp"
 
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
 #include <utility>

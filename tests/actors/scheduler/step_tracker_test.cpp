@@ -87,3 +87,22 @@ TEST_CASE("a report of a device that the job does not have is refused") {
   step_tracker ledger(2, 0);
   CHECK_THROWS_AS(ledger.add(report(0, 2)), std::out_of_range);
 }
+
+TEST_CASE("the metrics of a step are added up in the order of devices, whichever reports first") {
+  std::vector<double> losses = {1e16, 1, -1e16, 3};
+  auto sum_in = [&](std::vector<std::uint32_t> order) {
+    step_tracker ledger(4, 0);
+    std::vector<finished_step> finished;
+    for (auto device : order) {
+      auto done = report(0, device);
+      done.metrics = {losses[device], 1, 0};
+      finished = ledger.add(done);
+    }
+    REQUIRE(finished.size() == 1);
+    CHECK(finished[0].metrics.num_samples == 4);
+    return finished[0].metrics.loss_sum;
+  };
+  auto expected = ((losses[0] + losses[1]) + losses[2]) + losses[3];
+  CHECK(sum_in({0, 1, 2, 3}) == expected);
+  CHECK(sum_in({2, 0, 3, 1}) == expected);
+}

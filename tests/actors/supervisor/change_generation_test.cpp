@@ -43,7 +43,7 @@ TEST_CASE(
         std::vector<held_part>{{1, {1}, 1, own}, {2, {1}, 1, own}, {3, {1}, 1, own}});
   here.restore(2, own_plan(2));
   CHECK(here.sent<node_restored>().back().generation == 2);
-  CHECK(here.sent<node_restored>().back().metrics.num_samples == 4);
+  CHECK(here.sent<node_restored>().back().metrics.at(0).num_samples == 4);
   here.give(2, 2, 3);
   here.activations_come(2, 2);
   CHECK(here.steps_done(2) == numbers{2});

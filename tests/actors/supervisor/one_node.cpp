@@ -44,11 +44,17 @@ void one_node::spawn_supervisor(recording_transport& transport) {
   options.log->set_level(spdlog::level::warn);
   options.threads = child_threads::shared;
   options.progress_timeout = progress_timeout;
+  options.inspected = inspected;
   supervisor = actors.spawn<actor_of<supervisor_state>>(options);
 }
 
 void one_node::watch_progress(std::chrono::seconds limit) {
   progress_timeout = limit;
+  spawn_supervisor(out);
+}
+
+void one_node::inspect() {
+  inspected = std::make_shared<inspected_job>();
   spawn_supervisor(out);
 }
 

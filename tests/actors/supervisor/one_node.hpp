@@ -12,6 +12,7 @@
 #include "support/fake_program.hpp"
 #include "support/recording_membership.hpp"
 #include "support/recording_transport.hpp"
+#include "troupe/inspector/job_view.hpp"
 #include "troupe/link/wire_table.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
@@ -47,6 +48,9 @@ struct one_node {
   /// Takes another supervisor, which watches its devices.
   void watch_progress(std::chrono::seconds limit);
   std::chrono::seconds progress_timeout{0};
+  /// Takes another supervisor, which has an inspector.
+  void inspect();
+  std::shared_ptr<inspected_job> inspected;
 
   // what the user does
   void define();

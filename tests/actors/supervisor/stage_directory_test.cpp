@@ -24,7 +24,7 @@ struct directory_and_receivers {
     directory.set({supervisor.handle(),
                    replica_keeper.handle(),
                    scheduler.handle(),
-                   {{2, first.handle()}, {3, second.handle()}},
+                   {{cell{.stage = 2}, first.handle()}, {cell{.stage = 3}, second.handle()}},
                    gatherer.handle(),
                    4});
   }
@@ -48,6 +48,19 @@ TEST_CASE("activations and gradients go to the device of their stage") {
   CHECK(here.second.last<tensor_arrived>().tag.role == tensor_role::gradient);
   CHECK(here.second.last<tensor_arrived>().value.values<float>()[1] == 3);
   CHECK(here.num_delivered() == 2);
+}
+
+TEST_CASE("a tensor is its receiver's memory from its arrival on") {
+  directory_and_receivers here;
+  auto sender = memory_account::make(), receiver = memory_account::make();
+  stage_directory::receivers known;
+  known.devices = {{cell{.stage = 2}, here.first.handle()}};
+  known.accounts = {{cell{.stage = 2}, receiver}};
+  here.directory.set(known);
+  account_scope charged(sender);
+  here.arrives(tensor_role::activation, 2);
+  CHECK(sender.statistics().current == 0);
+  CHECK(receiver.statistics().by_use[static_cast<int>(memory_use::messages)] == 64);
 }
 
 TEST_CASE("parameters of any stage go to the scheduler") {

@@ -16,9 +16,9 @@
 #include "api/data/small_dataset.hpp"
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"
+#include "troupe/data/formats/npy_dataset.hpp"
+#include "troupe/data/formats/npy_file.hpp"
 #include "troupe/data/map_dataset.hpp"
-#include "troupe/data/npy_dataset.hpp"
-#include "troupe/data/npy_file.hpp"
 #include "troupe/data/stream_dataset.hpp"
 #include "troupe/error/errors.hpp"
 

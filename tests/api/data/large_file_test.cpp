@@ -8,7 +8,7 @@
 
 #include "support/temp_folder.hpp"
 #include "troupe/data/data_loader.hpp"
-#include "troupe/data/npy_dataset.hpp"
+#include "troupe/data/formats/npy_dataset.hpp"
 #include "troupe/data/stream_dataset.hpp"
 
 using namespace troupe;

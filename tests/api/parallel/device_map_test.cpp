@@ -173,10 +173,27 @@ TEST_CASE("a layer whose only weight is tied may be a stage of its own") {
 }
 
 TEST_CASE("a map is read from a file and written to one") {
-  auto map = read_text("# devices\nembed: 0\nblocks.0..6: 1\n\"head\": 0\n");
+  auto map = read_text("# devices\nversion: 1\nembed: 0\nblocks.0..6: 1\n\"head\": 0\n");
   CHECK(map.entries() == std::vector<placed_layers>{{"embed", 0}, {"blocks.0..6", 1}, {"head", 0}});
   CHECK(map.file().filename() == "map.yaml");
+  CHECK(map.to_yaml() == "version: 1\nembed: 0\nblocks.0..6: 1\nhead: 0\n");
   CHECK(read_text(map.to_yaml()).entries() == map.entries());
+}
+
+TEST_CASE("a file without the version of its format, or with another one, is no map") {
+  auto expect = [](const std::string& text, auto... parts) {
+    CAPTURE(text);
+    CHECK_THROWS_MATCHES(read_text(text), bad_input,
+                         MessageMatches((ContainsSubstring("map.yaml") && ... && ContainsSubstring(parts))));
+  };
+  expect("embed: 0\nhead: 1\n", "map.yaml:1: expected the line 'version: 1'", "Add it");
+  expect("version: 2\nembed: 0\n", "map.yaml:1: expected version 1", "got '2'");
+  expect("embed: 0\nversion: one\n", "map.yaml:2: expected version 1", "got 'one'");
+  expect("version: 1\n", "the device map is empty");
+  expect("version: 1\nversion: 1\n", "'version' is there twice");
+  expect("", "the device map is empty");
+  CHECK_THROWS_MATCHES(DeviceMap().layer("version", 0).to_yaml(), bad_input,
+                       MessageMatches(ContainsSubstring("a layer with the name 'version'")));
 }
 
 TEST_CASE("a map is read again with any names") {
@@ -281,14 +298,14 @@ TEST_CASE("errors of a map in a file name the file and the line") {
     CHECK_THROWS_MATCHES(read_text(text), bad_input,
                          MessageMatches((ContainsSubstring("map.yaml") && ... && ContainsSubstring(parts))));
   };
-  expect("embed: 0\nhead: gpu\n", ":2:", "'head'", "the number of a device", "'gpu'");
-  expect("embed: -1\n", ":1:", "from 0 on, got '-1'");
-  expect("embed: 0\nembed: 1\n", ":2:", "twice");
-  expect("blocks.3..1: 0\n", ":1:", "is no range");
-  expect("embed: [0, 1]\n", ":1:", "expected one value");
+  expect("version: 1\nembed: 0\nhead: gpu\n", ":3:", "'head'", "the number of a device", "'gpu'");
+  expect("version: 1\nembed: -1\n", ":2:", "from 0 on, got '-1'");
+  expect("version: 1\nembed: 0\nembed: 1\n", ":3:", "twice");
+  expect("version: 1\nblocks.3..1: 0\n", ":2:", "is no range");
+  expect("version: 1\nembed: [0, 1]\n", ":2:", "expected one value");
   expect("- embed\n", ":1:", "a list");
   expect("", "is empty", "blocks.0..6: 1");
-  CHECK_THAT(complaint_of(nested_model(), read_text("stem: 0\n")),
+  CHECK_THAT(complaint_of(nested_model(), read_text("version: 1\nstem: 0\n")),
              ContainsSubstring("map.yaml: device map: no device for blocks"));
   CHECK_THROWS_MATCHES(DeviceMap::read("/nowhere/map.yaml"), bad_input,
                        MessageMatches(ContainsSubstring("cannot read the device map '/nowhere/map.yaml'")));
@@ -317,6 +334,6 @@ TEST_CASE("an automatic map places the layers as they are balanced") {
     profile.layers.push_back({.name = name, .forward_s = 1, .parameter_bytes = 1});
   profile.layers[1].forward_s = 3;
   auto map = DeviceMap::automatic(profile, {.devices = {{}, {}, {}}});
-  CHECK(map.to_yaml() == "stem: 0\nblocks: 1\naround: 2\nhead: 2\n");
+  CHECK(map.to_yaml() == "version: 1\nstem: 0\nblocks: 1\naround: 2\nhead: 2\n");
   CHECK(place_layers(nested_model(), map).device_of_stage == std::vector{0, 1, 2});
 }

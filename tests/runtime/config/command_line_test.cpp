@@ -38,6 +38,15 @@ TEST_CASE("the command line sets fields of every type") {
   CHECK(options.json);
 }
 
+TEST_CASE("the option --inspect stands alone, or with an address") {
+  CHECK(parsed({}).inspect.empty());
+  CHECK(parsed({"--inspect"}).inspect == "127.0.0.1:0");
+  CHECK(parsed({"--inspect", "--json"}).inspect == "127.0.0.1:0");
+  CHECK(parsed({"--inspect", "8080", "--json"}).inspect == "8080");
+  CHECK(parsed({"--inspect=127.0.0.1:80"}).inspect == "127.0.0.1:80");
+  CHECK_THROWS_AS(parsed({"--isa"}), CLI::ParseError);
+}
+
 TEST_CASE("the command line wins over the file, the file over the defaults, in any order") {
   troupe::testing::temp_folder folder;
   auto file = (folder.path() / "job.yaml").string();

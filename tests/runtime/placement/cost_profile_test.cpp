@@ -24,8 +24,10 @@ troupe::cost_profile some_profile() {
                       .gradient_bytes = 6,
                       .optimizer_bytes = 7,
                       .buffer_bytes = 8,
-                      .activation_bytes = 9}},
-          .values = {{troupe::layer_value::model_input, 0, 0, 10}, {0, 1, 1, 11}}};
+                      .activation_bytes = 9,
+                      .passes = {10, 11, -12, 13, -14, 15}}},
+          .values = {{troupe::layer_value::model_input, 0, 0, 10}, {0, 1, 1, 11}},
+          .shared = {{0, 1, 5, 6}}};
 }
 
 }  // namespace
@@ -44,8 +46,8 @@ TEST_CASE("files that are no profile of this version are refused") {
     return changed.replace(changed.find(from), from.size(), to);
   };
   CHECK_THROWS_WITH(
-      profile_from_json(with("\"version\": 1", "\"version\": 2")),
-      ContainsSubstring("expected version 1, got 2") && ContainsSubstring("measure the model again"));
+      profile_from_json(with("\"version\": 2", "\"version\": 1")),
+      ContainsSubstring("expected version 2, got 1") && ContainsSubstring("measure the model again"));
   CHECK_THROWS_AS(profile_from_json(with("\"apply_s\": 4.0", "\"apply_s\": \"long\"")), bad_input);
   CHECK_THROWS_WITH(profile_from_json(with("\"apply_s\": 4.0", "\"apply_s\": -4.0")),
                     ContainsSubstring("layer b, got -4"));
@@ -55,6 +57,10 @@ TEST_CASE("files that are no profile of this version are refused") {
         ContainsSubstring("expected a whole number as activation_bytes, got "));
   CHECK_THROWS_WITH(profile_from_json(with("\"to\": 1", "\"to\": 4294967297")),
                     ContainsSubstring("expected a whole number as to"));
+  CHECK_THROWS_WITH(profile_from_json(with("\"first\": 0", "\"first\": 1")),
+                    ContainsSubstring("got one of 5 bytes of layers 1 and 1"));
+  CHECK_THROWS_WITH(profile_from_json(with("\"optimizer_bytes\": 6\n", "\"optimizer_bytes\": 8\n")),
+                    ContainsSubstring("no more than it has"));
   CHECK_THROWS_WITH(profile_from_json(with("\"name\": \"b\"", "\"name\": \"a\"")), ContainsSubstring("'a'"));
 }
 

@@ -4,10 +4,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "runtime/schedule/drawn_plans.hpp"
+#include "support/text_of.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/check_plan.hpp"
 #include "troupe/schedule/simulate.hpp"
@@ -27,14 +26,9 @@ std::string refusal(const std::string& text) {
   return "accepted";
 }
 
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 /// The file of tests/runtime/schedule/pytorch_plans, read.
 troupe::plan pytorch_plan(const std::string& name) {
-  return troupe::read_plan_csv(text_of(std::filesystem::path(PYTORCH_PLANS) / name), name);
+  return troupe::read_plan_csv(troupe::testing::text_of(std::filesystem::path(PYTORCH_PLANS) / name), name);
 }
 
 }  // namespace

@@ -113,6 +113,9 @@ void plan_runner::perform(const action& op, std::size_t device) {
       broken_ |= !has_all_weights(stage) || applied_[stage]++ != number;
       broken_ |= reductions_[stage] != reductions_of(stage, run_, num_applied(stage));
       break;
+    case action_kind::all_reduce:
+      broken_ = true;  // runs one replica
+      break;
   }
   offer_share(stage, device);
 }

@@ -16,13 +16,17 @@ troupe::trace_event numbered(std::uint64_t number) {
           .step = 7 * number,
           .stage = small - 1,
           .microbatch = -small,
-          .kind = static_cast<troupe::trace_kind>(number % 13)};
+          .kind = static_cast<troupe::trace_kind>(number % 13),
+          .detail = static_cast<std::uint8_t>(number),
+          .peer = static_cast<std::int16_t>(small - 500),
+          .port = static_cast<std::uint16_t>(3 * number),
+          .call = static_cast<std::uint16_t>(5 * number),
+          .name = static_cast<std::uint16_t>(7 * number),
+          .bytes = 11 * number};
 }
 
 bool is_numbered(const troupe::trace_event& event) {
-  auto right = numbered(static_cast<std::uint64_t>(event.begin_ns));
-  return event.end_ns == right.end_ns && event.generation == right.generation && event.step == right.step &&
-         event.stage == right.stage && event.microbatch == right.microbatch && event.kind == right.kind;
+  return event == numbered(static_cast<std::uint64_t>(event.begin_ns));
 }
 
 /// Whole events with ascending numbers and no gap.
@@ -68,16 +72,26 @@ TEST_CASE("extreme values survive") {
                             .step = UINT64_MAX - 1,
                             .stage = INT32_MIN,
                             .microbatch = INT32_MAX,
-                            .kind = troupe::trace_kind::step};
+                            .kind = troupe::trace_kind::actor_restarted,
+                            .detail = UINT8_MAX,
+                            .peer = INT16_MIN,
+                            .port = UINT16_MAX,
+                            .call = UINT16_MAX - 1,
+                            .name = UINT16_MAX - 2,
+                            .bytes = (std::uint64_t{1} << 48) - 1};
   ring.record(event);
-  auto held = ring.snapshot().at(0);
-  CHECK(held.begin_ns == event.begin_ns);
-  CHECK(held.end_ns == event.end_ns);
-  CHECK(held.generation == event.generation);
-  CHECK(held.step == event.step);
-  CHECK(held.stage == event.stage);
-  CHECK(held.microbatch == event.microbatch);
-  CHECK(held.kind == event.kind);
+  CHECK(ring.snapshot().at(0) == event);
+  auto larger = event;
+  larger.bytes = UINT64_MAX;
+  ring.record(larger);
+  CHECK(ring.snapshot().at(0) == event);
+}
+
+TEST_CASE("a ring that keeps nothing takes events") {
+  troupe::event_ring ring;
+  ring.record(numbered(3));
+  CHECK(ring.num_recorded() == 0);
+  CHECK(ring.snapshot().empty());
 }
 
 TEST_CASE("a ring without room is refused") {

@@ -7,6 +7,7 @@
 
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/trace/perfetto.hpp"
 #include "troupe/trace/trace.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -89,9 +90,9 @@ TEST_CASE("process and threads have names") {
 
 TEST_CASE("every kind has a name of its own") {
   std::set<std::string_view> names;
-  for (int kind = 0; kind <= static_cast<int>(troupe::trace_kind::step); ++kind)
+  for (int kind = 0; kind < static_cast<int>(troupe::num_trace_kinds); ++kind)
     names.insert(to_string(static_cast<troupe::trace_kind>(kind)));
-  CHECK(names.size() == static_cast<std::size_t>(troupe::trace_kind::step) + 1);
+  CHECK(names.size() == troupe::num_trace_kinds);
   CHECK(to_string(troupe::trace_kind::forward) == "F");
   CHECK(to_string(troupe::trace_kind::copy_state) == "copy_state");
   CHECK(to_string(troupe::trace_kind::step) == "step");
@@ -155,4 +156,55 @@ TEST_CASE("a file that is no trace is named, and nothing is written") {
   }
   CHECK_THROWS_AS(troupe::merge_perfetto({folder.path() / "missing.json"}, joined), troupe::system_failure);
   CHECK_FALSE(std::filesystem::exists(joined));
+}
+
+TEST_CASE("a tensor is an arrow from the thread that sends it to the one where it arrives") {
+  troupe::testing::temp_folder folder;
+  troupe::trace_event tensor{.begin_ns = 1000, .end_ns = 1000, .generation = 1, .step = 4, .stage = 1};
+  tensor.microbatch = 2;
+  tensor.detail = 1;
+  tensor.call = 3;
+  tensor.bytes = 64;
+  auto sent = tensor, arrived = tensor;
+  sent.kind = troupe::trace_kind::send;
+  sent.peer = 1;
+  arrived.kind = troupe::trace_kind::receive;
+  arrived.peer = 0;
+  arrived.begin_ns = arrived.end_ns = 3000;
+  troupe::process_events sender{.rank = 0}, receiver{.rank = 1};
+  sender.threads.push_back({.name = "device 0", .events = {sent}});
+  receiver.threads.push_back({.name = "device 1", .events = {arrived}});
+  troupe::write_perfetto({sender, receiver}, folder.path() / "trace.json");
+  auto events = events_of(folder.path() / "trace.json");
+  auto begins = of_phase(events, "s"), ends = of_phase(events, "f");
+  REQUIRE(begins.size() == 1);
+  REQUIRE(ends.size() == 1);
+  CHECK(begins[0].at("id") == ends[0].at("id"));
+  CHECK(begins[0].at("pid") == 1);
+  CHECK(ends[0].at("pid") == 2);
+  auto spans = of_phase(events, "X");
+  REQUIRE(spans.size() == 2);
+  CHECK(spans[0].at("args").at("bytes") == 64);
+  CHECK(spans[0].at("args").at("peer") == 1);
+}
+
+TEST_CASE("of what was begun only the last, without an end, is shown") {
+  troupe::testing::temp_folder folder;
+  troupe::process_events killed{.rank = 0, .names = {"dp"}};
+  killed.threads.push_back(
+      {.name = "device 0",
+       .events = {{.begin_ns = 1000, .end_ns = 1000, .kind = troupe::trace_kind::wait_begun},
+                  {.begin_ns = 1000, .end_ns = 2000, .kind = troupe::trace_kind::wait},
+                  {.begin_ns = 3000,
+                   .end_ns = 3000,
+                   .step = 7,
+                   .kind = troupe::trace_kind::collective_begun,
+                   .name = 1}}});
+  troupe::write_perfetto({killed}, folder.path() / "trace.json");
+  auto events = events_of(folder.path() / "trace.json");
+  CHECK(of_phase(events, "X").size() == 1);
+  CHECK(of_phase(events, "X")[0].at("args").at("for") == "tensor");
+  auto begun = of_phase(events, "B");
+  REQUIRE(begun.size() == 1);
+  CHECK(begun[0].at("args") == nlohmann::json{{"sequence", 7}, {"name", "dp"}});
 }

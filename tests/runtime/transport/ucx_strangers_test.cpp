@@ -158,10 +158,10 @@ void greedy_stranger(test_rank& self) {
   }
 }
 
-/// A process that speaks version 3 of the protocol listens at rank 1's address.
+/// A process that speaks version 8 of the protocol listens at rank 1's address.
 void older_version(test_rank& self) {
   auto older = troupe::control_protocol;
-  older.version = 3;
+  older.version = 8;
   auto listener = troupe::listen_on("127.0.0.1", 0);
   ucx_node node(self);
   auto own = node.begin(1);
@@ -173,7 +173,7 @@ void older_version(test_rank& self) {
   auto said = troupe::handshake_responder(test_secret(), older).greeting();
   ::send(came.get(), said.data(), said.size(), MSG_NOSIGNAL);
   auto error = node.events.take_errors().front();
-  expect(error.rank == 1 && error.cause.find("version 3") != std::string::npos,
+  expect(error.rank == 1 && error.cause.find("version 8") != std::string::npos,
          "the version: " + error.cause);
 }
 

@@ -82,7 +82,7 @@ TEST_CASE("each fault has its name") {
   changed[4] = static_cast<std::byte>(troupe::frame_version + 1);
   CHECK(fault_of(changed) == frame_fault::version);
   changed = head;
-  changed[5] = std::byte{3};
+  changed[5] = std::byte{4};
   CHECK(fault_of(changed) == frame_fault::kind);
   CHECK(to_string(frame_fault::authentication) == "not authentic");
 }

@@ -154,14 +154,16 @@ TEST_CASE("bench placement predicts and measures steps of two placements") {
       objects_of(bench("placement --models mlp --batch 8 --microbatches 2 --steps 2 --rounds 1 --json"));
   REQUIRE(lines.size() == 1);
   CHECK(lines[0].at("model") == "mlp");
-  for (const auto* field : {"predicted_ms", "predicted_equal_count_ms"}) CHECK(lines[0].at(field) > 0);
-  for (const auto* field : {"step_ms", "equal_count_ms"}) CHECK(lines[0].at(field).at("n") == 1);
+  for (const auto* field : {"predicted_ms", "predicted_equal_count_ms", "step_ms", "equal_count_ms",
+                            "error_percent", "faster_percent"})
+    CHECK(lines[0].at(field).at("n") == 1);
+  CHECK(lines[0].at("predicted_ms").at("median") > 0);
 }
 
 TEST_CASE("bench placement refuses options that cannot be used") {
   check_refused("placement --models resnet", "expected mlp, cnn or gpt");
   check_refused("placement --devices 0", "--devices");
-  check_refused("placement --models mlp --batch 32 --devices 30", "30 devices for 9 layers with parameters");
+  check_refused("placement --models mlp --batch 32 --devices 30", "30 devices for 7 layers with parameters");
   check_refused("placement --models mlp --batch 30 --microbatches 7", "7 microbatches do not divide");
 }
 

@@ -40,22 +40,24 @@ bool names(const std::vector<std::string>& environment, const std::string& name)
 
 TEST_CASE("a process of a job gets its rank variables added to the launcher's environment") {
   changed_variable of_user("TROUPE_TEST_OF_USER", "kept"), rank("RANK", "17");
-  auto made = job_environment(job_of(3), 2, 5);
+  auto made = job_environment(job_of(3), {2, 5});
   CHECK(has(made, "TROUPE_TEST_OF_USER=kept"));
   CHECK(has(made, "RANK=2"));
   CHECK_FALSE(has(made, "RANK=17"));
   CHECK(has(made, "WORLD_SIZE=3"));
   CHECK(has(made, "TROUPE_INCARNATION=5"));
+  CHECK(has(made, "TROUPE_EVENTS_FD="));
+  CHECK(has(job_environment(job_of(3), {2, 5, 9}), "TROUPE_EVENTS_FD=9"));
 }
 
 TEST_CASE("waiting OpenMP threads of a process soon sleep, unless the environment sets another policy") {
   changed_variable policy("OMP_WAIT_POLICY", nullptr), spins("GOMP_SPINCOUNT", nullptr);
-  CHECK(has(job_environment(job_of(2), 0, 0), "GOMP_SPINCOUNT=1000"));
-  CHECK(has(job_environment(job_of(1), 0, 0), "GOMP_SPINCOUNT=1000"));
+  CHECK(has(job_environment(job_of(2), {0, 0}), "GOMP_SPINCOUNT=1000"));
+  CHECK(has(job_environment(job_of(1), {0, 0}), "GOMP_SPINCOUNT=1000"));
   {
     changed_variable chosen("OMP_WAIT_POLICY", "active");
-    CHECK_FALSE(names(job_environment(job_of(2), 0, 0), "GOMP_SPINCOUNT"));
+    CHECK_FALSE(names(job_environment(job_of(2), {0, 0}), "GOMP_SPINCOUNT"));
   }
   changed_variable chosen("GOMP_SPINCOUNT", "7");
-  CHECK(has(job_environment(job_of(2), 0, 0), "GOMP_SPINCOUNT=7"));
+  CHECK(has(job_environment(job_of(2), {0, 0}), "GOMP_SPINCOUNT=7"));
 }

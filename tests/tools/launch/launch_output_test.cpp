@@ -1,21 +1,17 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "launch_command_line.hpp"
 #include "support/temp_folder.hpp"
+#include "support/text_of.hpp"
+#include "troupe/trace/process_events.hpp"
 
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 run_options launch_shell(std::vector<std::string> options, const std::string& script) {
   std::vector<std::string> command = {TROUPE_PROGRAM, "launch"};
@@ -118,4 +114,40 @@ TEST_CASE("a failure that all processes report is shown once, and logged for eac
     CHECK_THAT(text_of(folder.path() / ("rank-" + std::to_string(rank) + ".0.err")),
                ContainsSubstring("sh: no such file"));
   }
+}
+
+TEST_CASE("the last events of a killed process are kept and said where, those of others not") {
+  temp_folder folder;
+  auto result =
+      run_process(launch({"--nproc-per-node", "2", "--log-dir", folder.path().string()}, {"2", "1.0=kill"}));
+  CAPTURE(result.output, result.errors);
+  CHECK(result.exit_code == 0);
+  auto file = folder.path() / "events-1.0.bin";
+  CHECK_THAT(result.errors, ContainsSubstring("troupe: the last events of rank 1 are in " + file.string()));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "events-0.0.bin"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "events-1.1.bin"));
+  auto left = troupe::read_events(file);
+  CHECK(left.rank == 1);
+  CHECK(left.incarnation == 0);
+  REQUIRE(left.threads.size() == 1);
+  CHECK(left.threads[0].name == "main");
+  CHECK(describe(left, left.threads[0].events.at(0)) == "F stage 2 microbatch 3 step 41");
+  auto shown = run_process({.command = {TROUPE_PROGRAM, "events", file.string(), "--trace",
+                                        (folder.path() / "trace.json").string()},
+                            .environment = {},
+                            .without = {}});
+  CHECK(shown.exit_code == 0);
+  CHECK_THAT(shown.output, ContainsSubstring("rank 1, incarnation 0") &&
+                               ContainsSubstring("F stage 2 microbatch 3 step 41"));
+  CHECK_THAT(text_of(folder.path() / "trace.json"), ContainsSubstring("\"microbatch\":3"));
+}
+
+TEST_CASE("a job whose events are switched off keeps none") {
+  temp_folder folder;
+  auto options = launch({"--nproc-per-node", "2", "--log-dir", folder.path().string()}, {"2", "1.0=kill"});
+  options.environment = {{"TROUPE_EVENTS", "0"}};
+  auto result = run_process(options);
+  CHECK(result.exit_code == 0);
+  CHECK(result.errors.find("last events") == result.errors.npos);
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "events-1.0.bin"));
 }

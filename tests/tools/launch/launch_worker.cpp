@@ -32,7 +32,9 @@
 
 #include "troupe/cluster/agent_client.hpp"
 #include "troupe/cluster/job_secret.hpp"
+#include "troupe/config/events_environment.hpp"
 #include "troupe/config/launch_environment.hpp"
+#include "troupe/trace/recording.hpp"
 
 namespace {
 
@@ -124,6 +126,9 @@ int main(int argc, char** argv) {
   std::string behaviour;
   for (int i = 2; i < argc; ++i)
     if (std::string(argv[i]).starts_with(self)) behaviour = argv[i] + self.size();
+  auto events_of = troupe::read_events_environment(troupe::process_environment());
+  troupe::start_recording({.events_per_thread = events_of.events_per_thread, .file = events_of.file});
+  troupe::emit_now({.step = 41, .stage = 2, .microbatch = 3, .kind = troupe::trace_kind::forward});
   prepare_signals(behaviour);
   if (behaviour == "kill-early") behave(behaviour);
   if (behaviour == "no-join" || behaviour == "catch") {

@@ -1,31 +1,17 @@
-#include <sys/wait.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
+#include "support/run_process.hpp"
 #include "support/temp_folder.hpp"
+#include "support/text_of.hpp"
 #include "troupe/placement/cost_profile.hpp"
 
 using Catch::Matchers::ContainsSubstring;
-using troupe::testing::temp_folder;
+using namespace troupe::testing;
 
 namespace {
-
-struct outcome {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-};
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 /// Four layers: 1, 2, 3 and 6 seconds forward, as long for each gradient; 100 bytes of everything and 40
 /// bytes between them. `act` has no parameters.
@@ -54,18 +40,9 @@ class plan_folder {
   }
   std::string read(const std::string& name) const { return text_of(folder_.path() / name); }
 
-  outcome run(const std::string& arguments) const {
-    auto errors = folder_.path() / "errors";
-    auto command = "cd " + folder_.path().string() + " && " + TROUPE_PROGRAM +
-                   " plan job.yaml --profile profile.json " + arguments + " 2>" + errors.string();
-    auto* pipe = ::popen(command.c_str(), "r");
-    if (!pipe) throw std::runtime_error("cannot run " + command);
-    outcome seen;
-    for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) seen.output += static_cast<char>(c);
-    int status = ::pclose(pipe);
-    if (WIFEXITED(status)) seen.exit_code = WEXITSTATUS(status);
-    seen.errors = text_of(errors);
-    return seen;
+  process_result run(const std::string& arguments) const {
+    return run_in_shell("cd " + folder_.path().string() + " && " + TROUPE_PROGRAM +
+                        " plan job.yaml --profile profile.json " + arguments);
   }
 
  private:
@@ -88,7 +65,7 @@ TEST_CASE("a job without a map is placed automatically, and the map can be writt
   // gradient on at 36; then device 0 has four backwards, and the optimizer's steps of three layers.
   CHECK(line["step_s"] == 36 + 4 * 12 + 1.5);
   CHECK(line["devices"][0]["busy_s"] == 4 * 18 + 1.5);
-  CHECK(folder.read("map.yaml") == "embed: 0\nact: 0\nmid: 0\nhead: 1\n");
+  CHECK(folder.read("map.yaml") == "version: 1\nembed: 0\nact: 0\nmid: 0\nhead: 1\n");
   // The map that was written gives the same job.
   folder.write("job.yaml", two_devices + std::string("device_map: map.yaml\n"));
   CHECK(folder.run("--json").output == seen.output);
@@ -102,18 +79,21 @@ TEST_CASE("memory by category, and bytes of each link, are those of the whole st
   CHECK(first["gradient_bytes"] == 200);
   CHECK(first["optimizer_bytes"] == 400);
   CHECK(first["buffer_bytes"] == 20);
-  CHECK(first["activation_bytes"] == 4 * 150);  // GPipe keeps all four microbatches
-  CHECK(first["total_bytes"] == 1420);
+  // GPipe keeps all four microbatches, but for the value that goes to device 1, in a block of 64 bytes.
+  CHECK(first["activation_bytes"] == 4 * (150 - 64));
+  // Each gradient comes back before the next one, when all four are kept.
+  CHECK(first["message_bytes"] == 64);
+  CHECK(first["peak_bytes"] == 820 + 4 * (150 - 64) + 64);
   CHECK(line["links"].dump() == R"([{"bytes":160,"from":0,"to":1},{"bytes":160,"from":1,"to":0}])");
   folder.write("job.yaml", "batch: 32\nmicrobatches: 4\ndevices: 2\nschedule: 1f1b\n");
   line = nlohmann::json::parse(folder.run("--json").output);
-  CHECK(line["devices"][0]["activation_bytes"] == 2 * 150);
-  CHECK(line["devices"][1]["activation_bytes"] == 50 + 40);  // with what comes in
+  CHECK(line["devices"][0]["activation_bytes"] == 2 * (150 - 64));
+  CHECK(line["devices"][1]["activation_bytes"] == 50 + 64);  // with what comes in
 }
 
 TEST_CASE("several stages on one device, transfers and devices of other speed count") {
   plan_folder folder("batch: 8\nmicrobatches: 1\ndevices: 2\nschedule: gpipe\ndevice_map: map.yaml\n");
-  folder.write("map.yaml", "embed: 0\nact: 0\nmid: 1\nhead: 0\n");
+  folder.write("map.yaml", "version: 1\nembed: 0\nact: 0\nmid: 1\nhead: 0\n");
   auto line = nlohmann::json::parse(folder.run("--json --speed 1,2 --bandwidth 10 --latency 1").output);
   CHECK(line["stages"] == 3);
   CHECK(line["devices"][0]["layers"] == "embed to act, head");
@@ -135,10 +115,10 @@ TEST_CASE("the table names devices, their layers and the links") {
 TEST_CASE("what cannot be planned is refused with what to do") {
   auto expect = [](const std::string& job, const std::string& arguments, auto... parts) {
     plan_folder folder(job);
-    folder.write("map.yaml", "embed: 0\nact: 0\nmid: 0\nhead: 1\n");
-    folder.write("three.yaml", "embed: 0\nact: 0\nmid: 1\nhead: 2\n");
-    folder.write("empty_stage.yaml", "embed: 0\nact: 1\nmid: 0\nhead: 1\n");
-    folder.write("unknown.yaml", "embed: 0\nact: 0\nmid.0..2: 0\nhead: 1\n");
+    folder.write("map.yaml", "version: 1\nembed: 0\nact: 0\nmid: 0\nhead: 1\n");
+    folder.write("three.yaml", "version: 1\nembed: 0\nact: 0\nmid: 1\nhead: 2\n");
+    folder.write("empty_stage.yaml", "version: 1\nembed: 0\nact: 1\nmid: 0\nhead: 1\n");
+    folder.write("unknown.yaml", "version: 1\nembed: 0\nact: 0\nmid.0..2: 0\nhead: 1\n");
     auto seen = folder.run(arguments);
     CAPTURE(job, arguments);
     CHECK(seen.exit_code == 2);
@@ -151,12 +131,16 @@ TEST_CASE("what cannot be planned is refused with what to do") {
   expect(job + "stages: 2\n", "", "2 stages. Name a device_map");
   expect("batch: 32\nmicrobatches: 4\nplan: p.csv\n", "", "troupe schedule --plan p.csv");
   expect("batch: 32\nmicrobatches: 4\ndevices: 2\nschedule: zb_v\n", "", "zb_v has more. Choose gpipe");
+  expect("batch: 32\nmicrobatches: 4\ndevices: 2\nschedule: zb_v\ndevice_map: map.yaml\n", "",
+         "map.yaml: zb_v places the stages itself", "Choose gpipe, 1f1b");
   expect(job, "--memory 1200", "layers mid to head need 1380 bytes on a device that has 1200 bytes",
          "180 bytes too few");
-  expect(job + "device_map: map.yaml\n", "--memory 1400", "device 0 would hold 1420 bytes, which is 20 more",
+  expect(job + "device_map: map.yaml\n", "--memory 1200", "device 0 would hold 1228 bytes, which is 28 more",
+         "180 bytes more for each device would do");
+  expect(job + "device_map: map.yaml\n", "--memory 1K,2K", "device 0 would hold 1228 bytes",
          "The automatic placement fits");
-  expect(job + "device_map: map.yaml\n", "--memory 1K,2K", "device 0 would hold 1420 bytes");
-  expect(job + "device_map: three.yaml\n", "", "names device 2, but the job has 2 devices");
+  expect(job + "device_map: three.yaml\n", "",
+         "three.yaml: the device map names device 2, but the job has 2 devices", "more devices or processes");
   expect(job + "device_map: empty_stage.yaml\n", "", "empty_stage.yaml",
          "the stage from act to act would have no parameters");
   expect(job + "device_map: unknown.yaml\n", "", "unknown.yaml", "no layer 'mid.0'");
@@ -170,4 +154,16 @@ TEST_CASE("a file that is no profile is refused") {
   auto seen = plan_folder(two_devices, "{}").run("");
   CHECK(seen.exit_code == 2);
   CHECK_THAT(seen.errors, ContainsSubstring("profile.json: cost profile: expected a file"));
+}
+
+TEST_CASE(
+    "of a job with replicas one is predicted, with the sums of gradients, on its share of the devices") {
+  plan_folder folder("batch: 64\nmicrobatches: 4\nreplicas: 2\ndevices: 4\nschedule: gpipe\n");
+  auto line = nlohmann::json::parse(folder.run("--json").output);
+  CHECK(line["devices"].size() == 2);
+  CHECK(line["step_s"] == 36 + 4 * 12 + 1.5);
+  folder.write("job.yaml", "batch: 96\nmicrobatches: 4\nreplicas: 3\ndevices: 4\nschedule: gpipe\n");
+  auto refused = folder.run("--json");
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.errors, Catch::Matchers::ContainsSubstring("3 replicas would share 4 devices unevenly"));
 }

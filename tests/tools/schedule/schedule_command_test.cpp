@@ -1,46 +1,23 @@
-#include <sys/wait.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <stdexcept>
 
+#include "support/run_process.hpp"
 #include "support/temp_folder.hpp"
+#include "support/text_of.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
+using namespace troupe::testing;
 
 namespace {
 
-struct outcome {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-};
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 /// Runs `troupe schedule ARGUMENTS` in a shell.
-outcome schedule(const std::string& arguments) {
-  troupe::testing::temp_folder folder;
-  auto errors = folder.path() / "errors";
-  auto command = std::string(TROUPE_PROGRAM) + " schedule " + arguments + " 2>" + errors.string();
-  auto* pipe = ::popen(command.c_str(), "r");
-  if (!pipe) throw std::runtime_error("cannot run " + command);
-  outcome seen;
-  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) seen.output += static_cast<char>(c);
-  int status = ::pclose(pipe);
-  if (WIFEXITED(status)) seen.exit_code = WEXITSTATUS(status);
-  seen.errors = text_of(errors);
-  return seen;
+process_result schedule(const std::string& arguments) {
+  return run_in_shell(std::string(TROUPE_PROGRAM) + " schedule " + arguments);
 }
 
 void check_refused(const std::string& arguments, const std::string& part) {
@@ -119,7 +96,7 @@ TEST_CASE("with --list the actions are printed in notation, also in JSON") {
 }
 
 TEST_CASE("with --svg a picture is written") {
-  troupe::testing::temp_folder folder;
+  temp_folder folder;
   auto file = folder.path() / "plan.svg";
   CHECK(schedule("--kind forward_only --json --svg " + file.string()).exit_code == 0);
   CHECK_THAT(text_of(file), StartsWith("<svg") && EndsWith("</svg>\n") &&
@@ -158,8 +135,19 @@ TEST_CASE("PipeDream-2BW is drawn from one flush to the next") {
   check_refused("--best --kind pipedream_2bw", "without --best");
 }
 
+TEST_CASE("replicas add a G to each stage, which takes its time") {
+  auto drawn = schedule("--kind gpipe --stages 2 --microbatches 1 --replicas 3 --cost-g 4 --list");
+  CHECK_THAT(drawn.output, ContainsSubstring("device 0: 0F0 0B0 0G 0A") && ContainsSubstring("3 replicas"));
+  auto line = nlohmann::json::parse(
+      schedule("--kind gpipe --stages 2 --microbatches 1 --replicas 3 --cost-g 4 --json").output);
+  CHECK(line.at("replicas") == 3);
+  CHECK(line.at("devices") == 2);
+  CHECK(line.at("makespan") == 10);
+  check_refused("--replicas 0", "0 replicas. Give at least 1");
+}
+
 TEST_CASE("memory is counted per device, as text, JSON and in the picture") {
-  troupe::testing::temp_folder folder;
+  temp_folder folder;
   auto file = folder.path() / "plan.svg";
   std::string plan = "--kind 1f1b --stages 2 --microbatches 4 --memory-per-chunk 1K ";
   CHECK(nlohmann::json::parse(schedule(plan + "--json --svg " + file.string()).output).at("peak_bytes") ==
@@ -197,7 +185,7 @@ TEST_CASE("the fastest plan that fits is what --best chooses") {
 }
 
 TEST_CASE("a plan is written as CSV and drawn from it") {
-  troupe::testing::temp_folder folder;
+  temp_folder folder;
   auto file = (folder.path() / "plan.csv").string();
   auto made = nlohmann::json::parse(schedule("--kind zb_v --devices 2 --json --list --csv " + file).output);
   CHECK_THAT(text_of(file), StartsWith("0F0,0F1,0F2,3F0,3I0,3W0,") && !ContainsSubstring("A"));
@@ -209,7 +197,7 @@ TEST_CASE("a plan is written as CSV and drawn from it") {
 }
 
 TEST_CASE("a plan file that is no plan is refused with line, rank and cell") {
-  troupe::testing::temp_folder folder;
+  temp_folder folder;
   auto file = (folder.path() / "plan.csv").string();
   auto refuses = [&file](const std::string& text, const std::string& part) {
     std::ofstream(file) << text;

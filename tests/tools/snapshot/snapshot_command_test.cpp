@@ -1,14 +1,11 @@
-#include <sys/wait.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "support/run_process.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/snapshot/safetensors.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
@@ -19,32 +16,17 @@ using nlohmann::json;
 
 namespace {
 
-struct outcome {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-  /// Standard output as --json promises it: one object per line and nothing else.
-  std::vector<json> objects() const {
-    std::vector<json> parsed;
-    std::istringstream lines(output);
-    for (std::string line; std::getline(lines, line);) parsed.push_back(json::parse(line));
-    return parsed;
-  }
-};
-
-std::string content(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
+/// Standard output as --json promises it: one object per line and nothing else.
+std::vector<json> objects_in(const std::string& output) {
+  std::vector<json> parsed;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) parsed.push_back(json::parse(line));
+  return parsed;
 }
 
 /// Runs `troupe snapshot <arguments>`.
-outcome run(const std::string& arguments) {
-  testing::temp_folder folder;
-  auto output = folder.path() / "output", errors = folder.path() / "errors";
-  auto command = std::string(TROUPE_PROGRAM) + " snapshot " + arguments + " >" + output.string() + " 2>" +
-                 errors.string();
-  int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(output), content(errors)};
+testing::process_result run(const std::string& arguments) {
+  return testing::run_in_shell(std::string(TROUPE_PROGRAM) + " snapshot " + arguments);
 }
 
 /// A folder with whole snapshots of steps 10 and 20 and the beginning of one of step 30.
@@ -80,7 +62,7 @@ class snapshot_folder {
   void commit(std::uint64_t step) {
     std::vector<manifest_part> parts;
     for (int stage : {0, 1}) parts.push_back(store_.write_part(step, {stage}, encoded(step, stage).bytes()));
-    store_.commit({"job-7", step, 1, 2, "avx2", "2024-06-07T08:09:10Z", {{"seed", "7"}}, parts, {}});
+    store_.commit({"job-7", step, 1, 2, "avx2", "2024-06-07T08:09:10Z", {{"seed", "7"}}, {}, parts, {}});
   }
 
   testing::temp_folder folder_;
@@ -99,7 +81,7 @@ TEST_CASE("list shows every snapshot, newest first, with its state") {
   CHECK_THAT(text.output,
              ContainsSubstring("incomplete") && ContainsSubstring("stage-0001.part has 5 bytes"));
 
-  auto objects = run("list --json " + folder.name()).objects();
+  auto objects = objects_in(run("list --json " + folder.name()).output);
   REQUIRE(objects.size() == 3);
   CHECK(objects[0]["step"] == 30);
   CHECK(objects[0]["state"] == "incomplete");
@@ -108,7 +90,7 @@ TEST_CASE("list shows every snapshot, newest first, with its state") {
   CHECK(objects[1]["size_bytes"] > 500);
   CHECK(objects[1]["problem"] == "");
   CHECK(objects[2]["state"] == "damaged");
-  CHECK(run("list --json --step 20 " + folder.name()).objects().size() == 1);
+  CHECK(objects_in(run("list --json --step 20 " + folder.name()).output).size() == 1);
 }
 
 TEST_CASE("list of an empty folder reports that and is no failure") {
@@ -125,7 +107,7 @@ TEST_CASE("verify passes complete snapshots, and a newer unfinished one is no fa
   CHECK(text.exit_code == 0);
   CHECK_THAT(text.output,
              ContainsSubstring("step 20: ok (2 parts, ") && ContainsSubstring("step 30: incomplete"));
-  auto objects = run("verify --json " + folder.name()).objects();
+  auto objects = objects_in(run("verify --json " + folder.name()).output);
   REQUIRE(objects.size() == 3);
   CHECK(objects[1] ==
         json{{"event", "verified"}, {"step", 20}, {"state", "ok"}, {"problems", json::array()}});
@@ -138,7 +120,7 @@ TEST_CASE("verify fails if the newest snapshot has damage that only reading find
   CHECK(text.exit_code == 1);
   CHECK_THAT(text.output,
              ContainsSubstring("step 20: damaged") && ContainsSubstring(folder.part("20").string()));
-  auto objects = run("verify --json " + folder.name()).objects();
+  auto objects = objects_in(run("verify --json " + folder.name()).output);
   CHECK(objects.at(1)["state"] == "damaged");
   CHECK(objects.at(1)["problems"].size() == 1);
   CHECK(run("verify --step 10 " + folder.name()).exit_code == 0);
@@ -166,7 +148,7 @@ TEST_CASE("list and verify show snapshots set aside, which are not counted") {
   folder.change_a_byte("20");
   auto step = std::filesystem::path(folder.name()) / "step-000000000020";
   std::filesystem::rename(step, std::filesystem::path(folder.name()) / "set-aside-step-000000000020");
-  auto listed = run("list --json " + folder.name()).objects();
+  auto listed = objects_in(run("list --json " + folder.name()).output);
   REQUIRE(listed.size() == 3);
   CHECK(listed[2]["step"] == 20);
   CHECK(listed[2]["state"] == "set aside");
@@ -174,7 +156,7 @@ TEST_CASE("list and verify show snapshots set aside, which are not counted") {
   CHECK(verified.exit_code == 0);
   CHECK_THAT(verified.output, ContainsSubstring("step 20: set aside") && ContainsSubstring("checksum"));
   CHECK(run("verify --step 20 " + folder.name()).exit_code == 1);
-  CHECK(run("show --json " + folder.name()).objects().at(0)["step"] == 10);
+  CHECK(objects_in(run("show --json " + folder.name()).output).at(0)["step"] == 10);
 }
 
 TEST_CASE("control characters in a file are escaped when they are shown") {
@@ -182,7 +164,7 @@ TEST_CASE("control characters in a file are escaped when they are shown") {
   snapshot_store store({folder.path()});
   auto encoded = encode_part({"job\x1b[2J", 10, {}, 1, 1, "c", {{"weight\x1b[31m", tensor::full({1}, 1)}}});
   auto part = store.write_part(10, {0}, encoded.bytes());
-  store.commit({"job\x1b[2J", 10, 1, 1, "c", "2024\n", {{"seed", "7\r8"}}, {part}, {}});
+  store.commit({"job\x1b[2J", 10, 1, 1, "c", "2024\n", {{"seed", "7\r8"}}, {}, {part}, {}});
   for (std::string what : {"list ", "show ", "verify "}) {
     auto text = run(what + folder.path().string());
     CHECK(text.exit_code == 0);
@@ -212,7 +194,7 @@ TEST_CASE("show prints the manifest and the statistics of every tensor") {
   CHECK(text.exit_code == 0);
   CHECK_THAT(text.output, ContainsSubstring("job-7") && ContainsSubstring("seed") &&
                               ContainsSubstring("f32[3, 1]") && ContainsSubstring("stage-0001.part"));
-  auto objects = run("show --json --step 10 " + folder.name()).objects();
+  auto objects = objects_in(run("show --json --step 10 " + folder.name()).output);
   REQUIRE(objects.size() == 5);
   CHECK(objects[0]["event"] == "manifest");
   CHECK(objects[0]["step"] == 10);
@@ -233,7 +215,8 @@ TEST_CASE("export writes the weights of the newest snapshot, or of the step aske
   snapshot_folder folder;
   testing::temp_folder out;
   auto file = out.path() / "weights.safetensors";
-  auto done = run("export --json --step 10 --output " + file.string() + " " + folder.name()).objects();
+  auto done =
+      objects_in(run("export --json --step 10 --output " + file.string() + " " + folder.name()).output);
   REQUIRE(done.size() == 1);
   CHECK(done[0].at("step") == 10);
   auto weights = read_safetensors(file);

@@ -14,7 +14,7 @@
 #include "bench/processes/subprocess.hpp"
 #include "troupe/autograd/grad_mode.hpp"
 #include "troupe/data/data_loader.hpp"
-#include "troupe/data/fashion_mnist.hpp"
+#include "troupe/data/formats/fashion_mnist.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/nn/activation.hpp"
 #include "troupe/nn/cross_entropy.hpp"

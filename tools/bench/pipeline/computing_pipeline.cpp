@@ -95,7 +95,7 @@ void add_step(computed_schedule& schedule, const steps_by_device& ran, std::size
   schedule.steps["simulated_ms"].push_back(planned);
   schedule.steps["bubble_percent"].push_back(100 * summarize(schedule.measured).bubble_fraction);
   schedule.steps["simulated_bubble_percent"].push_back(100 * summarize(schedule.simulated).bubble_fraction);
-  schedule.steps["excess_percent_of_step"].push_back(100 * (took - planned) / took);
+  schedule.steps["excess_percent_of_step"].push_back(100 * (took - planned) / planned);
 }
 
 void measure(computed_schedule& schedule, const trained_model& model, int steps) {

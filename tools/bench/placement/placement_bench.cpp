@@ -6,8 +6,8 @@
 #include "bench/measure/report.hpp"
 #include "bench/placement/uneven_models.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/model_profile.hpp"
 #include "troupe/parallel/predict_job.hpp"
+#include "troupe/profile_job.hpp"
 #include "troupe/trainer.hpp"
 
 namespace troupe::bench {
@@ -66,25 +66,28 @@ double step_ms(const uneven_model& model, const DeviceMap& map, const placement_
 void measure(const std::string& name, const placement_options& options, report& to) {
   auto model = make_uneven_model(name, options.batch);
   model.pipeline.microbatches(options.microbatches);
-  auto profile = profile_model(model.pipeline, model.samples, job_of(options));
+  auto profile = [&] { return profile_job(model.pipeline, model.samples, job_of(options)); };
+  auto first = profile();
   prediction_options on{.num_microbatches = options.microbatches,
                         .devices = std::vector<device_capacity>(static_cast<std::size_t>(options.devices))};
-  auto automatic = DeviceMap::automatic(profile, balance_for(on));
-  auto equal = equal_count_map(profile, options.devices);
+  auto automatic = DeviceMap::automatic(first, balance_for(on));
+  auto equal = equal_count_map(first, options.devices);
   measurements measured;
   for (int round = 0; round < options.rounds; ++round) {
-    measured["step_ms"].push_back(step_ms(model, automatic, options));
-    measured["equal_count_ms"].push_back(step_ms(model, equal, options));
+    // Just before the job: a machine is not as fast in one minute as in another.
+    auto costs = round == 0 ? first : profile();
+    auto predicted = 1e3 * predict_job(costs, automatic, on).ran.makespan;
+    auto step = step_ms(model, automatic, options);
+    auto equal_count = step_ms(model, equal, options);
+    measured["predicted_ms"].push_back(predicted);
+    measured["predicted_equal_count_ms"].push_back(1e3 * predict_job(costs, equal, on).ran.makespan);
+    measured["step_ms"].push_back(step);
+    measured["equal_count_ms"].push_back(equal_count);
+    measured["error_percent"].push_back(100 * (predicted - step) / step);
+    measured["faster_percent"].push_back(100 * (equal_count / step - 1));
   }
-  auto predicted = 1e3 * predict_job(profile, automatic, on).ran.makespan;
-  auto step = median_of(measured["step_ms"]), equal_count = median_of(measured["equal_count_ms"]);
-  nlohmann::ordered_json result = {
-      {"model", name},
-      {"predicted_ms", predicted},
-      {"predicted_equal_count_ms", 1e3 * predict_job(profile, equal, on).ran.makespan}};
+  nlohmann::ordered_json result = {{"model", name}};
   add_spreads(measured, result);
-  result["error_percent"] = 100 * (predicted - step) / step;
-  result["faster_percent"] = 100 * (equal_count / step - 1);
   to.add({{"model", 6},
           {"predicted_ms", 12},
           {"step_ms", 10},

@@ -40,11 +40,10 @@ uneven_model make_mlp(std::int64_t num_samples) {
     model.push_back(nn::Linear(in, out));
     model.push_back(nn::ReLU());
   };
-  for (int layer = 0; layer < 6; ++layer) add(256, 256);
-  add(256, 1024);
-  add(1024, 1024);
-  model.push_back(nn::Linear(1024, num_classes));
-  return {"mlp", Pipeline(model), classified(num_samples, 256)};
+  add(2048, 2048);
+  for (std::int64_t width = 2048; width > 64; width /= 2) add(width, width / 2);
+  model.push_back(nn::Linear(64, num_classes));
+  return {"mlp", Pipeline(model), classified(num_samples, 2048)};
 }
 
 uneven_model make_cnn(std::int64_t num_samples) {
@@ -71,7 +70,7 @@ uneven_model make_gpt(std::int64_t num_samples) {
   auto model = nn::gpt_layers({.vocabulary = vocabulary,
                                .context = context,
                                .features = 64,
-                               .num_layers = 6,
+                               .num_layers = 5,
                                .num_heads = 4,
                                .tie_weights = false});
   std::vector<std::int64_t> tokens;

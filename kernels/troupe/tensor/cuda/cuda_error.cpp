@@ -2,12 +2,14 @@
 
 #include <string>
 
+#include "troupe/error/function_name.hpp"
+
 namespace troupe {
 
 cuda_error::cuda_error(std::string_view library, std::string_view problem,
                        const std::source_location& location)
-    : std::runtime_error(std::string(library) + ": " + std::string(problem) + " (" +
-                         location.function_name() + ")") {}
+    : std::runtime_error(std::string(library) + ": " + std::string(problem) + " (in " +
+                         short_function_name(location) + ")") {}
 
 cuda_error::cuda_error(const cuda_error& problem, std::string_view during)
     : std::runtime_error(std::string(problem.what()) + ", " + std::string(during)) {}

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "troupe/tensor/captured_step.hpp"
+#include "troupe/trace/recording.hpp"
 
 namespace troupe {
 namespace {
@@ -25,6 +26,33 @@ std::exception_ptr error_of(const std::function<std::exception_ptr()>& make) {
     return std::current_exception();
   }
 }
+
+/// Records how long this thread waits for a call, but for a small one, which is likely to end at once.
+class recorded_wait {
+ public:
+  explicit recorded_wait(const call& wanted)
+      : wanted_(wanted), begin_ns_(is_brief(wanted.what.signature) ? 0 : now_ns()) {
+    if (begin_ns_ > 0)
+      emit({.begin_ns = begin_ns_,
+            .end_ns = begin_ns_,
+            .kind = trace_kind::wait_begun,
+            .detail = static_cast<std::uint8_t>(wait_reason::collective)});
+  }
+  ~recorded_wait() {
+    if (begin_ns_ > 0)
+      emit({.begin_ns = begin_ns_,
+            .end_ns = now_ns(),
+            .step = wanted_.sequence,
+            .kind = trace_kind::wait,
+            .detail = static_cast<std::uint8_t>(wait_reason::collective)});
+  }
+  recorded_wait(const recorded_wait&) = delete;
+  recorded_wait& operator=(const recorded_wait&) = delete;
+
+ private:
+  const call& wanted_;
+  std::int64_t begin_ns_;
+};
 
 }  // namespace
 
@@ -65,6 +93,7 @@ bool group_progress::begin_at_once(const std::shared_ptr<call>& added) {
 void group_progress::wait(call& wanted) {
   refuse_in_capture("wait");
   if (wanted.finished) return;
+  recorded_wait recorded(wanted);
   const auto& on_waited = calls_.hooks().on_waited;
   if (!on_waited) return wait_for_end(wanted);
   auto since = call::clock::now();

@@ -14,6 +14,9 @@ constexpr std::size_t max_listed = 16;
 /// After a group has lost a member. The membership notices a process that has ended within milliseconds, one
 /// that hangs by its heartbeats. A connection may also break without a loss, and then no fence comes.
 constexpr std::chrono::milliseconds longest_wait_for_fence{3000};
+/// After a call has waited for a member for too long: by then a member that is stopped has sent no heartbeats
+/// for that time. One that is late only is not lost, and then no fence comes.
+constexpr std::chrono::milliseconds longest_wait_for_stopped{1500};
 
 template <class Number>
 std::string listed(const std::vector<Number>& numbers, char between) {
@@ -62,6 +65,7 @@ struct group_builder::built_group {
   group_description description;
   checked_store keys;
   std::unique_ptr<communicator> group;
+  bool was_waited_for = false;  ///< a fence after its failure; guarded as building is
 };
 
 group_builder::group_builder(world_rank rank, process_table& members, store& keys, communicator_maker make)
@@ -112,19 +116,24 @@ std::vector<std::uint32_t> group_builder::wait_for_members(const std::string& na
 }
 
 /// A group may notice a loss before the membership does. That process must not be waited for again, and a
-/// group that began now would end at the fence, which other members may have seen already.
+/// group that began now would end at the fence, which other members may have seen already. The same holds for
+/// a call that timed out because a member is stopped; that one is no suspect yet, since it may be late only.
 void group_builder::wait_for_fence_of_lost_members(std::chrono::milliseconds timeout) {
   auto generation = members_.generation();
-  bool is_fence_expected = false;
+  std::chrono::milliseconds wait{0};
   for (const auto& known : living_groups()) {
     auto failure = known->group->failure();
-    if (!failure || known->description.generation != generation)
+    if (!failure || known->was_waited_for || known->description.generation != generation)
       continue;  // else the fence has said who is lost
     try {
       std::rethrow_exception(failure);
     } catch (const collective_error& error) {
-      if (error.kind() != collective_failure::lost_member) continue;
-      is_fence_expected = true;
+      bool is_loss = error.kind() == collective_failure::lost_member;
+      if (!is_loss && (error.kind() != collective_failure::timed_out || error.ranks().empty())) continue;
+      auto longest = is_loss ? longest_wait_for_fence : longest_wait_for_stopped;
+      known->was_waited_for = timeout >= longest;
+      wait = std::max(wait, longest);
+      if (!is_loss) continue;
       for (auto rank : error.ranks())
         if (auto member = known->description.member_of(rank))
           members_.suspect(rank, known->description.incarnation_of(*member));
@@ -132,8 +141,8 @@ void group_builder::wait_for_fence_of_lost_members(std::chrono::milliseconds tim
       continue;  // no loss
     }
   }
-  if (!is_fence_expected) return;
-  members_.wait_for_end_of(generation, std::min(timeout, longest_wait_for_fence));
+  if (wait.count() == 0) return;
+  members_.wait_for_end_of(generation, std::min(timeout, wait));
   if (timeout >= longest_wait_for_fence && !members_.end_of(generation)) members_.clear_suspicions();
 }
 

@@ -28,8 +28,15 @@ constexpr std::uint64_t hello_magic = 0x32'65'70'75'6f'72'54;  // the first byte
 struct hello {
   std::uint64_t magic = hello_magic;
   std::uint64_t process = 0;  ///< the sender's; 0 in an answer: refused
+  /// The job's, with which the process's descriptors come. In a refusal: why; empty: it is of another job.
   std::array<char, max_token_bytes> token{};
 };
+
+void refuse(int socket, const std::string& why) {
+  hello refusal;
+  why.copy(refusal.token.data(), refusal.token.size() - 1);
+  send_packet(socket, std::as_bytes(std::span(&refusal, 1)), {});
+}
 
 template <class T>
 T random_bits() {
@@ -108,7 +115,9 @@ std::shared_ptr<peer_process> peer_connector::connection_to(std::uint64_t proces
     auto is_there = [&] { return peers_.contains(process) || unusable_.contains(process); };
     while (!is_there()) {
       auto now = std::chrono::steady_clock::now();
-      if (now >= deadline) throw std::runtime_error("it did not connect to " + address_ + " in time");
+      if (now >= deadline)
+        throw std::runtime_error("it did not connect to " + address_ + " in time" +
+                                 (accept_problem_.empty() ? "" : ": " + accept_problem_));
       if (peer_added_.wait_until(lock, std::min(deadline, now + check_interval), is_there)) break;
       lock.unlock();
       check();
@@ -136,6 +145,11 @@ std::shared_ptr<peer_process> peer_connector::connect(std::uint64_t process, con
   if (!is_readable(made.get(), deadline)) throw std::runtime_error(address + " did not answer in time");
   hello answer;
   auto received = receive_packet(made.get(), std::as_writable_bytes(std::span(&answer, 1)));
+  if (received.lacks_descriptors) throw system_failure("receive the descriptors of " + address, EMFILE);
+  if (received.size_bytes <= 0)
+    throw std::runtime_error(address + " ended the connection without an answer: its process may have ended");
+  if (answer.magic == hello_magic && answer.process == 0 && answer.token.front() != 0)
+    throw std::runtime_error(address + " refused this process: it cannot " + answer.token.data());
   if (received.size_bytes != sizeof answer || answer.magic != hello_magic || answer.process != process ||
       !received.descriptors.back())
     throw std::runtime_error(address + " refused this process: it belongs to another job");
@@ -197,9 +211,21 @@ void peer_connector::serve() {
 void peer_connector::accept_one() {
   unique_fd accepted(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   // Without free descriptors the listener stays readable; it is polled again after one sleep.
-  if (!accepted) can_accept_ = errno == EAGAIN;
+  note_accepting(accepted ? 0 : errno);
   if (accepted && is_of_this_user(accepted.get()))
     unauthenticated_.push_back({std::move(accepted), std::chrono::steady_clock::now()});
+}
+
+void peer_connector::note_accepting(int error_number) {
+  can_accept_ = error_number == 0 || error_number == EAGAIN;
+  std::lock_guard lock(mutex_);
+  accept_problem_ = can_accept_ ? "" : system_failure("accept connections", error_number).what();
+}
+
+void peer_connector::note_unusable(std::uint64_t process, const std::string& why) {
+  std::lock_guard lock(mutex_);
+  unusable_[process] = why;
+  peer_added_.notify_all();
 }
 
 /// Checks the hello of an accepted connection and answers it. False: it has not come yet.
@@ -209,20 +235,22 @@ bool peer_connector::authenticate(unique_fd& with) {
   if (packet.size_bytes < 0 && errno == EAGAIN) return false;
   std::array<char, max_token_bytes> token{};
   job_token_.copy(token.data(), token.size());
-  bool is_accepted = packet.size_bytes == sizeof received && received.magic == hello_magic &&
-                     received.token == token && packet.descriptors.back();
-  if (!is_accepted) {
-    hello refusal;
-    send_packet(with.get(), std::as_bytes(std::span(&refusal, 1)), {});
+  bool is_of_job =
+      packet.size_bytes == sizeof received && received.magic == hello_magic && received.token == token;
+  if (is_of_job && packet.lacks_descriptors) {
+    refuse(with.get(), "take descriptors, since it has too many open. Raise its limit with ulimit -n");
+    note_unusable(received.process, system_failure("its descriptors cannot be taken", EMFILE).what());
     return true;
   }
-  if (!send_hello(with.get(), process_)) return true;
+  if (!is_of_job || !packet.descriptors.back()) {
+    refuse(with.get(), {});
+    return true;
+  }
   try {
+    check_posix(send_hello(with.get(), process_) ? 0 : -1, "answer it");
     add(received.process, std::move(with), std::move(packet.descriptors));
   } catch (const std::exception& problem) {  // it cannot be watched, or its memory not be mapped
-    std::lock_guard lock(mutex_);
-    unusable_[received.process] = problem.what();
-    peer_added_.notify_all();
+    note_unusable(received.process, problem.what());
   }
   return true;
 }

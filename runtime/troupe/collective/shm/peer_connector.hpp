@@ -61,6 +61,8 @@ class peer_connector {
   void accept_one();
   bool authenticate(unique_fd& with);
   bool send_hello(int socket, std::uint64_t process) const;
+  void note_unusable(std::uint64_t process, const std::string& why);
+  void note_accepting(int error_number);
   std::shared_ptr<peer_process> connect(std::uint64_t process, const std::string& address,
                                         std::chrono::steady_clock::time_point deadline);
   std::shared_ptr<peer_process> add(std::uint64_t process, unique_fd socket,
@@ -82,10 +84,11 @@ class peer_connector {
   std::vector<pending_connection> unauthenticated_;  // accepted, no hello yet
   bool can_accept_ = true;                           // false for one round after descriptors have run out
 
-  std::mutex mutex_;  // guards the next five
+  std::mutex mutex_;  // guards the next six
   bool ending_ = false;
   peer_map peers_;
   std::map<std::uint64_t, std::string> unusable_;  ///< processes that have connected in vain, and why
+  std::string accept_problem_;  ///< why no connection could be accepted last; empty: one could
   std::condition_variable peer_added_;
   std::list<std::function<void()>> watches_;
 

@@ -1,6 +1,7 @@
 #include "troupe/collective/shm/peer_process.hpp"
 
 #include <sys/socket.h>
+#include <cerrno>
 
 #include <cstring>
 #include <vector>
@@ -70,9 +71,13 @@ ssize_t send_packet(int socket, std::span<const std::byte> bytes, std::span<cons
 received_packet receive_packet(int socket, std::span<std::byte> into) {
   packet received(into.data(), into.size());
   received.reserve_descriptors();
-  auto size = ::recvmsg(socket, &received.head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  auto receive = [&] { return ::recvmsg(socket, &received.head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC); };
+  auto size = receive();
+  // Said once, before the packets that came earlier, if the other process ended without reading all of its
+  // own.
+  if (size < 0 && errno == ECONNRESET) size = receive();
   if (size <= 0) return {size, {}};
-  return {size, received.attached()};
+  return {size, received.attached(), (received.head.msg_flags & MSG_CTRUNC) != 0};
 }
 
 void peer_process::send_segment(const shared_segment& own) {
@@ -116,6 +121,7 @@ bool peer_process::receive_one() {
   if (received.size_bytes <= 0) return false;
   if (received.size_bytes != sizeof message)
     throw std::runtime_error("[shared segment] got a message of another program");
+  if (received.lacks_descriptors) throw system_failure("receive a shared segment", EMFILE);
   if (message.kind == segment_released)
     received_.erase(message.id);
   else

@@ -24,6 +24,7 @@ ssize_t send_packet(int socket, std::span<const std::byte> bytes, std::span<cons
 struct received_packet {
   ssize_t size_bytes = -1;                                ///< what recvmsg returned
   std::array<unique_fd, most_descriptors> descriptors{};  ///< that came with it
+  bool lacks_descriptors = false;  ///< more came, but this process could not have them: EMFILE
 };
 /// Does not block.
 received_packet receive_packet(int socket, std::span<std::byte> into);

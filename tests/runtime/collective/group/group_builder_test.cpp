@@ -200,6 +200,24 @@ TEST_CASE("after a loss that a group has noticed, the next group belongs to the 
   CHECK((!here->failure() && !there->failure()));
 }
 
+TEST_CASE("after a call that a stopped member does not make, the next group waits for the fence") {
+  job of(2);
+  std::vector<std::shared_ptr<communicator>> group(2);
+  of.on({0, 1}, [&](process& self) { group[static_cast<std::size_t>(self.rank)] = self.build({0, 1}); });
+  CHECK_THROWS_AS(group[0]->barrier({.timeout = 10ms}).wait(), collective_error);
+  auto next = std::async(std::launch::async, [&] { return of.all[0]->build({0, 1}); });
+  CHECK_FALSE(of.shared.keys.get("{0,1}#2/0", 100ms));  // it begins none that the fence would end
+  of.all[1] = std::make_unique<process>(of.shared, 1, 2);
+  for (auto& each : of.all) {
+    each->members.on_fence(2, {{1, "no heartbeat for 1.0 s"}}, "no heartbeat for 1.0 s");
+    each->members.on_view(2, {0, 1});
+  }
+  auto other = of.all[1]->build({0, 1});
+  CHECK(next.get()->group().name == "2/{0,1}");
+  CHECK(other->group().name == "2/{0,1}");
+  CHECK(of.shared.begun.count("{0,1}") == 2);  // of the first generation only the first group
+}
+
 TEST_CASE(
     "a lost rank's replacement forms groups with the survivors, whatever groups and keys were made before") {
   job of(3);

@@ -12,7 +12,7 @@ namespace {
 /// Limits the cache: with variable shapes, JIT-compiled primitives would fill the memory.
 constexpr std::size_t max_primitives = 512;
 
-/// One cache per thread, since a primitive's memory handles and scratchpad cannot be shared during execution.
+/// One cache per thread, since a primitive's memory handles cannot be shared during execution.
 class product_cache {
  public:
   product_primitive& get(const product_key& key) {
@@ -22,15 +22,8 @@ class product_cache {
     return primitives_.try_emplace(key, key).first->second;
   }
 
-  std::byte* scratchpad(std::size_t size_bytes) {
-    if (!scratchpad_.defined() || scratchpad_.size_bytes() < size_bytes)
-      scratchpad_ = tensor::empty({static_cast<std::int64_t>(size_bytes)}, dtype::u8);
-    return scratchpad_.bytes().data();
-  }
-
  private:
   std::map<product_key, product_primitive> primitives_;
-  tensor scratchpad_;
 };
 
 }  // namespace
@@ -47,7 +40,11 @@ void multiply(const matrix_product_shape& product, const tensor& a, const tensor
       threads_for(product.batch * product.rows * product.columns * product.inner / multiply_adds_per_element);
   library_threads scope(threads);
   auto& primitive = cache.get({product, a.dtype(), c.dtype(), bias.defined(), threads});
-  primitive.run(a, b, bias, c, cache.scratchpad(primitive.scratchpad_bytes()));
+  // For this product only: most need none, and the allocator keeps the block for the next one.
+  tensor scratchpad;
+  if (auto size_bytes = primitive.scratchpad_bytes(); size_bytes > 0)
+    scratchpad = tensor::empty({static_cast<std::int64_t>(size_bytes)}, dtype::u8);
+  primitive.run(a, b, bias, c, scratchpad.bytes().data());
 }
 
 }  // namespace troupe::cpu

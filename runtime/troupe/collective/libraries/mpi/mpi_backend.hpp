@@ -11,6 +11,7 @@
 #include "troupe/collective/libraries/library_backend.hpp"
 #include "troupe/collective/libraries/mpi/mpi_group.hpp"
 #include "troupe/collective/operation.hpp"
+#include "troupe/error/function_name.hpp"
 
 namespace troupe {
 
@@ -47,7 +48,7 @@ inline void check_mpi(int status, const std::source_location& where = std::sourc
   int length = 0;
   MPI_Error_string(status, text.data(), &length);
   text.resize(static_cast<std::size_t>(length));
-  throw mpi_error("MPI: " + text + " (in " + where.function_name() + ')');
+  throw mpi_error("MPI: " + text + " (in " + short_function_name(where) + ')');
 }
 
 /// The calls of a group as non-blocking MPI calls, which make progress when they are tested.

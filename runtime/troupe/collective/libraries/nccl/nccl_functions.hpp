@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "troupe/error/function_name.hpp"
+
 namespace troupe {
 
 /// The NCCL functions that are used. The library is loaded when the first group is made, so a program runs
@@ -47,7 +49,7 @@ class nccl_error : public std::runtime_error {
 inline void check(ncclResult_t status, const std::source_location& where = std::source_location::current()) {
   if (status == ncclSuccess || status == ncclInProgress) return;
   throw nccl_error(
-      std::string("NCCL: ") + nccl().get_error_string(status) + " (in " + where.function_name() + ')',
+      std::string("NCCL: ") + nccl().get_error_string(status) + " (in " + short_function_name(where) + ')',
       status);
 }
 

@@ -1,0 +1,63 @@
+#include "troupe/inspector/inspection.hpp"
+
+#include <utility>
+
+#include "troupe/cluster/job_secret.hpp"
+#include "troupe/config/text_file.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+std::string token_in(const std::filesystem::path& file) {
+  auto token = read_text_file(file, "file of --inspect-token-file");
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
+  if (auto problem = token_problem(token); !problem.empty())
+    throw bad_input("--inspect-token-file " + file.string() + " holds no token: " + problem);
+  return token;
+}
+
+/// What `make` returns. Its errors name the option.
+template <class Make>
+auto of_option(const Make& make) {
+  try {
+    return make();
+  } catch (const bad_input& problem) {
+    throw bad_input(std::string("--inspect: ") + problem.what());
+  }
+}
+
+/// An address that stands for all of the machine is no place for a browser to go to.
+std::string shown_address(listen_address at, const std::string& host_name) {
+  if (at.address != "0.0.0.0" && at.address != "::") return to_string(at);
+  return host_name + ":" + std::to_string(at.port);
+}
+
+}  // namespace
+
+inspection::inspection(const inspection_options& options) {
+  http_server_options served;
+  served.at = of_option([&] { return listen_address_from(options.address); });
+  if (!served.at.is_loopback() && options.token_file.empty())
+    throw bad_input("--inspect " + options.address +
+                    " can be reached by other machines: choose the token yourself, in a "
+                    "file that only you can read, and name it with --inspect-token-file FILE; or leave the "
+                    "address out for this machine alone");
+  access_policy policy;
+  policy.token = options.token_file.empty() ? options.job_token : token_in(options.token_file);
+  policy.session = to_hex(make_job_secret());
+  policy.public_paths = {"/", "/healthz"};
+  if (!served.at.is_loopback()) policy.host_names = {options.host_name};
+  server_ = of_option([&] { return std::make_unique<http_server>(served, job_->events()); });
+  const auto& at = server_->at();
+  policy.cookie_name = "troupe_" + std::to_string(at.port);
+  url_ = "http://" + shown_address(at, options.host_name) + "/#token=" + policy.token;
+  if (!at.is_loopback())
+    warning_ = "the inspector listens on " + to_string(at) +
+               ": whoever reaches it and has the token can watch this job, and nothing is encrypted";
+  auto routes =
+      std::make_shared<inspector_routes>(std::move(policy), inspector_sources{job_, log_, options.trace});
+  server_->serve([routes](const http_request& request) { return routes->answer(request); });
+}
+
+}  // namespace troupe

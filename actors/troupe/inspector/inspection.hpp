@@ -1,0 +1,45 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "troupe/http/http_server.hpp"
+#include "troupe/inspector/inspector_routes.hpp"
+#include "troupe/inspector/job_view.hpp"
+#include "troupe/inspector/log_tail.hpp"
+#include "troupe/trace/trace.hpp"
+
+namespace troupe {
+
+struct inspection_options {
+  std::string address;  ///< see listen_address_from
+  /// A file with the token to use, see token_problem; empty: `job_token`.
+  std::filesystem::path token_file;
+  std::string job_token;  ///< a secret of this job alone
+  std::string host_name;  ///< of this machine
+  const trace_recorder* trace = nullptr;
+};
+
+/// How a job is watched from outside: an HTTP server and what it shows. The inspector_actor fills `job()`.
+class inspection {
+ public:
+  /// Listens when this returns. Throws bad_input for an address that cannot be used, for a file that holds no
+  /// token, and for an address that others can reach without a token file.
+  explicit inspection(const inspection_options& options);
+
+  const std::shared_ptr<inspected_job>& job() const { return job_; }
+  /// For the process's logger.
+  const std::shared_ptr<log_tail>& log() const { return log_; }
+  /// With the token behind its '#', which browsers do not send.
+  const std::string& url() const { return url_; }
+  /// What a user must know who lets others reach the server; empty: they cannot.
+  const std::string& warning() const { return warning_; }
+
+ private:
+  std::shared_ptr<inspected_job> job_ = std::make_shared<inspected_job>();
+  std::shared_ptr<log_tail> log_ = std::make_shared<log_tail>();
+  std::unique_ptr<http_server> server_;
+  std::string url_, warning_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,191 @@
+#include "troupe/inspector/inspector_actor.hpp"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "troupe/inspector/names.hpp"
+#include "troupe/supervisor/messages.hpp"
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::size_t steps_of_rate = 20;
+
+std::string dumped(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+template <class Value>
+void push_bounded(std::deque<Value>& to, Value value) {
+  to.push_back(std::move(value));
+  if (to.size() > job_view::max_past) to.pop_front();
+}
+
+const child_report* child_in(const node_report* report, const child_report& wanted) {
+  if (report)
+    for (const auto& one : report->children)
+      if (one.role == wanted.role && one.number == wanted.number) return &one;
+  return nullptr;
+}
+
+double per_second(std::uint64_t before, std::uint64_t after, double seconds) {
+  return after < before || seconds <= 0 ? 0 : static_cast<double>(after - before) / seconds;
+}
+
+}  // namespace
+
+inspector_state::inspector_state(caf::event_based_actor* self, inspector_options options)
+    : self_(self), options_(std::move(options)) {
+  // One that is started again goes on with what its predecessor knew.
+  if (auto known = options_.out->view()) view_ = *known;
+  view_.rank = options_.rank;
+  view_.world_size = options_.world_size;
+  if (view_.started_ms == 0) view_.started_ms = unix_now_ms();
+}
+
+caf::behavior inspector_state::make_behavior() {
+  return {[this](const inspected_generation& begun) { on_generation(begun); },
+          [this](const inspected_recovery& over) { on_recovery(over); },
+          [this](const poll_job&) { on_poll(); }};
+}
+
+void inspector_state::on_generation(const inspected_generation& begun) {
+  bool is_first = generation_.generation == 0;
+  generation_ = begun;
+  steps_known_ = 0;
+  asked_.clear();
+  scheduler_asked_ = false;
+  if (std::exchange(view_.generation, begun.generation) != begun.generation)
+    options_.out->events()->append("generation", dumped({{"generation", begun.generation}}));
+  if (is_first) on_poll();
+}
+
+void inspector_state::on_recovery(const inspected_recovery& over) {
+  const auto& report = over.report;
+  push_bounded(view_.recoveries, past_recovery{report, unix_now_ms()});
+  ++view_.num_recoveries;
+  options_.out->events()->append("recovery", dumped({{"generation", report.generation},
+                                                     {"rank", report.loss.rank},
+                                                     {"cause", report.loss.cause},
+                                                     {"seconds", report.total_s}}));
+}
+
+void inspector_state::on_poll() {
+  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), options_.poll_interval, poll_job{});
+  view_.at_ms = unix_now_ms();
+  options_.out->publish(view_);
+  for (std::size_t rank = 0; rank < generation_.supervisors.size(); ++rank) ask_node(static_cast<int>(rank));
+  ask_scheduler();
+}
+
+void inspector_state::ask_node(int rank) {
+  if (!asked_.insert(rank).second) {
+    if (view_.nodes.contains(rank)) ++view_.nodes[rank].num_unanswered;
+    return;
+  }
+  auto generation = generation_.generation;
+  self_
+      ->request(generation_.supervisors[static_cast<std::size_t>(rank)], options_.request_timeout,
+                inspect_node{generation})
+      .then(
+          [this, rank, generation](const node_report& report) {
+            if (generation != generation_.generation) return;
+            asked_.erase(rank);
+            on_node(rank, report);
+          },
+          [this, rank, generation](const caf::error&) {
+            if (generation == generation_.generation) asked_.erase(rank);
+          });
+}
+
+void inspector_state::ask_scheduler() {
+  if (!generation_.scheduler || std::exchange(scheduler_asked_, true)) return;
+  auto generation = generation_.generation;
+  self_->request(generation_.scheduler, options_.request_timeout, inspect_scheduler{steps_known_})
+      .then(
+          [this, generation](const scheduler_report& report) {
+            if (generation != generation_.generation) return;
+            scheduler_asked_ = false;
+            on_scheduler(report);
+          },
+          [this, generation](const caf::error&) {
+            if (generation == generation_.generation) scheduler_asked_ = false;
+          });
+}
+
+void inspector_state::on_node(int rank, const node_report& report) {
+  auto now = unix_now_ms();
+  auto known = view_.nodes.find(rank);
+  node_view next{report, now};
+  if (known != view_.nodes.end() && known->second.report.incarnation == report.incarnation) {
+    const auto& before = known->second;
+    auto seconds = static_cast<double>(now - before.at_ms) / 1000;
+    const auto& old = before.report;
+    next.bytes_sent_per_s = per_second(old.tensor_bytes_sent, report.tensor_bytes_sent, seconds);
+    next.bytes_received_per_s = per_second(old.tensor_bytes_received, report.tensor_bytes_received, seconds);
+    next.tensors_sent_per_s = per_second(old.tensors_sent, report.tensors_sent, seconds);
+    next.tensors_received_per_s = per_second(old.tensors_received, report.tensors_received, seconds);
+    note_changes(&old, report);
+  } else {
+    if (known != view_.nodes.end()) push_bounded(view_.replaced, known->second);
+    options_.out->events()->append(
+        "node", dumped({{"rank", rank}, {"incarnation", report.incarnation}, {"pid", report.pid}}));
+    note_changes(nullptr, report);
+  }
+  view_.nodes[rank] = std::move(next);
+  options_.out->publish(view_);
+}
+
+void inspector_state::note_changes(const node_report* before, const node_report& report) {
+  if (!before || before->phase != report.phase)
+    options_.out->events()->append("node_state",
+                                   dumped({{"rank", report.rank}, {"state", node_phase_name(report.phase)}}));
+  for (const auto& child : report.children) {
+    const auto* old = child_in(before, child);
+    if (old && old->is_running == child.is_running && old->starts == child.starts) continue;
+    options_.out->events()->append("actor", dumped({{"rank", report.rank},
+                                                    {"role", child_name(child.role)},
+                                                    {"number", child.number},
+                                                    {"state", child.is_running ? "running" : "ended"},
+                                                    {"starts", child.starts},
+                                                    {"reason", child.reason}}));
+  }
+}
+
+void inspector_state::on_scheduler(scheduler_report report) {
+  note_steps(report);
+  report.steps = {};
+  if (report.last_training) view_.last_training = report.last_training;
+  const auto& before = view_.scheduler;
+  if (!before || before->phase != report.phase || before->call != report.call || before->kind != report.kind)
+    options_.out->events()->append("call", dumped({{"call", report.call},
+                                                   {"kind", call_name(report.kind)},
+                                                   {"state", scheduler_phase_name(report.phase)}}));
+  if (before && before->pause != report.pause)
+    options_.out->events()->append("pause", dumped({{"paused", report.pause.is_paused != 0}}));
+  if (before && before->step_on_disk != report.step_on_disk && report.step_on_disk)
+    options_.out->events()->append("snapshot",
+                                   dumped({{"step", *report.step_on_disk * steps_of_run(report)}}));
+  view_.scheduler = std::move(report);
+  view_.steps_per_s = options_.out->metrics().rate(steps_of_rate);
+  options_.out->publish(view_);
+}
+
+/// However many steps there were: one event.
+void inspector_state::note_steps(const scheduler_report& report) {
+  steps_known_ = report.steps.newest;
+  auto& history = options_.out->metrics();
+  history.add_missed(report.steps.missed);
+  for (auto one : report.steps.steps) {
+    one.step *= steps_of_run(report);
+    history.add(one);
+  }
+  if (report.steps.steps.empty()) return;
+  auto newest = history.newest().value();
+  options_.out->events()->append("step", dumped({{"step", newest.step},
+                                                 {"loss", newest.loss},
+                                                 {"at_ms", newest.at_ms},
+                                                 {"runs", report.steps.steps.size() + report.steps.missed}}));
+}
+
+}  // namespace troupe

@@ -1,0 +1,75 @@
+#pragma once
+#include <spdlog/logger.h>
+
+#include <caf/behavior.hpp>
+#include <caf/event_based_actor.hpp>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <set>
+
+#include "troupe/inspector/job_view.hpp"
+#include "troupe/inspector/messages.hpp"
+
+namespace troupe {
+
+struct inspector_options {
+  int rank = 0;
+  int world_size = 1;
+  std::shared_ptr<inspected_job> out;  ///< required
+  std::shared_ptr<spdlog::logger> log;
+  /// Between two polls. Shorter: a newer view, and more messages: two a process and poll.
+  std::chrono::milliseconds poll_interval{500};
+  /// An actor that has not answered by then is asked again with the next poll.
+  std::chrono::milliseconds request_timeout = std::chrono::seconds(5);
+};
+
+/// Gathers what the actors of all processes tell of themselves, and publishes it as one value
+/// (inspected_job). Who watches reads that value: nobody's request reaches an actor of the job.
+///
+/// Has no states: it polls from the first generation on, and each actor has one request at most that is not
+/// answered yet. What does not answer is shown with the age of its last report.
+///
+///   message              -> reply
+///   inspected_generation ->
+///   inspected_recovery   ->
+///   poll_job (delayed)   -> inspect_node to supervisors, inspect_scheduler to the scheduler
+///
+/// Reports of earlier generations are dropped. Monitors no actor. Devices are not asked: their supervisors
+/// read what their threads publish. Runs in the process of the scheduler, as a scheduled actor, since its
+/// handlers neither block nor compute.
+class inspector_state {
+ public:
+  static constexpr const char* actor_name = "inspector";
+  inspector_state(caf::event_based_actor* self, inspector_options options);
+  inspector_state(const inspector_state&) = delete;
+  inspector_state& operator=(const inspector_state&) = delete;
+  caf::behavior make_behavior();
+
+ private:
+  void on_generation(const inspected_generation& begun);
+  void on_recovery(const inspected_recovery& over);
+  void on_poll();
+  void ask_node(int rank);
+  void ask_scheduler();
+  void on_node(int rank, const node_report& report);
+  void on_scheduler(scheduler_report report);
+  void note_steps(const scheduler_report& report);
+  void note_changes(const node_report* before, const node_report& report);
+
+  // constant
+  caf::event_based_actor* self_;
+  inspector_options options_;
+
+  // current generation
+  inspected_generation generation_;
+  std::uint64_t steps_known_ = 0;  ///< number of the newest step in the scheduler's history
+
+  // waiting replies
+  std::set<int> asked_;  ///< ranks
+  bool scheduler_asked_ = false;
+
+  job_view view_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,180 @@
+#include "troupe/inspector/inspector_routes.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "troupe/config/text_file.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/inspector/views.hpp"
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr const char* json_type = "application/json";
+constexpr const char* session_path = "/api/v1/session";
+constexpr std::uint64_t most_number = std::numeric_limits<std::int64_t>::max();
+
+http_response with_text(std::string body, const char* type = json_type) {
+  http_response response;
+  response.content_type = type;
+  response.body = std::move(body);
+  return response;
+}
+
+http_response with_json(const json& value) { return with_text(text_of(value) + "\n"); }
+
+http_response bad_number(const char* name) {
+  return refusal(400, std::string("expected a whole number as '") + name + "'");
+}
+
+http_response not_allowed(const http_request& request) {
+  bool is_session = request.path() == session_path;
+  auto response =
+      refusal(405, is_session ? "a session is made with POST" : "this API is read-only: use GET, or HEAD");
+  response.headers.emplace_back("Allow", is_session ? "POST" : "GET, HEAD");
+  return response;
+}
+
+/// A private folder that is removed with this object.
+class private_folder {
+ public:
+  private_folder() {
+    auto name = (std::filesystem::temp_directory_path() / "troupe-trace-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw system_failure("make the folder " + name, errno);
+    path_ = name;
+  }
+  ~private_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  private_folder(const private_folder&) = delete;
+  private_folder& operator=(const private_folder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+json api_index() {
+  json paths = json::array();
+  for (const char* path : {"schema", "job", "nodes", "devices", "actors", "links", "plan", "timeline",
+                           "metrics", "snapshots", "log", "events"})
+    paths.push_back(std::string("/api/v1/") + path);
+  for (const char* path : {"/metrics", "/healthz", "/trace"}) paths.push_back(path);
+  return {{"version", 1}, {"paths", paths}};
+}
+
+}  // namespace
+
+http_response inspector_routes::answer(const http_request& request) {
+  if (auto refused = check_access(request, policy_)) return *std::move(refused);
+  bool reads = request.method == "GET" || request.method == "HEAD";
+  if (request.path() == session_path) {
+    if (request.method != "POST") return not_allowed(request);
+    http_response made;
+    made.status = 204;
+    made.headers.emplace_back("Set-Cookie", session_cookie(policy_));
+    return made;
+  }
+  return reads ? read(request) : not_allowed(request);
+}
+
+http_response inspector_routes::read(const http_request& request) {
+  auto path = request.path();
+  const auto& job = *sources_.job;
+  if (path == "/")
+    return with_text(
+        "Troupe's inspector. The API is below /api/v1/, and its schema /api/v1/schema. Send the token of the "
+        "job's start as 'Authorization: Bearer TOKEN'.\n",
+        "text/plain; charset=utf-8");
+  if (path == "/healthz") return health();
+  if (path == "/trace") return trace();
+  if (path == "/api/v1/" || path == "/api/v1") return with_json(api_index());
+  if (path == "/api/v1/schema") return with_text(api_schema());
+  if (path == "/api/v1/events") return events(request);
+  if (path == "/api/v1/metrics") {
+    auto after = number_parameter(request, "after", 0, 0, most_number);
+    auto limit = number_parameter(request, "limit", 1000, 1, metrics_history::max_kept);
+    if (!after) return bad_number("after");
+    if (!limit) return refusal(400, "expected a number from 1 to 10000 as 'limit'");
+    return with_json(metrics_json(job.metrics().after(*after, static_cast<std::size_t>(*limit))));
+  }
+  if (path == "/api/v1/log") {
+    auto after = number_parameter(request, "after", 0, 0, most_number);
+    if (!after) return bad_number("after");
+    return with_json(log_json(sources_.log ? sources_.log->after(*after) : std::vector<log_tail::line>()));
+  }
+  auto view = job.view();
+  if (!view) view = std::make_shared<job_view>();
+  if (path == "/metrics")
+    return with_text(prometheus_text(*view, job.metrics(), unix_now_ms()),
+                     "text/plain; version=0.0.4; charset=utf-8");
+  if (path == "/api/v1/job") return with_json(job_json(job.job_id(), *view, job.metrics()));
+  if (path == "/api/v1/nodes") return with_json(nodes_json(*view));
+  if (path == "/api/v1/devices") return with_json(devices_json(*view));
+  if (path == "/api/v1/actors") return with_json(actors_json(*view));
+  if (path == "/api/v1/links") return with_json(links_json(*view));
+  if (path == "/api/v1/snapshots") return with_json(snapshots_json(*view));
+  if (path == "/api/v1/timeline") return with_json(timeline_json(*view));
+  if (path == "/api/v1/plan") return plan(*view);
+  return refusal(404, "there is nothing here: /api/v1/ lists what there is");
+}
+
+/// Whether somebody gathers what is shown. A job that is starting is healthy.
+http_response inspector_routes::health() const {
+  auto view = sources_.job->view();
+  auto age_ms = view && view->at_ms > 0 ? unix_now_ms() - view->at_ms : 0;
+  auto response = with_json(json{{"status", age_ms > stale_after_ms ? "stale" : "ok"},
+                                 {"age_s", static_cast<double>(age_ms) / 1000}});
+  if (age_ms > stale_after_ms) response.status = 503;
+  return response;
+}
+
+/// Browsers say where they go on in a header, others may in the address.
+http_response inspector_routes::events(const http_request& request) const {
+  http_response response;
+  response.content_type = "text/event-stream";
+  auto last = request.values("last-event-id");
+  if (last.empty()) {
+    response.events_after = number_parameter(request, "after", 0, 0, most_number);
+    return response.events_after ? response : bad_number("after");
+  }
+  std::uint64_t id = 0;
+  auto* end = last[0].data() + last[0].size();
+  auto [stop, status] = std::from_chars(last[0].data(), end, id);
+  if (status != std::errc() || stop != end) return bad_number("Last-Event-ID");
+  response.events_after = id;
+  return response;
+}
+
+http_response inspector_routes::trace() const {
+  if (!sources_.trace) return refusal(404, "this process records no events");
+  private_folder folder;
+  auto file = folder.path() / "trace.json";
+  sources_.trace->write_perfetto(file);
+  return with_text(read_text_file(file, "trace"));
+}
+
+http_response inspector_routes::plan(const job_view& view) {
+  auto job = view.scheduler ? view.scheduler->job : nullptr;
+  auto hosts = view.scheduler ? view.scheduler->hosts : hosting();
+  if (shown_plan_.empty() || job != shown_job_ || !(hosts == shown_hosts_)) {
+    shown_plan_ = text_of(plan_json(view)) + "\n";
+    shown_job_ = job;
+    shown_hosts_ = hosts;
+  }
+  return with_text(shown_plan_);
+}
+
+}  // namespace troupe

@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "troupe/http/access_policy.hpp"
+#include "troupe/http/http_message.hpp"
+#include "troupe/inspector/job_view.hpp"
+#include "troupe/inspector/log_tail.hpp"
+#include "troupe/trace/trace.hpp"
+
+namespace troupe {
+
+/// What an inspector's answers are made of. Pointers outlive the routes.
+struct inspector_sources {
+  std::shared_ptr<const inspected_job> job;
+  std::shared_ptr<log_tail> log;
+  const trace_recorder* trace = nullptr;  ///< null: `/trace` says that there is none
+};
+
+/// Answers one request of the inspector's API (docs/inspect.md). Blocks nobody and asks no actor: it shows
+/// what was published. For one thread.
+class inspector_routes {
+ public:
+  inspector_routes(access_policy policy, inspector_sources sources)
+      : policy_(std::move(policy)), sources_(std::move(sources)) {}
+  http_response answer(const http_request& request);
+
+  /// A report older than this means that nobody gathers any more (/healthz).
+  static constexpr std::int64_t stale_after_ms = 10'000;
+
+ private:
+  http_response read(const http_request& request);
+  http_response health() const;
+  http_response events(const http_request& request) const;
+  http_response trace() const;
+  http_response plan(const job_view& view);
+
+  access_policy policy_;
+  inspector_sources sources_;
+  // The newest plan as text: simulating a large one takes a while, and it changes seldom.
+  std::shared_ptr<const job_definition> shown_job_;
+  hosting shown_hosts_;
+  std::string shown_plan_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,76 @@
+#include "troupe/inspector/job_view.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace troupe {
+
+std::int64_t unix_now_ms() {
+  auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+}
+
+std::uint64_t steps_of_run(const scheduler_report& report) {
+  return report.job ? static_cast<std::uint64_t>(report.job->training.flush_every) : 1;
+}
+
+void metrics_history::add(const recent_step& step) {
+  std::lock_guard lock(mutex_);
+  while (!steps_.empty() && steps_.back().step >= step.step) steps_.pop_back();
+  steps_.push_back(step);
+  if (steps_.size() > max_kept) steps_.pop_front();
+}
+
+void metrics_history::add_missed(std::uint64_t count) {
+  std::lock_guard lock(mutex_);
+  missed_ += count;
+}
+
+metrics_history::piece metrics_history::after(std::uint64_t step, std::size_t most) const {
+  std::lock_guard lock(mutex_);
+  piece found;
+  found.missed = missed_;
+  if (!steps_.empty()) found.oldest = steps_.front().step;
+  auto first = std::ranges::upper_bound(steps_, step, {}, &recent_step::step);
+  auto count = std::min(most, static_cast<std::size_t>(steps_.end() - first));
+  found.steps.assign(first, first + static_cast<std::ptrdiff_t>(count));
+  return found;
+}
+
+std::optional<recent_step> metrics_history::newest() const {
+  std::lock_guard lock(mutex_);
+  return steps_.empty() ? std::nullopt : std::optional(steps_.back());
+}
+
+double metrics_history::rate(std::size_t num_steps) const {
+  std::lock_guard lock(mutex_);
+  auto count = std::min(num_steps, steps_.size());
+  if (count < 2) return 0;
+  double seconds = 0;
+  for (auto at = steps_.size() - count + 1; at < steps_.size(); ++at) seconds += steps_[at].step_s;
+  return seconds > 0 ? static_cast<double>(count - 1) / seconds : 0;
+}
+
+void inspected_job::set_job_id(const std::string& id) {
+  std::lock_guard lock(mutex_);
+  job_id_ = id;
+}
+
+std::string inspected_job::job_id() const {
+  std::lock_guard lock(mutex_);
+  return job_id_;
+}
+
+void inspected_job::publish(job_view view) {
+  auto made = std::make_shared<const job_view>(std::move(view));
+  std::lock_guard lock(mutex_);
+  view_.swap(made);
+}
+
+std::shared_ptr<const job_view> inspected_job::view() const {
+  std::lock_guard lock(mutex_);
+  return view_;
+}
+
+}  // namespace troupe

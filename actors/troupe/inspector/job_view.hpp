@@ -1,0 +1,104 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/http/event_log.hpp"
+#include "troupe/inspector/messages.hpp"
+
+namespace troupe {
+
+/// Milliseconds of Unix time.
+std::int64_t unix_now_ms();
+
+/// Optimizer steps of one run of the job's plan, which is a step of the scheduler.
+std::uint64_t steps_of_run(const scheduler_report& report);
+
+/// A process of the job, as it last reported.
+struct node_view {
+  node_report report;
+  std::int64_t at_ms = 0;            ///< when the report came
+  std::uint64_t num_unanswered = 0;  ///< polls since then without an answer
+  // Per second, between the two newest reports of this process; 0 before there are two.
+  double bytes_sent_per_s = 0, bytes_received_per_s = 0;
+  double tensors_sent_per_s = 0, tensors_received_per_s = 0;
+};
+
+struct past_recovery {
+  recovery_report report;
+  std::int64_t at_ms = 0;
+};
+
+/// All that an inspector knows of a job. A value: who reads it holds nobody up.
+struct job_view {
+  static constexpr std::size_t max_past = 64;
+  int rank = 0;  ///< where the inspector runs
+  int world_size = 1;
+  std::int64_t started_ms = 0;
+  std::int64_t at_ms = 0;  ///< the newest poll; 0: there was none
+  std::uint64_t generation = 0;
+  std::map<int, node_view> nodes;  ///< by rank
+  /// Processes that have been replaced, as they last reported, the newest `max_past`; oldest first.
+  std::deque<node_view> replaced;
+  std::deque<past_recovery> recoveries;  ///< the newest `max_past`; oldest first
+  std::uint64_t num_recoveries = 0;
+  std::optional<scheduler_report> scheduler;         ///< without its steps
+  std::shared_ptr<const call_result> last_training;  ///< of any generation
+  double steps_per_s = 0;                            ///< over the newest steps
+};
+
+/// The newest optimizer steps of a job. A step that a recovery computes again takes the place of its first
+/// time. Thread-safe.
+class metrics_history {
+ public:
+  static constexpr std::size_t max_kept = 10'000;
+  void add(const recent_step& step);
+  void add_missed(std::uint64_t count);
+
+  struct piece {
+    std::uint64_t missed = 0;  ///< steps too fast to be kept, since the job began
+    std::optional<std::uint64_t> oldest;
+    std::vector<recent_step> steps;
+  };
+  /// The first `most` of the steps after step `step`, ascending.
+  piece after(std::uint64_t step, std::size_t most) const;
+  std::optional<recent_step> newest() const;
+  /// Steps per second over the last `num_steps`; 0: there are not two of them.
+  double rate(std::size_t num_steps) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::deque<recent_step> steps_;  ///< ascending
+  std::uint64_t missed_ = 0;
+};
+
+/// What an inspector publishes to the threads that serve it. Thread-safe.
+class inspected_job {
+ public:
+  explicit inspected_job(std::string job_id = {}) : job_id_(std::move(job_id)) {}
+
+  void set_job_id(const std::string& id);
+  std::string job_id() const;
+  void publish(job_view view);
+  /// Null before the first one.
+  std::shared_ptr<const job_view> view() const;
+  metrics_history& metrics() { return metrics_; }
+  const metrics_history& metrics() const { return metrics_; }
+  const std::shared_ptr<event_log>& events() const { return events_; }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string job_id_;
+  std::shared_ptr<const job_view> view_;
+  metrics_history metrics_;
+  std::shared_ptr<event_log> events_ = std::make_shared<event_log>();
+};
+
+}  // namespace troupe

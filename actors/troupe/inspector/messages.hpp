@@ -1,0 +1,100 @@
+#pragma once
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <cereal/types/string.hpp>
+#include <cereal/types/vector.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/cluster/membership.hpp"
+#include "troupe/job/call.hpp"
+#include "troupe/job/job_definition.hpp"
+#include "troupe/job/pause.hpp"
+#include "troupe/placement/hosting.hpp"
+#include "troupe/scheduler/messages.hpp"
+#include "troupe/scheduler/step_history.hpp"
+
+namespace troupe {
+
+/// Supervisor -> inspector of its node: a generation has begun, and these are the actors to ask in it.
+struct inspected_generation {
+  std::uint64_t generation = 0;
+  std::vector<caf::actor> supervisors;  ///< [world_size], proxies where remote
+  caf::actor scheduler;
+};
+
+/// Supervisor -> inspector of its node: a recovery is over.
+struct inspected_recovery {
+  recovery_report report;
+};
+
+/// Inspector -> itself, periodically: ask supervisors and scheduler.
+struct poll_job {};
+
+/// A child of a supervisor, alive or not. One that has ended stays in the reports of its process.
+struct child_report {
+  std::uint8_t role = 0;    ///< child_role
+  std::int32_t number = 0;  ///< child_id::number
+  std::uint8_t is_running = 0;
+  std::uint32_t starts = 0;  ///< how often it was started
+  std::string reason;        ///< of its newest failure; empty: it never failed
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(role, number, is_running, starts, reason);
+  }
+};
+
+/// The reply to inspect_node.
+struct node_report {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;
+  std::uint32_t incarnation = 0;
+  std::int64_t pid = 0;
+  std::string host;
+  std::uint8_t phase = 0;  ///< node_generation::phase
+  std::vector<child_report> children;
+  std::vector<device_progress> devices;  ///< that run here, as their threads have published it
+  /// See transport_statistics.
+  std::uint64_t control_frames_sent = 0, control_frames_received = 0;
+  std::uint64_t tensors_sent = 0, tensors_received = 0;
+  std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0;
+  std::uint64_t stale_frames = 0, bad_frames = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, rank, incarnation, pid, host, phase, children, devices);
+    archive(control_frames_sent, control_frames_received, tensors_sent, tensors_received, tensor_bytes_sent,
+            tensor_bytes_received, stale_frames, bad_frames);
+  }
+};
+
+/// The reply to inspect_scheduler. In this process only.
+struct scheduler_report {
+  std::uint64_t generation = 0;
+  std::uint8_t phase = 0;  ///< job_state::phase
+  std::uint32_t call = 0;  ///< number of the call that the job is in or will enter next
+  call_kind kind = call_kind::barrier;
+  // Steps are runs of the plan.
+  std::uint64_t step = 0;            ///< done by all devices
+  std::uint64_t end_step = 0;        ///< of the running call
+  std::uint64_t committed_step = 0;  ///< the newest that the job survives a loss with, in memory
+  std::optional<std::uint64_t> step_on_disk;
+  std::uint64_t num_pending = 0;  ///< snapshots that are being written
+  bool is_stopping = false;
+  double step_s = 0;  ///< mean time of a step; 0: not known
+  pause_state pause;
+  std::shared_ptr<const job_definition> job;         ///< null: none is defined yet
+  hosting hosts;                                     ///< empty before the first restore of the generation
+  step_history::piece steps;                         ///< those after inspect_scheduler::after
+  std::shared_ptr<const call_result> last_training;  ///< of this generation; null: none
+};
+
+}  // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspected_generation)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspected_recovery)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::poll_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_report)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::scheduler_report)

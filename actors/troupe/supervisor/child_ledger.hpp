@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "troupe/inspector/messages.hpp"
+#include "troupe/supervisor/supervision_tree.hpp"
+
+namespace troupe {
+
+/// Which children a supervisor has had, how often it has started each, and why each failed last. Those that
+/// have ended stay: there are as many entries as devices, stages and other roles.
+class child_ledger {
+ public:
+  void started(const child_id& one) {
+    auto& entry = entries_[one];
+    entry.is_running = true;
+    ++entry.starts;
+  }
+  void ended(const child_id& one) { entries_[one].is_running = false; }
+  void failed(const child_id& one, const std::string& reason) { entries_[one].reason = reason; }
+
+  std::vector<child_report> report() const {
+    std::vector<child_report> all;
+    for (const auto& [one, entry] : entries_)
+      all.push_back(
+          {static_cast<std::uint8_t>(one.role), one.number, entry.is_running, entry.starts, entry.reason});
+    return all;
+  }
+
+ private:
+  struct entry {
+    bool is_running = false;
+    std::uint32_t starts = 0;
+    std::string reason;
+  };
+  std::map<child_id, entry> entries_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,126 @@
+#include <fcntl.h>
+
+#include <bit>
+#include <system_error>
+
+#include "troupe/data/formats/record_file.hpp"
+#include "troupe/data/formats/record_format.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/open_file.hpp"
+#include "troupe/snapshot/snapshot_error.hpp"
+#include "troupe/snapshot/temporary_name.hpp"
+
+namespace troupe {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in memory");
+
+constexpr std::size_t write_buffer_bytes = std::size_t{1} << 20;
+
+template <class Function>
+auto with_file_errors(Function call) {
+  try {
+    return call();
+  } catch (const snapshot_error& problem) {
+    throw bad_input(problem.what());
+  }
+}
+
+}  // namespace
+
+/// A file under a temporary name.
+struct record_writer::output {
+  output(const std::filesystem::path& file, const std::array<char, 8>& magic)
+      : final_name(file),
+        temporary(file.parent_path() / temporary_name(file.filename().string())),
+        out(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write", 0666, file) {
+    record_header header{magic, record_version, 0};
+    add(std::as_bytes(std::span(&header, 1)));
+  }
+  ~output() {
+    std::error_code ignored;
+    if (!temporary.empty()) std::filesystem::remove(temporary, ignored);
+  }
+
+  void add(std::span<const std::byte> bytes) {
+    if (buffer.size() + bytes.size() > write_buffer_bytes) flush();
+    if (bytes.size() > write_buffer_bytes)
+      out.write_all(bytes);
+    else
+      buffer.insert(buffer.end(), bytes.begin(), bytes.end());
+  }
+  void flush() {
+    out.write_all(buffer);
+    buffer.clear();
+  }
+  void sync() {
+    flush();
+    out.sync();
+  }
+  void rename() {
+    std::error_code problem;
+    std::filesystem::rename(temporary, final_name, problem);
+    if (problem) fail_on_file("write", final_name, problem.value());
+    temporary.clear();
+  }
+
+  std::filesystem::path final_name, temporary;
+  open_file out;
+  std::vector<std::byte> buffer;
+};
+
+record_writer::record_writer(std::filesystem::path file) : file_(std::move(file)), end_(record_header_bytes) {
+  with_file_errors([&] {
+    require_replaceable(file_);
+    require_replaceable(index_of_records(file_));
+    records_ = std::make_unique<output>(file_, records_magic);
+    index_ = std::make_unique<output>(index_of_records(file_), record_index_magic);
+  });
+}
+
+record_writer::~record_writer() = default;
+
+/// After a failure the two files no longer fit each other, so nothing is published.
+template <class Function>
+void record_writer::write(const char* call, Function change) {
+  if (!records_)
+    throw std::logic_error("[record_writer] expected " + std::string(call) +
+                           " before finish and before anything failed, got it afterwards");
+  try {
+    with_file_errors(change);
+  } catch (...) {
+    records_.reset();
+    index_.reset();
+    throw;
+  }
+}
+
+void record_writer::add(std::span<const std::byte> record) {
+  write("add", [&] {
+    end_ += record.size();
+    record_index_entry entry{end_, record_crc(record), 0};
+    records_->add(record);
+    index_->add(std::as_bytes(std::span(&entry, 1)));
+  });
+}
+
+/// An index stands beside complete records only: the old one goes before the records change, which is the
+/// last thing that can be refused.
+void record_writer::finish() {
+  write("finish", [&] {
+    records_->sync();
+    index_->sync();
+    require_replaceable(file_);
+    require_replaceable(index_of_records(file_));
+    remove_durably(index_of_records(file_));
+    records_->rename();
+    sync_folder(file_.parent_path());
+    index_->rename();
+    sync_folder(file_.parent_path());
+  });
+  records_.reset();
+  index_.reset();
+}
+
+}  // namespace troupe

@@ -1,0 +1,29 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "troupe/placement/cost_profile.hpp"
+#include "troupe/placement/layer_map.hpp"
+#include "troupe/schedule/simulate.hpp"
+
+namespace troupe {
+
+/// What a device is to hold, in bytes. `parameters` to `buffers` last; the others are the most of each.
+struct held_memory {
+  std::uint64_t parameters = 0, gradients = 0, optimizer = 0, buffers = 0;
+  /// Kept for backward passes, with the values that come in from other stages.
+  std::uint64_t activations = 0;
+  std::uint64_t messages = 0;  ///< samples, and what arrives from other devices before it is used
+  std::uint64_t working = 0;   ///< temporary in a pass, beside what is kept after it or was before
+  std::uint64_t peak = 0;      ///< of the sum, at most the sum of the above
+  bool operator==(const held_memory&) const = default;
+};
+
+/// Predicts what each device of a plan holds in a training step after the first one: the passes of its stages
+/// in the order of the plan, and messages from the end of the pass that sends them on (`ran`). Copies of the
+/// state, and what libraries hold by themselves, are left out. `stages`: the layers of each stage of the
+/// plan.
+std::vector<held_memory> predict_memory(const cost_profile& profile, const std::vector<layer_run>& stages,
+                                        const plan& made, const timeline& ran);
+
+}  // namespace troupe

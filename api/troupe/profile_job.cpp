@@ -1,0 +1,44 @@
+#include "troupe/profile_job.hpp"
+
+#include <span>
+
+#include "troupe/config/text_file.hpp"
+#include "troupe/data/training_source.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/ops/threads.hpp"
+#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/snapshot_error.hpp"
+
+namespace troupe {
+
+cost_profile profile_job(const Pipeline& pipeline, const dataset_ptr& samples, const job_options& options) {
+  if (!samples) throw bad_input("profile_job needs a data set, got a null pointer");
+  if (options.batch % pipeline.microbatches() != 0)
+    throw bad_input(std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
+                    std::to_string(options.batch) +
+                    " samples into equal parts. Change --microbatches or --batch");
+  set_num_threads(options.threads);
+  auto source = make_training_source(
+      samples, {.batch = options.batch / pipeline.microbatches(), .microbatches = 1, .seed = options.seed});
+  return profile_model(pipeline, source->at(0), {.seed = options.seed});
+}
+
+void save_profile(const std::filesystem::path& file, const cost_profile& profile) {
+  auto text = to_json(profile);
+  try {
+    write_durably(file, std::as_bytes(std::span(text)));
+  } catch (const snapshot_error& problem) {
+    throw bad_input("cannot write the cost profile: " + std::string(problem.what()));
+  }
+}
+
+cost_profile read_profile(const std::filesystem::path& file) {
+  auto text = read_text_file(file, "cost profile");
+  try {
+    return profile_from_json(text);
+  } catch (const bad_input& problem) {
+    throw bad_input(file.string() + ": " + problem.what());
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,70 @@
+#pragma once
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "troupe/http/http_server.hpp"
+
+namespace troupe {
+
+/// What a connection needs of its server. All outlives the connection.
+struct http_connection_context {
+  const http_server_options& options;
+  const http_server::handler& answer;
+  const event_log& events;
+  std::size_t& num_streams;
+};
+
+/// One connection of an http_server: reads requests and writes their responses, one after the other, or one
+/// stream of events. Lives as long as an operation of it is under way. Runs on the server's thread.
+class http_connection : public std::enable_shared_from_this<http_connection> {
+ public:
+  http_connection(boost::asio::ip::tcp::socket socket, const http_connection_context& context);
+  ~http_connection();
+  http_connection(const http_connection&) = delete;
+  http_connection& operator=(const http_connection&) = delete;
+
+  void begin() { read(); }
+  /// New events are there.
+  void wake();
+  void close();
+  /// Since when no complete request has come; none: a response is being sent.
+  std::optional<std::chrono::steady_clock::time_point> idle_since() const { return idle_since_; }
+
+ private:
+  using error = boost::system::error_code;
+  void read();
+  void on_read(const error& problem);
+  void refuse(const error& problem);
+  void write(http_response response, bool ends);
+  void begin_stream(std::uint64_t after);
+  void pump();
+  void send_text(std::string text);
+  void wait_for_events();
+  void drain();
+  void drain_more();
+
+  // constant
+  http_connection_context context_;
+
+  boost::beast::tcp_stream stream_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
+  std::string outgoing_;
+  std::optional<std::chrono::steady_clock::time_point> idle_since_;
+
+  // a stream of events
+  bool is_stream_ = false, is_writing_ = false;
+  std::uint64_t last_event_ = 0;
+  boost::asio::steady_timer heartbeat_;
+};
+
+}  // namespace troupe

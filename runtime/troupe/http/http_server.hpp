@@ -1,0 +1,57 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "troupe/http/event_log.hpp"
+#include "troupe/http/http_message.hpp"
+#include "troupe/http/listen_address.hpp"
+
+namespace troupe {
+
+struct http_server_options {
+  listen_address at;
+  /// Connections at a time. Beyond, the one that has been idle for longest is closed for a new one; if none
+  /// is idle, the new one is.
+  std::size_t max_connections = 64;
+  /// Of these, streams of events; further requests for one get status 503.
+  std::size_t max_streams = 16;
+  /// Larger heads get status 431, larger bodies 413.
+  std::size_t max_head_bytes = 8192;
+  std::size_t max_body_bytes = 4096;
+  /// From the end of a response to the end of the next request.
+  std::chrono::milliseconds request_timeout = std::chrono::seconds(10);
+  /// A client that takes nothing for this long is disconnected.
+  std::chrono::milliseconds write_timeout = std::chrono::seconds(10);
+  /// A comment is sent on a stream without events, so that dead clients are noticed.
+  std::chrono::milliseconds heartbeat = std::chrono::seconds(15);
+};
+
+/// Answers HTTP/1.1 requests on a thread of its own (Boost.Beast, asynchronous). Malformed requests get
+/// status 400 and end their connection; an exception of the handler is status 500.
+class http_server {
+ public:
+  /// Called on the server's thread, one at a time: it must not block.
+  using handler = std::function<http_response(const http_request&)>;
+
+  /// Listens when this returns; connections wait for `serve`. `events` are the streams'
+  /// (http_response::events_after). Throws bad_input, with what to do, if it cannot listen there.
+  http_server(const http_server_options& options, std::shared_ptr<event_log> events);
+  /// Ends all connections.
+  ~http_server();
+  http_server(const http_server&) = delete;
+  http_server& operator=(const http_server&) = delete;
+
+  /// Starts to answer. To be called once.
+  void serve(handler answer);
+  /// With the port that it listens on.
+  const listen_address& at() const;
+
+ private:
+  class state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace troupe

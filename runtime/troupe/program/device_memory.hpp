@@ -1,0 +1,34 @@
+#pragma once
+#include <cstdint>
+
+#include "troupe/tensor/memory_account.hpp"
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// The memory of one process, in bytes.
+struct process_memory {
+  std::uint64_t allocated = 0;      ///< held by tensors in CPU memory, of all devices and of the program
+  std::uint64_t peak = 0;           ///< the most of it
+  std::uint64_t cached = 0;         ///< freed and kept for reuse
+  std::uint64_t resident = 0;       ///< what the system counts (VmRSS), with code, stacks and libraries
+  std::uint64_t peak_resident = 0;  ///< VmHWM
+  bool operator==(const process_memory&) const = default;
+};
+process_memory memory_of_process();
+
+/// What a logical device holds, and the process that hosts it.
+struct device_memory {
+  int device = 0;
+  int rank = 0;
+  account_statistics held;
+  process_memory process;
+  bool operator==(const device_memory&) const = default;
+};
+
+/// As a device sends it to the programs of all processes: i64 [1 + fields], the version first.
+tensor to_tensor(const device_memory& reported);
+/// Throws std::runtime_error for what to_tensor of this version has not made.
+device_memory device_memory_from(const tensor& sent);
+
+}  // namespace troupe

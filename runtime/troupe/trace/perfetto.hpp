@@ -1,0 +1,21 @@
+#pragma once
+#include <filesystem>
+#include <vector>
+
+#include "troupe/trace/process_events.hpp"
+
+namespace troupe {
+
+/// Writes a Chrome/Perfetto trace (JSON) of several processes: process "rank R" with pid R + 1, a thread per
+/// ring, a complete event per span and an instant event where begin == end, with what it is about in its
+/// arguments; an arrow from each sent tensor to its arrival; an event that was begun and not ended when the
+/// process was killed has no end. Times are microseconds of the steady clock, so that the traces of all
+/// processes of a host align. A file of that name is replaced at once or not at all. Throws system_failure,
+/// bad_input.
+void write_perfetto(const std::vector<process_events>& processes, const std::filesystem::path& file);
+
+/// Joins traces of several processes into one. Throws bad_input naming a file that is no trace,
+/// system_failure where reading or writing fails.
+void merge_perfetto(const std::vector<std::filesystem::path>& traces, const std::filesystem::path& joined);
+
+}  // namespace troupe

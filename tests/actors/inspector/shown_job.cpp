@@ -1,0 +1,72 @@
+#include "actors/inspector/shown_job.hpp"
+
+#include "troupe/supervisor/supervision_tree.hpp"
+
+namespace troupe::testing {
+
+node_report report_of_rank(int rank, std::uint32_t incarnation) {
+  node_report report;
+  report.generation = 2;
+  report.rank = rank;
+  report.incarnation = incarnation;
+  report.pid = 100 + rank;
+  report.host = "<b>host";
+  report.phase = 3;
+  report.children = {{static_cast<std::uint8_t>(child_role::stage), rank, 1, 1, ""},
+                     {static_cast<std::uint8_t>(child_role::device), rank, 1, 3, "out of memory"},
+                     {static_cast<std::uint8_t>(child_role::loader), 0, 0, 1, "\xff"}};
+  execution_position position{1, call_kind::train, device_activity::computing, 6, 2};
+  report.devices = {{static_cast<std::uint32_t>(rank), position, 0.5}};
+  report.tensor_bytes_sent = 1000;
+  report.tensors_sent = 10;
+  return report;
+}
+
+scheduler_report running_job() {
+  auto job = std::make_shared<job_definition>();
+  plan_options options;
+  options.num_stages = options.num_devices = 2;
+  options.num_microbatches = 4;
+  job->training = make_plan(options);
+  job->snapshots.folder = "/snapshots";
+  scheduler_report report;
+  report.generation = 2;
+  report.phase = 3;
+  report.call = 1;
+  report.kind = call_kind::train;
+  report.step = 7;
+  report.end_step = 20;
+  report.committed_step = 6;
+  report.step_on_disk = 5;
+  report.job = job;
+  report.hosts = hosting(std::vector<member_id>{{0}, {1}});
+  report.steps = {2, 0, {{6, 1000, 0.5, 32, 0.25, 0.2, 0.1, 0}, {7, 1250, 0.25, 32, 0.25, 0.2, 0.1, 0.01}}};
+  return report;
+}
+
+job_view shown_job() {
+  job_view view;
+  view.world_size = 2;
+  view.started_ms = 500;
+  view.at_ms = 2000;
+  view.generation = 2;
+  view.nodes[0] = {report_of_rank(0), 1990};
+  view.nodes[1] = {report_of_rank(1, 1), 1995};
+  view.replaced.push_back({report_of_rank(1), 900});
+  recovery_report recovery;
+  recovery.generation = 2;
+  recovery.loss = {1, "killed by SIGKILL"};
+  recovery.total_s = 0.07;
+  view.recoveries.push_back({recovery, 1000});
+  view.num_recoveries = 1;
+  view.scheduler = running_job();
+  auto trained = std::make_shared<call_result>();
+  trained->steps_done = 4;
+  trained->last_step = {{0, 0, 0, action_kind::forward, 1'000'000, 2'000'000},
+                        {1, 1, 0, action_kind::forward, 2'000'000, 4'000'000}};
+  view.last_training = trained;
+  view.steps_per_s = 4;
+  return view;
+}
+
+}  // namespace troupe::testing

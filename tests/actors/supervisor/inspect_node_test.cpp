@@ -1,0 +1,94 @@
+// What a supervisor tells an inspector, and what it does when its own one fails.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <stdexcept>
+
+#include "one_node.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const child_report* child_of(const node_report& report, child_role role) {
+  for (const auto& one : report.children)
+    if (one.role == static_cast<std::uint8_t>(role)) return &one;
+  return nullptr;
+}
+
+node_report asked(one_node& here, std::uint64_t generation) {
+  here.request(generation, {actor_role::supervisor, 1}, inspect_node{generation});
+  return here.replies().back().get_as<node_report>(0);
+}
+
+/// Fails the inspector `times` times, when it has something to tell.
+void fail_inspector(one_node& here, int times) {
+  here.inspected->events()->on_append([left = times]() mutable {
+    if (left-- > 0) throw std::runtime_error("cannot tell");
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a supervisor tells what it has started, and where its devices are") {
+  one_node here;
+  here.begin();
+  here.train(2);
+  auto report = asked(here, 1);
+  CHECK(report.rank == 1);
+  CHECK(report.generation == 1);
+  CHECK(report.phase == static_cast<std::uint8_t>(node_generation::phase::active));
+  REQUIRE(report.devices.size() == 1);
+  CHECK(report.devices[0].device == 1);
+  REQUIRE(child_of(report, child_role::device));
+  CHECK(child_of(report, child_role::device)->is_running);
+  CHECK(child_of(report, child_role::device)->starts == 1);
+  CHECK_FALSE(child_of(report, child_role::inspector));
+}
+
+TEST_CASE("children of a job that is over stay in the report") {
+  one_node here;
+  here.begin();
+  here.define();
+  auto report = asked(here, 1);
+  REQUIRE(child_of(report, child_role::device));
+  CHECK_FALSE(child_of(report, child_role::device)->is_running);
+}
+
+TEST_CASE("an inspector publishes what its own supervisor tells") {
+  one_node here;
+  here.inspect();
+  here.begin();
+  here.advance(1s);
+  auto view = here.inspected->view();
+  REQUIRE(view);
+  REQUIRE(view->nodes.contains(1));
+  CHECK(child_of(view->nodes.at(1).report, child_role::inspector)->is_running);
+}
+
+TEST_CASE("an inspector that fails is started again and disturbs nobody") {
+  one_node here;
+  here.inspect();
+  fail_inspector(here, 1);
+  here.begin();
+  here.advance(2s);
+  auto view = here.inspected->view();
+  REQUIRE(view);
+  CHECK(child_of(view->nodes.at(1).report, child_role::inspector)->starts == 2);
+  CHECK_THAT(child_of(view->nodes.at(1).report, child_role::inspector)->reason,
+             ContainsSubstring("cannot tell"));
+  CHECK(here.members.requests.empty());
+}
+
+TEST_CASE("a job goes on without an inspector that fails again and again") {
+  one_node here;
+  here.inspect();
+  fail_inspector(here, 1000);
+  here.begin();
+  for (int i = 0; i < 10; ++i) here.advance(1s);
+  CHECK_THAT(here.logged(), ContainsSubstring("the job goes on without it"));
+  CHECK(here.members.requests.empty());
+  CHECK(here.members.failures.empty());
+}

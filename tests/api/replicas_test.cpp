@@ -1,0 +1,201 @@
+// Replicas of a pipeline in one process: the bits of a plain loop that adds up the replicas' gradients in the
+// tree, whatever the partition; what reads and what refuses them.
+#include <bit>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
+
+#include "package/synthetic.hpp"
+#include "support/bits.hpp"
+#include "troupe/data/training_source.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/snapshot/weights_hash.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+nn::Sequential dropped_model() {
+  return nn::Sequential(nn::Linear(2, 16), nn::ReLU(), nn::Linear(16, 16), nn::Tanh(), nn::Linear(16, 4));
+}
+
+Pipeline replicated(int stages, int replicas, const nn::Sequential& model = dropped_model()) {
+  return Pipeline(model).stages(stages).microbatches(2).replicas(replicas).optimizer(
+      optim::Adam({.lr = 0.01}));
+}
+
+job_options options_of(std::uint64_t steps, int batch = 32) {
+  auto options = small_options();
+  options.batch = batch;
+  options.steps = steps;
+  return options;
+}
+
+dataset_ptr points() { return four_corners(250); }
+
+struct trained_bits {
+  std::vector<std::uint64_t> losses;
+  std::string weights;
+  bool operator==(const trained_bits&) const = default;
+};
+
+trained_bits train(int num_devices, Pipeline pipeline, std::uint64_t steps = 6, int batch = 32) {
+  trained_bits seen;
+  Trainer trainer(World::local(num_devices, options_of(steps, batch)), std::move(pipeline),
+                  {.on_step = [&](const step_event& done) {
+                    seen.losses.push_back(std::bit_cast<std::uint64_t>(done.loss));
+                  }});
+  trainer.fit(points());
+  seen.weights = trainer.weights_sha256();
+  return seen;
+}
+
+/// The sum of [first, first + count) in the tree of tree_reduction.hpp.
+tensor tree_sum(const std::vector<tensor>& leaves, std::size_t first, std::size_t count) {
+  if (count == 1) return leaves[first];
+  auto left = std::bit_floor(count - 1);
+  return add(tree_sum(leaves, first, left), tree_sum(leaves, first + left, count - left));
+}
+
+/// The same training without pipelines: replica after replica accumulates its microbatches.
+trained_bits plain_loop(int replicas, int batch = 32) {
+  constexpr std::uint64_t steps = 6;
+  constexpr int microbatches = 2;
+  auto options = options_of(steps, batch);
+  auto model = dropped_model();
+  model.materialize(options.seed);
+  auto parameters = model.named_parameters();
+  auto optimizer = optim::Adam({.lr = 0.01})(parameters);
+  auto source = make_training_source(points(), {options.batch, microbatches, options.seed, 1, replicas});
+  auto rows = options.batch / (replicas * microbatches);
+  trained_bits seen;
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    auto given = source->at(step);
+    std::map<std::string, std::vector<tensor>> gradients;
+    double loss_of_step = 0;
+    for (int replica = 0; replica < replicas; ++replica) {
+      double loss_of_replica = 0;
+      for (const auto& each : parameters) each.target->has_gradient = false;
+      for (int index = 0; index < microbatches; ++index) {
+        auto first = (replica * microbatches + index) * rows;
+        auto output = model({given.inputs.rows(first, rows)});
+        auto result = nn::CrossEntropy()(output, given.targets.rows(first, rows), 1.0 / options.batch);
+        result.loss.backward();
+        loss_of_replica += result.loss_sum;
+      }
+      for (const auto& each : parameters) gradients[each.name].push_back(each.target->gradient().clone());
+      loss_of_step += loss_of_replica;
+    }
+    for (const auto& each : parameters)
+      each.target->gradient().copy_from(
+          tree_sum(gradients[each.name], 0, static_cast<std::size_t>(replicas)));
+    optimizer->apply(step);
+    seen.losses.push_back(std::bit_cast<std::uint64_t>(loss_of_step / options.batch));
+  }
+  std::vector<named_tensor> weights;
+  for (const auto& each : parameters) weights.push_back({each.name, each.target->value()});
+  seen.weights = weights_sha256(std::move(weights));
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("replicas have the bits of a plain loop that sums their gradients in the tree") {
+  constexpr int batch = 48;  // for 3 replicas too: sums of 2, 4 and 8 have the same bits in reverse
+  for (int replicas : {2, 3, 4, 8}) {
+    auto expected = plain_loop(replicas, batch);
+    for (int stages : {1, 3}) {
+      CAPTURE(replicas, stages);
+      CHECK(train(1, replicated(stages, replicas), 6, batch) == expected);
+      CHECK(train(stages * replicas, replicated(stages, replicas), 6, batch) == expected);
+    }
+  }
+  // The sum has another order than that of one replica.
+  CHECK_FALSE(train(1, replicated(1, 1).microbatches(8)) == plain_loop(4));
+}
+
+TEST_CASE("clipping, tied weights, dropout and f16 have the same bits with any partition of replicas") {
+  auto bits_of = [](int stages, int devices) {
+    auto gpt = nn::gpt_layers(
+        {.vocabulary = 16, .context = 4, .features = 8, .num_layers = 2, .num_heads = 2, .dropout = 0.2});
+    std::vector<std::int64_t> tokens;
+    for (std::int64_t i = 0; i < 96 * 4; ++i) tokens.push_back(i * i % 16);
+    auto samples = std::make_shared<dataset>(
+        labelled_samples{tensor::from(tokens, {96, 4}), tensor::from(tokens, {96, 4})});
+    auto pipeline = Pipeline(gpt)
+                        .stages(stages)
+                        .microbatches(2)
+                        .replicas(2)
+                        .precision(dtype::f16)
+                        .clip_grad_norm(0.5)
+                        .loss_scale({.initial_scale = 1 << 28})
+                        .optimizer(optim::Adam({.lr = 0.01}));
+    trained_bits seen;
+    Trainer trainer(World::local(devices, options_of(12)), std::move(pipeline),
+                    {.on_step = [&](const step_event& done) {
+                      seen.losses.push_back(std::bit_cast<std::uint64_t>(done.loss));
+                    }});
+    trainer.fit(samples);
+    seen.weights = trainer.weights_sha256();
+    return seen;
+  };
+  auto expected = bits_of(1, 1);
+  CHECK(bits_of(2, 1) == expected);
+  CHECK(bits_of(3, 6) == expected);
+}
+
+TEST_CASE("several steps between two flushes have the same bits with any partition of replicas") {
+  auto flushed = [](int stages, int devices) {
+    return train(devices, replicated(stages, 2).schedule(schedule_kind::pipedream_2bw).flush_every(3));
+  };
+  auto expected = flushed(1, 1);
+  CHECK(flushed(3, 6) == expected);
+  CHECK(flushed(3, 2) == expected);
+}
+
+TEST_CASE("replicas keep running means of their own, and evaluations use those of replica 0") {
+  nn::Sequential model(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), nn::BatchNorm2d(4), nn::Flatten(),
+                       nn::ReLU(), nn::Linear(16, 4));
+  std::vector<named_tensor> whole;
+  for (int stages : {1, 2}) {
+    Trainer trainer(World::local(2 * stages, options_of(8)), replicated(stages, 2, model));
+    trainer.fit(points());
+    auto weights = trainer.state_dict();
+    if (whole.empty()) whole = weights;
+    CHECK(same_bits(weights, whole));
+    auto outputs = trainer.predict(points());
+    auto evaluated = trainer.evaluate(points());
+    CHECK(evaluated.num_samples == 250);
+    Trainer alone_in(World::local(1, options_of(8)),
+                     Pipeline(model).stages(1).microbatches(2).initial_weights(weights));
+    CHECK(same_bits(alone_in.predict(points()), outputs));
+    CHECK(alone_in.evaluate(points()).loss == evaluated.loss);
+  }
+}
+
+TEST_CASE("steps of one's own have the bits of fit with replicas") {
+  auto source = make_training_source(points(), {32, 2, small_options().seed, 1, 2});
+  Trainer trainer(World::local(4, options_of(6)), replicated(2, 2));
+  for (std::uint64_t step = 0; step < 6; ++step) {
+    trainer.forward_backward(source->at(step));
+    trainer.optimizer_step();
+  }
+  CHECK(trainer.weights_sha256() == train(4, replicated(2, 2)).weights);
+  batch odd{tensor::zeros({6, 2}), tensor::zeros({6}, dtype::u8)};
+  CHECK_THROWS_MATCHES(trainer.forward_backward(odd), bad_input,
+                       MessageMatches(ContainsSubstring("a multiple of 4 samples")));
+}
+
+TEST_CASE("a batch that the replicas' microbatches do not divide, and no replicas, are refused") {
+  CHECK_THROWS_MATCHES(
+      Trainer(World::local(1, options_of(2)), replicated(1, 3)), bad_input,
+      MessageMatches(ContainsSubstring("3 replicas of 2 microbatches do not divide the batch of "
+                                       "32 samples") &&
+                     ContainsSubstring("Change --replicas, --microbatches or --batch")));
+  CHECK_THROWS_MATCHES(replicated(1, 0), bad_input, MessageMatches(ContainsSubstring("0 replicas")));
+}

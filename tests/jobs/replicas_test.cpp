@@ -1,0 +1,121 @@
+// Data parallelism within the plan: replicas of a pipeline, hosted in one process or several, evenly or not,
+// and with failures in each kind of action, have the bits of one process that hosts them all.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
+
+#include "jobs/job.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+
+namespace {
+
+using values = std::vector<std::string>;
+
+struct layout {
+  int replicas = 2;
+  int stages = 2;
+  int processes = 1;
+  std::string schedule = "1f1b";
+  std::string killed_in = {};  ///< the kind of action before which a process is lost; empty: none
+  int lost_rank = 0;
+};
+
+/// 12 steps of a GPT whose embedding and head share their weights, clipped, in f16 whose loss scale is too
+/// large at first.
+values job_of(const layout& of, int num_steps = 12) {
+  return {"--size",           "tiny",      "--steps",        std::to_string(num_steps),
+          "--batch",          "16",        "--microbatches", "2",
+          "--clip-grad-norm", "0.5",       "--precision",    "f16",
+          "--loss-scale",     "268435456", "--replicas",     std::to_string(of.replicas)};
+}
+
+struct bits {
+  std::string weights_sha256;
+  std::vector<double> losses;
+  bool operator==(const bits&) const = default;
+};
+
+bits bits_of(const job_outcome& outcome) {
+  bits found{outcome.weights_sha256(), {}};
+  for (const auto& event : outcome.named("step")) found.losses.push_back(event["loss"]);
+  return found;
+}
+
+/// Of one process with one device and one stage for each replica; computed once for each number of replicas.
+const bits& expected_bits(const layout& of) {
+  static std::map<int, bits> known;
+  auto [found, is_new] = known.try_emplace(of.replicas);
+  if (is_new) found->second = bits_of(run_local(job_of(of), example::gpt));
+  return found->second;
+}
+
+void check_same_bits(const layout& of) {
+  INFO(of.replicas << " replicas, " << of.stages << " stages, " << of.processes << " processes, "
+                   << of.schedule << ", killed: " << of.killed_in << " in rank " << of.lost_rank);
+  temp_folder folder;
+  auto options = job_of(of);
+  auto add = [&options](const values& more) { options.insert(options.end(), more.begin(), more.end()); };
+  add({"--schedule", of.schedule, "--stages", std::to_string(of.stages)});
+  if (!of.killed_in.empty())
+    add({"--snapshot-every", "2", "--fault",
+         of.killed_in + "@rank=" + std::to_string(of.lost_rank) + ",step=7"});
+  auto outcome = of.processes == 1 ? run_local(options, example::gpt)
+                                   : run_launched(of.processes, options, {}, example::gpt);
+  INFO(outcome.process.errors);
+  auto seen = bits_of(outcome), expected = expected_bits(of);
+  CHECK(seen.weights_sha256 == expected.weights_sha256);
+  if (of.killed_in.empty()) CHECK(seen.losses == expected.losses);
+  CHECK(outcome.named("recovery").size() == (of.killed_in.empty() ? 0U : 1U));
+}
+
+}  // namespace
+
+TEST_CASE("replicas give the bits of one process, evenly hosted or not, and whatever is lost in any action") {
+  check_same_bits({.replicas = 2, .stages = 2, .processes = 4, .killed_in = "all_reduce", .lost_rank = 3});
+  check_same_bits({.replicas = 4, .stages = 1, .processes = 3, .schedule = "gpipe", .killed_in = "backward"});
+  check_same_bits({.replicas = 2, .stages = 4, .processes = 2, .schedule = "zb_h1", .killed_in = "apply"});
+}
+
+TEST_CASE("replicas give the bits of one process in every layout", "[.soak]") {
+  for (int replicas : {2, 4, 8})
+    for (int stages : {1, 2, 4})
+      for (int processes : {1, 2, 3, 4})
+        for (const char* schedule : {"1f1b", "gpipe", "zb_h1"})
+          for (const char* killed_in : {"", "forward", "backward", "all_reduce", "reduce", "apply"}) {
+            if (processes == 1 && *killed_in != 0) continue;
+            auto last_with_device = std::min(processes, replicas * stages) - 1;
+            check_same_bits({replicas, stages, processes, schedule, killed_in, last_with_device});
+          }
+}
+
+TEST_CASE("of two replicas with two stages each in four processes any may be killed in any action",
+          "[.soak]") {
+  for (int lost : {0, 1, 2, 3})
+    for (const char* killed_in : {"forward", "backward", "all_reduce", "reduce", "apply"})
+      check_same_bits({.processes = 4, .killed_in = killed_in, .lost_rank = lost});
+}
+
+TEST_CASE("a job with replicas resumes from its snapshot, and another number of replicas is refused") {
+  temp_folder folder;
+  auto job_with = [&](const layout& of, int num_steps) {
+    auto options = job_of(of, num_steps);
+    options.insert(options.end(),
+                   {"--stages", "2", "--snapshot-dir", (folder.path() / "snapshots").string()});
+    if (num_steps == 12) options.emplace_back("--resume");
+    return options;
+  };
+  run_local(job_with({}, 6), example::gpt);
+  values refused = {GPT_PROGRAM, "--json"};
+  auto other = job_with({.replicas = 4}, 12);
+  refused.insert(refused.end(), other.begin(), other.end());
+  run_options refusing;
+  refusing.command = refused;
+  auto result = run_process(refusing);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, Catch::Matchers::ContainsSubstring("replicas"));
+  CHECK(run_launched(2, job_with({}, 12), {}, example::gpt).weights_sha256() ==
+        expected_bits({}).weights_sha256);
+}

@@ -1,0 +1,145 @@
+#include "troupe/tensor/memory_account.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "troupe/tensor/tensor.hpp"
+
+using namespace troupe;
+
+namespace {
+
+constexpr std::int64_t elements = 1024;
+constexpr std::size_t block_size = 4 * elements;
+
+tensor block() { return tensor::empty({elements}); }
+
+std::size_t held(const memory_account& account, memory_use use) {
+  return account.statistics().by_use[static_cast<std::size_t>(use)];
+}
+std::size_t most(const memory_account& account, memory_use use) {
+  return account.statistics().peak_by_use[static_cast<std::size_t>(use)];
+}
+
+}  // namespace
+
+TEST_CASE("an account is charged for what its scope allocates, by use, and debited when that is freed") {
+  auto account = memory_account::make();
+  auto before = block();
+  {
+    account_scope charged(account);
+    auto working = block();
+    tensor parameter;
+    {
+      memory_scope counted(memory_category::parameters);
+      parameter = block();
+    }
+    auto copy = [&] {
+      account_scope copies(account, memory_use::snapshots);
+      return block();
+    }();
+    CHECK(held(account, memory_use::working) == block_size);
+    CHECK(held(account, memory_use::parameters) == block_size);
+    CHECK(held(account, memory_use::snapshots) == block_size);
+    CHECK(account.statistics().current == 2 * block_size);  // copies of the state apart
+  }
+  auto after = block();
+  CHECK(account.statistics().current == 0);
+  CHECK(account.statistics().peak == 2 * block_size);
+  CHECK(most(account, memory_use::snapshots) == block_size);
+}
+
+TEST_CASE("the peak of the whole is that of the sum, not the sum of the peaks") {
+  auto account = memory_account::make();
+  account_scope charged(account);
+  for (auto category : {memory_category::gradients, memory_category::optimizer}) {
+    memory_scope counted(category);
+    block();
+  }
+  CHECK(most(account, memory_use::gradients) + most(account, memory_use::optimizer) == 2 * block_size);
+  CHECK(account.statistics().peak == block_size);
+}
+
+TEST_CASE("memory that gets a category changes its use, and stays with its account") {
+  auto account = memory_account::make(), other = memory_account::make();
+  auto value = [&] {
+    account_scope charged(account);
+    return block();
+  }();
+  account_scope charged(other);
+  value.set_memory_category(memory_category::activations);
+  CHECK(held(account, memory_use::activations) == block_size);
+  CHECK(held(account, memory_use::working) == 0);
+  CHECK(other.statistics() == account_statistics());
+}
+
+TEST_CASE("a tensor that another device takes over is charged there, once, also a part of it") {
+  auto sender = memory_account::make(), receiver = memory_account::make();
+  auto value = [&] {
+    account_scope charged(sender);
+    return block();
+  }();
+  {
+    account_scope charged(receiver);
+    charge_here(value, memory_use::messages);
+    CHECK(held(receiver, memory_use::messages) == block_size);
+    charge_here(value.rows(0, 1), memory_use::activations);
+  }
+  CHECK(sender.statistics().current == 0);
+  CHECK(held(receiver, memory_use::activations) == block_size);
+  CHECK(receiver.statistics().peak == block_size);
+  charge_here(value, memory_use::messages);  // no account: it stays where it is
+  CHECK(held(receiver, memory_use::activations) == block_size);
+  value = {};
+  CHECK(receiver.statistics().current == 0);
+}
+
+TEST_CASE("memory that is not from the allocator, and undefined tensors, are charged to nobody") {
+  auto account = memory_account::make();
+  account_scope charged(account);
+  std::byte bytes[4] = {};
+  charge_here(tensor::wrap(nullptr, bytes, {1}, dtype::f32), memory_use::messages);
+  charge_here({}, memory_use::messages);
+  CHECK(account.statistics() == account_statistics());
+}
+
+TEST_CASE("the account of a block is debited on whichever thread frees it, also when no handle is left") {
+  auto account = memory_account::make();
+  std::vector<tensor> held_by_others;
+  {
+    auto handle = account;
+    account_scope charged(handle);
+    for (int count = 0; count < 100; ++count) held_by_others.push_back(block());
+  }
+  CHECK(account.statistics().current == 100 * block_size);
+  std::thread([freed = std::move(held_by_others)]() mutable { freed.clear(); }).join();
+  CHECK(account.statistics().current == 0);
+  auto last = [] {
+    auto gone = memory_account::make();
+    account_scope charged(gone);
+    return block();
+  }();
+}
+
+TEST_CASE("threads that charge, take over and free at once leave an account at zero") {
+  auto account = memory_account::make(), other = memory_account::make();
+  auto shared = [&] {
+    account_scope charged(account);
+    return block();
+  }();
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 3; ++number)
+    threads.emplace_back([&, number] {
+      account_scope charged(number == 0 ? account : other);
+      for (int count = 0; count < 300; ++count) {
+        auto own = block();
+        charge_here(shared, number == 2 ? memory_use::messages : memory_use::working);
+      }
+    });
+  for (auto& each : threads) each.join();
+  CHECK(account.statistics().current + other.statistics().current == block_size);
+  shared = {};
+  CHECK(account.statistics().current + other.statistics().current == 0);
+}

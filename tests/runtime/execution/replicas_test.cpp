@@ -1,0 +1,136 @@
+// The interpreters of one stage's replicas: what each reads of the samples, and how they add up gradients.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <deque>
+#include <stdexcept>
+
+#include "troupe/execution/plan_interpreter.hpp"
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+/// One replica of a stage, on a device of its own, which sends to those of the others.
+struct replica : stage_program, action_host {
+  tensor gradients;
+  std::vector<float> sums = {};
+  std::vector<float> samples_seen = {};
+  std::vector<int> indices_seen = {};
+  std::deque<replica>* all = nullptr;
+  std::optional<batch> loaded = {};
+  inbox box = {};
+  std::optional<plan_interpreter> runs = {};
+
+  std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor) override {
+    samples_seen.push_back(inputs[0].values<float>()[0]);
+    indices_seen.push_back(which.global_index());
+    CHECK(which.global_count() == which.num_replicas * which.count);
+    return {};
+  }
+  std::vector<tensor> backward_input(const microbatch&, std::vector<tensor>) override { return {}; }
+  void backward_weight(const microbatch&) override {}
+  tensor replica_gradients() override { return gradients; }
+  void take_summed_gradients(const std::vector<tensor>& parts) override {
+    for (const auto& part : parts)
+      for (float each : part.values<float>()) sums.push_back(each);
+  }
+  void apply(std::uint64_t) override {}
+  void discard() override {}
+  step_metrics take_metrics() override { return {}; }
+  std::vector<named_tensor> state() override { return {}; }
+  std::vector<named_tensor> parameters() override { return {}; }
+  void load_state(const std::vector<named_tensor>&) override {}
+
+  const batch* samples() override { return &*loaded; }
+  void send(const tensor_tag& tag, tensor value) override {
+    (*all)[tag.replica].box.put(tag, std::move(value));
+  }
+  void on_prediction(const action&, const tensor&) override {}
+  void on_begin(const action&) override {}
+  void on_end(const action&) override {}
+  bool on_non_finite(const action&, const std::string&) override { return false; }
+};
+
+/// Replicas of a stage with two microbatches each, of one sample, the numbers from 0 on.
+std::deque<replica> replicas_with(const std::vector<tensor>& gradients) {
+  auto num_replicas = static_cast<int>(gradients.size());
+  auto running = make_plan({.num_microbatches = 2, .num_replicas = num_replicas});
+  std::vector<float> samples;
+  for (int i = 0; i < 2 * num_replicas; ++i) samples.push_back(static_cast<float>(i));
+  std::deque<replica> all(gradients.size());
+  for (int number = 0; number < num_replicas; ++number) {
+    auto& one = all[static_cast<std::size_t>(number)];
+    one.gradients = gradients[static_cast<std::size_t>(number)];
+    auto rows = tensor::from(samples, {2 * num_replicas, 1});
+    one.loaded = batch{rows, rows};
+    one.runs.emplace(
+        plan_interpreter::options{.running = running, .device = number},
+        [&one](int) -> stage_program& { return one; }, one.box, one);
+    one.runs->begin_step(0);
+  }
+  return all;
+}
+
+/// Each runs as far as it can, one after the other, until none gets on.
+void run(std::deque<replica>& all) {
+  for (auto& one : all) one.all = &all;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (auto& one : all)
+      while (!one.runs->is_at_end() && one.runs->run_next()) moved = true;
+    // A step of a G within the replica is no action.
+    for (auto& one : all) moved |= !one.runs->is_at_end() && one.runs->run_next();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("each replica reads its own part of the samples, replica by replica") {
+  auto all = replicas_with({tensor::zeros({1}), tensor::zeros({1}), tensor::zeros({1})});
+  run(all);
+  CHECK(all[0].samples_seen == std::vector<float>{0, 1});
+  CHECK(all[1].samples_seen == std::vector<float>{2, 3});
+  CHECK(all[2].samples_seen == std::vector<float>{4, 5});
+  CHECK(all[2].indices_seen == std::vector<int>{4, 5});
+}
+
+TEST_CASE(
+    "replicas add up their gradients in the tree over replicas, also where some have no element to add") {
+  // In the tree (a + b) + (c + d); one after the other it would be 1.
+  std::vector<float> values = {1e8F, -1e8F, 1e8F, 1 - 1e8F};
+  for (std::int64_t count : {1, 3, 4, 17}) {
+    std::vector<tensor> gradients;
+    for (float value : values) gradients.push_back(tensor::full({count}, value));
+    auto all = replicas_with(gradients);
+    run(all);
+    auto expected = (values[0] + values[1]) + (values[2] + values[3]);
+    for (const auto& one : all) {
+      CHECK(one.runs->is_at_end());
+      CHECK(one.sums == std::vector<float>(static_cast<std::size_t>(count), expected));
+      CHECK(one.box.num_held() == 0);
+    }
+  }
+}
+
+TEST_CASE("no replica goes on without the gradients of all") {
+  auto all = replicas_with({tensor::zeros({8}), tensor::zeros({8})});
+  for (auto& one : all) one.all = &all;
+  while (all[0].runs->run_next()) continue;
+  CHECK(all[0].runs->position() == 4);  // before G
+  CHECK(all[0].sums.empty());
+  run(all);
+  CHECK(all[0].runs->is_at_end());
+}
+
+TEST_CASE("gradients that are no list of f32, or not as many in all replicas, are refused with what came") {
+  auto wrong = replicas_with({tensor::zeros({2, 2}), tensor::zeros({2, 2})});
+  CHECK_THROWS_MATCHES(
+      run(wrong), std::logic_error,
+      MessageMatches(ContainsSubstring("replica_gradients") && ContainsSubstring("f32 [n]")));
+  auto uneven = replicas_with({tensor::zeros({8}), tensor::zeros({6})});
+  CHECK_THROWS_MATCHES(run(uneven), std::logic_error,
+                       MessageMatches(ContainsSubstring("equally many in all replicas")));
+}

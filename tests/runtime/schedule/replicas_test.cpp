@@ -1,0 +1,206 @@
+// Plans with several replicas of the pipeline: where G is, what is wrong with it, and what waits for it.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/schedule/action_graph.hpp"
+#include "troupe/schedule/check_plan.hpp"
+#include "troupe/schedule/cut.hpp"
+#include "troupe/schedule/find_stall.hpp"
+#include "troupe/schedule/generators/schedule_table.hpp"
+#include "troupe/schedule/plan_csv.hpp"
+#include "troupe/schedule/plan_text.hpp"
+#include "troupe/schedule/simulate.hpp"
+
+using namespace troupe;
+using enum action_kind;
+
+namespace {
+
+using found_problems = std::vector<std::string>;
+
+/// Device 0: 0F0 0F1 0B0 0B1 0G 0A; device 1: 1F0 1F1 1B0 1B1 1G 1A; of two replicas.
+plan replicated_stages() {
+  return make_plan({.kind = schedule_kind::gpipe,
+                    .num_stages = 2,
+                    .num_microbatches = 2,
+                    .num_devices = 2,
+                    .num_replicas = 2});
+}
+
+/// One device, with reductions of tied weights and of norms: 0F0 ... 0R0 1R0 1G 0G 0R1 1R1 0A 1A.
+plan tied_and_normed() {
+  return make_plan({.kind = schedule_kind::gpipe,
+                    .num_stages = 2,
+                    .num_microbatches = 1,
+                    .num_devices = 1,
+                    .reductions = {{0, 1}, {0, 1}},
+                    .num_replicas = 3,
+                    .reductions_before_all_reduce = 1});
+}
+
+std::string text_of_list(const std::vector<action>& list) {
+  std::string text;
+  for (const auto& op : list) text += (text.empty() ? "" : " ") + to_string(op);
+  return text;
+}
+
+/// Moves an action of device 0 before another one.
+plan moved(plan of, const char* what, const char* before) {
+  auto& list = of.devices[0];
+  auto op = action_from(what);
+  list.erase(std::ranges::find(list, op));
+  list.insert(std::ranges::find(list, action_from(before)), op);
+  return of;
+}
+
+}  // namespace
+
+TEST_CASE("an all-reduce is written as G, without a number but that of a later optimizer step") {
+  CHECK(to_string(action{3, all_reduce, 0}) == "3G");
+  CHECK(to_string(action{3, all_reduce, 2}) == "3G2");
+  CHECK(action_from("3G") == action{3, all_reduce, 0});
+  CHECK(action_from("3G2") == action{3, all_reduce, 2});
+  CHECK_THROWS_AS(action_from("3G0"), bad_input);
+}
+
+TEST_CASE("with several replicas each stage has a G after its gradients and tied weights, before norms") {
+  CHECK(text_of_list(replicated_stages().devices[0]) == "0F0 0F1 0B0 0B1 0G 0A");
+  CHECK(text_of_list(tied_and_normed().devices[0]) == "0F0 1F0 1B0 0B0 0R0 1R0 1G 0G 0R1 1R1 0A 1A");
+  for (const auto& row : schedule_table()) {
+    auto stages = 4 * usual_chunks(row.kind);
+    plan_options options{.kind = row.kind, .num_stages = stages, .num_microbatches = 8, .num_devices = 4};
+    auto plain = make_plan(options);
+    options.num_replicas = 3;
+    auto several = make_plan(options);
+    INFO(row.name);
+    CHECK(check_plan(several).empty());
+    for (auto& list : several.devices)
+      std::erase_if(list, [](const action& op) { return op.kind == all_reduce; });
+    CHECK(several.devices == plain.devices);
+  }
+}
+
+TEST_CASE("each optimizer step between two flushes has its G") {
+  auto made = make_plan({.kind = schedule_kind::pipedream_2bw,
+                         .num_stages = 2,
+                         .num_microbatches = 4,
+                         .num_devices = 1,
+                         .reductions = {{0, 1}},
+                         .flush_every = 3,
+                         .num_replicas = 2});
+  CHECK(check_plan(made).empty());
+  for (int step = 0; step < 3; ++step)
+    CHECK(std::ranges::count(made.devices[0], action{1, all_reduce, step}) == 1);
+  auto without = made;
+  std::erase(without.devices[0], action{1, all_reduce, 1});
+  CHECK(check_plan(without) == found_problems{"1G1 is missing"});
+}
+
+TEST_CASE("a G that is missing, occurs twice, or is of no step or no replicas is named") {
+  auto missing = replicated_stages();
+  std::erase(missing.devices[1], action{1, all_reduce, 0});
+  CHECK(check_plan(missing) == found_problems{"1G is missing"});
+  auto twice = replicated_stages();
+  twice.devices[0].insert(twice.devices[0].end() - 1, action{0, all_reduce, 0});
+  CHECK(check_plan(twice) == found_problems{"0G occurs several times"});
+  auto unknown = replicated_stages();
+  unknown.devices[0].insert(unknown.devices[0].end() - 1, action{0, all_reduce, 1});
+  CHECK(check_plan(unknown) == found_problems{"0G1 is of no optimizer step of the plan"});
+  auto alone = replicated_stages();
+  alone.num_replicas = 1;
+  CHECK(check_plan(alone) == found_problems{"0G occurs in a plan without several replicas",
+                                            "1G occurs in a plan without several replicas"});
+  auto elsewhere = replicated_stages();
+  elsewhere.devices[0].insert(elsewhere.devices[0].end() - 1, action{1, all_reduce, 0});
+  CHECK(std::ranges::count(check_plan(elsewhere), "device 0 does 1G, but stage 1 is on device 1") == 1);
+}
+
+TEST_CASE("a G at another place than between gradients and the optimizer's step is named") {
+  CHECK(check_plan(moved(replicated_stages(), "0G", "0B1")) ==
+        found_problems{"0B1 comes after 0G, but adds to the gradients that it sums"});
+  auto late = replicated_stages();
+  std::swap(late.devices[0][4], late.devices[0][5]);
+  CHECK(std::ranges::count(check_plan(late), "0A comes before 0G, but uses the gradients of all replicas") ==
+        1);
+  CHECK(check_plan(moved(tied_and_normed(), "0G", "0R0")) ==
+        found_problems{"0R0 comes after 0G, but each replica adds up tied weights before"});
+  CHECK(std::ranges::count(check_plan(moved(tied_and_normed(), "0G", "1R1")),
+                           "0R1 comes before 0G, but reduces what it sums") == 1);
+}
+
+TEST_CASE("numbers of replicas and of reductions before G that cannot be are named") {
+  auto none = replicated_stages();
+  none.num_replicas = 0;
+  CHECK(check_plan(none) == found_problems{"the plan has 0 replicas"});
+  auto many = replicated_stages();
+  many.reductions_before_all_reduce = 1;
+  CHECK(check_plan(many) ==
+        found_problems{"the plan has 1 reductions before each G, but 0 in each optimizer step"});
+  CHECK_THROWS_MATCHES(make_plan({.num_replicas = 0}), bad_input,
+                       Catch::Matchers::Message("no plan can be made: 0 replicas. Give at least 1"));
+}
+
+TEST_CASE("the job's devices are those of each replica, and only replica 0 computes forwards alone") {
+  auto of = replicated_stages();
+  CHECK(of.num_job_devices() == 4);
+  for (int device = 0; device < 4; ++device) {
+    CHECK(of.job_device(of.replica_of(device), of.device_of(device)) == device);
+    CHECK(of.actions_of(device) == of.devices[static_cast<std::size_t>(device % 2)]);
+  }
+  auto forwards = forward_projection(of, 3);
+  CHECK(check_plan(forwards).empty());
+  CHECK(forwards.actions_of(1).size() == 3);
+  CHECK(forwards.actions_of(2).empty());
+  CHECK(is_closed(forwards, step_cut(forwards, 1)));
+}
+
+TEST_CASE("a cut is closed if each all-reduce is inside with the Gs of all replicas or of none") {
+  auto of = replicated_stages();
+  CHECK(is_closed(of, {{{2, 4}, {2, 4}, {2, 4}, {2, 4}}}));
+  auto open = find_open_wait(of, {{{2, 5}, {2, 4}, {2, 4}, {2, 4}}});
+  REQUIRE(open);
+  CHECK(
+      open->text ==
+      "device 0 runs 0G of step 2, which is one all-reduce with that of another replica, but device 2 stops "
+      "before 0G");
+  CHECK(smallest_closed_cut(of, {{{2, 5}, {2, 0}, {2, 0}, {2, 0}}}) == cut{{{2, 5}, {2, 4}, {2, 5}, {2, 4}}});
+  CHECK(gradients_cut(of, 7) == cut{{{7, 4}, {7, 4}, {7, 4}, {7, 4}}});
+  CHECK(advanced_cut(of, gradients_cut(of, 7), step_unit::action) == cut{{{7, 5}, {7, 4}, {7, 5}, {7, 4}}});
+  CHECK(advanced_cut(of, step_cut(of, 0), step_unit::microbatch, 2) == gradients_cut(of, 0));
+}
+
+TEST_CASE("a device that waits in G is found to wait for the replica that is behind") {
+  auto of = replicated_stages();
+  job_positions seen{of, std::vector<std::optional<device_position>>(4), std::vector<loader_position>(4)};
+  seen.devices[0] = {device_activity::waiting_for_tensor, 5, 4, 10.0};
+  seen.devices[2] = {device_activity::computing, 5, 3, 11.0};
+  auto found = find_stall(seen);
+  CHECK(found.cause == stall_cause::device);
+  CHECK(found.device == 2);
+  CHECK(found.problem == "device 2 does not return from 0B1 of step 5");
+}
+
+TEST_CASE("a G takes its time in a simulation, and the timeline is that of one replica") {
+  auto plain =
+      make_plan({.kind = schedule_kind::gpipe, .num_stages = 2, .num_microbatches = 2, .num_devices = 2});
+  auto before = simulate(plain, {}), after = simulate(replicated_stages(), {.all_reduce = 5});
+  CHECK(after.makespan == before.makespan + 5);
+  CHECK(after.devices.size() == 2);
+  CHECK(after.peak_activations == before.peak_activations);
+}
+
+TEST_CASE("replicas are part of a plan's text, and no part of its file") {
+  auto of = tied_and_normed();
+  auto plain = of;
+  plain.num_replicas = 2;
+  CHECK(plan_text(of) != plan_text(plain));
+  CHECK(plan_text(of).find("3 replicas") != std::string::npos);
+  CHECK(to_csv(of) == "0F0,1F0,1B0,0B0\n");
+  auto read =
+      read_plan_csv(to_csv(of), "plan.csv",
+                    {.reductions = {{0, 1}, {0, 1}}, .num_replicas = 3, .reductions_before_all_reduce = 1});
+  CHECK(read.devices == of.devices);
+  CHECK_THROWS_AS(read_plan_csv("0F0,0B0,0G\n", "plan.csv"), bad_input);
+}

@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "commands.hpp"
+#include "troupe/trace/perfetto.hpp"
+#include "troupe/trace/process_events.hpp"
+
+namespace troupe {
+namespace {
+
+struct events_arguments {
+  std::vector<std::filesystem::path> files;
+  std::size_t last = 20;
+  std::filesystem::path trace;
+};
+
+std::int64_t newest_end(const process_events& process) {
+  std::int64_t newest = 0;
+  for (const auto& thread : process.threads)
+    for (const auto& event : thread.events) newest = std::max(newest, event.end_ns);
+  return newest;
+}
+
+/// Times are relative to the newest event of the process.
+void print(const process_events& process, std::size_t last) {
+  std::printf("rank %d, incarnation %u, pid %u\n", process.rank, process.incarnation, process.pid);
+  if (process.num_unrecorded > 0)
+    std::printf("  not recorded: %llu threads, which found all rings in use\n",
+                static_cast<unsigned long long>(process.num_unrecorded));
+  auto newest = newest_end(process);
+  auto seconds = [](std::int64_t nanoseconds) { return 1e-9 * static_cast<double>(nanoseconds); };
+  for (const auto& thread : process.threads) {
+    std::printf("  %s%s: %llu events\n", thread.name.c_str(), thread.has_ended ? " (ended)" : "",
+                static_cast<unsigned long long>(thread.num_recorded));
+    for (const auto& event : std::span(thread.events).last(std::min(last, thread.events.size()))) {
+      std::printf("    %12.6f s  %s", seconds(event.end_ns - newest), describe(process, event).c_str());
+      if (event.end_ns > event.begin_ns) std::printf(" (%.6f s)", seconds(event.end_ns - event.begin_ns));
+      std::printf("\n");
+    }
+  }
+}
+
+int show(const events_arguments& arguments) {
+  std::vector<process_events> processes;
+  for (const auto& file : arguments.files) processes.push_back(read_events(file));
+  if (!arguments.trace.empty()) write_perfetto(processes, arguments.trace);
+  for (const auto& process : processes) print(process, arguments.last);
+  return 0;
+}
+
+}  // namespace
+
+void add_events_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<events_arguments>();
+  auto* command =
+      app.add_subcommand("events", "Print the last events of lost processes (troupe launch --log-dir)");
+  command->add_option("FILES", arguments->files, "Files events-RANK.INCARNATION.bin")->required();
+  command->add_option("--last", arguments->last, "Events to print of each thread")->capture_default_str();
+  command->add_option("--trace", arguments->trace, "Also write all events as a Perfetto trace to this file");
+  command->callback([arguments, &exit_code] { exit_code = show(*arguments); });
+}
+
+}  // namespace troupe
