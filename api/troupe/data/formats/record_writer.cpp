@@ -1,6 +1,8 @@
 #include <fcntl.h>
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <system_error>
 
 #include "troupe/data/formats/record_file.hpp"
@@ -45,10 +47,11 @@ struct record_writer::output {
 
   void add(std::span<const std::byte> bytes) {
     if (buffer.size() + bytes.size() > write_buffer_bytes) flush();
-    if (bytes.size() > write_buffer_bytes)
-      out.write_all(bytes);
-    else
-      buffer.insert(buffer.end(), bytes.begin(), bytes.end());
+    if (bytes.size() > write_buffer_bytes) return out.write_all(bytes);
+    // Not insert(), of which GCC 12 warns without cause.
+    auto end = buffer.size();
+    buffer.resize(end + bytes.size());
+    std::ranges::copy(bytes, buffer.begin() + static_cast<std::ptrdiff_t>(end));
   }
   void flush() {
     out.write_all(buffer);
