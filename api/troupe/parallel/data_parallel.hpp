@@ -87,11 +87,12 @@ class DataParallel {
   /// world.new_group({0, 2})).
   DataParallel(nn::Module& model, std::shared_ptr<communicator> group,
                const data_parallel_options& options = {});
-  /// Over all processes of a World: DataParallel(model, world).
+  /// Over all processes of a World: DataParallel(model, world). Throws bad_input if the World's options have
+  /// --replicas, which are those of a Pipeline.
   template <class Processes>
   requires requires(Processes& world) { std::shared_ptr<communicator>(world.default_group()); }
   DataParallel(nn::Module& model, Processes& world, const data_parallel_options& options = {})
-      : DataParallel(model, std::shared_ptr<communicator>(world.default_group()), options) {}
+      : DataParallel(model, group_without_pipeline_replicas(world), options) {}
   /// Waits for reductions in flight, unless the group has failed.
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;
@@ -161,6 +162,12 @@ class DataParallel {
   void set_step(std::uint64_t step) { step_ = step; }
 
  private:
+  template <class Processes>
+  static std::shared_ptr<communicator> group_without_pipeline_replicas(Processes& world) {
+    if constexpr (requires { world.options().replicas; }) refuse_pipeline_replicas(world.options().replicas);
+    return world.default_group();
+  }
+  static void refuse_pipeline_replicas(int replicas);
   void begin_step();
   void share_buffers();
   void end_replica();

@@ -1,7 +1,11 @@
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <memory>
 #include <mutex>
 
 #include "api/parallel/replicated_model.hpp"
+#include "troupe/error/errors.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -68,4 +72,22 @@ TEST_CASE("a model without memory is refused by name") {
     nn::Sequential model(nn::Linear(2, 2));
     CHECK(error_of([&] { DataParallel(model, group); }).find("0.weight without memory") != std::string::npos);
   });
+}
+
+TEST_CASE("a job with replicas of a pipeline is refused before its processes meet") {
+  struct {
+    struct {
+      int replicas = 2;
+    } given;
+    const auto& options() const { return given; }
+    std::shared_ptr<communicator> default_group() {
+      FAIL("the processes meet");
+      return nullptr;
+    }
+  } world;
+  auto model = small_model();
+  CHECK_THROWS_MATCHES(DataParallel(model, world), bad_input,
+                       Catch::Matchers::MessageMatches(
+                           Catch::Matchers::StartsWith("--replicas 2 was given") &&
+                           Catch::Matchers::ContainsSubstring("data_parallel_options::num_replicas")));
 }

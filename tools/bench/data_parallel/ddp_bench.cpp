@@ -1,5 +1,5 @@
 // troupe bench ddp: starts jobs whose processes train with DataParallel, and holds their steps to one without
-// communication.
+// communication, and to those of a pipeline's replicas.
 #include <sched.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +11,7 @@
 #include "bench/benches.hpp"
 #include "bench/compute/compute_models.hpp"
 #include "bench/data_parallel/best_step.hpp"
+#include "bench/data_parallel/replicated_pipeline.hpp"
 #include "bench/data_parallel/throttled_backend.hpp"
 #include "bench/measure/report.hpp"
 #include "bench/measure/spread.hpp"
@@ -33,15 +34,18 @@ struct ddp_job {
   double seconds = 4;      ///< of each timing
   double bucket_size_mb = 25, first_bucket_mb = 1;
   std::vector<double> links;  ///< how long the gradients take over each, over the time of computing a step
+  bool replicas = false;      ///< measure a pipeline's replicas beside
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ddp_job, model, ranks, threads, batch, seconds,
-                                                bucket_size_mb, first_bucket_mb, links)
+                                                bucket_size_mb, first_bucket_mb, links, replicas)
 
-double max_over_ranks(double value, communicator& group) {
+double over_ranks(reduce_op op, double value, communicator& group) {
   auto x = tensor::full({1}, static_cast<float>(value));
-  group.all_reduce(x, reduce_op::max, {.progress = progress_by::waiter}).wait();
+  group.all_reduce(x, op, {.progress = progress_by::waiter}).wait();
   return double{x.values<float>()[0]};
 }
+
+double max_over_ranks(double value, communicator& group) { return over_ranks(reduce_op::max, value, group); }
 
 /// Median seconds of a step, over as many steps as fit into `seconds` and on all ranks alike; the steps of
 /// the ranks begin together.
@@ -64,6 +68,7 @@ class ddp_measurement {
  public:
   ddp_measurement(const ddp_job& job, node& self)
       : job_(job),
+        self_(self),
         num_ranks_(self.world_size()),
         groups_(self),
         group_(groups_.make("plain")),
@@ -83,6 +88,7 @@ class ddp_measurement {
         {"compute_s", compute_s},
         {"step_over_compute", step_s / compute_s},
         {"waiting_step_over_compute", waiting_s / compute_s}};
+    if (job_.replicas) line.update(time_beside_replicas(step_s));
     for (auto ratio : job_.links) line["links"].push_back(time_link(ratio, compute_s));
     return line;
   }
@@ -90,6 +96,45 @@ class ddp_measurement {
  private:
   /// An optimizer of DataParallel::make_optimizer, or one that waits for all gradients.
   enum class optimizer_steps { overlapped, after_all_reduces };
+
+  /// DataParallel and a pipeline's replicas in short turns, so that what else the machine does takes as much
+  /// from both.
+  nlohmann::ordered_json time_beside_replicas(double step_s) {
+    constexpr int num_turns = 4;
+    auto count = static_cast<int>(std::max(5.0, std::floor(job_.seconds / num_turns / step_s)));
+    replicated_pipeline pipeline(model_, self_);
+    DataParallel replicated(*model_.module, *group_,
+                            {.bucket_size_mb = job_.bucket_size_mb, .first_bucket_mb = job_.first_bucket_mb});
+    auto optimizer = replicated.make_optimizer(model_.optimizer);
+    timed_steps of_ddp, of_replicas;
+    std::uint64_t step = 0;
+    for (int turn = 0; turn < num_turns; ++turn) {
+      std::vector<step_moment> moments;
+      for (int i = -3; i <= count; ++i) {
+        auto loss = loss_of(model_, step, [&](const variable& x) { return replicated.forward(x); }).loss;
+        if (i >= 0) moments.push_back(step_moment::now());
+        replicated.backward(loss);
+        optimizer->apply(step++);
+      }
+      optimizer->synchronize();
+      of_ddp.add(moments);
+      max_over_ranks(0, *group_);  // none begins before all are here
+      of_replicas.add(pipeline.run(count));
+      max_over_ranks(0, *group_);
+    }
+    auto ddp_s = max_over_ranks(of_ddp.median_s(), *group_);
+    auto replicas_s = max_over_ranks(of_replicas.median_s(), *group_);
+    auto ddp_processor_s = over_ranks(reduce_op::sum, of_ddp.mean_processor_s(), *group_);
+    auto replicas_processor_s = over_ranks(reduce_op::sum, of_replicas.mean_processor_s(), *group_);
+    return {
+        {"replicas_" + model_.unit + "_per_s", static_cast<double>(model_.items * num_ranks_) / replicas_s},
+        {"replicas_step_s", replicas_s},
+        {"step_beside_replicas_s", ddp_s},
+        {"replicas_over_ddp", ddp_s / replicas_s},
+        {"processor_s", ddp_processor_s},
+        {"replicas_processor_s", replicas_processor_s},
+        {"replicas_over_ddp_by_processor", ddp_processor_s / replicas_processor_s}};
+  }
 
   double time_replicated(communicator& group, optimizer_steps how) {
     DataParallel replicated(*model_.module, group,
@@ -125,6 +170,7 @@ class ddp_measurement {
   }
 
   const ddp_job& job_;
+  node& self_;
   int num_ranks_;
   ucx_groups groups_;
   std::unique_ptr<communicator> group_;
@@ -148,8 +194,10 @@ void pin_to_own_cores(int rank, int num_ranks, int threads_of_each) {
 }
 
 void train(const ddp_job& job) {
+  // Before the node's threads begin, which stay on the same cores.
+  if (auto launched = read_launch_environment(process_environment()))
+    pin_to_own_cores(launched->rank, launched->world_size, job.threads);
   auto self = start_launched_node();
-  pin_to_own_cores(self->rank(), self->world_size(), job.threads);
   set_num_threads(job.threads);
   auto line = ddp_measurement(job, *self).run();
   if (self->rank() == 0) std::printf("%s\n", line.dump().c_str());
@@ -191,8 +239,11 @@ void measure_round(const ddp_job& job, const ddp_options& options, ddp_results& 
                           {"batch", job.batch},
                           {"seconds", job.seconds}});
   results.steps["torch_" + results.rate].push_back(torch.at(results.rate));
-  results.steps["over_torch"].push_back(own.at(results.rate).get<double>() /
-                                        torch.at(results.rate).get<double>());
+  auto torch_rate = torch.at(results.rate).get<double>();
+  results.steps["over_torch"].push_back(own.at(results.rate).get<double>() / torch_rate);
+  if (job.replicas)
+    results.steps["replicas_over_torch"].push_back(own.at("replicas_" + results.rate).get<double>() /
+                                                   torch_rate);
 }
 
 void print(const ddp_job& job, const ddp_results& results, report& output) {
@@ -205,8 +256,12 @@ void print(const ddp_job& job, const ddp_results& results, report& output) {
   }
   columns shown{
       {"model"}, {"ranks"}, {results.rate}, {"step_s"}, {"step_over_compute"}, {"waiting_step_over_compute"}};
+  if (job.replicas)
+    shown.insert(shown.end(),
+                 {{"replicas_step_s"}, {"replicas_over_ddp"}, {"replicas_over_ddp_by_processor"}});
   if (results.steps.contains("over_torch"))
     shown.insert(shown.end(), {{"torch_" + results.rate}, {"over_torch"}});
+  if (results.steps.contains("replicas_over_torch")) shown.push_back({"replicas_over_torch"});
   output.add(shown, line);
   if (results.links.empty()) return;
   for (const auto& link : line["links"])
@@ -249,6 +304,8 @@ void add_ddp_bench(const bench_commands& to) {
   command.add_option("--seconds", each.seconds, "Of each timing");
   command.add_option("--rounds", options->rounds, "Measurements, in turn with the peer's")
       ->check(CLI::Range(1, 1000));
+  command.add_flag("--replicas", each.replicas,
+                   "Measure a pipeline with a replica in each process beside DataParallel, in turn");
   command.add_option("--bucket-mb", each.bucket_size_mb, "bucket_size_mb of DataParallel");
   command.add_option("--first-bucket-mb", each.first_bucket_mb, "first_bucket_mb");
   command

@@ -1,0 +1,32 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bench/compute/compute_models.hpp"
+#include "bench/measure/step_clock.hpp"
+#include "troupe/job/job_definition.hpp"
+#include "troupe/node/node.hpp"
+
+namespace troupe::bench {
+
+/// Trains a compute model as a pipeline of one stage with a replica in each process of a job
+/// (Pipeline::replicas), each of which computes the batches of train_step. State is copied at the end of a
+/// call only.
+class replicated_pipeline {
+ public:
+  /// All processes do this alike. `self` outlives it. No other job may be defined while it is used.
+  replicated_pipeline(const compute_model& model, node& self);
+
+  /// Trains some steps that are not counted, then `count` more; all processes together. Returns when this
+  /// process's replica came to the loss of each, and of the one before: [count + 1].
+  std::vector<step_moment> run(int count);
+
+ private:
+  node& self_;
+  std::shared_ptr<std::vector<step_moment>> moments_ = std::make_shared<std::vector<step_moment>>();
+  std::uint32_t source_ = 0;
+  std::uint64_t num_steps_ = 0;
+};
+
+}  // namespace troupe::bench
