@@ -78,6 +78,7 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   made.log = shared->log = make_logger(options, self.rank);
   record_events(self, shared->log);
   if (self.launched_by_troupe && self.rank == 0) warn_of_launcher_options(options, *shared->log);
+  made.collectives = [open = shared->open] { return open->positions(); };
   shared->self = node::start(made);
   show_inspector(*shared->self, options);
   return started(std::move(shared));
@@ -101,6 +102,7 @@ World World::local(int devices, job_options options, const std::vector<group_bac
   made.progress_timeout = options.progress_timeout;
   made.log = shared->log = make_logger(options, 0);
   record_events({}, shared->log);
+  made.collectives = [open = shared->open] { return open->positions(); };
   shared->self = node::start(made);
   show_inspector(*shared->self, options);
   return started(std::move(shared));

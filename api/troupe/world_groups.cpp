@@ -22,10 +22,13 @@ void require_ranks(const std::vector<world_rank>& ranks, int world_size) {
   }
 }
 
-communicator_options checked(const group_options& options, std::shared_ptr<communication_profile> profile) {
+communicator_options checked(const group_options& options, std::shared_ptr<communication_profile> profile,
+                             std::shared_ptr<open_groups> listed_in = nullptr) {
   if (options.timeout.count() <= 0)
     throw_invalid("new_group", "a time-out above 0", std::to_string(options.timeout.count()) + " ms");
-  return {.timeout = std::min(options.timeout, longest_timeout), .profile = std::move(profile)};
+  return {.timeout = std::min(options.timeout, longest_timeout),
+          .profile = std::move(profile),
+          .listed_in = std::move(listed_in)};
 }
 
 /// A group that keeps its World alive.
@@ -60,14 +63,14 @@ ProcessGroup World::default_group() {
   if (!known || known->failure()) {
     std::vector<world_rank> all_ranks(static_cast<std::size_t>(world_size()));
     std::iota(all_ranks.begin(), all_ranks.end(), 0);
-    known = shared_->groups->build("default", all_ranks, checked({}, shared_->profile));
+    known = shared_->groups->build("default", all_ranks, checked({}, shared_->profile, shared_->open));
   }
   return kept(shared_, known);
 }
 
 ProcessGroup World::new_group(const std::vector<world_rank>& ranks, const group_options& options) {
   require_ranks(ranks, world_size());
-  auto communicator_settings = checked(options, shared_->profile);
+  auto communicator_settings = checked(options, shared_->profile, shared_->open);
   if (std::ranges::count(ranks, rank()) == 0) return ProcessGroup::non_member(ranks);
   return kept(shared_, shared_->groups->build(group_builder::name_of(ranks), ranks, communicator_settings));
 }

@@ -15,9 +15,10 @@ struct World::state {
   std::uint32_t incarnation = 0;
   std::shared_ptr<spdlog::logger> log;
   profile_form shown_profile = profile_form::none;
-  std::shared_ptr<communication_profile> profile;  ///< null: not requested
-  std::weak_ptr<void> trainer;                     ///< a Trainer exists while this has not expired
-  std::uint32_t num_trainers = 0;                  ///< created so far
+  std::shared_ptr<communication_profile> profile;                       ///< null: not requested
+  std::shared_ptr<open_groups> open = std::make_shared<open_groups>();  ///< for the inspector
+  std::weak_ptr<void> trainer;     ///< a Trainer exists while this has not expired
+  std::uint32_t num_trainers = 0;  ///< created so far
 
   // Members are destroyed in reverse order. A backend's library may wait for the other processes when it
   // shuts down, and so is destroyed last, when all have left the job.

@@ -64,8 +64,8 @@ class watched_job {
 
 void check_every_endpoint(const watched_job& job) {
   auto schema = json::parse(job.get("/api/v1/schema").body);
-  for (const char* name :
-       {"job", "nodes", "devices", "actors", "links", "plan", "timeline", "metrics", "snapshots", "log"}) {
+  for (const char* name : {"job", "nodes", "devices", "actors", "links", "plan", "timeline", "metrics",
+                           "findings", "snapshots", "log"}) {
     INFO(name);
     CHECK(schema_problem(schema, name, job.read(name)) == "");
   }

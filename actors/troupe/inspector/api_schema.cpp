@@ -113,6 +113,15 @@ const char* api_schema() {
         "step": {"$ref": "#/$defs/count"}, "at_ms": {"$ref": "#/$defs/time_ms"}, "loss": {"type": ["number", "null"]},
         "num_samples": {"$ref": "#/$defs/count"}, "step_s": {"type": "number"}, "span_s": {"type": "number"},
         "busy_s": {"type": "number"}, "copy_s": {"type": "number"}}}}}},
+"findings": {"type": "object", "additionalProperties": false, "required": ["findings"],
+  "properties": {"findings": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+    "required": ["kind", "actor", "rank", "device", "text", "since_ms", "seen_ms"],
+    "properties": {
+      "kind": {"enum": ["stuck_rank", "stopped_process", "straggler", "unbalanced_partition", "missing_in_collective",
+        "growing_mailbox", "link_errors"]},
+      "actor": {"type": ["string", "null"], "description": "the id of the culprit in actors"},
+      "rank": {"type": ["integer", "null"]}, "device": {"type": ["integer", "null"]}, "text": {"type": "string"},
+      "since_ms": {"$ref": "#/$defs/time_ms"}, "seen_ms": {"$ref": "#/$defs/time_ms"}}}}}},
 "snapshots": {"type": "object", "additionalProperties": false,
   "required": ["folder", "committed_step", "step_on_disk", "pending"],
   "properties": {

@@ -1,6 +1,9 @@
 #include "troupe/inspector/inspector_actor.hpp"
 
+#include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "troupe/inspector/names.hpp"
@@ -33,6 +36,15 @@ double per_second(std::uint64_t before, std::uint64_t after, double seconds) {
 }
 
 }  // namespace
+
+bool is_suspended_process(std::int64_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  // "PID (name) state ...", whose name may hold anything
+  auto end = text.rfind(") ");
+  return end != std::string::npos && end + 2 < text.size() && (text[end + 2] == 'T' || text[end + 2] == 't');
+}
 
 inspector_state::inspector_state(caf::event_based_actor* self, inspector_options options)
     : self_(self), options_(std::move(options)) {
@@ -73,9 +85,25 @@ void inspector_state::on_recovery(const inspected_recovery& over) {
 void inspector_state::on_poll() {
   self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), options_.poll_interval, poll_job{});
   view_.at_ms = unix_now_ms();
+  look_for_faults();
   options_.out->publish(view_);
   for (std::size_t rank = 0; rank < generation_.supervisors.size(); ++rank) ask_node(static_cast<int>(rank));
   ask_scheduler();
+}
+
+void inspector_state::look_for_faults() {
+  for (auto& [rank, node] : view_.nodes)
+    node.is_suspended = node.num_unanswered > 0 && node.report.host == options_.host &&
+                        options_.is_suspended(node.report.pid);
+  auto now = unix_now_ms();
+  auto found = faults_.observe(view_, now);
+  for (const auto& one : found) {
+    bool is_known = std::ranges::any_of(view_.findings, [&](const auto& old) { return old.is_same_as(one); });
+    if (!is_known)
+      options_.out->events()->append(
+          "finding", dumped({{"kind", to_string(one.kind)}, {"rank", one.rank}, {"text", one.text}}));
+  }
+  view_.findings = std::move(found);
 }
 
 void inspector_state::ask_node(int rank) {
@@ -168,6 +196,8 @@ void inspector_state::on_scheduler(scheduler_report report) {
                                    dumped({{"step", *report.step_on_disk * steps_of_run(report)}}));
   view_.scheduler = std::move(report);
   view_.steps_per_s = options_.out->metrics().rate(steps_of_rate);
+  view_.slowest_step_s = options_.out->metrics().slowest_s(steps_of_rate);
+  look_for_faults();
   options_.out->publish(view_);
 }
 
@@ -177,6 +207,8 @@ void inspector_state::note_steps(const scheduler_report& report) {
   auto& history = options_.out->metrics();
   history.add_missed(report.steps.missed);
   for (auto one : report.steps.steps) {
+    faults_.add(one);
+    one.device_busy_s.clear();  // the history of a long job would be large
     one.step *= steps_of_run(report);
     history.add(one);
   }

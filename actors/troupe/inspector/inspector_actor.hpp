@@ -5,13 +5,19 @@
 #include <caf/event_based_actor.hpp>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
+#include <string>
 
+#include "troupe/inspector/fault_watch.hpp"
 #include "troupe/inspector/job_view.hpp"
 #include "troupe/inspector/messages.hpp"
 
 namespace troupe {
+
+/// Whether the kernel has suspended this process of this machine: by SIGSTOP, or for a debugger.
+bool is_suspended_process(std::int64_t pid);
 
 struct inspector_options {
   int rank = 0;
@@ -22,6 +28,8 @@ struct inspector_options {
   std::chrono::milliseconds poll_interval{500};
   /// An actor that has not answered by then is asked again with the next poll.
   std::chrono::milliseconds request_timeout = std::chrono::seconds(5);
+  std::string host = {};  ///< of this process; those of others are asked of no kernel
+  std::function<bool(std::int64_t pid)> is_suspended = is_suspended_process;
 };
 
 /// Gathers what the actors of all processes tell of themselves, and publishes it as one value
@@ -50,6 +58,7 @@ class inspector_state {
   void on_generation(const inspected_generation& begun);
   void on_recovery(const inspected_recovery& over);
   void on_poll();
+  void look_for_faults();
   void ask_node(int rank);
   void ask_scheduler();
   void on_node(int rank, const node_report& report);
@@ -70,6 +79,7 @@ class inspector_state {
   bool scheduler_asked_ = false;
 
   job_view view_;
+  fault_watch faults_;
 };
 
 }  // namespace troupe

@@ -69,7 +69,7 @@ class private_folder {
 json api_index() {
   json paths = json::array();
   for (const char* path : {"schema", "job", "nodes", "devices", "actors", "links", "plan", "timeline",
-                           "metrics", "snapshots", "log", "events"})
+                           "metrics", "findings", "snapshots", "log", "events"})
     paths.push_back(std::string("/api/v1/") + path);
   for (const char* path : {"/metrics", "/healthz", "/trace"}) paths.push_back(path);
   return {{"version", 1}, {"paths", paths}};
@@ -125,6 +125,7 @@ http_response inspector_routes::read(const http_request& request) {
   if (path == "/api/v1/devices") return with_json(devices_json(*view));
   if (path == "/api/v1/actors") return with_json(actors_json(*view));
   if (path == "/api/v1/links") return with_json(links_json(*view));
+  if (path == "/api/v1/findings") return with_json(findings_json(*view));
   if (path == "/api/v1/snapshots") return with_json(snapshots_json(*view));
   if (path == "/api/v1/timeline") return with_json(timeline_json(*view));
   if (path == "/api/v1/plan") return plan(*view);

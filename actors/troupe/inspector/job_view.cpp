@@ -52,6 +52,15 @@ double metrics_history::rate(std::size_t num_steps) const {
   return seconds > 0 ? static_cast<double>(count - 1) / seconds : 0;
 }
 
+double metrics_history::slowest_s(std::size_t num_steps) const {
+  std::lock_guard lock(mutex_);
+  double slowest = 0;
+  auto first = steps_.size() - std::min(num_steps, steps_.size());
+  for (auto at = first; at < steps_.size(); ++at)
+    slowest = std::max(slowest, std::max(steps_[at].span_s, steps_[at].busy_s + steps_[at].copy_s));
+  return slowest;
+}
+
 void inspected_job::set_job_id(const std::string& id) {
   std::lock_guard lock(mutex_);
   job_id_ = id;

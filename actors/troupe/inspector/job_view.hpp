@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "troupe/http/event_log.hpp"
+#include "troupe/inspector/finding.hpp"
 #include "troupe/inspector/messages.hpp"
 
 namespace troupe {
@@ -26,6 +27,7 @@ struct node_view {
   node_report report;
   std::int64_t at_ms = 0;            ///< when the report came
   std::uint64_t num_unanswered = 0;  ///< polls since then without an answer
+  bool is_suspended = false;         ///< the kernel says so (SIGSTOP, a debugger); known on this host only
   // Per second, between the two newest reports of this process; 0 before there are two.
   double bytes_sent_per_s = 0, bytes_received_per_s = 0;
   double tensors_sent_per_s = 0, tensors_received_per_s = 0;
@@ -52,6 +54,8 @@ struct job_view {
   std::optional<scheduler_report> scheduler;         ///< without its steps
   std::shared_ptr<const call_result> last_training;  ///< of any generation
   double steps_per_s = 0;                            ///< over the newest steps
+  double slowest_step_s = 0;                         ///< of the newest runs of the plan; 0: none yet
+  std::vector<finding> findings;                     ///< what is wrong, by kind
 };
 
 /// The newest optimizer steps of a job. A step that a recovery computes again takes the place of its first
@@ -72,6 +76,8 @@ class metrics_history {
   std::optional<recent_step> newest() const;
   /// Steps per second over the last `num_steps`; 0: there are not two of them.
   double rate(std::size_t num_steps) const;
+  /// The longest time of the last `num_steps`, in seconds; 0: there are none.
+  double slowest_s(std::size_t num_steps) const;
 
  private:
   mutable std::mutex mutex_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "troupe/cluster/membership.hpp"
+#include "troupe/collective/diagnostics/collective_position.hpp"
 #include "troupe/job/call.hpp"
 #include "troupe/job/job_definition.hpp"
 #include "troupe/job/pause.hpp"
@@ -62,11 +63,13 @@ struct node_report {
   std::uint64_t tensors_sent = 0, tensors_received = 0;
   std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0;
   std::uint64_t stale_frames = 0, bad_frames = 0;
+  std::uint64_t loader_changes = 0;              ///< see loader_status
+  std::vector<collective_position> collectives;  ///< of the process groups that exist here
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, incarnation, pid, host, phase, children, devices);
     archive(control_frames_sent, control_frames_received, tensors_sent, tensors_received, tensor_bytes_sent,
-            tensor_bytes_received, stale_frames, bad_frames);
+            tensor_bytes_received, stale_frames, bad_frames, loader_changes, collectives);
   }
 };
 
@@ -76,6 +79,8 @@ struct scheduler_report {
   std::uint8_t phase = 0;  ///< job_state::phase
   std::uint32_t call = 0;  ///< number of the call that the job is in or will enter next
   call_kind kind = call_kind::barrier;
+  call_request activity;                ///< what the devices do, while `running` is not null
+  std::shared_ptr<const plan> running;  ///< which they run; null: no call runs
   // Steps are runs of the plan.
   std::uint64_t step = 0;            ///< done by all devices
   std::uint64_t end_step = 0;        ///< of the running call

@@ -38,4 +38,9 @@ std::string child_name(std::uint8_t role) {
                  role);
 }
 
+std::string actor_id(const node_report& of, const std::string& role, int number) {
+  auto process = std::to_string(of.rank) + "#" + std::to_string(of.incarnation);
+  return process + "/" + role + (role == "supervisor" ? "" : "/" + std::to_string(number));
+}
+
 }  // namespace troupe

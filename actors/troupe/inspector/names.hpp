@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string>
 
+#include "troupe/inspector/messages.hpp"
 #include "troupe/job/call.hpp"
 #include "troupe/schedule/find_stall.hpp"
 
@@ -13,5 +14,7 @@ std::string scheduler_phase_name(std::uint8_t phase);
 std::string call_name(call_kind kind);
 std::string activity_name(device_activity activity);
 std::string child_name(std::uint8_t role);
+/// The id of an actor of a process: "1#0/device/3", unique also among processes that were replaced.
+std::string actor_id(const node_report& of, const std::string& role, int number);
 
 }  // namespace troupe

@@ -86,6 +86,14 @@ void write_actors(metric_writer& out, const job_view& view) {
   for (const auto& [role, count] : restarts) out.add(count, "role=\"" + role + "\"");
 }
 
+void write_findings(metric_writer& out, const job_view& view) {
+  std::array<int, num_finding_kinds> counts{};
+  for (const auto& one : view.findings) ++counts.at(static_cast<std::size_t>(one.kind));
+  out.begin("troupe_findings", "gauge", "What is wrong with the job, by kind.");
+  for (std::size_t kind = 0; kind < counts.size(); ++kind)
+    out.add(counts[kind], std::string("kind=\"") + to_string(static_cast<finding_kind>(kind)) + "\"");
+}
+
 void write_processes(metric_writer& out, const job_view& view, std::int64_t now_ms) {
   out.begin("troupe_report_age_seconds", "gauge", "Age of the newest report of each process.");
   for (const auto& [rank, node] : view.nodes)
@@ -115,6 +123,7 @@ std::string prometheus_text(const job_view& view, const metrics_history& metrics
   metric_writer out;
   write_job(out, view, metrics);
   write_actors(out, view);
+  write_findings(out, view);
   write_processes(out, view, now_ms);
   return out.take();
 }

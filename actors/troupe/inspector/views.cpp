@@ -9,11 +9,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// "1#0/device/3": unique also among processes that were replaced.
-std::string process_id(const node_report& of) {
-  return std::to_string(of.rank) + "#" + std::to_string(of.incarnation);
-}
-
 json node_json(const node_view& node, const char* state) {
   const auto& report = node.report;
   return {{"rank", report.rank},
@@ -28,7 +23,7 @@ json node_json(const node_view& node, const char* state) {
 
 /// A process's supervisor and its children.
 void append_actors(json& to, const node_report& report, bool is_lost) {
-  auto supervisor = process_id(report) + "/supervisor";
+  auto supervisor = actor_id(report, "supervisor", report.rank);
   auto state_of = [&](bool is_running) { return is_lost ? "lost" : is_running ? "running" : "ended"; };
   to.push_back({{"id", supervisor},
                 {"parent", nullptr},
@@ -42,7 +37,7 @@ void append_actors(json& to, const node_report& report, bool is_lost) {
                 {"mailbox_depth", nullptr}});
   for (const auto& child : report.children) {
     auto role = child_name(child.role);
-    to.push_back({{"id", process_id(report) + "/" + role + "/" + std::to_string(child.number)},
+    to.push_back({{"id", actor_id(report, role, child.number)},
                   {"parent", supervisor},
                   {"role", role},
                   {"number", child.number},
@@ -179,6 +174,20 @@ json snapshots_json(const job_view& view) {
   if (report.step_on_disk) known["step_on_disk"] = *report.step_on_disk * steps_of_run(report);
   known["pending"] = report.num_pending;
   return known;
+}
+
+json findings_json(const job_view& view) {
+  auto known = [](int number) { return number < 0 ? json() : json(number); };
+  json findings = json::array();
+  for (const auto& one : view.findings)
+    findings.push_back({{"kind", to_string(one.kind)},
+                        {"actor", one.actor.empty() ? json() : json(one.actor)},
+                        {"rank", known(one.rank)},
+                        {"device", known(one.device)},
+                        {"text", one.text},
+                        {"since_ms", one.since_ms},
+                        {"seen_ms", one.seen_ms}});
+  return {{"findings", findings}};
 }
 
 json metrics_json(const metrics_history::piece& found) {

@@ -20,6 +20,7 @@ nlohmann::ordered_json actors_json(const job_view& view);
 nlohmann::ordered_json links_json(const job_view& view);
 nlohmann::ordered_json plan_json(const job_view& view);
 nlohmann::ordered_json timeline_json(const job_view& view);
+nlohmann::ordered_json findings_json(const job_view& view);
 nlohmann::ordered_json snapshots_json(const job_view& view);
 nlohmann::ordered_json metrics_json(const metrics_history::piece& steps);
 nlohmann::ordered_json log_json(const std::vector<log_tail::line>& lines);

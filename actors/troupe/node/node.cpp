@@ -236,6 +236,7 @@ class real_node : public node {
     made.log = options_.log;
     made.progress_timeout = options_.progress_timeout;
     made.stuck = stuck_;
+    made.collectives = options_.collectives;
     if (inspection_) made.inspected = inspection_->job();
     supervisor_ = system_.spawn<actor_of<supervisor_state>, caf::detached>(std::move(made));
     router_.attach(supervisor_);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/collective/diagnostics/collective_position.hpp"
 #include "troupe/config/launch_environment.hpp"
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/job/job_definition.hpp"
@@ -35,6 +36,8 @@ struct node_options {
   std::filesystem::path inspect_token_file;
   std::string fault;                    ///< see fault/fault_plan.hpp
   std::shared_ptr<spdlog::logger> log;  ///< required
+  /// Where this process is in its process groups, for those who watch it. Thread-safe; may be empty.
+  std::function<std::vector<collective_position>()> collectives;
 };
 
 /// Callbacks of a running call, on the thread that called node::run. Actors continue during a callback.

@@ -173,6 +173,12 @@ void call_runner::run_activity() {
   grants_.extend();
 }
 
+std::shared_ptr<const plan> call_runner::shared_running_plan() const {
+  if (activity().kind != call_kind::evaluate && activity().kind != call_kind::predict)
+    return {job_.known.job, &job_.job().training};
+  return std::make_shared<const plan>(running_plan());
+}
+
 plan call_runner::running_plan() const {
   if (activity().kind != call_kind::evaluate && activity().kind != call_kind::predict)
     return job_.job().training;

@@ -59,6 +59,8 @@ class call_runner {
   /// Whether the program of this rank has not received the running call's tensors.
   bool lacks_tensors(int rank) const { return activity().delivers_to(rank) && !received_.contains(rank); }
   plan running_plan() const;
+  /// The same, of the job itself where that is the plan.
+  std::shared_ptr<const plan> shared_running_plan() const;
   const step_history& history() const { return history_; }
   /// The newest call of this generation that trained; null: none.
   const std::shared_ptr<const call_result>& last_training() const { return last_training_; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "troupe/scheduler/position_in_call.hpp"
 #include "troupe/supervisor/messages.hpp"
 
 namespace troupe {
@@ -16,20 +17,6 @@ double seconds_of(std::chrono::milliseconds time) { return std::chrono::duration
 std::string text_of(std::chrono::milliseconds time) {
   return time.count() % 1000 == 0 ? std::to_string(time.count() / 1000) + " s"
                                   : std::to_string(time.count()) + " ms";
-}
-
-/// None if the position is of another call or not in the plan (an outdated message).
-std::optional<device_position> position_of(const device_progress& told, const call_request& activity,
-                                           std::size_t num_actions) {
-  const auto& position = told.position;
-  if (position.activity == device_activity::idle &&
-      (position.call != activity.index || position.kind != activity.kind))
-    return device_position{device_activity::idle, 0, 0, told.for_s};
-  if (position.call != activity.index || position.kind != activity.kind || position.action > num_actions)
-    return {};
-  bool is_over = position.activity == device_activity::applying || position.activity == device_activity::idle;
-  if (position.action == num_actions && !is_over) return {};
-  return device_position{position.activity, position.step, position.action, told.for_s};
 }
 
 }  // namespace
@@ -51,7 +38,7 @@ job_positions stall_watch::at(time_point now, std::chrono::milliseconds fresh_fo
     for (const auto& told : latest.report.devices) {
       if (told.device >= seen.devices.size()) continue;
       auto num_actions = running.actions_of(static_cast<int>(told.device)).size();
-      seen.devices[told.device] = position_of(told, activity, num_actions);
+      seen.devices[told.device] = position_in_call(told, activity, num_actions);
       seen.loaders[told.device] = {latest.report.loader_is_working != 0, latest.report.loader_for_s};
     }
   }

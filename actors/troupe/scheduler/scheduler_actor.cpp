@@ -88,7 +88,11 @@ scheduler_report scheduler_state::on_inspect(const inspect_scheduler& asked) {
   report.generation = options_.generation;
   report.phase = static_cast<std::uint8_t>(job_.now);
   report.call = static_cast<std::uint32_t>(options_.completed->size());
-  if (job_.is_running()) report.kind = calls_.grants().activity().kind;
+  if (job_.is_running()) {
+    report.activity = calls_.grants().activity();
+    report.kind = report.activity.kind;
+    if (job_.known.job) report.running = calls_.shared_running_plan();
+  }
   report.step = job_.position;
   report.end_step = job_.is_running() ? calls_.grants().end() : job_.position;
   if (job_.known.job) report.committed_step = commits_.committed_step();

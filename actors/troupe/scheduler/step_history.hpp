@@ -16,6 +16,8 @@ struct recent_step {
   double span_s = 0;  ///< from the first action's begin to the last one's end, over all devices
   double busy_s = 0;  ///< computing, averaged over devices
   double copy_s = 0;  ///< copying the state
+  /// Computing, [num_job_devices]; empty where it is not known.
+  std::vector<double> device_busy_s = {};
 };
 
 /// The newest steps that a scheduler has seen finish, numbered from 1.

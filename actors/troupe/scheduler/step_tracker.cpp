@@ -36,6 +36,7 @@ std::vector<finished_step> step_tracker::add(const step_done& report) {
     entry.begin_ns = report.first_begin_ns;
   entry.end_ns = std::max(entry.end_ns, report.last_end_ns);
   entry.busy_ns += report.busy_ns;
+  entry.busy_of_device_ns[report.device] = report.busy_ns;
   entry.copy_ns = std::max(entry.copy_ns, report.copy_ns);
   peak_ = std::max(peak_, report.peak_activations);
   done_.at(report.device) = report.step + 1;
@@ -49,6 +50,8 @@ std::vector<finished_step> step_tracker::add(const step_done& report) {
     step.span_s = static_cast<double>(gathered.end_ns - gathered.begin_ns) * seconds_per_ns;
     step.busy_s = static_cast<double>(gathered.busy_ns) * seconds_per_ns / static_cast<double>(done_.size());
     step.copy_s = static_cast<double>(gathered.copy_ns) * seconds_per_ns;
+    for (const auto& [device, busy_ns] : gathered.busy_of_device_ns)
+      step.device_busy_s.push_back(static_cast<double>(busy_ns) * seconds_per_ns);
     spans_.add(step.span_s);
     busies_.add(step.busy_s);
     if (step.span_s > 0) bubbles_.add(1 - step.busy_s / step.span_s);

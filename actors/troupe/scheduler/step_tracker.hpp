@@ -32,6 +32,7 @@ struct finished_step {
   std::uint64_t step = 0;
   step_metrics metrics;
   double span_s = 0, busy_s = 0, copy_s = 0;
+  std::vector<double> device_busy_s;  ///< of each device
 };
 
 /// Collects the devices' step_done reports of one activity (a range of steps or batches). A step is complete
@@ -52,6 +53,7 @@ class step_tracker {
   struct gathered {
     finished_step sums;
     std::map<std::uint32_t, step_metrics> metrics;  ///< by device, whose order is that of replicas
+    std::map<std::uint32_t, std::int64_t> busy_of_device_ns;
     std::int64_t begin_ns = 0, end_ns = 0, busy_ns = 0, copy_ns = 0;
   };
   std::vector<std::uint64_t> done_;

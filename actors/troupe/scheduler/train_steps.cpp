@@ -50,7 +50,7 @@ void call_runner::on_finished(const finished_step& step) {
   job_.is_unsaved = true;
   commits_.on_step_done(job_.position, step_time.count(), step.copy_s);
   history_.add({job_.position, unix_time_ms(), step.metrics.mean_loss(), step.metrics.num_samples,
-                step_time.count(), step.span_s, step.busy_s, step.copy_s});
+                step_time.count(), step.span_s, step.busy_s, step.copy_s, step.device_busy_s});
   options_.client->put(step_progress{job_.position, grants_.end(), step.metrics});
   options_.members->report(
       job_progress{options_.generation, job_.position, grants_.end(), step.metrics.mean_loss()});

@@ -297,8 +297,9 @@ void job_children::spawn_gatherer() {
 }
 
 void job_children::spawn_inspector() {
-  inspector_ = self_->spawn<actor_of<inspector_state>>(
-      inspector_options{options_.rank, options_.world_size, options_.inspected, options_.log});
+  inspector_options made{options_.rank, options_.world_size, options_.inspected, options_.log};
+  made.host = options_.host;
+  inspector_ = self_->spawn<actor_of<inspector_state>>(std::move(made));
   adopt(inspector_, {child_role::inspector, 0});
 }
 

@@ -29,6 +29,8 @@ class local_progress {
   void describe(node_progress& report) const;
   /// Where the devices are now, as their threads have published it, in order.
   std::vector<device_progress> positions() const;
+  /// See loader_status::changes; 0: there is no loader.
+  std::uint64_t loader_changes() const { return loader_ ? loader_->changes() : 0; }
   /// The device or loader that has been in a program's or dataset's code for `limit_s` seconds, so that it
   /// cannot be stopped; empty if there is none.
   std::string stuck(double limit_s) const;

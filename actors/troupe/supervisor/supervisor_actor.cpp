@@ -274,6 +274,8 @@ node_report supervisor_state::on_inspect() {
   report.phase = static_cast<std::uint8_t>(generation().now);
   report.children = children_.ledger().report();
   report.devices = children_.progress().positions();
+  report.loader_changes = children_.progress().loader_changes();
+  if (options_.collectives) report.collectives = options_.collectives();
   auto counted = options_.out->statistics();
   report.control_frames_sent = counted.control_frames_sent;
   report.control_frames_received = counted.control_frames_received;

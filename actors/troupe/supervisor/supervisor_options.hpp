@@ -4,10 +4,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "troupe/cluster/membership.hpp"
+#include "troupe/collective/diagnostics/collective_position.hpp"
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/job/pause.hpp"
@@ -56,6 +59,8 @@ struct supervisor_options {
   std::shared_ptr<inspected_job> inspected;
   /// Set when a thread of this process is in code that does not return, so that it cannot be joined.
   std::shared_ptr<std::atomic<bool>> stuck;
+  /// Where this process is in its process groups. Thread-safe.
+  std::function<std::vector<collective_position>()> collectives;
 };
 
 }  // namespace troupe

@@ -59,7 +59,9 @@ communicator::communicator(group_description group, std::unique_ptr<collective_b
       options_(checked(std::move(options))),
       backend_(options_.decorate ? options_.decorate(std::move(backend)) : std::move(backend)),
       recorder_(group_.ranks),
-      progress_(*backend_, hooks(), options_.engine) {}
+      progress_(*backend_, hooks(), options_.engine) {
+  if (options_.listed_in) options_.listed_in->add(*this);
+}
 
 operation_queue::callbacks communicator::hooks() {
   auto name = name_number(group_.name);
@@ -81,7 +83,17 @@ operation_queue::callbacks communicator::hooks() {
   return all;
 }
 
-communicator::~communicator() = default;  // progress_ cancels what has not ended
+communicator::~communicator() {
+  if (options_.listed_in) options_.listed_in->remove(*this);
+  // progress_ cancels what has not ended
+}
+
+collective_position communicator::position() const {
+  auto found = recorder_.position();
+  found.group = group_.name;
+  for (auto rank : group_.ranks) found.ranks.push_back(rank.value());
+  return found;
+}
 
 work communicator::all_reduce(const tensor& x, reduce_op op, const call_options& options) {
   return all_reduce(x, x, op, options);

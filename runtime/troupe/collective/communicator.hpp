@@ -8,6 +8,7 @@
 
 #include "troupe/collective/collective_error.hpp"
 #include "troupe/collective/diagnostics/call_recorder.hpp"
+#include "troupe/collective/diagnostics/open_groups.hpp"
 #include "troupe/collective/diagnostics/profile.hpp"
 #include "troupe/collective/engine/group_progress.hpp"
 #include "troupe/collective/group.hpp"
@@ -22,6 +23,8 @@ struct communicator_options {
   std::chrono::milliseconds timeout = std::chrono::seconds(300);
   /// Records every call that ended well, and the time spent waiting. Null: no profile.
   std::shared_ptr<communication_profile> profile = nullptr;
+  /// Lists the group as long as it exists. Null: nobody watches it.
+  std::shared_ptr<open_groups> listed_in = nullptr;
   /// Advances the calls that no thread waits for: the same for all groups of a process. Null: one for this
   /// group.
   std::shared_ptr<progress_engine> engine = nullptr;
@@ -124,6 +127,8 @@ class communicator {
   std::exception_ptr failure() { return progress_.failure(); }
   /// The last calls, one line each.
   std::string recent_calls() const { return recorder_.text(); }
+  /// Where this member is in the order of collective calls. From any thread.
+  collective_position position() const;
 
  private:
   operation_queue::callbacks hooks();

@@ -188,15 +188,22 @@ void check(const job_positions& seen) {
 
 }  // namespace
 
-stall find_stall(const job_positions& seen) {
+std::vector<stall> wait_chains(const job_positions& seen) {
   check(seen);
   action_graph graph(seen.running);
+  std::vector<stall> chains;
+  for (int device = 0; device < seen.running.num_job_devices(); ++device)
+    if (auto found = wait_walk(seen, graph).from(device); found.cause != stall_cause::none)
+      chains.push_back(std::move(found));
+  return chains;
+}
+
+stall find_stall(const job_positions& seen) {
   stall longest;
-  for (int device = 0; device < seen.running.num_job_devices(); ++device) {
-    auto found = wait_walk(seen, graph).from(device);
+  for (auto& found : wait_chains(seen)) {
     bool more = found.for_s > longest.for_s ||
                 (found.for_s == longest.for_s && found.chain.size() > longest.chain.size());
-    if (found.cause != stall_cause::none && more) longest = std::move(found);
+    if (more) longest = std::move(found);
   }
   return longest;
 }

@@ -72,6 +72,10 @@ struct stall {
   std::string text;
 };
 
+/// The chain of waits from each device whose cause is known, in the order of devices: from a device that
+/// computes, itself. Throws as find_stall does.
+std::vector<stall> wait_chains(const job_positions& seen);
+
 /// Follows the chain of waits from every waiting device to its cause, and returns the chain whose cause has
 /// held longest. A pure function: the caller decides what is too long. Throws std::invalid_argument unless
 /// there is one entry for each device of the plan, and an action where one waits or computes.

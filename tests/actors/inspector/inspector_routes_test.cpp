@@ -43,8 +43,8 @@ TEST_CASE("every answer is as the served schema says, before a job begins and in
   bool has_begun = GENERATE(false, true);
   shown one(has_begun);
   auto schema = json::parse(one.get("/api/v1/schema").body);
-  for (const char* name :
-       {"job", "nodes", "devices", "actors", "links", "plan", "timeline", "metrics", "snapshots", "log"}) {
+  for (const char* name : {"job", "nodes", "devices", "actors", "links", "plan", "timeline", "metrics",
+                           "findings", "snapshots", "log"}) {
     INFO(name);
     auto answer = one.get(std::string("/api/v1/") + name);
     CHECK(answer.status == 200);
@@ -68,6 +68,9 @@ TEST_CASE("the API shows the job") {
   CHECK(get("plan")["plan"]["devices"][0]["actions"][0] == "0F0");
   CHECK(get("plan")["simulated"]["devices"].size() == 2);
   CHECK(get("timeline")["measured"]["makespan"] == 0.003);
+  CHECK(get("findings")["findings"][0]["kind"] == "stuck_rank");
+  CHECK(get("findings")["findings"][0]["actor"].is_null());
+  CHECK(get("findings")["findings"][0]["rank"] == 1);
   CHECK(get("snapshots")["committed_step"] == 6);
   CHECK(get("log")["lines"][0]["text"] == "<script>alert(1)</script>");
 }

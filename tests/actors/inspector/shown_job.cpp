@@ -66,6 +66,7 @@ job_view shown_job() {
                         {1, 1, 0, action_kind::forward, 2'000'000, 4'000'000}};
   view.last_training = trained;
   view.steps_per_s = 4;
+  view.findings = {{finding_kind::stuck_rank, 1, -1, "", "device 1 does not return", 1000, 2000}};
   return view;
 }
 

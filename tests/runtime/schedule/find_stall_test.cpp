@@ -191,3 +191,16 @@ TEST_CASE("positions that do not fit the plan are refused") {
   seen.devices[2] = {waiting, 7, 5, 1};
   CHECK_THROWS_AS(find_stall(seen), std::invalid_argument);
 }
+
+TEST_CASE("from each waiting device the chain of waits leads to its own cause") {
+  auto seen = four_devices();
+  seen.devices[0] = {waiting, 7, 2, 100};
+  seen.devices[1] = {computing, 7, 1, 20};
+  seen.devices[3] = {device_activity::applying, 6, 4, 30};
+  auto chains = wait_chains(seen);
+  REQUIRE(chains.size() == 3);
+  CHECK(chains[0].chain[0].device == 0);
+  CHECK(chains[0].device == 1);
+  CHECK(chains[1].device == 1);
+  CHECK(chains[2].device == 3);
+}

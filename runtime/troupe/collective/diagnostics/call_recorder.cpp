@@ -1,5 +1,6 @@
 #include "troupe/collective/diagnostics/call_recorder.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -64,6 +65,24 @@ std::string call_recorder::outcome(const entry& of) {
   std::string is = of.is == entry::phase::done ? "done" : "failed";
   if (of.ended == of.begun) return is + " at once";
   return is + (of.is == entry::phase::done ? " in " : " after ") + milliseconds_text(of.ended - of.begun);
+}
+
+collective_position call_recorder::position() const {
+  std::lock_guard lock(mutex_);
+  auto seconds = [](call::clock::duration time) { return std::chrono::duration<double>(time).count(); };
+  collective_position found;
+  for (std::size_t age = 0; age < num_kept_; ++age) {
+    const auto& one = newest(age);
+    if (one.peer >= 0) continue;
+    bool is_running = one.is == entry::phase::running;
+    if (!is_running) found.longest_s = std::max(found.longest_s, seconds(one.ended - one.begun));
+    if (found.sequence != 0) continue;
+    found.sequence = one.sequence;
+    found.call = to_string(one.signature);
+    found.is_in_call = is_running;
+    if (is_running) found.for_s = seconds(call::clock::now() - one.begun);
+  }
+  return found;
 }
 
 std::string call_recorder::text() const {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/collective/diagnostics/collective_position.hpp"
 #include "troupe/collective/work.hpp"
 
 namespace troupe {
@@ -22,6 +23,8 @@ class call_recorder {
   /// One line for each call, oldest first: "#7 all_reduce(sum, f32[4]) done in 0.12 ms", "#8 barrier done at
   /// once". The last line has no line end, so that a message may go on.
   std::string text() const;
+  /// The newest collective call, without the group's name and ranks. Sends and receives do not count.
+  collective_position position() const;
 
  private:
   struct entry {

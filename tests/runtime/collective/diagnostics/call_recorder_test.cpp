@@ -60,3 +60,22 @@ TEST_CASE("a recorder forgets the oldest calls") {
   recorder.on_end(recorded({}, 1).what);  // forgotten already
   CHECK_THAT(recorder.text(), !ContainsSubstring("done"));
 }
+
+TEST_CASE("a recorder knows which collective call comes last, whatever messages there are") {
+  call_recorder recorder({0, 1});
+  CHECK(recorder.position().sequence == 0);
+  recorded first(all_reduce_of(tensor::zeros({4}), tensor::zeros({4}), reduce_op::sum), 1), second({}, 2),
+      message(send_of(tensor::zeros({2}), 1), 9);
+  recorder.on_wait(first.what);
+  recorder.on_end(first.what);
+  recorder.on_wait(second.what);
+  recorder.on_wait(message.what);
+  auto at = recorder.position();
+  CHECK(at.sequence == 2);
+  CHECK(at.call == "barrier");
+  CHECK(at.is_in_call == 1);
+  CHECK(at.longest_s == 0.002);
+  recorder.on_end(second.what);
+  CHECK(recorder.position().is_in_call == 0);
+  CHECK(recorder.position().for_s == 0);
+}
