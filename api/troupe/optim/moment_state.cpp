@@ -32,12 +32,11 @@ void moment_state::apply(std::uint64_t step) {
     if (each.target->needs_step()) each.target->mark_stepped_with_converted();
 }
 
-void moment_state::apply_part(std::uint64_t step, const parameter_part& part) {
-  if (!is_elementwise()) return optimizer_state::apply_part(step, part);
+void moment_state::apply_part(std::uint64_t step, const parameter_part& part, const tensor& gradient) {
+  if (!is_elementwise()) return optimizer_state::apply_part(step, part, gradient);
   auto all = slot_of(part.index);
-  slots_.assign(
-      1, {elements_of(all.weight, part), elements_of(all.gradient, part), elements_of(all.exp_avg, part),
-          elements_of(all.exp_avg_sq, part), elements_of(all.low_precision, part)});
+  slots_.assign(1, {elements_of(all.weight, part), gradient, elements_of(all.exp_avg, part),
+                    elements_of(all.exp_avg_sq, part), elements_of(all.low_precision, part)});
   step_slots(step);
 }
 

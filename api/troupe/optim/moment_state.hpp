@@ -21,7 +21,7 @@ class moment_state : public optimizer_state {
                std::vector<named_parameter> parameters);
   void apply(std::uint64_t step) override;
   bool is_elementwise() const override { return kind_ == update_kind::elementwise; }
-  void apply_part(std::uint64_t step, const parameter_part& part) override;
+  void apply_part(std::uint64_t step, const parameter_part& part, const tensor& gradient) override;
   std::vector<named_tensor> state() const override;
 
  private:

@@ -20,10 +20,11 @@ class optimizer_state {
   virtual void apply(std::uint64_t step) = 0;
   /// Whether the step of an element depends only on that element's gradient, weight and state.
   virtual bool is_elementwise() const { return false; }
-  /// Applies the step to some elements of a parameter; only if is_elementwise(). Their gradients must be
-  /// complete, though the parameter's update may be pending. After it has stepped all elements of a
-  /// parameter, the caller calls parameter::mark_stepped_with_converted.
-  virtual void apply_part(std::uint64_t /*step*/, const parameter_part& /*which*/) {
+  /// Applies the step to some elements of a parameter; only if is_elementwise(). `gradient`: f32 [count], of
+  /// these elements, wherever it lies; the parameter's update may be pending. After it has stepped all
+  /// elements of a parameter, the caller calls parameter::mark_stepped_with_converted.
+  virtual void apply_part(std::uint64_t /*step*/, const parameter_part& /*which*/,
+                          const tensor& /*gradient*/) {
     throw std::logic_error("[apply_part] expected an optimizer that is_elementwise(), got another");
   }
   /// Waits until all applied steps are complete; an optimizer of DataParallel::make_optimizer completes them

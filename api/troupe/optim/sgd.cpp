@@ -36,10 +36,10 @@ class sgd_state : public optimizer_state {
   }
 
   bool is_elementwise() const override { return true; }
-  void apply_part(std::uint64_t step, const parameter_part& part) override {
+  void apply_part(std::uint64_t step, const parameter_part& part, const tensor& gradient) override {
     auto all = slot_of(part.index);
-    slots_.assign(1, {elements_of(all.weight, part), elements_of(all.gradient, part),
-                      elements_of(all.momentum_buffer, part), elements_of(all.low_precision, part)});
+    slots_.assign(1, {elements_of(all.weight, part), gradient, elements_of(all.momentum_buffer, part),
+                      elements_of(all.low_precision, part)});
     step_slots(step);
   }
 

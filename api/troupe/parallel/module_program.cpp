@@ -122,7 +122,7 @@ std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<te
   auto from = is_last_ ? take_loss(mb, outputs.front(), targets)
                        : record(tensor::zeros({}), outputs,
                                 std::make_unique<join_operation>(recorded.output_gradients));
-  if (from.requires_gradient()) recorded.back.emplace(from);
+  if (from.requires_gradient()) recorded.back.emplace(from, options_of(mb));
   if (is_last_) return {};
   return values_of(outputs);
 }
@@ -174,14 +174,27 @@ module_program::pass& module_program::pass_of(const microbatch& mb, const char* 
   return at->second;
 }
 
+/// Gradients that are complete leave while others are computed.
+backward_options module_program::options_of(const microbatch& mb) {
+  if (mb.num_replicas == 1 || mb.index + 1 < mb.count) return {};
+  return {.on_gradient = [this](const parameter& complete) {
+    if (on_piece_) gradients_->give_pieces_of(complete, on_piece_);
+  }};
+}
+
+/// Without recorded.back nothing here is learned, and nothing before.
+void module_program::run_backward(pass& recorded, std::vector<tensor> output_gradients,
+                                  void (backward_pass::*run)(const tensor&)) {
+  recorded.output_gradients = std::move(output_gradients);
+  if (recorded.back) ((*recorded.back).*run)({});
+}
+
 std::vector<tensor> module_program::backward_input(const microbatch& mb,
                                                    std::vector<tensor> output_gradients) {
   auto& recorded = pass_of(mb, "backward_input");
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
-  recorded.output_gradients = std::move(output_gradients);
-  // Otherwise nothing here is learned, and nothing before.
-  if (recorded.back) recorded.back->run_inputs({});
+  run_backward(recorded, std::move(output_gradients), &backward_pass::run_inputs);
   if (values_.takes_samples) return {};
   std::vector<tensor> gradients;
   for (auto& each : recorded.inputs)
@@ -189,17 +202,56 @@ std::vector<tensor> module_program::backward_input(const microbatch& mb,
   return gradients;
 }
 
-void module_program::backward_weight(const microbatch& mb) {
+void module_program::accumulate(const microbatch& mb, const piece_callback& on_piece) {
   auto& saved = pass_of(mb, "backward_weight");
+  require_ascending(mb);
+  std::optional<weight_versions::scope> version;
+  use_version(mb, version);
+  on_piece_ = on_piece;
+  if (saved.back) saved.back->run_weights();
+  end_accumulation(mb);
+}
+
+/// Where no stage waits for the input gradients, both are computed layer by layer, so that the last layers'
+/// weight gradients are there before the first layers' input gradients.
+void module_program::backward_last(const microbatch& mb, std::vector<tensor> output_gradients,
+                                   const inputs_callback& on_inputs, const piece_callback& on_piece) {
+  if (!values_.takes_samples)
+    return stage_program::backward_last(mb, std::move(output_gradients), on_inputs, on_piece);
+  auto& recorded = pass_of(mb, "backward_last");
+  require_ascending(mb);
+  std::optional<weight_versions::scope> version;
+  use_version(mb, version);
+  on_piece_ = on_piece;
+  run_backward(recorded, std::move(output_gradients), &backward_pass::run);
+  end_accumulation(mb);
+  on_inputs({});
+}
+
+void module_program::require_ascending(const microbatch& mb) const {
   if (mb.index <= last_accumulated_)
     throw std::logic_error("[module_program::backward_weight] expected a microbatch after " +
                            std::to_string(last_accumulated_) + ", got " + text_of(mb));
-  std::optional<weight_versions::scope> version;
-  use_version(mb, version);
-  if (saved.back) saved.back->run_weights();
+}
+
+void module_program::end_accumulation(const microbatch& mb) {
+  on_piece_ = nullptr;
   passes_.erase({mb.step, mb.index});
   last_accumulated_ = mb.index;
+  accumulated_step_ = mb.step;
   if (mb.index + 1 == mb.count) gradients_->accumulated();
+}
+
+/// Where a parameter's step needs nothing but its own gradient, it is stepped while the gradients of others
+/// travel.
+void module_program::take_summed_gradients(int piece, const std::vector<tensor>& parts) {
+  step_gradients::part_stepper step_part;
+  if (!versions_ && optimizer_->is_elementwise() && gradients_->may_step_early())
+    step_part = [this, step = *gradients_->optimizer_step(accumulated_step_)](
+                    const optim::parameter_part& which, const tensor& gradient) {
+      optimizer_->apply_part(step, which, gradient);
+    };
+  gradients_->take_summed_gradients(piece, parts, step_part);
 }
 
 std::string module_program::non_finite() {
@@ -217,6 +269,7 @@ void module_program::apply(std::uint64_t step) {
                            std::to_string(step) + " is still in flight");
   bool is_flush = (step + 1) % flush_every_ == 0;
   if (!is_flush) versions_->begin_update();
+  gradients_->end_early_steps();
   if (auto counted = gradients_->optimizer_step(step)) optimizer_->apply(*counted);
   gradients_->mark_stepped();
   if (versions_) is_flush ? versions_->reset() : versions_->end_update(step);
@@ -226,6 +279,7 @@ void module_program::apply(std::uint64_t step) {
 void module_program::discard() {
   passes_.clear();
   last_accumulated_ = -1;
+  on_piece_ = nullptr;
   metrics_ = {};
   for (const auto& each : parameters_) each.target->has_gradient = false;
   gradients_->discard();

@@ -50,15 +50,19 @@ class module_program : public stage_program {
 
   std::vector<tensor> forward(const microbatch& mb, std::vector<tensor> inputs, tensor targets) override;
   std::vector<tensor> backward_input(const microbatch& mb, std::vector<tensor> output_gradients) override;
-  void backward_weight(const microbatch& mb) override;
+  void backward_weight(const microbatch& mb) override { accumulate(mb, {}); }
+  void backward_last_weight(const microbatch& mb, const piece_callback& on_piece) override {
+    accumulate(mb, on_piece);
+  }
+  void backward_last(const microbatch& mb, std::vector<tensor> output_gradients,
+                     const inputs_callback& on_inputs, const piece_callback& on_piece) override;
   tensor contribution_to(int reduction) override { return gradients_->contribution_to(reduction); }
   void reduce(int reduction, const std::vector<tensor>& shares) override {
     gradients_->reduce(reduction, shares);
   }
-  tensor replica_gradients() override { return gradients_->replica_gradients(); }
-  void take_summed_gradients(const std::vector<tensor>& parts) override {
-    gradients_->take_summed_gradients(parts);
-  }
+  int num_gradient_pieces() override { return gradients_->num_gradient_pieces(); }
+  tensor replica_gradients(int piece) override { return gradients_->replica_gradients(piece); }
+  void take_summed_gradients(int piece, const std::vector<tensor>& parts) override;
   std::string non_finite() override;
   void apply(std::uint64_t step) override;
   void discard() override;
@@ -80,6 +84,12 @@ class module_program : public stage_program {
   void check_first_pass(const std::vector<variable>& outputs, const tensor& targets);
   pass& begin_pass(const microbatch& mb, std::vector<tensor> inputs);
   std::vector<variable> run_layers(std::vector<variable> inputs, bool training);
+  backward_options options_of(const microbatch& mb);
+  void run_backward(pass& recorded, std::vector<tensor> output_gradients,
+                    void (backward_pass::*run)(const tensor&));
+  void accumulate(const microbatch& mb, const piece_callback& on_piece);
+  void require_ascending(const microbatch& mb) const;
+  void end_accumulation(const microbatch& mb);
   void use_version(const microbatch& mb, std::optional<weight_versions::scope>& scope);
   variable take_loss(const microbatch& mb, const variable& output, const tensor& targets);
   pass& pass_of(const microbatch& mb, const char* action);
@@ -102,6 +112,8 @@ class module_program : public stage_program {
   // The current step.
   std::map<std::pair<std::uint64_t, int>, pass> passes_;  // [step, microbatch]
   int last_accumulated_ = -1;
+  std::uint64_t accumulated_step_ = 0;  ///< of last_accumulated_
+  piece_callback on_piece_;             ///< while the last weight gradients are computed
   step_metrics metrics_;
 };
 

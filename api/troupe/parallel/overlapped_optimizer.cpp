@@ -60,7 +60,8 @@ void overlapped_optimizer::step_chunk(const reduced_chunk& chunk, std::uint64_t 
   auto& part = parts_[chunk.bucket];
   if (steps_by_chunk(part)) {
     for (const auto& each : reducer_->parts_in(chunk))
-      if (part.to_step.contains(part.parameters[each.index].target)) part.state->apply_part(step, each);
+      if (auto* target = part.parameters[each.index].target; part.to_step.contains(target))
+        part.state->apply_part(step, each, optim::elements_of(target->gradient_in_update(), each));
     if (!chunk.is_last) return;
     for (auto* each : std::exchange(part.to_step, {})) each->mark_stepped_with_converted();
   } else if (chunk.is_last) {

@@ -18,7 +18,9 @@ step_gradients::step_gradients(const numeric_options& numerics, const stage_redu
       reductions_(reductions),
       counted_(std::move(counted)),
       stepped_(std::move(stepped)),
-      tied_(std::move(tied)) {
+      pieces_(stepped_),
+      tied_(std::move(tied)),
+      exchanged_(stepped_.size()) {
   if (numerics.scales_loss())
     scaler_.emplace(numerics.loss_scale);
   else if (numerics.skips_steps())
@@ -41,46 +43,41 @@ void step_gradients::reduce(int reduction, const std::vector<tensor>& shares) {
   reduced_.insert(reduction);
 }
 
-/// The elements of all gradients, zeros where the step did not reach a parameter; behind each gradient 1 if
-/// it did, else 0, so that what no replica has a gradient of is not stepped.
-tensor step_gradients::replica_gradients() const {
-  auto packed = tensor::zeros({num_packed()});
-  std::int64_t next = 0;
-  for (const auto* each : stepped_) {
-    if (!each->requires_gradient) continue;
-    auto count = each->extents.num_elements();
-    if (each->has_gradient) {
-      if (count > 0) packed.rows(next, count).copy_from(each->gradient().reshape({count}));
-      packed.values<float>()[static_cast<std::size_t>(next + count)] = 1;
-    }
-    next += count + 1;
-  }
-  return packed;
+void step_gradients::give_pieces_of(const parameter& complete,
+                                    const std::function<void(int piece)>& on_piece) const {
+  if (tied_.is_use(complete)) return;
+  auto [first, count] = pieces_.pieces_of(complete);
+  for (int i = 0; i < count; ++i) on_piece(first + i);
 }
 
-void step_gradients::take_summed_gradients(const std::vector<tensor>& parts) {
-  auto packed = tensor::empty({num_packed()});
-  std::int64_t next = 0;
+tensor step_gradients::replica_gradients(int piece) {
+  if (!pieces_.is_packed(piece)) {
+    auto index = pieces_.part_of(piece).index;
+    exchanged_[index].had_gradient = stepped_[index]->has_gradient;
+  }
+  return pieces_.elements_of(piece);
+}
+
+void step_gradients::take_summed_gradients(int piece, const std::vector<tensor>& parts,
+                                           const part_stepper& step_part) {
+  bool is_whole = pieces_.is_packed(piece) || !step_part;
+  if (is_whole || !exchanged_[pieces_.part_of(piece).index].had_gradient)
+    return pieces_.set_elements(piece, parts);
+  auto next = pieces_.part_of(piece);
+  auto& found = exchanged_[next.index];
+  found.is_stepped = true;
   for (const auto& part : parts) {
-    packed.rows(next, part.num_elements()).copy_from(part);
-    next += part.num_elements();
-  }
-  next = 0;
-  for (auto* each : stepped_) {
-    if (!each->requires_gradient) continue;
-    auto count = each->extents.num_elements();
-    each->has_gradient = packed.values<float>()[static_cast<std::size_t>(next + count)] > 0;
-    if (each->has_gradient && count > 0)
-      each->gradient().reshape({count}).copy_from(packed.rows(next, count));
-    next += count + 1;
+    next.count = part.num_elements();
+    if (numerics_.on_non_finite != non_finite_policy::go_on && found.is_finite)
+      found.is_finite = all_finite(std::span(&part, 1));
+    step_part(next, part);
+    next.first += next.count;
   }
 }
 
-/// At least one: what travels has elements.
-std::int64_t step_gradients::num_packed() const {
-  std::int64_t count = 0;
-  for (const auto* each : stepped_) count += each->requires_gradient ? each->extents.num_elements() + 1 : 0;
-  return std::max<std::int64_t>(count, 1);
+void step_gradients::end_early_steps() {
+  for (std::size_t i = 0; i < stepped_.size(); ++i)
+    if (exchanged_[i].is_stepped) stepped_[i]->mark_stepped_with_converted();
 }
 
 /// Applies loss scale and clipping in one pass over the gradients, if necessary.
@@ -96,8 +93,14 @@ void step_gradients::use_norm(double norm) {
 }
 
 const parameter* step_gradients::find_non_finite() const {
-  for (const auto* each : stepped_)
-    if (each->needs_step() && !all_finite(std::span(&each->gradient(), 1))) return each;
+  auto is_finite = [this](std::size_t index) {
+    const auto& found = exchanged_[index];
+    const auto* each = stepped_[index];
+    if (found.is_stepped) return found.is_finite;
+    return !each->needs_step() || all_finite(std::span(&each->gradient(), 1));
+  };
+  for (std::size_t index = 0; index < stepped_.size(); ++index)
+    if (!is_finite(index)) return stepped_[index];
   return nullptr;
 }
 
@@ -132,6 +135,7 @@ void step_gradients::mark_stepped() {
 void step_gradients::discard() {
   tied_.mark_stepped();
   reduced_.clear();
+  std::ranges::fill(exchanged_, exchanged{});
   is_finite_ = true;
   non_finite_ = nullptr;
 }

@@ -1,11 +1,13 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "troupe/optim/loss_scaler.hpp"
 #include "troupe/parallel/gradient_norm.hpp"
+#include "troupe/parallel/gradient_pieces.hpp"
 #include "troupe/parallel/numeric_options.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
 #include "troupe/parallel/tied_gradients.hpp"
@@ -32,8 +34,18 @@ class step_gradients {
   tensor contribution_to(int reduction);
   void reduce(int reduction, const std::vector<tensor>& shares);
   /// See stage_program. After the reduction of tied weights, before that of norms.
-  tensor replica_gradients() const;
-  void take_summed_gradients(const std::vector<tensor>& parts);
+  int num_gradient_pieces() const { return pieces_.count(); }
+  /// Calls `on_piece` for the pieces that the gradient of a parameter, which is complete, has for itself;
+  /// none if it is to be added to those of other uses of the same weight.
+  void give_pieces_of(const parameter& complete, const std::function<void(int piece)>& on_piece) const;
+  tensor replica_gradients(int piece);
+  /// Steps some elements of the parameter `which.index` of `stepped`, with their summed gradient.
+  using part_stepper = std::function<void(const optim::parameter_part& which, const tensor& gradient)>;
+  /// Gives the sums of large gradients to `step_part`, which steps them at once, while they are in the cache.
+  /// If it is null, or this replica had no gradient, copies them to the gradients; likewise the small ones.
+  void take_summed_gradients(int piece, const std::vector<tensor>& parts, const part_stepper& step_part);
+  /// Whether sums may be stepped before those of all other gradients are there.
+  bool may_step_early() const { return !numerics_.needs_norm(); }
 
   /// The first parameter of this stage whose gradient is infinite or NaN; null if there is none or
   /// non_finite_policy is go_on. Call after the reductions and before the step.
@@ -42,6 +54,8 @@ class step_gradients {
   /// The step number for the optimizer, which does not count skipped steps; none if this step is skipped.
   /// Throws std::logic_error if a reduction is missing.
   std::optional<std::uint64_t> optimizer_step(std::uint64_t step) const;
+  /// Called before the optimizer steps what is left: ends the steps of parameters that were stepped by parts.
+  void end_early_steps();
   void mark_stepped();
   void discard();
 
@@ -51,7 +65,13 @@ class step_gradients {
   std::vector<named_tensor> state() const;
 
  private:
-  std::int64_t num_packed() const;
+  /// What happened in this step to a parameter of `stepped`.
+  struct exchanged {
+    bool had_gradient = false;  ///< in this replica
+    bool is_stepped = false;    ///< by take_summed_gradients
+    bool is_finite = true;      ///< as far as it is stepped
+  };
+
   void use_norm(double norm);
   const parameter* find_non_finite() const;
   std::uint64_t num_skipped() const;
@@ -61,11 +81,13 @@ class step_gradients {
   stage_reductions reductions_;
   std::vector<indexed_parameter> counted_;
   std::vector<parameter*> stepped_;
+  gradient_pieces pieces_;
   tied_gradients tied_;
   std::optional<optim::loss_scaler> scaler_;
   tensor skipped_steps_;  ///< i64 [], used if steps are skipped without a loss scaler
   // The current step.
   std::set<int> reduced_;
+  std::vector<exchanged> exchanged_;  ///< [stepped]
   bool is_finite_ = true;  ///< whether the gradients of all stages are finite, once norms are combined
   const parameter* non_finite_ =
       nullptr;  ///< the first non-finite parameter of this stage, if the step is skipped

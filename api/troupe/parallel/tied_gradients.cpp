@@ -20,6 +20,12 @@ tensor gradient_of(const named_parameter& use) {
 
 bool tied_gradients::has_shared() const { return std::ranges::any_of(weights_, &weight::in_several_stages); }
 
+bool tied_gradients::is_use(const parameter& one) const {
+  return std::ranges::any_of(weights_, [&](const weight& each) {
+    return std::ranges::count(each.here, &one, &named_parameter::target) > 0;
+  });
+}
+
 void tied_gradients::combine_own() {
   for (const auto& each : weights_) {
     if (each.in_several_stages) continue;

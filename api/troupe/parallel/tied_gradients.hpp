@@ -22,6 +22,8 @@ class tied_gradients {
 
   /// Whether a weight is also used by other stages.
   bool has_shared() const;
+  /// Whether it is a use in this stage whose gradient is not the weight's until it is combined.
+  bool is_use(const parameter& one) const;
   /// Sums the gradients of weights that are used only in this stage.
   void combine_own();
   /// Returns a packed copy of this stage's gradients of weights that other stages also use.

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/tree_reduction.hpp"
 #include "troupe/tensor/memory_account.hpp"
 
 namespace troupe {
@@ -28,17 +27,6 @@ std::vector<const action*> joint_actions_after(const std::vector<action>& action
     next = &actions[position];
   }
   return after;
-}
-
-struct element_range {
-  std::int64_t begin = 0;
-  std::int64_t count = 0;
-};
-
-/// The elements that a replica adds up.
-element_range part_of(std::int64_t num_elements, int replica, int num_replicas) {
-  auto begin = num_elements * replica / num_replicas;
-  return {begin, num_elements * (replica + 1) / num_replicas - begin};
 }
 
 }  // namespace
@@ -173,10 +161,15 @@ bool plan_interpreter::run_backward(const action& op) {
   host_.on_begin(op);
   auto which = microbatch_of(op);
   auto& computes = program(op.stage);
-  auto input_gradients = computes.backward_input(which, sums_by_port(op.stage, std::move(*gradients)));
+  auto output_gradients = sums_by_port(op.stage, std::move(*gradients));
   // Sent first, so that the stages before continue while this one computes its weight gradients.
-  send_input_gradients(op, input_gradients);
-  if (op.kind == action_kind::backward) computes.backward_weight(which);
+  auto send = [this, &op](const std::vector<tensor>& inputs) { send_input_gradients(op, inputs); };
+  if (const auto* next = all_reduce_after(op); next && op.kind == action_kind::backward) {
+    computes.backward_last(which, std::move(output_gradients), send, giving_to(*next));
+  } else {
+    send(computes.backward_input(which, std::move(output_gradients)));
+    if (op.kind == action_kind::backward) computes.backward_weight(which);
+  }
   host_.on_end(op);
   return true;
 }
@@ -210,7 +203,10 @@ void plan_interpreter::send_input_gradients(const action& op, const std::vector<
 
 bool plan_interpreter::run_weight_gradient(const action& op) {
   host_.on_begin(op);
-  program(op.stage).backward_weight(microbatch_of(op));
+  if (const auto* next = all_reduce_after(op))
+    program(op.stage).backward_last_weight(microbatch_of(op), giving_to(*next));
+  else
+    program(op.stage).backward_weight(microbatch_of(op));
   host_.on_end(op);
   return true;
 }
@@ -229,72 +225,56 @@ bool plan_interpreter::run_reduction(const action& op) {
 
 /// To all that take part, this one included.
 void plan_interpreter::contribute(const action& next) {
-  if (next.kind == action_kind::all_reduce) return give_gradients(next);
+  if (next.kind == action_kind::all_reduce) {
+    for (int piece : exchange_of(next).not_given()) give_piece(next, piece);
+    return;
+  }
   auto contribution = program(next.stage).contribution_to(reduction_of_step(next.microbatch));
   for (int to : options_.running.reductions[static_cast<std::size_t>(next.microbatch)])
     deliver(tag(tensor_role::contribution, to, next.microbatch, static_cast<std::size_t>(next.stage)),
             contribution);
 }
 
-void plan_interpreter::give_gradients(const action& next) {
-  auto gradients = program(next.stage).replica_gradients();
-  auto count = gradients.num_elements();
-  if (gradients.dtype() != dtype::f32 || gradients.shape().rank() != 1 || count == 0)
-    throw std::logic_error("[stage_program::replica_gradients] expected f32 [n] with n > 0, got " +
-                           describe(gradients));
-  exchanges_[next.stage] = {count, false};
-  auto num_replicas = options_.running.num_replicas;
-  for (int to = 0; to < num_replicas; ++to)
-    if (auto part = part_of(count, to, num_replicas); part.count > 0)
-      deliver(tag_to(to, tensor_role::replica_gradients, next), gradients.rows(part.begin, part.count));
+/// The G that follows `op`, the next action, in its stage; null: another action does.
+const action* plan_interpreter::all_reduce_after(const action& op) const {
+  const auto* next = contributes_to_[static_cast<std::size_t>(&op - actions().data())];
+  return next && next->kind == action_kind::all_reduce ? next : nullptr;
 }
 
-/// First adds up its own part, then waits for the sums of the others.
+stage_program::piece_callback plan_interpreter::giving_to(const action& all_reduce) {
+  return [this, &all_reduce](int piece) { give_piece(all_reduce, piece); };
+}
+
+replica_exchange& plan_interpreter::exchange_of(const action& all_reduce) {
+  auto [found, is_new] = exchanges_.try_emplace(all_reduce.stage);
+  if (is_new)
+    found->second = replica_exchange(
+        replica_, options_.running.num_replicas, program(all_reduce.stage).num_gradient_pieces(),
+        tag(tensor_role::replica_gradients, all_reduce.stage, all_reduce.microbatch, 0));
+  return found->second;
+}
+
+void plan_interpreter::give_piece(const action& all_reduce, int piece) {
+  exchange_of(all_reduce)
+      .give(piece, program(all_reduce.stage).replica_gradients(piece),
+            [this](const tensor_tag& to, tensor value) { deliver(to, std::move(value)); });
+}
+
+/// Whatever is there is added up and taken; the action ends with the last piece.
 bool plan_interpreter::run_all_reduce(const action& op) {
-  auto& exchange = exchanges_.at(op.stage);
-  if (!exchange.has_sent_sums && !add_up_own_part(op, exchange)) return false;
-  auto sums = take(tags_of_replicas(tensor_role::summed_gradients, op, false));
-  if (!sums) return false;
-  host_.on_begin(op);
-  program(op.stage).take_summed_gradients(*sums);
-  exchanges_.erase(op.stage);
-  host_.on_end(op);
-  return true;
-}
-
-bool plan_interpreter::add_up_own_part(const action& op, replica_exchange& exchange) {
-  auto num_replicas = options_.running.num_replicas;
-  auto part = part_of(exchange.num_elements, replica_, num_replicas);
-  if (part.count > 0) {
-    auto gradients = take(tags_of_replicas(tensor_role::replica_gradients, op, true));
-    if (!gradients) return false;
+  auto& exchange = exchange_of(op);
+  if (exchange.can_go_on(inputs_)) {
     host_.on_begin(op);
-    std::vector<const std::byte*> inputs;
-    for (const auto& each : *gradients) {
-      if (each.dtype() != dtype::f32 || each.num_elements() != part.count)
-        throw std::logic_error(
-            "[stage_program::replica_gradients] expected equally many in all replicas, got " +
-            std::to_string(each.num_elements()) + " elements of replica " + std::to_string(inputs.size()) +
-            " where this one has " + std::to_string(part.count));
-      inputs.push_back(each.bytes().data());
-    }
-    auto sum = tensor::empty({part.count});
-    reduce_node(inputs, sum.bytes().data(), part.count, dtype::f32, reduce_op::sum);
-    for (int to = 0; to < num_replicas; ++to) deliver(tag_to(to, tensor_role::summed_gradients, op), sum);
+    exchange.go_on(
+        inputs_, [this](const tensor_tag& to, tensor value) { deliver(to, std::move(value)); },
+        [&](int piece, const std::vector<tensor>& sums) {
+          program(op.stage).take_summed_gradients(piece, sums);
+        });
+    if (exchange.is_done()) host_.on_end(op);
   }
-  exchange.has_sent_sums = true;
+  if (!exchange.is_done()) return false;
+  exchanges_.erase(op.stage);
   return true;
-}
-
-/// Of the gradients for this replica's own part, or of the sums of all parts: one from each replica.
-std::vector<tensor_tag> plan_interpreter::tags_of_replicas(tensor_role role, const action& op,
-                                                           bool for_own_part) const {
-  std::vector<tensor_tag> tags;
-  auto count = exchanges_.at(op.stage).num_elements;
-  for (int from = 0; from < options_.running.num_replicas; ++from)
-    if (for_own_part || part_of(count, from, options_.running.num_replicas).count > 0)
-      tags.push_back(tag(role, op.stage, op.microbatch, static_cast<std::size_t>(from)));
-  return tags;
 }
 
 bool plan_interpreter::run_apply(const action& op) {
@@ -332,13 +312,6 @@ tensor_tag plan_interpreter::tag(tensor_role role, int stage, int microbatch, st
           role,
           static_cast<std::uint32_t>(port),
           static_cast<std::uint32_t>(replica_)};
-}
-
-/// Of what the stage of `op` sends to itself in another replica.
-tensor_tag plan_interpreter::tag_to(int replica, tensor_role role, const action& op) const {
-  auto made = tag(role, op.stage, op.microbatch, static_cast<std::size_t>(replica_));
-  made.replica = static_cast<std::uint32_t>(replica);
-  return made;
 }
 
 microbatch plan_interpreter::microbatch_of(const action& op) const {

@@ -9,6 +9,7 @@
 
 #include "troupe/execution/edge_forms.hpp"
 #include "troupe/execution/inbox.hpp"
+#include "troupe/execution/replica_exchange.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/program/stage_program.hpp"
 #include "troupe/schedule/plan.hpp"
@@ -50,9 +51,8 @@ class action_host {
 /// first. Results go to the inbox if the receiving stage is on this device, otherwise to the host. A stage
 /// contributes to a reduction as soon as the action before its R has ended, and likewise before its G.
 ///
-/// Gs of a stage add up its gradients over the replicas: element by element in the fixed tree over replicas
-/// (tree_reduce), so that the bits do not depend on who adds what. Each replica adds up a part of the
-/// elements, which it gets from all others, and sends them its sums.
+/// Gs of a stage add up its gradients over the replicas, see replica_exchange. A piece of the gradients
+/// leaves as soon as it is complete, during the last backward before G.
 ///
 /// Not thread-safe. Knows no actor, no thread and no network.
 class plan_interpreter {
@@ -88,19 +88,12 @@ class plan_interpreter {
   bool needs_samples() const;
 
  private:
-  /// Of a stage's gradients.
-  struct replica_exchange {
-    std::int64_t num_elements = 0;
-    bool has_sent_sums = false;
-  };
-
   bool run(const action& op);
   bool run_forward(const action& op);
   bool run_backward(const action& op);
   bool run_weight_gradient(const action& op);
   bool run_reduction(const action& op);
   bool run_all_reduce(const action& op);
-  bool add_up_own_part(const action& op, replica_exchange& exchange);
   bool run_apply(const action& op);
 
   bool takes_targets(int stage) const;
@@ -116,13 +109,14 @@ class plan_interpreter {
   void send_outputs(const action& op, const std::vector<tensor>& outputs);
   void send_input_gradients(const action& op, const std::vector<tensor>& gradients);
   void contribute(const action& next);
-  void give_gradients(const action& next);
-  std::vector<tensor_tag> tags_of_replicas(tensor_role role, const action& op, bool for_own_part) const;
+  const action* all_reduce_after(const action& op) const;
+  stage_program::piece_callback giving_to(const action& all_reduce);
+  void give_piece(const action& all_reduce, int piece);
+  replica_exchange& exchange_of(const action& all_reduce);
   int reduction_of_step(int reduction) const { return reduction % options_.running.reductions_per_step(); }
   std::uint64_t optimizer_step(int number) const;
   void deliver(const tensor_tag& tag, tensor value);
   tensor_tag tag(tensor_role role, int stage, int microbatch, std::size_t port) const;
-  tensor_tag tag_to(int replica, tensor_role role, const action& op) const;
   stage_program& program(int stage) const { return *programs_.at(stage); }
 
   // constant
@@ -140,7 +134,7 @@ class plan_interpreter {
   std::size_t position_ = 0;
   bool is_halted_ = false;
   edge_forms forms_;
-  std::map<int, replica_exchange> exchanges_;  ///< by stage, from its contribution to the end of its G
+  std::map<int, replica_exchange> exchanges_;  ///< by stage, from its first piece to the end of its G
 };
 
 }  // namespace troupe

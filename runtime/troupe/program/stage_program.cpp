@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace troupe {
 
@@ -29,14 +30,24 @@ void stage_program::reduce(int reduction, const std::vector<tensor>& /*shares*/)
   contribution_to(reduction);
 }
 
-tensor stage_program::replica_gradients() {
+void stage_program::backward_last_weight(const microbatch& which, const piece_callback& /*on_piece*/) {
+  backward_weight(which);
+}
+
+void stage_program::backward_last(const microbatch& which, std::vector<tensor> output_gradients,
+                                  const inputs_callback& on_inputs, const piece_callback& on_piece) {
+  on_inputs(backward_input(which, std::move(output_gradients)));
+  backward_last_weight(which, on_piece);
+}
+
+tensor stage_program::replica_gradients(int /*piece*/) {
   throw std::logic_error(
       "[stage_program::replica_gradients] expected a program that has it, for a job with several replicas, "
       "got "
       "one without: implement replica_gradients and take_summed_gradients, or use one replica");
 }
 
-void stage_program::take_summed_gradients(const std::vector<tensor>& /*parts*/) {
+void stage_program::take_summed_gradients(int /*piece*/, const std::vector<tensor>& /*parts*/) {
   throw std::logic_error(
       "[stage_program::take_summed_gradients] expected a program that has it, for a job with several "
       "replicas, "

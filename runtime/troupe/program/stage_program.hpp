@@ -49,9 +49,9 @@ struct step_metrics {
 /// later microbatches may come between, also of the next step if their weights are older (microbatch::delay).
 /// Then come the plan's reductions that the stage takes part in, in order (contribution_to, then reduce), and
 /// apply; with several replicas, after the reductions that a plan has before G, replica_gradients and
-/// take_summed_gradients. Between two flushes several such steps may follow each other; state, parameters and
-/// weights are asked for at a flush, and discard is followed by load_state. An exception from any call fails
-/// the step, not the process.
+/// take_summed_gradients of each piece of the gradients. Between two flushes several such steps may follow
+/// each other; state, parameters and weights are asked for at a flush, and discard is followed by load_state.
+/// An exception from any call fails the step, not the process.
 class stage_program {
  public:
   virtual ~stage_program() = default;
@@ -74,6 +74,17 @@ class stage_program {
   /// Adds this microbatch's weight gradients and releases everything saved for it.
   virtual void backward_weight(const microbatch& which) = 0;
 
+  using inputs_callback = std::function<void(std::vector<tensor> input_gradients)>;
+  using piece_callback = std::function<void(int piece)>;
+  /// The last backward_weight of a step, if the stage's G comes next: calls `on_piece` for each piece of the
+  /// gradients that is complete, once, so that it travels while the others are computed. Those that it is not
+  /// called for are complete at the end. The default calls backward_weight.
+  virtual void backward_last_weight(const microbatch& which, const piece_callback& on_piece);
+  /// The same for a B: backward_input, whose result goes to `on_inputs` as soon as it is there, and
+  /// backward_last_weight, one after the other or both together.
+  virtual void backward_last(const microbatch& which, std::vector<tensor> output_gradients,
+                             const inputs_callback& on_inputs, const piece_callback& on_piece);
+
   /// This stage's contribution to a reduction of the plan; `reduce` gets those of all stages. Its elements
   /// must not change afterwards. The default throws std::logic_error, for programs without reductions.
   virtual tensor contribution_to(int reduction);
@@ -82,12 +93,16 @@ class stage_program {
   /// All stages get the same contributions in the same order, so all compute the same bits.
   virtual void reduce(int reduction, const std::vector<tensor>& contributions);
 
-  /// The gradients of this replica's microbatches, f32 [n] in CPU memory with n > 0 the same in all replicas;
-  /// take_summed_gradients gets the sum over the replicas. Its elements must not change afterwards. The
-  /// default throws std::logic_error, for programs that run without replicas.
-  virtual tensor replica_gradients();
-  /// `parts`: together, one after the other, the n elements.
-  virtual void take_summed_gradients(const std::vector<tensor>& parts);
+  /// In how many pieces the gradients go to the other replicas and come back: the same in all replicas and
+  /// steps.
+  virtual int num_gradient_pieces() { return 1; }
+  /// A complete piece of the gradients of this replica's microbatches, f32 [n] in CPU memory with n > 0 the
+  /// same in all replicas; take_summed_gradients gets the sum over the replicas. Its elements must not change
+  /// until then. The default throws std::logic_error, for programs that run without replicas.
+  virtual tensor replica_gradients(int piece);
+  /// `parts`: together, one after the other, the n elements of the piece. May step the weights that they
+  /// belong to, before apply. Pieces come in any order, each once a step, after the last backward_weight.
+  virtual void take_summed_gradients(int piece, const std::vector<tensor>& parts);
 
   /// Called before apply: names this step's first loss or gradient that is infinite or NaN ("the gradient of
   /// 3.weight"), see non_finite_policy. Empty if there is none, or if the program does not check.

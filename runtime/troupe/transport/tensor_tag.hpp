@@ -20,7 +20,8 @@ enum class tensor_role : std::uint8_t {
 /// takes; the owning stage of parameters and snapshot parts. `microbatch`: of a contribution, the
 /// reduction; of gradients over replicas, the optimizer step; of a gathered tensor, its index in the call.
 /// `port`: the input port that takes an activation; the edge that a gradient comes back on, as its index in
-/// stage_graph::outputs_of(stage); the stage that sends a contribution; the replica that sends gradients.
+/// stage_graph::outputs_of(stage); the stage that sends a contribution; of gradients over
+/// replicas, the piece times the number of replicas plus the replica that sends it.
 /// `call`: number of the World's call (fit, evaluate, ...); of a snapshot part, number of the job.
 struct tensor_tag {
   std::uint64_t generation = 0;

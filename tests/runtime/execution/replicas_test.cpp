@@ -32,8 +32,8 @@ struct replica : stage_program, action_host {
   }
   std::vector<tensor> backward_input(const microbatch&, std::vector<tensor>) override { return {}; }
   void backward_weight(const microbatch&) override {}
-  tensor replica_gradients() override { return gradients; }
-  void take_summed_gradients(const std::vector<tensor>& parts) override {
+  tensor replica_gradients(int) override { return gradients; }
+  void take_summed_gradients(int, const std::vector<tensor>& parts) override {
     for (const auto& part : parts)
       for (float each : part.values<float>()) sums.push_back(each);
   }

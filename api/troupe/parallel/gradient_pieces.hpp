@@ -1,0 +1,44 @@
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "troupe/autograd/parameter.hpp"
+#include "troupe/optim/parameter_part.hpp"
+
+namespace troupe {
+
+/// How the gradients of a stage travel between its replicas (stage_program::replica_gradients): large ones as
+/// views of their own memory, in pieces of at most 1 MiB, so that nothing is copied and the first pieces
+/// travel while others are computed; all small ones packed into the last piece. That piece also tells which
+/// parameters have a gradient, so that what no replica has a gradient of is not stepped. A pure function of
+/// the parameters' shapes: the same in all replicas.
+class gradient_pieces {
+ public:
+  /// Those of `parameters` that are trainable; they outlive this object. Indices are those of `parameters`.
+  explicit gradient_pieces(std::vector<parameter*> parameters);
+
+  int count() const { return static_cast<int>(parts_.size()) + 1; }
+  bool is_packed(int piece) const { return piece + 1 == count(); }
+  /// The elements of a piece that is not packed.
+  const optim::parameter_part& part_of(int piece) const { return parts_.at(static_cast<std::size_t>(piece)); }
+  /// The first and the number of the pieces that a parameter has for itself; 0 for a small one.
+  std::pair<int, int> pieces_of(const parameter& whose) const;
+
+  /// f32 [n] in CPU memory. Of a parameter without gradient: zeros, which are written to its gradient.
+  tensor elements_of(int piece) const;
+  /// Copies the summed elements of a piece, one part after the other, to the gradients. Of the packed piece
+  /// also to has_gradient, of all parameters.
+  void set_elements(int piece, const std::vector<tensor>& parts) const;
+
+ private:
+  tensor pack() const;
+  void unpack(const tensor& packed) const;
+
+  std::vector<parameter*> parameters_;
+  std::vector<optim::parameter_part> parts_;  ///< by piece, but for the packed one
+  std::vector<parameter*> small_;
+  std::vector<parameter*> trainable_;
+  std::int64_t num_packed_ = 0;
+};
+
+}  // namespace troupe

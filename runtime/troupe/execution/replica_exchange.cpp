@@ -1,0 +1,119 @@
+#include "troupe/execution/replica_exchange.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "troupe/ops/tree_reduction.hpp"
+
+namespace troupe {
+
+replica_exchange::replica_exchange(int replica, int num_replicas, int num_pieces, const tensor_tag& tag)
+    : replica_(replica),
+      num_replicas_(num_replicas),
+      tag_(tag),
+      pieces_(static_cast<std::size_t>(num_pieces)) {}
+
+void replica_exchange::give(int piece, const tensor& gradients, const sender& send) {
+  auto& given = pieces_.at(static_cast<std::size_t>(piece));
+  if (given.num_elements > 0) return;
+  auto count = gradients.num_elements();
+  if (gradients.dtype() != dtype::f32 || gradients.shape().rank() != 1 || count == 0)
+    throw std::logic_error("[stage_program::replica_gradients] expected f32 [n] with n > 0, got " +
+                           describe(gradients));
+  given.num_elements = count;
+  given_.push_back(piece);
+  for (int to = 0; to < num_replicas_; ++to)
+    if (auto part = part_of(given, to); part.count > 0)
+      send(tag_of(tensor_role::replica_gradients, piece, replica_, to),
+           gradients.rows(part.begin, part.count));
+}
+
+std::vector<int> replica_exchange::not_given() const {
+  std::vector<int> result;
+  for (std::size_t piece = 0; piece < pieces_.size(); ++piece)
+    if (pieces_[piece].num_elements == 0) result.push_back(static_cast<int>(piece));
+  return result;
+}
+
+bool replica_exchange::can_go_on(const inbox& arrived) const {
+  return std::ranges::any_of(
+      given_, [&](int piece) { return has_gradients(piece, arrived) || has_sums(piece, arrived); });
+}
+
+void replica_exchange::go_on(inbox& arrived, const sender& send, const taker& take) {
+  for (int piece : given_) {
+    if (has_gradients(piece, arrived)) add_up(piece, arrived, send);
+    if (has_sums(piece, arrived)) take(piece, take_sums(piece, arrived));
+  }
+  std::erase_if(given_, [this](int piece) { return pieces_[static_cast<std::size_t>(piece)].is_taken; });
+}
+
+/// Of everything that this replica must add up.
+bool replica_exchange::has_gradients(int piece, const inbox& arrived) const {
+  const auto& state = pieces_[static_cast<std::size_t>(piece)];
+  if (state.has_sums || part_of(state, replica_).count == 0) return false;
+  for (int from = 0; from < num_replicas_; ++from)
+    if (!arrived.has(tag_of(tensor_role::replica_gradients, piece, from, replica_))) return false;
+  return true;
+}
+
+bool replica_exchange::has_sums(int piece, const inbox& arrived) const {
+  const auto& state = pieces_[static_cast<std::size_t>(piece)];
+  if (state.is_taken) return false;
+  for (int from = 0; from < num_replicas_; ++from)
+    if (part_of(state, from).count > 0 &&
+        !arrived.has(tag_of(tensor_role::summed_gradients, piece, from, replica_)))
+      return false;
+  return true;
+}
+
+void replica_exchange::add_up(int piece, inbox& arrived, const sender& send) {
+  auto& state = pieces_[static_cast<std::size_t>(piece)];
+  auto count = part_of(state, replica_).count;
+  std::vector<tensor> gradients;
+  std::vector<const std::byte*> inputs;
+  for (int from = 0; from < num_replicas_; ++from) {
+    auto& each =
+        gradients.emplace_back(*arrived.take(tag_of(tensor_role::replica_gradients, piece, from, replica_)));
+    if (each.dtype() != dtype::f32 || each.num_elements() != count)
+      throw std::logic_error(
+          "[stage_program::replica_gradients] expected equally many in all replicas, got " +
+          std::to_string(each.num_elements()) + " elements of replica " + std::to_string(from) +
+          " where this one has " + std::to_string(count));
+    inputs.push_back(std::as_const(each).bytes().data());
+  }
+  auto sum = tensor::empty({count});
+  reduce_node(inputs, sum.bytes().data(), count, dtype::f32, reduce_op::sum);
+  state.has_sums = true;
+  for (int to = 0; to < num_replicas_; ++to)
+    send(tag_of(tensor_role::summed_gradients, piece, replica_, to), sum);
+}
+
+std::vector<tensor> replica_exchange::take_sums(int piece, inbox& arrived) {
+  auto& state = pieces_[static_cast<std::size_t>(piece)];
+  std::vector<tensor> sums;
+  for (int from = 0; from < num_replicas_; ++from)
+    if (part_of(state, from).count > 0)
+      sums.push_back(*arrived.take(tag_of(tensor_role::summed_gradients, piece, from, replica_)));
+  state.is_taken = true;
+  ++num_taken_;
+  return sums;
+}
+
+/// The elements of a piece that a replica adds up.
+replica_exchange::part replica_exchange::part_of(const piece_state& piece, int replica) const {
+  auto begin = piece.num_elements * replica / num_replicas_;
+  return {begin, piece.num_elements * (replica + 1) / num_replicas_ - begin};
+}
+
+tensor_tag replica_exchange::tag_of(tensor_role role, int piece, int from, int to) const {
+  auto made = tag_;
+  made.role = role;
+  made.port = static_cast<std::uint32_t>(piece * num_replicas_ + from);
+  made.replica = static_cast<std::uint32_t>(to);
+  return made;
+}
+
+}  // namespace troupe

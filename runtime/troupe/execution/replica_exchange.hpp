@@ -1,0 +1,65 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "troupe/execution/inbox.hpp"
+#include "troupe/transport/tensor_tag.hpp"
+
+namespace troupe {
+
+/// How the replicas of a stage add up its gradients in a G, piece by piece, as one of them sees it. Each
+/// replica adds up a part of the elements of each piece, which it gets from all others, and sends them its
+/// sums: a reduce-scatter and an all-gather by direct messages. Element by element the sum is that of the
+/// fixed tree over replicas (tree_reduce), so that the bits do not depend on who adds what, in which pieces
+/// or when.
+///
+/// Not thread-safe.
+class replica_exchange {
+ public:
+  /// To the same stage of the replica that the tag names.
+  using sender = std::function<void(const tensor_tag& to, tensor value)>;
+  using taker = std::function<void(int piece, const std::vector<tensor>& sums)>;
+
+  replica_exchange() = default;
+  /// `tag`: of this stage, step and G; its role, port and replica are set for each message.
+  replica_exchange(int replica, int num_replicas, int num_pieces, const tensor_tag& tag);
+
+  /// Sends a complete piece, f32 [n], to the replicas that add up its parts, this one included. No effect if
+  /// it was given before. Throws std::logic_error for another form.
+  void give(int piece, const tensor& gradients, const sender& send);
+  /// In ascending order.
+  std::vector<int> not_given() const;
+  /// Whether go_on would do anything.
+  bool can_go_on(const inbox& arrived) const;
+  /// Adds up the parts whose gradients are there from all replicas, sends the sums, and gives `take` the
+  /// pieces whose sums are there. Throws std::logic_error if a replica gave another number of elements.
+  void go_on(inbox& arrived, const sender& send, const taker& take);
+  /// All pieces are taken.
+  bool is_done() const { return num_taken_ == static_cast<int>(pieces_.size()); }
+
+ private:
+  struct piece_state {
+    std::int64_t num_elements = 0;  ///< 0: not given yet
+    bool has_sums = false;          ///< of this replica's part, which are sent
+    bool is_taken = false;
+  };
+  struct part {
+    std::int64_t begin = 0, count = 0;
+  };
+
+  part part_of(const piece_state& piece, int replica) const;
+  tensor_tag tag_of(tensor_role role, int piece, int from, int to) const;
+  bool has_gradients(int piece, const inbox& arrived) const;
+  bool has_sums(int piece, const inbox& arrived) const;
+  void add_up(int piece, inbox& arrived, const sender& send);
+  std::vector<tensor> take_sums(int piece, inbox& arrived);
+
+  int replica_ = 0, num_replicas_ = 1;
+  tensor_tag tag_;
+  std::vector<piece_state> pieces_;
+  std::vector<int> given_;  ///< the pieces not taken yet, in the order they were given
+  int num_taken_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,130 @@
+// The exchange of one stage's gradients between its replicas, without plan and interpreter.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <deque>
+#include <random>
+#include <stdexcept>
+
+#include "troupe/execution/replica_exchange.hpp"
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+struct member {
+  replica_exchange exchange;
+  inbox arrived = {};
+  std::vector<std::vector<float>> sums;  ///< by piece
+};
+
+/// Tensors wait in `sent` until they are delivered, in any order.
+struct exchanging {
+  std::deque<member> members;
+  std::vector<std::pair<tensor_tag, tensor>> sent = {};
+
+  exchanging(int num_replicas, int num_pieces) {
+    for (int i = 0; i < num_replicas; ++i) {
+      auto& added = members.emplace_back();
+      added.exchange = replica_exchange(i, num_replicas, num_pieces, tensor_tag{.generation = 1, .stage = 3});
+      added.sums.resize(static_cast<std::size_t>(num_pieces));
+    }
+  }
+  replica_exchange::sender sender() {
+    return [this](const tensor_tag& to, tensor value) { sent.emplace_back(to, std::move(value)); };
+  }
+  void deliver(std::size_t which) {
+    auto [tag, value] = std::move(sent[which]);
+    sent.erase(sent.begin() + static_cast<std::ptrdiff_t>(which));
+    auto& receiver = members.at(tag.replica);
+    receiver.arrived.put(tag, std::move(value));
+    go_on(receiver);
+  }
+  void go_on(member& one) {
+    if (!one.exchange.can_go_on(one.arrived)) return;
+    one.exchange.go_on(one.arrived, sender(), [&one](int piece, const std::vector<tensor>& parts) {
+      auto& sums = one.sums.at(static_cast<std::size_t>(piece));
+      CHECK(sums.empty());
+      for (const auto& part : parts)
+        for (float each : part.values<float>()) sums.push_back(each);
+    });
+  }
+};
+
+/// In the tree (a + b) + (c + d); one after the other the sum of four would be 1.
+constexpr float values[] = {1e8F, -1e8F, 1e8F, 1 - 1e8F};
+
+}  // namespace
+
+TEST_CASE("pieces have the sums of the fixed tree in whatever order they are given and arrive") {
+  auto seed = GENERATE(1U, 2U, 3U, 4U, 5U);
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  std::vector<std::int64_t> sizes{1, 5, 64, 3};
+  exchanging all(4, static_cast<int>(sizes.size()));
+  std::vector<std::pair<int, int>> to_give;
+  for (int replica = 0; replica < 4; ++replica)
+    for (int piece = 0; piece < 4; ++piece) to_give.emplace_back(replica, piece);
+  std::ranges::shuffle(to_give, random);
+  while (!to_give.empty() || !all.sent.empty()) {
+    if (all.sent.empty() || (!to_give.empty() && random() % 2 == 0)) {
+      auto [replica, piece] = to_give.back();
+      to_give.pop_back();
+      auto& one = all.members[static_cast<std::size_t>(replica)];
+      CHECK_FALSE(one.exchange.is_done());
+      one.exchange.give(piece,
+                        tensor::full({sizes[static_cast<std::size_t>(piece)]},
+                                     values[replica] + static_cast<float>(piece) * values[3 - replica]),
+                        all.sender());
+      all.go_on(one);  // what the others sent may be there already
+    } else {
+      all.deliver(random() % all.sent.size());
+    }
+  }
+  for (const auto& one : all.members) {
+    CHECK(one.exchange.is_done());
+    CHECK(one.arrived.num_held() == 0);
+    for (std::size_t piece = 0; piece < sizes.size(); ++piece) {
+      auto of = [piece](int replica) {
+        return values[replica] + static_cast<float>(piece) * values[3 - replica];
+      };
+      auto expected = (of(0) + of(1)) + (of(2) + of(3));
+      CHECK(one.sums[piece] == std::vector<float>(static_cast<std::size_t>(sizes[piece]), expected));
+    }
+  }
+}
+
+TEST_CASE("a piece is summed and taken while others are not given") {
+  exchanging all(2, 2);
+  for (auto& one : all.members) one.exchange.give(1, tensor::full({4}, 1), all.sender());
+  while (!all.sent.empty()) all.deliver(0);
+  for (auto& one : all.members) {
+    CHECK(one.sums[1] == std::vector<float>(4, 2));
+    CHECK_FALSE(one.exchange.is_done());
+    CHECK(one.exchange.not_given() == std::vector<int>{0});
+  }
+}
+
+TEST_CASE("a piece that is given again is not sent again") {
+  exchanging all(2, 1);
+  all.members[0].exchange.give(0, tensor::full({4}, 1), all.sender());
+  auto num_sent = all.sent.size();
+  all.members[0].exchange.give(0, tensor::full({4}, 5), all.sender());
+  CHECK(num_sent == 2);
+  CHECK(all.sent.size() == num_sent);
+}
+
+TEST_CASE("replicas that give different numbers of elements are refused with the numbers") {
+  exchanging all(2, 1);
+  all.members[0].exchange.give(0, tensor::zeros({8}), all.sender());
+  all.members[1].exchange.give(0, tensor::zeros({6}), all.sender());
+  CHECK_THROWS_MATCHES(
+      [&] {
+        while (!all.sent.empty()) all.deliver(0);
+      }(),
+      std::logic_error, MessageMatches(ContainsSubstring("3 elements") && ContainsSubstring("has 4")));
+}
