@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   troupe::add_plan_command(app, exit_code);
   troupe::add_snapshot_command(app, exit_code);
   troupe::add_events_command(app, exit_code);
+  troupe::add_inspect_command(app, exit_code);
   troupe::add_doctor_command(app, exit_code);
   troupe::add_bench_command(app, exit_code);
   return troupe::run_program(app, argc, argv, exit_code);

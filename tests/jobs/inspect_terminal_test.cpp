@@ -1,0 +1,165 @@
+// `troupe inspect` on a terminal, which tmux plays: a job that runs, a process that is killed, a job that
+// ends.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "jobs/inspected_job.hpp"
+#include "jobs/job.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// A terminal in which a shell runs a line.
+class terminal_of_tmux {
+ public:
+  terminal_of_tmux(const std::filesystem::path& folder, const std::string& line)
+      : socket_((folder / "tmux").string()) {
+    std::ofstream(folder / "line.sh") << line;
+    tmux({"new-session", "-d", "-x", "80", "-y", "24", "sh " + (folder / "line.sh").string()});
+  }
+  terminal_of_tmux(const terminal_of_tmux&) = delete;
+  terminal_of_tmux& operator=(const terminal_of_tmux&) = delete;
+  ~terminal_of_tmux() { tmux({"kill-server"}); }
+
+  std::string tmux(std::vector<std::string> words) const {
+    std::vector<std::string> command = {"tmux", "-S", socket_, "-f", "/dev/null"};
+    command.insert(command.end(), words.begin(), words.end());
+    return run_process({.command = command, .environment = {{"LC_ALL", "C"}}, .without = {"TMUX"}}).output;
+  }
+  void press(const std::string& key) const { tmux({"send-keys", key}); }
+  std::string screen() const { return tmux({"capture-pane", "-p"}); }
+  /// The screen when it has this text.
+  std::string wait_for(const std::string& text) const {
+    auto begun = std::chrono::steady_clock::now();
+    while (true) {
+      auto shown = screen();
+      if (shown.find(text) != std::string::npos) return shown;
+      INFO(text << "\n" << shown);
+      REQUIRE(std::chrono::steady_clock::now() - begun < 60s);
+      std::this_thread::sleep_for(50ms);
+    }
+  }
+
+ private:
+  std::string socket_;
+};
+
+bool has_tmux() { return run_in_shell("command -v tmux").exit_code == 0; }
+
+std::vector<std::string> two_processes() {
+  return {TROUPE_PROGRAM,
+          "launch",
+          "--nproc-per-node",
+          "2",
+          "--",
+          FASHION_MNIST_PROGRAM,
+          "--inspect",
+          "--batch",
+          "64",
+          "--steps",
+          "1000000",
+          "--epochs",
+          "100000",
+          "--microbatches",
+          "4"};
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a terminal shows a running job, a process that is killed and its restart, and the end of the job") {
+  if (!has_tmux()) SKIP("tmux is not installed: it is in Debian's package tmux");
+  temp_folder folder;
+  inspected_job job(two_processes());
+  auto record = (folder.path() / "record.jsonl").string();
+  auto command = std::string(TROUPE_PROGRAM) + " inspect ";
+  terminal_of_tmux terminal(folder.path(), "stty -a >" + (folder.path() / "before").string() + "; " +
+                                               command + "'" + job.url() + "' --record " + record +
+                                               "; code=$?; stty -a >" + (folder.path() / "after").string() +
+                                               "; echo ended with $code; sleep 100");
+  CHECK_THAT(terminal.wait_for("1#0/device/1"),
+             ContainsSubstring("[1 actors]") && ContainsSubstring("q: quit"));
+  REQUIRE(::kill(job.pid_of(1), SIGKILL) == 0);
+  auto restarted = terminal.wait_for("1#1/device/1");
+  CHECK_THAT(restarted, ContainsSubstring("generation 2"));
+  terminal.wait_for("recoveries 1");
+  terminal.press("End");
+  CHECK_THAT(terminal.wait_for("1#0/gatherer"), ContainsSubstring("lost"));
+  terminal.press("2");
+  terminal.wait_for("device 1   ");
+  terminal.tmux({"resize-window", "-x", "60", "-y", "12"});
+  terminal.press("3");
+  terminal.wait_for("rank 1    sends to");
+  job.process().signal(SIGTERM);
+  job.process().wait();
+  terminal.wait_for("Connection refused");
+  CHECK_THAT(terminal.screen(), ContainsSubstring("rank 1    sends to"));  // what was known stays
+  terminal.press("q");
+  terminal.wait_for("ended with 0");
+
+  auto text_of = [](const std::filesystem::path& file) {
+    std::ifstream in(file);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  auto settings = [&](const char* name) {
+    auto text = text_of(folder.path() / name);
+    return text.substr(text.find(';', text.find("columns")));  // after the size, which has changed
+  };
+  CHECK(settings("before") == settings("after"));
+
+  auto last = run_process({.command = {TROUPE_PROGRAM, "inspect", "--replay", record, "--once"},
+                           .environment = {},
+                           .without = {}});
+  CHECK(last.exit_code == 0);
+  CHECK_THAT(last.output, ContainsSubstring("1#1/device/1"));
+  terminal.tmux({"respawn-pane", "-k", command + "--replay " + record + "; sleep 100"});
+  terminal.wait_for("replay 1/");
+  terminal.press("Right");
+  terminal.wait_for("replay 2/");
+  terminal.press("5");
+  terminal.wait_for("[5 log]");
+}
+
+TEST_CASE("a signal ends troupe inspect and gives the terminal back") {
+  if (!has_tmux()) SKIP("tmux is not installed: it is in Debian's package tmux");
+  temp_folder folder;
+  auto pid_file = (folder.path() / "pid").string();
+  // Nobody answers there: it says so, and tries again.
+  terminal_of_tmux terminal(folder.path(),
+                            "sh -c 'echo $$ >" + pid_file + "; exec " + TROUPE_PROGRAM +
+                                " inspect http://127.0.0.1:1/#token=x'; echo ended with $?; sleep 100");
+  terminal.wait_for("Connection refused");
+  auto flags = [&] { return terminal.tmux({"display-message", "-p", "#{alternate_on}#{cursor_flag}"}); };
+  CHECK(flags() == "10\n");
+  int pid = 0;
+  std::ifstream(pid_file) >> pid;
+  REQUIRE(pid > 1);
+  REQUIRE(::kill(pid, SIGTERM) == 0);
+  terminal.wait_for("ended with 143");
+  CHECK(flags() == "01\n");
+}
+
+TEST_CASE("troupe inspect says what is wrong with its arguments, and who does not answer") {
+  auto refused = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {TROUPE_PROGRAM, "inspect"});
+    auto result = run_process({.command = words, .environment = {}, .without = {"TROUPE_INSPECT_URL"}});
+    CHECK(result.exit_code == 2);
+    return result.errors;
+  };
+  CHECK_THAT(refused({"--once"}), ContainsSubstring("TROUPE_INSPECT_URL"));
+  CHECK_THAT(refused({"127.0.0.1:80", "--once"}), ContainsSubstring("--token-file"));
+  CHECK_THAT(refused({"nonsense", "--once"}), ContainsSubstring("http://HOST:PORT/#token=TOKEN"));
+  CHECK_THAT(refused({"--once", "--json"}), ContainsSubstring("exclude each other"));
+  CHECK_THAT(refused({"--replay", "/nowhere", "--once"}), ContainsSubstring("cannot read the record"));
+  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--diagnose"}),
+             ContainsSubstring("cannot ask the inspector"));
+  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x"}), ContainsSubstring("expected a terminal"));
+}

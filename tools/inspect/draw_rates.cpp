@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "inspect/draw.hpp"
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// Values as letters of rising height, the newest on the right.
+std::string curve_of(const std::vector<double>& values, std::size_t columns) {
+  constexpr std::string_view heights = "_.-=+*#";
+  auto first = values.size() > columns ? values.size() - columns : 0;
+  std::vector<double> shown(values.begin() + static_cast<std::ptrdiff_t>(first), values.end());
+  if (shown.empty()) return {};
+  auto [least, most] = std::ranges::minmax(shown);
+  std::string curve;
+  for (auto one : shown) {
+    auto share = most > least ? (one - least) / (most - least) : 0;
+    curve += heights[static_cast<std::size_t>(std::lround(share * static_cast<double>(heights.size() - 1)))];
+  }
+  return curve;
+}
+
+void add_curve(drawn_list& to, const job_snapshot& job, const char* name, const std::string& label,
+               std::size_t columns, const std::string& newest) {
+  const auto& metrics = job.part("metrics");
+  std::vector<double> values;
+  if (auto steps = metrics.find("steps"); steps != metrics.end() && steps->is_array())
+    for (const auto& one : *steps)
+      if (has_number(one, name)) values.push_back(number_in(one, name));
+  constexpr std::size_t label_columns = 12, newest_columns = 14;
+  auto width =
+      columns > label_columns + newest_columns + 4 ? columns - label_columns - newest_columns - 2 : 4;
+  to.rows.push_back({fitted(left(label, label_columns) + left(curve_of(values, width), width) + "  " +
+                                (values.empty() ? "-" : newest),
+                            columns)});
+  to.details.emplace_back();
+}
+
+std::string number_text(double number) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", number);
+  return text.data();
+}
+
+/// The newest of a metric; 0 where there is none.
+double newest_of(const job_snapshot& job, const char* name) {
+  const auto& metrics = job.part("metrics");
+  auto steps = metrics.find("steps");
+  if (steps == metrics.end() || !steps->is_array() || steps->empty()) return 0;
+  return number_in(steps->back(), name);
+}
+
+}  // namespace
+
+drawn_list draw_rates(const job_snapshot& job, std::size_t columns) {
+  drawn_list drawn;
+  drawn.headings = {
+      {fitted("the newest steps, and what each process sends and receives in a second", columns),
+       row_style::heading}};
+  add_curve(drawn, job, "loss", "loss", columns, number_text(newest_of(job, "loss")));
+  add_curve(drawn, job, "step_s", "step", columns, time_text(newest_of(job, "step_s")));
+  add_curve(drawn, job, "busy_s", "computing", columns, time_text(newest_of(job, "busy_s")));
+  for (const auto& link : job.rows("links")) {
+    auto rank = [&](const char* name) {
+      return has_number(link, name) ? std::to_string(static_cast<int>(number_in(link, name)))
+                                    : std::string("all");
+    };
+    auto rate = [&](const char* name) {
+      return has_number(link, name) ? rate_text(number_in(link, name)) : std::string("-");
+    };
+    drawn.rows.push_back({fitted("rank " + left(rank("rank"), 4) + " sends to " + left(rank("peer"), 4) +
+                                     right(rate("bytes_sent_per_s"), 11) + ", receives" +
+                                     right(rate("bytes_received_per_s"), 11),
+                                 columns)});
+    std::vector<std::string> lines;
+    for (const auto& [name, value] : link.items()) lines.push_back(left(name, 26) + " " + value.dump());
+    drawn.details.push_back(std::move(lines));
+  }
+  return drawn;
+}
+
+}  // namespace troupe

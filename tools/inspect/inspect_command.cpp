@@ -1,0 +1,153 @@
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "commands.hpp"
+#include "inspect/draw.hpp"
+#include "inspect/job_record.hpp"
+#include "inspect/snapshot_source.hpp"
+#include "inspect/terminal.hpp"
+#include "inspect/watch_job.hpp"
+#include "troupe/config/inspect_environment.hpp"
+#include "troupe/config/text_file.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+struct inspect_arguments {
+  std::string url;
+  std::filesystem::path token_file, record, replay;
+  bool once = false, as_json = false, diagnose = false;
+};
+
+inspector_address address_of(const inspect_arguments& arguments) {
+  auto environment = read_inspect_environment(process_environment());
+  auto url = arguments.url.empty() ? environment.url : arguments.url;
+  if (url.empty())
+    throw bad_input(
+        "troupe inspect: expected the address that the job's start printed, as an argument or in "
+        "TROUPE_INSPECT_URL, or --replay FILE");
+  auto at = inspector_address_from(url);
+  if (!arguments.token_file.empty()) {
+    at.token = read_text_file(arguments.token_file, "file of --token-file");
+    while (!at.token.empty() && (at.token.back() == '\n' || at.token.back() == '\r')) at.token.pop_back();
+  }
+  if (at.token.empty()) at.token = environment.token;
+  if (at.token.empty())
+    throw bad_input(
+        "troupe inspect: the address has no #token=: give it whole, or --token-file FILE, or set "
+        "TROUPE_INSPECT_TOKEN");
+  return at;
+}
+
+void check(const inspect_arguments& arguments) {
+  int num_modes =
+      int{arguments.once} + int{arguments.as_json && !arguments.diagnose} + int{arguments.diagnose};
+  if (num_modes > 1)
+    throw bad_input(
+        "troupe inspect: --once, --json and --diagnose exclude each other (but "
+        "--diagnose --json)");
+  if (!arguments.record.empty() && (num_modes > 0 || !arguments.replay.empty()))
+    throw bad_input(
+        "troupe inspect: --record FILE goes with a running job's views alone, not with --once, --json, "
+        "--diagnose or --replay");
+  if (!arguments.replay.empty() && !arguments.url.empty())
+    throw bad_input("troupe inspect: --replay FILE shows a record and no running job: leave out '" +
+                    arguments.url + "'");
+}
+
+void print(const screen& rows) {
+  for (const auto& row : rows) {
+    auto text = row.text;
+    text.erase(text.find_last_not_of(' ') + 1);
+    std::printf("%s\n", text.c_str());
+  }
+}
+
+void print(const json& value) {
+  std::printf("%s\n", value.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+}
+
+/// 1 if something is wrong.
+int print_findings(const job_snapshot& job, bool as_json) {
+  const auto& findings = job.rows("findings");
+  if (as_json) print({{"at_ms", job.at_ms}, {"findings", findings}});
+  for (const auto& one : findings) {
+    if (as_json) break;
+    std::printf("%s: %s\n", printable(text_in(one, "kind", "?")).c_str(),
+                printable(text_in(one, "text")).c_str());
+  }
+  if (!as_json && findings.empty()) std::printf("nothing is wrong, as far as can be seen\n");
+  return findings.empty() ? 0 : 1;
+}
+
+/// The job's state printed in the form that was asked for.
+int print_job(const job_snapshot& job, const inspect_arguments& arguments) {
+  constexpr std::size_t columns = 80;
+  if (arguments.diagnose) return print_findings(job, arguments.as_json);
+  if (arguments.as_json) {
+    json whole = {{"at_ms", job.at_ms}};
+    whole.update(job.parts);
+    print(whole);
+  } else {
+    print(draw_all(job, columns));
+  }
+  return 0;
+}
+
+int inspect(const inspect_arguments& arguments) {
+  check(arguments);
+  bool prints = arguments.once || arguments.as_json || arguments.diagnose;
+  if (!arguments.replay.empty()) {
+    job_record record(arguments.replay);
+    if (!prints) return replay_job(record);
+    if (!record.warning().empty()) std::fprintf(stderr, "troupe: %s\n", record.warning().c_str());
+    return print_job(record.at(record.size() - 1), arguments);
+  }
+  auto at = address_of(arguments);
+  try {
+    if (prints) {
+      snapshot_source source(at);
+      auto job = source.read();
+      if (arguments.diagnose) source.require_fresh();
+      return print_job(job, arguments);
+    }
+    if (!arguments.record.empty() && !is_on_terminal()) return record_job(at, arguments.record);
+    return watch_job(at, arguments.record);
+  } catch (const http_failure& problem) {
+    std::fprintf(
+        stderr,
+        "troupe: cannot ask the inspector, %s. Does the job run, and is this its newest address? A process "
+        "that replaces rank 0 prints another one, unless --inspect names a port\n",
+        problem.what());
+  } catch (const inspector_refusal& problem) {
+    std::fprintf(stderr, "troupe: %s\n", problem.what());
+  }
+  return 2;
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<inspect_arguments>();
+  auto* command =
+      app.add_subcommand("inspect", "Watch a running job on this terminal (--inspect of the job)");
+  command->add_option("URL", arguments->url,
+                      "Address that the job's start printed; default: TROUPE_INSPECT_URL");
+  command->add_option("--token-file", arguments->token_file,
+                      "File with the token, where the address has none; else TROUPE_INSPECT_TOKEN");
+  command->add_flag("--once", arguments->once, "Print the job's state once, as text");
+  command->add_flag("--json", arguments->as_json, "Print it as one JSON object");
+  command->add_flag("--diagnose", arguments->diagnose,
+                    "Print what is wrong. Exit code 0: nothing, 1: something, 2: the job could not be asked");
+  command->add_option("--record", arguments->record, "Also write all that is shown to this file");
+  command->add_option("--replay", arguments->replay, "Show such a file in place of a running job");
+  command->callback([arguments, &exit_code] { exit_code = inspect(*arguments); });
+}
+
+}  // namespace troupe

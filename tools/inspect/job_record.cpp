@@ -1,0 +1,96 @@
+#include "inspect/job_record.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr const char* format_name = "troupe inspect record";
+
+bool is_whole(const json& line) {
+  auto found = line.find("whole");
+  return found != line.end() && found->is_boolean() && found->get<bool>();
+}
+
+bool is_snapshot(const json& line) {
+  if (!line.is_object() || !has_number(line, "at_ms")) return false;
+  auto parts = line.find("parts");
+  return parts != line.end() && parts->is_object();
+}
+
+void check_first(const std::filesystem::path& file, const std::string& text) {
+  auto first = json::parse(text, nullptr, false);
+  if (text_in(first, "format") != format_name)
+    throw bad_input(file.string() +
+                    " is no record of `troupe inspect --record FILE`: its first line does not say so");
+  auto version = number_in(first, "version");
+  if (version != record_writer::version)
+    throw bad_input(file.string() + " is a record of version " + std::to_string(static_cast<int>(version)) +
+                    ", this program reads version " + std::to_string(record_writer::version) +
+                    ": replay it with the `troupe` that wrote it");
+}
+
+}  // namespace
+
+record_writer::record_writer(std::filesystem::path file)
+    : file_(std::move(file)), out_(file_, std::ios::trunc) {
+  write({{"format", format_name}, {"version", version}});
+}
+
+void record_writer::add(const job_snapshot& snapshot) {
+  bool whole = num_written_++ % whole_every == 0;
+  auto parts = json::object();
+  for (const auto& [name, value] : snapshot.parts.items()) {
+    auto known = last_.parts.find(name);
+    if (whole || known == last_.parts.end() || *known != value) parts[name] = value;
+  }
+  json line = {{"at_ms", snapshot.at_ms}};
+  if (whole) line["whole"] = true;
+  line["parts"] = std::move(parts);
+  write(line);
+  last_ = snapshot;
+}
+
+void record_writer::write(const json& line) {
+  errno = 0;
+  out_ << line.dump(-1, ' ', false, json::error_handler_t::replace) << '\n' << std::flush;
+  if (!out_) throw system_failure("write the record " + file_.string(), errno);
+}
+
+job_record::job_record(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  if (!in)
+    throw bad_input("cannot read the record " + file.string() +
+                    ": expected a file of `troupe inspect --record`");
+  std::string text;
+  std::getline(in, text);
+  check_first(file, text);
+  for (std::size_t number = 2; std::getline(in, text); ++number) {
+    auto line = json::parse(text, nullptr, false);
+    if (is_snapshot(line) && (is_whole(line) || !snapshots_.empty())) {
+      snapshots_.push_back(std::move(line));
+      continue;
+    }
+    warning_ = file.string() + ": line " + std::to_string(number) +
+               " is damaged or cut short; it and what follows are left out";
+    break;
+  }
+  if (snapshots_.empty()) throw bad_input(file.string() + " has no snapshot: nothing was recorded");
+}
+
+job_snapshot job_record::at(std::size_t at) const {
+  auto first = at;
+  while (!is_whole(snapshots_.at(first))) --first;
+  job_snapshot made;
+  for (auto i = first; i <= at; ++i)
+    for (const auto& [name, value] : snapshots_[i]["parts"].items()) made.parts[name] = value;
+  made.at_ms = static_cast<std::int64_t>(number_in(snapshots_[at], "at_ms"));
+  return made;
+}
+
+}  // namespace troupe

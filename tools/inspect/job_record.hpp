@@ -1,0 +1,50 @@
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "inspect/job_snapshot.hpp"
+
+namespace troupe {
+
+// A record of a job: JSON lines. The first says what the file is, {"format":"troupe inspect record",
+// "version":1}; each other one is a snapshot, {"at_ms":..,"parts":{..}}, with the parts that differ from the
+// snapshot before, or, with "whole":true, with all.
+
+/// Writes a record as the job goes on.
+class record_writer {
+ public:
+  static constexpr int version = 1;
+  static constexpr std::size_t whole_every = 100;  ///< snapshots
+  /// Replaces the file. Throws system_failure, also later, when it cannot be written.
+  explicit record_writer(std::filesystem::path file);
+  /// On disk, as far as the system is concerned, when this returns.
+  void add(const job_snapshot& snapshot);
+
+ private:
+  void write(const nlohmann::ordered_json& line);
+  std::filesystem::path file_;
+  std::ofstream out_;
+  job_snapshot last_;
+  std::size_t num_written_ = 0;
+};
+
+/// A record that was read.
+class job_record {
+ public:
+  /// Throws bad_input for a file that is none, has another version, or has no snapshot.
+  explicit job_record(const std::filesystem::path& file);
+  std::size_t size() const { return snapshots_.size(); }
+  /// Snapshot `at`, below size().
+  job_snapshot at(std::size_t at) const;
+  /// Not empty: what of the file was not read, and why.
+  const std::string& warning() const { return warning_; }
+
+ private:
+  std::vector<nlohmann::ordered_json> snapshots_;  ///< as in the file
+  std::string warning_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,62 @@
+#include "inspect/snapshot_poller.hpp"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "inspect/job_record.hpp"
+#include "inspect/snapshot_source.hpp"
+
+namespace troupe {
+namespace {
+
+std::int64_t now_ms() {
+  auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+}
+
+}  // namespace
+
+snapshot_poller::snapshot_poller(const inspector_address& at, const std::filesystem::path& record)
+    : thread_([this, at, record](const std::stop_token& stop) { work(stop, at, record); }) {}
+
+snapshot_poller::state snapshot_poller::read() const {
+  std::lock_guard lock(mutex_);
+  return state_;
+}
+
+void snapshot_poller::work(const std::stop_token& stop, const inspector_address& at,
+                           const std::filesystem::path& record) {
+  snapshot_source source(at);
+  std::unique_ptr<record_writer> writer;
+  while (!stop.stop_requested()) {
+    auto begun = std::chrono::steady_clock::now();
+    std::optional<job_snapshot> made;
+    std::string problem;
+    bool is_refused = false;
+    std::exception_ptr failure;
+    try {
+      made = source.read();
+      if (!record.empty() && !writer) writer = std::make_unique<record_writer>(record);
+      if (writer) writer->add(*made);
+    } catch (const http_failure& why) {
+      problem = why.what();
+    } catch (const inspector_refusal& why) {
+      problem = why.what();
+      is_refused = true;
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+    }
+    std::unique_lock lock(mutex_);
+    if (made) state_.newest = *std::move(made);
+    if (problem.empty() || state_.problem.empty()) state_.problem_since_ms = now_ms();
+    state_.problem = std::move(problem);
+    state_.is_refused = is_refused;
+    state_.failure = failure;
+    news_.set();
+    if (failure) return;
+    wait_.wait_until(lock, stop, begun + interval, [] { return false; });
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,45 @@
+#pragma once
+#include <condition_variable>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "inspect/inspector_address.hpp"
+#include "inspect/job_snapshot.hpp"
+#include "troupe/posix/wake_event.hpp"
+
+namespace troupe {
+
+/// Asks an inspector twice a second on a thread of its own, and again when it does not answer.
+class snapshot_poller {
+ public:
+  static constexpr std::chrono::milliseconds interval{500};
+
+  /// Records each snapshot, unless `record` is empty. Throws system_failure if that file cannot be made.
+  snapshot_poller(const inspector_address& at, const std::filesystem::path& record);
+
+  struct state {
+    job_snapshot newest;  ///< at_ms 0: there was no answer yet
+    std::string problem;  ///< why there is no newer one; empty: there is none
+    std::int64_t problem_since_ms = 0;
+    bool is_refused = false;     ///< the answers are not those of this job's inspector
+    std::exception_ptr failure;  ///< it has ended: the record cannot be written
+  };
+  state read() const;
+  /// Readable when there is news; clear() it.
+  wake_event& news() { return news_; }
+
+ private:
+  void work(const std::stop_token& stop, const inspector_address& at, const std::filesystem::path& record);
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any wait_;
+  state state_;
+  wake_event news_;
+  std::jthread thread_;  // ends first
+};
+
+}  // namespace troupe

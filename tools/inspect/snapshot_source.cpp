@@ -1,0 +1,54 @@
+#include "inspect/snapshot_source.hpp"
+
+#include <chrono>
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// What a screen can show of what has no end.
+std::string target_of(const std::string& part, const json& job) {
+  auto target = "/api/v1/" + part;
+  if (part != "metrics") return target;
+  constexpr double shown_steps = 100;
+  auto after = number_in(job, "step") - shown_steps;
+  return target + "?limit=100&after=" + std::to_string(after > 0 ? static_cast<std::int64_t>(after) : 0);
+}
+
+}  // namespace
+
+job_snapshot snapshot_source::read() {
+  job_snapshot made;
+  for (const auto& name : snapshot_parts()) {
+    auto answer = client_.get(target_of(name, made.part("job")), {{"Authorization", "Bearer " + at_.token}});
+    if (answer.status == 404) continue;  // of an older version
+    if (answer.status == 401)
+      throw inspector_refusal(
+          "the inspector does not know this token: give the address of the job's start "
+          "whole, http://HOST:PORT/#token=TOKEN, or --token-file FILE");
+    if (answer.status != 200)
+      throw inspector_refusal("the inspector refuses " + name + " with status " +
+                              std::to_string(answer.status) + ": " + answer.body.substr(0, 200));
+    auto value = json::parse(answer.body, nullptr, false);
+    if (!value.is_object())
+      throw inspector_refusal("expected JSON of a Troupe inspector as " + name + ", got '" +
+                              answer.body.substr(0, 60) + "'");
+    made.parts[name] = std::move(value);
+  }
+  if (made.part("job").empty())
+    throw inspector_refusal("this is no inspector of Troupe: it has no /api/v1/job");
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  made.at_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  return made;
+}
+
+void snapshot_source::require_fresh() {
+  auto answer = client_.get("/healthz");
+  if (answer.status == 200) return;
+  auto age_s = number_in(json::parse(answer.body, nullptr, false), "age_s");
+  throw inspector_refusal("what the inspector shows is " + std::to_string(static_cast<int>(age_s)) +
+                          " s old: nobody gathers it any more, see the log of rank 0");
+}
+
+}  // namespace troupe

@@ -1,0 +1,35 @@
+#pragma once
+#include <chrono>
+#include <stdexcept>
+#include <string>
+
+#include "inspect/inspector_address.hpp"
+#include "inspect/job_snapshot.hpp"
+#include "troupe/http/http_client.hpp"
+
+namespace troupe {
+
+/// An inspector refuses to answer: another token, or another program.
+class inspector_refusal : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Asks an inspector for snapshots of its job. Blocks. For one thread at a time.
+class snapshot_source {
+ public:
+  explicit snapshot_source(inspector_address at)
+      : client_({.host = at.host, .port = at.port, .timeout = std::chrono::seconds(2)}), at_(std::move(at)) {}
+
+  /// All parts. Throws http_failure if nobody answers, inspector_refusal if the answer is none of an
+  /// inspector's.
+  job_snapshot read();
+  /// Throws inspector_refusal if nobody gathers any more what it shows, and as read().
+  void require_fresh();
+
+ private:
+  http_client client_;
+  inspector_address at_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,124 @@
+#include "inspect/watch_job.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include "inspect/draw.hpp"
+#include "inspect/snapshot_poller.hpp"
+#include "inspect/snapshot_source.hpp"
+#include "inspect/terminal.hpp"
+
+namespace troupe {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// A job that has ended, and one whose rank 0 was replaced, do not answer at this address any more.
+constexpr std::int64_t recorded_silence_ms = 10'000;
+
+std::int64_t now_ms() {
+  auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<milliseconds>(since).count();
+}
+
+std::string note_of(const snapshot_poller::state& seen) {
+  if (seen.problem.empty()) return {};
+  auto since = time_text(static_cast<double>(now_ms() - seen.problem_since_ms) / 1000);
+  return seen.problem + ". The job has ended, or rank 0 was replaced. Trying again since " + since;
+}
+
+int exit_code_of(int signal) { return signal == 0 || signal == SIGINT ? 0 : 128 + signal; }
+
+/// Applies keys until one ends the program; false then.
+bool apply_keys(view_state& shown, const std::vector<key>& keys, const job_snapshot& job, screen_size size) {
+  return std::ranges::all_of(keys, [&](const key& one) {
+    return apply_key(shown, one, draw_list(job, shown, size.columns).rows.size());
+  });
+}
+
+/// Where a replay is.
+struct replay_state {
+  std::size_t at = 0;
+  bool is_playing = false;
+};
+
+void apply_replay_key(replay_state& replay, const key& pressed, std::size_t size) {
+  auto last = size - 1;
+  if (pressed == key{key_kind::text, ' '}) replay.is_playing = !replay.is_playing;
+  if (pressed.kind == key_kind::left) replay.at -= std::min<std::size_t>(1, replay.at);
+  if (pressed.kind == key_kind::right) replay.at = std::min(replay.at + 1, last);
+}
+
+std::string replay_note(const replay_state& replay, const job_record& record, const job_snapshot& now) {
+  auto first = record.at(0).at_ms;
+  return "replay " + std::to_string(replay.at + 1) + "/" + std::to_string(record.size()) + ", " +
+         time_text(static_cast<double>(now.at_ms - first) / 1000) + " after its begin" +
+         (replay.is_playing ? ", playing" : "") + "   left right: one on   space: play" +
+         (record.warning().empty() ? "" : "   " + record.warning());
+}
+
+}  // namespace
+
+int watch_job(const inspector_address& at, const std::filesystem::path& record) {
+  terminal screen;
+  snapshot_poller poller(at, record);
+  view_state shown;
+  while (true) {
+    auto seen = poller.read();
+    if (seen.failure) std::rethrow_exception(seen.failure);
+    auto size = screen.size();
+    screen.show(draw_screen(seen.newest, shown, note_of(seen), size));
+    auto input = screen.wait(poller.news().fd(), snapshot_poller::interval);
+    if (input.was_woken) poller.news().clear();
+    if (input.signal != 0) return exit_code_of(input.signal);
+    if (!apply_keys(shown, input.keys, seen.newest, size)) return 0;
+  }
+}
+
+int record_job(const inspector_address& at, const std::filesystem::path& record) {
+  auto before = snapshot_source(at).read();  // to say at once that nobody answers
+  record_writer writer(record);
+  writer.add(before);
+  std::fprintf(stderr, "troupe: recording to %s until the job or a signal ends it\n", record.c_str());
+  snapshot_source source(at);
+  std::size_t num = 1;
+  auto answered_ms = now_ms();
+  while (now_ms() - answered_ms < recorded_silence_ms) {
+    std::this_thread::sleep_for(snapshot_poller::interval);
+    try {
+      writer.add(source.read());
+      answered_ms = now_ms();
+      ++num;
+    } catch (const http_failure&) {
+      continue;  // asked again
+    }
+  }
+  std::fprintf(stderr, "troupe: the inspector has not answered for %lld s: %zu snapshots are in %s\n",
+               static_cast<long long>(recorded_silence_ms / 1000), num, record.c_str());
+  return 0;
+}
+
+int replay_job(const job_record& record) {
+  terminal screen;
+  view_state shown;
+  replay_state replay;
+  while (true) {
+    auto now = record.at(replay.at);
+    auto size = screen.size();
+    screen.show(draw_screen(now, shown, replay_note(replay, record, now), size));
+    auto input = screen.wait(-1, replay.is_playing ? snapshot_poller::interval : milliseconds(60'000));
+    if (input.signal != 0) return exit_code_of(input.signal);
+    if (!apply_keys(shown, input.keys, now, size)) return 0;
+    bool was_filtering = shown.is_filtering;
+    for (const auto& one : input.keys)
+      if (!was_filtering) apply_replay_key(replay, one, record.size());
+    if (replay.is_playing && input.keys.empty() && !input.was_resized) {
+      replay.at = std::min(replay.at + 1, record.size() - 1);
+      replay.is_playing = replay.at + 1 < record.size();
+    }
+  }
+}
+
+}  // namespace troupe
