@@ -33,6 +33,9 @@ screen window_of(const screen& rows, std::size_t selected, std::size_t num_rows)
   return shown;
 }
 
+/// Whether this is what is left of lost processes, see snapshot_of_lost_processes.
+bool is_of_lost(const job_snapshot& job) { return text_in(job.part("job"), "state") == "lost"; }
+
 screen_row keys_of(const view_state& shown, std::size_t columns) {
   if (shown.is_filtering)
     return {fitted("filter: " + shown.filter + "_   (enter: done, escape: none)", columns)};
@@ -85,9 +88,10 @@ drawn_list draw_log(const job_snapshot& job, std::size_t columns) {
   const auto& log = job.part("log");
   auto lines = log.find("lines");
   bool has_lines = lines != log.end() && lines->is_array() && !lines->empty();
-  drawn.headings = {
-      {fitted(has_lines ? "the log of rank 0, the newest line first" : "rank 0 has logged nothing", columns),
-       row_style::heading}};
+  auto what = is_of_lost(job) ? "the last events of lost processes, the newest first"
+              : has_lines     ? "the log of rank 0, the newest line first"
+                              : "rank 0 has logged nothing";
+  drawn.headings = {{fitted(what, columns), row_style::heading}};
   if (!has_lines) return drawn;
   for (auto one = lines->rbegin(); one != lines->rend(); ++one) {
     auto level = text_in(*one, "level");
@@ -121,6 +125,7 @@ drawn_list draw_list(const job_snapshot& job, const view_state& shown, std::size
 screen draw_job(const job_snapshot& job, std::size_t columns) {
   const auto& known = job.part("job");
   if (known.empty()) return {{fitted("nothing is known of the job yet", columns), row_style::heading}, {}};
+  if (is_of_lost(job)) return {{left(text_in(known, "job_id"), columns), row_style::heading}, {}};
   auto state = text_in(known, "state", "starting");
   if (auto kind = text_in(known, "call_kind"); state == "running" && !kind.empty()) state = kind;
   if (auto paused = known.find("is_paused");
@@ -172,13 +177,16 @@ screen draw_screen(const job_snapshot& job, const view_state& shown, const std::
 screen draw_all(const job_snapshot& job, std::size_t columns) {
   auto rows = draw_job(job, columns);
   rows.emplace_back();
-  if (job.rows("findings").empty()) rows.push_back(draw_findings(job, columns).headings.at(0));
+  std::vector<inspect_view> views = {inspect_view::actors, inspect_view::timeline, inspect_view::rates};
+  if (is_of_lost(job)) views = {inspect_view::actors, inspect_view::log};
+  if (job.rows("findings").empty() && !is_of_lost(job))
+    rows.push_back(draw_findings(job, columns).headings.at(0));
   for (const auto& one : job.rows("findings"))
     for (auto& line : wrapped(
              text_in(one, "kind", "?") + " since " + ago(job, one, "since_ms") + ": " + text_in(one, "text"),
              columns))
       rows.push_back({std::move(line), row_style::bad});
-  for (auto view : {inspect_view::actors, inspect_view::timeline, inspect_view::rates}) {
+  for (auto view : views) {
     view_state shown;
     shown.view = view;
     auto drawn = draw_list(job, shown, columns);

@@ -82,7 +82,8 @@ drawn_list draw_actors(const job_snapshot& job, const view_state& shown, std::si
   for (const auto& row : ordered_actors(job, shown.order)) {
     const auto& actor = *row.actor;
     auto id = text_in(actor, "id", "?"), state = text_in(actor, "state", "?"), role = text_in(actor, "role");
-    auto does = text_in(actor, "reason").empty() ? "" : "failed: " + text_in(actor, "reason");
+    auto does =
+        text_in(actor, "reason").empty() ? text_in(actor, "does") : "failed: " + text_in(actor, "reason");
     bool is_running = state == "running";
     if (is_running && role == "device")
       does = work[static_cast<int>(number_in(actor, "number"))] + (does.empty() ? "" : "; " + does);

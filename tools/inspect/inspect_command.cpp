@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "inspect/draw.hpp"
 #include "inspect/job_record.hpp"
+#include "inspect/lost_processes.hpp"
 #include "inspect/snapshot_source.hpp"
 #include "inspect/terminal.hpp"
 #include "inspect/watch_job.hpp"
@@ -100,15 +101,27 @@ int print_job(const job_snapshot& job, const inspect_arguments& arguments) {
   return 0;
 }
 
+/// What a folder of `troupe launch --log-dir` keeps of lost processes.
+int inspect_lost(const inspect_arguments& arguments, bool prints) {
+  if (arguments.diagnose || !arguments.record.empty())
+    throw bad_input("troupe inspect: --diagnose and --record are for running jobs; " + arguments.url +
+                    " is a folder with what lost processes did last");
+  auto lost = snapshot_of_lost_processes(arguments.url);
+  if (prints) return print_job(lost, arguments);
+  return replay_job({1, [&](std::size_t) { return lost; }, "what lost processes did last; 5: all events"});
+}
+
 int inspect(const inspect_arguments& arguments) {
   check(arguments);
   bool prints = arguments.once || arguments.as_json || arguments.diagnose;
   if (!arguments.replay.empty()) {
     job_record record(arguments.replay);
-    if (!prints) return replay_job(record);
+    if (!prints)
+      return replay_job({record.size(), [&](std::size_t at) { return record.at(at); }, record.warning()});
     if (!record.warning().empty()) std::fprintf(stderr, "troupe: %s\n", record.warning().c_str());
     return print_job(record.at(record.size() - 1), arguments);
   }
+  if (std::filesystem::is_directory(arguments.url)) return inspect_lost(arguments, prints);
   auto at = address_of(arguments);
   try {
     if (prints) {
@@ -137,8 +150,10 @@ void add_inspect_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<inspect_arguments>();
   auto* command =
       app.add_subcommand("inspect", "Watch a running job on this terminal (--inspect of the job)");
-  command->add_option("URL", arguments->url,
-                      "Address that the job's start printed; default: TROUPE_INSPECT_URL");
+  command->add_option(
+      "URL", arguments->url,
+      "Address that the job's start printed; default: TROUPE_INSPECT_URL. Or the folder of `troupe launch "
+      "--log-dir`: what lost processes did last");
   command->add_option("--token-file", arguments->token_file,
                       "File with the token, where the address has none; else TROUPE_INSPECT_TOKEN");
   command->add_flag("--once", arguments->once, "Print the job's state once, as text");

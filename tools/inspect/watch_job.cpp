@@ -6,6 +6,7 @@
 #include <string>
 
 #include "inspect/draw.hpp"
+#include "inspect/job_record.hpp"
 #include "inspect/snapshot_poller.hpp"
 #include "inspect/snapshot_source.hpp"
 #include "inspect/terminal.hpp"
@@ -51,12 +52,13 @@ void apply_replay_key(replay_state& replay, const key& pressed, std::size_t size
   if (pressed.kind == key_kind::right) replay.at = std::min(replay.at + 1, last);
 }
 
-std::string replay_note(const replay_state& replay, const job_record& record, const job_snapshot& now) {
-  auto first = record.at(0).at_ms;
-  return "replay " + std::to_string(replay.at + 1) + "/" + std::to_string(record.size()) + ", " +
+std::string replay_note(const replay_state& replay, const past_job& past, const job_snapshot& now) {
+  if (past.size == 1) return past.note;
+  auto first = past.at(0).at_ms;
+  return "replay " + std::to_string(replay.at + 1) + "/" + std::to_string(past.size) + ", " +
          time_text(static_cast<double>(now.at_ms - first) / 1000) + " after its begin" +
          (replay.is_playing ? ", playing" : "") + "   left right: one on   space: play" +
-         (record.warning().empty() ? "" : "   " + record.warning());
+         (past.note.empty() ? "" : "   " + past.note);
 }
 
 }  // namespace
@@ -100,23 +102,23 @@ int record_job(const inspector_address& at, const std::filesystem::path& record)
   return 0;
 }
 
-int replay_job(const job_record& record) {
+int replay_job(const past_job& past) {
   terminal screen;
   view_state shown;
   replay_state replay;
   while (true) {
-    auto now = record.at(replay.at);
+    auto now = past.at(replay.at);
     auto size = screen.size();
-    screen.show(draw_screen(now, shown, replay_note(replay, record, now), size));
+    screen.show(draw_screen(now, shown, replay_note(replay, past, now), size));
     auto input = screen.wait(-1, replay.is_playing ? snapshot_poller::interval : milliseconds(60'000));
     if (input.signal != 0) return exit_code_of(input.signal);
     if (!apply_keys(shown, input.keys, now, size)) return 0;
     bool was_filtering = shown.is_filtering;
     for (const auto& one : input.keys)
-      if (!was_filtering) apply_replay_key(replay, one, record.size());
+      if (!was_filtering) apply_replay_key(replay, one, past.size);
     if (replay.is_playing && input.keys.empty() && !input.was_resized) {
-      replay.at = std::min(replay.at + 1, record.size() - 1);
-      replay.is_playing = replay.at + 1 < record.size();
+      replay.at = std::min(replay.at + 1, past.size - 1);
+      replay.is_playing = replay.at + 1 < past.size;
     }
   }
 }

@@ -1,8 +1,11 @@
 #pragma once
+#include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <string>
 
 #include "inspect/inspector_address.hpp"
-#include "inspect/job_record.hpp"
+#include "inspect/job_snapshot.hpp"
 
 namespace troupe {
 
@@ -15,8 +18,15 @@ int watch_job(const inspector_address& at, const std::filesystem::path& record);
 /// the exit code; throws http_failure or inspector_refusal if it never answers.
 int record_job(const inspector_address& at, const std::filesystem::path& record);
 
-/// Shows a record on this terminal: left and right go to the snapshot before and after, space plays it.
-/// Returns the exit code.
-int replay_job(const job_record& record);
+/// Snapshots of a job that is over.
+struct past_job {
+  std::size_t size = 0;                         ///< above 0
+  std::function<job_snapshot(std::size_t)> at;  ///< below size
+  std::string note;                             ///< what to tell of it; empty: nothing
+};
+
+/// Shows them on this terminal: left and right go to the snapshot before and after, space plays them. Returns
+/// the exit code.
+int replay_job(const past_job& past);
 
 }  // namespace troupe
