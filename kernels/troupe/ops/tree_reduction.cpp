@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/cpu/block_tree.hpp"
+#include "troupe/ops/cpu/pair_reduction.hpp"
 
 namespace troupe {
 namespace {
@@ -36,6 +38,23 @@ void reduce_node_as(const member_inputs& inputs, std::byte* output, std::int64_t
     std::memcpy(output + static_cast<std::size_t>(first) * sizeof(value), tree.sum(first, size),
                 static_cast<std::size_t>(size) * sizeof(value));
   }
+}
+
+/// Adds two or four arrays of f32 straight into an output that is none of them. False: another form.
+bool add_directly(std::span<const std::byte* const> inputs, std::byte* output, std::int64_t count) {
+  auto is_aligned = [](const std::byte* array) {
+    return reinterpret_cast<std::uintptr_t>(array) % alignof(float) == 0;
+  };
+  if ((inputs.size() != 2 && inputs.size() != 4) || !is_aligned(output) ||
+      !std::ranges::all_of(inputs, is_aligned) || std::ranges::count(inputs, output) > 0)
+    return false;
+  auto floats = [&](std::size_t input) { return reinterpret_cast<const float*>(inputs[input]); };
+  auto* sum = reinterpret_cast<float*>(output);
+  if (inputs.size() == 2)
+    cpu::sum_of_two(floats(0), floats(1), sum, count);
+  else
+    cpu::sum_of_four(floats(0), floats(1), floats(2), floats(3), sum, count);
+  return true;
 }
 
 /// Calls `body` with an element of the dtype.
@@ -72,6 +91,7 @@ void reduce_node(std::span<const std::byte* const> inputs, std::byte* output, st
     auto size = static_cast<std::size_t>(count) * size_bytes(type);
     return begin_copy(inputs[0], output, size, store_kind::cached);
   }
+  if (type == dtype::f32 && op == reduce_op::sum && add_directly(inputs, output, count)) return;
   member_inputs given(inputs);
   with_element(type, [&](auto one) { reduce_node_as<decltype(one)>(given, output, count, op); });
 }
