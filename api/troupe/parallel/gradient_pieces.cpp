@@ -7,7 +7,7 @@ namespace {
 
 /// Below, a message of its own costs more than a copy.
 constexpr std::int64_t min_elements_of_own = std::int64_t{1} << 14;
-constexpr std::int64_t max_elements = std::int64_t{1} << 18;
+constexpr std::int64_t max_elements = std::int64_t{1} << 19;
 
 tensor in_a_row(const tensor& gradient) { return gradient.reshape({gradient.num_elements()}); }
 

@@ -8,7 +8,7 @@
 namespace troupe {
 
 /// How the gradients of a stage travel between its replicas (stage_program::replica_gradients): large ones as
-/// views of their own memory, in pieces of at most 1 MiB, so that nothing is copied and the first pieces
+/// views of their own memory, in pieces of at most 2 MiB, so that nothing is copied and the first pieces
 /// travel while others are computed; all small ones packed into the last piece. That piece also tells which
 /// parameters have a gradient, so that what no replica has a gradient of is not stepped. A pure function of
 /// the parameters' shapes: the same in all replicas.

@@ -1,0 +1,132 @@
+// What a stage's program does with the gradients of its replicas: pieces leave during the last backward pass,
+// and weights step as sums come.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "troupe/nn/activation.hpp"
+#include "troupe/nn/linear.hpp"
+#include "troupe/nn/sequential.hpp"
+#include "troupe/optim/adam.hpp"
+#include "troupe/parallel/module_program.hpp"
+#include "troupe/random/uniform.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// An optimizer that says nothing of its elements, so that it steps when all gradients are there.
+class undivided : public optim::optimizer_state {
+ public:
+  explicit undivided(std::unique_ptr<optim::optimizer_state> of) : of_(std::move(of)) {}
+  void apply(std::uint64_t step) override { of_->apply(step); }
+  std::vector<named_tensor> state() const override { return of_->state(); }
+
+ private:
+  std::unique_ptr<optim::optimizer_state> of_;
+};
+
+std::unique_ptr<stage_program> program_with(optim::Optimizer optimizer) {
+  nn::Sequential model(nn::Linear(200, 150), nn::ReLU(), nn::Linear(150, 200), nn::ReLU(),
+                       nn::Linear(200, 3));
+  return make_module_programs(model, 1, {.optimizer = std::move(optimizer), .seed = 7})(0);
+}
+
+optim::Optimizer whole_adam() {
+  return [](std::vector<named_parameter> parameters) -> std::unique_ptr<optim::optimizer_state> {
+    return std::make_unique<undivided>(optim::Adam()(std::move(parameters)));
+  };
+}
+
+/// The only microbatch of one of two replicas. Returns the pieces in the order in which they leave.
+std::vector<int> compute(stage_program& program, std::uint64_t step, bool in_one = true) {
+  microbatch which{.step = step, .num_replicas = 2};
+  auto inputs = tensor::empty({4, 200});
+  fill_uniform(inputs, -1, 1, step, "inputs");
+  program.forward(which, {inputs}, tensor::from(std::vector<std::int64_t>{0, 1, 2, 1}, {4}));
+  std::vector<int> given;
+  auto give = [&given](int piece) { given.push_back(piece); };
+  if (in_one) {
+    program.backward_last(
+        which, {}, [](const std::vector<tensor>& gradients) { CHECK(gradients.empty()); }, give);
+  } else {
+    program.backward_input(which, {});
+    program.backward_last_weight(which, give);
+  }
+  return given;
+}
+
+/// As if both replicas had the same gradients, in two parts; `broken` gets a NaN.
+void take_sums(stage_program& program, int broken = -1) {
+  for (int piece = program.num_gradient_pieces(); piece-- > 0;) {
+    auto sum = program.replica_gradients(piece).clone();
+    for (float& each : sum.values<float>()) each *= 2;
+    auto half = sum.num_elements() / 3;
+    if (piece == broken) sum.values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+    program.take_summed_gradients(piece, {sum.rows(0, half), sum.rows(half, sum.num_elements() - half)});
+  }
+}
+
+void check_same(stage_program& one, stage_program& other) {
+  auto expected = one.state(), found = other.state();
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    INFO(expected[i].name);
+    CHECK(
+        std::ranges::equal(std::as_const(found[i].value).bytes(), std::as_const(expected[i].value).bytes()));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("gradients of a stage's large weights leave as they are computed, the last layer's first") {
+  auto program = program_with(optim::Adam());
+  REQUIRE(program->num_gradient_pieces() == 3);  // 0.weight, 2.weight, and all small ones
+  CHECK(compute(*program, 0) == std::vector<int>{1, 0});
+  take_sums(*program);
+  program->apply(0);
+  CHECK(compute(*program, 1, false) == std::vector<int>{1, 0});
+}
+
+TEST_CASE("weights that step as sums come have the bits of an optimizer that waits for all") {
+  auto early = program_with(optim::Adam()), late = program_with(whole_adam());
+  for (std::uint64_t step = 0; step < 3; ++step)
+    for (auto* each : {early.get(), late.get()}) {
+      compute(*each, step, each == early.get());
+      take_sums(*each);
+      CHECK(each->non_finite().empty());
+      each->apply(step);
+    }
+  check_same(*early, *late);
+}
+
+TEST_CASE("a sum that is not finite is named, whether its weight has stepped or not") {
+  for (const auto& optimizer : {optim::Optimizer(optim::Adam()), whole_adam()})
+    for (int broken : {0, 1}) {
+      auto program = program_with(optimizer);
+      compute(*program, 0);
+      take_sums(*program, broken);
+      CHECK(program->non_finite() == (broken == 0 ? "the gradient of 0.weight" : "the gradient of 2.weight"));
+    }
+}
+
+TEST_CASE("a step that is discarded after some weights have stepped leaves nothing behind") {
+  auto program = program_with(optim::Adam()), expected = program_with(optim::Adam());
+  std::vector<named_tensor> saved;
+  for (const auto& each : program->state()) saved.push_back({each.name, each.value.clone()});
+  compute(*program, 0);
+  auto piece = program->replica_gradients(0).clone();
+  program->take_summed_gradients(0, {piece});
+  program->discard();
+  program->load_state(saved);
+  program->take_metrics();
+  for (auto* each : {program.get(), expected.get()}) {
+    compute(*each, 0);
+    take_sums(*each);
+    each->apply(0);
+  }
+  check_same(*expected, *program);
+}
