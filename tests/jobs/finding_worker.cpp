@@ -2,7 +2,7 @@
 //
 //   finding_worker --wrong straggle|hang|unbalanced|absent --wrong-rank R --trigger FILE
 //
-// straggle: its stage takes twice as long; hang: it does not return; unbalanced: it takes three times as long
+// straggle: its stage takes twice as long; hang: it does not return; unbalanced: it takes four times as long
 // from the beginning; absent: a program of process groups makes no further call. Stages take their time by
 // sleeping, so that how busy the machine is matters little.
 #include <chrono>
@@ -30,7 +30,7 @@ class Paced : public nn::Module {
   variable forward(const variable& input) override {
     bool is_wrong = std::to_string(number_) == options_.wrong_rank;
     auto time = 2ms;
-    if (is_wrong && options_.wrong == "unbalanced") time = 6ms;
+    if (is_wrong && options_.wrong == "unbalanced") time = 8ms;
     if (is_wrong && options_.wrong == "straggle" && options_.is_triggered()) time = 4ms;
     std::this_thread::sleep_for(time);
     while (is_wrong && options_.wrong == "hang" && options_.is_triggered()) std::this_thread::sleep_for(1s);

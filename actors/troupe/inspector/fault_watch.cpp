@@ -18,14 +18,8 @@ constexpr std::int64_t bad_frames_shown_ms = 10'000;
 
 /// How long a condition must have been seen before it is a finding.
 std::int64_t least_age_ms(finding_kind kind) {
-  switch (kind) {
-    case finding_kind::straggler:
-      return 400;
-    case finding_kind::unbalanced_partition:
-      return 900;
-    default:
-      return 0;
-  }
+  bool is_of_pace = kind == finding_kind::straggler || kind == finding_kind::unbalanced_partition;
+  return is_of_pace ? 400 : 0;
 }
 
 std::string milliseconds(double seconds) {

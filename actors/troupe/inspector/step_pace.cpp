@@ -76,20 +76,22 @@ std::optional<step_pace::window> step_pace::newest() const {
 
 std::vector<pace_problem> step_pace::find() const {
   auto now = newest();
-  if (!now || best_s_.empty()) return {};
+  if (!now || num_windows_ == 0) return {};
+  // Before the second window there is no past: all is as it was.
+  const auto& past_s = best_s_.empty() ? now->busy_s : best_s_;
   std::vector<double> changes;
-  for (std::size_t device = 0; device < best_s_.size(); ++device)
-    changes.push_back(best_s_[device] > 0 ? now->busy_s[device] / best_s_[device] : 1);
+  for (std::size_t device = 0; device < past_s.size(); ++device)
+    changes.push_back(past_s[device] > 0 ? now->busy_s[device] / past_s[device] : 1);
   std::vector<pace_problem> found;
-  for (std::size_t device = 0; device < best_s_.size(); ++device) {
+  for (std::size_t device = 0; device < past_s.size(); ++device) {
     auto busy_s = now->busy_s[device];
     if (busy_s < least_busy_s) continue;
     auto change_of_others = std::max(1.0, median(others(changes, device)));
     auto others_s = mean(others(now->busy_s, device));
     if (changes[device] >= straggles_from * change_of_others)
-      found.push_back({device, true, busy_s, best_s_[device], now->begin_ms});
-    else if (num_windows_ > 2 && busy_s >= unbalanced_from * others_s &&
-             best_s_[device] >= unbalanced_from * mean(others(best_s_, device)))
+      found.push_back({device, true, busy_s, past_s[device], now->begin_ms});
+    else if (busy_s >= unbalanced_from * others_s &&
+             past_s[device] >= unbalanced_from * mean(others(past_s, device)))
       found.push_back({device, false, busy_s, others_s, now->begin_ms});
   }
   return found;

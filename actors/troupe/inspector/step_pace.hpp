@@ -30,14 +30,14 @@ class step_pace {
   static constexpr std::int64_t window_ms = 1000;
   /// A device is a straggler if it takes this many times as long as before, compared with how the others
   /// have changed; and has too much to compute if it takes so many times as long as the others' mean.
-  static constexpr double straggles_from = 1.6, unbalanced_from = 2;
+  static constexpr double straggles_from = 1.6, unbalanced_from = 2.5;
   /// Shorter times of computing are not compared: other costs outweigh them.
   static constexpr double least_busy_s = 0.5e-3;
 
   /// Another generation, or steps of another size: the past does not count any more.
   void reset();
   void add(const recent_step& step);
-  /// One for each device at fault. Empty with fewer than two devices, and before there are two windows.
+  /// One for each device at fault. Empty with fewer than two devices, and before the first window is over.
   std::vector<pace_problem> find() const;
 
  private:

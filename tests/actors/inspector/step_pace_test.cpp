@@ -1,6 +1,7 @@
 #include "troupe/inspector/step_pace.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <random>
 
 using namespace troupe;
@@ -83,7 +84,9 @@ TEST_CASE("steps in which a process was suspended make no straggler of it") {
 TEST_CASE("a device that has had much more to compute from the beginning is unbalanced, and no straggler") {
   paced_job job;
   job.busy_s = {0.010, 0.030, 0.012, 0.010};
-  job.run(100);
+  job.run(10);
+  CHECK(job.pace.find().empty());  // too soon to tell
+  job.run(GENERATE(15, 30, 100));
   auto found = job.pace.find();
   REQUIRE(found.size() == 1);
   CHECK(found[0].device == 1);
@@ -94,8 +97,8 @@ TEST_CASE("steps of another size are compared with nothing before them") {
   paced_job job;
   job.run(100);
   job.num_samples = 128;
-  job.busy_s = {0.020, 0.022, 0.050, 0.020};
-  job.run(25);
+  job.busy_s = {0.020, 0.022, 0.045, 0.020};
+  job.run(100);
   CHECK(job.pace.find().empty());
 }
 
