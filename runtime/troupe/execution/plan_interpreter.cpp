@@ -336,7 +336,7 @@ std::uint64_t plan_interpreter::optimizer_step(int number) const {
 /// after the other.
 tensor plan_interpreter::rows_of(const tensor& samples, int microbatch) const {
   auto which = microbatch_of({0, action_kind::forward, microbatch});
-  auto steps = options_.running.flush_every;
+  std::int64_t steps = options_.running.flush_every;
   auto rows = samples.shape()[0] / (steps * which.global_count());
   auto before = microbatch / which.count * which.global_count() + which.global_index();
   return samples.rows(before * rows, rows);
