@@ -5,6 +5,7 @@
 #include "troupe/cluster/job_secret.hpp"
 #include "troupe/config/text_file.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/inspector/page_files.hpp"
 
 namespace troupe {
 namespace {
@@ -47,6 +48,7 @@ inspection::inspection(const inspection_options& options) {
   policy.token = options.token_file.empty() ? options.job_token : token_in(options.token_file);
   policy.session = to_hex(make_job_secret());
   policy.public_paths = {"/", "/healthz"};
+  for (const auto& file : page_files()) policy.public_paths.emplace_back(file.path);
   if (!served.at.is_loopback()) policy.host_names = {options.host_name};
   server_ = of_option([&] { return std::make_unique<http_server>(served, job_->events()); });
   const auto& at = server_->at();

@@ -16,7 +16,11 @@ using json = nlohmann::ordered_json;
 
 constexpr std::size_t steps_of_rate = 20;
 
-std::string dumped(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+/// With the time: who comes later sees when it was.
+std::string dumped(json object) {
+  if (!object.contains("at_ms")) object["at_ms"] = unix_now_ms();
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
 template <class Value>
 void push_bounded(std::deque<Value>& to, Value value) {

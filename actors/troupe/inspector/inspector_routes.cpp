@@ -8,12 +8,14 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "troupe/config/text_file.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/inspector/page_files.hpp"
 #include "troupe/inspector/views.hpp"
 
 namespace troupe {
@@ -25,7 +27,7 @@ constexpr const char* json_type = "application/json";
 constexpr const char* session_path = "/api/v1/session";
 constexpr std::uint64_t most_number = std::numeric_limits<std::int64_t>::max();
 
-http_response with_text(std::string body, const char* type = json_type) {
+http_response with_text(std::string body, std::string_view type = json_type) {
   http_response response;
   response.content_type = type;
   response.body = std::move(body);
@@ -93,11 +95,13 @@ http_response inspector_routes::answer(const http_request& request) {
 http_response inspector_routes::read(const http_request& request) {
   auto path = request.path();
   const auto& job = *sources_.job;
+  for (const auto& file : page_files())
+    if (file.path == path) return with_text(std::string(file.text), file.content_type);
   if (path == "/")
-    return with_text(
-        "Troupe's inspector. The API is below /api/v1/, and its schema /api/v1/schema. Send the token of the "
-        "job's start as 'Authorization: Bearer TOKEN'.\n",
-        "text/plain; charset=utf-8");
+    return with_text("Troupe's inspector. Its web page is missing, since " + std::string(page_missing()) +
+                         ". The API is below /api/v1/, and its schema /api/v1/schema. Send the token of the "
+                         "job's start as 'Authorization: Bearer TOKEN'.\n",
+                     "text/plain; charset=utf-8");
   if (path == "/healthz") return health();
   if (path == "/trace") return trace();
   if (path == "/api/v1/" || path == "/api/v1") return with_json(api_index());

@@ -58,9 +58,9 @@ TEST_CASE("an inspector asks each actor when a generation begins, and publishes 
   CHECK(one.out->metrics().after(0, 10).steps.size() == 2);
   CHECK_THAT(
       one.events(),
-      ContainsSubstring("event: generation\ndata: {\"generation\":2}") &&
+      ContainsSubstring("event: generation\ndata: {\"generation\":2,") &&
           ContainsSubstring("event: step\ndata: {\"step\":7,") &&
-          ContainsSubstring("event: call\ndata: {\"call\":1,\"kind\":\"train\",\"state\":\"running\"}"));
+          ContainsSubstring("event: call\ndata: {\"call\":1,\"kind\":\"train\",\"state\":\"running\",\"at_ms\":"));
 }
 
 TEST_CASE("an inspector asks again with each poll, for what is new") {

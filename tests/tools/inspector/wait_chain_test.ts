@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { waitChain } from "../../../tools/inspector/src/wait_chain.js";
+import { device, shownFrame } from "./shown_frame.js";
+
+const last = <T>(all: T[]) => all[all.length - 1]!;
+
+test("a chain leads from any stage to the one that computes", () => {
+  const frame = shownFrame();
+  for (const start of [0, 1, 2, 3]) {
+    const chain = waitChain(frame, start);
+    assert.deepEqual(chain.map((one) => one.device), [0, 1, 2, 3].slice(start));
+    assert.deepEqual(chain.map((one) => one.isCulprit), chain.map((_, index) => index === chain.length - 1));
+    assert.match(last(chain).text, /Device 3 computes 3B0: backward of microbatch 0 in stage 3/);
+  }
+});
+
+test("who waits for samples, or lost its process, or does not answer, is the culprit", () => {
+  const samples = shownFrame();
+  samples.devices = [device(0, "waiting_for_samples", 0), device(1, "waiting_for_tensor", 0), device(2, "waiting_for_tensor", 0), device(3, "waiting_for_tensor", 0)];
+  assert.match(last(waitChain(samples, 3)).text, /Device 0 waits for samples from the loader of rank 0/);
+  const silent = shownFrame();
+  silent.nodes[2]!.reported_ms -= 8000;
+  assert.match(last(waitChain(silent, 0)).text, /rank 2 .* has not answered for 8 s/);
+  const joining = shownFrame();
+  joining.nodes[3]!.state = "joining";
+  assert.match(last(waitChain(joining, 0)).text, /rank 3 .* is joining/);
+});
+
+test("a tensor that was made and is not there yet ends the chain", () => {
+  const frame = shownFrame();
+  frame.devices[3] = device(3, "computing", 2);
+  const chain = waitChain(frame, 2);
+  assert.equal(chain.length, 1);
+  assert.match(chain[0]!.text, /which has been made/);
+});
+
+test("a producer in the run before has not made it, one in the next has", () => {
+  const frame = shownFrame();
+  frame.devices[3] = device(3, "computing", 5, { run: 2 });
+  assert.equal(last(waitChain(frame, 2)).device, 3);
+  frame.devices[3] = device(3, "computing", 0, { run: 4 });
+  assert.equal(waitChain(frame, 2).length, 1);
+});
+
+test("a paused or recovering job says so, and an idle device names the slowest", () => {
+  const paused = shownFrame();
+  paused.devices = paused.devices.map((one) => ({ ...one, activity: "idle" }));
+  paused.job.is_paused = true;
+  assert.match(last(waitChain(paused, 1)).text, /paused/);
+  const restoring = shownFrame();
+  restoring.job.state = "restoring";
+  assert.match(last(waitChain(restoring, 1)).text, /recovery is under way/);
+  const idle = shownFrame();
+  idle.devices[0] = device(0, "idle", 9);
+  assert.equal(last(waitChain(idle, 0)).device, 3);
+});
+
+test("positions that form a circle end, and so do chains to what has not reported", () => {
+  const frame = shownFrame();
+  frame.devices = [device(0, "idle", 0), device(1, "idle", 0)];
+  assert.ok(waitChain(frame, 0).length <= 3);
+  assert.match(waitChain(frame, 7)[0]!.text, /has not reported/);
+  frame.plan = null;
+  frame.devices = [device(0, "waiting_for_tensor", 4)];
+  assert.equal(waitChain(frame, 0).length, 1);
+});

@@ -1,0 +1,109 @@
+// The tree of supervision as rows of a list.
+
+import type { Actor, Frame, Node } from "./api.js";
+
+export interface TreeRow {
+  id: string;
+  depth: number;
+  label: string;
+  /// Null: a group, not an actor.
+  actor: Actor | null;
+  node: Node | null;
+  numChildren: number;
+  isOpen: boolean;
+  /// Of the nearest row above that is one level higher; null: a root.
+  parent: string | null;
+}
+
+interface Process {
+  key: string;
+  rank: number;
+  incarnation: number;
+  node: Node | null;
+  isLost: boolean;
+  supervisor: Actor | null;
+  children: Actor[];
+}
+
+const processKey = (rank: number, incarnation: number) => `${rank}#${incarnation}`;
+
+function processesOf(frame: Frame): Process[] {
+  const found = new Map<string, Process>();
+  const take = (rank: number, incarnation: number): Process => {
+    const key = processKey(rank, incarnation);
+    let one = found.get(key);
+    if (!one) {
+      one = { key, rank, incarnation, node: null, isLost: false, supervisor: null, children: [] };
+      found.set(key, one);
+    }
+    return one;
+  };
+  for (const node of frame.nodes) take(node.rank, node.incarnation).node = node;
+  for (const node of frame.replaced) Object.assign(take(node.rank, node.incarnation), { node, isLost: true });
+  for (const actor of frame.actors) {
+    const process = take(actor.rank, actor.incarnation);
+    if (actor.parent === null) process.supervisor = actor;
+    else process.children.push(actor);
+  }
+  return [...found.values()].sort((left, right) => left.rank - right.rank || right.incarnation - left.incarnation);
+}
+
+export function actorName(actor: Actor): string {
+  return actor.parent === null ? `supervisor of rank ${actor.rank}` : `${actor.role} ${actor.number}`;
+}
+
+function matches(process: Process, actor: Actor | null, words: string[]): boolean {
+  const text = [
+    `rank ${process.rank}`, process.node?.host, process.node?.state, process.isLost ? "lost" : "",
+    actor?.id, actor && actorName(actor), actor?.state, actor?.reason,
+  ].join(" ").toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+/// Rows in order, children only of what is open. With a filter, matching actors and the processes above them are
+/// shown, all open. `closed` names processes that are not open.
+export function treeRows(frame: Frame, closed: ReadonlySet<string>, filter: string): TreeRow[] {
+  const words = filter.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const rows: TreeRow[] = [];
+  for (const process of processesOf(frame)) {
+    const isWhole = matches(process, process.supervisor, words);
+    const children = isWhole ? process.children : process.children.filter((one) => matches(process, one, words));
+    if (!isWhole && children.length === 0) continue;
+    const isOpen = words.length > 0 || !closed.has(process.key);
+    const id = process.supervisor?.id ?? `${process.key}/supervisor`;
+    const again = process.incarnation > 0 ? `, incarnation ${process.incarnation}` : "";
+    rows.push({
+      id, depth: 0, label: `rank ${process.rank}${again}${process.isLost ? " (lost)" : ""}`, actor: process.supervisor,
+      node: process.node, numChildren: children.length, isOpen, parent: null,
+    });
+    if (!isOpen) continue;
+    for (const actor of children)
+      rows.push({ id: actor.id, depth: 1, label: actorName(actor), actor, node: process.node, numChildren: 0, isOpen: false, parent: id });
+  }
+  return rows;
+}
+
+export type TreeKey = "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight" | "Home" | "End" | "PageUp" | "PageDown";
+
+/// What a key does in a tree (WAI-ARIA): the row to go to, or the one to open or close.
+export function treeMove(rows: TreeRow[], current: string | null, key: TreeKey, page: number): { go?: string; toggle?: string } {
+  if (rows.length === 0) return {};
+  const at = Math.max(0, rows.findIndex((row) => row.id === current));
+  const row = rows[at]!;
+  const to = (index: number) => ({ go: rows[Math.min(rows.length - 1, Math.max(0, index))]!.id });
+  if (current === null || rows[at]!.id !== current) return to(0);
+  switch (key) {
+    case "ArrowDown": return to(at + 1);
+    case "ArrowUp": return to(at - 1);
+    case "PageDown": return to(at + page);
+    case "PageUp": return to(at - page);
+    case "Home": return to(0);
+    case "End": return to(rows.length - 1);
+    case "ArrowRight":
+      if (row.numChildren === 0) return {};
+      return row.isOpen ? to(at + 1) : { toggle: row.id };
+    case "ArrowLeft":
+      if (row.numChildren > 0 && row.isOpen) return { toggle: row.id };
+      return row.parent === null ? {} : { go: row.parent };
+  }
+}

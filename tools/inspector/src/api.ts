@@ -1,0 +1,197 @@
+// What the inspector's API answers (docs/inspect.md; /api/v1/schema). Fields that older servers lack are
+// optional, and what is not known is null.
+
+export interface Recovery {
+  at_ms: number;
+  generation: number;
+  rank: number;
+  cause: string;
+  total_s: number;
+  detect_s?: number;
+  fence_s?: number;
+  quiesce_s?: number;
+  respawn_s?: number;
+  restore_s?: number;
+  rebuild_s?: number;
+  replay_s?: number;
+}
+
+export interface Job {
+  job_id: string;
+  world_size: number;
+  rank: number;
+  generation: number;
+  started_ms: number;
+  updated_ms: number;
+  state: string | null;
+  call: number | null;
+  call_kind: string | null;
+  step: number | null;
+  end_step: number | null;
+  is_stopping: boolean;
+  is_paused: boolean;
+  loss: number | null;
+  steps_per_s: number | null;
+  samples_per_s: number | null;
+  num_recoveries: number;
+  recoveries: Recovery[];
+  control?: boolean;
+}
+
+export interface Node {
+  rank: number;
+  incarnation: number;
+  pid: number;
+  host: string;
+  state: string;
+  generation: number;
+  reported_ms: number;
+  unanswered_polls: number;
+  memory?: Memory | null;
+}
+
+export interface Memory {
+  current_bytes: number;
+  peak_bytes: number;
+  parameters_bytes: number;
+  gradients_bytes: number;
+  optimizer_bytes: number;
+  activations_bytes: number;
+  other_bytes: number;
+}
+
+export interface Device {
+  device: number;
+  rank: number;
+  activity: string;
+  call: number;
+  call_kind: string;
+  run: number;
+  position: number;
+  action: string | null;
+  at_position_s: number;
+}
+
+export interface Actor {
+  id: string;
+  parent: string | null;
+  role: string;
+  number: number;
+  rank: number;
+  incarnation: number;
+  state: string;
+  restarts: number;
+  reason: string | null;
+  mailbox_depth: number | null;
+  oldest_message_s?: number | null;
+  messages_in?: number | null;
+  messages_out?: number | null;
+  bytes_in?: number | null;
+  bytes_out?: number | null;
+  handler_p50_s?: number | null;
+  handler_p99_s?: number | null;
+}
+
+/// Of all connections of a process (`peers`), or of one pair of processes (`peer`).
+export interface Link {
+  rank: number;
+  peer?: number | null;
+  peers?: string;
+  bytes_in?: number | null;
+  bytes_out?: number | null;
+  tensor_bytes_sent?: number;
+  tensor_bytes_received?: number;
+  bytes_sent_per_s?: number | null;
+  bytes_received_per_s?: number | null;
+  bytes_out_per_s?: number | null;
+  bytes_in_per_s?: number | null;
+  in_flight?: number | null;
+  stale_frames?: number;
+  bad_frames?: number;
+}
+
+export interface TimedAction {
+  action: string;
+  begin: number;
+  end: number;
+}
+
+export interface Timeline {
+  unit: string;
+  makespan: number;
+  idle: number[];
+  devices: TimedAction[][];
+}
+
+export interface PlanDevice {
+  device: number;
+  rank: number | null;
+  stages: number[];
+  actions: string[];
+}
+
+export interface Plan {
+  schedule: string;
+  num_stages: number;
+  num_microbatches: number;
+  steps_per_run: number;
+  devices: PlanDevice[];
+}
+
+export interface Step {
+  step: number;
+  at_ms: number;
+  loss: number | null;
+  num_samples: number;
+  step_s: number;
+  span_s: number;
+  busy_s: number;
+  copy_s: number;
+}
+
+export interface Snapshots {
+  folder: string | null;
+  committed_step: number | null;
+  step_on_disk: number | null;
+  pending: number;
+}
+
+export interface LogLine {
+  number: number;
+  at_ms: number;
+  level: string;
+  text: string;
+}
+
+export interface Finding {
+  kind: string;
+  actor: string | null;
+  rank: number | null;
+  device: number | null;
+  text: string;
+  since_ms: number;
+  seen_ms: number;
+}
+
+/// One look at the job: what all endpoints said at nearly one time.
+export interface Frame {
+  at_ms: number;
+  job: Job;
+  nodes: Node[];
+  replaced: Node[];
+  devices: Device[];
+  actors: Actor[];
+  links: Link[];
+  plan: Plan | null;
+  simulated: Timeline | null;
+  measured: { step: number | null; timeline: Timeline | null };
+  snapshots: Snapshots;
+  /// Null: this server finds nothing by itself.
+  findings: Finding[] | null;
+}
+
+/// The token in the part of the address behind '#', which browsers do not send; null: there is none.
+export function tokenIn(hash: string): string | null {
+  const found = /^#(?:.*&)?token=([A-Za-z0-9\-._~]+)/.exec(hash);
+  return found?.[1] ?? null;
+}

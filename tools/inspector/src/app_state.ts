@@ -1,0 +1,61 @@
+// What the views are made from.
+
+import type { Frame, Step } from "./api.js";
+import type { Connection } from "./feed.js";
+import type { EventRow } from "./job_events.js";
+
+export const viewNames = ["overview", "tree", "timeline", "waits", "flow", "events", "snapshots"] as const;
+export type ViewName = (typeof viewNames)[number] | "actor";
+
+export interface Route {
+  view: ViewName;
+  /// Of the actor, or the number of the device.
+  of: string;
+}
+
+export interface AppState {
+  /// What is shown: the newest, or one of the last minutes.
+  frame: Frame | null;
+  isLive: boolean;
+  oldestMs: number;
+  newestMs: number;
+  steps: Step[];
+  events: EventRow[];
+  connection: Connection;
+  problem: string;
+  route: Route;
+  /// Of the part of the window that views have, in pixels.
+  widthPx: number;
+  heightPx: number;
+  treeFilter: string;
+  closedProcesses: Set<string>;
+  selectedRow: string | null;
+  eventFilter: string;
+  hiddenKinds: Set<string>;
+  zoom: number;
+  scrollTops: Map<string, number>;
+  message: string;
+}
+
+/// What views may ask of the page.
+export interface AppActions {
+  change(how: (state: AppState) => void): void;
+  go(view: ViewName, of?: string): void;
+  /// Asks for a confirmation first.
+  control(question: string, detail: string, action: string, body: Record<string, unknown>): void;
+}
+
+export function parseRoute(hash: string): Route {
+  const found = /^#\/([a-z]+)(?:\/(.*))?$/.exec(hash);
+  const view = found?.[1] as ViewName | undefined;
+  if (!view || (view !== "actor" && !viewNames.includes(view as (typeof viewNames)[number]))) return { view: "overview", of: "" };
+  try {
+    return { view, of: decodeURIComponent(found?.[2] ?? "") };
+  } catch {
+    return { view, of: "" };
+  }
+}
+
+export function routeHash(view: ViewName, of = ""): string {
+  return of === "" ? `#/${view}` : `#/${view}/${encodeURIComponent(of)}`;
+}

@@ -1,0 +1,65 @@
+// Curves of a few pixels.
+
+export interface Point {
+  x: number;
+  y: number;
+}
+
+/// At most `most` points: of each piece of the curve its least and its greatest value, so that no spike is lost.
+export function thinOut(points: Point[], most: number): Point[] {
+  if (points.length <= most || most < 4) return points;
+  const pieces = Math.floor(most / 2);
+  const found: Point[] = [];
+  for (let piece = 0; piece < pieces; ++piece) {
+    const begin = Math.floor((piece * points.length) / pieces);
+    const end = Math.floor(((piece + 1) * points.length) / pieces);
+    let least = begin;
+    let greatest = begin;
+    for (let index = begin; index < end; ++index) {
+      if (points[index]!.y < points[least]!.y) least = index;
+      if (points[index]!.y > points[greatest]!.y) greatest = index;
+    }
+    found.push(points[Math.min(least, greatest)]!);
+    if (least !== greatest) found.push(points[Math.max(least, greatest)]!);
+  }
+  return found;
+}
+
+export interface Scale {
+  least: number;
+  greatest: number;
+}
+
+export function scaleOf(values: number[], fromZero: boolean): Scale {
+  let least = fromZero ? 0 : Infinity;
+  let greatest = -Infinity;
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue;
+    least = Math.min(least, value);
+    greatest = Math.max(greatest, value);
+  }
+  if (greatest === -Infinity) return { least: 0, greatest: 1 };
+  if (greatest - least < 1e-12) return { least: fromZero ? 0 : least - 1, greatest: greatest + (greatest === 0 || !fromZero ? 1 : 0) };
+  return { least, greatest };
+}
+
+/// The path of an SVG; values that are no number leave a gap.
+export function pathOf(points: Point[], width: number, height: number, scale: Scale): string {
+  const finite = points.filter((one) => Number.isFinite(one.y));
+  if (finite.length === 0) return "";
+  const first = points[0]!.x;
+  const span = Math.max(1e-12, points[points.length - 1]!.x - first);
+  let path = "";
+  let isOpen = false;
+  for (const one of points) {
+    if (!Number.isFinite(one.y)) {
+      isOpen = false;
+      continue;
+    }
+    const x = ((one.x - first) / span) * width;
+    const y = height - ((one.y - scale.least) / (scale.greatest - scale.least)) * height;
+    path += `${isOpen ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`;
+    isOpen = true;
+  }
+  return path;
+}

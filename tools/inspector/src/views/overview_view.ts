@@ -1,0 +1,122 @@
+// Loss, throughput, idle time, memory and membership at one look.
+
+import type { AppActions, AppState } from "../app_state.js";
+import type { Frame, Node, Step } from "../api.js";
+import { h, type Child, type VNode } from "../dom.js";
+import { formatAge, formatBytes, formatNumber, formatPercent, formatSeconds, formatClock } from "../format.js";
+import { bubbleOf, stepsUntil } from "../steps.js";
+import { button, card, curve, facts, pill, table } from "./pieces.js";
+
+function findings(frame: Frame, actions: AppActions): Child {
+  if (!frame.findings || frame.findings.length === 0) return null;
+  return h(
+    "section", { class: "findings", key: "findings", "aria-label": "findings" },
+    frame.findings.map((one, index) =>
+      h(
+        "p", { key: `${one.kind} ${one.actor} ${one.rank} ${one.device} ${index}` },
+        h("strong", null, one.kind.replaceAll("_", " ")), ` for ${formatAge(frame.at_ms, one.since_ms)}: ${one.text} `,
+        one.actor ? button("show the actor", () => actions.go("actor", one.actor!)) : null,
+        one.device !== null && one.device !== undefined ? button("why", () => actions.go("waits", String(one.device))) : null,
+      ),
+    ),
+  );
+}
+
+function progress(frame: Frame): Child {
+  const { step, end_step } = frame.job;
+  if (step === null) return null;
+  const known = end_step !== null && end_step > 0;
+  return h("div", { class: "progress-row" }, h("progress", { max: known ? String(end_step) : "1", value: known ? step : 0, "aria-label": "optimizer steps of this call" }),
+    h("span", null, known ? `${formatNumber(step)} of ${formatNumber(end_step)} steps` : `${formatNumber(step)} steps`));
+}
+
+function memoryCard(nodes: Node[]): Child {
+  const known = nodes.filter((one) => one.memory);
+  if (known.length === 0) return null;
+  const most = Math.max(1, ...known.map((one) => one.memory!.peak_bytes));
+  const categories = ["parameters", "gradients", "optimizer", "activations", "other"] as const;
+  return card(
+    "Memory of tensors",
+    h("p", { class: "legend" }, categories.map((one) => h("span", { key: one }, h("i", { class: `swatch memory-${one}` }), one))),
+    h("div", { class: "bars" }, known.slice(0, 64).map((node) => {
+      const memory = node.memory!;
+      return h(
+        "div", { class: "bar-row", key: String(node.rank) },
+        h("span", { class: "bar-name" }, `rank ${node.rank}`),
+        h("span", { class: "bar", title: `at most ${formatBytes(memory.peak_bytes)}` }, categories.map((one) =>
+          h("i", { key: one, class: `memory-${one}`, title: `${one}: ${formatBytes(memory[`${one}_bytes`])}`, style: { width: `${(memory[`${one}_bytes`] / most) * 100}%` } }))),
+        h("span", { class: "bar-value" }, `${formatBytes(memory.current_bytes)}, at most ${formatBytes(memory.peak_bytes)}`),
+      );
+    })),
+    known.length > 64 ? h("p", null, `and ${known.length - 64} more processes: see the supervision tree`) : null,
+  );
+}
+
+function membership(frame: Frame): VNode {
+  const nodes = frame.nodes.slice(0, 200);
+  return card(
+    `Processes: ${frame.nodes.filter((one) => one.state === "active").length} of ${frame.job.world_size} active`,
+    table("processes", ["rank", "state", "incarnation", "process", "host", "last report"], nodes.map((one) => ({
+      key: `${one.rank}`,
+      cells: [one.rank, pill(one.state), one.incarnation, one.pid, one.host, `${formatAge(frame.job.updated_ms, one.reported_ms)} ago`],
+    }))),
+    frame.nodes.length > nodes.length ? h("p", null, `and ${frame.nodes.length - nodes.length} more: see the supervision tree`) : null,
+  );
+}
+
+function recoveries(frame: Frame): Child {
+  const { recoveries: past, num_recoveries } = frame.job;
+  if (past.length === 0) return null;
+  const phases = ["detect_s", "fence_s", "quiesce_s", "respawn_s", "restore_s", "rebuild_s", "replay_s"] as const;
+  return card(
+    `Recoveries: ${num_recoveries}`,
+    table("recoveries", ["at", "generation", "lost", "cause", "took", ...phases.map((one) => one.replace("_s", ""))], [...past].reverse().map((one) => ({
+      key: `${one.generation} ${one.at_ms}`,
+      cells: [formatClock(one.at_ms), one.generation, one.rank < 0 ? "–" : `rank ${one.rank}`, one.cause, formatSeconds(one.total_s), ...phases.map((phase) => formatSeconds(one[phase]))],
+    }))),
+  );
+}
+
+function curves(steps: Step[], frame: Frame): VNode[] {
+  const points = (of: (step: Step) => number | null) => steps.map((one) => ({ x: one.step, y: of(one) ?? NaN }));
+  const newest = steps[steps.length - 1];
+  const bubble = newest ? bubbleOf(newest) : null;
+  return [
+    card("Loss", h("p", { class: "figure", id: "loss" }, formatNumber(frame.job.loss, 5)), curve("loss by step", points((one) => one.loss), false)),
+    card(
+      "Throughput",
+      h("p", { class: "figure" }, `${formatNumber(frame.job.samples_per_s)} samples/s`),
+      curve("samples per second by step", points((one) => (one.step_s > 0 ? one.num_samples / one.step_s : null)), true),
+      h("p", null, `${formatNumber(frame.job.steps_per_s)} steps/s`),
+    ),
+    card(
+      "Bubble",
+      h("p", { class: "figure" }, formatPercent(bubble)),
+      curve("idle part of the devices' time by step", points(bubbleOf), true),
+      h("p", null, newest ? `a step spans ${formatSeconds(newest.span_s)}, of which a device computes ${formatSeconds(newest.busy_s)}` : "no step yet"),
+    ),
+  ];
+}
+
+export function overviewView(state: AppState, actions: AppActions): Child {
+  const frame = state.frame!;
+  const steps = stepsUntil(state.steps, frame.at_ms);
+  const { job } = frame;
+  const callText = job.call_kind === null ? "–" : `${job.call_kind.replaceAll("_", " ")} (call ${job.call})`;
+  return [
+    findings(frame, actions),
+    h(
+      "div", { class: "cards", key: "cards" },
+      card("Job", facts([
+        ["state", pill(job.is_paused ? "paused" : job.is_stopping ? "stopping" : (job.state ?? "starting"))],
+        ["call", callText],
+        ["generation", job.generation],
+        ["runs for", formatAge(frame.at_ms, job.started_ms)],
+        ["recoveries", job.num_recoveries],
+      ]), progress(frame)),
+      curves(steps, frame),
+      memoryCard(frame.nodes),
+    ),
+    h("div", { class: "wide-cards", key: "wide" }, membership(frame), recoveries(frame)),
+  ];
+}
