@@ -52,24 +52,41 @@ export function actorName(actor: Actor): string {
   return actor.parent === null ? `supervisor of rank ${actor.rank}` : `${actor.role} ${actor.number}`;
 }
 
-function matches(process: Process, actor: Actor | null, words: string[]): boolean {
-  const text = [
-    `rank ${process.rank}`, process.node?.host, process.node?.state, process.isLost ? "lost" : "",
-    actor?.id, actor && actorName(actor), actor?.state, actor?.reason,
-  ].join(" ").toLowerCase();
-  return words.every((word) => text.includes(word));
+interface Filter {
+  /// From "rank 2"; null: any.
+  rank: number | null;
+  words: string[];
 }
 
-/// Rows in order, children only of what is open. With a filter, matching actors and the processes above them are
+function filterOf(text: string): Filter {
+  const filter: Filter = { rank: null, words: [] };
+  const rest = text.toLowerCase().replace(/\brank\s+(\d+)/, (_, rank: string) => {
+    filter.rank = Number(rank);
+    return " ";
+  });
+  filter.words = rest.split(/\s+/).filter((word) => word !== "");
+  return filter;
+}
+
+function matches(process: Process, actor: Actor | null, filter: Filter): boolean {
+  if (filter.rank !== null && filter.rank !== process.rank) return false;
+  const text = [
+    process.node?.host, process.node?.state, process.isLost ? "lost" : "", actor?.id, actor && actorName(actor), actor?.state, actor?.reason,
+  ].join(" ").toLowerCase();
+  return filter.words.every((word) => text.includes(word));
+}
+
+/// Rows in order, children only of what is open. With a filter ("rank 2", and words), matching actors and the processes above them are
 /// shown, all open. `closed` names processes that are not open.
 export function treeRows(frame: Frame, closed: ReadonlySet<string>, filter: string): TreeRow[] {
-  const words = filter.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const wanted = filterOf(filter);
+  const isFiltered = filter.trim() !== "";
   const rows: TreeRow[] = [];
   for (const process of processesOf(frame)) {
-    const isWhole = matches(process, process.supervisor, words);
-    const children = isWhole ? process.children : process.children.filter((one) => matches(process, one, words));
+    const isWhole = matches(process, process.supervisor, wanted);
+    const children = isWhole ? process.children : process.children.filter((one) => matches(process, one, wanted));
     if (!isWhole && children.length === 0) continue;
-    const isOpen = words.length > 0 || !closed.has(process.key);
+    const isOpen = isFiltered || !closed.has(process.key);
     const id = process.supervisor?.id ?? `${process.key}/supervisor`;
     const again = process.incarnation > 0 ? `, incarnation ${process.incarnation}` : "";
     rows.push({
@@ -91,7 +108,7 @@ export function treeMove(rows: TreeRow[], current: string | null, key: TreeKey, 
   const at = Math.max(0, rows.findIndex((row) => row.id === current));
   const row = rows[at]!;
   const to = (index: number) => ({ go: rows[Math.min(rows.length - 1, Math.max(0, index))]!.id });
-  if (current === null || rows[at]!.id !== current) return to(0);
+  if (row.id !== current) return to(key === "End" ? rows.length - 1 : 0);
   switch (key) {
     case "ArrowDown": return to(at + 1);
     case "ArrowUp": return to(at - 1);

@@ -1,0 +1,222 @@
+// The page in a browser, over a made-up job: keys, size, darkness, hostile names, orders and their confirmation.
+// Arguments by environment: PAGE_DIR, SOURCE_DIR.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { startBrowser, type TestBrowser } from "./browser.js";
+import { device, shownFrame } from "./shown_frame.js";
+import { servePage, type ServedPage } from "./served_page.js";
+
+let browser: TestBrowser;
+let served: ServedPage;
+
+before(async () => {
+  browser = (await startBrowser()) as TestBrowser;
+  served = await servePage(process.env.PAGE_DIR!, process.env.SOURCE_DIR!, shownFrame());
+});
+after(async () => {
+  await browser?.close();
+  await served?.close();
+});
+
+/// Opens the page. Anything that the browser complains about, and any request to elsewhere, fails the test.
+async function withPage(body: (page: Page) => Promise<void>, options: BrowserContextOptions = {}, url = served.url): Promise<void> {
+  const context = await browser.open(options);
+  try {
+    const page = await context.newPage();
+    const problems: string[] = [];
+    page.on("pageerror", (error) => problems.push(String(error)));
+    page.on("console", (message) => {
+      if (message.type() === "error" && !/status of (401|404|409)/.test(message.text())) problems.push(message.text());
+    });
+    page.on("request", (request) => {
+      const { protocol, host } = new URL(request.url());
+      if (protocol !== "data:" && host !== new URL(served.url).host) problems.push(`a request to ${request.url()}`);
+    });
+    await page.goto(url);
+    await body(page);
+    assert.deepEqual(problems, []);
+  } finally {
+    await context.close();
+  }
+}
+
+async function hasNoSidewaysScroll(page: Page): Promise<boolean> {
+  return page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+}
+
+test("the link opens the page, the token leaves the address, and a later visit needs none", async () => {
+  await withPage(async (page) => {
+    await page.getByRole("heading", { name: "Loss" }).waitFor();
+    assert.ok(!page.url().includes("token"));
+    await page.goto(new URL("/", served.url).href);
+    await page.getByRole("heading", { name: "Loss" }).waitFor();
+  });
+});
+
+test("a wrong token, or none, sees nothing of the job", async () => {
+  for (const hash of ["#token=wrong-wrong-wrong", ""])
+    await withPage(async (page) => {
+      await page.getByText("only to those who have its token").waitFor();
+      const text = await page.locator("body").innerText();
+      for (const word of ["job-7", "alpha", "rank", "2.5"]) assert.ok(!text.includes(word), `${word} in: ${text}`);
+    }, {}, new URL(`/${hash}`, served.url).href);
+});
+
+test("all views by keyboard alone, and the tree too", async () => {
+  await withPage(async (page) => {
+    await page.getByRole("heading", { name: "Loss" }).waitFor();
+    for (const [key, text] of [["7", "In memory"], ["6", "No event is shown"], ["5", "Links"], ["4", "Why is device"], ["3", "straggler"], ["1", "Throughput"]] as const) {
+      await page.keyboard.press(key);
+      await page.getByText(text).first().waitFor();
+    }
+    await page.keyboard.press("2");
+    await page.getByRole("treeitem").first().waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("rank 2");
+    await page.waitForFunction(() => document.querySelectorAll("[role=treeitem]").length === 6);
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("role")), "tree");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.getByRole("treeitem", { selected: true, name: "stage 2" }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "stage 2" }).waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  });
+});
+
+test("every view fits a phone, and is dark where the reader wants that", async () => {
+  await withPage(async (page) => {
+    await page.getByRole("heading", { name: "Loss" }).waitFor();
+    for (const view of ["overview", "tree", "timeline", "waits", "flow", "events", "snapshots"]) {
+      await page.goto(new URL(`/#/${view}`, served.url).href);
+      await page.locator(`main.view-${view}`).waitFor();
+      assert.ok(await hasNoSidewaysScroll(page), `${view} is wider than the phone`);
+    }
+    const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const parts = ground.match(/\d+/g)!.map(Number);
+    assert.ok(Math.max(...parts.slice(0, 3)) < 64, ground);
+  }, { viewport: { width: 375, height: 700 }, colorScheme: "dark", hasTouch: true, isMobile: true });
+});
+
+test("1,000 actors are all there, few of them in the document", async () => {
+  served.frame = shownFrame(100, 9);
+  try {
+    await withPage(async (page) => {
+      await page.getByRole("heading", { name: "Loss" }).waitFor();
+      await page.keyboard.press("2");
+      await page.getByText("1,000 actors run").or(page.getByText("1000 actors run")).waitFor();
+      assert.ok((await page.getByRole("treeitem").count()) < 80);
+      await page.getByRole("tree").focus();
+      await page.keyboard.press("End");
+      await page.getByRole("treeitem", { selected: true }).waitFor();
+      const selected = page.getByRole("treeitem", { selected: true });
+      assert.match((await selected.getAttribute("id"))!, /^row_99_0_/);
+      assert.ok(await selected.isVisible());
+    });
+  } finally {
+    served.frame = shownFrame();
+  }
+});
+
+test("names and reasons are text, whatever is in them", async () => {
+  const hostile = `<img src="/x" onerror="document.title='taken'"><script>document.title='taken'</script>`;
+  served.frame = shownFrame();
+  served.frame.nodes[0]!.host = hostile;
+  served.frame.actors[1]!.reason = hostile;
+  served.findings = [{ kind: "stuck_rank", actor: null, rank: 0, device: 0, text: hostile, since_ms: served.frame.at_ms, seen_ms: served.frame.at_ms }];
+  served.emit("actor", { rank: 0, role: "stage", number: 0, state: "running", starts: 2, reason: hostile });
+  try {
+    await withPage(async (page) => {
+      await page.getByText(hostile).first().waitFor();
+      for (const view of ["2", "6"]) {
+        await page.keyboard.press(view);
+        await page.getByText(hostile).first().waitFor();
+      }
+      assert.equal(await page.locator("main img, main script").count(), 0);
+      assert.ok(!(await page.title()).includes("taken"));
+    });
+  } finally {
+    served.frame = shownFrame();
+    served.findings = null;
+  }
+});
+
+test("the chain of waits leads from any device to the culprit", async () => {
+  await withPage(async (page) => {
+    await page.getByRole("heading", { name: "Loss" }).waitFor();
+    await page.goto(new URL("/#/waits/0", served.url).href);
+    const links = page.locator("#chain li");
+    await links.nth(3).waitFor();
+    assert.equal(await links.count(), 4);
+    assert.match(await page.locator("#chain li.culprit").innerText(), /Device 3 computes 3B0/);
+  });
+});
+
+test("the last minutes can be looked at again, and the present comes back", async () => {
+  await withPage(async (page) => {
+    await page.getByText("step 40, generation 1").waitFor();
+    await page.waitForFunction(() => {
+      const scrubber = document.getElementById("scrubber") as HTMLInputElement | null;
+      return scrubber !== null && Number(scrubber.max) > Number(scrubber.min);
+    });
+    served.frame = { ...shownFrame(), job: { ...shownFrame().job, step: 77 } };
+    await page.getByText("step 77, generation 1").waitFor();
+    await page.locator("#scrubber").focus();
+    await page.keyboard.press("Home");
+    await page.getByText("step 40, generation 1").waitFor();
+    await page.keyboard.press("l");
+    await page.getByText("step 77, generation 1").waitFor();
+  });
+  served.frame = shownFrame();
+});
+
+test("orders are offered only where the job takes them, and sent only after a yes", async () => {
+  await withPage(async (page) => {
+    await page.getByRole("heading", { name: "Loss" }).waitFor();
+    assert.equal(await page.getByRole("button", { name: "Pause" }).count(), 0);
+    served.frame.job = { ...served.frame.job, control: true };
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("dialog").getByText("Pause the job?").waitFor();
+    await page.keyboard.press("Enter"); // Cancel has the focus
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    assert.deepEqual(served.orders, []);
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.locator("#confirm").click();
+    await page.getByText("pause: done").waitFor();
+    assert.deepEqual(served.orders, [{ action: "pause", body: {} }]);
+    served.frame.job = { ...served.frame.job, is_paused: true };
+    served.refuseOrders = "the job is stopping";
+    await page.getByRole("button", { name: "Step microbatch" }).and(page.locator(":enabled")).click();
+    await page.locator("#confirm").click();
+    await page.getByText("step was refused: the job is stopping").waitFor();
+    assert.deepEqual(served.orders[1], { action: "step", body: { unit: "microbatch", count: 1 } });
+    served.refuseOrders = null;
+    await page.goto(new URL("/#/actor/2%230%2Fstage%2F2", served.url).href);
+    await page.getByRole("button", { name: "Kill actor" }).click();
+    await page.locator("#confirm").click();
+    await page.getByText("kill: done").waitFor();
+    assert.deepEqual(served.orders[2], { action: "kill", body: { actor: "2#0/stage/2" } });
+  });
+  served.frame = shownFrame();
+});
+
+test("a job that goes away leaves what was seen of it, and says so", async () => {
+  const gone = await servePage(process.env.PAGE_DIR!, process.env.SOURCE_DIR!, { ...shownFrame(), devices: [device(0, "computing", 1)] });
+  const context = await browser.open();
+  try {
+    const page = await context.newPage();
+    await page.goto(gone.url);
+    await page.getByText("step 40, generation 1").waitFor();
+    await gone.close();
+    await page.getByText("The job does not answer").waitFor();
+    await page.getByText("step 40, generation 1").waitFor();
+  } finally {
+    await context.close();
+  }
+});
