@@ -14,7 +14,9 @@ function literal(text) {
 }
 
 const entries = files.map((file) => {
-  const [url, type, path] = file.split("=");
+  // A type has a '=' of its own: text/html; charset=utf-8.
+  const [first, last] = [file.indexOf("="), file.lastIndexOf("=")];
+  const [url, type, path] = [file.slice(0, first), file.slice(first + 1, last), file.slice(last + 1)];
   return `    {"${url}", "${type}",\n${literal(readFileSync(path, "utf8"))}sv},\n`;
 });
 writeFileSync(
