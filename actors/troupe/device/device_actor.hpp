@@ -14,6 +14,7 @@
 #include "troupe/device/input_waiter.hpp"
 #include "troupe/device/messages.hpp"
 #include "troupe/device/step_account.hpp"
+#include "troupe/device/step_sampling.hpp"
 #include "troupe/execution/plan_interpreter.hpp"
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/program/packed_state.hpp"
@@ -112,6 +113,7 @@ class device_state : private action_host {
   packed_state_pool pool_;
   input_waiter waiter_;
   step_account account_;
+  step_sampling sampling_;
 
   // current generation
   std::uint64_t generation_ = 0;

@@ -17,7 +17,9 @@ void device_state::finish_step() {
   done.generation = generation_;
   done.call = call_->index;
   done.step = step_;
-  account_.describe(done, call_->kind == call_kind::train && step_ + 1 == call_->target_step);
+  bool trains = call_->kind == call_kind::train;
+  bool is_sampled = trains && sampling_.takes(step_, account_.num_actions(), now_ns());
+  account_.describe(done, is_sampled || (trains && step_ + 1 == call_->target_step));
   take_metrics();
   done.metrics = std::exchange(metrics_, {});
   // A state that is not finite is not copied, so that it cannot be committed.

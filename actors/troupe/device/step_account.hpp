@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -29,6 +30,8 @@ class step_account {
   /// poll meanwhile.
   bool is_busy() const { return is_busy_ || was_busy_; }
   void end_step();
+  /// Of the current step.
+  std::size_t num_actions() const { return actions_.size(); }
   /// Adds this step to the report. `with_actions`: and each of its actions.
   void describe(step_done& report, bool with_actions) const;
 

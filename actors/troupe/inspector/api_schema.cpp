@@ -101,7 +101,7 @@ const char* api_schema() {
     "simulated": {"$ref": "#/$defs/timeline_of_devices"}}},
 "timeline": {"type": "object", "additionalProperties": false, "required": ["step", "measured"],
   "properties": {
-    "step": {"type": ["integer", "null"], "description": "the last step of the newest call that trained"},
+    "step": {"type": ["integer", "null"], "description": "the newest that all devices described: about four a second, and the last of a call"},
     "measured": {"$ref": "#/$defs/timeline_of_devices"}}},
 "metrics": {"type": "object", "additionalProperties": false, "required": ["oldest", "missed", "steps"],
   "properties": {

@@ -187,6 +187,7 @@ void inspector_state::note_changes(const node_report* before, const node_report&
 void inspector_state::on_scheduler(scheduler_report report) {
   note_steps(report);
   report.steps = {};
+  if (report.measured) view_.measured = report.measured;
   if (report.last_training) view_.last_training = report.last_training;
   const auto& before = view_.scheduler;
   if (!before || before->phase != report.phase || before->call != report.call || before->kind != report.kind)

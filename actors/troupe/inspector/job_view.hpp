@@ -52,6 +52,7 @@ struct job_view {
   std::deque<past_recovery> recoveries;  ///< the newest `max_past`; oldest first
   std::uint64_t num_recoveries = 0;
   std::optional<scheduler_report> scheduler;         ///< without its steps
+  std::shared_ptr<const measured_step> measured;     ///< of any generation
   std::shared_ptr<const call_result> last_training;  ///< of any generation
   double steps_per_s = 0;                            ///< over the newest steps
   double slowest_step_s = 0;                         ///< of the newest runs of the plan; 0: none yet

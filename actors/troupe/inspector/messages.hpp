@@ -15,6 +15,7 @@
 #include "troupe/job/job_definition.hpp"
 #include "troupe/job/pause.hpp"
 #include "troupe/placement/hosting.hpp"
+#include "troupe/scheduler/measured_steps.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/step_history.hpp"
 
@@ -93,6 +94,7 @@ struct scheduler_report {
   std::shared_ptr<const job_definition> job;         ///< null: none is defined yet
   hosting hosts;                                     ///< empty before the first restore of the generation
   step_history::piece steps;                         ///< those after inspect_scheduler::after
+  std::shared_ptr<const measured_step> measured;     ///< of this generation, by all devices; null: none
   std::shared_ptr<const call_result> last_training;  ///< of this generation; null: none
 };
 

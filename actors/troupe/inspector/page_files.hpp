@@ -4,7 +4,8 @@
 
 namespace troupe {
 
-/// A file of the web page (tools/inspector), as the build put it into the program. It tells nothing about any job.
+/// A file of the web page (tools/inspector), as the build put it into the program. It tells nothing about any
+/// job.
 struct page_file {
   std::string_view path;  ///< "/page.js"; "/" is the page itself
   std::string_view content_type;

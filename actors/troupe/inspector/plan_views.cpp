@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "troupe/inspector/views.hpp"
 #include "troupe/job/step_timeline.hpp"
@@ -52,9 +55,18 @@ json plan_json(const job_view& view) {
 json timeline_json(const job_view& view) {
   const auto* shown = plan_of(view);
   const auto& last = view.last_training;
-  if (!shown || !last || last->last_step.empty()) return {{"step", nullptr}, {"measured", nullptr}};
-  return {{"step", last->steps_done * static_cast<std::uint64_t>(shown->flush_every)},
-          {"measured", timeline_object(timeline_of(last->last_step, shown->num_devices(), 1e-9), "s")}};
+  json nothing = {{"step", nullptr}, {"measured", nullptr}};
+  if (!shown) return nothing;
+  auto json_of = [&](std::uint64_t runs, const std::vector<measured_action>& actions) -> json {
+    if (std::ranges::any_of(actions, [&](const measured_action& one) {
+          return one.device >= static_cast<std::uint32_t>(shown->num_job_devices());
+        }))
+      return nothing;  // of an earlier job of this program, with another plan
+    return {{"step", runs * static_cast<std::uint64_t>(shown->flush_every)},
+            {"measured", timeline_object(timeline_of(actions, shown->num_job_devices(), 1e-9), "s")}};
+  };
+  if (view.measured) return json_of(view.measured->step, view.measured->actions);
+  return last && !last->last_step.empty() ? json_of(last->steps_done, last->last_step) : nothing;
 }
 
 }  // namespace troupe

@@ -56,8 +56,8 @@ json device_json(const job_view& view, const node_report& node, const device_pro
   if (view.scheduler && view.scheduler->job) {
     const auto& devices = view.scheduler->job->training.devices;
     bool runs_plan = position.kind == call_kind::train || is_half_step(position.kind);
-    if (runs_plan && device.device < devices.size() && position.action < devices[device.device].size())
-      action = to_string(devices[device.device][position.action]);
+    if (runs_plan && !devices.empty() && position.action < devices[device.device % devices.size()].size())
+      action = to_string(devices[device.device % devices.size()][position.action]);  // of any replica
   }
   return {{"device", device.device},
           {"rank", node.rank},

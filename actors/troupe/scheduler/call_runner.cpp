@@ -190,7 +190,10 @@ void call_runner::on_step_done(const step_done& done) {
       job_.non_finite)
     return;
   if (!done.non_finite.empty() && !ending_.continues_after_non_finite(done)) return;
-  result_.last_step.insert(result_.last_step.end(), done.actions.begin(), done.actions.end());
+  measured_.add(done.step + 1, done.device, done.actions,
+                static_cast<std::size_t>(job_.job().training.num_job_devices()));
+  if (done.step + 1 == activity().target_step)
+    result_.last_step.insert(result_.last_step.end(), done.actions.begin(), done.actions.end());
   metrics_so_far_[done.device] = done.metrics;
   for (const auto& step : grants_.add(done)) on_finished(step);
   if (pauses_.add_reached(done.device, {done.step + 1, 0})) note_standing();

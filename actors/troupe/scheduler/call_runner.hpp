@@ -16,6 +16,7 @@
 #include "troupe/scheduler/job_state.hpp"
 #include "troupe/scheduler/snapshot_commits.hpp"
 #include "troupe/scheduler/step_grants.hpp"
+#include "troupe/scheduler/measured_steps.hpp"
 #include "troupe/scheduler/step_history.hpp"
 
 namespace troupe {
@@ -62,6 +63,7 @@ class call_runner {
   /// The same, of the job itself where that is the plan.
   std::shared_ptr<const plan> shared_running_plan() const;
   const step_history& history() const { return history_; }
+  const measured_steps& measured() const { return measured_; }
   /// The newest call of this generation that trained; null: none.
   const std::shared_ptr<const call_result>& last_training() const { return last_training_; }
 
@@ -105,6 +107,7 @@ class call_runner {
 
   // for those who watch
   step_history history_;
+  measured_steps measured_;
   std::shared_ptr<const call_result> last_training_;
 
   // the running call

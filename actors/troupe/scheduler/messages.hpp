@@ -115,7 +115,7 @@ struct step_done {
   std::int64_t busy_ns = 0;
   std::int64_t copy_ns = 0;  ///< state copy, if one was due
   std::uint32_t peak_activations = 0;
-  std::vector<measured_action> actions;  ///< in the last step of a call only
+  std::vector<measured_action> actions;  ///< in the last step of a call, and in step_sampling's
   /// "stage 2: the gradient of 3.weight", if that is infinite or NaN, see non_finite_policy; else empty. With
   /// policy `stop` the step was not applied and the device halts for the rest of the generation.
   std::string non_finite;

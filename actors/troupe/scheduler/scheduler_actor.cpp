@@ -104,6 +104,7 @@ scheduler_report scheduler_state::on_inspect(const inspect_scheduler& asked) {
   report.job = job_.known.job;
   report.hosts = job_.hosts;
   report.steps = calls_.history().after(asked.after);
+  report.measured = calls_.measured().newest();
   report.last_training = calls_.last_training();
   return report;
 }

@@ -56,11 +56,11 @@ TEST_CASE("an inspector asks each actor when a generation begins, and publishes 
   REQUIRE(view->scheduler);
   CHECK(view->scheduler->step == 7);
   CHECK(one.out->metrics().after(0, 10).steps.size() == 2);
-  CHECK_THAT(
-      one.events(),
-      ContainsSubstring("event: generation\ndata: {\"generation\":2,") &&
-          ContainsSubstring("event: step\ndata: {\"step\":7,") &&
-          ContainsSubstring("event: call\ndata: {\"call\":1,\"kind\":\"train\",\"state\":\"running\",\"at_ms\":"));
+  CHECK_THAT(one.events(),
+             ContainsSubstring("event: generation\ndata: {\"generation\":2,") &&
+                 ContainsSubstring("event: step\ndata: {\"step\":7,") &&
+                 ContainsSubstring(
+                     "event: call\ndata: {\"call\":1,\"kind\":\"train\",\"state\":\"running\",\"at_ms\":"));
 }
 
 TEST_CASE("an inspector asks again with each poll, for what is new") {
@@ -117,7 +117,7 @@ TEST_CASE("a process that was replaced stays in the view, and actors that failed
   CHECK(view->replaced[0].report.incarnation == 0);
   CHECK_THAT(
       one.events(),
-      ContainsSubstring("{\"rank\":1,\"incarnation\":1,\"pid\":101}") &&
+      ContainsSubstring("{\"rank\":1,\"incarnation\":1,\"pid\":101,") &&
           ContainsSubstring(
               "\"role\":\"device\",\"number\":0,\"state\":\"running\",\"starts\":4,\"reason\":\"hung\""));
 }

@@ -2,7 +2,9 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "one_scheduler.hpp"
+#include "troupe/device/step_sampling.hpp"
 #include "troupe/inspector/messages.hpp"
+#include "troupe/scheduler/measured_steps.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -50,4 +52,63 @@ TEST_CASE("a scheduler keeps the measured step of the call that trained last") {
   REQUIRE(report.last_training);
   CHECK(report.last_training->steps_done == 3);
   CHECK(report.phase == static_cast<std::uint8_t>(job_state::phase::gathering));
+}
+
+TEST_CASE("the newest step that every device has described is kept, and incomplete ones are few") {
+  measured_steps kept;
+  auto describe = [&](std::uint64_t step, std::uint32_t device) {
+    kept.add(step, device, {{device, device, 0, action_kind::forward, 1, 2}}, 2);
+  };
+  describe(1, 0);
+  CHECK_FALSE(kept.newest());
+  describe(1, 1);
+  REQUIRE(kept.newest());
+  CHECK(kept.newest()->step == 1);
+  CHECK(kept.newest()->actions.size() == 2);
+  kept.add(2, 0, {}, 2);  // did not describe it
+  for (std::uint64_t step = 3; step < 100; ++step) describe(step, 0);
+  CHECK(kept.newest()->step == 1);
+  describe(3, 1);  // forgotten: device 0's part is gone
+  CHECK(kept.newest()->step == 1);
+  describe(99, 1);
+  CHECK(kept.newest()->step == 99);
+  describe(50, 0);
+  describe(50, 1);
+  CHECK(kept.newest()->step == 99);
+}
+
+TEST_CASE("a scheduler shows a measured step while the call still runs") {
+  one_scheduler here({.window = 4});
+  here.begin_training(100);
+  step_done described;
+  described.generation = here.with.generation;
+  described.call = 0;
+  for (int device = 0; device < here.num_devices(); ++device) {
+    described.device = static_cast<std::uint32_t>(device);
+    described.actions = {{described.device, described.device, 0, action_kind::forward, 5, 9}};
+    here.actors.send(here.scheduler, described);
+  }
+  auto report = inspected(here);
+  REQUIRE(report.measured);
+  CHECK(report.measured->step == 1);
+  CHECK(report.measured->actions.size() == static_cast<std::size_t>(here.num_devices()));
+  CHECK_FALSE(report.last_training);
+}
+
+TEST_CASE("devices with steps of unlike length describe steps in common, about four a second") {
+  step_sampling fast, slow;
+  std::int64_t fast_ns = 1'000'000'000, slow_ns = fast_ns;
+  int num_fast = 0, num_common = 0;
+  constexpr std::uint64_t num_steps = 20'000;
+  for (std::uint64_t step = 0; step < num_steps; ++step) {
+    bool first = fast.takes(step, 16, fast_ns += 2'000'000);
+    bool second = slow.takes(step, 16, slow_ns += 2'100'000);
+    num_fast += first;
+    num_common += first && second;
+  }
+  CHECK(num_fast > 20);
+  CHECK(num_fast < 180);  // in 40 seconds
+  CHECK(num_common > num_fast / 3);
+  CHECK((fast.every() & (fast.every() - 1)) == 0);
+  CHECK_FALSE(step_sampling().takes(0, step_sampling::most_actions + 1, fast_ns));
 }

@@ -65,3 +65,12 @@ test("a recovery counts as far as it lies in the time before the step", () => {
   near(recoveryTime(step, [recovery(7_000, 0.5)]), 0);
   near(recoveryTime(step, [recovery(10_000, 30)]), 1.5);
 });
+
+test("replicas of a pipeline do not wait for each other's tensors", () => {
+  const one = simulate(same(0.01), same(0.02), 0, "s");
+  const slow = simulate(same(0.013), same(0.026), 0, "s");
+  const both = { ...one, makespan: slow.makespan, devices: [...one.devices, ...slow.devices] };
+  const split = splitIdleTime(both, planned, 4);
+  assert.equal(split.length, 8);
+  for (const each of split) near(each.seconds.communication, 0);
+});

@@ -63,6 +63,11 @@ test("the launcher's link shows the tree and the timeline of a running job, and 
   await page.getByText("device 3").first().waitFor();
   assert.ok((await page.locator(".bar-forward").count()) >= 4 * 8);
   await page.waitForFunction((before) => Number(/step ([\d,]+)/.exec(document.getElementById("where")?.textContent ?? "")?.[1]?.replaceAll(",", "") ?? -1) > before, first);
+  // Measured steps come while the call runs: it ends with the test only.
+  await page.getByText(/Step [\d,]+ as measured took/).waitFor();
+  const shown = await page.locator("#measured-step").innerText();
+  await page.waitForFunction((before) => document.getElementById("measured-step")?.innerText !== before, shown);
+  await page.getByRole("table", { name: "busy and idle time" }).waitFor();
   assert.ok(!page.url().includes("token"));
   assert.deepEqual(problems, []);
   await context.close();

@@ -9,7 +9,7 @@ import { formatBytes, formatNumber, formatSeconds } from "../../../tools/inspect
 import { History } from "../../../tools/inspector/src/history.js";
 import { addEvents, eventRow, filterEvents } from "../../../tools/inspector/src/job_events.js";
 import { pathOf, scaleOf, thinOut } from "../../../tools/inspector/src/series.js";
-import { addSteps, bubbleOf, stepsUntil } from "../../../tools/inspector/src/steps.js";
+import { addSteps, bubbleOf, stepsUntil, throughput } from "../../../tools/inspector/src/steps.js";
 import { actionBars, barsOf, ticks } from "../../../tools/inspector/src/timeline_layout.js";
 import { rowWindow, scrollToShow } from "../../../tools/inspector/src/virtual_rows.js";
 import type { Step } from "../../../tools/inspector/src/api.js";
@@ -160,4 +160,9 @@ test("numbers are written as people read them", () => {
   assert.deepEqual([formatSeconds(0.0023), formatSeconds(75), formatSeconds(0), formatSeconds(null)], ["2.3 ms", "1:15 min", "0 s", "–"]);
   assert.deepEqual([formatBytes(1536), formatBytes(5), formatBytes(undefined)], ["1.5 KiB", "5 B", "–"]);
   assert.deepEqual([formatNumber(1234567), formatNumber(0.123456), formatNumber(null)], ["1,234,567", "0.123", "–"]);
+});
+
+test("throughput is over several steps, so that two that come together are no spike", () => {
+  const steps = [1, 1e-6, 1, 1].map((step_s) => ({ step_s, num_samples: 10 }) as Step);
+  assert.deepEqual(throughput(steps, 2).map(Math.round), [10, 20, 20, 10]);
 });

@@ -27,7 +27,7 @@ export interface FlowGraph {
   height: number;
 }
 
-const columnPx = 190;
+const columnPx = 230;
 const rowPx = 130;
 
 /// Whether links are counted by pair of processes.

@@ -41,7 +41,8 @@ function busyOf(timeline: Timeline): number {
 /// How long a unit of the simulation took in what was measured; 0: not known.
 export function unitOf(simulated: Timeline | null, measured: Timeline): number {
   const planned = simulated ? busyOf(simulated) : 0;
-  return planned > 0 ? busyOf(measured) / planned : 0;
+  const numReplicas = simulated ? Math.max(1, Math.floor(measured.devices.length / simulated.devices.length)) : 1;
+  return planned > 0 ? busyOf(measured) / (planned * numReplicas) : 0;
 }
 
 interface Ends {
@@ -66,13 +67,15 @@ function endsByCell(timeline: Timeline): Map<string, Ends[]> {
   return found;
 }
 
+/// `numDevices`: of one replica. Replicas have the same actions, each on devices of its own.
 /// When the last input of an action from another device was made; null: there is none.
-function readyAt(text: string, device: number, numStages: number, ends: Map<string, Ends[]>): number | null {
+function readyAt(text: string, device: number, numStages: number, ends: Map<string, Ends[]>, numDevices: number): number | null {
+  const isSameReplica = (left: number, right: number) => Math.floor(left / numDevices) === Math.floor(right / numDevices);
   let ready: number | null = null;
   for (const action of parseActions(text))
     for (const input of inputsOf(action, numStages))
       for (const made of ends.get(keyOf(input)) ?? [])
-        if (made.device !== device && produces(made.action, input)) ready = Math.max(ready ?? made.end, made.end);
+        if (made.device !== device && isSameReplica(made.device, device) && produces(made.action, input)) ready = Math.max(ready ?? made.end, made.end);
   return ready;
 }
 
@@ -108,14 +111,14 @@ class Splitter {
 
 function splitDevice(
   actions: TimedAction[], device: number, makespan: number, numStages: number, ends: Map<string, Ends[]>,
-  gaps: Map<string, number>,
+  gaps: Map<string, number>, numDevices: number,
 ): DeviceIdle {
   const split = new Splitter();
   let at = 0;
   let busy = 0;
   actions.forEach((one, index) => {
     const reason: IdleReason = index === 0 ? "warm-up" : "dependency";
-    const ready = readyAt(one.action, device, numStages, ends);
+    const ready = readyAt(one.action, device, numStages, ends, numDevices);
     if (ready === null) split.add(reason, at, one.begin);
     else {
       const made = Math.min(Math.max(at, ready), one.begin);
@@ -134,10 +137,11 @@ function splitDevice(
 export function splitIdleTime(measured: Timeline, simulated: Timeline | null, numStages: number): DeviceIdle[] {
   const unit = unitOf(simulated, measured);
   const ends = endsByCell(measured);
+  const numDevices = simulated?.devices.length || measured.devices.length;
   return measured.devices.map((actions, device) => {
-    const gaps = plannedGaps(simulated, device, unit);
+    const gaps = plannedGaps(simulated, device % numDevices, unit);
     if (!simulated) for (const one of [...actions.map((action) => action.action), ""]) gaps.set(one, Infinity);
-    return splitDevice(actions, device, measured.makespan, numStages, ends, gaps);
+    return splitDevice(actions, device, measured.makespan, numStages, ends, gaps, numDevices);
   });
 }
 

@@ -18,6 +18,22 @@ export function stepsUntil(steps: Step[], at_ms: number): Step[] {
   return end === steps.length ? steps : steps.slice(0, end);
 }
 
+/// Samples per second up to each step, over the `window` newest: single steps may come together.
+export function throughput(steps: Step[], window: number): number[] {
+  let samples = 0;
+  let seconds = 0;
+  return steps.map((step, index) => {
+    samples += step.num_samples;
+    seconds += step.step_s;
+    const gone = steps[index - window];
+    if (gone) {
+      samples -= gone.num_samples;
+      seconds -= gone.step_s;
+    }
+    return seconds > 1e-9 ? samples / seconds : NaN;
+  });
+}
+
 /// The part of a step's time in which devices did not compute; null: not known.
 export function bubbleOf(step: Step): number | null {
   return step.span_s > 0 ? Math.max(0, 1 - step.busy_s / step.span_s) : null;

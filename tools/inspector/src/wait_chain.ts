@@ -76,7 +76,9 @@ function producerOf(frame: Frame, device: Device): { device: Device; wanted: str
   for (const action of parseActions(device.action))
     for (const wanted of inputsOf(action, plan.num_stages)) {
       const place = placeOf(frame, wanted);
-      const maker = place && frame.devices.find((one) => one.device === place.device);
+      // Replicas of the pipeline have the same lists, each on devices of its own.
+      const firstOfReplica = Math.floor(device.device / plan.devices.length) * plan.devices.length;
+      const maker = place && frame.devices.find((one) => one.device === firstOfReplica + place.device);
       if (!place || !maker || maker.device === device.device) continue;
       known = true;
       if (!isBefore({ run: device.run, position: place.position }, maker))

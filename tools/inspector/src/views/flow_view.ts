@@ -10,7 +10,7 @@ import { nothingYet } from "./pieces.js";
 
 const mostDrawn = 64;
 const rowPx = 28;
-const nodeWidth = 118;
+const nodeWidth = 156;
 const nodeHeight = 52;
 
 function edgeView(edge: FlowEdge, nodes: Map<number, FlowNode>): VNode | null {

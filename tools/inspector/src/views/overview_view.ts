@@ -4,7 +4,7 @@ import type { AppActions, AppState } from "../app_state.js";
 import type { Frame, Node, Step } from "../api.js";
 import { h, type Child, type VNode } from "../dom.js";
 import { formatAge, formatBytes, formatNumber, formatPercent, formatSeconds, formatClock } from "../format.js";
-import { bubbleOf, stepsUntil } from "../steps.js";
+import { bubbleOf, stepsUntil, throughput } from "../steps.js";
 import { button, card, curve, facts, pill, table } from "./pieces.js";
 
 function findings(frame: Frame, actions: AppActions): Child {
@@ -86,7 +86,7 @@ function curves(steps: Step[], frame: Frame): VNode[] {
     card(
       "Throughput",
       h("p", { class: "figure" }, `${formatNumber(frame.job.samples_per_s)} samples/s`),
-      curve("samples per second by step", points((one) => (one.step_s > 0 ? one.num_samples / one.step_s : null)), true),
+      curve("samples per second by step", throughput(steps, 20).map((y, index) => ({ x: steps[index]!.step, y })), true),
       h("p", null, `${formatNumber(frame.job.steps_per_s)} steps/s`),
     ),
     card(

@@ -9,7 +9,7 @@ import { idleReasons, recoveryTime, splitIdleTime, unitOf, type DeviceIdle } fro
 import { actionBars, idleBars, ticks, type Bar } from "../timeline_layout.js";
 import { button, nothingYet, table } from "./pieces.js";
 
-const labelPx = 92;
+const labelPx = innerWidth < 640 ? 104 : 168;
 const rowPx = 76;
 const axisPx = 22;
 
@@ -31,18 +31,20 @@ interface Drawing {
 }
 
 function rowOf(frame: Frame, device: number, drawing: Drawing): VNode {
-  const known = frame.plan?.devices[device];
+  const numPlanned = frame.plan?.devices.length || 1;
+  const known = frame.plan?.devices[device % numPlanned];
+  const rank = frame.devices.find((one) => one.device === device)?.rank ?? known?.rank ?? null;
   const stages = known ? (known.stages.length > 3 ? `${known.stages.length} stages` : `stage ${known.stages.join(", ")}`) : "";
   const now = frame.devices.find((one) => one.device === device);
   const plannedTitle = (text: string, length: number) => `planned ${text}: ${describeAction(text)}, ${length} of ${drawing.planned?.unit ?? "units"}`;
   return h(
     "div", { class: "timeline-row", key: String(device), style: { height: `${rowPx}px`, width: `${labelPx + drawing.widthPx}px` } },
     h("div", { class: "timeline-label", style: { width: `${labelPx}px` } }, h("b", null, `device ${device}`),
-      h("span", null, [known?.rank !== null && known ? `rank ${known.rank}` : "", stages].filter((one) => one !== "").join(", ")),
+      h("span", null, [rank === null ? "" : `rank ${rank}`, stages].filter((one) => one !== "").join(", ")),
       h("span", { class: "now" }, now ? `${now.activity === "computing" ? "" : `${now.activity.replaceAll("_", " ")} `}${now.action ?? ""}` : "")),
     h(
       "svg", { width: drawing.widthPx, height: rowPx, role: "img", "aria-label": `device ${device}: planned above, measured below` },
-      drawing.planned ? bars(actionBars(drawing.planned, device, drawing.plannedPx, plannedTitle), 6, 20) : null,
+      drawing.planned ? bars(actionBars(drawing.planned, device % numPlanned, drawing.plannedPx, plannedTitle), 6, 20) : null,
       drawing.measured ? bars(actionBars(drawing.measured, device, drawing.measuredPx, (text, length) => `${text}: ${describeAction(text)}, ${formatSeconds(length)}`), 31, 24) : null,
       drawing.idle[device] ? bars(idleBars(drawing.idle[device]!, drawing.measuredPx, (reason, length) => `idle: ${reason}, ${formatSeconds(length)}`), 58, 10) : null,
     ),
