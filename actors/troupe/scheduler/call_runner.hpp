@@ -14,9 +14,9 @@
 #include "troupe/scheduler/job_pause.hpp"
 #include "troupe/scheduler/job_restore.hpp"
 #include "troupe/scheduler/job_state.hpp"
+#include "troupe/scheduler/measured_steps.hpp"
 #include "troupe/scheduler/snapshot_commits.hpp"
 #include "troupe/scheduler/step_grants.hpp"
-#include "troupe/scheduler/measured_steps.hpp"
 #include "troupe/scheduler/step_history.hpp"
 
 namespace troupe {
