@@ -140,6 +140,13 @@ bool is_needed(const manifest_part& entry, const tensors_by_name& gathered) {
   return std::ranges::any_of(gathered, [](const auto& one) { return one.second.missing() != nullptr; });
 }
 
+/// Replicas may differ in what no part marks as of one replica, such as running means: the parts of
+/// `wanted`'s replica come before all others.
+int distance(const part_id& held, const part_id& wanted) {
+  if (held == wanted) return 0;
+  return held.of.replica == wanted.of.replica ? 1 : 2;
+}
+
 }  // namespace
 
 std::vector<named_tensor> read_tensors(const snapshot_store& store, const snapshot_manifest& manifest,
@@ -149,7 +156,8 @@ std::vector<named_tensor> read_tensors(const snapshot_store& store, const snapsh
   for (const auto& one : wanted)
     in_order.push_back(&gathered.emplace(one.name, gathered_tensor(one))->second);
   auto parts = manifest.parts;
-  std::ranges::stable_partition(parts, [&](const manifest_part& entry) { return entry.part == first; });
+  std::ranges::stable_sort(parts, {},
+                           [&](const manifest_part& entry) { return distance(entry.part, first); });
   for (const auto& entry : parts) {
     if (!is_needed(entry, gathered)) continue;
     auto part = store.read_part(manifest, entry.part);

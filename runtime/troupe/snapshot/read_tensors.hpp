@@ -7,7 +7,8 @@ namespace troupe {
 
 /// Reads elements of the model's tensors from whichever parts of the snapshot hold them, so that it does not
 /// matter how the job that wrote it was laid out. Returns [number of `wanted`] tensors in stored_shape. Reads
-/// `first`, if there is such a part, before others, and only parts that hold something that is missing still.
+/// `first`, if there is such a part, before others, then the other parts of its replica, and only parts that
+/// hold something that is missing still: a replica gets its own values also where replicas differ.
 ///
 /// Throws snapshot_error as read_part does; if no part holds an element that is wanted, or only as another
 /// dtype or of another shape, naming tensor and box; and if parts that were read hold different values of an

@@ -145,3 +145,38 @@ TEST_CASE("what belongs to a replica is read for this replica only") {
   wanted.replica = 2;
   CHECK_THROWS_WITH(read_tensors(store, manifest, {wanted}), ContainsSubstring("no part"));
 }
+
+TEST_CASE("a replica in another partition gets its own values of what its parts hold, and not another's") {
+  // Running means and optimizer states of two replicas of two stages, which no part marks as of a replica.
+  temp_folder folder;
+  snapshot_store store({folder.path() / "snapshots"});
+  auto value_of = [](int stage, int replica) {
+    return tensor::full({2}, static_cast<float>(10 * stage + replica));
+  };
+  auto name_of = [](int stage) { return std::to_string(stage) + ".running_mean"; };
+  std::vector<manifest_part> parts;
+  for (int stage : {0, 1})
+    for (int replica : {0, 1}) {
+      auto part = example_part(5, stage, 2);
+      part.part.of.replica = replica;
+      part.tensors = {{name_of(stage), value_of(stage, replica)}};
+      part.contents = whole_contents(part.tensors);
+      parts.push_back(store.write_part(5, part.part, encode_part(part).bytes()));
+    }
+  auto manifest = example_manifest(5, std::move(parts));
+  manifest.num_stages = 2;
+  store.commit(manifest);
+  std::vector<tensor_contents> all;
+  for (int stage : {0, 1}) all.push_back(whole_contents(named_tensor{name_of(stage), tensor::zeros({2})}));
+  for (int replica : {0, 1}) {
+    CAPTURE(replica);
+    std::vector<named_tensor> own;
+    for (int stage : {0, 1}) own.push_back({name_of(stage), value_of(stage, replica)});
+    // One stage instead of two, and three: the part of stage 2 is not in the snapshot.
+    CHECK(same_tensors(read_tensors(store, manifest, all, {{.stage = 0, .replica = replica}}), own));
+    CHECK(
+        same_tensors(read_tensors(store, manifest, {all[1]}, {{.stage = 2, .replica = replica}}), {own[1]}));
+    CHECK(
+        same_tensors(read_tensors(store, manifest, {all[1]}, {{.stage = 0, .replica = replica}}), {own[1]}));
+  }
+}
