@@ -8,14 +8,11 @@
 #include "inspect/snapshot_source.hpp"
 
 namespace troupe {
-namespace {
 
-std::int64_t now_ms() {
+std::int64_t snapshot_poller::now_ms() {
   auto since = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
 }
-
-}  // namespace
 
 snapshot_poller::snapshot_poller(const inspector_address& at, const std::filesystem::path& record)
     : thread_([this, at, record](const std::stop_token& stop) { work(stop, at, record); }) {}

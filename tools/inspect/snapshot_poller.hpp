@@ -1,5 +1,7 @@
 #pragma once
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <mutex>
@@ -17,6 +19,8 @@ namespace troupe {
 class snapshot_poller {
  public:
   static constexpr std::chrono::milliseconds interval{500};
+  /// Unix time, as all times of a state are.
+  static std::int64_t now_ms();
 
   /// Records each snapshot, unless `record` is empty. Throws system_failure if that file cannot be made.
   snapshot_poller(const inspector_address& at, const std::filesystem::path& record);

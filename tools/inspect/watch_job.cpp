@@ -19,14 +19,9 @@ using std::chrono::milliseconds;
 /// A job that has ended, and one whose rank 0 was replaced, do not answer at this address any more.
 constexpr std::int64_t recorded_silence_ms = 10'000;
 
-std::int64_t now_ms() {
-  auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<milliseconds>(since).count();
-}
-
 std::string note_of(const snapshot_poller::state& seen) {
   if (seen.problem.empty()) return {};
-  auto since = time_text(static_cast<double>(now_ms() - seen.problem_since_ms) / 1000);
+  auto since = time_text(static_cast<double>(snapshot_poller::now_ms() - seen.problem_since_ms) / 1000);
   return seen.problem + ". The job has ended, or rank 0 was replaced. Trying again since " + since;
 }
 
@@ -86,12 +81,12 @@ int record_job(const inspector_address& at, const std::filesystem::path& record)
   std::fprintf(stderr, "troupe: recording to %s until the job or a signal ends it\n", record.c_str());
   snapshot_source source(at);
   std::size_t num = 1;
-  auto answered_ms = now_ms();
-  while (now_ms() - answered_ms < recorded_silence_ms) {
+  auto answered_ms = snapshot_poller::now_ms();
+  while (snapshot_poller::now_ms() - answered_ms < recorded_silence_ms) {
     std::this_thread::sleep_for(snapshot_poller::interval);
     try {
       writer.add(source.read());
-      answered_ms = now_ms();
+      answered_ms = snapshot_poller::now_ms();
       ++num;
     } catch (const http_failure&) {
       continue;  // asked again
