@@ -29,20 +29,20 @@ void check_first(const std::filesystem::path& file, const std::string& text) {
     throw bad_input(file.string() +
                     " is no record of `troupe inspect --record FILE`: its first line does not say so");
   auto version = number_in(first, "version");
-  if (version != record_writer::version)
+  if (version != job_record_writer::version)
     throw bad_input(file.string() + " is a record of version " + std::to_string(static_cast<int>(version)) +
-                    ", this program reads version " + std::to_string(record_writer::version) +
+                    ", this program reads version " + std::to_string(job_record_writer::version) +
                     ": replay it with the `troupe` that wrote it");
 }
 
 }  // namespace
 
-record_writer::record_writer(std::filesystem::path file)
+job_record_writer::job_record_writer(std::filesystem::path file)
     : file_(std::move(file)), out_(file_, std::ios::trunc) {
   write({{"format", format_name}, {"version", version}});
 }
 
-void record_writer::add(const job_snapshot& snapshot) {
+void job_record_writer::add(const job_snapshot& snapshot) {
   bool whole = num_written_++ % whole_every == 0;
   auto parts = json::object();
   for (const auto& [name, value] : snapshot.parts.items()) {
@@ -56,7 +56,7 @@ void record_writer::add(const job_snapshot& snapshot) {
   last_ = snapshot;
 }
 
-void record_writer::write(const json& line) {
+void job_record_writer::write(const json& line) {
   errno = 0;
   out_ << line.dump(-1, ' ', false, json::error_handler_t::replace) << '\n' << std::flush;
   if (!out_) throw system_failure("write the record " + file_.string(), errno);

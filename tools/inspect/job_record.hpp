@@ -14,12 +14,12 @@ namespace troupe {
 // snapshot before, or, with "whole":true, with all.
 
 /// Writes a record as the job goes on.
-class record_writer {
+class job_record_writer {
  public:
   static constexpr int version = 1;
   static constexpr std::size_t whole_every = 100;  ///< snapshots
   /// Replaces the file. Throws system_failure, also later, when it cannot be written.
-  explicit record_writer(std::filesystem::path file);
+  explicit job_record_writer(std::filesystem::path file);
   /// On disk, as far as the system is concerned, when this returns.
   void add(const job_snapshot& snapshot);
 

@@ -25,7 +25,7 @@ snapshot_poller::state snapshot_poller::read() const {
 void snapshot_poller::work(const std::stop_token& stop, const inspector_address& at,
                            const std::filesystem::path& record) {
   snapshot_source source(at);
-  std::unique_ptr<record_writer> writer;
+  std::unique_ptr<job_record_writer> writer;
   while (!stop.stop_requested()) {
     auto begun = std::chrono::steady_clock::now();
     std::optional<job_snapshot> made;
@@ -34,7 +34,7 @@ void snapshot_poller::work(const std::stop_token& stop, const inspector_address&
     std::exception_ptr failure;
     try {
       made = source.read();
-      if (!record.empty() && !writer) writer = std::make_unique<record_writer>(record);
+      if (!record.empty() && !writer) writer = std::make_unique<job_record_writer>(record);
       if (writer) writer->add(*made);
     } catch (const http_failure& why) {
       problem = why.what();

@@ -76,7 +76,7 @@ int watch_job(const inspector_address& at, const std::filesystem::path& record) 
 
 int record_job(const inspector_address& at, const std::filesystem::path& record) {
   auto before = snapshot_source(at).read();  // to say at once that nobody answers
-  record_writer writer(record);
+  job_record_writer writer(record);
   writer.add(before);
   std::fprintf(stderr, "troupe: recording to %s until the job or a signal ends it\n", record.c_str());
   snapshot_source source(at);

@@ -30,9 +30,9 @@ void each_number(Reported& reported, Visit visit) {
 
 }  // namespace
 
-process_memory memory_of_process() {
+process_memory_use memory_of_process() {
   auto tensors = memory_of({});
-  process_memory found{.allocated = tensors.current, .peak = tensors.peak, .cached = tensors.cached};
+  process_memory_use found{.allocated = tensors.current, .peak = tensors.peak, .cached = tensors.cached};
   std::ifstream status("/proc/self/status");
   for (std::string key; status >> key;) {
     auto* into = key == "VmRSS:" ? &found.resident : key == "VmHWM:" ? &found.peak_resident : nullptr;

@@ -7,22 +7,22 @@
 namespace troupe {
 
 /// The memory of one process, in bytes.
-struct process_memory {
+struct process_memory_use {
   std::uint64_t allocated = 0;      ///< held by tensors in CPU memory, of all devices and of the program
   std::uint64_t peak = 0;           ///< the most of it
   std::uint64_t cached = 0;         ///< freed and kept for reuse
   std::uint64_t resident = 0;       ///< what the system counts (VmRSS), with code, stacks and libraries
   std::uint64_t peak_resident = 0;  ///< VmHWM
-  bool operator==(const process_memory&) const = default;
+  bool operator==(const process_memory_use&) const = default;
 };
-process_memory memory_of_process();
+process_memory_use memory_of_process();
 
 /// What a logical device holds, and the process that hosts it.
 struct device_memory {
   int device = 0;
   int rank = 0;
   account_statistics held;
-  process_memory process;
+  process_memory_use process;
   bool operator==(const device_memory&) const = default;
 };
 

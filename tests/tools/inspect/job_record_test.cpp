@@ -42,7 +42,7 @@ TEST_CASE("a record gives every snapshot as it was, forwards and backwards") {
   auto file = folder.path() / "job.jsonl";
   constexpr int count = 250;
   {
-    record_writer writer(file);
+    job_record_writer writer(file);
     for (int i = 0; i < count; ++i) writer.add(told_at(i));
   }
   job_record record(file);
@@ -62,7 +62,7 @@ TEST_CASE("a record that was cut short is read up to there, and says so") {
   temp_folder folder;
   auto file = folder.path() / "job.jsonl";
   {
-    record_writer writer(file);
+    job_record_writer writer(file);
     for (int i = 0; i < 3; ++i) writer.add(told_at(i));
   }
   std::filesystem::resize_file(file, std::filesystem::file_size(file) - 5);
@@ -88,5 +88,5 @@ TEST_CASE("what is no record, or of another version, is refused") {
 }
 
 TEST_CASE("a record that cannot be written is an error") {
-  CHECK_THROWS_AS(record_writer("/nowhere/job.jsonl"), system_failure);
+  CHECK_THROWS_AS(job_record_writer("/nowhere/job.jsonl"), system_failure);
 }

@@ -20,7 +20,7 @@ trace_event forward(std::int64_t end_ms, std::uint64_t step) {
   return {end_ms * 1'000'000 - 1000, end_ms * 1'000'000, 1, step, 0, 0, trace_kind::forward};
 }
 
-std::string refusal_of(const std::filesystem::path& folder) {
+std::string refusal_of_folder(const std::filesystem::path& folder) {
   try {
     snapshot_of_lost_processes(folder);
   } catch (const bad_input& problem) {
@@ -55,7 +55,7 @@ TEST_CASE("what lost processes did last is shown in the views of a job") {
 
 TEST_CASE("a folder without what lost processes leave, or with damaged files, is refused") {
   temp_folder folder;
-  CHECK_THAT(refusal_of(folder.path()), ContainsSubstring("events-RANK.I.bin"));
+  CHECK_THAT(refusal_of_folder(folder.path()), ContainsSubstring("events-RANK.I.bin"));
   std::ofstream(folder.path() / "events-1.0.bin") << "nonsense";
-  CHECK(!refusal_of(folder.path()).empty());
+  CHECK(!refusal_of_folder(folder.path()).empty());
 }
