@@ -9,6 +9,7 @@
 #include "troupe/parallel/model_cut.hpp"
 #include "troupe/parallel/module_program.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
+#include "troupe/parallel/sync_batch_norm.hpp"
 #include "troupe/schedule/plan_csv.hpp"
 
 namespace troupe {
@@ -94,6 +95,8 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options) {
   if (numerics.clip_grad_norm > 0)
     identity.emplace_back("clip_grad_norm", std::to_string(numerics.clip_grad_norm));
   if (pipeline.replicas() > 1) identity.emplace_back("replicas", std::to_string(pipeline.replicas()));
+  if (numerics.gradient_sync != dtype::f32)
+    identity.emplace_back("gradient_sync", to_string(numerics.gradient_sync));
   if (pipeline.flush_every() > 1)
     identity.emplace_back("flush_every", std::to_string(pipeline.flush_every()));
   if (options.on_non_finite == "skip")
@@ -101,9 +104,26 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options) {
   return identity;
 }
 
+/// What concerns replicas where there are none, and what replicas cannot have.
+void check_replicas(const Pipeline& pipeline) {
+  auto type = pipeline.numerics().gradient_sync;
+  if (pipeline.replicas() == 1 && type != dtype::f32)
+    throw bad_input("gradient_sync " + std::string(to_string(type)) +
+                    " is about the gradients that replicas exchange, and this pipeline has one replica. Use "
+                    "--replicas 2 or more, or leave --gradient-sync out");
+  nn::Graph model(pipeline.model());
+  if (pipeline.replicas() > 1 && has_sync_batch_norm(model))
+    throw bad_input(
+        "the model has a SyncBatchNorm, whose statistics are those of a process group, and the replicas of a "
+        "pipeline are not members of one. Use BatchNorm2d, with statistics of each microbatch, or "
+        "DataParallel "
+        "in a loop of your own");
+}
+
 }  // namespace
 
 plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devices) {
+  check_replicas(pipeline);
   auto replicas = pipeline.replicas();
   if (replicas > 1 && options.batch % (std::int64_t{replicas} * pipeline.microbatches()) != 0)
     throw bad_input(std::to_string(replicas) + " replicas of " + std::to_string(pipeline.microbatches()) +

@@ -10,6 +10,7 @@
 #include "support/bits.hpp"
 #include "troupe/data/training_source.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/ops/convert.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/snapshot/weights_hash.hpp"
 
@@ -63,7 +64,9 @@ tensor tree_sum(const std::vector<tensor>& leaves, std::size_t first, std::size_
 }
 
 /// The same training without pipelines: replica after replica accumulates its microbatches.
-trained_bits plain_loop(int replicas, int batch = 32) {
+/// `sync`: each replica's gradients are rounded to it, and their sums, which are computed in f32.
+trained_bits plain_loop(int replicas, int batch = 32, dtype sync = dtype::f32) {
+  auto rounded = [sync](const tensor& each) { return cast(cast(each, sync), dtype::f32); };
   constexpr std::uint64_t steps = 6;
   constexpr int microbatches = 2;
   auto options = options_of(steps, batch);
@@ -88,12 +91,13 @@ trained_bits plain_loop(int replicas, int batch = 32) {
         result.loss.backward();
         loss_of_replica += result.loss_sum;
       }
-      for (const auto& each : parameters) gradients[each.name].push_back(each.target->gradient().clone());
+      for (const auto& each : parameters)
+        gradients[each.name].push_back(rounded(each.target->gradient()).clone());
       loss_of_step += loss_of_replica;
     }
     for (const auto& each : parameters)
       each.target->gradient().copy_from(
-          tree_sum(gradients[each.name], 0, static_cast<std::size_t>(replicas)));
+          rounded(tree_sum(gradients[each.name], 0, static_cast<std::size_t>(replicas))));
     optimizer->apply(step);
     seen.losses.push_back(std::bit_cast<std::uint64_t>(loss_of_step / options.batch));
   }
@@ -117,6 +121,44 @@ TEST_CASE("replicas have the bits of a plain loop that sums their gradients in t
   }
   // The sum has another order than that of one replica.
   CHECK_FALSE(train(1, replicated(1, 1).microbatches(8)) == plain_loop(4));
+}
+
+TEST_CASE("gradients that replicas exchange in 16 bits have the bits of a plain loop that rounds them") {
+  for (auto sync : {dtype::bf16, dtype::f16})
+    for (int replicas : {2, 4}) {
+      auto expected = plain_loop(replicas, 32, sync);
+      CHECK_FALSE(expected == plain_loop(replicas));
+      for (int stages : {1, 3}) {
+        CAPTURE(to_string(sync), replicas, stages);
+        auto pipeline = replicated(stages, replicas).gradient_sync(sync);
+        CHECK(train(1, pipeline) == expected);
+        CHECK(train(stages * replicas, pipeline) == expected);
+        if (stages == 3) CHECK(train(2, pipeline.schedule(schedule_kind::zb_h1)) == expected);
+      }
+    }
+}
+
+TEST_CASE("gradient_sync without replicas or in integers, and SyncBatchNorm with replicas, are refused") {
+  CHECK_THROWS_MATCHES(
+      Trainer(World::local(1, options_of(2)), replicated(1, 1).gradient_sync(dtype::bf16)), bad_input,
+      MessageMatches(ContainsSubstring("gradient_sync bf16") && ContainsSubstring("--replicas 2")));
+  CHECK_THROWS_MATCHES(
+      replicated(1, 2).gradient_sync(dtype::i64), bad_input,
+      MessageMatches(ContainsSubstring("i64") && ContainsSubstring("one of f32, bf16, f16")));
+  auto given = options_of(2);
+  given.gradient_sync = dtype::f16;
+  given.given.insert("gradient_sync");
+  CHECK_THROWS_MATCHES(Trainer(World::local(1, given), replicated(1, 2)), bad_input,
+                       MessageMatches(ContainsSubstring("--gradient-sync f16 was given, but")));
+  auto with = [](const nn::BatchNorm2d& norm) {
+    return nn::Sequential(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), norm, nn::Flatten(), nn::Linear(16, 4));
+  };
+  nn::BatchNorm2d norm(4);
+  CHECK_NOTHROW(Trainer(World::local(1, options_of(2)), replicated(1, 2, with(norm))));
+  norm.synchronize_statistics([](const auto&) {});
+  CHECK_THROWS_MATCHES(Trainer(World::local(1, options_of(2)), replicated(1, 2, with(norm))), bad_input,
+                       MessageMatches(ContainsSubstring("SyncBatchNorm") &&
+                                      ContainsSubstring("BatchNorm2d") && ContainsSubstring("DataParallel")));
 }
 
 TEST_CASE("clipping, tied weights, dropout and f16 have the same bits with any partition of replicas") {

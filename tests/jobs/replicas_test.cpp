@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <map>
+#include <utility>
 
 #include "jobs/job.hpp"
 #include "support/temp_folder.hpp"
@@ -21,15 +22,21 @@ struct layout {
   std::string schedule = "1f1b";
   std::string killed_in = {};  ///< the kind of action before which a process is lost; empty: none
   int lost_rank = 0;
+  std::string gradient_sync = "f32";
 };
 
 /// 12 steps of a GPT whose embedding and head share their weights, clipped, in f16 whose loss scale is too
 /// large at first.
 values job_of(const layout& of, int num_steps = 12) {
-  return {"--size",           "tiny",      "--steps",        std::to_string(num_steps),
-          "--batch",          "16",        "--microbatches", "2",
-          "--clip-grad-norm", "0.5",       "--precision",    "f16",
-          "--loss-scale",     "268435456", "--replicas",     std::to_string(of.replicas)};
+  return {"--size",           "tiny",
+          "--steps",          std::to_string(num_steps),
+          "--batch",          "16",
+          "--microbatches",   "2",
+          "--clip-grad-norm", "0.5",
+          "--precision",      "f16",
+          "--loss-scale",     "268435456",
+          "--replicas",       std::to_string(of.replicas),
+          "--gradient-sync",  of.gradient_sync};
 }
 
 struct bits {
@@ -44,17 +51,19 @@ bits bits_of(const job_outcome& outcome) {
   return found;
 }
 
-/// Of one process with one device and one stage for each replica; computed once for each number of replicas.
+/// Of one process with one device and one stage for each replica; computed once for each number of replicas
+/// and dtype of their gradients.
 const bits& expected_bits(const layout& of) {
-  static std::map<int, bits> known;
-  auto [found, is_new] = known.try_emplace(of.replicas);
+  static std::map<std::pair<int, std::string>, bits> known;
+  auto [found, is_new] = known.try_emplace({of.replicas, of.gradient_sync});
   if (is_new) found->second = bits_of(run_local(job_of(of), example::gpt));
   return found->second;
 }
 
 void check_same_bits(const layout& of) {
   INFO(of.replicas << " replicas, " << of.stages << " stages, " << of.processes << " processes, "
-                   << of.schedule << ", killed: " << of.killed_in << " in rank " << of.lost_rank);
+                   << of.schedule << ", gradients in " << of.gradient_sync << ", killed: " << of.killed_in
+                   << " in rank " << of.lost_rank);
   temp_folder folder;
   auto options = job_of(of);
   auto add = [&options](const values& more) { options.insert(options.end(), more.begin(), more.end()); };
@@ -79,6 +88,26 @@ TEST_CASE("replicas give the bits of one process, evenly hosted or not, and what
   check_same_bits({.replicas = 2, .stages = 4, .processes = 2, .schedule = "zb_h1", .killed_in = "apply"});
 }
 
+TEST_CASE("gradients exchanged in 16 bits give the bits of one process, whatever is lost") {
+  check_same_bits({.processes = 3, .killed_in = "all_reduce", .lost_rank = 1, .gradient_sync = "bf16"});
+  check_same_bits(
+      {.replicas = 4, .processes = 2, .schedule = "zb_h1", .killed_in = "backward", .gradient_sync = "f16"});
+  CHECK(expected_bits({.gradient_sync = "bf16"}) != expected_bits({}));
+}
+
+TEST_CASE("gradients exchanged in 16 bits give the bits of one process in every layout", "[.soak]") {
+  for (const char* type : {"bf16", "f16"})
+    for (int replicas : {2, 4})
+      for (int stages : {1, 2, 4})
+        for (int processes : {1, 2, 3, 4})
+          for (const char* schedule : {"1f1b", "gpipe", "zb_h1"})
+            for (const char* killed_in : {"", "backward", "all_reduce", "apply"}) {
+              if (processes == 1 && *killed_in != 0) continue;
+              auto last_with_device = std::min(processes, replicas * stages) - 1;
+              check_same_bits({replicas, stages, processes, schedule, killed_in, last_with_device, type});
+            }
+}
+
 TEST_CASE("replicas give the bits of one process in every layout", "[.soak]") {
   for (int replicas : {2, 4, 8})
     for (int stages : {1, 2, 4})
@@ -87,7 +116,7 @@ TEST_CASE("replicas give the bits of one process in every layout", "[.soak]") {
           for (const char* killed_in : {"", "forward", "backward", "all_reduce", "reduce", "apply"}) {
             if (processes == 1 && *killed_in != 0) continue;
             auto last_with_device = std::min(processes, replicas * stages) - 1;
-            check_same_bits({replicas, stages, processes, schedule, killed_in, last_with_device});
+            check_same_bits({replicas, stages, processes, schedule, killed_in, last_with_device, "f32"});
           }
 }
 

@@ -17,6 +17,10 @@ struct numeric_options {
   /// overflow is skipped.
   optim::loss_scaler_options loss_scale = {};
 
+  /// f32, bf16 or f16: the dtype in which the replicas of a pipeline exchange gradients. In 16 bits each
+  /// replica rounds its own before they are added up in f32, and the sums once.
+  dtype gradient_sync = dtype::f32;
+
   non_finite_policy on_non_finite = non_finite_policy::stop;
 
   bool scales_loss() const { return precision == dtype::f16; }

@@ -25,7 +25,7 @@ Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::
       .flush_every(options.flush_every)
       .plan_file(options.plan);
   if (!options.device_map.empty()) device_map_file(options.device_map);
-  precision(options.precision).clip_grad_norm(options.clip_grad_norm);
+  precision(options.precision).clip_grad_norm(options.clip_grad_norm).gradient_sync(options.gradient_sync);
   loss_scale({.initial_scale = options.loss_scale});
 }
 
@@ -146,6 +146,14 @@ Pipeline& Pipeline::clip_grad_norm(double max_norm) {
     throw bad_input("gradients cannot be clipped to a norm of " + std::to_string(max_norm) +
                     ". Give a number above 0, or 0 for no clipping");
   numerics_.clip_grad_norm = max_norm;
+  return *this;
+}
+
+Pipeline& Pipeline::gradient_sync(dtype type) {
+  if (!is_floating(type))
+    throw bad_input("replicas cannot exchange gradients in " + std::string(to_string(type)) +
+                    ". Choose one of f32, bf16, f16");
+  numerics_.gradient_sync = type;
   return *this;
 }
 

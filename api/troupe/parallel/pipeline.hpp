@@ -33,7 +33,7 @@ class Pipeline {
   /// from initial values that depend on --seed. Throws bad_input for a partly materialized model.
   explicit Pipeline(nn::Graph model);
   /// Takes stages or device_map_file, microbatches, replicas, schedule, flush_every, plan, precision,
-  /// clip_grad_norm and loss_scale from `options`. Throws bad_input as the setters do.
+  /// clip_grad_norm, gradient_sync and loss_scale from `options`. Throws bad_input as the setters do.
   Pipeline(nn::Graph model, const job_options& options);
 
   /// Number of contiguous stages of about equal cost; 0 (the default): one per device, or two in the
@@ -98,6 +98,12 @@ class Pipeline {
   /// Maximum norm over all gradients of the model; 0 (the default): no clipping. Throws bad_input for
   /// negative and infinite numbers.
   Pipeline& clip_grad_norm(double max_norm);
+  /// The dtype in which replicas exchange gradients: f32 (the default), or bf16 or f16, which send half as
+  /// many bytes: each replica rounds its gradients, they are added up in f32, and the sums are rounded once,
+  /// so that all replicas keep the same weights. f16 cannot hold gradients above 65504, which become infinite
+  /// (job_options::on_non_finite), and loses those below 6e-8. Throws bad_input for another dtype, and the
+  /// Trainer for bf16 or f16 without replicas.
+  Pipeline& gradient_sync(dtype type);
   /// Options of the dynamic loss scale in f16. Throws std::invalid_argument as loss_scaler does.
   Pipeline& loss_scale(optim::loss_scaler_options options);
 

@@ -5,10 +5,20 @@
 #include <stdexcept>
 #include <string>
 
+#include "troupe/ops/convert.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/optim/gradients_of.hpp"
 
 namespace troupe {
+namespace {
+
+std::vector<tensor> in_f32(std::vector<tensor> sums) {
+  for (auto& each : sums)
+    if (each.dtype() != dtype::f32) each = cast(each, dtype::f32);
+  return sums;
+}
+
+}  // namespace
 
 step_gradients::step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
                                std::vector<indexed_parameter> counted, std::vector<parameter*> stepped,
@@ -55,11 +65,13 @@ tensor step_gradients::replica_gradients(int piece) {
     auto index = pieces_.part_of(piece).index;
     exchanged_[index].had_gradient = stepped_[index]->has_gradient;
   }
-  return pieces_.elements_of(piece);
+  auto elements = pieces_.elements_of(piece);
+  return numerics_.gradient_sync == dtype::f32 ? elements : cast(elements, numerics_.gradient_sync);
 }
 
-void step_gradients::take_summed_gradients(int piece, const std::vector<tensor>& parts,
+void step_gradients::take_summed_gradients(int piece, const std::vector<tensor>& sums,
                                            const part_stepper& step_part) {
+  auto parts = in_f32(sums);
   bool is_whole = pieces_.is_packed(piece) || !step_part;
   if (is_whole || !exchanged_[pieces_.part_of(piece).index].had_gradient)
     return pieces_.set_elements(piece, parts);

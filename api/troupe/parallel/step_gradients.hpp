@@ -38,12 +38,13 @@ class step_gradients {
   /// Calls `on_piece` for the pieces that the gradient of a parameter, which is complete, has for itself;
   /// none if it is to be added to those of other uses of the same weight.
   void give_pieces_of(const parameter& complete, const std::function<void(int piece)>& on_piece) const;
+  /// In numeric_options::gradient_sync.
   tensor replica_gradients(int piece);
   /// Steps some elements of the parameter `which.index` of `stepped`, with their summed gradient.
   using part_stepper = std::function<void(const optim::parameter_part& which, const tensor& gradient)>;
   /// Gives the sums of large gradients to `step_part`, which steps them at once, while they are in the cache.
   /// If it is null, or this replica had no gradient, copies them to the gradients; likewise the small ones.
-  void take_summed_gradients(int piece, const std::vector<tensor>& parts, const part_stepper& step_part);
+  void take_summed_gradients(int piece, const std::vector<tensor>& sums, const part_stepper& step_part);
   /// Whether sums may be stepped before those of all other gradients are there.
   bool may_step_early() const { return !numerics_.needs_norm(); }
 

@@ -39,6 +39,8 @@ const job_field fields[] = {
     {"precision", &o::precision, "in what products compute: f32, bf16, f16"},
     {"clip_grad_norm", &o::clip_grad_norm, "the most that the norm of all gradients may be; 0: not clipped"},
     {"loss_scale", &o::loss_scale, "how the loss scale begins, in f16"},
+    {"gradient_sync", &o::gradient_sync,
+     "in what replicas exchange gradients: f32, bf16, f16; the bits depend on it"},
     {"on_non_finite", &o::on_non_finite,
      "a loss or gradient that is infinite or NaN: stop, skip the step, or go_on"},
     {"snapshot_dir", &o::snapshot_dir, "folder of the snapshots; empty: in memory only"},

@@ -55,6 +55,9 @@ struct job_options {
   double clip_grad_norm = 0;
   /// Initial loss scale in f16. A power of two scales without rounding.
   double loss_scale = 65536;
+  /// The dtype in which replicas exchange gradients: f32, or bf16 or f16, which send half as many bytes. The
+  /// result's bits depend on it. Needs `replicas` of more than 1.
+  dtype gradient_sync = dtype::f32;
   /// What happens when a loss or gradient is infinite or NaN: `stop` ends the job with the last finite state,
   /// `skip` skips the step on all stages (which exchange their gradients' norms to agree). Neither writes a
   /// snapshot of a state that is not finite. `go_on` does not check.

@@ -1,6 +1,7 @@
 #include "troupe/execution/replica_exchange.hpp"
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -19,10 +20,12 @@ void replica_exchange::give(int piece, const tensor& gradients, const sender& se
   auto& given = pieces_.at(static_cast<std::size_t>(piece));
   if (given.num_elements > 0) return;
   auto count = gradients.num_elements();
-  if (gradients.dtype() != dtype::f32 || gradients.shape().rank() != 1 || count == 0)
-    throw std::logic_error("[stage_program::replica_gradients] expected f32 [n] with n > 0, got " +
-                           describe(gradients));
+  if (!is_floating(gradients.dtype()) || gradients.shape().rank() != 1 || count == 0)
+    throw std::logic_error(
+        "[stage_program::replica_gradients] expected f32, bf16 or f16 [n] with n > 0, got " +
+        describe(gradients));
   given.num_elements = count;
+  given.type = gradients.dtype();
   given_.push_back(piece);
   for (int to = 0; to < num_replicas_; ++to)
     if (auto part = part_of(given, to); part.count > 0)
@@ -77,15 +80,20 @@ void replica_exchange::add_up(int piece, inbox& arrived, const sender& send) {
   for (int from = 0; from < num_replicas_; ++from) {
     auto& each =
         gradients.emplace_back(*arrived.take(tag_of(tensor_role::replica_gradients, piece, from, replica_)));
-    if (each.dtype() != dtype::f32 || each.num_elements() != count)
+    if (each.dtype() != state.type || each.num_elements() != count)
       throw std::logic_error(
-          "[stage_program::replica_gradients] expected equally many in all replicas, got " +
-          std::to_string(each.num_elements()) + " elements of replica " + std::to_string(from) +
-          " where this one has " + std::to_string(count));
+          "[stage_program::replica_gradients] expected equally many of one dtype in all replicas, got " +
+          std::to_string(each.num_elements()) + " elements in " + std::string(to_string(each.dtype())) +
+          " of replica " + std::to_string(from) + " where this one has " + std::to_string(count) + " in " +
+          std::string(to_string(state.type)));
     inputs.push_back(std::as_const(each).bytes().data());
   }
-  auto sum = tensor::empty({count});
-  reduce_node(inputs, sum.bytes().data(), count, dtype::f32, reduce_op::sum);
+  auto sum = tensor::empty({count}, state.type);
+  auto* output = sum.bytes().data();
+  if (state.type == dtype::f32)
+    reduce_node(inputs, output, count, dtype::f32, reduce_op::sum);  // the faster one
+  else
+    tree_reduce(inputs, std::span(&output, 1), count, state.type, reduce_op::sum);
   state.has_sums = true;
   for (int to = 0; to < num_replicas_; ++to)
     send(tag_of(tensor_role::summed_gradients, piece, replica_, to), sum);

@@ -25,15 +25,17 @@ class replica_exchange {
   /// `tag`: of this stage, step and G; its role, port and replica are set for each message.
   replica_exchange(int replica, int num_replicas, int num_pieces, const tensor_tag& tag);
 
-  /// Sends a complete piece, f32 [n], to the replicas that add up its parts, this one included. No effect if
-  /// it was given before. Throws std::logic_error for another form.
+  /// Sends a complete piece, f32, bf16 or f16 [n], to the replicas that add up its parts, this one included.
+  /// Its sums have its dtype: they are computed in f32 and rounded once. No effect if it was given before.
+  /// Throws std::logic_error for another form.
   void give(int piece, const tensor& gradients, const sender& send);
   /// In ascending order.
   std::vector<int> not_given() const;
   /// Whether go_on would do anything.
   bool can_go_on(const inbox& arrived) const;
   /// Adds up the parts whose gradients are there from all replicas, sends the sums, and gives `take` the
-  /// pieces whose sums are there. Throws std::logic_error if a replica gave another number of elements.
+  /// pieces whose sums are there. Throws std::logic_error if a replica gave another number of elements
+  /// or another dtype.
   void go_on(inbox& arrived, const sender& send, const taker& take);
   /// All pieces are taken.
   bool is_done() const { return num_taken_ == static_cast<int>(pieces_.size()); }
@@ -41,7 +43,8 @@ class replica_exchange {
  private:
   struct piece_state {
     std::int64_t num_elements = 0;  ///< 0: not given yet
-    bool has_sums = false;          ///< of this replica's part, which are sent
+    dtype type = dtype::f32;
+    bool has_sums = false;  ///< of this replica's part, which are sent
     bool is_taken = false;
   };
   struct part {

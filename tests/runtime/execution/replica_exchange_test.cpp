@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "troupe/execution/replica_exchange.hpp"
+#include "troupe/ops/convert.hpp"
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
@@ -49,8 +50,10 @@ struct exchanging {
     one.exchange.go_on(one.arrived, sender(), [&one](int piece, const std::vector<tensor>& parts) {
       auto& sums = one.sums.at(static_cast<std::size_t>(piece));
       CHECK(sums.empty());
-      for (const auto& part : parts)
-        for (float each : part.values<float>()) sums.push_back(each);
+      for (const auto& part : parts) {
+        auto widened = cast(part, dtype::f32);
+        for (float each : widened.values<float>()) sums.push_back(each);
+      }
     });
   }
 };
@@ -127,4 +130,38 @@ TEST_CASE("replicas that give different numbers of elements are refused with the
         while (!all.sent.empty()) all.deliver(0);
       }(),
       std::logic_error, MessageMatches(ContainsSubstring("3 elements") && ContainsSubstring("has 4")));
+}
+
+TEST_CASE("gradients in 16 bits travel so, are added up in f32, and their sums are rounded once") {
+  for (auto type : {dtype::bf16, dtype::f16}) {
+    CAPTURE(to_string(type));
+    // Half of the last bit of 1: lost where a node of the tree is rounded, and twice it is not.
+    auto half_bit = type == dtype::bf16 ? 0x1p-8F : 0x1p-11F;
+    const float given[] = {1, half_bit, half_bit, 0};
+    exchanging all(4, 1);
+    for (std::size_t i = 0; i < 4; ++i)
+      all.members[i].exchange.give(0, cast(tensor::full({6}, given[i]), type), all.sender());
+    while (!all.sent.empty()) {
+      CHECK(all.sent.front().second.dtype() == type);
+      all.deliver(0);
+    }
+    for (const auto& one : all.members) {
+      CHECK(one.exchange.is_done());
+      CHECK(one.sums[0] == std::vector<float>(6, 1 + 2 * half_bit));
+    }
+  }
+}
+
+TEST_CASE("replicas that give different dtypes, or integers, are refused with both") {
+  exchanging all(2, 1);
+  all.members[0].exchange.give(0, tensor::zeros({8}), all.sender());
+  all.members[1].exchange.give(0, tensor::zeros({8}, dtype::bf16), all.sender());
+  CHECK_THROWS_MATCHES(
+      [&] {
+        while (!all.sent.empty()) all.deliver(0);
+      }(),
+      std::logic_error, MessageMatches(ContainsSubstring("bf16") && ContainsSubstring("f32")));
+  exchanging other(2, 1);
+  CHECK_THROWS_MATCHES(other.members[0].exchange.give(0, tensor::zeros({8}, dtype::i64), other.sender()),
+                       std::logic_error, MessageMatches(ContainsSubstring("f32, bf16 or f16")));
 }
