@@ -97,11 +97,34 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options) {
   if (pipeline.replicas() > 1) identity.emplace_back("replicas", std::to_string(pipeline.replicas()));
   if (numerics.gradient_sync != dtype::f32)
     identity.emplace_back("gradient_sync", to_string(numerics.gradient_sync));
+  if (numerics.top_k_gradients > 0) identity.emplace_back("top_k_gradients", pipeline.top_k_text());
   if (pipeline.flush_every() > 1)
     identity.emplace_back("flush_every", std::to_string(pipeline.flush_every()));
   if (options.on_non_finite == "skip")
     identity.emplace_back("on_non_finite", "skip");  // counts skipped steps
   return identity;
+}
+
+/// Where not all gradients are sent.
+void check_top_k(const Pipeline& pipeline, const job_options& options) {
+  auto numerics = numerics_for(pipeline, options);
+  if (numerics.top_k_gradients == 0) return;
+  auto refuse = [&pipeline](const std::string& problem) {
+    throw bad_input("top_k_gradients " + pipeline.top_k_text() + problem);
+  };
+  if (pipeline.replicas() == 1)
+    refuse(
+        " is about the gradients that replicas exchange, and this pipeline has one replica. Use --replicas "
+        "2 or more, or leave --top-k-gradients out");
+  if (numerics.gradient_sync != dtype::f32)
+    refuse(" sends gradients in f32, and gradient_sync " + std::string(to_string(numerics.gradient_sync)) +
+           " in 16 bits. Use one of them");
+  if (numerics.scales_loss())
+    refuse(
+        " holds gradients back for later steps, when the loss scale of f16 is another. Use --precision f32 "
+        "or bf16");
+  if (numerics.skips_steps())
+    refuse(" would lose the gradients of skipped steps. Use --on-non-finite stop or go_on");
 }
 
 /// What concerns replicas where there are none, and what replicas cannot have.
@@ -124,6 +147,7 @@ void check_replicas(const Pipeline& pipeline) {
 
 plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devices) {
   check_replicas(pipeline);
+  check_top_k(pipeline, options);
   auto replicas = pipeline.replicas();
   if (replicas > 1 && options.batch % (std::int64_t{replicas} * pipeline.microbatches()) != 0)
     throw bad_input(std::to_string(replicas) + " replicas of " + std::to_string(pipeline.microbatches()) +

@@ -138,6 +138,41 @@ TEST_CASE("gradients that replicas exchange in 16 bits have the bits of a plain 
     }
 }
 
+TEST_CASE("top-k of replicas has the same bits with any partition, and all elements those of the sum") {
+  nn::Sequential model(nn::Linear(2, 160), nn::ReLU(), nn::Linear(160, 160), nn::Tanh(), nn::Linear(160, 4));
+  auto with = [&model](int stages, double fraction, int replicas = 2) {
+    return replicated(stages, replicas, model).top_k_gradients(fraction);
+  };
+  auto dense = train(1, with(1, 0));
+  CHECK(train(1, with(1, 1)) == dense);
+  for (int replicas : {2, 4}) {
+    auto expected = train(1, with(1, 0.05, replicas));
+    CHECK_FALSE(expected == dense);
+    CHECK(train(3, with(3, 0.05, replicas)) == expected);
+    CHECK(train(replicas * 2, with(2, 0.05, replicas).schedule(schedule_kind::zb_h1)) == expected);
+  }
+  auto clipped = train(1, with(1, 0.05).clip_grad_norm(0.5));
+  CHECK(train(4, with(2, 0.05).clip_grad_norm(0.5)) == clipped);
+}
+
+TEST_CASE("top-k is refused where it has no replicas, or gradients would be lost") {
+  auto refused = [](const Pipeline& pipeline, const char* what, const char* to_do, bool skips = false) {
+    auto options = options_of(2);
+    if (skips) options.on_non_finite = "skip";
+    CHECK_THROWS_MATCHES(Trainer(World::local(1, options), pipeline), bad_input,
+                         MessageMatches(ContainsSubstring("top_k_gradients 0.25") &&
+                                        ContainsSubstring(what) && ContainsSubstring(to_do)));
+  };
+  auto with = [](int replicas) { return replicated(1, replicas).top_k_gradients(0.25); };
+  refused(with(1), "one replica", "--replicas 2");
+  refused(with(2).gradient_sync(dtype::bf16), "gradient_sync bf16", "one of them");
+  refused(with(2).precision(dtype::f16), "loss scale", "--precision f32");
+  refused(with(2), "skipped steps", "--on-non-finite stop", true);
+  for (double fraction : {-0.5, 1.5})
+    CHECK_THROWS_MATCHES(replicated(1, 2).top_k_gradients(fraction), bad_input,
+                         MessageMatches(ContainsSubstring("at most 1")));
+}
+
 TEST_CASE("gradient_sync without replicas or in integers, and SyncBatchNorm with replicas, are refused") {
   CHECK_THROWS_MATCHES(
       Trainer(World::local(1, options_of(2)), replicated(1, 1).gradient_sync(dtype::bf16)), bad_input,
@@ -146,6 +181,7 @@ TEST_CASE("gradient_sync without replicas or in integers, and SyncBatchNorm with
       replicated(1, 2).gradient_sync(dtype::i64), bad_input,
       MessageMatches(ContainsSubstring("i64") && ContainsSubstring("one of f32, bf16, f16")));
   auto given = options_of(2);
+  given.replicas = 2;
   given.gradient_sync = dtype::f16;
   given.given.insert("gradient_sync");
   CHECK_THROWS_MATCHES(Trainer(World::local(1, given), replicated(1, 2)), bad_input,

@@ -22,21 +22,21 @@ struct layout {
   std::string schedule = "1f1b";
   std::string killed_in = {};  ///< the kind of action before which a process is lost; empty: none
   int lost_rank = 0;
-  std::string gradient_sync = "f32";
+  std::string gradient_sync = "f32";  ///< or "top_k"
 };
 
 /// 12 steps of a GPT whose embedding and head share their weights, clipped, in f16 whose loss scale is too
 /// large at first.
 values job_of(const layout& of, int num_steps = 12) {
-  return {"--size",           "tiny",
-          "--steps",          std::to_string(num_steps),
-          "--batch",          "16",
-          "--microbatches",   "2",
-          "--clip-grad-norm", "0.5",
-          "--precision",      "f16",
-          "--loss-scale",     "268435456",
-          "--replicas",       std::to_string(of.replicas),
-          "--gradient-sync",  of.gradient_sync};
+  values options{"--size",           "tiny", "--steps",        std::to_string(num_steps),
+                 "--batch",          "16",   "--microbatches", "2",
+                 "--clip-grad-norm", "0.5",  "--replicas",     std::to_string(of.replicas)};
+  auto add = [&options](const values& more) { options.insert(options.end(), more.begin(), more.end()); };
+  if (of.gradient_sync == "top_k")
+    add({"--precision", "bf16", "--top-k-gradients", "0.05"});  // a loss scale is refused with it
+  else
+    add({"--precision", "f16", "--loss-scale", "268435456", "--gradient-sync", of.gradient_sync});
+  return options;
 }
 
 struct bits {
@@ -95,8 +95,19 @@ TEST_CASE("gradients exchanged in 16 bits give the bits of one process, whatever
   CHECK(expected_bits({.gradient_sync = "bf16"}) != expected_bits({}));
 }
 
-TEST_CASE("gradients exchanged in 16 bits give the bits of one process in every layout", "[.soak]") {
-  for (const char* type : {"bf16", "f16"})
+TEST_CASE("top-k of replicas gives the bits of one process, whatever is lost") {
+  check_same_bits({.processes = 4, .killed_in = "all_reduce", .lost_rank = 3, .gradient_sync = "top_k"});
+  check_same_bits({.replicas = 4,
+                   .stages = 1,
+                   .processes = 3,
+                   .schedule = "gpipe",
+                   .killed_in = "apply",
+                   .gradient_sync = "top_k"});
+}
+
+TEST_CASE("gradients exchanged in 16 bits or in part give the bits of one process in every layout",
+          "[.soak]") {
+  for (const char* type : {"bf16", "f16", "top_k"})
     for (int replicas : {2, 4})
       for (int stages : {1, 2, 4})
         for (int processes : {1, 2, 3, 4})
@@ -147,4 +158,27 @@ TEST_CASE("a job with replicas resumes from its snapshot, and another number of 
   CHECK_THAT(result.errors, Catch::Matchers::ContainsSubstring("replicas"));
   CHECK(run_launched(2, job_with({}, 12), {}, example::gpt).weights_sha256() ==
         expected_bits({}).weights_sha256);
+}
+
+TEST_CASE("what replicas hold back with top-k is in the snapshot, and another fraction is refused") {
+  temp_folder folder;
+  auto job_with = [&](int num_steps, const values& more) {
+    auto options = job_of({.gradient_sync = "top_k"}, num_steps);
+    options.insert(options.end(), {"--snapshot-dir", (folder.path() / "snapshots").string()});
+    options.insert(options.end(), more.begin(), more.end());
+    return options;
+  };
+  run_local(job_with(6, {"--stages", "1"}), example::gpt);
+  values refused = {GPT_PROGRAM, "--json"};
+  auto other = job_with(12, {"--stages", "1", "--resume", "--top-k-gradients", "0.1"});
+  std::erase(other, "0.05");
+  other.erase(std::ranges::find(other, "--top-k-gradients"));
+  refused.insert(refused.end(), other.begin(), other.end());
+  run_options refusing;
+  refusing.command = refused;
+  auto result = run_process(refusing);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, Catch::Matchers::ContainsSubstring("top_k_gradients"));
+  CHECK(run_launched(2, job_with(12, {"--stages", "2", "--resume"}), {}, example::gpt).weights_sha256() ==
+        expected_bits({.gradient_sync = "top_k"}).weights_sha256);
 }

@@ -56,6 +56,7 @@ void describe(const numeric_options& numerics, job_description& into) {
 
 void describe_pipeline(const Pipeline& pipeline, job_description& into) {
   describe(pipeline.numerics(), into);
+  into.add("top_k_gradients", pipeline.top_k_text());
   into.add("loss", type_name(pipeline.loss().target_type()) + ", tried: " + fingerprint(pipeline.loss()));
   into.add("optimizer",
            type_name(pipeline.optimizer().target_type()) + ", tried: " + fingerprint(pipeline.optimizer()));

@@ -308,6 +308,9 @@ std::vector<named_tensor> module_program::state() {
   std::ranges::sort(kept, {}, &named_tensor::name);
   std::ranges::move(kept, std::back_inserter(result));
   std::ranges::move(gradients_->state(), std::back_inserter(result));
+  const auto& residuals = gradients_->residuals();
+  for (std::size_t i = 0; i < residuals.size(); ++i)
+    if (residuals[i].defined()) result.push_back({"top_k.residual/" + parameters_[i].name, residuals[i]});
   return result;
 }
 

@@ -20,6 +20,9 @@ struct numeric_options {
   /// f32, bf16 or f16: the dtype in which the replicas of a pipeline exchange gradients. In 16 bits each
   /// replica rounds its own before they are added up in f32, and the sums once.
   dtype gradient_sync = dtype::f32;
+  /// The fraction of each large weight's gradient that a replica sends, in (0, 1]: its elements of largest
+  /// magnitude. It adds the others to the gradient of its next step. 0: all elements.
+  double top_k_gradients = 0;
 
   non_finite_policy on_non_finite = non_finite_policy::stop;
 

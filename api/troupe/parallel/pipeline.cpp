@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "troupe/config/job_fields.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/parallel/initial_weights.hpp"
 
@@ -26,6 +27,7 @@ Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::
       .plan_file(options.plan);
   if (!options.device_map.empty()) device_map_file(options.device_map);
   precision(options.precision).clip_grad_norm(options.clip_grad_norm).gradient_sync(options.gradient_sync);
+  top_k_gradients(options.top_k_gradients);
   loss_scale({.initial_scale = options.loss_scale});
 }
 
@@ -155,6 +157,20 @@ Pipeline& Pipeline::gradient_sync(dtype type) {
                     ". Choose one of f32, bf16, f16");
   numerics_.gradient_sync = type;
   return *this;
+}
+
+Pipeline& Pipeline::top_k_gradients(double fraction) {
+  if (!(fraction >= 0 && fraction <= 1))
+    throw bad_input("replicas cannot exchange a fraction of " + std::to_string(fraction) +
+                    " of their gradients. Give a number above 0 and at most 1, or 0 for all elements");
+  numerics_.top_k_gradients = fraction;
+  return *this;
+}
+
+std::string Pipeline::top_k_text() const {
+  job_options as_option;
+  as_option.top_k_gradients = numerics_.top_k_gradients;
+  return find_job_field("top_k_gradients")->text(as_option);
 }
 
 Pipeline& Pipeline::loss_scale(optim::loss_scaler_options options) {

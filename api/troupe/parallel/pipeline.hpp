@@ -33,7 +33,8 @@ class Pipeline {
   /// from initial values that depend on --seed. Throws bad_input for a partly materialized model.
   explicit Pipeline(nn::Graph model);
   /// Takes stages or device_map_file, microbatches, replicas, schedule, flush_every, plan, precision,
-  /// clip_grad_norm, gradient_sync and loss_scale from `options`. Throws bad_input as the setters do.
+  /// clip_grad_norm, gradient_sync, top_k_gradients and loss_scale from `options`. Throws bad_input as the
+  /// setters do.
   Pipeline(nn::Graph model, const job_options& options);
 
   /// Number of contiguous stages of about equal cost; 0 (the default): one per device, or two in the
@@ -104,6 +105,13 @@ class Pipeline {
   /// (job_options::on_non_finite), and loses those below 6e-8. Throws bad_input for another dtype, and the
   /// Trainer for bf16 or f16 without replicas.
   Pipeline& gradient_sync(dtype type);
+  /// The fraction in (0, 1] of the elements of each large weight's gradient (of 16384 elements or more) that
+  /// a replica sends, those of largest magnitude; 0 (the default): all. It adds the others to its gradient of
+  /// the next step (error feedback, as in compression/top_k_gradients.hpp), and keeps them in its snapshots.
+  /// Each replica sends 8 bytes for each element to each other one. Throws bad_input for other numbers; the
+  /// Trainer without replicas, with gradient_sync, and where steps may be skipped: in f16 and with
+  /// on_non_finite `skip`.
+  Pipeline& top_k_gradients(double fraction);
   /// Options of the dynamic loss scale in f16. Throws std::invalid_argument as loss_scaler does.
   Pipeline& loss_scale(optim::loss_scaler_options options);
 
@@ -130,6 +138,8 @@ class Pipeline {
   /// Null if not set.
   const std::shared_ptr<const std::vector<named_tensor>>& initial_weights() const { return initial_weights_; }
   const numeric_options& numerics() const { return numerics_; }
+  /// numerics().top_k_gradients with all its digits.
+  std::string top_k_text() const;
 
  private:
   void forget_device_map();

@@ -8,6 +8,7 @@
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/optim/gradients_of.hpp"
+#include "troupe/parallel/compression/sparse_gradients.hpp"
 
 namespace troupe {
 namespace {
@@ -31,6 +32,12 @@ step_gradients::step_gradients(const numeric_options& numerics, const stage_redu
       pieces_(stepped_),
       tied_(std::move(tied)),
       exchanged_(stepped_.size()) {
+  residuals_.resize(stepped_.size());
+  for (int piece = 0; piece < pieces_.count(); ++piece)
+    if (is_sparse(piece)) {
+      auto index = pieces_.part_of(piece).index;
+      if (!residuals_[index].defined()) residuals_[index] = tensor::zeros(stepped_[index]->extents);
+    }
   if (numerics.scales_loss())
     scaler_.emplace(numerics.loss_scale);
   else if (numerics.skips_steps())
@@ -65,13 +72,23 @@ tensor step_gradients::replica_gradients(int piece) {
     auto index = pieces_.part_of(piece).index;
     exchanged_[index].had_gradient = stepped_[index]->has_gradient;
   }
+  if (is_sparse(piece)) return take_largest_of(piece);
   auto elements = pieces_.elements_of(piece);
   return numerics_.gradient_sync == dtype::f32 ? elements : cast(elements, numerics_.gradient_sync);
 }
 
+/// What a replica without a gradient has held back waits for its next one.
+tensor step_gradients::take_largest_of(int piece) {
+  const auto& part = pieces_.part_of(piece);
+  if (!exchanged_[part.index].had_gradient) return nothing_largest();
+  return take_largest(pieces_.elements_of(piece), optim::elements_of(residuals_[part.index], part),
+                      num_largest(numerics_.top_k_gradients, part.count));
+}
+
 void step_gradients::take_summed_gradients(int piece, const std::vector<tensor>& sums,
                                            const part_stepper& step_part) {
-  auto parts = in_f32(sums);
+  auto parts =
+      is_sparse(piece) ? std::vector{sum_of_largest(sums, pieces_.part_of(piece).count)} : in_f32(sums);
   bool is_whole = pieces_.is_packed(piece) || !step_part;
   if (is_whole || !exchanged_[pieces_.part_of(piece).index].had_gradient)
     return pieces_.set_elements(piece, parts);

@@ -38,7 +38,7 @@ class step_gradients {
   /// Calls `on_piece` for the pieces that the gradient of a parameter, which is complete, has for itself;
   /// none if it is to be added to those of other uses of the same weight.
   void give_pieces_of(const parameter& complete, const std::function<void(int piece)>& on_piece) const;
-  /// In numeric_options::gradient_sync.
+  /// In numeric_options::gradient_sync, or of a large gradient the message of take_largest.
   tensor replica_gradients(int piece);
   /// Steps some elements of the parameter `which.index` of `stepped`, with their summed gradient.
   using part_stepper = std::function<void(const optim::parameter_part& which, const tensor& gradient)>;
@@ -64,6 +64,9 @@ class step_gradients {
   void mark_changed() { tied_.mark_stepped(); }
   /// The state of the loss scaler, if any, and the number of skipped steps; equal in every stage.
   std::vector<named_tensor> state() const;
+  /// With numeric_options::top_k_gradients: what each of `stepped` has not sent yet, of this replica alone.
+  /// Undefined where all is sent.
+  const std::vector<tensor>& residuals() const { return residuals_; }
 
  private:
   /// What happened in this step to a parameter of `stepped`.
@@ -73,6 +76,8 @@ class step_gradients {
     bool is_finite = true;      ///< as far as it is stepped
   };
 
+  bool is_sparse(int piece) const { return numerics_.top_k_gradients > 0 && !pieces_.is_packed(piece); }
+  tensor take_largest_of(int piece);
   void use_norm(double norm);
   const parameter* find_non_finite() const;
   std::uint64_t num_skipped() const;
@@ -84,6 +89,7 @@ class step_gradients {
   std::vector<parameter*> stepped_;
   gradient_pieces pieces_;
   tied_gradients tied_;
+  std::vector<tensor> residuals_;  ///< [stepped]
   std::optional<optim::loss_scaler> scaler_;
   tensor skipped_steps_;  ///< i64 [], used if steps are skipped without a loss scaler
   // The current step.

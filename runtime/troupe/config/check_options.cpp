@@ -85,6 +85,19 @@ void check_layout(const job_options& options) {
                       ": give one of them");
 }
 
+void check_exchange(const job_options& options) {
+  if (options.replicas > 1) return;
+  for (const auto* name : {"gradient_sync", "top_k_gradients"}) {
+    const auto& field = *find_job_field(name);
+    auto given = field.text(options);
+    if (given == field.text({})) continue;
+    throw bad_input(
+        field.option_name() + " " + given +
+        " is about the gradients that replicas of a pipeline exchange: add --replicas 2 or more, or "
+        "leave it out");
+  }
+}
+
 void check_flush(const job_options& options) {
   check_range("--flush-every", options.flush_every, 1, 1 << 20);
   bool may_have_several = options.schedule == schedule_kind::pipedream_2bw || !options.plan.empty();
@@ -121,6 +134,9 @@ void check_options(const job_options& options) {
     throw bad_input("--learning-rate must be a number above 0, for example 0.001");
   if (!std::isfinite(options.clip_grad_norm) || options.clip_grad_norm < 0)
     throw bad_input("--clip-grad-norm must be a number above 0, for example 1, or 0 for no clipping");
+  check_exchange(options);
+  if (!(options.top_k_gradients >= 0 && options.top_k_gradients <= 1))
+    throw bad_input("--top-k-gradients must lie between 0 and 1, for example 0.01, or 0 for all elements");
   if (!std::isfinite(options.loss_scale) || options.loss_scale <= 0)
     throw bad_input("--loss-scale must be a number above 0, for example 65536");
   if (options.data.empty()) throw bad_input("--data must name the folder of the dataset");

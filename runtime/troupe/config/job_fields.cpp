@@ -41,6 +41,8 @@ const job_field fields[] = {
     {"loss_scale", &o::loss_scale, "how the loss scale begins, in f16"},
     {"gradient_sync", &o::gradient_sync,
      "in what replicas exchange gradients: f32, bf16, f16; the bits depend on it"},
+    {"top_k_gradients", &o::top_k_gradients,
+     "the fraction of a large weight's gradient that replicas exchange, its largest elements; 0: all"},
     {"on_non_finite", &o::on_non_finite,
      "a loss or gradient that is infinite or NaN: stop, skip the step, or go_on"},
     {"snapshot_dir", &o::snapshot_dir, "folder of the snapshots; empty: in memory only"},

@@ -58,6 +58,9 @@ struct job_options {
   /// The dtype in which replicas exchange gradients: f32, or bf16 or f16, which send half as many bytes. The
   /// result's bits depend on it. Needs `replicas` of more than 1.
   dtype gradient_sync = dtype::f32;
+  /// The fraction of each large weight's gradient that replicas exchange, in (0, 1]: its elements of largest
+  /// magnitude; the others wait for later steps. 0: all of it. Needs `replicas` of more than 1.
+  double top_k_gradients = 0;
   /// What happens when a loss or gradient is infinite or NaN: `stop` ends the job with the last finite state,
   /// `skip` skips the step on all stages (which exchange their gradients' norms to agree). Neither writes a
   /// snapshot of a state that is not finite. `go_on` does not check.

@@ -20,15 +20,18 @@ void replica_exchange::give(int piece, const tensor& gradients, const sender& se
   auto& given = pieces_.at(static_cast<std::size_t>(piece));
   if (given.num_elements > 0) return;
   auto count = gradients.num_elements();
-  if (!is_floating(gradients.dtype()) || gradients.shape().rank() != 1 || count == 0)
+  bool is_known = is_floating(gradients.dtype()) || gradients.dtype() == dtype::i32;
+  if (!is_known || gradients.shape().rank() != 1 || count == 0)
     throw std::logic_error(
-        "[stage_program::replica_gradients] expected f32, bf16 or f16 [n] with n > 0, got " +
+        "[stage_program::replica_gradients] expected f32, bf16, f16 or i32 [n] with n > 0, got " +
         describe(gradients));
   given.num_elements = count;
   given.type = gradients.dtype();
   given_.push_back(piece);
   for (int to = 0; to < num_replicas_; ++to)
-    if (auto part = part_of(given, to); part.count > 0)
+    if (given.is_message())
+      send(tag_of(tensor_role::replica_gradients, piece, replica_, to), gradients);
+    else if (auto part = part_of(given, to); part.count > 0)
       send(tag_of(tensor_role::replica_gradients, piece, replica_, to),
            gradients.rows(part.begin, part.count));
 }
@@ -56,7 +59,7 @@ void replica_exchange::go_on(inbox& arrived, const sender& send, const taker& ta
 /// Of everything that this replica must add up.
 bool replica_exchange::has_gradients(int piece, const inbox& arrived) const {
   const auto& state = pieces_[static_cast<std::size_t>(piece)];
-  if (state.has_sums || part_of(state, replica_).count == 0) return false;
+  if (state.is_message() || state.has_sums || part_of(state, replica_).count == 0) return false;
   for (int from = 0; from < num_replicas_; ++from)
     if (!arrived.has(tag_of(tensor_role::replica_gradients, piece, from, replica_))) return false;
   return true;
@@ -66,8 +69,7 @@ bool replica_exchange::has_sums(int piece, const inbox& arrived) const {
   const auto& state = pieces_[static_cast<std::size_t>(piece)];
   if (state.is_taken) return false;
   for (int from = 0; from < num_replicas_; ++from)
-    if (part_of(state, from).count > 0 &&
-        !arrived.has(tag_of(tensor_role::summed_gradients, piece, from, replica_)))
+    if (gives_result(state, from) && !arrived.has(tag_of(result_role(state), piece, from, replica_)))
       return false;
   return true;
 }
@@ -103,11 +105,24 @@ std::vector<tensor> replica_exchange::take_sums(int piece, inbox& arrived) {
   auto& state = pieces_[static_cast<std::size_t>(piece)];
   std::vector<tensor> sums;
   for (int from = 0; from < num_replicas_; ++from)
-    if (part_of(state, from).count > 0)
-      sums.push_back(*arrived.take(tag_of(tensor_role::summed_gradients, piece, from, replica_)));
+    if (gives_result(state, from))
+      sums.push_back(*arrived.take(tag_of(result_role(state), piece, from, replica_)));
+  for (const auto& each : sums)
+    if (each.dtype() != state.type)
+      throw std::logic_error("[stage_program::replica_gradients] expected " +
+                             std::string(to_string(state.type)) + " of all replicas, got " + describe(each));
   state.is_taken = true;
   ++num_taken_;
   return sums;
+}
+
+/// What take_sums takes of each replica: its sums, or its message.
+tensor_role replica_exchange::result_role(const piece_state& piece) {
+  return piece.is_message() ? tensor_role::replica_gradients : tensor_role::summed_gradients;
+}
+
+bool replica_exchange::gives_result(const piece_state& piece, int replica) const {
+  return piece.is_message() || part_of(piece, replica).count > 0;
 }
 
 /// The elements of a piece that a replica adds up.

@@ -13,6 +13,7 @@ namespace troupe {
 /// sums: a reduce-scatter and an all-gather by direct messages. Element by element the sum is that of the
 /// fixed tree over replicas (tree_reduce), so that the bits do not depend on who adds what, in which pieces
 /// or when.
+/// A piece of i32 is a message, which goes to all replicas as it is: an all-gather.
 ///
 /// Not thread-safe.
 class replica_exchange {
@@ -25,17 +26,17 @@ class replica_exchange {
   /// `tag`: of this stage, step and G; its role, port and replica are set for each message.
   replica_exchange(int replica, int num_replicas, int num_pieces, const tensor_tag& tag);
 
-  /// Sends a complete piece, f32, bf16 or f16 [n], to the replicas that add up its parts, this one included.
-  /// Its sums have its dtype: they are computed in f32 and rounded once. No effect if it was given before.
-  /// Throws std::logic_error for another form.
+  /// Sends a complete piece, f32, bf16 or f16 [n], to the replicas that add up its parts, this one included,
+  /// or an i32 [n] to all. Its sums have its dtype: they are computed in f32 and rounded once. No effect if
+  /// it was given before. Throws std::logic_error for another form.
   void give(int piece, const tensor& gradients, const sender& send);
   /// In ascending order.
   std::vector<int> not_given() const;
   /// Whether go_on would do anything.
   bool can_go_on(const inbox& arrived) const;
   /// Adds up the parts whose gradients are there from all replicas, sends the sums, and gives `take` the
-  /// pieces whose sums are there. Throws std::logic_error if a replica gave another number of elements
-  /// or another dtype.
+  /// pieces whose sums, or messages of all replicas in order, are there. Throws std::logic_error if a replica
+  /// gave another number of elements or another dtype.
   void go_on(inbox& arrived, const sender& send, const taker& take);
   /// All pieces are taken.
   bool is_done() const { return num_taken_ == static_cast<int>(pieces_.size()); }
@@ -44,6 +45,7 @@ class replica_exchange {
   struct piece_state {
     std::int64_t num_elements = 0;  ///< 0: not given yet
     dtype type = dtype::f32;
+    bool is_message() const { return type == dtype::i32; }
     bool has_sums = false;  ///< of this replica's part, which are sent
     bool is_taken = false;
   };
@@ -51,6 +53,8 @@ class replica_exchange {
     std::int64_t begin = 0, count = 0;
   };
 
+  static tensor_role result_role(const piece_state& piece);
+  bool gives_result(const piece_state& piece, int replica) const;
   part part_of(const piece_state& piece, int replica) const;
   tensor_tag tag_of(tensor_role role, int piece, int from, int to) const;
   bool has_gradients(int piece, const inbox& arrived) const;

@@ -97,9 +97,10 @@ class stage_program {
   /// steps.
   virtual int num_gradient_pieces() { return 1; }
   /// A complete piece of the gradients of this replica's microbatches: f32, bf16 or f16 [n] in CPU memory,
-  /// the same dtype and n > 0 in all replicas. take_summed_gradients gets the sum in that dtype, which is
-  /// rounded once. Its elements must not change until then. The default throws std::logic_error, for programs
-  /// that run without replicas.
+  /// the same dtype and n > 0 in all replicas. take_summed_gradients gets the sum in that dtype, which
+  /// is rounded once. Or an i32 [n] of any n > 0, a message that take_summed_gradients gets from all
+  /// replicas, in order. Its elements must not change until then. The default throws std::logic_error, for
+  /// programs that run without replicas.
   virtual tensor replica_gradients(int piece);
   /// `parts`: together, one after the other, the n elements of the piece. May step the weights that they
   /// belong to, before apply. Pieces come in any order, each once a step, after the last backward_weight.

@@ -53,6 +53,16 @@ TEST_CASE("numbers out of range name their option") {
   CHECK_THAT(complaint([](job_options& o) { o.learning_rate = std::numeric_limits<double>::quiet_NaN(); }),
              ContainsSubstring("--learning-rate"));
   CHECK_THAT(complaint([](job_options& o) { o.clip_grad_norm = -1; }), ContainsSubstring("--clip-grad-norm"));
+  for (double fraction : {-0.5, 1.5})
+    CHECK_THAT(complaint([fraction](job_options& o) {
+                 o.replicas = 2;
+                 o.top_k_gradients = fraction;
+               }),
+               ContainsSubstring("--top-k-gradients must lie between 0 and 1"));
+  CHECK_THAT(complaint([](job_options& o) { o.top_k_gradients = 0.5; }),
+             ContainsSubstring("--top-k-gradients 0.5") && ContainsSubstring("--replicas 2"));
+  CHECK_THAT(complaint([](job_options& o) { o.gradient_sync = troupe::dtype::bf16; }),
+             ContainsSubstring("--gradient-sync bf16") && ContainsSubstring("--replicas 2"));
   CHECK_THAT(complaint([](job_options& o) { o.loss_scale = 0; }), ContainsSubstring("--loss-scale"));
   CHECK_THAT(complaint([](job_options& o) { o.snapshot_interval = std::chrono::seconds(-1); }),
              ContainsSubstring("--snapshot-interval"));

@@ -51,6 +51,10 @@ struct exchanging {
       auto& sums = one.sums.at(static_cast<std::size_t>(piece));
       CHECK(sums.empty());
       for (const auto& part : parts) {
+        if (part.dtype() == dtype::i32) {
+          for (auto each : part.values<std::int32_t>()) sums.push_back(static_cast<float>(each));
+          continue;
+        }
         auto widened = cast(part, dtype::f32);
         for (float each : widened.values<float>()) sums.push_back(each);
       }
@@ -152,7 +156,7 @@ TEST_CASE("gradients in 16 bits travel so, are added up in f32, and their sums a
   }
 }
 
-TEST_CASE("replicas that give different dtypes, or integers, are refused with both") {
+TEST_CASE("replicas that give different dtypes, or long integers, are refused with both") {
   exchanging all(2, 1);
   all.members[0].exchange.give(0, tensor::zeros({8}), all.sender());
   all.members[1].exchange.give(0, tensor::zeros({8}, dtype::bf16), all.sender());
@@ -163,5 +167,20 @@ TEST_CASE("replicas that give different dtypes, or integers, are refused with bo
       std::logic_error, MessageMatches(ContainsSubstring("bf16") && ContainsSubstring("f32")));
   exchanging other(2, 1);
   CHECK_THROWS_MATCHES(other.members[0].exchange.give(0, tensor::zeros({8}, dtype::i64), other.sender()),
-                       std::logic_error, MessageMatches(ContainsSubstring("f32, bf16 or f16")));
+                       std::logic_error, MessageMatches(ContainsSubstring("f32, bf16, f16 or i32")));
+}
+
+TEST_CASE("messages of any length go to all replicas, which take them in the order of replicas") {
+  exchanging all(3, 1);
+  for (std::size_t i = 0; i < 3; ++i) {
+    std::vector<std::int32_t> words(i + 1, static_cast<std::int32_t>(i));
+    all.members[i].exchange.give(0, tensor::from(words, {static_cast<std::int64_t>(i + 1)}), all.sender());
+  }
+  CHECK(all.sent.size() == 9);
+  while (!all.sent.empty()) all.deliver(all.sent.size() - 1);
+  for (const auto& one : all.members) {
+    CHECK(one.exchange.is_done());
+    CHECK(one.arrived.num_held() == 0);
+    CHECK(one.sums[0] == std::vector<float>{0, 1, 1, 2, 2, 2});
+  }
 }

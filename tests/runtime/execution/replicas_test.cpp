@@ -127,9 +127,9 @@ TEST_CASE("no replica goes on without the gradients of all") {
 
 TEST_CASE("gradients that are no list of f32, or not as many in all replicas, are refused with what came") {
   auto wrong = replicas_with({tensor::zeros({2, 2}), tensor::zeros({2, 2})});
-  CHECK_THROWS_MATCHES(
-      run(wrong), std::logic_error,
-      MessageMatches(ContainsSubstring("replica_gradients") && ContainsSubstring("f32, bf16 or f16 [n]")));
+  CHECK_THROWS_MATCHES(run(wrong), std::logic_error,
+                       MessageMatches(ContainsSubstring("replica_gradients") &&
+                                      ContainsSubstring("f32, bf16, f16 or i32 [n]")));
   auto uneven = replicas_with({tensor::zeros({8}), tensor::zeros({6})});
   CHECK_THROWS_MATCHES(run(uneven), std::logic_error,
                        MessageMatches(ContainsSubstring("equally many of one dtype in all replicas")));
