@@ -38,7 +38,11 @@ export async function startBrowser(): Promise<TestBrowser | string> {
     env: { ...(process.env as Record<string, string>), HOME: profile, XDG_CONFIG_HOME: profile, XDG_CACHE_HOME: profile },
   });
   return {
-    open: (options) => browser.newContext(options),
+    async open(options) {
+      const context = await browser.newContext(options);
+      context.setDefaultTimeout(120_000);  // of a busy machine; a test of what never comes has a limit of its own
+      return context;
+    },
     async close() {
       await browser.close();
       await rm(profile, { recursive: true, force: true });

@@ -61,7 +61,7 @@ test("the launcher's link shows the tree and the timeline of a running job, and 
   await page.getByRole("treeitem", { name: "device 3" }).waitFor();
   await page.keyboard.press("3");
   await page.getByText("device 3").first().waitFor();
-  assert.ok((await page.locator(".bar-forward").count()) >= 4 * 8);
+  await page.waitForFunction(() => document.querySelectorAll(".bar-forward").length >= 4 * 8);
   await page.waitForFunction((before) => Number(/step ([\d,]+)/.exec(document.getElementById("where")?.textContent ?? "")?.[1]?.replaceAll(",", "") ?? -1) > before, first);
   // Measured steps come while the call runs: it ends with the test only.
   await page.getByText(/Step [\d,]+ as measured took/).waitFor();
