@@ -1,5 +1,6 @@
 #include "troupe/collective/libraries/mpi/mpi_group.hpp"
 
+#include <exception>
 #include <mutex>
 #include <vector>
 
@@ -72,7 +73,10 @@ mpi_group_resources::mpi_group_resources() : kept_(std::make_unique<kept_memory>
 mpi_group_resources::~mpi_group_resources() {
   if (!kept_->blocks.empty()) {
     static_cast<void>(kept_.release());  // MPI may write there until the process has ended
-    return;
+    // MPI_Finalize waits for all processes, and after a failure some may never call it. mpirun ends them once
+    // it sees that this one has not. It must not see that in a job that ends in peace: Open MPI 4.1's own
+    // mpirun then waits for ever now and then, in PMIx_server_finalize.
+    if (std::uncaught_exceptions() > 0) return;
   }
   int is_finalised = 0;
   MPI_Finalized(&is_finalised);
