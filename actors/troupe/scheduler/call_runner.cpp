@@ -133,6 +133,7 @@ void call_runner::finish_call(call_result result) {
   pauses_.end();
   calls_.clear();
   results_.publish(result);
+  save_if_standing();
   if (job_.is_stopping) check_stop_later();
 }
 
@@ -276,6 +277,13 @@ void call_runner::on_cut_reached(const cut_reached& reached) {
 /// A paused job that has been restored is again where it was, if within a step: the recovery is over.
 void call_runner::note_standing() {
   if (pause().stands() && job_.interrupted_step != 0) end_recovery();
+  save_if_standing();
+}
+
+/// A job that trains writes it with one of its next steps.
+void call_runner::save_if_standing() {
+  bool trains = job_.is_running() && (activity().kind == call_kind::train || is_half_step(activity().kind));
+  if (job_.is_restored && (!trains || pause().stands())) commits_.save_held();
 }
 
 void call_runner::stop() {

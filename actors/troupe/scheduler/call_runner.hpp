@@ -43,6 +43,8 @@ class call_runner {
   /// Copies or snapshots have changed: grants steps, and finishes a training call whose last state is safe.
   void proceed();
   void extend_grant() { grants_.extend(); }
+  /// Snapshots that are ordered are written now if no step is about to be done.
+  void save_if_standing();
 
   // from programs and users
   void on_cancel(const cancel_training& order);

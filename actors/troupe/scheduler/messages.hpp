@@ -257,6 +257,13 @@ struct inspect_scheduler {
   std::uint64_t after = 0;  ///< the newest step that the inspector knows, see step_history
 };
 
+/// Inspector -> scheduler of its node, a request: write a snapshot as soon as one can be written. Reply:
+/// snapshot_saved, when it is on disk.
+struct save_snapshot {};
+struct snapshot_saved {
+  std::uint64_t step = 0;  ///< runs of the plan that it has
+};
+
 /// Transport -> scheduler: the packed parameters of a stage, for the hash. In this process only.
 struct parameters_arrived {
   std::uint64_t generation = 0;
@@ -291,4 +298,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_progress)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_known)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::devices_known)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspect_scheduler)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::save_snapshot)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_saved)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::parameters_arrived)

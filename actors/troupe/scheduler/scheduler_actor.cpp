@@ -5,7 +5,8 @@
 namespace troupe {
 
 scheduler_state::scheduler_state(caf::event_based_actor* self, scheduler_options options)
-    : options_(std::move(options)),
+    : self_(self),
+      options_(std::move(options)),
       commits_(self, options_, job_, [this] { on_commit_over(); }),
       ending_(self, options_, job_, commits_),
       calls_(self, options_, job_, commits_, ending_),
@@ -35,6 +36,7 @@ caf::behavior scheduler_state::make_behavior() {
           [this](const writes_lost& lost) { commits_.on_writes_lost(lost); },
           [this](const disk_writer_replaced& replaced) { on_disk_writer_replaced(replaced); },
           [this](const inspect_scheduler& asked) { return on_inspect(asked); },
+          [this](const save_snapshot&) { return on_save(); },
           [this](const parameters_arrived& arrived) { calls_.on_parameters(arrived); }};
 }
 
@@ -81,6 +83,13 @@ void scheduler_state::on_disk_writer_replaced(const disk_writer_replaced& replac
   job_.known.disk_writer = replaced.disk_writer;
   calls_.repeat_requests();
   commits_.repeat_commits();
+}
+
+caf::result<snapshot_saved> scheduler_state::on_save() {
+  auto promise = self_->make_response_promise<snapshot_saved>();
+  commits_.save(promise);
+  calls_.save_if_standing();
+  return promise;
 }
 
 scheduler_report scheduler_state::on_inspect(const inspect_scheduler& asked) {

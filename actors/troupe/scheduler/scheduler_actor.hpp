@@ -1,6 +1,7 @@
 #pragma once
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/result.hpp>
 
 #include "troupe/inspector/messages.hpp"
 #include "troupe/scheduler/call_runner.hpp"
@@ -52,6 +53,9 @@ namespace troupe {
 ///   cancel_training    -> grant of the last step
 ///   stop_job           -> membership::stopped, when what is done is on disk
 ///   inspect_scheduler  -> scheduler_report
+///   save_snapshot      -> snapshot_saved, when it is on disk             no folder, nothing done:
+///   unavailable;
+///                                                                        the disk's: failed
 ///   node_progress      -> membership::suspect | generation_requested      no progress for too long
 ///
 /// When all other nodes have confirmed call_finished, the own node gets it, last of all. Requests to other
@@ -78,8 +82,10 @@ class scheduler_state {
   void on_check_disk_wait();
   void on_disk_writer_replaced(const disk_writer_replaced& replaced);
   scheduler_report on_inspect(const inspect_scheduler& asked);
+  caf::result<snapshot_saved> on_save();
 
   // constant
+  caf::event_based_actor* self_;
   scheduler_options options_;
 
   job_state job_;

@@ -62,6 +62,7 @@ void snapshot_commits::forget_job() {
   held_ = {};
   disk_ = disk_snapshots(now());
   skipping_ = false;
+  saves_.refuse_all("the training that it was ordered for is over");
 }
 
 std::vector<due_copy> snapshot_commits::plan(std::uint64_t first, std::uint64_t last, std::uint64_t complete,
@@ -75,14 +76,17 @@ std::vector<due_copy> snapshot_commits::plan(std::uint64_t first, std::uint64_t 
   for (auto step = first; step <= last; ++step) {
     auto due = snapshot_due(step, cadence, announced);
     bool has_room = disk_.num_pending() < disk_snapshots::max_pending;
-    due.disk = has_folder() && ((due.disk && has_room) || step == end);
+    bool is_wanted = due.disk || saves_.has_unplanned();
+    due.disk = has_folder() && ((is_wanted && has_room) || step == end);
     due.memory = due.disk || step == end || step - last_copy_due_ >= cadence.memory_every_steps;
     if (due.memory) {
       copies.push_back({step, due.disk});
       held_.order(step);
       last_copy_due_ = step;
     }
-    if (due.disk) disk_.announced(step, now());
+    if (!due.disk) continue;
+    disk_.announced(step, now());
+    saves_.plan(step);
   }
   return copies;
 }
@@ -164,7 +168,7 @@ bool snapshot_commits::on_written(const part_written& written) {
   if (parts)
     commit(written.step, *std::move(parts));
   else if (!disk_.is_pending(written.step))
-    on_failed(written.step);
+    on_failed(written.step, written.problem);
   return true;
 }
 
@@ -192,13 +196,14 @@ void snapshot_commits::request_commit(const commit_snapshot& order) {
           [this, step](const snapshot_committed&) {
             options_.log->debug("snapshot on disk step={}", step);
             step_on_disk_ = std::max(step_on_disk_.value_or(0), step);
+            saves_.on_disk(step);
             end_commit(step);
           },
           [this, step](const caf::error& problem) {
             if (has_ended(problem)) return;
             options_.log->warn("snapshot not committed, training continues step={} reason=\"{}\"", step,
                                describe(problem));
-            on_failed(step);
+            on_failed(step, describe(problem));
             end_commit(step);
           });
 }
@@ -215,7 +220,8 @@ void snapshot_commits::end_commit(std::uint64_t step) {
 }
 
 /// Tells all nodes to delete the parts, which take space that the next snapshot needs.
-void snapshot_commits::on_failed(std::uint64_t step) {
+void snapshot_commits::on_failed(std::uint64_t step, const std::string& why) {
+  saves_.on_failed(step, why);
   for (const auto& supervisor : options_.supervisors)
     self_->send(supervisor, snapshot_failed{options_.generation, step});
 }
@@ -241,6 +247,30 @@ std::optional<std::uint64_t> snapshot_commits::unsaved_step() const {
   auto last = held_.held_by_owners(job_.job().parts);
   if (!has_folder() || last <= step_on_disk_.value_or(0)) return {};
   return last;
+}
+
+void snapshot_commits::save(save_orders::promise answer) {
+  if (!job_.known.job || !has_folder()) {
+    answer.deliver(unavailable("the job has no folder for snapshots: start it with --snapshot-dir FOLDER"));
+    return;
+  }
+  saves_.add(std::move(answer), job_.position);
+}
+
+void snapshot_commits::save_held() {
+  if (!saves_.has_unplanned()) return;
+  auto last = unsaved_step();
+  if (!last) {
+    if (step_on_disk_) {
+      saves_.plan(*step_on_disk_);
+      saves_.on_disk(*step_on_disk_);
+    } else {
+      saves_.refuse_all("no step is done whose state could be written: order again after the first one");
+    }
+    return;
+  }
+  saves_.plan(*last);
+  if (!disk_.is_pending(*last)) write(*last);
 }
 
 void snapshot_commits::write(std::uint64_t step) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "troupe/device/messages.hpp"
@@ -13,6 +14,7 @@
 #include "troupe/scheduler/disk_snapshots.hpp"
 #include "troupe/scheduler/held_copies.hpp"
 #include "troupe/scheduler/job_state.hpp"
+#include "troupe/scheduler/save_orders.hpp"
 
 namespace troupe {
 
@@ -76,6 +78,12 @@ class snapshot_commits {
   /// The node's new disk writer gets what the previous one has not answered.
   void repeat_commits();
 
+  // on order of those who watch the job
+  /// Writes a snapshot with the next step that is planned; answers when it is on disk.
+  void save(save_orders::promise answer);
+  /// No steps are about to be done: writes what the owners hold instead.
+  void save_held();
+
   /// The newest step that all owners hold, which is not on disk; none: there is no folder, or nothing newer.
   std::optional<std::uint64_t> unsaved_step() const;
   /// Has the nodes' copies of `step` written to disk.
@@ -94,7 +102,7 @@ class snapshot_commits {
   void tell_committed();
   void commit(std::uint64_t step, std::vector<manifest_part> parts);
   void request_commit(const commit_snapshot& order);
-  void on_failed(std::uint64_t step);
+  void on_failed(std::uint64_t step, const std::string& why);
   void end_commit(std::uint64_t step);
   void note_skipping(clock::time_point now);
   void check_disk_wait_later();
@@ -116,6 +124,7 @@ class snapshot_commits {
   disk_snapshots disk_;
   std::map<std::uint64_t, commit_snapshot> committing_;  ///< requested of the disk writer, by step
   std::optional<std::uint64_t> step_on_disk_;
+  save_orders saves_;
   bool skipping_ = false;                 ///< snapshots are skipped until one is written
   bool check_disk_wait_pending_ = false;  ///< a delayed check_disk_wait is under way
 };

@@ -1,0 +1,38 @@
+#pragma once
+#include <caf/typed_response_promise.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/scheduler/messages.hpp"
+
+namespace troupe {
+
+/// Orders to write a snapshot now (save_snapshot) that have no answer yet.
+class save_orders {
+ public:
+  using promise = caf::typed_response_promise<snapshot_saved>;
+
+  /// `position`: steps done when it came. A snapshot of an earlier step is no answer, unless it is planned
+  /// for the order.
+  void add(promise answer, std::uint64_t position) { orders_.push_back({std::move(answer), position, {}}); }
+  /// Whether some order has no step yet whose snapshot will answer it.
+  bool has_unplanned() const;
+  /// The snapshot of `step` will answer all that have none yet.
+  void plan(std::uint64_t step);
+
+  void on_disk(std::uint64_t step);
+  void on_failed(std::uint64_t step, const std::string& why);
+  void refuse_all(const std::string& why);
+
+ private:
+  struct order {
+    promise answer;
+    std::uint64_t position = 0;
+    std::optional<std::uint64_t> planned;
+  };
+  std::vector<order> orders_;
+};
+
+}  // namespace troupe
