@@ -9,6 +9,7 @@
 #include "troupe/link/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
+#include "troupe/supervisor/order_messages.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe {
@@ -72,7 +73,8 @@ using messages_between_nodes =
     table<row<0x0001, request_done>, row<0x0002, request_failed>,  //
           row<0x0100, restore_order>, row<0x0101, call_finished>, row<0x0102, snapshot_failed>,
           row<0x0103, write_copies>, row<0x0104, replicate_copies>, row<0x0105, pause_changed>,
-          row<0x0106, copies_committed>, row<0x0110, want_results>, row<0x0111, inspect_node>,  //
+          row<0x0106, copies_committed>, row<0x0110, want_results>, row<0x0111, inspect_node>,
+          row<0x0120, end_actor>, row<0x0121, end_process>, row<0x0122, set_log_level>,  //
           row<0x0200, call_entered>, row<0x0201, node_restored>, row<0x0202, step_done>,
           row<0x0203, part_held>, row<0x0204, part_written>, row<0x0206, replicas_lost>,
           row<0x0207, replicas_wanted>, row<0x0208, writes_lost>, row<0x0210, node_progress>,
@@ -81,7 +83,7 @@ using messages_between_nodes =
           row<0x0220, gathered_received>,                     //
           row<0x0300, grant>,                                 //
           row<0x0400, get_cached>, row<0x0401, cached_sent>,  //
-          row<0x0500, node_report>>;
+          row<0x0500, node_report>, row<0x0501, order_carried_out>>;
 
 }  // namespace
 

@@ -21,6 +21,10 @@ class child_ledger {
   void ended(const child_id& one) { entries_[one].is_running = false; }
   void failed(const child_id& one, const std::string& reason) { entries_[one].reason = reason; }
 
+  std::uint32_t starts_of(const child_id& one) const {
+    auto found = entries_.find(one);
+    return found == entries_.end() ? 0 : found->second.starts;
+  }
   std::vector<child_report> report() const {
     std::vector<child_report> all;
     for (const auto& [one, entry] : entries_)

@@ -188,6 +188,17 @@ void job_children::add_source(const troupe::add_source& added) {
   if (loader_) self_->send(loader_, added);
 }
 
+std::optional<child_id> job_children::running(child_role role, int number) const {
+  for (const auto& [address, one] : monitored_)
+    if (one.role == role && one.number == number) return one;
+  return {};
+}
+
+void job_children::end_with(const child_id& one, const caf::error& reason) {
+  for (const auto& [address, child] : monitored_)
+    if (child == one) self_->send_exit(caf::actor_cast<caf::actor>(address), reason);
+}
+
 void job_children::adopt(const caf::actor& actor, child_id one) {
   monitored_[actor.address()] = one;
   emit_now({.kind = trace_kind::actor_born, .name = name_number(to_string(one))});

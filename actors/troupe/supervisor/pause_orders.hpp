@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "troupe/job/pause.hpp"
 
@@ -27,11 +29,16 @@ class pause_orders {
   void begin_generation() { based_on_.reset(); }
 
   const pause_state& known() const { return known_; }
+  /// The requests that were carried out since this was called last, with the versions that they have made.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> take_carried_out() {
+    return std::exchange(carried_out_, {});
+  }
 
  private:
   pause_state known_;
   std::deque<pause_request> waiting_;      ///< not carried out yet
   std::optional<std::uint64_t> based_on_;  ///< version with which the first of them was sent
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> carried_out_;  ///< id and version
 };
 
 }  // namespace troupe

@@ -39,12 +39,32 @@ supervised_branch supervision_tree::branch_of(const child_id& child) const {
   return {subtree::compute, restart_policy::one_for_one, {child}};
 }
 
-restart_order supervision_tree::on_failure(const child_id& failed, time_point now) {
-  auto branch = branch_of(failed);
-  auto index = static_cast<int>(std::ranges::find(branch.children, failed) - branch.children.begin());
+std::vector<child_id> supervision_tree::restarted_with(const child_id& child,
+                                                       const supervised_branch& branch) {
+  auto index = static_cast<int>(std::ranges::find(branch.children, child) - branch.children.begin());
   std::vector<child_id> children;
   for (auto each : children_to_restart(branch.policy, index, static_cast<int>(branch.children.size())))
     children.push_back(branch.children[static_cast<std::size_t>(each)]);
+  return children;
+}
+
+restart_order supervision_tree::on_restart_ordered(const child_id& ended) const {
+  auto branch = branch_of(ended);
+  auto action = branch.part_of == subtree::io ? restart_action::restart : restart_action::new_generation;
+  return {action, restarted_with(ended, branch), {}, 0};
+}
+
+bool supervision_tree::would_fail_job(const child_id& child, time_point now) const {
+  auto is_exhausted = [now](const restart_intensity& of) {
+    return of.num_recent(now) >= of.options().intensity;
+  };
+  bool escalates = branch_of(child).part_of == subtree::compute || is_exhausted(io_);
+  return escalates && is_exhausted(compute_);
+}
+
+restart_order supervision_tree::on_failure(const child_id& failed, time_point now) {
+  auto branch = branch_of(failed);
+  auto children = restarted_with(failed, branch);
   if (branch.part_of == subtree::compute) return restart_compute(std::move(children), now);
   auto earlier = io_.num_recent(now);
   if (auto delay = io_.restart(now)) return {restart_action::restart, std::move(children), *delay, earlier};

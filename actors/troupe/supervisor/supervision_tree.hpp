@@ -84,11 +84,16 @@ class supervision_tree {
   void set_branches(std::vector<supervised_branch> branches) { branches_ = std::move(branches); }
   /// A child has failed. The restart that is returned counts.
   restart_order on_failure(const child_id& failed, time_point now);
+  /// A child was ended on purpose and is to start again at once. This does not count.
+  restart_order on_restart_ordered(const child_id& ended) const;
+  /// Whether a failure of this child would end the job.
+  bool would_fail_job(const child_id& child, time_point now) const;
   /// A new generation is needed although no child has failed. Counts as a restart of compute.
   restart_order on_generation_wanted(time_point now);
 
  private:
   supervised_branch branch_of(const child_id& child) const;
+  static std::vector<child_id> restarted_with(const child_id& child, const supervised_branch& branch);
   restart_order restart_compute(std::vector<child_id> children, time_point now);
 
   restart_intensity io_, compute_;

@@ -27,7 +27,8 @@ supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_opti
       calls_(self, options_, generations_, connections_, children_, pauses_, completed_),
       restore_(self, options_, generations_, connections_, children_),
       io_(self, options_, generations_, connections_, children_, restore_),
-      inspector_restarts_(options_.restarts.io) {
+      inspector_restarts_(options_.restarts.io),
+      ends_(self, options_, children_, tree_, inspector_restarts_) {
   self_->set_down_handler([this](const caf::down_msg& down) { on_down(down); });
   self_->set_exception_handler([this](std::exception_ptr& thrown) {
     auto problem = error_from(thrown);
@@ -48,6 +49,11 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const cancel_call& order) { generations_.tell_cancelled(order.call); },
           [this](const order_pause& order) { on_order_pause(order); },
           [this](const pause_changed& changed) { on_pause_changed(changed); },
+          [this](const carry_out_pause& order) { return on_carry_out_pause(order); },
+          [this](const end_actor& order) { return ends_.end(order); },
+          [this](const end_process& order) { return ends_.end(order); },
+          [this](const end_process_now& due) { ends_.on_due(due); },
+          [this](const set_log_level& order) { return ends_.set(order); },
           [this](const fence_raised& fence) { on_fence(fence); },
           [this](const view_formed& formed) { on_view(formed); },
           [this](const restore_order& order) { restore_.begin(order); },
@@ -141,12 +147,31 @@ void supervisor_state::on_program_received(const program_received& received) {
 }
 
 /// The id is drawn, because an earlier process of this rank may have made requests too.
-void supervisor_state::on_order_pause(const order_pause& order) {
+std::uint64_t supervisor_state::add_pause(pause_request request) {
   std::random_device random;
-  auto request = order.request;
   request.id = std::uint64_t{random()} << 32 | random();
   pauses_.add(request);
+  return request.id;
+}
+
+void supervisor_state::on_order_pause(const order_pause& order) {
+  add_pause(order.request);
   send_pause_order();
+}
+
+caf::result<pause_carried_out> supervisor_state::on_carry_out_pause(const carry_out_pause& order) {
+  auto promise = self_->make_response_promise<pause_carried_out>();
+  pause_answers_[add_pause(order.request)] = promise;
+  send_pause_order();
+  return promise;
+}
+
+void supervisor_state::answer_pauses() {
+  for (auto [id, version] : pauses_.take_carried_out())
+    if (auto found = pause_answers_.find(id); found != pause_answers_.end()) {
+      found->second.deliver(pause_carried_out{version});
+      pause_answers_.erase(found);
+    }
 }
 
 void supervisor_state::send_pause_order() {
@@ -161,6 +186,7 @@ void supervisor_state::send_pause_order() {
 void supervisor_state::on_pause_changed(const pause_changed& changed) {
   if (changed.generation != generation().number || !pauses_.learn(changed.state)) return;
   options_.pause->set(changed.state);
+  answer_pauses();
   send_pause_order();
 }
 
@@ -199,7 +225,8 @@ void supervisor_state::on_down(const caf::down_msg& down) {
     return generations_.fail_job(cause);
   }
   tree_.set_branches(children_.branches());
-  auto order = tree_.on_failure(*failed, self_->clock().now());
+  auto order = ends_.take_restart_ordered(*failed) ? tree_.on_restart_ordered(*failed)
+                                                   : tree_.on_failure(*failed, self_->clock().now());
   log_restart(order, name, reason);
   if (order.action == restart_action::restart)
     io_.restart_later(order);
@@ -209,12 +236,15 @@ void supervisor_state::on_down(const caf::down_msg& down) {
 
 /// Who watches the job must not end it.
 void supervisor_state::on_inspector_down(const std::string& reason) {
+  const child_id inspector{child_role::inspector, 0};
+  if (ends_.take_restart_ordered(inspector))
+    return io_.restart_later({restart_action::restart, {inspector}, {}, 0});
   auto delay = inspector_restarts_.restart(self_->clock().now());
   if (!delay)
     return options_.log->error(
         "actor failed actor=\"the inspector\" reason=\"{}\": the job goes on without it", reason);
   options_.log->warn("actor failed actor=\"the inspector\" reason=\"{}\" restarts=\"the inspector\"", reason);
-  io_.restart_later({restart_action::restart, {{child_role::inspector, 0}}, *delay, 0});
+  io_.restart_later({restart_action::restart, {inspector}, *delay, 0});
 }
 
 /// At once, since the scheduler must not take a step for committed whose second copy is gone.

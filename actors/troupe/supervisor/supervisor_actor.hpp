@@ -1,7 +1,11 @@
 #pragma once
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/result.hpp>
+#include <caf/typed_response_promise.hpp>
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -12,6 +16,7 @@
 #include "troupe/supervisor/job_children.hpp"
 #include "troupe/supervisor/messages.hpp"
 #include "troupe/supervisor/node_connections.hpp"
+#include "troupe/supervisor/ordered_ends.hpp"
 #include "troupe/supervisor/pause_orders.hpp"
 #include "troupe/supervisor/program_calls.hpp"
 #include "troupe/supervisor/state_restore.hpp"
@@ -30,6 +35,7 @@ namespace troupe {
 ///   job_children       spawns and monitors the actors
 ///   supervision_tree   decides what a failure costs
 ///   io_subtree         restarts children of io
+///   ordered_ends       ends actors and the process on order of those who watch the job
 ///   node_connections   links to other nodes, names of the own actors
 ///
 /// States: joining (before the first view) -> active (view_formed) -> quiescing (fence_raised) -> waiting
@@ -54,16 +60,16 @@ namespace troupe {
 ///   write_copies    -> write_copy to stages
 ///   replicate_copies -> replicate_again to stages
 ///   restart_due     -> (restarts children of io)
-///   want_results  -> known_results
-///   inspect_node  -> node_report
-///   call_finished -> an empty reply; to the user's thread           a newer generation: unavailable
-///   peer_broken   -> membership::suspect
-///   tensor_lost, link_failed, restart_requested -> membership::request_generation   too many: ends the job
-///   check_progress -> node_progress to the scheduler, while a device makes no progress
-///   recovery_done -> to the user's thread
-///   job_done      -> to the user's thread
-///   stop_requested   -> stop_job to the scheduler
-///   job_ended, job_was_stopped -> to the user's thread
+///   carry_out_pause -> pause_carried_out, when the scheduler has
+///   end_actor       -> order_carried_out                           it does not run, the job would end:
+///   unavailable end_process     -> order_carried_out; then the process ends     no launcher, another
+///   process: unavailable set_log_level   -> order_carried_out want_results  -> known_results inspect_node ->
+///   node_report call_finished -> an empty reply; to the user's thread           a newer generation:
+///   unavailable peer_broken   -> membership::suspect tensor_lost, link_failed, restart_requested ->
+///   membership::request_generation   too many: ends the job check_progress -> node_progress to the
+///   scheduler, while a device makes no progress recovery_done -> to the user's thread job_done      -> to
+///   the user's thread stop_requested   -> stop_job to the scheduler job_ended, job_was_stopped -> to the
+///   user's thread
 ///
 /// Monitors the actors it spawns, in two subtrees (supervision_tree). A child of io that fails is spawned
 /// again alone: the supervisor gives its new handle to those that use it, tells the scheduler what was lost,
@@ -90,8 +96,11 @@ class supervisor_state {
   void log_dropped_frames();
   // from the program
   void on_program_received(const program_received& received);
+  std::uint64_t add_pause(pause_request request);
   void on_order_pause(const order_pause& order);
   void send_pause_order();
+  caf::result<pause_carried_out> on_carry_out_pause(const carry_out_pause& order);
+  void answer_pauses();
   // from the scheduler
   void on_pause_changed(const pause_changed& changed);
   void on_snapshot_failed(const snapshot_failed& failed);
@@ -128,6 +137,8 @@ class supervisor_state {
   io_subtree io_;
   dropped_frames dropped_;
   restart_intensity inspector_restarts_;
+  ordered_ends ends_;
+  std::map<std::uint64_t, caf::typed_response_promise<pause_carried_out>> pause_answers_;  ///< by request
   std::chrono::steady_clock::time_point progress_checked_;
 };
 

@@ -24,6 +24,8 @@ namespace troupe {
 
 class inspected_job;
 
+void kill_this_process();
+
 /// Where children that compute or block run. own: detached, a thread each. shared: as scheduled actors, for
 /// tests that run whole jobs in virtual time on one thread.
 enum class child_threads : std::uint8_t { own, shared };
@@ -59,6 +61,10 @@ struct supervisor_options {
   std::shared_ptr<inspected_job> inspected;
   /// Set when a thread of this process is in code that does not return, so that it cannot be joined.
   std::shared_ptr<std::atomic<bool>> stuck;
+  /// Whether a launcher replaces this process when it ends.
+  bool is_replaced = false;
+  /// Ends this process by SIGKILL.
+  std::function<void()> kill_process = kill_this_process;
   /// Where this process is in its process groups. Thread-safe.
   std::function<std::vector<collective_position>()> collectives;
 };

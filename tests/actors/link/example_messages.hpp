@@ -7,6 +7,7 @@
 #include "troupe/link/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/supervisor/messages.hpp"
+#include "troupe/supervisor/order_messages.hpp"
 
 namespace troupe::testing {
 
@@ -81,6 +82,10 @@ inline auto example_messages(fields size) {
       call_finished{3, example_result(size)},
       want_results{5},
       inspect_node{9},
+      end_actor{4, text('o'), 1, 5, -2, 1},
+      end_process{4, text('o'), 1, 1},
+      set_log_level{4, text('l')},
+      order_carried_out{3},
       example_report(size),
       known_results{completed},
       copies_held{4, example_inventory(size)},

@@ -45,6 +45,8 @@ void one_node::spawn_supervisor(recording_transport& transport) {
   options.threads = child_threads::shared;
   options.progress_timeout = progress_timeout;
   options.inspected = inspected;
+  options.is_replaced = is_launched;
+  options.kill_process = [this] { ++num_kills; };
   supervisor = actors.spawn<actor_of<supervisor_state>>(options);
 }
 
@@ -55,6 +57,11 @@ void one_node::watch_progress(std::chrono::seconds limit) {
 
 void one_node::inspect() {
   inspected = std::make_shared<inspected_job>();
+  spawn_supervisor(out);
+}
+
+void one_node::launch() {
+  is_launched = true;
   spawn_supervisor(out);
 }
 

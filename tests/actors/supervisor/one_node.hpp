@@ -51,6 +51,10 @@ struct one_node {
   /// Takes another supervisor, which has an inspector.
   void inspect();
   std::shared_ptr<inspected_job> inspected;
+  /// Takes another supervisor, whose process a launcher replaces.
+  void launch();
+  bool is_launched = false;
+  int num_kills = 0;  ///< how often the process was to be killed
 
   // what the user does
   void define();

@@ -52,6 +52,28 @@ TEST_CASE("a stage is restarted with its device, a device alone, and both with a
   CHECK(restarted(device_child(0)) == child_list{device_child(0)});
 }
 
+TEST_CASE("a restart on order takes the same children as a failure, at once, and does not count") {
+  auto tree = example_tree(1, 1);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(tree.on_restart_ordered(the_disk) ==
+          restart_order{restart_action::restart, {the_disk, the_writer}, 0ms, 0});
+    CHECK(tree.on_restart_ordered(stage_child(1)) ==
+          restart_order{restart_action::new_generation, {stage_child(1), device_child(1)}, 0ms, 0});
+  }
+  CHECK(tree.on_failure(device_child(0), now).action == restart_action::new_generation);
+}
+
+TEST_CASE("it is known before whether a failure would end the job") {
+  auto tree = example_tree(1, 1);
+  CHECK_FALSE(tree.would_fail_job(device_child(0), now));
+  tree.on_failure(device_child(0), now);
+  CHECK(tree.would_fail_job(device_child(0), now));
+  CHECK_FALSE(tree.would_fail_job(the_loader, now));
+  tree.on_failure(the_loader, now);
+  CHECK(tree.would_fail_job(the_loader, now));
+  CHECK_FALSE(tree.would_fail_job(the_loader, now + 31s));
+}
+
 TEST_CASE("a child that is in no branch counts to compute") {
   auto tree = example_tree();
   CHECK(tree.on_failure({child_role::gatherer, 0}, now) ==
