@@ -38,6 +38,16 @@ void record_events(const launch_environment& self, const std::shared_ptr<spdlog:
                    .on_problem = [log](const std::string& problem) { log->warn("{}", problem); }});
 }
 
+/// Where the inspector's orders are kept. The folder of snapshots may not exist before the job begins, and
+/// has the permissions that snapshots have.
+void keep_orders(const job_options& options, node_options& made) {
+  made.inspect_audit_log = options.inspect_audit_log;
+  if (!made.inspect_audit_log.empty() || options.snapshot_dir.empty()) return;
+  made.inspect_audit_log = options.snapshot_dir / "inspector_audit.jsonl";
+  const auto& access = options.snapshot_access;
+  made.inspect_audit_folder_mode = access == "owner" ? 0700 : access == "group" ? 0750 : 0777;
+}
+
 /// The one line that says where the job is watched.
 void show_inspector(const node& self, const job_options& options) {
   const auto& url = self.inspector_url();
@@ -74,6 +84,8 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   made.fault = options.fault;
   made.inspect = options.inspect;
   made.inspect_token_file = options.inspect_token_file;
+  made.inspect_control = options.inspect_control;
+  keep_orders(options, made);
   made.progress_timeout = options.progress_timeout;
   made.log = shared->log = make_logger(options, self.rank);
   record_events(self, shared->log);
@@ -99,6 +111,8 @@ World World::local(int devices, job_options options, const std::vector<group_bac
   made.fault = options.fault;
   made.inspect = options.inspect;
   made.inspect_token_file = options.inspect_token_file;
+  made.inspect_control = options.inspect_control;
+  keep_orders(options, made);
   made.progress_timeout = options.progress_timeout;
   made.log = shared->log = make_logger(options, 0);
   record_events({}, shared->log);

@@ -12,6 +12,7 @@ struct job_identity {
   std::string master_addr;
   std::uint16_t master_port = 0;
   int world_size = 1;
+  int max_restarts = 0;  ///< see launch_options
 };
 
 /// A process of the job.

@@ -47,8 +47,8 @@ int launcher::session::run() {
                        .linger = 0ms},
                       make_agent_callbacks());
   auto id = make_job_secret();
-  job_identity job{to_hex(std::span(id).first(8)), to_hex(secret), options_.master_addr, agent_->port(),
-                   options_.num_processes};
+  job_identity job{to_hex(std::span(id).first(8)), to_hex(secret),       options_.master_addr, agent_->port(),
+                   options_.num_processes,         options_.max_restarts};
   orphan_guard orphans(job.job_id);
   workers_.start_all(job);
   while (workers_.num_alive() > 0) loop_once(signals);

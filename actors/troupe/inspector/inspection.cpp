@@ -5,6 +5,8 @@
 #include "troupe/cluster/job_secret.hpp"
 #include "troupe/config/text_file.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/inspector/audit_lines.hpp"
+#include "troupe/inspector/open_orders.hpp"
 #include "troupe/inspector/page_files.hpp"
 
 namespace troupe {
@@ -57,9 +59,34 @@ inspection::inspection(const inspection_options& options) {
   if (!at.is_loopback())
     warning_ = "the inspector listens on " + to_string(at) +
                ": whoever reaches it and has the token can watch this job, and nothing is encrypted";
-  auto routes =
-      std::make_shared<inspector_routes>(std::move(policy), inspector_sources{job_, log_, options.trace});
+  auto control = options.takes_orders ? begin_control(options) : nullptr;
+  auto routes = std::make_shared<inspector_routes>(
+      std::move(policy), inspector_sources{job_, log_, options.trace, std::move(control)});
   server_->serve([routes](const http_request& request) { return routes->answer(request); });
+}
+
+/// The inspector's actor, which ends orders, must not wait for the disk.
+std::shared_ptr<control_intake> inspection::begin_control(const inspection_options& options) {
+  audit_ = std::make_shared<audit_log>(options.audit, options.log);
+  auto write = [audit = audit_, job = std::weak_ptr(job_)](const open_order& one,
+                                                           const order_outcome& outcome) {
+    if (auto known = job.lock())
+      audit->append_later(audit_line(unix_now_ms(), known->job_id(), one.id,
+                                     std::string(to_string(one.order.action)), outcome));
+  };
+  job_->take_orders(std::make_shared<open_orders>(write));
+  return std::make_shared<control_intake>(job_, audit_, options.rules, options.incarnation);
+}
+
+void inspection::begin(const std::string& job_id) {
+  job_->set_job_id(job_id);
+  if (!audit_) return;
+  for (const auto& lost : unfinished_orders(audit_->newest(), job_id)) {
+    auto outcome = outcome_after_replacement(lost);
+    auto now = unix_now_ms();
+    audit_->append_later(audit_line(now, job_id, lost.id, lost.action, outcome));
+    job_->events()->append("control", control_event(lost, outcome, now));
+  }
 }
 
 }  // namespace troupe

@@ -1,9 +1,14 @@
 #pragma once
+#include <spdlog/logger.h>
+
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 
 #include "troupe/http/http_server.hpp"
+#include "troupe/inspector/audit_log.hpp"
+#include "troupe/inspector/control_intake.hpp"
 #include "troupe/inspector/inspector_routes.hpp"
 #include "troupe/inspector/job_view.hpp"
 #include "troupe/inspector/log_tail.hpp"
@@ -18,14 +23,25 @@ struct inspection_options {
   std::string job_token;  ///< a secret of this job alone
   std::string host_name;  ///< of this machine
   const trace_recorder* trace = nullptr;
+  /// Whether those with the token may give orders, and which the job's processes can carry out.
+  bool takes_orders = false;
+  control_rules rules = {};
+  audit_options audit = {};
+  std::uint32_t incarnation = 0;        ///< of this process
+  std::shared_ptr<spdlog::logger> log;  ///< required with takes_orders
 };
 
 /// How a job is watched from outside: an HTTP server and what it shows. The inspector_actor fills `job()`.
 class inspection {
  public:
   /// Listens when this returns. Throws bad_input for an address that cannot be used, for a file that holds no
-  /// token, and for an address that others can reach without a token file.
+  /// token, for an address that others can reach without a token file, and for an audit log that cannot be
+  /// written.
   explicit inspection(const inspection_options& options);
+
+  /// The job is known by this id. Where this process has replaced another, the orders that were lost with
+  /// that one get their outcome.
+  void begin(const std::string& job_id);
 
   const std::shared_ptr<inspected_job>& job() const { return job_; }
   /// For the process's logger.
@@ -36,8 +52,11 @@ class inspection {
   const std::string& warning() const { return warning_; }
 
  private:
+  std::shared_ptr<control_intake> begin_control(const inspection_options& options);
+
   std::shared_ptr<inspected_job> job_ = std::make_shared<inspected_job>();
   std::shared_ptr<log_tail> log_ = std::make_shared<log_tail>();
+  std::shared_ptr<audit_log> audit_;  ///< null: no orders are taken
   std::unique_ptr<http_server> server_;
   std::string url_, warning_;
 };

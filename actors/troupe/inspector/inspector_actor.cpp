@@ -57,12 +57,13 @@ inspector_state::inspector_state(caf::event_based_actor* self, inspector_options
   view_.rank = options_.rank;
   view_.world_size = options_.world_size;
   if (view_.started_ms == 0) view_.started_ms = unix_now_ms();
+  orders_.emplace(self_, options_.out, view_, options_.order_timeout);
 }
 
 caf::behavior inspector_state::make_behavior() {
   return {[this](const inspected_generation& begun) { on_generation(begun); },
           [this](const inspected_recovery& over) { on_recovery(over); },
-          [this](const poll_job&) { on_poll(); }};
+          [this](const orders_posted&) { orders_->on_posted(); }, [this](const poll_job&) { on_poll(); }};
 }
 
 void inspector_state::on_generation(const inspected_generation& begun) {
@@ -73,6 +74,7 @@ void inspector_state::on_generation(const inspected_generation& begun) {
   scheduler_asked_ = false;
   if (std::exchange(view_.generation, begun.generation) != begun.generation)
     options_.out->events()->append("generation", dumped({{"generation", begun.generation}}));
+  orders_->begin_generation(begun);
   if (is_first) on_poll();
 }
 
@@ -93,6 +95,7 @@ void inspector_state::on_poll() {
   options_.out->publish(view_);
   for (std::size_t rank = 0; rank < generation_.supervisors.size(); ++rank) ask_node(static_cast<int>(rank));
   ask_scheduler();
+  orders_->on_poll();
 }
 
 void inspector_state::look_for_faults() {
@@ -166,6 +169,7 @@ void inspector_state::on_node(int rank, const node_report& report) {
   }
   view_.nodes[rank] = std::move(next);
   options_.out->publish(view_);
+  orders_->on_node(report);
 }
 
 void inspector_state::note_changes(const node_report* before, const node_report& report) {
@@ -195,7 +199,8 @@ void inspector_state::on_scheduler(scheduler_report report) {
                                                    {"kind", call_name(report.kind)},
                                                    {"state", scheduler_phase_name(report.phase)}}));
   if (before && before->pause != report.pause)
-    options_.out->events()->append("pause", dumped({{"paused", report.pause.is_paused != 0}}));
+    options_.out->events()->append(
+        "pause", dumped({{"paused", report.pause.is_paused != 0}, {"stands", report.pause.is_reached != 0}}));
   if (before && before->step_on_disk != report.step_on_disk && report.step_on_disk)
     options_.out->events()->append("snapshot",
                                    dumped({{"step", *report.step_on_disk * steps_of_run(report)}}));
@@ -204,6 +209,7 @@ void inspector_state::on_scheduler(scheduler_report report) {
   view_.slowest_step_s = options_.out->metrics().slowest_s(steps_of_rate);
   look_for_faults();
   options_.out->publish(view_);
+  orders_->on_scheduler();
 }
 
 /// However many steps there were: one event.

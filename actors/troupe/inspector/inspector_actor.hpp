@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "troupe/inspector/fault_watch.hpp"
 #include "troupe/inspector/job_view.hpp"
 #include "troupe/inspector/messages.hpp"
+#include "troupe/inspector/order_runner.hpp"
 
 namespace troupe {
 
@@ -28,6 +30,8 @@ struct inspector_options {
   std::chrono::milliseconds poll_interval{500};
   /// An actor that has not answered by then is asked again with the next poll.
   std::chrono::milliseconds request_timeout = std::chrono::seconds(5);
+  /// An order that is not carried out by then gets an outcome that says so.
+  std::chrono::milliseconds order_timeout = std::chrono::minutes(2);
   std::string host = {};  ///< of this process; those of others are asked of no kernel
   std::function<bool(std::int64_t pid)> is_suspended = is_suspended_process;
 };
@@ -42,6 +46,7 @@ struct inspector_options {
 ///   inspected_generation ->
 ///   inspected_recovery   ->
 ///   poll_job (delayed)   -> inspect_node to supervisors, inspect_scheduler to the scheduler
+///   orders_posted        -> what order_runner passes on
 ///
 /// Reports of earlier generations are dropped. Monitors no actor. Devices are not asked: their supervisors
 /// read what their threads publish. Runs in the process of the scheduler, as a scheduled actor, since its
@@ -80,6 +85,7 @@ class inspector_state {
 
   job_view view_;
   fault_watch faults_;
+  std::optional<order_runner> orders_;
 };
 
 }  // namespace troupe

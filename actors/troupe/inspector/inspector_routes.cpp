@@ -25,6 +25,7 @@ using json = nlohmann::ordered_json;
 
 constexpr const char* json_type = "application/json";
 constexpr const char* session_path = "/api/v1/session";
+constexpr std::string_view control_path = "/api/v1/control/";
 constexpr std::uint64_t most_number = std::numeric_limits<std::int64_t>::max();
 
 http_response with_text(std::string body, std::string_view type = json_type) {
@@ -40,11 +41,9 @@ http_response bad_number(const char* name) {
   return refusal(400, std::string("expected a whole number as '") + name + "'");
 }
 
-http_response not_allowed(const http_request& request) {
-  bool is_session = request.path() == session_path;
-  auto response =
-      refusal(405, is_session ? "a session is made with POST" : "this API is read-only: use GET, or HEAD");
-  response.headers.emplace_back("Allow", is_session ? "POST" : "GET, HEAD");
+http_response not_allowed(const std::string& text, const char* allowed) {
+  auto response = refusal(405, text);
+  response.headers.emplace_back("Allow", allowed);
   return response;
 }
 
@@ -68,11 +67,14 @@ class private_folder {
   std::filesystem::path path_;
 };
 
-json api_index() {
+json api_index(bool takes_orders) {
   json paths = json::array();
   for (const char* path : {"schema", "job", "nodes", "devices", "actors", "links", "plan", "timeline",
                            "metrics", "findings", "snapshots", "log", "events"})
     paths.push_back(std::string("/api/v1/") + path);
+  if (takes_orders)
+    for (const char* action : {"pause", "resume", "step", "snapshot", "log_level", "restart", "kill"})
+      paths.push_back(std::string(control_path) + action);
   for (const char* path : {"/metrics", "/healthz", "/trace"}) paths.push_back(path);
   return {{"version", 1}, {"paths", paths}};
 }
@@ -83,13 +85,26 @@ http_response inspector_routes::answer(const http_request& request) {
   if (auto refused = check_access(request, policy_)) return *std::move(refused);
   bool reads = request.method == "GET" || request.method == "HEAD";
   if (request.path() == session_path) {
-    if (request.method != "POST") return not_allowed(request);
+    if (request.method != "POST") return not_allowed("a session is made with POST", "POST");
     http_response made;
     made.status = 204;
     made.headers.emplace_back("Set-Cookie", session_cookie(policy_));
     return made;
   }
-  return reads ? read(request) : not_allowed(request);
+  if (request.path().starts_with(control_path)) return control(request);
+  return reads ? read(request)
+               : not_allowed("only /api/v1/control/ takes orders: use GET here, or HEAD", "GET, HEAD");
+}
+
+http_response inspector_routes::control(const http_request& request) {
+  if (request.method != "POST") return not_allowed("an order is given with POST", "POST");
+  if (sources_.control) return sources_.control->take(request.path().substr(control_path.size()), request);
+  auto refused =
+      with_json({{"error",
+                  "this job takes no orders: start it with --inspect-control to let those with the "
+                  "token pause it, take snapshots, and restart or kill its actors and processes"}});
+  refused.status = 403;
+  return refused;
 }
 
 http_response inspector_routes::read(const http_request& request) {
@@ -104,7 +119,7 @@ http_response inspector_routes::read(const http_request& request) {
                      "text/plain; charset=utf-8");
   if (path == "/healthz") return health();
   if (path == "/trace") return trace();
-  if (path == "/api/v1/" || path == "/api/v1") return with_json(api_index());
+  if (path == "/api/v1/" || path == "/api/v1") return with_json(api_index(sources_.control != nullptr));
   if (path == "/api/v1/schema") return with_text(api_schema());
   if (path == "/api/v1/events") return events(request);
   if (path == "/api/v1/metrics") {
@@ -124,7 +139,11 @@ http_response inspector_routes::read(const http_request& request) {
   if (path == "/metrics")
     return with_text(prometheus_text(*view, job.metrics(), unix_now_ms()),
                      "text/plain; version=0.0.4; charset=utf-8");
-  if (path == "/api/v1/job") return with_json(job_json(job.job_id(), *view, job.metrics()));
+  if (path == "/api/v1/job") {
+    auto shown = job_json(job.job_id(), *view, job.metrics());
+    shown["control"] = sources_.control != nullptr;
+    return with_json(shown);
+  }
   if (path == "/api/v1/nodes") return with_json(nodes_json(*view));
   if (path == "/api/v1/devices") return with_json(devices_json(*view));
   if (path == "/api/v1/actors") return with_json(actors_json(*view));

@@ -6,6 +6,7 @@
 
 #include "troupe/http/access_policy.hpp"
 #include "troupe/http/http_message.hpp"
+#include "troupe/inspector/control_intake.hpp"
 #include "troupe/inspector/job_view.hpp"
 #include "troupe/inspector/log_tail.hpp"
 #include "troupe/trace/trace.hpp"
@@ -16,11 +17,12 @@ namespace troupe {
 struct inspector_sources {
   std::shared_ptr<const inspected_job> job;
   std::shared_ptr<log_tail> log;
-  const trace_recorder* trace = nullptr;  ///< null: `/trace` says that there is none
+  const trace_recorder* trace = nullptr;              ///< null: `/trace` says that there is none
+  std::shared_ptr<control_intake> control = nullptr;  ///< null: nothing can be changed
 };
 
 /// Answers one request of the inspector's API (docs/inspect.md). Blocks nobody and asks no actor: it shows
-/// what was published. For one thread.
+/// what was published, and posts orders. For one thread.
 class inspector_routes {
  public:
   inspector_routes(access_policy policy, inspector_sources sources)
@@ -32,6 +34,7 @@ class inspector_routes {
 
  private:
   http_response read(const http_request& request);
+  http_response control(const http_request& request);
   http_response health() const;
   http_response events(const http_request& request) const;
   http_response trace() const;

@@ -86,6 +86,8 @@ class metrics_history {
   std::uint64_t missed_ = 0;
 };
 
+class open_orders;
+
 /// What an inspector publishes to the threads that serve it. Thread-safe.
 class inspected_job {
  public:
@@ -99,6 +101,10 @@ class inspected_job {
   metrics_history& metrics() { return metrics_; }
   const metrics_history& metrics() const { return metrics_; }
   const std::shared_ptr<event_log>& events() const { return events_; }
+  /// Of those who watch the job; null: they may give none.
+  const std::shared_ptr<open_orders>& orders() const { return orders_; }
+  /// Before the inspector's actor begins.
+  void take_orders(std::shared_ptr<open_orders> orders) { orders_ = std::move(orders); }
 
  private:
   mutable std::mutex mutex_;
@@ -106,6 +112,7 @@ class inspected_job {
   std::shared_ptr<const job_view> view_;
   metrics_history metrics_;
   std::shared_ptr<event_log> events_ = std::make_shared<event_log>();
+  std::shared_ptr<open_orders> orders_;
 };
 
 }  // namespace troupe

@@ -96,6 +96,7 @@ json job_json(const std::string& job_id, const job_view& view, const metrics_his
                 {"end_step", nullptr},
                 {"is_stopping", false},
                 {"is_paused", false},
+                {"stands", false},
                 {"loss", nullptr},
                 {"steps_per_s", nullptr},
                 {"samples_per_s", nullptr},
@@ -109,6 +110,7 @@ json job_json(const std::string& job_id, const job_view& view, const metrics_his
     known["end_step"] = report->end_step * steps_of_run(*report);
     known["is_stopping"] = report->is_stopping;
     known["is_paused"] = report->pause.is_paused != 0;
+    known["stands"] = report->pause.is_paused != 0 && report->pause.is_reached != 0;
     if (view.steps_per_s > 0)
       known["steps_per_s"] = view.steps_per_s * static_cast<double>(steps_of_run(*report));
   }

@@ -58,7 +58,7 @@ class real_node : public node {
     try {
       connection_->join(host_name());
       job_id_ = connection_->unique_job_id(job_id_);
-      if (inspection_) inspection_->job()->set_job_id(job_id_);
+      if (inspection_) inspection_->begin(job_id_);
     } catch (...) {
       stop_actors();
       throw;
@@ -206,6 +206,11 @@ class real_node : public node {
     made.job_token = connection_->inspector_token();
     made.host_name = host_name();
     made.trace = trace_.get();
+    made.takes_orders = options_.inspect_control;
+    made.rules = {is_replaced(), options_.launch ? options_.launch->max_restarts : std::nullopt};
+    made.audit = {options_.inspect_audit_log, options_.inspect_audit_folder_mode};
+    made.incarnation = options_.launch ? options_.launch->incarnation : 0;
+    made.log = options_.log;
     try {
       inspection_.emplace(made);
     } catch (const bad_input& problem) {
@@ -216,6 +221,9 @@ class real_node : public node {
     options_.log->sinks().push_back(inspection_->log());
     if (!inspection_->warning().empty()) options_.log->warn("{}", inspection_->warning());
   }
+
+  /// Whether a lost process is started again.
+  bool is_replaced() const { return options_.launch && options_.launch->launched_by_troupe; }
 
   void spawn_supervisor() {
     supervisor_options made;
@@ -236,6 +244,7 @@ class real_node : public node {
     made.log = options_.log;
     made.progress_timeout = options_.progress_timeout;
     made.stuck = stuck_;
+    made.is_replaced = is_replaced();
     made.collectives = options_.collectives;
     if (inspection_) made.inspected = inspection_->job();
     supervisor_ = system_.spawn<actor_of<supervisor_state>, caf::detached>(std::move(made));

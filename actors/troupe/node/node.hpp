@@ -1,5 +1,6 @@
 #pragma once
 #include <spdlog/logger.h>
+#include <sys/types.h>
 
 #include <filesystem>
 #include <functional>
@@ -34,6 +35,10 @@ struct node_options {
   /// See job_options; counts on rank 0.
   std::string inspect;
   std::filesystem::path inspect_token_file;
+  bool inspect_control = false;
+  std::filesystem::path inspect_audit_log;  ///< empty: the log
+  /// The permissions with which the folder of inspect_audit_log is made; 0: it is not.
+  mode_t inspect_audit_folder_mode = 0;
   std::string fault;                    ///< see fault/fault_plan.hpp
   std::shared_ptr<spdlog::logger> log;  ///< required
   /// Where this process is in its process groups, for those who watch it. Thread-safe; may be empty.

@@ -122,6 +122,16 @@ void check_snapshots(const job_options& options) {
     throw bad_input("--disk-every needs a folder to write to: add --snapshot-dir FOLDER");
 }
 
+void check_inspect(const job_options& options) {
+  if (options.inspect.empty() && options.given.contains("inspect_token_file"))
+    throw bad_input("--inspect-token-file is about the inspector: add --inspect ADDRESS:PORT");
+  if (options.inspect.empty() && options.inspect_control)
+    throw bad_input("--inspect-control lets those who watch the job give it orders: add --inspect");
+  if (!options.inspect_control && !options.inspect_audit_log.empty())
+    throw bad_input(
+        "--inspect-audit-log keeps the orders that the inspector is given: add --inspect-control");
+}
+
 }  // namespace
 
 void check_options(const job_options& options) {
@@ -146,8 +156,7 @@ void check_options(const job_options& options) {
   if (options.suspect_after.count() <= 0) throw bad_input("--suspect-after must be above 0, for example 1s");
   check_word("--on-non-finite", options.on_non_finite, {"stop", "skip", "go_on"});
   if (options.grace.count() <= 0) throw bad_input("--grace must be above 0, for example 20s");
-  if (options.inspect.empty() && options.given.contains("inspect_token_file"))
-    throw bad_input("--inspect-token-file is about the inspector: add --inspect ADDRESS:PORT");
+  check_inspect(options);
   if (options.progress_timeout.count() < 0)
     throw bad_input("--progress-timeout must be above 0, for example 10m, or 0 for never");
   check_word("--isa", options.isa, {"auto", "sse41", "avx2", "avx512_core", "avx512_core_bf16"});

@@ -90,10 +90,17 @@ void http_connection::read() {
       [self = shared_from_this()](const error& problem, std::size_t) { self->on_read(problem); });
 }
 
+std::string http_connection::caller() const {
+  error ignored;
+  auto from = stream_.socket().remote_endpoint(ignored);
+  return to_string(listen_address{from.address().to_string(), from.port()});
+}
+
 void http_connection::on_read(const error& problem) {
   if (problem) return refuse(problem);
   idle_since_.reset();
   auto request = request_of(parser_->get());
+  request.caller = caller();
   try {
     auto response = context_.answer(request);
     if (response.events_after && context_.num_streams >= context_.options.max_streams)

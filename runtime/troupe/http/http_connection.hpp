@@ -42,6 +42,7 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
  private:
   using error = boost::system::error_code;
   void read();
+  std::string caller() const;
   void on_read(const error& problem);
   void refuse(const error& problem);
   void write(http_response response, bool ends);

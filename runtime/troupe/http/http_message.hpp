@@ -15,6 +15,7 @@ struct http_request {
   /// Names in lower case, in the order in which they came; one name may be there several times.
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = {};
+  std::string caller = {};  ///< address and port of who sent it: "127.0.0.1:41873"
 
   /// The target up to its '?'.
   std::string_view path() const;

@@ -102,7 +102,7 @@ TEST_CASE("the metrics' history is read in parts") {
     CHECK(one.get(std::string("/api/v1/metrics?") + bad).status == 400);
 }
 
-TEST_CASE("nothing can be changed: other methods and paths are refused") {
+TEST_CASE("what is shown cannot be changed: other methods and paths are refused") {
   shown one;
   for (const char* method : {"POST", "PUT", "PATCH", "DELETE"}) {
     CHECK(one.get("/api/v1/job", method).status == 403);

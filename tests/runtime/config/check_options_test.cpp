@@ -36,6 +36,13 @@ TEST_CASE("microbatches that do not divide the batch come with numbers that do")
              ContainsSubstring("--batch 8,") && ContainsSubstring("--microbatches 3"));
 }
 
+TEST_CASE("orders need an inspector, and their log needs orders") {
+  CHECK_THAT(complaint([](job_options& o) { o.inspect_control = true; }), ContainsSubstring("add --inspect"));
+  CHECK(complaint([](job_options& o) { o.inspect = "8080", o.inspect_control = true; }).empty());
+  CHECK_THAT(complaint([](job_options& o) { o.inspect = "8080", o.inspect_audit_log = "f"; }),
+             ContainsSubstring("add --inspect-control"));
+}
+
 TEST_CASE("devices need stages") {
   CHECK_THAT(complaint([](job_options& o) { o.devices = 4, o.stages = 2; }),
              ContainsSubstring("--devices 2") && ContainsSubstring("--stages 4"));

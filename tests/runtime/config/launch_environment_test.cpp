@@ -128,6 +128,9 @@ TEST_CASE("a process started by troupe launch is recognised") {
   CHECK(read(set)->launched_by_troupe);
   CHECK(read(set)->source == "troupe launch");
   CHECK(read(set)->job_id == "demo");
+  CHECK_FALSE(read(set)->max_restarts);
+  set["TROUPE_MAX_RESTARTS"] = "16";
+  CHECK(read(set)->max_restarts == 16);
   set["TROUPE_AGENT"] = "maybe";
   CHECK_THROWS_WITH(read(set), ContainsSubstring("TROUPE_AGENT"));
 }

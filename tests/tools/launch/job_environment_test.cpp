@@ -26,7 +26,7 @@ class changed_variable {
   std::optional<std::string> before_;
 };
 
-job_identity job_of(int world_size) { return {"job", "00", "127.0.0.1", 1, world_size}; }
+job_identity job_of(int world_size) { return {"job", "00", "127.0.0.1", 1, world_size, 7}; }
 
 bool has(const std::vector<std::string>& environment, const std::string& entry) {
   return std::ranges::count(environment, entry) == 1;
@@ -46,6 +46,7 @@ TEST_CASE("a process of a job gets its rank variables added to the launcher's en
   CHECK_FALSE(has(made, "RANK=17"));
   CHECK(has(made, "WORLD_SIZE=3"));
   CHECK(has(made, "TROUPE_INCARNATION=5"));
+  CHECK(has(made, "TROUPE_MAX_RESTARTS=7"));
   CHECK(has(made, "TROUPE_EVENTS_FD="));
   CHECK(has(job_environment(job_of(3), {2, 5, 9}), "TROUPE_EVENTS_FD=9"));
 }

@@ -1,0 +1,44 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "troupe/inspector/order_outcome.hpp"
+
+namespace troupe {
+
+/// Who has sent an order, and what.
+struct audited_order {
+  std::string id;      ///< empty: it was not taken
+  std::string caller;  ///< "127.0.0.1:41873"
+  std::string by;      ///< "bearer", "cookie"
+  std::string user_agent;
+  std::string action;  ///< as it came
+  std::string body;    ///< as it came
+  int status = 202;    ///< of the answer
+  std::string error;   ///< empty: it was taken
+};
+
+// A line of the audit log (docs/inspect.md), a JSON object without line end: an order, or the outcome of one.
+// Texts of callers are cut to a bounded length, and bytes that are no UTF-8 are replaced.
+std::string audit_line(std::int64_t at_ms, const std::string& job_id, const audited_order& order);
+std::string audit_line(std::int64_t at_ms, const std::string& job_id, const std::string& id,
+                       const std::string& action, const order_outcome& outcome);
+
+/// An order of an audit log that no outcome follows.
+struct unfinished_order {
+  std::string id, action;
+  std::string body;  ///< as it came, cut
+  bool operator==(const unfinished_order&) const = default;
+};
+/// Those of one job, in their order. Lines of other jobs, and what is no line of this version, are skipped.
+std::vector<unfinished_order> unfinished_orders(std::string_view lines, const std::string& job_id);
+
+/// What became of an order when rank 0 was replaced, whose process had it.
+order_outcome outcome_after_replacement(const unfinished_order& order);
+/// The data of the event `control` that tells it, in JSON.
+std::string control_event(const unfinished_order& order, const order_outcome& outcome, std::int64_t at_ms);
+
+}  // namespace troupe

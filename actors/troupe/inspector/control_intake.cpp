@@ -1,0 +1,99 @@
+#include "troupe/inspector/control_intake.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "troupe/inspector/views.hpp"
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+http_response json_answer(int status, const json& value) {
+  http_response response;
+  response.status = status;
+  response.content_type = "application/json";
+  response.body = text_of(value) + "\n";
+  return response;
+}
+
+/// "application/json", with parameters or without.
+bool is_json(const http_request& request) {
+  auto types = request.values("content-type");
+  if (types.size() != 1) return false;
+  auto type = types[0].substr(0, types[0].find_first_of("; \t"));
+  return type == "application/json";
+}
+
+audited_order audited_from(std::string_view name, const http_request& request) {
+  auto agents = request.values("user-agent");
+  audited_order order;
+  order.caller = request.caller;
+  order.by = request.values("authorization").empty() ? "cookie" : "bearer";
+  order.user_agent = agents.empty() ? std::string() : std::string(agents[0]);
+  order.action = name;
+  order.body = request.body;
+  return order;
+}
+
+}  // namespace
+
+http_response control_intake::take(std::string_view name, const http_request& request) {
+  auto found = read(name, request);
+  if (const auto* why = std::get_if<control_refusal>(&found))
+    return refuse(*why, audited_from(name, request));
+  return answer_taken(std::get<open_order>(std::move(found)), audited_from(name, request));
+}
+
+std::variant<open_order, control_refusal> control_intake::read(std::string_view name,
+                                                               const http_request& request) const {
+  if (request.target.find('?') != std::string::npos)
+    return control_refusal{400, "expected the order in the body, got parameters in the address"};
+  if (!is_json(request))
+    return control_refusal{415,
+                           "expected one header 'Content-Type: application/json', with the order in the "
+                           "body; for those without more to say it is {}"};
+  auto ordered = control_order_from(name, request.body);
+  if (const auto* why = std::get_if<control_refusal>(&ordered)) return *why;
+  auto view = job_->view();
+  auto order = std::get<control_order>(std::move(ordered));
+  auto target = target_of(order, view ? *view : job_view(), rules_);
+  if (auto* why = std::get_if<control_refusal>(&target)) {
+    why->why = std::string(name) + ": " + why->why;
+    return *why;
+  }
+  open_order taken;
+  taken.order = std::move(order);
+  taken.target = std::get<order_target>(target);
+  return taken;
+}
+
+http_response control_intake::answer_taken(open_order order, audited_order audited) {
+  order.id = audited.id = std::to_string(incarnation_) + "-" + std::to_string(num_taken_ + 1);
+  if (!audit_->append(audit_line(unix_now_ms(), job_->job_id(), audited)))
+    return json_answer(503,
+                       {{"error",
+                         "the audit log cannot be written, and no order is taken without it: rank 0's log "
+                         "says why"}});
+  ++num_taken_;
+  json taken = {{"id", order.id}, {"action", audited.action}, {"target", to_string(order.target)}};
+  auto posted = job_->orders()->post(std::move(order));
+  if (posted == open_orders::posted::taken) return json_answer(202, taken);
+  std::string why = posted == open_orders::posted::full
+                        ? "there are " + std::to_string(open_orders::max_open) +
+                              " orders that are not carried out yet: order again when some are"
+                        : "the actor that carries orders out does not run: order again in a second. If it "
+                          "stays so, it has failed too often, which the log says";
+  audit_->append(audit_line(unix_now_ms(), job_->job_id(), audited.id, audited.action,
+                            {order_result::refused, why, {}}));
+  return json_answer(503, {{"error", why}});
+}
+
+http_response control_intake::refuse(const control_refusal& why, audited_order audited) {
+  audited.status = why.status;
+  audited.error = why.why;
+  audit_->append(audit_line(unix_now_ms(), job_->job_id(), audited));
+  return json_answer(why.status, {{"error", why.why}});
+}
+
+}  // namespace troupe

@@ -1,0 +1,105 @@
+#include "troupe/inspector/order_steps.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "troupe/inspector/views.hpp"
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+const child_report* target_in(const node_report& report, const order_target& target) {
+  for (const auto& child : report.children)
+    if (child.role == target.role && child.number == target.number) return &child;
+  return nullptr;
+}
+
+std::string seconds_text(std::chrono::milliseconds limit) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count()) + " s";
+}
+
+}  // namespace
+
+pause_request pause_request_of(const control_order& order) {
+  pause_request request;
+  request.unit = order.unit;
+  request.count = order.count;
+  if (order.action == control_action::resume) request.order = pause_order::resume;
+  if (order.action == control_action::step) request.order = pause_order::step;
+  return request;
+}
+
+std::optional<std::uint32_t> starts_in(const job_view& view, const order_target& target) {
+  auto node = view.nodes.find(target.rank);
+  if (!target.role || node == view.nodes.end()) return {};
+  const auto* child = target_in(node->second.report, target);
+  return child ? std::optional(child->starts) : std::nullopt;
+}
+
+std::optional<order_outcome> standing_outcome(const pause_state& pause, std::uint64_t version) {
+  if (pause.version < version) return {};
+  if (pause.version > version) return order_outcome{order_result::done, "another order came after it", {}};
+  if (pause.is_reached == 0) return {};
+  return order_outcome{order_result::done, "the job is paused, and all devices stand", {}};
+}
+
+std::optional<order_outcome> ended_outcome(const open_order& one, const node_report& report) {
+  const auto& target = one.target;
+  if (report.incarnation > target.incarnation)
+    return order_outcome{order_result::done,
+                         "the process was replaced by " + std::to_string(report.pid) + ", incarnation " +
+                             std::to_string(report.incarnation),
+                         {}};
+  if (!target.role || !one.starts_before) return {};
+  const auto* child = target_in(report, target);
+  if (!child || child->is_running == 0 || child->starts <= *one.starts_before) return {};
+  return order_outcome{
+      order_result::done, "it was started again, start " + std::to_string(child->starts), {}};
+}
+
+order_outcome timeout_outcome(const control_order& order, bool is_paused, std::chrono::milliseconds limit) {
+  auto within = " within " + seconds_text(limit);
+  if (is_paused)
+    return {order_result::timed_out,
+            "devices have not come to where they stop" + within + ", and go on to it",
+            {}};
+  switch (order.action) {
+    case control_action::step:
+      return {order_result::timed_out,
+              "the job has run no steps" + within + "; the order is carried out as soon as it does",
+              {}};
+    case control_action::pause:
+    case control_action::resume:
+      return {order_result::timed_out,
+              "the scheduler has not carried it out" + within + ", and does so when the job has recovered",
+              {}};
+    case control_action::snapshot:
+      return {order_result::timed_out,
+              "no snapshot was on disk" + within +
+                  "; it is written with the next steps that are done, and an "
+                  "event 'snapshot' tells",
+              {}};
+    case control_action::log_level:
+    case control_action::restart:
+    case control_action::kill:
+      break;
+  }
+  return {order_result::timed_out,
+          "it has not happened" + within + ". /api/v1/nodes and /api/v1/actors show what is stuck",
+          {}};
+}
+
+std::string control_event(const open_order& one, const order_outcome& outcome, std::int64_t at_ms) {
+  json data = {{"id", one.id},
+               {"action", to_string(one.order.action)},
+               {"target", to_string(one.target)},
+               {"rank", one.target.rank < 0 ? json() : json(one.target.rank)},
+               {"outcome", to_string(outcome.result)},
+               {"text", outcome.text}};
+  if (outcome.step) data["step"] = *outcome.step;
+  data["at_ms"] = at_ms;
+  return troupe::text_of(data);
+}
+
+}  // namespace troupe

@@ -1,0 +1,34 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "troupe/inspector/job_view.hpp"
+#include "troupe/inspector/open_orders.hpp"
+#include "troupe/job/pause.hpp"
+
+namespace troupe {
+
+// What order_runner decides, as functions of values.
+
+/// The request of a pause, resume or step.
+pause_request pause_request_of(const control_order& order);
+
+/// How often the actor was started, as far as known; none: the target is no known actor.
+std::optional<std::uint32_t> starts_in(const job_view& view, const order_target& target);
+
+/// What became of a pause or step that has made version `version` of the pause_state; none: devices are on
+/// their way to where they stop.
+std::optional<order_outcome> standing_outcome(const pause_state& pause, std::uint64_t version);
+
+/// What became of a restart or kill that was passed on, by a report of its process; none: not known yet.
+std::optional<order_outcome> ended_outcome(const open_order& one, const node_report& report);
+
+/// Of an order that was passed on and is not done in time. `is_paused`: the job has paused for it.
+order_outcome timeout_outcome(const control_order& order, bool is_paused, std::chrono::milliseconds limit);
+
+/// The data of the event `control`, in JSON.
+std::string control_event(const open_order& one, const order_outcome& outcome, std::int64_t at_ms);
+
+}  // namespace troupe

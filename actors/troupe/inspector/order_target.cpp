@@ -1,0 +1,137 @@
+#include "troupe/inspector/order_target.hpp"
+
+#include <vector>
+
+#include "troupe/inspector/names.hpp"
+
+namespace troupe {
+namespace {
+
+using found_target = std::variant<order_target, control_refusal>;
+
+std::string id_of(const node_report& report, const child_report& child) {
+  return actor_id(report, child_name(child.role), child.number);
+}
+
+bool is_stage(const order_target& target) { return target.role && child_name(*target.role) == "stage"; }
+
+/// Whether the only copy of a part of the state in its process goes with the target.
+bool loses_state(const order_target& target) { return !target.role || is_stage(target); }
+
+int num_replaced(const job_view& view) {
+  int replaced = 0;
+  for (const auto& [rank, node] : view.nodes) replaced += static_cast<int>(node.report.incarnation);
+  return replaced;
+}
+
+std::optional<control_refusal> refused_process(const job_view& view, const control_rules& rules) {
+  if (!rules.has_launcher)
+    return control_refusal{409,
+                           "expected a job that `troupe launch` has started, which replaces a process that "
+                           "ends; nobody would replace this one, and the job would end"};
+  if (rules.max_restarts && num_replaced(view) >= *rules.max_restarts)
+    return control_refusal{409, "the launcher has replaced " + std::to_string(num_replaced(view)) +
+                                    " processes and may replace no further one (--max-restarts " +
+                                    std::to_string(*rules.max_restarts) + "): the job would end"};
+  return {};
+}
+
+/// A state that is in one process alone does not survive it.
+std::optional<control_refusal> refused_only_copy(const order_target& target, const job_view& view) {
+  if (view.world_size > 1 || !loses_state(target)) return {};
+  if (view.scheduler && view.scheduler->job && !view.scheduler->job->snapshots.folder.empty()) return {};
+  return control_refusal{409, "this is the job's only process, and " + to_string(target) +
+                                  " has its state, which no other one keeps: the work would be lost. With "
+                                  "--snapshot-dir FOLDER it would come back from there"};
+}
+
+found_target process_of(int rank, const job_view& view, const control_rules& rules) {
+  if (rank >= view.world_size)
+    return control_refusal{404, "expected a rank from 0 to " + std::to_string(view.world_size - 1) +
+                                    ", got " + std::to_string(rank)};
+  auto node = view.nodes.find(rank);
+  if (node == view.nodes.end())
+    return control_refusal{409, "rank " + std::to_string(rank) +
+                                    " has not reported yet: order again when it is in /api/v1/nodes"};
+  if (auto refused = refused_process(view, rules)) return *refused;
+  return order_target{rank, node->second.report.incarnation, {}, 0};
+}
+
+found_target actor_in(const node_report& report, const std::string& id) {
+  std::vector<const child_report*> found;
+  for (const auto& child : report.children)
+    if (id_of(report, child) == id) found.push_back(&child);
+  if (found.size() > 1)
+    return control_refusal{409, "'" + id + "' are " + std::to_string(found.size()) +
+                                    " actors, stages of several replicas: name the device of one instead"};
+  if (!found.front()->is_running)
+    return control_refusal{409, "'" + id + "' is not running, so there is nothing to end or start again"};
+  return order_target{report.rank, report.incarnation, found.front()->role, found.front()->number};
+}
+
+bool has_actor(const node_report& report, const std::string& id) {
+  for (const auto& child : report.children)
+    if (id_of(report, child) == id) return true;
+  return false;
+}
+
+found_target actor_of_id(const std::string& id, const job_view& view) {
+  for (const auto& [rank, node] : view.nodes) {
+    if (actor_id(node.report, "supervisor", rank) == id)
+      return control_refusal{
+          409, "a supervisor is ended with its process: order {\"rank\": " + std::to_string(rank) + "}"};
+    if (has_actor(node.report, id)) return actor_in(node.report, id);
+  }
+  for (const auto& node : view.replaced)
+    if (has_actor(node.report, id) || actor_id(node.report, "supervisor", node.report.rank) == id)
+      return control_refusal{409, "'" + id +
+                                      "' was lost with its process, which was replaced: take the id "
+                                      "of the new one from /api/v1/actors"};
+  return control_refusal{404,
+                         "expected an id of /api/v1/actors, got one that no actor has. Ids change when "
+                         "a process is replaced"};
+}
+
+std::optional<control_refusal> refused_snapshot(const job_view& view) {
+  if (!view.scheduler || !view.scheduler->job)
+    return control_refusal{409,
+                           "there is no state to write: the program has not begun to train. Order again "
+                           "when /api/v1/job has a step"};
+  if (view.scheduler->job->snapshots.folder.empty())
+    return control_refusal{409, "the job has no folder for snapshots: start it with --snapshot-dir FOLDER"};
+  return {};
+}
+
+}  // namespace
+
+std::string to_string(const order_target& target) {
+  if (target.rank < 0) return "the job";
+  auto of_rank = " of rank " + std::to_string(target.rank);
+  if (!target.role) return "the process" + of_rank;
+  return child_name(*target.role) + " " + std::to_string(target.number) + of_rank;
+}
+
+found_target target_of(const control_order& order, const job_view& view, const control_rules& rules) {
+  if (view.generation == 0)
+    return control_refusal{409, "the job has not begun: order again when /api/v1/job has a generation"};
+  if (order.action == control_action::snapshot)
+    if (auto refused = refused_snapshot(view)) return *refused;
+  if (!is_disruptive(order.action)) return order_target{};
+  auto found = order.rank ? process_of(*order.rank, view, rules) : actor_of_id(order.actor, view);
+  if (auto* target = std::get_if<order_target>(&found))
+    if (auto refused = refused_only_copy(*target, view)) return *refused;
+  return found;
+}
+
+std::string reason_to_wait(const order_target& target, const scheduler_report* report, int world_size) {
+  bool is_settled = report && (scheduler_phase_name(report->phase) == "running" ||
+                               (scheduler_phase_name(report->phase) == "gathering" &&
+                                (!report->job || report->hosts.num_devices() > 0)));
+  if (!is_settled) return "the job is recovering, or has not begun to compute";
+  if (!loses_state(target) || report->step == 0 || report->step_on_disk) return {};
+  if (world_size == 1) return "no state of the job is on disk yet";
+  if (report->committed_step > 0) return {};
+  return "no state of the job is held by two processes yet, so that the work would be lost";
+}
+
+}  // namespace troupe

@@ -1,0 +1,142 @@
+// Orders over HTTP: what is taken, what is refused, and that both are in the audit log.
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "actors/inspector/shown_job.hpp"
+#include "support/schema.hpp"
+#include "troupe/inspector/inspector_routes.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using json = nlohmann::json;
+
+namespace {
+
+const std::string token = "the-token-of-the-job";
+using header = std::pair<std::string, std::string>;
+
+/// A server's routes whose orders are taken by the test.
+struct ordered {
+  ordered() {
+    auto view = shown_job();
+    view.at_ms = unix_now_ms();
+    job->publish(view);
+    job->take_orders(orders);
+    orders->on_post([this] { ++num_posted; });
+  }
+  http_response post(const std::string& action, const std::string& body,
+                     const header& type = {"content-type", "application/json"}) {
+    http_request request{"POST", "/api/v1/control/" + action, {}, body, "127.0.0.1:5"};
+    request.headers = {{"host", "localhost"},
+                       {"authorization", "Bearer " + token},
+                       {"x-troupe-request", "1"},
+                       {"user-agent", "test"},
+                       type};
+    return routes.answer(request);
+  }
+  std::string error(const http_response& answer) { return json::parse(answer.body)["error"]; }
+
+  std::ostringstream text;
+  std::shared_ptr<spdlog::logger> log =
+      std::make_shared<spdlog::logger>("log", std::make_shared<spdlog::sinks::ostream_sink_st>(text));
+  std::shared_ptr<inspected_job> job = std::make_shared<inspected_job>("job-7");
+  std::shared_ptr<open_orders> orders = std::make_shared<open_orders>();
+  std::shared_ptr<audit_log> audit = std::make_shared<audit_log>(audit_options{}, log);
+  int num_posted = 0;
+  inspector_routes routes{
+      {token, "session", "troupe_1", {"/", "/healthz"}, {}},
+      {job, nullptr, nullptr, std::make_shared<control_intake>(job, audit, control_rules{true, 16}, 2)}};
+};
+
+}  // namespace
+
+TEST_CASE("an order is taken, posted once, and kept in the audit log") {
+  ordered one;
+  auto answer = one.post("kill", R"({"actor":"1#1/device/1"})");
+  CHECK(answer.status == 202);
+  CHECK(answer.content_type == "application/json");
+  auto taken = json::parse(answer.body);
+  CHECK(taken["id"] == "2-1");
+  CHECK(taken["action"] == "kill");
+  CHECK(taken["target"] == "device 1 of rank 1");
+  CHECK(one.num_posted == 1);
+  REQUIRE(one.orders->all().size() == 1);
+  CHECK(one.orders->all()[0].id == "2-1");
+  CHECK_THAT(one.text.str(), ContainsSubstring(R"("id":"2-1","action":"kill","caller":"127.0.0.1:5")") &&
+                                 ContainsSubstring(R"("by":"bearer","user_agent":"test")"));
+  CHECK(json::parse(one.post("pause", "{}").body)["id"] == "2-2");
+}
+
+TEST_CASE("an order that is refused is in the audit log, and is not posted") {
+  ordered one;
+  CHECK(one.post("stop", "{}").status == 404);
+  CHECK(one.post("pause", "{\"now\":1}").status == 400);
+  CHECK(one.post("kill", R"({"rank":9})").status == 404);
+  auto refused = one.post("kill", R"({"actor":"0#0/loader/0"})");
+  CHECK(refused.status == 409);
+  CHECK_THAT(one.error(refused), ContainsSubstring("kill: '0#0/loader/0' is not running"));
+  CHECK(one.num_posted == 0);
+  CHECK(one.orders->all().empty());
+  for (const char* status : {"\"status\":404", "\"status\":400", "\"status\":409"})
+    CHECK_THAT(one.text.str(), ContainsSubstring(status));
+}
+
+TEST_CASE("an order must be JSON and come by POST, with the header of requests that change something") {
+  ordered one;
+  CHECK(one.post("pause", "{}", {"content-type", "text/plain"}).status == 415);
+  CHECK(one.post("pause", "{}", {"accept", "application/json"}).status == 415);
+  CHECK(one.post("pause", "{}", {"content-type", "application/json; charset=utf-8"}).status == 202);
+  CHECK(one.post("pause?now=1", "{}").status == 400);
+  std::vector<header> own = {{"host", "localhost"}, {"authorization", "Bearer " + token}};
+  CHECK(one.routes.answer({"POST", "/api/v1/control/pause", own, "{}"}).status == 403);
+  auto got = one.routes.answer({"GET", "/api/v1/control/pause", own});
+  CHECK(got.status == 405);
+  CHECK(got.headers == std::vector<header>{{"Allow", "POST"}});
+}
+
+TEST_CASE("a job without --inspect-control refuses every order and names the option") {
+  ordered one;
+  one.routes = {{token, "session", "troupe_1", {"/"}, {}}, {one.job, nullptr, nullptr, nullptr}};
+  for (const char* action : {"pause", "kill", "unknown"}) {
+    auto answer = one.post(action, "{}");
+    CHECK(answer.status == 403);
+    CHECK_THAT(one.error(answer), ContainsSubstring("--inspect-control"));
+  }
+  CHECK(one.num_posted == 0);
+}
+
+TEST_CASE("the API tells whether the job takes orders") {
+  ordered one;
+  auto read = [&](const char* name) {
+    std::vector<header> own = {{"host", "localhost"}, {"authorization", "Bearer " + token}};
+    return json::parse(one.routes.answer({"GET", std::string("/api/v1/") + name, own}).body);
+  };
+  CHECK(read("job")["control"] == true);
+  CHECK(schema_problem(read("schema"), "job", read("job")) == "");
+  one.routes = {{token, "session", "troupe_1", {"/"}, {}}, {one.job, nullptr, nullptr, nullptr}};
+  CHECK(read("job")["control"] == false);
+}
+
+TEST_CASE("no order is taken that cannot be written into the audit log") {
+  ordered one;
+  one.log->set_level(spdlog::level::off);
+  CHECK(one.post("pause", "{}").status == 503);
+  CHECK(one.num_posted == 0);
+}
+
+TEST_CASE("orders are bounded, and are refused while no inspector runs") {
+  ordered one;
+  for (std::size_t i = 0; i < open_orders::max_open; ++i) REQUIRE(one.post("pause", "{}").status == 202);
+  auto full = one.post("pause", "{}");
+  CHECK(full.status == 503);
+  CHECK_THAT(one.error(full), ContainsSubstring("not carried out yet"));
+  CHECK_THAT(one.text.str(), ContainsSubstring(R"("outcome":"refused")"));
+  ordered nobody;
+  nobody.orders->on_post({});
+  CHECK(nobody.post("pause", "{}").status == 503);
+}

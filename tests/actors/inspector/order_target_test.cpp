@@ -1,0 +1,127 @@
+#include "troupe/inspector/order_target.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "actors/inspector/shown_job.hpp"
+#include "troupe/supervisor/supervision_tree.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const control_rules launched{true, 16};
+
+control_order kill_of(int rank) {
+  control_order order;
+  order.action = control_action::kill;
+  order.rank = rank;
+  return order;
+}
+
+control_order kill_of(const std::string& actor) {
+  control_order order;
+  order.action = control_action::kill;
+  order.actor = actor;
+  return order;
+}
+
+control_order snapshot() {
+  control_order order;
+  order.action = control_action::snapshot;
+  return order;
+}
+
+order_target found(const control_order& order, const job_view& view, const control_rules& rules = launched) {
+  auto target = target_of(order, view, rules);
+  if (const auto* why = std::get_if<control_refusal>(&target)) FAIL(why->why);
+  return std::get<order_target>(target);
+}
+
+control_refusal refused(const control_order& order, const job_view& view,
+                        const control_rules& rules = launched) {
+  auto target = target_of(order, view, rules);
+  REQUIRE(std::holds_alternative<control_refusal>(target));
+  return std::get<control_refusal>(target);
+}
+
+}  // namespace
+
+TEST_CASE("an order finds the process or the actor that it names") {
+  auto view = shown_job();
+  CHECK(found(control_order{}, view).rank == -1);
+  CHECK(found(kill_of(1), view) == order_target{1, 1, {}, 0});
+  auto device = static_cast<std::uint8_t>(child_role::device);
+  CHECK(found(kill_of("1#1/device/1"), view) == order_target{1, 1, device, 1});
+  CHECK(to_string(found(kill_of("1#1/device/1"), view)) == "device 1 of rank 1");
+}
+
+TEST_CASE("an order for what is not there is refused with what to do") {
+  auto view = shown_job();
+  CHECK(refused(kill_of(2), view) == control_refusal{404, "expected a rank from 0 to 1, got 2"});
+  CHECK(refused(kill_of("7#0/device/1"), view).status == 404);
+  CHECK(refused(kill_of("1#0/device/1"), view).status == 409);
+  CHECK_THAT(refused(kill_of("1#0/device/1"), view).why, ContainsSubstring("was replaced"));
+  CHECK_THAT(refused(kill_of("0#0/loader/0"), view).why, ContainsSubstring("is not running"));
+  CHECK_THAT(refused(kill_of("0#0/supervisor"), view).why, ContainsSubstring("{\"rank\": 0}"));
+  view.nodes.erase(1);
+  CHECK_THAT(refused(kill_of(1), view).why, ContainsSubstring("has not reported yet"));
+  CHECK_THAT(refused(control_order{}, job_view()).why, ContainsSubstring("has not begun"));
+}
+
+TEST_CASE("an order that would end the job is refused") {
+  auto view = shown_job();
+  CHECK_THAT(refused(kill_of(1), view, {false, {}}).why, ContainsSubstring("troupe launch"));
+  CHECK(found(kill_of("1#1/device/1"), view, {false, {}}).rank == 1);
+  CHECK_THAT(refused(kill_of(1), view, {true, 1}).why, ContainsSubstring("--max-restarts 1"));
+  CHECK(found(kill_of(1), view, {true, {}}).rank == 1);
+  view.world_size = 1;
+  CHECK(found(kill_of(0), view).rank == 0);  // its state is in the snapshot folder
+  auto job = std::make_shared<job_definition>(*view.scheduler->job);
+  job->snapshots.folder.clear();
+  view.scheduler->job = job;
+  CHECK_THAT(refused(kill_of(0), view).why, ContainsSubstring("--snapshot-dir"));
+  CHECK_THAT(refused(kill_of("0#0/stage/0"), view).why, ContainsSubstring("--snapshot-dir"));
+  CHECK(found(kill_of("0#0/device/0"), view).rank == 0);
+}
+
+TEST_CASE("a stage that several replicas have on a process is not ended by its id") {
+  auto view = shown_job();
+  auto& children = view.nodes[0].report.children;
+  children.push_back(children.front());
+  CHECK_THAT(refused(kill_of("0#0/stage/0"), view).why, ContainsSubstring("2 actors"));
+}
+
+TEST_CASE("a snapshot needs a folder and a state") {
+  auto view = shown_job();
+  CHECK(found(snapshot(), view).rank == -1);
+  auto job = std::make_shared<job_definition>(*view.scheduler->job);
+  job->snapshots.folder.clear();
+  view.scheduler->job = job;
+  CHECK_THAT(refused(snapshot(), view).why, ContainsSubstring("--snapshot-dir FOLDER"));
+  view.scheduler->job = nullptr;
+  CHECK_THAT(refused(snapshot(), view).why, ContainsSubstring("has not begun to train"));
+}
+
+TEST_CASE("what the job would not survive now waits") {
+  auto report = running_job();
+  order_target process{1, 0, {}, 0}, device{1, 0, static_cast<std::uint8_t>(child_role::device), 1};
+  CHECK(reason_to_wait(process, &report, 2).empty());
+  CHECK_THAT(reason_to_wait(process, nullptr, 2), ContainsSubstring("is recovering"));
+  report.committed_step = 0;
+  report.step_on_disk.reset();
+  CHECK_THAT(reason_to_wait(process, &report, 2), ContainsSubstring("held by two processes"));
+  CHECK(reason_to_wait(device, &report, 2).empty());
+  report.step = 0;
+  CHECK(reason_to_wait(process, &report, 2).empty());
+  report.phase = 2;  // restoring
+  CHECK_FALSE(reason_to_wait(device, &report, 2).empty());
+  report.phase = 0;  // gathering, and nothing is restored yet
+  report.hosts = {};
+  CHECK_FALSE(reason_to_wait(device, &report, 2).empty());
+  auto alone = running_job();
+  alone.step_on_disk.reset();
+  CHECK_THAT(reason_to_wait(process, &alone, 1), ContainsSubstring("on disk"));
+}

@@ -1,0 +1,225 @@
+// Jobs of four processes that take orders over HTTP while they train: they are paused, stepped, and lose
+// actors and processes, and have the same weights as a job that nobody touched.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "jobs/job.hpp"
+#include "support/http_client.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using json = nlohmann::json;
+
+namespace {
+
+using words = std::vector<std::string>;
+
+/// Long enough that all orders come while it trains.
+words long_job() {
+  auto job = small_job();
+  job.insert(job.end(), {"--steps", "1500", "--epochs", "10000", "--stages", "4", "--microbatches", "4"});
+  return job;
+}
+
+/// A launched job of four processes, whose inspector the test asks.
+class ordered_job {
+ public:
+  explicit ordered_job(const words& options)
+      : process_({.command = command(options), .environment = {}, .without = {}}) {
+    find_server(process_.wait_for_line("http://"));
+    while (json_of("job")["state"] != "running" || json_of("job")["step"] < 1 ||
+           json_of("nodes")["nodes"].size() < 4)
+      wait();
+  }
+
+  http_answer post(const std::string& action, const json& body, bool with_header = true) const {
+    words headers = {"Authorization: Bearer " + token_, "Content-Type: application/json",
+                     "User-Agent: control_test"};
+    if (with_header) headers.emplace_back("X-Troupe-Request: 1");
+    return ask_http(port_, "POST", "/api/v1/control/" + action, headers, body.dump());
+  }
+  json json_of(const std::string& name) const {
+    auto answer = ask_http(port_, "GET", "/api/v1/" + name, {"Authorization: Bearer " + token_});
+    INFO(name << ": " << answer.body);
+    REQUIRE(answer.status == 200);
+    return json::parse(answer.body);
+  }
+  /// Gives an order that is taken, and returns its outcome.
+  json carried_out(const std::string& action, const json& body = json::object()) {
+    auto taken = post(action, body);
+    INFO(action << " " << body << ": " << taken.body);
+    REQUIRE(taken.status == 202);
+    return outcome_of(json::parse(taken.body)["id"]);
+  }
+  json outcome_of(const std::string& id) {
+    client_socket events(port_);
+    events.send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token_ +
+                "\r\n\r\n");
+    auto begin = "data: {\"id\":\"" + id + "\"";
+    auto text = events.read_until(begin);
+    REQUIRE_THAT(text, ContainsSubstring(begin));
+    auto rest = text.substr(text.find(begin) + 6);
+    while (rest.find('\n') == std::string::npos) rest += events.read_until("\n");
+    return json::parse(rest.substr(0, rest.find('\n')));
+  }
+  void check_done(const std::string& action, const json& body = json::object()) {
+    auto outcome = carried_out(action, body);
+    INFO(outcome.dump());
+    CHECK(outcome["outcome"] == "done");
+  }
+  /// The id of an actor of this role that runs.
+  std::string actor(const std::string& role, int rank) const {
+    for (const auto& one : json_of("actors")["actors"])
+      if (one["role"] == role && one["rank"] == rank && one["state"] == "running") return one["id"];
+    FAIL("no " << role << " on rank " << rank);
+    return {};
+  }
+  void wait() const { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
+  background_process& process() { return process_; }
+  void find_server(const std::string& line) {
+    auto port = line.find("127.0.0.1:") + 10, mark = line.find("/#token=");
+    port_ = static_cast<std::uint16_t>(std::stoi(line.substr(port, mark - port)));
+    token_ = line.substr(mark + 8, line.find('"', mark) - mark - 8);
+  }
+
+ private:
+  static words command(const words& options) {
+    words made = {TROUPE_PROGRAM, "launch", "--nproc-per-node", "4", "--json", "--", FASHION_MNIST_PROGRAM};
+    auto job = long_job();
+    made.insert(made.end(), job.begin(), job.end());
+    made.insert(made.end(), {"--json", "--inspect"});
+    made.insert(made.end(), options.begin(), options.end());
+    return made;
+  }
+
+  background_process process_;
+  std::uint16_t port_ = 0;
+  std::string token_;
+};
+
+std::string weights_in(const std::string& output) {
+  auto at = output.rfind("\"weights_sha256\":\"");
+  return at == std::string::npos ? std::string() : output.substr(at + 18, 64);
+}
+
+const std::string& untouched_weights() {
+  static const auto weights = run_launched(4, long_job()).weights_sha256();
+  return weights;
+}
+
+void check_same_weights(ordered_job& job) {
+  auto result = job.process().wait();
+  INFO(result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(weights_in(result.output) == untouched_weights());
+}
+
+}  // namespace
+
+TEST_CASE("a job is paused, stepped, saved and resumed, and trains the same bits") {
+  temp_folder folder;
+  auto snapshots = folder.path() / "snapshots";
+  ordered_job job({"--inspect-control", "--snapshot-dir", snapshots.string(), "--snapshot-interval", "1h"});
+  CHECK(job.json_of("job")["control"] == true);
+  auto running = job.carried_out("snapshot");
+  CHECK(running["outcome"] == "done");
+  CHECK(running["step"] > 0);
+  job.check_done("pause");
+  auto stands = [&] { return job.json_of("job")["stands"] == true; };
+  while (!stands()) job.wait();
+  auto before = job.json_of("job")["step"].get<int>();
+  for (const char* unit : {"step", "microbatch", "action"})
+    job.check_done("step", {{"unit", unit}, {"count", 1}});
+  CHECK(job.json_of("job")["step"].get<int>() <= before + 3);
+  auto saved = job.carried_out("snapshot");
+  CHECK(saved["outcome"] == "done");
+  CHECK(saved["step"].get<int>() >= before);
+  CHECK(std::filesystem::exists(snapshots));
+  job.check_done("log_level", {{"level", "debug"}});
+  job.check_done("log_level", {{"level", "warn"}});
+  job.check_done("resume");
+  CHECK(job.post("stop", json::object()).status == 404);
+  CHECK(job.post("kill", {{"rank", 4}}).status == 404);
+  CHECK(job.post("pause", json::object(), false).status == 403);
+  check_same_weights(job);
+  std::ostringstream audit;
+  audit << std::ifstream(snapshots / "inspector_audit.jsonl").rdbuf();
+  CHECK_THAT(audit.str(), ContainsSubstring("\"user_agent\":\"control_test\"") &&
+                              ContainsSubstring("\"outcome\":\"done\"") &&
+                              ContainsSubstring("\"status\":404"));
+}
+
+TEST_CASE("a job whose actors are killed and restarted on order trains the same bits") {
+  temp_folder folder;
+  ordered_job job({"--inspect-control", "--snapshot-dir", folder.path().string()});
+  job.check_done("kill", {{"actor", job.actor("device", 1)}});
+  job.check_done("restart", {{"actor", job.actor("device", 0)}});
+  job.check_done("kill", {{"actor", job.actor("stage", 2)}});
+  job.check_done("kill", {{"actor", job.actor("loader", 0)}});
+  job.check_done("restart", {{"actor", job.actor("disk_writer", 3)}});
+  job.check_done("kill", {{"actor", job.actor("disk", 1)}});
+  job.check_done("kill", {{"actor", job.actor("replica_keeper", 2)}});
+  job.check_done("kill", {{"actor", job.actor("scheduler", 0)}});
+  job.check_done("restart", {{"actor", job.actor("inspector", 0)}});
+  check_same_weights(job);
+}
+
+TEST_CASE(
+    "a job whose processes are killed and restarted on order, also while it is paused, trains the same "
+    "bits") {
+  ordered_job job({"--inspect-control"});
+  job.check_done("kill", {{"rank", 2}});
+  job.check_done("restart", {{"rank", 1}});
+  job.check_done("pause");
+  job.check_done("kill", {{"rank", 3}});
+  CHECK(job.json_of("job")["is_paused"] == true);
+  job.check_done("resume");
+  CHECK(job.json_of("job")["num_recoveries"] == 3);
+  check_same_weights(job);
+}
+
+TEST_CASE("rank 0 is restarted: its successor serves again and tells what became of the order") {
+  temp_folder folder;
+  auto is_kill = GENERATE(false, true);
+  auto audit = (folder.path() / "audit.jsonl").string();
+  ordered_job job({"--inspect-control", "--inspect-audit-log", audit});
+  auto taken = job.post(is_kill ? "kill" : "restart", {{"rank", 0}});
+  REQUIRE(taken.status == 202);
+  job.find_server(job.process().wait_for_line("http://"));
+  auto outcome = job.outcome_of(json::parse(taken.body)["id"]);
+  CHECK(outcome["outcome"] == "done");
+  job.check_done("pause");
+  job.check_done("resume");
+  check_same_weights(job);
+}
+
+TEST_CASE("a job that takes no orders refuses all, and is not harmed") {
+  ordered_job job({});
+  CHECK(job.json_of("job")["control"] == false);
+  for (const char* action : {"pause", "resume", "snapshot", "kill", "nonsense"}) {
+    auto refused = job.post(action, json::object());
+    CHECK(refused.status == 403);
+    CHECK_THAT(refused.body, ContainsSubstring("--inspect-control"));
+  }
+  check_same_weights(job);
+}
+
+TEST_CASE("a job without launcher refuses what would end it") {
+  auto command = small_job();
+  command.insert(command.begin(), FASHION_MNIST_PROGRAM);
+  command.insert(command.end(),
+                 {"--inspect", "--inspect-control", "--inspect-audit-log", "/no/such/folder/f"});
+  auto result = run_process({.command = command, .environment = {}, .without = {}});
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("--inspect-audit-log FILE"));
+}
