@@ -1,0 +1,39 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "jobs/inspected_job.hpp"
+#include "support/http_client.hpp"
+#include "support/temp_folder.hpp"
+
+namespace troupe::testing {
+
+/// A job of paced_worker with --inspect that is asked over HTTP: it trains slowly until `finish`.
+class paced_job {
+ public:
+  explicit paced_job(int num_processes, const std::vector<std::string>& options = {});
+
+  std::uint16_t port() const { return port_; }
+  const std::string& token() const { return token_; }
+  /// The line of a request that lets it in.
+  std::string bearer() const { return "Authorization: Bearer " + token_; }
+  http_answer get(const std::string& target) const { return ask_http(port_, "GET", target, {bearer()}); }
+  nlohmann::json read(const std::string& name) const;
+  /// The stream of its events, to be read until the next step, say.
+  client_socket events() const;
+
+  /// Lets it train to its end, and returns its weights_sha256. Fails the test if it does not end well.
+  std::string finish();
+
+ private:
+  temp_folder folder_;
+  inspected_job job_;
+  std::uint16_t port_ = 0;
+  std::string token_;
+};
+
+/// The weights_sha256 of the same job, in one process that nobody watches.
+std::string untouched_weights(const std::vector<std::string>& options = {});
+
+}  // namespace troupe::testing
