@@ -45,7 +45,7 @@ TEST_CASE("metrics can be written before anything is known") {
 
 TEST_CASE("promtool finds nothing to say about the metrics") {
   if (std::system("promtool --version >/dev/null 2>&1") != 0)
-    SKIP("promtool is not installed: it is in Debian's package prometheus");
+    SKIP("promtool is not installed: tools/setup prometheus installs it");
   auto* tool = ::popen("promtool check metrics", "w");
   REQUIRE(tool);
   auto text = shown_text();
