@@ -25,4 +25,8 @@ bool stands_for(const part_id& held, const job_part& wanted) {
   return without_replica(held) == without_replica(wanted.id);
 }
 
+bool is_written(const job_part& part) {
+  return part.content == replica_content::own || part.id.of.replica == 0;
+}
+
 }  // namespace troupe

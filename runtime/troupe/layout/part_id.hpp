@@ -41,4 +41,7 @@ part_id without_replica(part_id id);
 /// Whether the part `held` has the bits of `wanted`.
 bool stands_for(const part_id& held, const job_part& wanted);
 
+/// Whether a snapshot on disk has the part: of parts that stand for each other it has that of replica 0.
+bool is_written(const job_part& part);
+
 }  // namespace troupe

@@ -48,6 +48,13 @@ placement place_cells(const plan& training) {
   return placement(std::move(devices), std::move(device_of_cell));
 }
 
+std::vector<job_part> parts_of(const placement& placed, const std::vector<replica_content>& of_stage) {
+  std::vector<job_part> parts;
+  for (const auto& [one, device] : placed.device_of_cell())
+    parts.push_back({{one, 0}, of_stage.at(static_cast<std::size_t>(one.stage))});
+  return parts;
+}
+
 std::vector<job_part> parts_of(const placement& placed, replica_content content) {
   std::vector<job_part> parts;
   for (const auto& [one, device] : placed.device_of_cell()) parts.push_back({{one, 0}, content});

@@ -35,7 +35,10 @@ class placement {
 /// devices CPUs without a limit of their own.
 placement place_cells(const plan& training);
 
-/// The parts of a job without shards, one for each cell, in ascending order.
+/// The parts of a job without shards, one for each cell, in ascending order. `of_stage` [number of stages]:
+/// what the parts of a stage are.
+std::vector<job_part> parts_of(const placement& placed, const std::vector<replica_content>& of_stage);
+/// The same for all stages.
 std::vector<job_part> parts_of(const placement& placed, replica_content content);
 
 /// Devices and cells, a line each: placements are equal if and only if these are.

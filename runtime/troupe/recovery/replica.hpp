@@ -2,6 +2,7 @@
 #include <optional>
 #include <vector>
 
+#include "troupe/placement/hosting.hpp"
 #include "troupe/placement/view.hpp"
 
 namespace troupe {
@@ -11,7 +12,14 @@ namespace troupe {
 /// `member` is not in the view.
 std::optional<member_id> keeper_of(const view& present, member_id member);
 
-/// The reverse: the members of whose parts `keeper` keeps a second copy; more than one if some leave.
+/// The member to which the host of `part` sends its copy: that of keeper_of for the host. None if the copy is
+/// a second one anyway: an equal part is hosted by another member that stays, or on the same member by a
+/// lower replica, whose copy is sent. Throws std::invalid_argument as host_of and keeper_of do.
+std::optional<member_id> copy_keeper(const job_part& part, const std::vector<job_part>& parts,
+                                     const placement& placed, const hosting& hosts, const view& present);
+
+/// The reverse of keeper_of: the members of whose parts `keeper` keeps a second copy; more than one if some
+/// leave.
 std::vector<member_id> kept_by(const view& present, member_id keeper);
 
 }  // namespace troupe

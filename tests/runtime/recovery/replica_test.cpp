@@ -1,7 +1,12 @@
 #include "troupe/recovery/replica.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <map>
+#include <set>
 #include <stdexcept>
+
+#include "random_inventories.hpp"
+#include "troupe/recovery/retention.hpp"
 
 using namespace troupe;
 using enum member_role;
@@ -38,4 +43,66 @@ TEST_CASE("the ring goes over the members that stay, whatever their ranks") {
 TEST_CASE("a member outside the view is refused") {
   CHECK_THROWS_AS(keeper_of(view_of_world(4), {4}), std::invalid_argument);
   CHECK_THROWS_AS(keeper_of(view{}, {0}), std::invalid_argument);
+}
+
+namespace {
+
+std::optional<member_id> keeper_in(const testing::placed_job& job, const cell& of, const view& present) {
+  for (const auto& part : job.parts)
+    if (part.id.of == of) return copy_keeper(part, job.parts, job.placed, job.hosts, present);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("no copy of a part is sent where an equal one lives on another member") {
+  auto job = testing::job_on({0, 1, 2, 3}, 2, replica_content::equal);
+  for (const auto& part : job.parts) CHECK_FALSE(keeper_in(job, part.id.of, view_of_world(4)));
+  job = testing::job_on({0, 1, 2, 3}, 2, replica_content::own);
+  CHECK(keeper_in(job, {.stage = 0, .replica = 1}, view_of_world(4)) == member_id{3});
+}
+
+TEST_CASE("of equal parts on one member one copy is sent, and none if a third lives elsewhere") {
+  auto job = testing::job_on({0, 0}, 2, replica_content::equal);
+  CHECK(keeper_in(job, {.replica = 0}, view_of_world(2)) == member_id{1});
+  CHECK_FALSE(keeper_in(job, {.replica = 1}, view_of_world(2)));
+  job = testing::job_on({0, 0, 1}, 3, replica_content::equal);
+  for (int replica : {0, 1, 2}) CHECK_FALSE(keeper_in(job, {.replica = replica}, view_of_world(2)));
+}
+
+TEST_CASE("a part on a member that leaves is no second copy") {
+  auto job = testing::job_on({0, 1}, 2, replica_content::equal);
+  view present{1, {{{0}, active}, {{1}, leaving}, {{2}, active}}};
+  CHECK(keeper_in(job, {.replica = 0}, present) == member_id{2});
+  CHECK_FALSE(keeper_in(job, {.replica = 1}, present));
+}
+
+TEST_CASE("the copies that are sent make each step of drawn jobs safe, and none could be left out") {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    auto job = testing::make_random_case(seed).job;
+    std::map<int, replica_content> of_stage;  // alike in all replicas
+    for (auto& part : job.parts)
+      part.content = of_stage.emplace(part.id.of.stage, part.content).first->second;
+    auto present = view_of_world(4);
+    std::map<int, node_inventory> nodes;
+    for (const auto& member : present.members) nodes[member.id.rank].rank = member.id.rank;
+    std::vector<std::pair<int, held_part>> sent;
+    for (const auto& part : job.parts) {
+      auto host = host_of(job.placed, job.hosts, part.id.of).rank;
+      nodes[host].parts.push_back({1, part.id, 1, part_location::own_memory});
+      auto keeper = copy_keeper(part, job.parts, job.placed, job.hosts, present);
+      if (keeper) sent.emplace_back(keeper->rank, held_part{1, part.id, 1, part_location::peer_memory});
+    }
+    auto committed_with = [&](std::size_t left_out) {
+      auto all = nodes;
+      for (std::size_t at = 0; at < sent.size(); ++at)
+        if (at != left_out) all[sent[at].first].parts.push_back(sent[at].second);
+      std::vector<node_inventory> inventories;
+      for (const auto& [rank, node] : all) inventories.push_back(node);
+      return newest_committed_step(inventories, job.parts);
+    };
+    INFO("seed " << seed);
+    CHECK(committed_with(sent.size()) == 1);
+    for (std::size_t at = 0; at < sent.size(); ++at) CHECK(committed_with(at) == 0);
+  }
 }
