@@ -8,6 +8,7 @@
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/parallel/model_cut.hpp"
 #include "troupe/parallel/module_program.hpp"
+#include "troupe/parallel/stage_content.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
 #include "troupe/parallel/sync_batch_norm.hpp"
 #include "troupe/schedule/plan_csv.hpp"
@@ -143,6 +144,14 @@ void check_replicas(const Pipeline& pipeline) {
         "in a loop of your own");
 }
 
+/// "0, 2"; "none".
+std::string text_of(const std::vector<replica_content>& contents) {
+  std::string text;
+  for (std::size_t stage = 0; stage < contents.size(); ++stage)
+    if (contents[stage] == replica_content::equal) text += (text.empty() ? "" : ", ") + std::to_string(stage);
+  return text.empty() ? "none" : text;
+}
+
 }  // namespace
 
 plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devices) {
@@ -186,11 +195,13 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
 job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training,
                              int world_size) {
   job_definition job;
-  job.make_program = make_module_programs(
-      pipeline.model(), pipeline.partition(training.num_stages),
-      {pipeline.loss(), pipeline.optimizer(), options.seed, numerics_for(pipeline, options),
-       pipeline.initial_weights(), training.flush_every});
-  job.place(training, world_size);
+  auto partition = pipeline.partition(training.num_stages);
+  auto numerics = numerics_for(pipeline, options);
+  auto contents = contents_of(pipeline.model(), partition, numerics);
+  job.make_program = make_module_programs(pipeline.model(), std::move(partition),
+                                          {pipeline.loss(), pipeline.optimizer(), options.seed, numerics,
+                                           pipeline.initial_weights(), training.flush_every});
+  job.place(training, world_size, contents);
   job.num_threads = options.threads;
   // The job's steps are runs of the plan.
   auto runs_of = [each = static_cast<std::uint64_t>(training.flush_every)](std::uint64_t steps) {
@@ -206,6 +217,8 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   job.on_lost_state =
       options.on_lost_state == "restart" ? lost_state_policy::restart : lost_state_policy::stop;
   job.description = describe_job(pipeline, options, job.training, job.placed, job.home, numeric_class());
+  if (training.num_replicas > 1)
+    job.description.add("stages that all replicas hold alike", text_of(contents));
   job.identity = identity_of(pipeline, options);
   return job;
 }

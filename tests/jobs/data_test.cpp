@@ -48,6 +48,16 @@ TEST_CASE("a Trainer uses each sample once per epoch while processes are killed 
   CHECK_THAT(result.errors, ContainsSubstring("new_generation=no"));  // the loader that was started again
 }
 
+TEST_CASE("replicas use each sample once per epoch while processes are killed and loaders fail") {
+  words replicas = {"--replicas", "2", "--microbatches", "2"};
+  for (const char* fault : {"all_reduce@rank=3,step=5;apply@rank=0,step=20",
+                            "load:fail@rank=1,step=9;forward@rank=2,step=13;copy_state@rank=1,step=17"}) {
+    auto options = replicas;
+    options.insert(options.end(), {"--snapshot-every", "2", "--fault", fault});
+    check_counts(launch(4, options), 2);
+  }
+}
+
 TEST_CASE("a loop with DataLoaders uses each sample once per epoch while processes are killed") {
   check_counts(launch(3, {"--scenario", "loop", "--lose", "1@7,2@14"}), 2);
 }

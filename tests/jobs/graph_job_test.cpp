@@ -69,6 +69,25 @@ TEST_CASE("any rank may be killed while a graph is trained: the bits are the sam
   CHECK_THAT(result.errors, ContainsSubstring("was killed by SIGKILL"));
 }
 
+TEST_CASE("replicas with running statistics of their own give the bits of one process, whatever is lost") {
+  words replicas = {"--replicas", "2", "--microbatches", "2"};
+  auto with = [&](words more) {
+    more.insert(more.begin(), replicas.begin(), replicas.end());
+    return more;
+  };
+  auto expected = printed_by(run_worker(1, with({"--cut", "no", "--stages", "1"})));
+  REQUIRE(expected.size() == 5);
+  for (int lost : {0, 1, 2, 3}) {
+    temp_folder folder;
+    auto result = run_worker(4, with({"--cut", "no", "--stages", "2", "--snapshot-every", "2", "--disk-every",
+                                      "4", "--snapshot-dir", folder.path().string(), "--fault",
+                                      "apply@rank=" + std::to_string(lost) + ",step=7"}));
+    INFO("lost " << lost << "\n" << result.output << result.errors);
+    REQUIRE(result.exit_code == 0);
+    CHECK(printed_by(result) == expected);
+  }
+}
+
 TEST_CASE("a graph resumes from its snapshot, with other cuts too") {
   temp_folder folder;
   auto in_folder = [&](words more, int steps = 12) {

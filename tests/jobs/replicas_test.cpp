@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -136,6 +137,85 @@ TEST_CASE("of two replicas with two stages each in four processes any may be kil
   for (int lost : {0, 1, 2, 3})
     for (const char* killed_in : {"forward", "backward", "all_reduce", "reduce", "apply"})
       check_same_bits({.processes = 4, .killed_in = killed_in, .lost_rank = lost});
+}
+
+namespace {
+
+/// 60 steps of two replicas of two stages in four processes: rank 2 r + s has stage s of replica r.
+values longer_job() { return job_of({}, 60); }
+
+const bits& bits_of_longer_job() {
+  static const auto expected = bits_of(run_local(longer_job(), example::gpt));
+  return expected;
+}
+
+/// Ranks that are killed together when 20 steps are done.
+process_result run_with_losses(const std::vector<int>& lost, const values& more) {
+  run_options options;
+  options.command = {TROUPE_PROGRAM, "launch", "--nproc-per-node", "4"};
+  auto add = [&options](const values& words) {
+    options.command.insert(options.command.end(), words.begin(), words.end());
+  };
+  for (int rank : lost) add({"--drill", std::to_string(rank) + "@20"});
+  add({"--", GPT_PROGRAM, "--json", "--stages", "2", "--snapshot-every", "2"});
+  add(longer_job());
+  add(more);
+  options.without = {"RANK", "WORLD_SIZE"};
+  options.deadline = std::chrono::minutes(4);
+  return run_process(options);
+}
+
+}  // namespace
+
+TEST_CASE("a whole replica may be lost at once, and one process of each stage: the state is in memory") {
+  for (const auto& lost : std::vector<std::vector<int>>{{0, 1}, {2, 3}, {0, 3}}) {
+    auto result = run_with_losses(lost, {});
+    INFO("lost " << lost[0] << " and " << lost[1] << "\n" << result.errors);
+    CHECK(result.exit_code == 0);
+    CHECK_THAT(result.output, Catch::Matchers::ContainsSubstring(bits_of_longer_job().weights_sha256));
+  }
+}
+
+TEST_CASE(
+    "all processes that host a stage may be lost at once: the state is read from disk, if it is there") {
+  temp_folder folder;
+  auto in_folder = run_with_losses(
+      {1, 3}, {"--disk-every", "5", "--snapshot-dir", (folder.path() / "snapshots").string()});
+  INFO(in_folder.errors);
+  CHECK(in_folder.exit_code == 0);
+  CHECK_THAT(in_folder.output, Catch::Matchers::ContainsSubstring(bits_of_longer_job().weights_sha256));
+  auto in_memory = run_with_losses({0, 2}, {});
+  INFO(in_memory.errors);
+  CHECK(in_memory.exit_code == 1);
+  CHECK_THAT(in_memory.errors, Catch::Matchers::ContainsSubstring("--snapshot-dir"));
+}
+
+TEST_CASE("with replicas a snapshot has one part of each stage, and several where replicas differ") {
+  auto parts_in = [](const std::string& gradient_sync) {
+    temp_folder folder;
+    auto options = job_of({.gradient_sync = gradient_sync}, 4);
+    options.insert(options.end(),
+                   {"--stages", "2", "--snapshot-dir", (folder.path() / "snapshots").string()});
+    run_local(options, example::gpt);
+    std::vector<std::string> parts;
+    auto step = folder.path() / "snapshots" / "step-000000000004";
+    for (const auto& entry : std::filesystem::directory_iterator(step))
+      if (entry.path().filename().string().starts_with("stage")) parts.push_back(entry.path().filename());
+    std::ranges::sort(parts);
+    return parts;
+  };
+  CHECK(parts_in("f32") == values{"stage-0000.part", "stage-0001.part"});
+  CHECK(parts_in("top_k") == values{"stage-0000-replica-0001.part", "stage-0000.part",
+                                    "stage-0001-replica-0001.part", "stage-0001.part"});
+}
+
+TEST_CASE("a process with several replicas of a stage, or another one with the last, may be lost") {
+  // Of four replicas of one stage rank 0 has two; of two replicas of two stages it has the whole first one.
+  for (int lost : {0, 1})
+    check_same_bits({.replicas = 4, .stages = 1, .processes = 3, .killed_in = "apply", .lost_rank = lost});
+  for (int lost : {0, 1, 2})
+    check_same_bits(
+        {.replicas = 2, .stages = 2, .processes = 3, .killed_in = "copy_state", .lost_rank = lost});
 }
 
 TEST_CASE("a job with replicas resumes from its snapshot, and another number of replicas is refused") {

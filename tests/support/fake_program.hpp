@@ -16,8 +16,8 @@ namespace troupe::testing {
 struct fake_model {
   int num_stages = 1;
   /// Every call: "F1.0" (forward, stage 1, microbatch 0), "E1.0" (forward that is no training), "I1.0",
-  /// "W1.0", "S1.0" (share of reduction 0), "R1.0" (reduction 0), "A1@3" (apply step 3), "D1" (discard), "L1"
-  /// (load_state), "N1" (made anew).
+  /// "W1.0", "S1.0" (share of reduction 0), "R1.0" (reduction 0), "G1.0" (gradients for the replicas), "A1@3"
+  /// (apply step 3), "D1" (discard), "L1" (load_state), "N1" (made anew).
   std::vector<std::string> calls;
   /// Called with each entry before the call is executed; may throw.
   std::function<void(const std::string&)> before = [](const std::string&) {};
@@ -87,6 +87,17 @@ class fake_program : public stage_program {
     sum_ = 0;
     for (const auto& share : shares)
       sum_ = 0.5f * sum_ + share.values<float>()[0];  // depends on the order of the shares
+  }
+
+  tensor replica_gradients(int piece) override {
+    note("G", piece);
+    expect(saved_.empty(), "all weight gradients before a sum over replicas");
+    return tensor::full({1}, sum_);
+  }
+
+  void take_summed_gradients(int, const std::vector<tensor>& parts) override {
+    for (const auto& part : parts)
+      for (auto value : part.values<float>()) sum_ = value;
   }
 
   std::string non_finite() override {

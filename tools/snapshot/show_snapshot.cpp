@@ -22,6 +22,8 @@ void print_as_json(const snapshot_manifest& manifest) {
   if (manifest.data) object["data"] = *manifest.data;
   for (const auto& part : manifest.parts)
     object["parts"].push_back({{"stage", part.part.of.stage},
+                               {"replica", part.part.of.replica},
+                               {"of_all_replicas", part.content == replica_content::equal},
                                {"file", part.file},
                                {"size_bytes", part.size_bytes},
                                {"checksum", part.checksum},
@@ -42,8 +44,9 @@ void print_as_text(const snapshot_manifest& manifest) {
   for (const auto& [name, value] : manifest.identity) print_field(name, value);
   if (manifest.data) print_field("data", manifest.data->empty() ? "given by the program" : *manifest.data);
   for (const auto& part : manifest.parts)
-    print_field(part.file,
-                readable_size(part.size_bytes) + " on " + part.host + ", BLAKE2b " + part.checksum);
+    print_field(part.file, readable_size(part.size_bytes) +
+                               (part.content == replica_content::equal ? ", of all replicas, on " : " on ") +
+                               part.host + ", BLAKE2b " + part.checksum);
   if (const auto& calls = manifest.calls)
     print_field(calls->file,
                 readable_size(calls->size_bytes) + " on " + calls->host + ", BLAKE2b " + calls->checksum);

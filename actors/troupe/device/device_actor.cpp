@@ -141,6 +141,7 @@ void device_state::begin_call(const grant& given) {
   next_wanted_ = step_;
   end_ = reached_ = {};
   metrics_ = {};
+  replica_metrics_.clear();
   step_begun_ = false;
   batches_.clear();
   interpreter_.reset();
@@ -154,7 +155,8 @@ void device_state::begin_call(const grant& given) {
                                 .device = options_.device,
                                 .pass = *pass,
                                 .generation = generation_,
-                                .call = call_->index},
+                                .call = call_->index,
+                                .shares_metrics = order_.job->shares_metrics},
       [this](int stage) -> stage_program& { return program_of(stage); }, waiter_.arrived(),
       static_cast<action_host&>(*this));
   interpreter_->begin_step(step_);

@@ -97,6 +97,9 @@ class device_state : private action_host {
   void on_prediction(const action& op, const tensor& output) override;
   void on_begin(const action& op) override;
   void on_end(const action& op) override;
+  step_metrics metrics() override;
+  void on_replica_metrics(const std::vector<step_metrics>& of_replicas) override;
+  std::string non_finite_elsewhere(const action& op) override;
   bool on_non_finite(const action& op, const std::string& what) override;
   // the end of a step: finish_step.cpp
   void finish_step();
@@ -129,6 +132,8 @@ class device_state : private action_host {
   plan_position reached_;  ///< the newest end within a step that the scheduler was told of
   bool step_begun_ = false;
   step_metrics metrics_;  ///< of this step, as far as its stages have given them
+  /// Of this step, of all replicas, once they have told each other; else empty.
+  std::vector<step_metrics> replica_metrics_;
   bool runs_on_ = false;  ///< run_on is in the mailbox
   std::uint64_t next_wanted_ = 0;
   std::map<std::uint64_t, batch> batches_;

@@ -35,6 +35,7 @@ void device_state::finish_step() {
   self_->send(order_.scheduler, done);
   batches_.erase(step_);
   interpreter_->begin_step(++step_);
+  replica_metrics_.clear();
   step_begun_ = false;
 }
 
@@ -43,7 +44,9 @@ void device_state::copy_states(const due_copy& due, const step_metrics& metrics)
   for (auto& attached : order_.stages) {
     auto begin = now_ns();
     auto state = attached.program->state();
-    if (attached.stage == order_.job->num_stages() - 1) state.push_back(metrics_tensor(metrics));
+    if (attached.stage == order_.job->num_stages() - 1)
+      state.push_back(order_.job->shares_metrics ? replica_metrics_tensor(replica_metrics_)
+                                                 : metrics_tensor(metrics));
     auto packed = pack_state(state, pool_);
     options_.faults->at(fault_point::copy_state, step_);
     self_->send(attached.owner, state_copied{generation_, due.step, std::move(packed), due.to_disk != 0});

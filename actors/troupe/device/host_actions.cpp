@@ -1,4 +1,7 @@
 // device_state: what the plan's interpreter needs from the device.
+#include <algorithm>
+#include <cmath>
+
 #include "troupe/device/device_actor.hpp"
 #include "troupe/fault/action_faults.hpp"
 
@@ -25,6 +28,25 @@ void device_state::on_begin(const action& op) {
 }
 
 void device_state::on_end(const action& op) { account_.end_action(op, call_->kind == call_kind::train); }
+
+/// All forwards of the step are done: taken once, since a sum of sums would have other bits.
+step_metrics device_state::metrics() {
+  take_metrics();
+  return metrics_;
+}
+
+void device_state::on_replica_metrics(const std::vector<step_metrics>& of_replicas) {
+  replica_metrics_ = of_replicas;
+}
+
+/// A step that one replica halts at is halted at by all, so that they keep equal weights.
+std::string device_state::non_finite_elsewhere(const action& op) {
+  const auto& job = *order_.job;
+  if (job.on_non_finite == non_finite_policy::go_on || op.stage + 1 != job.num_stages()) return {};
+  bool all_finite = std::ranges::all_of(
+      replica_metrics_, [](const step_metrics& each) { return std::isfinite(each.loss_sum); });
+  return all_finite ? "" : "the loss";
+}
 
 bool device_state::on_non_finite(const action& op, const std::string& what) {
   account_.add_non_finite("stage " + std::to_string(op.stage) + ": " + what);

@@ -50,7 +50,8 @@ struct device_job {
   hosting hosts;  ///< of this generation
   int num_threads = 1;
   non_finite_policy on_non_finite = non_finite_policy::stop;
-  int prefetch_steps = 2;  ///< batches requested from the loader ahead of the current step
+  bool shares_metrics = false;  ///< see job_definition::shares_metrics
+  int prefetch_steps = 2;       ///< batches requested from the loader ahead of the current step
   int num_stages() const { return training.num_stages; }
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "troupe/actor/actor_error.hpp"
+#include "troupe/disk_writer/read_metrics.hpp"
 #include "troupe/job/finished_calls.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/program/packed_state.hpp"
@@ -122,8 +123,11 @@ stage_copy disk_state::read(const read_from_disk& wanted) const {
   if (options_.faults) options_.faults->at(fault_point::read_part, wanted.step);
   for (const auto& info : store_.list()) {
     if (!info.manifest || info.step != wanted.step) continue;
+    auto state = read_tensors(store_, *info.manifest, wanted.wanted, wanted.part);
+    if (wanted.metrics_of_replicas > 0)
+      state.push_back(read_metrics(store_, *info.manifest, wanted.metrics_of_replicas));
     packed_state_pool fresh;
-    return {pack_state(read_tensors(store_, *info.manifest, wanted.wanted, wanted.part), fresh)};
+    return {pack_state(state, fresh)};
   }
   throw snapshot_error("no snapshot of step " + std::to_string(wanted.step) + " in " +
                        options_.store.folder.string());

@@ -69,6 +69,7 @@ struct read_from_disk {
   std::uint64_t step = 0;
   part_id part;
   std::vector<tensor_contents> wanted;
+  std::int32_t metrics_of_replicas = 0;  ///< so many replicas' metrics of the step are wanted last; 0: none
 };
 
 /// Supervisor -> disk_writer -> disk: the snapshot of this step has failed, remove its parts. A request

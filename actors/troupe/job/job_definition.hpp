@@ -63,8 +63,13 @@ struct job_definition {
   /// Compared between all processes before each call.
   job_description description;
 
-  /// Sets the plan, and what follows from it in a world of `world_size` processes.
-  void place(plan made, int world_size);
+  /// Sets the plan, and what follows from it in a world of `world_size` processes. `of_stage` [number of
+  /// stages]: whether the replicas' parts of a stage are equal; empty: none are.
+  void place(plan made, int world_size, const std::vector<replica_content>& of_stage = {});
+  /// The part of one of the job's cells.
+  const job_part& part_of(const cell& wanted) const;
+  /// The replicas' parts of the last stage are equal: each holds the metrics of all replicas.
+  bool shares_metrics() const;
 };
 
 }  // namespace troupe

@@ -25,8 +25,8 @@ class held_copies {
   /// A node has lost the copies that it kept for its peer.
   void lose_replicas(int rank, const std::vector<job_part>& parts);
   std::vector<node_inventory> inventories() const;
-  /// The newest step that has been committed since the last roll back. All owners still hold it, also if the
-  /// second copies were lost since, so that it is no longer committed.
+  /// The newest step that has been committed since the last roll back. The owner of each part, or of an equal
+  /// one, still holds it, also if the second copies were lost since, so that it is no longer committed.
   std::uint64_t held_by_owners(const std::vector<job_part>& parts) const;
   std::uint64_t committed_step(const std::vector<job_part>& parts) const;
 

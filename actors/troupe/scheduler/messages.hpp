@@ -53,7 +53,7 @@ struct call_entered {
 struct node_restored {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
-  /// Of the restored step, by replica: of those whose last stage this node has.
+  /// Of the restored step, by replica: of those whose last stage this node has, or of all.
   std::map<std::int32_t, step_metrics> metrics;
   template <class Archive>
   void serialize(Archive& archive) {

@@ -164,7 +164,8 @@ void snapshot_commits::on_replicas_wanted(const replicas_wanted& wanted) {
 bool snapshot_commits::on_written(const part_written& written) {
   if (written.generation != options_.generation) return false;
   if (committing_.contains(written.step)) return false;  // written twice, see on_writes_lost
-  auto parts = disk_.add(written, job_.job().parts.size());
+  auto num_parts = std::ranges::count_if(job_.job().parts, is_written);
+  auto parts = disk_.add(written, static_cast<std::size_t>(num_parts));
   if (parts)
     commit(written.step, *std::move(parts));
   else if (!disk_.is_pending(written.step))
@@ -183,6 +184,7 @@ void snapshot_commits::commit(std::uint64_t step, std::vector<manifest_part> par
   manifest.identity = job.identity;
   manifest.data = job.data->at(step);
   manifest.parts = std::move(parts);
+  for (auto& part : manifest.parts) part.content = job.part_of(part.part.of).content;
   request_commit({std::move(manifest), options_.completed, options_.completed->size()});
 }
 
@@ -232,7 +234,8 @@ void snapshot_commits::on_writes_lost(const writes_lost& lost) {
   if (lost.generation != options_.generation || !job_.known.job || job_.hosts.empty()) return;
   std::vector<part_id> parts;
   for (const auto& part : job_.job().parts)
-    if (host_of(job_.job().placed, job_.hosts, part.id.of) == member_id{lost.rank}) parts.push_back(part.id);
+    if (is_written(part) && host_of(job_.job().placed, job_.hosts, part.id.of) == member_id{lost.rank})
+      parts.push_back(part.id);
   for (auto step : disk_.steps_without(parts))
     self_->send(options_.supervisor_of(lost.rank), write_copies{options_.generation, step});
 }

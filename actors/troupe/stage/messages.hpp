@@ -2,6 +2,7 @@
 #include <caf/actor.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -46,12 +47,12 @@ struct restore_stage {
   caf::actor scheduler;  ///< of this generation
   /// Those of this generation; they may have been restarted.
   caf::actor replica_keeper, disk_writer;
-  std::optional<member_id> keeper;  ///< gets a replica of each copy in this generation; none: nobody
+  std::optional<member_id> keeper;  ///< gets a replica of each copy in this generation, see copy_keeper
 };
 struct stage_ready {
   cell of;
   std::shared_ptr<stage_program> program;
-  step_metrics metrics;  ///< of the last stage's step; zero elsewhere
+  std::map<std::int32_t, step_metrics> metrics;  ///< of the last stage's step, by replica; empty elsewhere
 };
 
 /// Supervisor -> stage, a request: which tensors does its state hold? Reply: contents_listed.
@@ -74,7 +75,9 @@ struct io_replaced {
 /// Supervisor -> stage: send all copies to the peer again, whose replica keeper was restarted.
 struct replicate_again {};
 
-/// Supervisor -> stage: write the copy of `step`, which was made for memory only or was not written, to disk.
+/// Supervisor -> stage: write the copy of `step`, which was made for memory only or was not written, to disk:
+/// at once, or when the device has made it. Nothing is done by a stage whose part is not written
+/// (is_written).
 struct write_copy {
   std::uint64_t step = 0;
 };

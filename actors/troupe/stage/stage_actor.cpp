@@ -39,6 +39,7 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   keeper_ = order.keeper;
   committed_step_ = std::min(committed_step_, order.step);
   copies_.erase(copies_.upper_bound(order.step), copies_.end());
+  to_write_.clear();
   if (!program_ || order.from_scratch) make_program();
   if (order.from_scratch) {
     copies_.clear();
@@ -51,7 +52,7 @@ caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
   stage_ready ready{options_.part.of, program_, {}};
   program_->discard();
   auto state = unpack_state(packed);
-  ready.metrics = extract_metrics(state).value_or(step_metrics());
+  ready.metrics = extract_metrics(state, options_.part.of.replica);
   program_->load_state(state);
   copies_[order.step] = {generation_, packed};
   replicate(order.step, packed);
@@ -74,13 +75,19 @@ void stage_state::on_copied(const state_copied& copied) {
   if (copied.generation != generation_) return;
   copies_[copied.step] = {copied.generation, copied.packed};
   replicate(copied.step, copied.packed);
-  if (copied.to_disk) on_write({copied.step});
+  if (to_write_.erase(copied.step) > 0 || copied.to_disk) on_write({copied.step});
 }
 
+/// Of equal parts another replica's may be there, and its step committed, before the device has copied this
+/// one.
 void stage_state::on_write(const write_copy& order) {
+  if (!is_written({options_.part, options_.content})) return;
   auto found = copies_.find(order.step);
   bool is_to_come = copies_.empty() || order.step > copies_.rbegin()->first;
-  if (found == copies_.end() && is_to_come) return;  // the device has not copied it yet
+  if (found == copies_.end() && is_to_come) {
+    to_write_.insert(order.step);
+    return;
+  }
   if (found == copies_.end()) return refuse_to_write(order.step);
   self_->send(disk_writer_,
               write_part{generation_, order.step, options_.part, found->second.packed, began_non_finite_});
@@ -98,7 +105,7 @@ void stage_state::refuse_to_write(std::uint64_t step) {
   self_->send(scheduler_, refused);
 }
 
-/// Reports the copy to the scheduler and sends a replica to its keeper.
+/// Reports the copy to the scheduler and sends a replica to its keeper, if it has one.
 void stage_state::replicate(std::uint64_t step, const tensor& packed) {
   self_->send(
       scheduler_,

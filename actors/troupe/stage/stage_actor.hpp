@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "troupe/stage/messages.hpp"
 #include "troupe/tensor/memory_account.hpp"
@@ -23,6 +24,7 @@ struct stage_options {
   std::shared_ptr<spdlog::logger> log;  ///< may be null
   std::uint32_t job = 0;                ///< see job_definition::number
   memory_account account = {};          ///< of its device: charged for the program
+  replica_content content = replica_content::own;
 };
 
 /// Owns one stage's program and the copies of its state in memory. It does not compute; a device does.
@@ -33,9 +35,10 @@ struct stage_options {
 ///
 ///   message       -> reply                                            errors
 ///   restore_stage -> stage_ready                                      no such copy
-///   state_copied  -> part_held to the scheduler, replica to its keeper
-///   write_copy    -> write_part to the disk_writer; part_written with a problem to the
-///                    scheduler, if the copy is gone
+///   state_copied  -> part_held to the scheduler, replica to its keeper if it has one
+///   write_copy    -> write_part to the disk_writer, now or when the device has made the
+///                    copy; part_written with a problem to the scheduler, if it is gone;
+///                    nothing, if the part of another replica is written
 ///   list_contents -> contents_listed
 ///   set_aside     ->
 ///   io_replaced   ->
@@ -85,7 +88,8 @@ class stage_state {
   std::uint64_t generation_ = 0;
   caf::actor scheduler_;
   caf::actor replica_keeper_;
-  std::optional<member_id> keeper_;  ///< gets a replica of each copy
+  std::optional<member_id> keeper_;     ///< gets a replica of each copy
+  std::set<std::uint64_t> to_write_{};  ///< copies to write when the device has made them
   caf::actor disk_writer_;
 };
 

@@ -251,7 +251,8 @@ void job_children::spawn_stage(const cell& stage) {
                                                                      options_.out,
                                                                      options_.log,
                                                                      job_->number,
-                                                                     account_of(device_of(stage))});
+                                                                     account_of(device_of(stage)),
+                                                                     job_->part_of(stage).content});
   adopt(stages_[stage], {child_role::stage, stage.stage, stage.replica});
 }
 

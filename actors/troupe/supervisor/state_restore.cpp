@@ -50,7 +50,7 @@ void state_restore::begin(const restore_order& order) {
   introduce_writer();
   host_devices();
   if (order.plan.from_scratch)
-    for (const auto& stage : children_.hosted()) hand_to_stage(stage, order_for(0, true));
+    for (const auto& stage : children_.hosted()) hand_to_stage(stage, order_for(stage, 0, true));
   for (const auto& source : order.plan.sources) {
     if (children_.hosts(source.part.of))
       restore_one(source);
@@ -123,27 +123,37 @@ void state_restore::on_committed(const copies_committed& committed) {
 
 void state_restore::restore_one(const restore_source& source) {
   const auto& stage = source.part.of;
-  auto order = order_for(order_->plan.step);
+  auto order = order_for(stage, order_->plan.step);
   if (source.location == part_location::disk) return read_from_disk_for(source.part);
-  if (source.rank == options_.rank && source.location == part_location::own_memory)
-    return hand_to_stage(stage, order);
-  if (source.rank == options_.rank) return restore_from_keeper(source);
+  bool is_own = source.location == part_location::own_memory && source.held == source.part;
+  if (source.rank == options_.rank && is_own) return hand_to_stage(stage, order);
+  if (source.rank == options_.rank) return restore_from_this_node(source);
   order.packed = arrived_.find(generation_.number, source.part);
   if (order.packed.defined()) hand_to_stage(stage, order);  // else on_state continues
 }
 
-/// This node takes over a part whose copy it has kept.
-void state_restore::restore_from_keeper(const restore_source& source) {
-  auto order = order_for(order_->plan.step);
-  self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{order.step, source.held})
-      .then(
-          [this, stage = source.part.of, order](const stage_copy& copy) mutable {
-            order.packed = copy.packed;
-            hand_to_stage(stage, order);
-          },
-          [this, generation = generation_.number](const caf::error& problem) {
-            on_replica_missing(generation, problem);
-          });
+/// This node takes over a part whose copy it has kept, or has an equal part of another replica.
+void state_restore::restore_from_this_node(const restore_source& source) {
+  request_copy(source, [this, stage = source.part.of, order = order_for(source.part.of, order_->plan.step)](
+                           const stage_copy& copy) mutable {
+    order.packed = copy.packed;
+    hand_to_stage(stage, order);
+  });
+}
+
+/// From the stage or the replica keeper of this node that has it.
+template <class Take>
+void state_restore::request_copy(const restore_source& source, Take take) {
+  auto step = order_->plan.step;
+  auto failed = [this, generation = generation_.number](const caf::error& problem) {
+    on_replica_missing(generation, problem);
+  };
+  if (source.location == part_location::own_memory)
+    self_->request(children_.stages().at(source.held.of), options_.restore_timeout, get_copy{step})
+        .then(std::move(take), failed);
+  else
+    self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{step, source.held})
+        .then(std::move(take), failed);
 }
 
 /// The snapshot may be of a job with other stages, so the stage says which tensors it needs.
@@ -163,17 +173,21 @@ void state_restore::read_from_disk_for(const part_id& part) {
 /// Infinite, because the disk writer answers every request, also when the disk stalls. If it ends before,
 /// read_again repeats the request.
 void state_restore::read_from_disk_for(const part_id& part, std::vector<tensor_contents> wanted) {
-  auto order = order_for(order_->plan.step);
-  if (part.of.stage == children_.job().training.num_stages - 1) wanted.push_back(metrics_contents());
-  self_->request(children_.disk_writer(), caf::infinite, read_from_disk{order.step, part, std::move(wanted)})
+  const auto& job = children_.job();
+  bool is_last = part.of.stage == job.training.num_stages - 1;
+  if (is_last && !job.shares_metrics()) wanted.push_back(metrics_contents());
+  read_from_disk request{order_->plan.step, part, std::move(wanted),
+                         is_last && job.shares_metrics() ? job.training.num_replicas : 0};
+  auto generation = generation_.number;
+  self_->request(children_.disk_writer(), caf::infinite, std::move(request))
       .then(
-          [this, part, order](const stage_copy& copy) mutable {
-            if (order.generation != generation_.number || reading_.erase(part) == 0) return;
-            order = order_for(order.step);
+          [this, part, generation](const stage_copy& copy) {
+            if (generation != generation_.number || reading_.erase(part) == 0) return;
+            auto order = order_for(part.of, order_->plan.step);
             order.packed = copy.packed;
             hand_to_stage(part.of, order);
           },
-          [this, generation = generation_.number](const caf::error& problem) {
+          [this, generation](const caf::error& problem) {
             generations_.fail_unless_restarted(generation, "a snapshot cannot be read: ", problem);
           });
 }
@@ -184,18 +198,11 @@ void state_restore::send_copy(const restore_source& source) {
   auto generation = generation_.number;
   const auto& job = children_.job();
   auto host = host_of(job.placed, order_->hosts, source.part.of);
-  auto send = [this, generation, step, host, number = job.number,
-               part = source.part](const stage_copy& copy) {
+  request_copy(source, [this, generation, step, host, number = job.number,
+                        part = source.part](const stage_copy& copy) {
     options_.out->send_tensor(
         host.rank, part_tag(tensor_role::restored_state, generation, step, number, part), copy.packed);
-  };
-  auto failed = [this, generation](const caf::error& problem) { on_replica_missing(generation, problem); };
-  if (source.location == part_location::own_memory)
-    self_->request(children_.stages().at(source.held.of), options_.restore_timeout, get_copy{step})
-        .then(send, failed);
-  else
-    self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{step, source.held})
-        .then(send, failed);
+  });
 }
 
 /// A replica that the restore needs is missing. If it was lost with the replica keeper after this node's
@@ -211,12 +218,13 @@ void state_restore::on_state(const state_arrived& arrived) {
   if (arrived.generation < generation_.number) return;
   arrived_.add(arrived.generation, arrived.part, arrived.packed);
   if (!order_ || arrived.generation != generation_.number || !children_.hosts(arrived.part.of)) return;
-  auto order = order_for(order_->plan.step);
+  auto order = order_for(arrived.part.of, order_->plan.step);
   order.packed = arrived.packed;
   hand_to_stage(arrived.part.of, order);
 }
 
-restore_stage state_restore::order_for(std::uint64_t step, bool from_scratch) const {
+restore_stage state_restore::order_for(const cell& stage, std::uint64_t step, bool from_scratch) const {
+  const auto& job = children_.job();
   return {.generation = generation_.number,
           .step = step,
           .from_scratch = from_scratch,
@@ -224,7 +232,8 @@ restore_stage state_restore::order_for(std::uint64_t step, bool from_scratch) co
           .scheduler = connections_.scheduler(),
           .replica_keeper = children_.replica_keeper(),
           .disk_writer = children_.disk_writer(),
-          .keeper = keeper_of(connections_.present(), self_id())};
+          .keeper =
+              copy_keeper(job.part_of(stage), job.parts, job.placed, order_->hosts, connections_.present())};
 }
 
 void state_restore::hand_to_stage(const cell& stage, restore_stage order) {
@@ -241,7 +250,7 @@ void state_restore::hand_to_stage(const cell& stage, restore_stage order) {
 }
 
 void state_restore::on_stage_ready(const stage_ready& ready) {
-  if (ready.metrics.num_samples > 0) restored_metrics_[ready.of.replica] = ready.metrics;
+  restored_metrics_.insert(ready.metrics.begin(), ready.metrics.end());
   ready_[ready.of] = {ready.of.stage, ready.program, children_.stages().at(ready.of)};
   if (ready_.size() == children_.hosted().size()) begin_devices();
 }
@@ -273,6 +282,7 @@ std::shared_ptr<const device_job> state_restore::make_device_job() const {
   made->hosts = order_->hosts;
   made->num_threads = job.num_threads;
   made->on_non_finite = job.on_non_finite;
+  made->shares_metrics = job.shares_metrics();
   return made;
 }
 

@@ -63,12 +63,14 @@ class state_restore {
   void host_devices();
   void tell_devices();
   void restore_one(const restore_source& source);
-  void restore_from_keeper(const restore_source& source);
+  void restore_from_this_node(const restore_source& source);
+  template <class Take>
+  void request_copy(const restore_source& source, Take take);
   void read_from_disk_for(const part_id& part);
   void read_from_disk_for(const part_id& part, std::vector<tensor_contents> wanted);
   void send_copy(const restore_source& source);
   void on_replica_missing(std::uint64_t generation, const caf::error& problem);
-  restore_stage order_for(std::uint64_t step, bool from_scratch = false) const;
+  restore_stage order_for(const cell& stage, std::uint64_t step, bool from_scratch = false) const;
   void hand_to_stage(const cell& stage, restore_stage order);
   void on_stage_ready(const stage_ready& ready);
   void begin_devices();

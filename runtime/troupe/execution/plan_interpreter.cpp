@@ -1,6 +1,8 @@
 #include "troupe/execution/plan_interpreter.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <stdexcept>
 #include <utility>
 
@@ -27,6 +29,28 @@ std::vector<const action*> joint_actions_after(const std::vector<action>& action
     next = &actions[position];
   }
   return after;
+}
+
+/// i32 [6], which a G takes to all replicas as it is.
+tensor metrics_message(const step_metrics& metrics) {
+  using words = std::array<std::int32_t, 2>;
+  std::vector<std::int32_t> message;
+  for (auto number :
+       {std::bit_cast<std::int64_t>(metrics.loss_sum), metrics.num_samples, metrics.num_correct})
+    for (auto word : std::bit_cast<words>(number)) message.push_back(word);
+  auto size = static_cast<std::int64_t>(message.size());
+  return tensor::from(message, {size});
+}
+
+step_metrics metrics_in(const tensor& message) {
+  auto words = message.values<std::int32_t>();
+  if (words.size() != 6)
+    throw std::logic_error("[plan_interpreter] expected a replica's metrics, i32[6], got " +
+                           describe(message));
+  auto number = [&words](std::size_t at) {
+    return std::bit_cast<std::int64_t>(std::array{words[2 * at], words[2 * at + 1]});
+  };
+  return {std::bit_cast<double>(number(0)), number(1), number(2)};
 }
 
 }  // namespace
@@ -248,15 +272,24 @@ stage_program::piece_callback plan_interpreter::giving_to(const action& all_redu
 replica_exchange& plan_interpreter::exchange_of(const action& all_reduce) {
   auto [found, is_new] = exchanges_.try_emplace(all_reduce.stage);
   if (is_new)
-    found->second = replica_exchange(
-        replica_, options_.running.num_replicas, program(all_reduce.stage).num_gradient_pieces(),
-        tag(tensor_role::replica_gradients, all_reduce.stage, all_reduce.microbatch, 0));
+    found->second =
+        replica_exchange(replica_, options_.running.num_replicas,
+                         program(all_reduce.stage).num_gradient_pieces() + (has_metrics(all_reduce) ? 1 : 0),
+                         tag(tensor_role::replica_gradients, all_reduce.stage, all_reduce.microbatch, 0));
   return found->second;
 }
 
+/// Whether a G has one piece more, the last one: the metrics since the last flush.
+bool plan_interpreter::has_metrics(const action& all_reduce) const {
+  return options_.shares_metrics && graph_.computes_loss(all_reduce.stage) &&
+         all_reduce.microbatch + 1 == options_.running.flush_every;
+}
+
 void plan_interpreter::give_piece(const action& all_reduce, int piece) {
+  auto& computes = program(all_reduce.stage);
+  bool is_metrics = piece == computes.num_gradient_pieces();
   exchange_of(all_reduce)
-      .give(piece, program(all_reduce.stage).replica_gradients(piece),
+      .give(piece, is_metrics ? metrics_message(host_.metrics()) : computes.replica_gradients(piece),
             [this](const tensor_tag& to, tensor value) { deliver(to, std::move(value)); });
 }
 
@@ -267,9 +300,7 @@ bool plan_interpreter::run_all_reduce(const action& op) {
     host_.on_begin(op);
     exchange.go_on(
         inputs_, [this](const tensor_tag& to, tensor value) { deliver(to, std::move(value)); },
-        [&](int piece, const std::vector<tensor>& sums) {
-          program(op.stage).take_summed_gradients(piece, sums);
-        });
+        [&](int piece, const std::vector<tensor>& sums) { take_piece(op, piece, sums); });
     if (exchange.is_done()) host_.on_end(op);
   }
   if (!exchange.is_done()) return false;
@@ -277,8 +308,17 @@ bool plan_interpreter::run_all_reduce(const action& op) {
   return true;
 }
 
+void plan_interpreter::take_piece(const action& all_reduce, int piece, const std::vector<tensor>& sums) {
+  auto& computes = program(all_reduce.stage);
+  if (piece < computes.num_gradient_pieces()) return computes.take_summed_gradients(piece, sums);
+  std::vector<step_metrics> of_replicas;
+  for (const auto& message : sums) of_replicas.push_back(metrics_in(message));
+  host_.on_replica_metrics(of_replicas);
+}
+
 bool plan_interpreter::run_apply(const action& op) {
-  auto what = program(op.stage).non_finite();
+  auto what = host_.non_finite_elsewhere(op);
+  if (what.empty()) what = program(op.stage).non_finite();
   is_halted_ = !what.empty() && !host_.on_non_finite(op, what);
   if (is_halted_) return false;
   host_.on_begin(op);

@@ -37,6 +37,14 @@ class action_host {
   /// Before and after an action whose inputs are there.
   virtual void on_begin(const action& op) = 0;
   virtual void on_end(const action& op) = 0;
+  /// The metrics of the step, when all forwards of the stage that computes the loss are done; asked once a
+  /// step, if the replicas share them.
+  virtual step_metrics metrics() { return {}; }
+  /// Those of all replicas, in order.
+  virtual void on_replica_metrics(const std::vector<step_metrics>&) {}
+  /// Before the optimizer step `op`: what a replica found infinite or NaN, for which this stage is to do as
+  /// if it had found it. Empty: nothing, and the stage is asked.
+  virtual std::string non_finite_elsewhere(const action&) { return {}; }
   /// Before the optimizer step `op`: the stage found an infinite or NaN loss or gradient (`what`). Returns
   /// whether the step is applied all the same.
   virtual bool on_non_finite(const action& op, const std::string& what) = 0;
@@ -52,7 +60,8 @@ class action_host {
 /// contributes to a reduction as soon as the action before its R has ended, and likewise before its G.
 ///
 /// Gs of a stage add up its gradients over the replicas, see replica_exchange. A piece of the gradients
-/// leaves as soon as it is complete, during the last backward before G.
+/// leaves as soon as it is complete, during the last backward before G. If the replicas share the step's
+/// metrics, these are one piece more of the last G of the stage that computes the loss.
 ///
 /// Not thread-safe. Knows no actor, no thread and no network.
 class plan_interpreter {
@@ -63,6 +72,7 @@ class plan_interpreter {
     pass_kind pass = pass_kind::train;
     std::uint64_t generation = 0;
     std::uint32_t call = 0;
+    bool shares_metrics = false;  ///< each replica's host gets the metrics of all
   };
   /// Returns the program of a stage that the plan has on this device; the program outlives the interpreter.
   using program_lookup = std::function<stage_program&(int stage)>;
@@ -113,6 +123,8 @@ class plan_interpreter {
   stage_program::piece_callback giving_to(const action& all_reduce);
   void give_piece(const action& all_reduce, int piece);
   replica_exchange& exchange_of(const action& all_reduce);
+  bool has_metrics(const action& all_reduce) const;
+  void take_piece(const action& all_reduce, int piece, const std::vector<tensor>& sums);
   int reduction_of_step(int reduction) const { return reduction % options_.running.reductions_per_step(); }
   std::uint64_t optimizer_step(int number) const;
   void deliver(const tensor_tag& tag, tensor value);

@@ -19,8 +19,9 @@ using json = nlohmann::ordered_json;
 
 /// Before version 3 a part had the number of its stage only, its contents were not listed, and the partition
 /// into stages was part of the identity. Before version 4 the results of calls had other forms, which are not
-/// read. Before version 5 the data were not named, or only a stream, as part of the identity.
-constexpr int manifest_version = 5;
+/// read. Before version 5 the data were not named, or only a stream, as part of the identity. Before version
+/// 6 there was a part for each replica, also where they were equal.
+constexpr int manifest_version = 6;
 constexpr int oldest_version = 1;
 /// The nesting of a valid manifest: that of a box of a tensor of a part.
 constexpr int deepest_nesting = 9;
@@ -50,6 +51,7 @@ json parse_shallow(std::string_view text) {
 json to_json(const manifest_part& part) {
   json fields = {{"stage", part.part.of.stage}};
   if (part.part.of.replica != 0) fields["replica"] = part.part.of.replica;
+  if (part.content == replica_content::equal) fields["replicas"] = "equal";
   if (part.part.of.slice != 0) fields["slice"] = part.part.of.slice;
   if (part.part.shard != 0) fields["shard"] = part.part.shard;
   fields["file"] = part.file;
@@ -60,10 +62,18 @@ json to_json(const manifest_part& part) {
   return fields;
 }
 
+replica_content content_from(const json& fields) {
+  if (!fields.contains("replicas")) return replica_content::own;
+  auto text = fields.at("replicas").get<std::string>();
+  if (text == "equal") return replica_content::equal;
+  throw snapshot_error("it says '" + text + "' of the replicas of a part where 'equal' is expected");
+}
+
 manifest_part part_from(const json& fields) {
   manifest_part part;
   fields.at("stage").get_to(part.part.of.stage);
   part.part.of.replica = fields.value("replica", 0);
+  part.content = content_from(fields);
   part.part.of.slice = fields.value("slice", 0);
   part.part.shard = fields.value("shard", 0);
   if (fields.contains("tensors")) part.contents = contents_from_json(fields.at("tensors"));

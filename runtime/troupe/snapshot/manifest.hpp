@@ -20,11 +20,13 @@ struct manifest_part {
   std::string host;      ///< that wrote it
   /// What it holds. None: unknown, as in manifests of format versions 1 and 2; the part itself says it.
   std::optional<std::vector<tensor_contents>> contents = {};
+  /// equal: it is that of all replicas. own in manifests before format version 6, which list each replica's.
+  replica_content content = replica_content::own;
   bool operator==(const manifest_part&) const = default;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(part, file, size_bytes, checksum, host, contents);
+    archive(part, file, size_bytes, checksum, host, contents, content);
   }
 };
 

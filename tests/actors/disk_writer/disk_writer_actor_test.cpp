@@ -16,6 +16,7 @@
 #include "support/temp_folder.hpp"
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/disk_writer/disk_actor.hpp"
+#include "troupe/job/metrics_tensor.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/scheduler/messages.hpp"
 
@@ -136,6 +137,50 @@ TEST_CASE("a committed snapshot is found and its stages are read back, bit for b
     CHECK(same_bits(unpack_state(copy.value->packed), state_of(20 + static_cast<float>(stage))));
   }
   CHECK(here.read(10, 0).value);
+}
+
+namespace {
+
+/// Writes the last stage's part of a replica of step 10, with these metrics at its end.
+part_written write_last(one_disk_writer& here, int replica, const named_tensor& metrics) {
+  packed_state_pool pool;
+  auto state = state_of(1);
+  state.push_back(metrics);
+  here.actors.send(here.writer,
+                   write_part{1, 10, {{.stage = 1, .replica = replica}}, pack_state(state, pool)});
+  return here.scheduler.last<part_written>();
+}
+
+std::vector<named_tensor> read_last(one_disk_writer& here, int replica, int num_replicas) {
+  auto copy = ask<stage_copy>(
+      here.actors, here.writer,
+      read_from_disk{10, {{.stage = 1, .replica = replica}}, whole_contents(state_of(0)), num_replicas});
+  INFO(copy.problem);
+  REQUIRE(copy.value);
+  return unpack_state(copy.value->packed);
+}
+
+}  // namespace
+
+TEST_CASE("the metrics of all replicas come from the one part that has them, or from a part of each") {
+  step_metrics first{1, 2, 3}, second{4, 5, 6};
+  auto all = replica_metrics_tensor({first, second});
+  for (bool is_of_all : {true, false}) {
+    one_disk_writer here;
+    std::vector<part_written> parts{here.write(10, 0)};
+    parts.push_back(write_last(here, 0, is_of_all ? all : metrics_tensor(first)));
+    if (!is_of_all) parts.push_back(write_last(here, 1, metrics_tensor(second)));
+    auto manifest = here.manifest_of(parts);
+    REQUIRE(ask<snapshot_committed>(here.actors, here.writer, commit_snapshot{manifest, nullptr, 0}).value);
+    for (int replica : {0, 1}) {
+      auto state = read_last(here, replica, 2);
+      REQUIRE(state.size() == 2);
+      CHECK(same_bits(std::vector{state[1]}, std::vector{all}));
+    }
+    auto none = ask<stage_copy>(here.actors, here.writer,
+                                read_from_disk{10, {{.stage = 1}}, whole_contents(state_of(0)), 3});
+    CHECK_THAT(none.problem, Catch::Matchers::ContainsSubstring("metrics of replica 2"));
+  }
 }
 
 TEST_CASE("a snapshot stores the results of all calls and returns them when it is read") {

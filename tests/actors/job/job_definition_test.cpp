@@ -1,6 +1,7 @@
 #include "troupe/job/job_definition.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <stdexcept>
 
 using namespace troupe;
 
@@ -21,4 +22,21 @@ TEST_CASE("in a world of more processes than devices some host none") {
   CHECK(job.home.devices_of({1}) == std::vector<device_id>{{1}});
   CHECK(job.home.devices_of({2}).empty());
   CHECK(job.home.devices_of({3}).empty());
+}
+
+TEST_CASE("the parts of a stage are equal only where there are several replicas that hold it alike") {
+  auto placed_with = [](int num_replicas, const std::vector<replica_content>& contents) {
+    job_definition job;
+    job.place(make_plan({.num_stages = 2, .num_devices = 2, .num_replicas = num_replicas}), 2, contents);
+    return job;
+  };
+  using enum replica_content;
+  auto job = placed_with(2, {equal, own});
+  CHECK(job.part_of({.stage = 0, .replica = 1}).content == equal);
+  CHECK(job.part_of({.stage = 1, .replica = 0}).content == own);
+  CHECK_FALSE(job.shares_metrics());
+  CHECK(placed_with(2, {own, equal}).shares_metrics());
+  CHECK_FALSE(placed_with(2, {}).shares_metrics());
+  CHECK_FALSE(placed_with(1, {equal, equal}).shares_metrics());
+  CHECK_THROWS_AS(job.part_of({.stage = 2}), std::invalid_argument);
 }

@@ -40,12 +40,14 @@ struct one_stage {
 
   std::optional<member_id> keeper;
 
-  explicit one_stage(std::optional<member_id> with_keeper = member_id{2}) : keeper(with_keeper) {
+  explicit one_stage(std::optional<member_id> with_keeper = member_id{2},
+                     const job_part& part = {{{.stage = 2}}})
+      : keeper(with_keeper) {
     model->num_stages = 4;
     auto logger =
         std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
     stage = actors.spawn<actor_of<stage_state>>(
-        stage_options{{{.stage = 2}}, 1, fake_programs(model), &out, logger});
+        stage_options{part.id, 1, fake_programs(model), &out, logger, 0, {}, part.content});
   }
   answer<stage_ready> restore(std::uint64_t generation, std::uint64_t step, tensor packed = {},
                               bool from_scratch = false) {
@@ -278,6 +280,34 @@ TEST_CASE("an order to write a copy that is yet to be made is left to the device
   CHECK(here.scheduler.all<part_written>().empty());
   here.copied(1, 3, true);
   CHECK(here.disk_writer.all<write_part>().size() == 1);
+}
+
+TEST_CASE("a copy that was ordered for the disk before the device has made it is written then") {
+  one_stage here;
+  here.restore(1, 0, {}, true);
+  here.copied(1, 2);
+  here.actors.send(here.stage, write_copy{3});
+  here.copied(1, 3);
+  here.copied(1, 4);
+  REQUIRE(here.disk_writer.all<write_part>().size() == 1);
+  CHECK(here.disk_writer.last<write_part>().step == 3);
+  here.actors.send(here.stage, write_copy{5});
+  here.restore(2, 4);  // what was ordered before a restore is void
+  here.copied(2, 5);
+  CHECK(here.disk_writer.all<write_part>().size() == 1);
+}
+
+TEST_CASE("of equal parts that of replica 0 is written, and every replica keeps its own in memory") {
+  for (int replica : {0, 1}) {
+    one_stage here{std::nullopt, {{{.stage = 2, .replica = replica}}, replica_content::equal}};
+    here.restore(1, 0, {}, true);
+    here.copied(1, 3, true);
+    here.actors.send(here.stage, write_copy{3});
+    CHECK(here.disk_writer.all<write_part>().size() == (replica == 0 ? 2U : 0U));
+    CHECK(here.scheduler.all<part_written>().empty());
+    CHECK(here.scheduler.last<part_held>().part.part.of.replica == replica);
+    CHECK(here.out.tensors.empty());
+  }
 }
 
 TEST_CASE("a stage says which tensors its state has, also before it has got one") {

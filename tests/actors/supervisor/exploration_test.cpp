@@ -70,11 +70,13 @@ void explore(const simulated_job_options& options) {
   undisturbed.num_failures = undisturbed.num_io_failures = undisturbed.num_pause_orders = 0;
   undisturbed.folder.clear();
   undisturbed.moves_devices = false;
+  undisturbed.contents.clear();
   simulated_job expected(undisturbed), job(options);
   expected.run();
   job.run();
   INFO("seed " << options.seed << ", " << options.world_size << " processes, " << options.devices_per_rank
-               << " devices each, " << options.num_stages << " stages\n"
+               << " devices each, " << options.num_replicas << " replicas of " << options.num_stages
+               << " stages\n"
                << told(job));
   REQUIRE(expected.ended_well());
   CHECK(expected.problems().empty());
@@ -147,6 +149,23 @@ TEST_CASE(
     auto& members = options.reductions.emplace_back();
     for (int stage = 0; stage < options.num_stages; ++stage) members.push_back(stage);
   }
+  explore(options);
+}
+
+TEST_CASE("replicas that hold stages alike stand in for each other, whatever fails at any moment") {
+  auto seed = GENERATE(range(6000u, 6400u));
+  temp_folder folder;
+  auto options = example_job(seed);
+  std::mt19937 random(seed);
+  options.num_replicas = 2 + static_cast<int>(random() % 2);
+  options.num_stages = 1 + static_cast<int>(random() % 3);
+  for (int stage = 0; stage < options.num_stages; ++stage)
+    options.contents.push_back(random() % 4 == 0 ? replica_content::own : replica_content::equal);
+  if (seed % 3 == 0) options.folder = folder.path();
+  if (seed % 4 == 0) options.calls = calls_with_half_steps();
+  options.moves_devices = seed % 5 == 0;
+  options.memory_every_steps = seed % 3;
+  options.num_io_failures = seed % 7 == 0 ? 2 : 0;
   explore(options);
 }
 

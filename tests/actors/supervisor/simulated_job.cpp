@@ -203,9 +203,14 @@ void simulated_job::enter(simulated_node& node) {
     auto job = jobs_.emplace_back(std::make_shared<job_definition>());
     job->make_program = fake_programs(node.model);
     auto most_devices = options_.world_size * options_.devices_per_rank;
-    job->place(make_plan({options_.schedule, options_.num_stages, 2,
-                          std::min(options_.num_stages, most_devices), options_.reductions}),
-               options_.world_size);
+    auto of_each_replica = (most_devices + options_.num_replicas - 1) / options_.num_replicas;
+    job->place(make_plan({.kind = options_.schedule,
+                          .num_stages = options_.num_stages,
+                          .num_microbatches = 2,
+                          .num_devices = std::min(options_.num_stages, of_each_replica),
+                          .reductions = options_.reductions,
+                          .num_replicas = options_.num_replicas}),
+               options_.world_size, options_.contents);
     job->snapshots.folder = options_.folder;
     job->on_lost_state = lost_state_policy::restart;  // neighbours may be lost at once
     job->snapshots.cadence.memory_every_steps = options_.memory_every_steps;
@@ -219,8 +224,8 @@ void simulated_job::enter(simulated_node& node) {
                                         return adds_source(before.kind) && before.source >= request.source;
                                       });
   if (adds_source(request.kind) && is_next)
-    caf::anon_send(node.supervisor,
-                   add_source{std::make_shared<fake_source>(static_cast<int>(request.source))});
+    caf::anon_send(node.supervisor, add_source{std::make_shared<fake_source>(static_cast<int>(request.source),
+                                                                             4 * options_.num_replicas)});
   caf::anon_send(node.supervisor, enter_call{request});
   node.in_call = true;
 }

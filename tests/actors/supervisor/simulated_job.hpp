@@ -24,6 +24,8 @@ struct simulated_job_options {
   int world_size = 2;
   int devices_per_rank = 1;
   int num_stages = 2;
+  int num_replicas = 1;
+  std::vector<replica_content> contents = {};  ///< by stage; empty: own
   schedule_kind schedule = schedule_kind::gpipe;
   std::filesystem::path folder;  ///< empty: memory only
   std::vector<call_request> calls;

@@ -23,6 +23,10 @@ struct replica : stage_program, action_host {
   std::optional<batch> loaded = {};
   inbox box = {};
   std::optional<plan_interpreter> runs = {};
+  step_metrics own_metrics = {};
+  std::vector<step_metrics> all_metrics = {};
+  std::string found_elsewhere = {};
+  std::vector<std::string> told_non_finite = {};
 
   std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor) override {
     samples_seen.push_back(inputs[0].values<float>()[0]);
@@ -51,11 +55,19 @@ struct replica : stage_program, action_host {
   void on_prediction(const action&, const tensor&) override {}
   void on_begin(const action&) override {}
   void on_end(const action&) override {}
-  bool on_non_finite(const action&, const std::string&) override { return false; }
+  step_metrics metrics() override { return own_metrics; }
+  void on_replica_metrics(const std::vector<step_metrics>& of_replicas) override {
+    all_metrics = of_replicas;
+  }
+  std::string non_finite_elsewhere(const action&) override { return found_elsewhere; }
+  bool on_non_finite(const action&, const std::string& what) override {
+    told_non_finite.push_back(what);
+    return false;
+  }
 };
 
 /// Replicas of a stage with two microbatches each, of one sample, the numbers from 0 on.
-std::deque<replica> replicas_with(const std::vector<tensor>& gradients) {
+std::deque<replica> replicas_with(const std::vector<tensor>& gradients, bool shares_metrics = false) {
   auto num_replicas = static_cast<int>(gradients.size());
   auto running = make_plan({.num_microbatches = 2, .num_replicas = num_replicas});
   std::vector<float> samples;
@@ -67,7 +79,7 @@ std::deque<replica> replicas_with(const std::vector<tensor>& gradients) {
     auto rows = tensor::from(samples, {2 * num_replicas, 1});
     one.loaded = batch{rows, rows};
     one.runs.emplace(
-        plan_interpreter::options{.running = running, .device = number},
+        plan_interpreter::options{.running = running, .device = number, .shares_metrics = shares_metrics},
         [&one](int) -> stage_program& { return one; }, one.box, one);
     one.runs->begin_step(0);
   }
@@ -113,6 +125,32 @@ TEST_CASE(
       CHECK(one.box.num_held() == 0);
     }
   }
+}
+
+TEST_CASE("replicas that share the step's metrics get those of all, bit for bit, with their gradients") {
+  auto zeros = tensor::zeros({5});
+  auto all = replicas_with({zeros, zeros, zeros}, true);
+  std::vector<step_metrics> told{{0.1 + 0.2, 64, 17}, {-1e300, 1LL << 40, 0}, {-0.0, -1, 3}};
+  for (std::size_t number = 0; number < 3; ++number) all[number].own_metrics = told[number];
+  run(all);
+  for (const auto& one : all) {
+    CHECK(one.runs->is_at_end());
+    CHECK(one.all_metrics == told);
+    CHECK(one.sums.size() == 5);
+  }
+  auto without = replicas_with({zeros, zeros});
+  run(without);
+  CHECK(without[0].all_metrics.empty());
+}
+
+TEST_CASE("a stage halts for what is infinite or NaN elsewhere as if it had found it") {
+  auto all = replicas_with({tensor::zeros({2}), tensor::zeros({2})}, true);
+  all[1].found_elsewhere = "the loss";
+  run(all);
+  CHECK(all[0].runs->is_at_end());
+  CHECK(all[0].told_non_finite.empty());
+  CHECK(all[1].runs->is_halted());
+  CHECK(all[1].told_non_finite == std::vector<std::string>{"the loss"});
 }
 
 TEST_CASE("no replica goes on without the gradients of all") {

@@ -36,6 +36,29 @@ TEST_CASE("a manifest is parsed from its text") {
   CHECK(manifest_from_text(manifest_text(of_data)) == of_data);
 }
 
+TEST_CASE("a manifest says which parts are those of all replicas") {
+  auto manifest = example();
+  manifest.parts[1].content = replica_content::equal;
+  auto text = manifest_text(manifest);
+  CHECK_THAT(text, ContainsSubstring("\"replicas\": \"equal\""));
+  CHECK(manifest_from_text(text) == manifest);
+  CHECK_THAT(manifest_text(example()), !ContainsSubstring("replicas"));
+}
+
+TEST_CASE("a manifest of format version 5 has a part for each replica") {
+  std::string text = R"({"troupe_snapshot":5,"job_id":"job-7","step":5,"generation":3,"num_stages":1,)"
+                     R"("numeric_class":"avx2","created":"2024-06-07T08:09:10Z","identity":[["seed","7"]],)"
+                     R"("data":null,"calls":null,"parts":[)"
+                     R"({"stage":0,"file":"stage-0000.part","size_bytes":5,"checksum":"ab","host":"here"},)"
+                     R"({"stage":0,"replica":1,"file":"stage-0000-replica-0001.part","size_bytes":6,)"
+                     R"("checksum":"cd","host":"here"}])";
+  auto covered = text + "}";
+  auto sum = checksum_of(std::as_bytes(std::span(covered)));
+  auto read = manifest_from_text(text + R"(,"checksum":")" + to_hex(sum) + R"("})");
+  REQUIRE(read.parts.size() == 2);
+  for (const auto& part : read.parts) CHECK(part.content == replica_content::own);
+}
+
 TEST_CASE("a manifest of format version 1 is read without its results of calls") {
   std::string text = R"({"troupe_snapshot":1,"job_id":"job-7","step":5,"generation":3,"num_stages":1,)"
                      R"("numeric_class":"avx2","created":"2024-06-07T08:09:10Z","identity":[["seed","7"]],)"

@@ -1,0 +1,22 @@
+#pragma once
+#include <vector>
+
+#include "troupe/layout/part_id.hpp"
+#include "troupe/nn/graph.hpp"
+#include "troupe/parallel/numeric_options.hpp"
+#include "troupe/parallel/partition.hpp"
+
+namespace troupe {
+
+/// Whether the replicas of a stage keep the same state, bit for bit, after each optimizer step: they do if
+/// nothing in it comes from a replica's own samples. The optimizer's state and the loss scale follow from
+/// gradients that are summed over replicas, and random numbers from the step.
+///
+/// own: modules with buffers (running statistics), and what compression holds back (top-k).
+replica_content content_of(const nn::Graph& model, const stage_range& stage, const numeric_options& numerics);
+
+/// The same for all stages of a partition.
+std::vector<replica_content> contents_of(const nn::Graph& model, const std::vector<stage_range>& partition,
+                                         const numeric_options& numerics);
+
+}  // namespace troupe
