@@ -46,14 +46,16 @@ Value value_for(const std::vector<Value>& values, std::size_t device, Value othe
   return values.size() == 1 ? values.front() : values[device];
 }
 
-std::vector<device_capacity> devices_of(const plan_request& request, int num_devices) {
+/// Those of one replica.
+std::vector<device_capacity> devices_of(const plan_request& request, int num_devices, int num_replicas) {
   if (num_devices > most_devices)
     throw bad_input(std::to_string(num_devices) + " devices are more than " + std::to_string(most_devices));
   auto count = static_cast<std::size_t>(num_devices);
-  auto check = [count](const char* option, std::size_t given) {
+  auto check = [count, num_replicas](const char* option, std::size_t given) {
     if (given > 1 && given != count)
       throw bad_input(std::string(option) + " has " + std::to_string(given) + " values for " +
-                      std::to_string(count) + " devices. Give one for each, or one for all");
+                      std::to_string(count) + " devices" + (num_replicas > 1 ? " of each replica" : "") +
+                      ". Give one for each, or one for all");
   };
   check("--memory", request.memory.size());
   check("--speed", request.speed.size());
@@ -111,7 +113,7 @@ prediction predict(const plan_request& request) {
         " devices unevenly, which is not predicted. Give a number of --processes that they divide");
   result.options = {.schedule = options.schedule,
                     .num_microbatches = options.microbatches,
-                    .devices = devices_of(request, num_devices / options.replicas),
+                    .devices = devices_of(request, num_devices / options.replicas, options.replicas),
                     .bytes_per_s = request.bytes_per_s,
                     .latency_s = request.latency_s,
                     .num_replicas = options.replicas};

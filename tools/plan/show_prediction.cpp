@@ -27,9 +27,11 @@ double in_kib(std::uint64_t bytes) { return static_cast<double>(bytes) / 1024; }
 
 void print_text(const prediction& shown) {
   const auto& made = shown.job.made;
-  std::printf("%s: %d stages on %d devices, %d microbatches of %lld samples\n",
-              std::string(to_string(made.kind)).c_str(), made.num_stages, made.num_devices(),
-              made.num_microbatches, static_cast<long long>(shown.profile.microbatch_samples));
+  auto kind = std::string(to_string(made.kind));
+  if (made.num_replicas > 1) kind += ", each of " + std::to_string(made.num_replicas) + " replicas";
+  std::printf("%s: %d stages on %d devices, %d microbatches of %lld samples\n", kind.c_str(), made.num_stages,
+              made.num_devices(), made.num_microbatches,
+              static_cast<long long>(shown.profile.microbatch_samples));
   auto summary = summarize(shown.job.ran);
   std::printf("predicted step %.3f ms, idle %.1f %%\n\n", 1e3 * shown.job.ran.makespan,
               100 * summary.bubble_fraction);
@@ -52,6 +54,7 @@ void print_text(const prediction& shown) {
 void print_json(const prediction& shown) {
   auto summary = summarize(shown.job.ran);
   nlohmann::ordered_json line = {{"schedule", to_string(shown.job.made.kind)},
+                                 {"replicas", shown.job.made.num_replicas},
                                  {"stages", shown.job.made.num_stages},
                                  {"microbatches", shown.job.made.num_microbatches},
                                  {"microbatch_samples", shown.profile.microbatch_samples},

@@ -125,8 +125,9 @@ job_prediction predict_job(const cost_profile& profile, const DeviceMap& map,
   if (num_devices > static_cast<int>(options.devices.size()))
     throw bad_input((map.file().empty() ? "" : map.file().string() + ": ") + "the device map names device " +
                     std::to_string(num_devices - 1) + ", but the job has " +
-                    std::to_string(options.devices.size()) +
-                    " devices, from 0 on. Give it more devices or processes, or place the layers on fewer");
+                    std::to_string(options.devices.size()) + " devices" +
+                    (options.num_replicas > 1 ? " for each replica" : "") +
+                    ", from 0 on. Give it more devices or processes, or place the layers on fewer");
   auto values = values_between(result.stages, profile);
   plan_options made{.kind = options.schedule,
                     .num_stages = static_cast<int>(result.stages.size()),

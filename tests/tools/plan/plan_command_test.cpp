@@ -162,6 +162,13 @@ TEST_CASE(
   auto line = nlohmann::json::parse(folder.run("--json").output);
   CHECK(line["devices"].size() == 2);
   CHECK(line["step_s"] == 36 + 4 * 12 + 1.5);
+  CHECK(line["replicas"] == 2);
+  CHECK_THAT(folder.run("").output, ContainsSubstring("gpipe, each of 2 replicas: 2 stages on 2 devices"));
+  CHECK_THAT(folder.run("--memory 8G,8G,8G,8G").errors,
+             ContainsSubstring("--memory has 4 values for 2 devices of each replica"));
+  folder.write("three.yaml", "version: 1\nembed: 0\nact: 0\nmid: 1\nhead: 2\n");
+  folder.write("job.yaml", "batch: 64\nmicrobatches: 4\nreplicas: 2\ndevices: 4\ndevice_map: three.yaml\n");
+  CHECK_THAT(folder.run("").errors, ContainsSubstring("but the job has 2 devices for each replica"));
   folder.write("job.yaml", "batch: 96\nmicrobatches: 4\nreplicas: 3\ndevices: 4\nschedule: gpipe\n");
   auto refused = folder.run("--json");
   CHECK(refused.exit_code == 2);
