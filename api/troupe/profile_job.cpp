@@ -13,13 +13,15 @@ namespace troupe {
 
 cost_profile profile_job(const Pipeline& pipeline, const dataset_ptr& samples, const job_options& options) {
   if (!samples) throw bad_input("profile_job needs a data set, got a null pointer");
-  if (options.batch % pipeline.microbatches() != 0)
-    throw bad_input(std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
-                    std::to_string(options.batch) +
-                    " samples into equal parts. Change --microbatches or --batch");
+  auto num_microbatches = std::int64_t{pipeline.replicas()} * pipeline.microbatches();
+  if (options.batch % num_microbatches != 0)
+    throw bad_input((pipeline.replicas() == 1 ? "" : std::to_string(pipeline.replicas()) + " replicas of ") +
+                    std::to_string(pipeline.microbatches()) + " microbatches do not divide the batch of " +
+                    std::to_string(options.batch) + " samples into equal parts. Change --microbatches" +
+                    (pipeline.replicas() == 1 ? "" : ", --replicas") + " or --batch");
   set_num_threads(options.threads);
   auto source = make_training_source(
-      samples, {.batch = options.batch / pipeline.microbatches(), .microbatches = 1, .seed = options.seed});
+      samples, {.batch = options.batch / num_microbatches, .microbatches = 1, .seed = options.seed});
   return profile_model(pipeline, source->at(0), {.seed = options.seed});
 }
 

@@ -44,7 +44,7 @@ troupe::memory_report Trainer::memory_report() {
   call_request request;
   request.kind = call_kind::memory;
   request.target_step = runs_;
-  request.num_gathered = static_cast<std::uint64_t>(plan_.num_devices());
+  request.num_gathered = static_cast<std::uint64_t>(plan_.num_job_devices());
   troupe::memory_report report;
   call_observer observer;
   observer.on_gathered = [&](const std::vector<tensor>& sent) {
@@ -61,20 +61,21 @@ troupe::memory_report Trainer::memory_report(const cost_profile& profile) {
   auto predicted = fail_job_on_exception(*world_.shared_->self, [&] { return predicted_memory(profile); });
   auto report = memory_report();
   for (auto& each : report.devices) {
-    each.predicted = predicted[static_cast<std::size_t>(each.device)];
+    each.predicted = predicted[static_cast<std::size_t>(plan_.device_of(each.device))];
     if (report.steps > 0 && each.measured.peak > 0)
       each.ratio = static_cast<double>(each.predicted->peak) / static_cast<double>(each.measured.peak);
   }
   return report;
 }
 
+/// Of the devices of one replica: those of all others hold the same.
 std::vector<held_memory> Trainer::predicted_memory(const cost_profile& profile) const {
   check_profile(profile);
-  auto samples = world_.options().batch / pipeline_.microbatches();
+  auto samples = world_.options().batch / pipeline_.replicas() / pipeline_.microbatches();
   if (profile.microbatch_samples != samples)
     throw bad_input("the cost profile is that of microbatches of " +
                     std::to_string(profile.microbatch_samples) + " samples, but the job's have " +
-                    std::to_string(samples) + ". Measure with the job's batch and microbatches");
+                    std::to_string(samples) + ". Measure with the job's batch, microbatches and replicas");
   auto names = profile.names();
   std::vector<layer_run> stages;
   for (const auto& stage : pipeline_.partition(plan_.num_stages))

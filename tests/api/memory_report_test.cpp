@@ -170,3 +170,24 @@ TEST_CASE("memory is predicted from the costs of this model, measured with the j
   CHECK_THROWS_MATCHES(trainer.memory_report(other), bad_input, says("has no layer 0"));
   CHECK(trainer.memory_report(profile).devices[1].ratio);
 }
+
+TEST_CASE("with replicas the memory of all devices is told, and predicted from microbatches of one replica") {
+  auto options = small_options();
+  auto samples = four_corners(250);
+  auto pipeline = small_pipeline().replicas(2);
+  auto profile = profile_job(pipeline, samples, options);
+  CHECK(profile.microbatch_samples == options.batch / 2 / pipeline.microbatches());
+  Trainer trainer(World::local(4, options), pipeline);
+  trainer.fit(samples);
+  auto report = trainer.memory_report(profile);
+  REQUIRE(report.devices.size() == 4);
+  for (std::size_t number = 0; number < 4; ++number) {
+    const auto& device = report.devices[number];
+    CHECK(device.device == static_cast<int>(number));
+    REQUIRE(device.predicted);
+    CHECK(device.predicted->parameters == held(device, memory_use::parameters));
+    CHECK(device.predicted->optimizer == held(device, memory_use::optimizer));
+  }
+  auto of_whole_batch = profile_job(small_pipeline(), samples, options);
+  CHECK_THROWS_MATCHES(trainer.memory_report(of_whole_batch), bad_input, says("and replicas"));
+}
