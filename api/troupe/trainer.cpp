@@ -51,6 +51,13 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     throw;
   }
   if (plan_.num_job_devices() < world_.num_devices() && world_.rank() == 0) warn_of_idle_devices();
+  bool is_asked_for = world_.options().given.contains("devices");
+  if (is_asked_for && plan_.num_job_devices() > world_.num_devices() && world_.rank() == 0)
+    world_.shared_->log->warn(
+        "{} replicas on {} devices each need {} devices, and the job has {}: some processes compute on more "
+        "than --devices, each on a thread of its own. Use a multiple of {} for equal shares",
+        plan_.num_replicas, plan_.num_devices(), plan_.num_job_devices(), world_.num_devices(),
+        plan_.num_replicas);
   auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_, world_.world_size()));
   auto start =
       agree_on_start(self, world_.shared_->incarnation, number, options, job->identity, *world_.shared_->log);

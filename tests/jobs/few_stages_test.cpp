@@ -53,6 +53,12 @@ TEST_CASE("two stages over three and four processes give the bits of one") {
   CHECK_THAT(full.process.errors, !Catch::Matchers::ContainsSubstring("compute nothing"));
 }
 
+TEST_CASE("a job whose replicas need more devices than it has says that processes compute on more") {
+  auto uneven = run_launched(3, job_with({"--stages", "2", "--replicas", "2", "--devices", "1"}));
+  CHECK_THAT(uneven.process.errors, Catch::Matchers::ContainsSubstring("need 4 devices, and the job has 3") &&
+                                        Catch::Matchers::ContainsSubstring("a multiple of 2"));
+}
+
 TEST_CASE("a process without a stage may be killed, and so may one whose copies it keeps") {
   // Stages are on ranks 0 and 1; rank 2 keeps what rank 1 has, rank 3 nothing.
   check_fault(4, {"--stages", "2"}, "keep_copy@rank=2,step=6", 2);
