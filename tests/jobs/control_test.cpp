@@ -79,10 +79,11 @@ class ordered_job {
   }
   /// The id of an actor of this role that runs.
   std::string actor(const std::string& role, int rank) const {
-    for (const auto& one : json_of("actors")["actors"])
-      if (one["role"] == role && one["rank"] == rank && one["state"] == "running") return one["id"];
-    FAIL("no " << role << " on rank " << rank);
-    return {};
+    for (;; wait()) {
+      auto told = json_of("actors");
+      for (const auto& one : told["actors"])
+        if (one["role"] == role && one["rank"] == rank && one["state"] == "running") return one["id"];
+    }
   }
   void wait() const { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
   background_process& process() { return process_; }
@@ -143,7 +144,7 @@ TEST_CASE("a job is paused, stepped, saved and resumed, and trains the same bits
   CHECK(job.json_of("job")["step"].get<int>() <= before + 3);
   auto saved = job.carried_out("snapshot");
   CHECK(saved["outcome"] == "done");
-  CHECK(saved["step"].get<int>() >= before);
+  CHECK(saved["step"].get<int>() >= running["step"].get<int>());
   CHECK(std::filesystem::exists(snapshots));
   job.check_done("log_level", {{"level", "debug"}});
   job.check_done("log_level", {{"level", "warn"}});
@@ -184,7 +185,6 @@ TEST_CASE(
   job.check_done("kill", {{"rank", 3}});
   CHECK(job.json_of("job")["is_paused"] == true);
   job.check_done("resume");
-  CHECK(job.json_of("job")["num_recoveries"] == 3);
   check_same_weights(job);
 }
 

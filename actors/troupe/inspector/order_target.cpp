@@ -92,12 +92,9 @@ found_target actor_of_id(const std::string& id, const job_view& view) {
                          "a process is replaced"};
 }
 
+/// Before the job is known its scheduler decides.
 std::optional<control_refusal> refused_snapshot(const job_view& view) {
-  if (!view.scheduler || !view.scheduler->job)
-    return control_refusal{409,
-                           "there is no state to write: the program has not begun to train. Order again "
-                           "when /api/v1/job has a step"};
-  if (view.scheduler->job->snapshots.folder.empty())
+  if (view.scheduler && view.scheduler->job && view.scheduler->job->snapshots.folder.empty())
     return control_refusal{409, "the job has no folder for snapshots: start it with --snapshot-dir FOLDER"};
   return {};
 }
@@ -112,11 +109,13 @@ std::string to_string(const order_target& target) {
 }
 
 found_target target_of(const control_order& order, const job_view& view, const control_rules& rules) {
-  if (view.generation == 0)
-    return control_refusal{409, "the job has not begun: order again when /api/v1/job has a generation"};
   if (order.action == control_action::snapshot)
     if (auto refused = refused_snapshot(view)) return *refused;
   if (!is_disruptive(order.action)) return order_target{};
+  if (view.generation == 0)
+    return control_refusal{409,
+                           "the job has not begun, or rank 0 was replaced a moment ago: order again when "
+                           "/api/v1/actors has what is meant"};
   auto found = order.rank ? process_of(*order.rank, view, rules) : actor_of_id(order.actor, view);
   if (auto* target = std::get_if<order_target>(&found))
     if (auto refused = refused_only_copy(*target, view)) return *refused;

@@ -207,6 +207,7 @@ void call_runner::on_step_done(const step_done& done) {
 
 void call_runner::proceed() {
   grants_.extend();
+  save_if_standing();
   finish_training_if_safe();
 }
 

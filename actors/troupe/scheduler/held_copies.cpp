@@ -70,6 +70,11 @@ std::uint64_t held_copies::committed_step(const std::vector<job_part>& parts) co
   return *committed_;
 }
 
+bool held_copies::is_uncommitted(std::uint64_t step, const std::vector<job_part>& parts) const {
+  auto next = ordered_.upper_bound(committed_step(parts));
+  return next != ordered_.end() && *next <= step;
+}
+
 std::size_t held_copies::num_uncommitted(const std::vector<job_part>& parts) {
   ordered_.erase(ordered_.begin(), ordered_.upper_bound(committed_step(parts)));
   return ordered_.size();

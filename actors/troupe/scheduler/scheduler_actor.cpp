@@ -45,6 +45,7 @@ void scheduler_state::on_job(const job_known& known) {
   bool is_next = job_.known.job && job_.known.job->number != known.job->number;
   job_.known = known;
   if (is_next) calls_.forget_job();
+  commits_.refuse_saves_without_folder();
 }
 
 void scheduler_state::on_devices(const devices_known& known) {

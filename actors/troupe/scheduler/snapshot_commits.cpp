@@ -253,15 +253,19 @@ std::optional<std::uint64_t> snapshot_commits::unsaved_step() const {
 }
 
 void snapshot_commits::save(save_orders::promise answer) {
-  if (!job_.known.job || !has_folder()) {
-    answer.deliver(unavailable("the job has no folder for snapshots: start it with --snapshot-dir FOLDER"));
-    return;
-  }
   saves_.add(std::move(answer), job_.position);
+  refuse_saves_without_folder();
 }
 
+/// Before the job is known they wait for it.
+void snapshot_commits::refuse_saves_without_folder() {
+  if (job_.known.job && !has_folder())
+    saves_.refuse_all("the job has no folder for snapshots: start it with --snapshot-dir FOLDER");
+}
+
+/// Copies of the newest step may still be on their way.
 void snapshot_commits::save_held() {
-  if (!saves_.has_unplanned()) return;
+  if (!saves_.has_unplanned() || held_.is_uncommitted(job_.position, job_.job().parts)) return;
   auto last = unsaved_step();
   if (!last) {
     if (step_on_disk_) {

@@ -81,6 +81,7 @@ class snapshot_commits {
   // on order of those who watch the job
   /// Writes a snapshot with the next step that is planned; answers when it is on disk.
   void save(save_orders::promise answer);
+  void refuse_saves_without_folder();
   /// No steps are about to be done: writes what the owners hold instead.
   void save_held();
 

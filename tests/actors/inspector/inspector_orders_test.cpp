@@ -67,8 +67,8 @@ struct ordered {
   caf::actor inspector;
 };
 
-const order_target process{1, 0, {}, 0};
-const order_target device{1, 0, static_cast<std::uint8_t>(child_role::device), 1};
+const order_target the_process{1, 0, {}, 0};
+const order_target the_device{1, 0, static_cast<std::uint8_t>(child_role::device), 1};
 
 scheduler_report paused_job(std::uint64_t version, bool stands) {
   auto job = running_job();
@@ -148,7 +148,7 @@ TEST_CASE("a level of the log is done when all processes have set it, and new on
 TEST_CASE("an actor is killed by its own supervisor, and the order is done when it was started again") {
   ordered one;
   one.begin();
-  one.order("0-1", control_action::kill, device);
+  one.order("0-1", control_action::kill, the_device);
   auto passed = one.second.last<end_actor>();
   CHECK(passed.order == "0-1");
   CHECK(passed.number == 1);
@@ -166,7 +166,7 @@ TEST_CASE("an actor is killed by its own supervisor, and the order is done when 
 TEST_CASE("a process that was killed is done when another one has taken its place") {
   ordered one;
   one.begin();
-  one.order("0-1", control_action::kill, process);
+  one.order("0-1", control_action::kill, the_process);
   CHECK(one.second.last<end_process>().is_failure);
   one.begin(3);
   CHECK_FALSE(one.told("0-1", "done"));
@@ -177,7 +177,7 @@ TEST_CASE("a process that was killed is done when another one has taken its plac
 TEST_CASE("restarts and kills are carried out one at a time") {
   ordered one;
   one.begin();
-  one.order("0-1", control_action::kill, process);
+  one.order("0-1", control_action::kill, the_process);
   one.order("0-2", control_action::restart, {0, 0, {}, 0});
   one.order("0-3", control_action::pause);
   CHECK(one.first.all<end_process>().empty());
@@ -195,7 +195,7 @@ TEST_CASE("a kill waits while the job recovers, and is refused if it does so for
   auto recovering = running_job();
   recovering.phase = 2;
   one.poll(recovering);
-  one.order("0-1", control_action::kill, device);
+  one.order("0-1", control_action::kill, the_device);
   one.poll(recovering);
   CHECK(one.second.all<end_actor>().empty());
   SECTION("the job has recovered") {
@@ -213,8 +213,8 @@ TEST_CASE("a kill waits while the job recovers, and is refused if it does so for
 TEST_CASE("an order that its supervisor refuses is refused with its reason, and the next one follows") {
   ordered one;
   one.begin();
-  one.order("0-1", control_action::kill, device);
-  one.order("0-2", control_action::restart, device);
+  one.order("0-1", control_action::kill, the_device);
+  one.order("0-2", control_action::restart, the_device);
   one.second.answer_to([](const end_actor&) { return true; }, unavailable("would end the job"));
   CHECK(one.told("0-1", "refused"));
   one.poll();
@@ -224,7 +224,7 @@ TEST_CASE("an order that its supervisor refuses is refused with its reason, and 
 TEST_CASE("an order that a recovery has overtaken is lost and not carried out twice") {
   ordered one;
   one.begin();
-  one.order("0-1", control_action::kill, device);
+  one.order("0-1", control_action::kill, the_device);
   one.second.answer_to([](const end_actor&) { return true; },
                        make_error(actor_error::lost, "generation 3 has begun"));
   one.begin(3);
@@ -242,9 +242,9 @@ TEST_CASE("an inspector that is started again follows what was passed on, and ta
   {
     ordered one(out);
     one.begin();
-    one.order("0-1", control_action::kill, process);
+    one.order("0-1", control_action::kill, the_process);
     one.order("0-2", control_action::pause);
-    one.order("0-3", control_action::restart, device);
+    one.order("0-3", control_action::restart, the_device);
   }
   ordered again(out);
   CHECK(again.told("0-2", "lost"));

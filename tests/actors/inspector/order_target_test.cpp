@@ -68,7 +68,7 @@ TEST_CASE("an order for what is not there is refused with what to do") {
   CHECK_THAT(refused(kill_of("0#0/supervisor"), view).why, ContainsSubstring("{\"rank\": 0}"));
   view.nodes.erase(1);
   CHECK_THAT(refused(kill_of(1), view).why, ContainsSubstring("has not reported yet"));
-  CHECK_THAT(refused(control_order{}, job_view()).why, ContainsSubstring("has not begun"));
+  CHECK_THAT(refused(kill_of(0), job_view()).why, ContainsSubstring("has not begun"));
 }
 
 TEST_CASE("an order that would end the job is refused") {
@@ -94,15 +94,18 @@ TEST_CASE("a stage that several replicas have on a process is not ended by its i
   CHECK_THAT(refused(kill_of("0#0/stage/0"), view).why, ContainsSubstring("2 actors"));
 }
 
-TEST_CASE("a snapshot needs a folder and a state") {
+TEST_CASE("an order for the job as a whole is taken before it has begun, and waits for it") {
+  CHECK(found(control_order{}, job_view()).rank == -1);
+  CHECK(found(snapshot(), job_view()).rank == -1);
+}
+
+TEST_CASE("a snapshot needs a folder") {
   auto view = shown_job();
   CHECK(found(snapshot(), view).rank == -1);
   auto job = std::make_shared<job_definition>(*view.scheduler->job);
   job->snapshots.folder.clear();
   view.scheduler->job = job;
   CHECK_THAT(refused(snapshot(), view).why, ContainsSubstring("--snapshot-dir FOLDER"));
-  view.scheduler->job = nullptr;
-  CHECK_THAT(refused(snapshot(), view).why, ContainsSubstring("has not begun to train"));
 }
 
 TEST_CASE("what the job would not survive now waits") {

@@ -102,7 +102,7 @@ TEST_CASE("an inspector that is killed or restarted on order is started again, a
   bool is_failure = GENERATE(false, true);
   for (int i = 0; i < 2; ++i) {
     REQUIRE(end(here, order_of(child_role::inspector, 0, is_failure)).value);
-    here.advance(3s);
+    here.advance(1s);
   }
   CHECK(starts_of(here, child_role::inspector) == 3);
   CHECK(here.members.requests.empty());
