@@ -95,7 +95,7 @@ TEST_CASE("an actor that does not run, or ran in another process, is not ended")
 }
 
 TEST_CASE("an inspector that is killed or restarted on order is started again, and disturbs nobody") {
-  one_node here;
+  one_node here(0);  // an inspector is where the scheduler is
   here.inspect();
   here.begin();
   here.advance(1s);
