@@ -73,6 +73,64 @@ test("the launcher's link shows the tree and the timeline of a running job, and 
   await context.close();
 });
 
+/// A job that ends by itself, and what it says.
+function shortJob(processes: number, more: string[]): { started: ChildProcess; weights: Promise<string> } {
+  const started = spawn(process.env.TROUPE_PROGRAM!, [
+    "launch", "--nproc-per-node", String(processes), "--", process.env.GPT_PROGRAM!, "--size", "tiny", "--stages", "4", "--microbatches", "8",
+    "--steps", "300", "--json", ...more,
+  ], { stdio: ["ignore", "pipe", "pipe"] });
+  const weights = new Promise<string>((resolve, reject) => {
+    let text = "";
+    started.stdout!.on("data", (piece) => (text += String(piece)));
+    started.on("exit", (code) => {
+      const found = /"weights_sha256":"([0-9a-f]+)"/.exec(text);
+      if (code === 0 && found) resolve(found[1]!);
+      else reject(new Error(`the job ended with ${code}: ${text.slice(-500)}`));
+    });
+  });
+  weights.catch(() => undefined);  // whoever waits for it is told
+  return { started, weights };
+}
+
+test("a job that is paused, stepped, gone on with and hurt from the page ends with the same bits", async () => {
+  const { started, weights } = shortJob(4, ["--inspect", "--inspect-control"]);
+  const context = await browser.open();
+  try {
+    const page = await context.newPage();
+    await page.goto(await linkOf(started));
+    const confirm = async () => {
+      await page.locator("#confirm").focus();
+      await page.keyboard.press("Enter");
+    };
+    await page.getByRole("button", { name: "Pause" }).focus();
+    await page.keyboard.press("Enter");
+    await confirm();
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+    const step = page.getByRole("button", { name: "Step step" });
+    await step.and(page.locator(":enabled")).waitFor();
+    await step.focus();
+    await page.keyboard.press("Enter");
+    await confirm();
+    await page.getByText("step: done").waitFor();
+    await page.getByRole("button", { name: "Resume" }).focus();
+    await page.keyboard.press("Enter");
+    await confirm();
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.evaluate(() => { location.hash = "#/actor/2%230%2Fstage%2F2"; });
+    await page.getByRole("button", { name: "Kill actor" }).click();
+    await page.getByRole("dialog").getByText("Kill stage 2 of rank 2?").waitFor();
+    await page.locator("#confirm").click();
+    await page.getByText("kill: done").waitFor();
+    await page.getByText("started again").waitFor();
+    await page.getByText("1×").first().waitFor();
+    const ended = await weights;
+    assert.equal(ended, await shortJob(1, []).weights);
+  } finally {
+    await context.close();
+    started.kill("SIGTERM");
+  }
+});
+
 test("a wrong token sees nothing of a running job", async () => {
   const context = await browser.open();
   const page = await context.newPage();

@@ -4,6 +4,7 @@ import { describeAction, inputsOf, kindOf, parseActions } from "../../../tools/i
 import { treeMove, treeRows } from "../../../tools/inspector/src/actor_tree.js";
 import { tokenIn } from "../../../tools/inspector/src/api.js";
 import { parseRoute, routeHash } from "../../../tools/inspector/src/app_state.js";
+import { refusalText } from "../../../tools/inspector/src/feed.js";
 import { edgePx, flowGraph } from "../../../tools/inspector/src/flow_graph.js";
 import { formatBytes, formatNumber, formatSeconds } from "../../../tools/inspector/src/format.js";
 import { History } from "../../../tools/inspector/src/history.js";
@@ -165,4 +166,14 @@ test("numbers are written as people read them", () => {
 test("throughput is over several steps, so that two that come together are no spike", () => {
   const steps = [1, 1e-6, 1, 1].map((step_s) => ({ step_s, num_samples: 10 }) as Step);
   assert.deepEqual(throughput(steps, 2).map(Math.round), [10, 20, 20, 10]);
+});
+
+test("what becomes of an order is told in words, and so is why one was refused", () => {
+  const row = eventRow("control", "1", '{"id":"0-1","action":"kill","target":"2#0/stage/2","rank":2,"outcome":"refused","text":"there is no such actor","at_ms":5}', 9)!;
+  assert.equal(row.text, "order kill 2#0/stage/2 refused: there is no such actor");
+  assert.equal(row.level, "warning");
+  assert.equal(eventRow("control", "2", '{"action":"pause","outcome":"done"}', 9)!.text, "order pause done");
+  assert.equal(refusalText('{"error":"the job is stopping"}', 409), "the job is stopping");
+  assert.equal(refusalText("too large", 413), "too large");
+  assert.equal(refusalText("", 500), "status 500");
 });

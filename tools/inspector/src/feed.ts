@@ -199,6 +199,17 @@ export class Feed {
   }
 }
 
+/// Why the job refused an order: {"error":..}, or a line of text.
+export function refusalText(body: string, status: number): string {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    if (typeof parsed === "object" && parsed !== null && "error" in parsed && typeof parsed.error === "string") return parsed.error;
+  } catch {
+    // It is a line of text.
+  }
+  return body || `status ${status}`;
+}
+
 /// Asks the job to do something. Throws what the job says against it.
 export async function sendControl(action: string, body: Record<string, unknown>): Promise<string> {
   const answer = await fetch(`/api/v1/control/${action}`, {
@@ -207,6 +218,6 @@ export async function sendControl(action: string, body: Record<string, unknown>)
     body: JSON.stringify(body),
   });
   const text = (await answer.text()).trim();
-  if (!answer.ok) throw new Error(text || `status ${answer.status}`);
+  if (!answer.ok) throw new Error(refusalText(text, answer.status));
   return text;
 }

@@ -47,6 +47,11 @@ function describe(kind: string, data: Data): { text: string; level: EventRow["le
       const again = Number(data.starts) > 1 ? `, start ${text(data.starts)}` : "";
       return { text: `${text(data.role)} ${text(data.number)} of rank ${text(data.rank)}: ${text(data.state)}${again}${failed}`, level: failed ? "warning" : "info" };
     }
+    case "control": {
+      const why = data.text ? `: ${text(data.text)}` : "";
+      const target = data.target ? ` ${text(data.target)}` : "";
+      return { text: `order ${text(data.action)}${target} ${text(data.outcome)}${why}`, level: data.outcome === "done" ? "info" : "warning" };
+    }
     case "dropped":
       return { text: `${text(data.events)} older events are not kept any more`, level: "warning" };
     case "restarted":
