@@ -6,6 +6,9 @@ if(TROUPE_SANITIZE)
   target_compile_options(troupe_flags INTERFACE -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(troupe_flags INTERFACE -fsanitize=${TROUPE_SANITIZE})
 endif()
+if(TROUPE_FUZZ)
+  target_compile_options(troupe_flags INTERFACE -fsanitize=fuzzer-no-link)  # counts which branches an input takes
+endif()
 
 # The same for what computes nothing itself, tests and tools: compiled quickly.
 add_library(troupe_quick_flags INTERFACE)
