@@ -4,14 +4,17 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <limits>
 #include <map>
 
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
+#include "support/temp_folder.hpp"
 #include "troupe/data/training_source.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/elementwise.hpp"
+#include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/snapshot/weights_hash.hpp"
 
 using namespace troupe;
@@ -276,4 +279,33 @@ TEST_CASE("a batch that the replicas' microbatches do not divide, and no replica
                                        "32 samples") &&
                      ContainsSubstring("Change --replicas, --microbatches or --batch")));
   CHECK_THROWS_MATCHES(replicated(1, 0), bad_input, MessageMatches(ContainsSubstring("0 replicas")));
+}
+
+TEST_CASE("a loss that is infinite in one replica alone stops all replicas before the same step") {
+  auto all = points();
+  std::vector<std::int64_t> labels(static_cast<std::size_t>(all->num_samples()), 0);
+  labels[100] = 3;
+  auto samples = std::make_shared<dataset>(
+      labelled_samples{all->samples(), tensor::from(labels, {static_cast<std::int64_t>(labels.size())})});
+  auto infinite_for_label_3 = [](const variable& output, const tensor& target, double gradient_scale) {
+    auto result = nn::CrossEntropy()(output, target, gradient_scale);
+    for (auto label : target.values<std::int64_t>())
+      if (label == 3) result.loss_sum = std::numeric_limits<double>::infinity();
+    return result;
+  };
+  temp_folder folder;
+  auto options = options_of(7);
+  options.snapshot_dir = folder.path() / "run";
+  options.snapshot_every = 1;
+  std::uint64_t num_done = 0;
+  Trainer trainer(World::local(2, options), replicated(1, 2).loss(infinite_for_label_3),
+                  {.on_step = [&](const step_event& done) { num_done = done.step; }});
+  CHECK_THROWS_MATCHES(trainer.fit(samples), std::runtime_error,
+                       MessageMatches(ContainsSubstring("the loss")));
+  REQUIRE(num_done > 0);
+  auto found = snapshot_store({.folder = options.snapshot_dir}).find().found;
+  REQUIRE(found);
+  CHECK(found->step == num_done);
+  REQUIRE(found->parts.size() == 1);
+  CHECK(found->parts[0].content == replica_content::equal);
 }
