@@ -32,7 +32,10 @@ void control_plane::connect(const std::map<int, node_address>& peers) {
     auto wanted = peers.find(entry->first);
     bool keep =
         entry->second.stream && wanted != peers.end() && wanted->second.control == entry->second.address;
-    if (!keep) rank_of_socket_.erase(entry->second.watched);
+    if (!keep) {
+      rank_of_socket_.erase(entry->second.watched);
+      settings_.counters.with(entry->first).frame_bytes_queued = 0;
+    }
     entry = keep ? std::next(entry) : connections_.erase(entry);
   }
   // The failures not yet reported are of closed connections. Reported now, they would be attributed to the
@@ -58,7 +61,9 @@ bool control_plane::send(int to_rank, std::uint64_t generation, std::span<const 
   if (found == connections_.end() || !found->second.stream) return true;
   auto& stream = *found->second.stream;
   stream.send(frame_kind::control, generation, body);
-  ++settings_.counters.control_frames_sent;
+  auto& counted = settings_.counters.with(to_rank);
+  counted.count_sent_frame(body.size());
+  counted.frame_bytes_queued = stream.unsent_bytes();
   if (stream.failure() || !stream.all_sent()) watch(to_rank, found->second);
   return arm();
 }
@@ -76,6 +81,7 @@ bool control_plane::announce_generation(std::uint64_t generation) {
 void control_plane::on_ready(int rank, bool hung_up) {
   auto& which = connections_.at(rank);
   which.stream->progress(hung_up);
+  settings_.counters.with(rank).frame_bytes_queued = which.stream->unsent_bytes();
   watch(rank, which);
 }
 
@@ -113,6 +119,7 @@ void control_plane::report(const peer_failure& failure) {
   if (found == connections_.end() || !found->second.stream) return;
   rank_of_socket_.erase(std::exchange(found->second.watched, -1));
   found->second.stream.reset();
+  settings_.counters.with(failure.rank).frame_bytes_queued = 0;
   failures_.push_back(failure);
 }
 

@@ -61,6 +61,7 @@ transfer_list data_plane::stop() {
   finish_reads();
   phase_ = phase::destroying;
   worker_.reset();
+  for (const auto& transfer : in_flight_) note_ended(transfer);
   return std::move(in_flight_);
 }
 
@@ -88,7 +89,7 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
     receiver_nonce receiver;
     std::ranges::copy(bytes.first<sizeof receiver>(), receiver.begin());
     auto params = endpoint_params(bytes.subspan(sizeof receiver));
-    peer made{nullptr, {settings_, generation, rank, receiver}, false};
+    peer made{nullptr, {settings_, generation, rank, receiver}, &settings_.counters.with(rank), false};
     auto status = ucp_ep_create(worker_->get(), &params, &made.endpoint);
     if (status == UCS_OK)
       peers_.insert_or_assign(rank, std::move(made));
@@ -120,7 +121,8 @@ bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<au
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.send = on_sent;
   param.user_data = &transfer;
-  settings_.counters.count_sent(transfer.value);
+  to.counted->count_sent(transfer.value);
+  to.counted->begin_flight(transfer.value);
   auto bytes = transfer.value.bytes();
   auto* request = ucp_am_send_nbx(to.endpoint, tensor_message, transfer.head.data(), transfer.head.size(),
                                   bytes.data(), bytes.size(), &param);
@@ -264,9 +266,15 @@ tensor_transfer& data_plane::start(int peer) {
 }
 
 void data_plane::end(tensor_transfer& transfer) {
+  note_ended(transfer);
   transfer.value = {};
   transfer.arrival.reset();
   ended_.splice(ended_.begin(), in_flight_, transfer.self);
+}
+
+/// If it was sent.
+void data_plane::note_ended(const tensor_transfer& transfer) {
+  if (transfer.value.defined()) settings_.counters.with(transfer.peer).end_flight(transfer.value);
 }
 
 void data_plane::fail(int rank, const std::string& action, ucs_status_t status) {

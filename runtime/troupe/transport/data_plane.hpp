@@ -77,6 +77,7 @@ class data_plane {
   struct peer {
     ucp_ep_h endpoint = nullptr;
     head_writer heads;
+    peer_counters* counted = nullptr;
     bool was_heard = false;  ///< a message from it arrived: its connection is established
   };
   static ucs_status_t on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
@@ -101,6 +102,7 @@ class data_plane {
   bool poll_until_idle();
   tensor_transfer& start(int peer);
   void end(tensor_transfer& transfer);
+  void note_ended(const tensor_transfer& transfer);
   void fail(int rank, const std::string& action, ucs_status_t status);
   void lose(int rank, const char* cause);
 

@@ -25,8 +25,9 @@ class loopback_transport final : public transport {
 
   void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) override {
     if (to_rank != rank()) return;
-    ++counters_.control_frames_sent;
-    ++counters_.control_frames_received;
+    auto& counted = counters_.with(to_rank);
+    counted.count_sent_frame(body.size());
+    counted.count_received_frame(body.size());
     events_.on_control(rank(), generation, body);
   }
 
@@ -37,8 +38,9 @@ class loopback_transport final : public transport {
       return;
     }
     if (to_rank != rank() || !gate_.is_open()) return;
-    counters_.count_sent(value);
-    counters_.count_received(value);
+    auto& counted = counters_.with(to_rank);
+    counted.count_sent(value);
+    counted.count_received(value);
     emit_tensor(trace_kind::send, tag, rank(), value.size_bytes());
     emit_tensor(trace_kind::receive, tag, rank(), value.size_bytes());
     events_.on_tensor(rank(), tag, std::move(value));

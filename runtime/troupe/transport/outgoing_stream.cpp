@@ -78,6 +78,7 @@ void outgoing_stream::answer() {
   in_.clear();
   auto reply = reply_of(*handshake_, nonce);
   kept_.emplace_back(reply.begin(), reply.end());
+  num_unsent_ += reply.size();
   keep_sending();
 }
 
@@ -88,8 +89,10 @@ void outgoing_stream::establish() {
   std::vector<std::byte> introduction(ends_.peer.process.begin(), ends_.peer.process.end());
   introduction.insert(introduction.end(), ends_.own.begin(), ends_.own.end());
   send_frame(frame_kind::control, 0, introduction, {});
-  for (; !waiting_.empty(); waiting_.pop_front())
+  for (; !waiting_.empty(); waiting_.pop_front()) {
+    num_unsent_ -= waiting_.front().body.size();
     send_frame(waiting_.front().kind, waiting_.front().generation, {}, waiting_.front().body);
+  }
 }
 
 /// Reads bytes of the handshake. Returns whether `size` bytes have arrived.
@@ -109,7 +112,12 @@ void outgoing_stream::send(frame_kind kind, std::uint64_t generation, std::span<
   if (key_)
     send_frame(kind, generation, {}, body);
   else
-    waiting_.push_back({kind, generation, {body.begin(), body.end()}});
+    keep_waiting({kind, generation, {body.begin(), body.end()}});
+}
+
+void outgoing_stream::keep_waiting(message sent) {
+  num_unsent_ += sent.body.size();
+  waiting_.push_back(std::move(sent));
 }
 
 void outgoing_stream::send_frame(frame_kind kind, std::uint64_t generation,
@@ -126,6 +134,7 @@ void outgoing_stream::send_frame(frame_kind kind, std::uint64_t generation,
   auto& rest = kept_.emplace_back(head.begin(), head.end());
   rest.insert(rest.end(), body.begin(), body.end());
   if (kept_.size() == 1) sent_of_first_ = sent;
+  num_unsent_ += rest.size() - sent;
 }
 
 void outgoing_stream::keep_sending() {
@@ -134,6 +143,7 @@ void outgoing_stream::keep_sending() {
     auto sent = write(rest, {});
     if (!socket_) return;
     sent_of_first_ += sent;
+    num_unsent_ -= sent;
     if (sent < rest.size()) return;
     kept_.pop_front();
     sent_of_first_ = 0;
@@ -160,6 +170,8 @@ void outgoing_stream::lose(const std::string& cause, int error_number) {
   socket_.reset();
   in_.clear();
   handshake_.reset();
+  for (const auto& one : kept_) num_unsent_ -= one.size();
+  num_unsent_ += sent_of_first_;
   kept_.clear();
   sent_of_first_ = 0;
   next_attempt_ = now + between_attempts;

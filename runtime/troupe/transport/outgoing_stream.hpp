@@ -42,6 +42,8 @@ class outgoing_stream {
   /// Does what can be done now. `hung_up`: the peer has closed its end.
   void progress(bool hung_up);
   bool all_sent() const { return key_ && kept_.empty(); }
+  /// Of what was sent: bytes that the socket has not taken, or that wait for the handshake.
+  std::size_t unsent_bytes() const { return num_unsent_; }
   /// Why the connection broke, or nothing.
   const std::optional<std::string>& failure() const { return failure_; }
 
@@ -58,6 +60,7 @@ class outgoing_stream {
   void answer();
   void establish();
   bool receive(std::size_t size);
+  void keep_waiting(message sent);
   void send_frame(frame_kind kind, std::uint64_t generation, std::span<const std::byte> extension,
                   std::span<const std::byte> body);
   void keep_sending();
@@ -76,6 +79,7 @@ class outgoing_stream {
   std::uint64_t sequence_ = 0;
   std::deque<std::vector<std::byte>> kept_;  ///< bytes that the socket did not take
   std::size_t sent_of_first_ = 0;
+  std::size_t num_unsent_ = 0;  ///< bytes in waiting_ and kept_
   std::optional<std::string> failure_;
 };
 

@@ -53,8 +53,22 @@ class tensor_waiter {
   virtual bool waits() const = 0;
 };
 
+/// What this process has exchanged with one rank, since construction; a process that replaces another of that
+/// rank goes on with its counters. Its own rank is one of them.
+struct peer_statistics {
+  std::uint64_t frames_sent = 0, frames_received = 0;            ///< control messages
+  std::uint64_t frame_bytes_sent = 0, frame_bytes_received = 0;  ///< of their bodies
+  std::uint64_t frame_bytes_queued = 0;  ///< that the socket has not taken yet, with heads
+  std::uint64_t tensors_sent = 0, tensors_received = 0;
+  std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0;
+  /// Of those that were sent: UCX has not completed the sending yet.
+  std::uint64_t tensors_in_flight = 0, tensor_bytes_in_flight = 0;
+  bool operator==(const peer_statistics&) const = default;
+};
+
 /// Counters since construction.
 struct transport_statistics {
+  // with all ranks together
   std::uint64_t control_frames_sent = 0, control_frames_received = 0;
   std::uint64_t tensors_sent = 0, tensors_received = 0;
   std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0;
@@ -65,6 +79,7 @@ struct transport_statistics {
   std::uint64_t bad_frames = 0;    ///< failed the length, version or authentication check: dropped
   /// Tensors that could not be sent or fetched because the peer was in a later generation already: dropped.
   std::uint64_t ended_generation = 0;
+  std::map<int, peer_statistics> peers;  ///< by rank; those with which anything was exchanged
 };
 
 /// Moves control messages and tensors between the nodes of one job. Thread-safe.

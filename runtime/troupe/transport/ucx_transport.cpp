@@ -144,8 +144,9 @@ void ucx_transport::connect(std::uint64_t generation, const std::map<int, node_a
 
 void ucx_transport::send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) {
   if (to_rank == rank()) {
-    ++settings_.counters.control_frames_sent;
-    ++settings_.counters.control_frames_received;
+    auto& counted = settings_.counters.with(to_rank);
+    counted.count_sent_frame(body.size());
+    counted.count_received_frame(body.size());
     return events_.on_control(to_rank, generation, body);
   }
   ucx_log_suppressor failures_are_reported_as_events;
@@ -165,8 +166,9 @@ void ucx_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor value
   }
   if (to_rank == rank()) {
     if (!gate_.is_open()) return;
-    settings_.counters.count_sent(value);
-    settings_.counters.count_received(value);
+    auto& counted = settings_.counters.with(to_rank);
+    counted.count_sent(value);
+    counted.count_received(value);
     return events_.on_tensor(to_rank, tag, std::move(value));
   }
   tensors_.send(to_rank, tag, std::move(value));
@@ -212,7 +214,7 @@ bool ucx_transport::progress_control() {
   for (const auto& notice : notices)
     announced_[notice.from_rank] = std::max(announced_[notice.from_rank], notice.begun);
   for (const auto& arrival : arrivals) {
-    ++settings_.counters.control_frames_received;
+    settings_.counters.with(arrival.from_rank).count_received_frame(arrival.body.size());
     events_.on_control(arrival.from_rank, arrival.generation, arrival.body);
   }
   for (const auto& failure : failures) events_.on_peer_error(failure.rank, generation, failure.cause);

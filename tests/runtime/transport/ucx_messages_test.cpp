@@ -72,6 +72,16 @@ void ping_pong(test_rank& self, const std::string& data_transports) {
            "every tensor counted");
     expect(counted.tensor_bytes_sent == counted.tensor_bytes_received && counted.tensor_bytes_sent > 8 << 20,
            "every byte counted");
+    const auto& with = counted.peers.at(1);
+    expect(counted.peers.size() == 1 && with.tensor_bytes_sent == counted.tensor_bytes_sent &&
+               with.tensors_received == counted.tensors_received,
+           "all of it with rank 1");
+    expect(with.frame_bytes_sent == with.frame_bytes_received && with.frame_bytes_sent > 0,
+           "bytes of control messages counted");
+    // Its answers are here, so all was sent and fetched; UCX may tell this process a little later.
+    while (node.link().statistics().peers.at(1).tensors_in_flight > 0) std::this_thread::yield();
+    expect(node.link().statistics().peers.at(1).tensor_bytes_in_flight == 0, "nothing in flight");
+    expect(node.link().statistics().peers.at(1).frame_bytes_queued == 0, "nothing queued");
     expect(counted.bad_frames == 0 && counted.stale_frames == 0, "no bad and no stale frame");
   } else {
     echo_controls(node);
