@@ -1,21 +1,21 @@
 #pragma once
-#include <caf/event_based_actor.hpp>
 #include <exception>
 #include <optional>
 #include <utility>
 
 #include "troupe/actor/actor_error.hpp"
+#include "troupe/actor/counted_actor.hpp"
 
 namespace troupe {
 
 /// An actor that is a state and a table of handlers: `State(self, args...)` and `State::make_behavior()`.
-/// An exception from a handler ends the actor with the error of `error_from`.
+/// An exception from a handler ends the actor with the error of `error_from`. Its messages are counted.
 /// `system.spawn<actor_of<device_state>, caf::detached>(options)`
 template <class State>
-class actor_of : public caf::event_based_actor {
+class actor_of : public counted_actor {
  public:
   template <class... Args>
-  explicit actor_of(caf::actor_config& config, Args&&... args) : caf::event_based_actor(config) {
+  explicit actor_of(caf::actor_config& config, Args&&... args) : counted_actor(config) {
     set_exception_handler([](std::exception_ptr& thrown) { return error_from(thrown); });
     state_.emplace(this, std::forward<Args>(args)...);
   }

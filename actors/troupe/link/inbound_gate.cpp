@@ -12,7 +12,8 @@ namespace troupe {
 
 void inbound_gate::bind(const actor_name& name, caf::actor receiver) {
   std::lock_guard lock(mutex_);
-  receivers_[{name.role, name.number}] = {name.incarnation, std::move(receiver)};
+  auto counters = counters_of(receiver);
+  receivers_[{name.role, name.number}] = {name.incarnation, std::move(receiver), std::move(counters)};
   deliver_held();
 }
 
@@ -25,7 +26,7 @@ void inbound_gate::deliver(int from_rank, std::uint64_t generation, std::span<co
   if (generation > generation_ && held_.size() == max_held)
     throw decode_error("more than " + std::to_string(max_held) +
                        " messages arrived for a generation that has not begun on this node");
-  arrived_message arrived{from_rank, decode_message(body)};
+  arrived_message arrived{from_rank, decode_message(body), body.size()};
   if (generation > generation_ || !try_deliver(arrived)) hold(generation, std::move(arrived));
 }
 
@@ -56,12 +57,14 @@ void inbound_gate::deliver_held() {
 /// False: it is for a newer incarnation than the one that is here.
 bool inbound_gate::try_deliver(const arrived_message& arrived) {
   const auto& [head, content] = arrived.message;
+  auto frame_bytes = arrived.frame_bytes;
   if (!links_ || !links_->reaches(arrived.from_rank)) {
     ++counters_.unknown_sender;
     return true;
   }
   if (head.kind == message_kind::reply) {
-    if (!links_->to(arrived.from_rank)->on_reply(head.request, content)) ++counters_.late_replies;
+    if (!links_->to(arrived.from_rank)->on_reply(head.request, content, frame_bytes))
+      ++counters_.late_replies;
     return true;
   }
   auto found = receivers_.find({head.to.role, head.to.number});
@@ -70,7 +73,7 @@ bool inbound_gate::try_deliver(const arrived_message& arrived) {
     refuse(arrived, "is not in the process that was asked");
     return true;
   }
-  const auto& [incarnation, receiver] = found->second;
+  const auto& [incarnation, receiver, counters] = found->second;
   if (head.to.incarnation > incarnation) return false;
   if (head.to.incarnation < incarnation) {
     ++counters_.old_incarnation;
@@ -80,6 +83,7 @@ bool inbound_gate::try_deliver(const arrived_message& arrived) {
   auto requester = head.kind == message_kind::request
                        ? caf::actor_cast<caf::strong_actor_ptr>(links_->to(arrived.from_rank)->answers())
                        : caf::strong_actor_ptr();
+  if (counters) counters->frame_received(frame_bytes);
   receiver->enqueue(requester, caf::make_message_id(head.request), content, nullptr);
   return true;
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "troupe/actor/counted_actor.hpp"
 #include "troupe/link/node_links.hpp"
 #include "troupe/link/wire_table.hpp"
 
@@ -46,10 +47,12 @@ class inbound_gate {
   struct arrived_message {
     int from_rank = 0;
     addressed_message message;
+    std::size_t frame_bytes = 0;  ///< of the frame's body
   };
   struct bound_actor {
     std::uint32_t incarnation = 0;
     caf::actor handle;
+    std::shared_ptr<actor_counters> counters;  ///< null: it counts nothing
   };
   void hold(std::uint64_t generation, arrived_message arrived);
   void deliver_held();

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "troupe/actor/actor_error.hpp"
+#include "troupe/actor/counted_actor.hpp"
 #include "troupe/link/forwarding_actor.hpp"
 #include "troupe/link/messages.hpp"
 
@@ -114,6 +115,7 @@ void link::send(const message_head& head, const caf::message& content) {
       throw std::logic_error("expected a message that crosses processes, got another one for " +
                              to_string(head.to));
     options_.out->send_control(options_.remote_rank, options_.generation, *body);
+    count_sent_frame(body->size());
   } catch (const std::exception& problem) {
     fail(problem.what());
   }
@@ -127,7 +129,7 @@ void link::reply(std::uint64_t request, const caf::message& content) {
   send({{}, message_kind::reply, request}, outgoing_reply(content));
 }
 
-bool link::on_reply(std::uint64_t request, const caf::message& content) {
+bool link::on_reply(std::uint64_t request, const caf::message& content, std::size_t frame_bytes) {
   requests::node_type found;
   {
     std::lock_guard lock(mutex_);
@@ -135,6 +137,7 @@ bool link::on_reply(std::uint64_t request, const caf::message& content) {
   }
   if (!found) return false;
   const auto& of = found.mapped();
+  if (auto counters = counters_of(of.requester)) counters->frame_received(frame_bytes);
   respond(of.requester, of.id, incoming_reply(content, of.to));
   return true;
 }

@@ -57,8 +57,9 @@ class link : public std::enable_shared_from_this<link> {
   const caf::actor& answers() const { return answers_; }
   /// Sends the reply to a request of the remote process.
   void reply(std::uint64_t request, const caf::message& content);
-  /// The reply to a request of this process. False: that request is over.
-  bool on_reply(std::uint64_t request, const caf::message& content);
+  /// The reply to a request of this process, from a frame with a body of `frame_bytes`. False: that request
+  /// is over.
+  bool on_reply(std::uint64_t request, const caf::message& content, std::size_t frame_bytes);
   /// Ends the proxies and all requests, with actor_error::lost. `cause`: "rank 3 was lost: killed by
   /// SIGKILL". Whether it had not ended before.
   bool end(const std::string& cause);

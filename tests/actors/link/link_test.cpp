@@ -273,3 +273,47 @@ TEST_CASE("a proxy that is no longer referenced stays with its link") {
   link.actors.send(link.here.links->proxy(1, actor_role::supervisor, 1), writes_lost{7, 2});
   CHECK(link.here.out.frames.size() == 1);
 }
+
+namespace {
+
+/// Sends a message, or asks, when told to; answers requests.
+struct chatting_state {
+  static constexpr const char* actor_name = "chatting";
+  chatting_state(caf::event_based_actor* self, caf::actor to) : self_(self), to_(std::move(to)) {}
+  caf::behavior make_behavior() {
+    return {[this](int) {
+              self_->send(to_, get_cached{7, 0, 4});
+            },
+            [this](double) {
+              self_->request(to_, caf::infinite, get_cached{7, 0, 4}).then([](const cached_sent&) {});
+            },
+            [](const get_cached&) { return cached_sent{}; }};
+  }
+  caf::event_based_actor* self_;
+  caf::actor to_;
+};
+
+}  // namespace
+
+TEST_CASE("frames are counted by the actor that sends them and by the one that gets them, replies too") {
+  two_nodes nodes;
+  auto to = nodes.actors.spawn<actor_of<chatting_state>>(caf::actor());
+  nodes.there.gate.bind({actor_role::device, 3, 2}, to);
+  auto from = nodes.actors.spawn<actor_of<chatting_state>>(nodes.here.links->proxy(1, actor_role::device, 3));
+  auto sent = counters_of(from), received = counters_of(to);
+  nodes.actors.send(from, 1);
+  auto frame_bytes = nodes.here.out.frames.front().body.size();
+  CHECK(sent->read().frame_bytes_out == frame_bytes);
+  CHECK(sent->read().messages_out == 1);
+  nodes.carry();
+  CHECK(received->read().frame_bytes_in == frame_bytes);
+  CHECK(received->read().messages_in == 1);
+  CHECK(received->read().frame_bytes_out == 0);
+  nodes.actors.send(from, 0.5);
+  CHECK(sent->read().frame_bytes_in == 0);
+  nodes.carry();
+  CHECK(received->read().frame_bytes_out > 0);
+  CHECK(sent->read().frame_bytes_in == received->read().frame_bytes_out);
+  CHECK(received->read().frame_bytes_in == sent->read().frame_bytes_out);
+  CHECK(sent->read().messages_in == 3);
+}
