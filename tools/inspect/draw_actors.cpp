@@ -87,6 +87,8 @@ drawn_list draw_actors(const job_snapshot& job, const view_state& shown, std::si
     bool is_running = state == "running";
     if (is_running && role == "device")
       does = work[static_cast<int>(number_in(actor, "number"))] + (does.empty() ? "" : "; " + does);
+    if (auto oldest = number_in(actor, "oldest_message_s"); is_running && oldest >= 1)
+      does += (does.empty() ? "" : "; ") + std::string("oldest message waits for ") + time_text(oldest);
     auto mailbox = has_number(actor, "mailbox_depth") ? count_text(number_in(actor, "mailbox_depth")) : "-";
     bool is_bad = is_culprit(job, id);
     auto style = is_bad ? row_style::bad : is_running ? row_style::plain : row_style::faint;

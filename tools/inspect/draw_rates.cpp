@@ -42,6 +42,22 @@ void add_curve(drawn_list& to, const job_snapshot& job, const char* name, const 
   to.details.emplace_back();
 }
 
+/// What one process sends to another; null is "-".
+void add_link(drawn_list& to, const json& link, std::size_t columns) {
+  auto shown = [&](const char* name, auto text_of) {
+    return has_number(link, name) ? text_of(number_in(link, name)) : std::string("-");
+  };
+  auto rank = [&](const char* name) { return std::to_string(static_cast<int>(number_in(link, name))); };
+  to.rows.push_back({fitted("rank " + left(rank("from"), 4) + " to " + left(rank("to"), 4) +
+                                right(shown("bytes_per_s", rate_text), 11) + "," +
+                                right(shown("frames_per_s", count_text), 6) + " messages/s," +
+                                right(shown("tensors_in_flight", count_text), 6) + " tensors in flight",
+                            columns)});
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : link.items()) lines.push_back(left(name, 26) + " " + value.dump());
+  to.details.push_back(std::move(lines));
+}
+
 std::string number_text(double number) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.4g", number);
@@ -60,28 +76,12 @@ double newest_of(const job_snapshot& job, const char* name) {
 
 drawn_list draw_rates(const job_snapshot& job, std::size_t columns) {
   drawn_list drawn;
-  drawn.headings = {
-      {fitted("the newest steps, and what each process sends and receives in a second", columns),
-       row_style::heading}};
+  drawn.headings = {{fitted("the newest steps, and what each process sends to others in a second", columns),
+                     row_style::heading}};
   add_curve(drawn, job, "loss", "loss", columns, number_text(newest_of(job, "loss")));
   add_curve(drawn, job, "step_s", "step", columns, time_text(newest_of(job, "step_s")));
   add_curve(drawn, job, "busy_s", "computing", columns, time_text(newest_of(job, "busy_s")));
-  for (const auto& link : job.rows("links")) {
-    auto rank = [&](const char* name) {
-      return has_number(link, name) ? std::to_string(static_cast<int>(number_in(link, name)))
-                                    : std::string("all");
-    };
-    auto rate = [&](const char* name) {
-      return has_number(link, name) ? rate_text(number_in(link, name)) : std::string("-");
-    };
-    drawn.rows.push_back({fitted("rank " + left(rank("rank"), 4) + " sends to " + left(rank("peer"), 4) +
-                                     right(rate("bytes_sent_per_s"), 11) + ", receives" +
-                                     right(rate("bytes_received_per_s"), 11),
-                                 columns)});
-    std::vector<std::string> lines;
-    for (const auto& [name, value] : link.items()) lines.push_back(left(name, 26) + " " + value.dump());
-    drawn.details.push_back(std::move(lines));
-  }
+  for (const auto& link : job.rows("links")) add_link(drawn, link, columns);
   return drawn;
 }
 

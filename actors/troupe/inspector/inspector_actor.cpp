@@ -35,10 +35,6 @@ const child_report* child_in(const node_report* report, const child_report& want
   return nullptr;
 }
 
-double per_second(std::uint64_t before, std::uint64_t after, double seconds) {
-  return after < before || seconds <= 0 ? 0 : static_cast<double>(after - before) / seconds;
-}
-
 }  // namespace
 
 bool is_suspended_process(std::int64_t pid) {
@@ -155,12 +151,8 @@ void inspector_state::on_node(int rank, const node_report& report) {
   if (known != view_.nodes.end() && known->second.report.incarnation == report.incarnation) {
     const auto& before = known->second;
     auto seconds = static_cast<double>(now - before.at_ms) / 1000;
-    const auto& old = before.report;
-    next.bytes_sent_per_s = per_second(old.tensor_bytes_sent, report.tensor_bytes_sent, seconds);
-    next.bytes_received_per_s = per_second(old.tensor_bytes_received, report.tensor_bytes_received, seconds);
-    next.tensors_sent_per_s = per_second(old.tensors_sent, report.tensors_sent, seconds);
-    next.tensors_received_per_s = per_second(old.tensors_received, report.tensors_received, seconds);
-    note_changes(&old, report);
+    set_rates(next, before.report, seconds);
+    note_changes(&before.report, report);
   } else {
     if (known != view_.nodes.end()) push_bounded(view_.replaced, known->second);
     options_.out->events()->append(

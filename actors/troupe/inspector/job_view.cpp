@@ -5,6 +5,13 @@
 #include <utility>
 
 namespace troupe {
+namespace {
+
+double per_second(std::uint64_t before, std::uint64_t after, double seconds) {
+  return after < before || seconds <= 0 ? 0 : static_cast<double>(after - before) / seconds;
+}
+
+}  // namespace
 
 std::int64_t unix_now_ms() {
   auto since = std::chrono::system_clock::now().time_since_epoch();
@@ -13,6 +20,23 @@ std::int64_t unix_now_ms() {
 
 std::uint64_t steps_of_run(const scheduler_report& report) {
   return report.job ? static_cast<std::uint64_t>(report.job->training.flush_every) : 1;
+}
+
+void set_rates(node_view& newest, const node_report& before, double seconds) {
+  const auto& report = newest.report;
+  auto rate = [&](std::uint64_t then, std::uint64_t now) { return per_second(then, now, seconds); };
+  newest.bytes_sent_per_s = rate(before.tensor_bytes_sent, report.tensor_bytes_sent);
+  newest.bytes_received_per_s = rate(before.tensor_bytes_received, report.tensor_bytes_received);
+  newest.tensors_sent_per_s = rate(before.tensors_sent, report.tensors_sent);
+  newest.tensors_received_per_s = rate(before.tensors_received, report.tensors_received);
+  std::map<int, peer_statistics> earlier;
+  for (const auto& peer : before.peers) earlier[peer.rank] = peer.counted;
+  for (const auto& peer : report.peers) {
+    const auto &then = earlier[peer.rank], &now = peer.counted;
+    newest.sent_to[peer.rank] = {rate(then.tensor_bytes_sent, now.tensor_bytes_sent),
+                                 rate(then.tensors_sent, now.tensors_sent),
+                                 rate(then.frames_sent, now.frames_sent)};
+  }
 }
 
 void metrics_history::add(const recent_step& step) {

@@ -22,6 +22,12 @@ std::int64_t unix_now_ms();
 /// Optimizer steps of one run of the job's plan, which is a step of the scheduler.
 std::uint64_t steps_of_run(const scheduler_report& report);
 
+/// What a process sends to another one, per second.
+struct link_rates {
+  double bytes_per_s = 0, tensors_per_s = 0;  ///< tensors
+  double frames_per_s = 0;                    ///< control messages
+};
+
 /// A process of the job, as it last reported.
 struct node_view {
   node_report report;
@@ -31,7 +37,11 @@ struct node_view {
   // Per second, between the two newest reports of this process; 0 before there are two.
   double bytes_sent_per_s = 0, bytes_received_per_s = 0;
   double tensors_sent_per_s = 0, tensors_received_per_s = 0;
+  std::map<int, link_rates> sent_to = {};  ///< by rank
 };
+
+/// The rates between two reports of a process, `seconds` apart, and those to each rank.
+void set_rates(node_view& newest, const node_report& before, double seconds);
 
 struct past_recovery {
   recovery_report report;

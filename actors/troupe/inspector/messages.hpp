@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actor/actor_counts.hpp"
 #include "troupe/cluster/membership.hpp"
 #include "troupe/collective/diagnostics/collective_position.hpp"
 #include "troupe/job/call.hpp"
@@ -18,6 +19,7 @@
 #include "troupe/scheduler/measured_steps.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/step_history.hpp"
+#include "troupe/transport/transport.hpp"
 
 namespace troupe {
 
@@ -46,9 +48,23 @@ struct child_report {
   std::uint8_t is_running = 0;
   std::uint32_t starts = 0;  ///< how often it was started
   std::string reason;        ///< of its newest failure; empty: it never failed
+  actor_counts counts = {};  ///< totals are those of all its starts
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(role, number, is_running, starts, reason);
+    archive(role, number, is_running, starts, reason, counts);
+  }
+};
+
+/// What a process has exchanged with another one, see peer_statistics.
+struct peer_report {
+  std::int32_t rank = 0;
+  peer_statistics counted;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    auto& c = counted;
+    archive(rank, c.frames_sent, c.frames_received, c.frame_bytes_sent, c.frame_bytes_received,
+            c.frame_bytes_queued, c.tensors_sent, c.tensors_received, c.tensor_bytes_sent,
+            c.tensor_bytes_received, c.tensors_in_flight, c.tensor_bytes_in_flight);
   }
 };
 
@@ -59,7 +75,8 @@ struct node_report {
   std::uint32_t incarnation = 0;
   std::int64_t pid = 0;
   std::string host;
-  std::uint8_t phase = 0;  ///< node_generation::phase
+  std::uint8_t phase = 0;   ///< node_generation::phase
+  actor_counts supervisor;  ///< of the one that reports
   std::vector<child_report> children;
   std::vector<device_progress> devices;  ///< that run here, as their threads have published it
   /// See transport_statistics.
@@ -69,11 +86,12 @@ struct node_report {
   std::uint64_t stale_frames = 0, bad_frames = 0;
   std::uint64_t loader_changes = 0;              ///< see loader_status
   std::vector<collective_position> collectives;  ///< of the process groups that exist here
+  std::vector<peer_report> peers;                ///< by rank; those with which anything was exchanged
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, rank, incarnation, pid, host, phase, children, devices);
+    archive(generation, rank, incarnation, pid, host, phase, supervisor, children, devices);
     archive(control_frames_sent, control_frames_received, tensors_sent, tensors_received, tensor_bytes_sent,
-            tensor_bytes_received, stale_frames, bad_frames, loader_changes, collectives);
+            tensor_bytes_received, stale_frames, bad_frames, loader_changes, collectives, peers);
   }
 };
 

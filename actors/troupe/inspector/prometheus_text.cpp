@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -6,11 +7,18 @@
 #include <string_view>
 #include <utility>
 
+#include "troupe/actor/handler_times.hpp"
 #include "troupe/inspector/names.hpp"
 #include "troupe/inspector/views.hpp"
 
 namespace troupe {
 namespace {
+
+std::string number_text(double value) {
+  std::array<char, 32> digits{};
+  auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  return {digits.data(), end};
+}
 
 /// Writes one metric after the other: its help, its type, its samples.
 class metric_writer {
@@ -21,10 +29,14 @@ class metric_writer {
         "# HELP " + name_ + " " + std::string(help) + "\n# TYPE " + name_ + " " + std::string(type) + "\n";
   }
   void add(double value, const std::string& labels = {}) {
-    std::array<char, 32> digits{};
-    auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    text_ +=
-        name_ + (labels.empty() ? "" : "{" + labels + "}") + " " + std::string(digits.data(), end) + "\n";
+    text_ += name_ + (labels.empty() ? "" : "{" + labels + "}") + " " + number_text(value) + "\n";
+  }
+  /// A sample of a name that begins with that of the metric: NAME_bucket, NAME_sum, NAME_count.
+  void add_part(std::string_view suffix, double value, const std::string& labels) {
+    auto name = name_;
+    name_ += suffix;
+    add(value, labels);
+    name_ = std::move(name);
   }
   void gauge(std::string_view name, std::string_view help, double value) {
     begin(name, "gauge", help);
@@ -86,6 +98,89 @@ void write_actors(metric_writer& out, const job_view& view) {
   for (const auto& [role, count] : restarts) out.add(count, "role=\"" + role + "\"");
 }
 
+/// All actors of a role in a process: their sums, and the age of the oldest message of any.
+using counts_by_role = std::map<std::pair<std::string, int>, actor_counts>;
+
+void join(actor_counts& to, const actor_counts& more) {
+  add_totals(to, more);
+  to.mailbox_depth += more.mailbox_depth;
+  to.oldest_s = std::max(to.oldest_s, more.oldest_s);
+}
+
+counts_by_role counts_of(const job_view& view) {
+  counts_by_role counts;
+  for (const auto& [rank, node] : view.nodes) {
+    join(counts[{"supervisor", rank}], node.report.supervisor);
+    for (const auto& one : node.report.children) join(counts[{child_name(one.role), rank}], one.counts);
+  }
+  return counts;
+}
+
+std::string role_label(const counts_by_role::key_type& of) {
+  return "role=\"" + of.first + "\"," + rank_label(of.second);
+}
+
+/// Every fourth bound of the counted times, each 16 times the one before: a histogram of all would be most of
+/// the text.
+void write_handler_times(metric_writer& out, const counts_by_role& counts) {
+  constexpr std::size_t bounds_apart = 4;
+  out.begin("troupe_actor_handler_duration_seconds", "histogram",
+            "Times of actors' handlers by role, also those in which they wait.");
+  for (const auto& [of, one] : counts) {
+    auto labels = role_label(of);
+    std::uint64_t below = 0;
+    for (std::size_t bucket = 0; bucket < num_handler_buckets; ++bucket) {
+      if (bucket < one.handler_times.size()) below += one.handler_times[bucket];
+      bool is_last = bucket + 1 == num_handler_buckets;
+      if (bucket % bounds_apart != 0 && !is_last) continue;
+      auto bound = is_last ? std::string("+Inf") : number_text(handler_bucket_bound_s(bucket));
+      out.add_part("_bucket", static_cast<double>(below), labels + ",le=\"" + bound + "\"");
+    }
+    out.add_part("_sum", one.handler_s, labels);
+    out.add_part("_count", static_cast<double>(below), labels);
+  }
+}
+
+void write_messages(metric_writer& out, const job_view& view) {
+  auto counts = counts_of(view);
+  auto write = [&](std::string_view name, std::string_view type, std::string_view help, auto field) {
+    out.begin(name, type, help);
+    for (const auto& [of, one] : counts) out.add(static_cast<double>(one.*field), role_label(of));
+  };
+  using count = actor_counts;
+  write("troupe_actor_mailbox_messages", "gauge", "Messages that wait in the mailboxes of a role's actors.",
+        &count::mailbox_depth);
+  write("troupe_actor_mailbox_oldest_seconds", "gauge",
+        "Age of the oldest message that waits for a role's actors.", &count::oldest_s);
+  write("troupe_actor_messages_received_total", "counter",
+        "Messages taken from the mailboxes of a role's actors.", &count::messages_in);
+  write("troupe_actor_messages_sent_total", "counter", "Messages sent by a role's actors.",
+        &count::messages_out);
+  write("troupe_actor_received_bytes_total", "counter",
+        "Bytes of control messages from other processes to a role's actors.", &count::frame_bytes_in);
+  write("troupe_actor_sent_bytes_total", "counter",
+        "Bytes of control messages of a role's actors to other processes.", &count::frame_bytes_out);
+  write_handler_times(out, counts);
+}
+
+/// Of all links of a process: one between two processes has no label of its own, as those would be many.
+void write_flights(metric_writer& out, const job_view& view) {
+  auto write = [&](std::string_view name, std::string_view help, auto field) {
+    out.begin(name, "gauge", help);
+    for (const auto& [rank, node] : view.nodes) {
+      std::uint64_t sum = 0;
+      for (const auto& peer : node.report.peers) sum += peer.counted.*field;
+      out.add(static_cast<double>(sum), rank_label(rank));
+    }
+  };
+  using peer = peer_statistics;
+  write("troupe_tensors_in_flight", "Tensors whose sending is not completed.", &peer::tensors_in_flight);
+  write("troupe_tensor_in_flight_bytes", "Bytes of tensors whose sending is not completed.",
+        &peer::tensor_bytes_in_flight);
+  write("troupe_control_queued_bytes", "Bytes of control messages that no socket has taken yet.",
+        &peer::frame_bytes_queued);
+}
+
 void write_findings(metric_writer& out, const job_view& view) {
   std::array<int, num_finding_kinds> counts{};
   for (const auto& one : view.findings) ++counts.at(static_cast<std::size_t>(one.kind));
@@ -123,8 +218,10 @@ std::string prometheus_text(const job_view& view, const metrics_history& metrics
   metric_writer out;
   write_job(out, view, metrics);
   write_actors(out, view);
+  write_messages(out, view);
   write_findings(out, view);
   write_processes(out, view, now_ms);
+  write_flights(out, view);
   return out.take();
 }
 

@@ -1,7 +1,10 @@
 #include "troupe/inspector/views.hpp"
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "troupe/actor/handler_times.hpp"
 #include "troupe/inspector/names.hpp"
 
 namespace troupe {
@@ -21,6 +24,24 @@ json node_json(const node_view& node, const char* state) {
           {"unanswered_polls", node.num_unanswered}};
 }
 
+/// Adds what an actor has counted. What waits for one that was lost with its process is not known.
+void add_counts(json& to, const actor_counts& counts, bool is_lost) {
+  auto known = [&](const json& value) { return is_lost ? json() : value; };
+  auto quantile = [&](double fraction) {
+    return counts.handler_times.empty() ? json() : json(handler_quantile_s(counts.handler_times, fraction));
+  };
+  to["mailbox_depth"] = known(counts.mailbox_depth);
+  to["oldest_message_s"] = known(counts.oldest_s);
+  to["handler_running_s"] = known(counts.running_s);
+  to["messages_in"] = counts.messages_in;
+  to["messages_out"] = counts.messages_out;
+  to["bytes_in"] = counts.frame_bytes_in;
+  to["bytes_out"] = counts.frame_bytes_out;
+  to["handler_s"] = counts.handler_s;
+  to["handler_p50_s"] = quantile(0.5);
+  to["handler_p99_s"] = quantile(0.99);
+}
+
 /// A process's supervisor and its children.
 void append_actors(json& to, const node_report& report, bool is_lost) {
   auto supervisor = actor_id(report, "supervisor", report.rank);
@@ -33,8 +54,8 @@ void append_actors(json& to, const node_report& report, bool is_lost) {
                 {"incarnation", report.incarnation},
                 {"state", state_of(true)},
                 {"restarts", 0},
-                {"reason", nullptr},
-                {"mailbox_depth", nullptr}});
+                {"reason", nullptr}});
+  add_counts(to.back(), report.supervisor, is_lost);
   for (const auto& child : report.children) {
     auto role = child_name(child.role);
     to.push_back({{"id", actor_id(report, role, child.number)},
@@ -45,8 +66,8 @@ void append_actors(json& to, const node_report& report, bool is_lost) {
                   {"incarnation", report.incarnation},
                   {"state", state_of(child.is_running != 0)},
                   {"restarts", child.starts - 1},
-                  {"reason", child.reason.empty() ? json() : json(child.reason)},
-                  {"mailbox_depth", nullptr}});
+                  {"reason", child.reason.empty() ? json() : json(child.reason)}});
+    add_counts(to.back(), child.counts, is_lost);
   }
 }
 
@@ -68,6 +89,65 @@ json device_json(const job_view& view, const node_report& node, const device_pro
           {"position", position.action},
           {"action", action},
           {"at_position_s", device.for_s}};
+}
+
+/// One direction between two ranks, as both ends count it; null: that end has not reported anything of it.
+struct link_ends {
+  const peer_statistics* sender = nullptr;
+  const peer_statistics* receiver = nullptr;
+  link_rates rates;  ///< as its sender counts
+};
+
+std::map<std::pair<int, int>, link_ends> links_of(const job_view& view) {
+  std::map<std::pair<int, int>, link_ends> links;
+  for (const auto& [rank, node] : view.nodes)
+    for (const auto& peer : node.report.peers) {
+      auto& there = links[{rank, peer.rank}];
+      there.sender = &peer.counted;
+      if (auto rates = node.sent_to.find(peer.rank); rates != node.sent_to.end()) there.rates = rates->second;
+      links[{peer.rank, rank}].receiver = &peer.counted;
+    }
+  return links;
+}
+
+json link_json(const std::pair<int, int>& ranks, const link_ends& ends) {
+  auto sent = [&](auto field) { return ends.sender ? json(ends.sender->*field) : json(); };
+  auto received = [&](auto field) { return ends.receiver ? json(ends.receiver->*field) : json(); };
+  auto rate = [&](double value) { return ends.sender ? json(value) : json(); };
+  using peer = peer_statistics;
+  return {{"from", ranks.first},
+          {"to", ranks.second},
+          {"tensors_sent", sent(&peer::tensors_sent)},
+          {"tensors_received", received(&peer::tensors_received)},
+          {"tensors_in_flight", sent(&peer::tensors_in_flight)},
+          {"tensor_bytes_sent", sent(&peer::tensor_bytes_sent)},
+          {"tensor_bytes_received", received(&peer::tensor_bytes_received)},
+          {"tensor_bytes_in_flight", sent(&peer::tensor_bytes_in_flight)},
+          {"frames_sent", sent(&peer::frames_sent)},
+          {"frames_received", received(&peer::frames_received)},
+          {"frame_bytes_sent", sent(&peer::frame_bytes_sent)},
+          {"frame_bytes_received", received(&peer::frame_bytes_received)},
+          {"frame_bytes_queued", sent(&peer::frame_bytes_queued)},
+          {"bytes_per_s", rate(ends.rates.bytes_per_s)},
+          {"tensors_per_s", rate(ends.rates.tensors_per_s)},
+          {"frames_per_s", rate(ends.rates.frames_per_s)}};
+}
+
+json total_json(int rank, const node_view& node) {
+  const auto& report = node.report;
+  return {{"rank", rank},
+          {"tensors_sent", report.tensors_sent},
+          {"tensors_received", report.tensors_received},
+          {"tensor_bytes_sent", report.tensor_bytes_sent},
+          {"tensor_bytes_received", report.tensor_bytes_received},
+          {"control_frames_sent", report.control_frames_sent},
+          {"control_frames_received", report.control_frames_received},
+          {"stale_frames", report.stale_frames},
+          {"bad_frames", report.bad_frames},
+          {"bytes_sent_per_s", node.bytes_sent_per_s},
+          {"bytes_received_per_s", node.bytes_received_per_s},
+          {"tensors_sent_per_s", node.tensors_sent_per_s},
+          {"tensors_received_per_s", node.tensors_received_per_s}};
 }
 
 json recovery_json(const past_recovery& past) {
@@ -145,25 +225,10 @@ json actors_json(const job_view& view) {
 }
 
 json links_json(const job_view& view) {
-  json links = json::array();
-  for (const auto& [rank, node] : view.nodes) {
-    const auto& report = node.report;
-    links.push_back({{"rank", rank},
-                     {"peers", "all"},
-                     {"tensors_sent", report.tensors_sent},
-                     {"tensors_received", report.tensors_received},
-                     {"tensor_bytes_sent", report.tensor_bytes_sent},
-                     {"tensor_bytes_received", report.tensor_bytes_received},
-                     {"control_frames_sent", report.control_frames_sent},
-                     {"control_frames_received", report.control_frames_received},
-                     {"stale_frames", report.stale_frames},
-                     {"bad_frames", report.bad_frames},
-                     {"bytes_sent_per_s", node.bytes_sent_per_s},
-                     {"bytes_received_per_s", node.bytes_received_per_s},
-                     {"tensors_sent_per_s", node.tensors_sent_per_s},
-                     {"tensors_received_per_s", node.tensors_received_per_s}});
-  }
-  return {{"links", links}};
+  json links = json::array(), totals = json::array();
+  for (const auto& [ranks, ends] : links_of(view)) links.push_back(link_json(ranks, ends));
+  for (const auto& [rank, node] : view.nodes) totals.push_back(total_json(rank, node));
+  return {{"links", links}, {"totals", totals}};
 }
 
 json snapshots_json(const job_view& view) {

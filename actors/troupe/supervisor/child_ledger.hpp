@@ -1,20 +1,27 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "troupe/actor/actor_counters.hpp"
 #include "troupe/inspector/messages.hpp"
 #include "troupe/supervisor/supervision_tree.hpp"
 
 namespace troupe {
 
-/// Which children a supervisor has had, how often it has started each, and why each failed last. Those that
+/// Which children a supervisor has had, how often it has started each, why each failed last,
+/// and what each has done. Those that
 /// have ended stay: there are as many entries as devices, stages and other roles.
 class child_ledger {
  public:
-  void started(const child_id& one) {
+  /// `counters`: null if the child counts nothing.
+  void started(const child_id& one, std::shared_ptr<const actor_counters> counters) {
     auto& entry = entries_[one];
+    if (entry.counters) add_totals(entry.earlier, entry.counters->read());
+    entry.counters = std::move(counters);
     entry.is_running = true;
     ++entry.starts;
   }
@@ -28,8 +35,8 @@ class child_ledger {
   std::vector<child_report> report() const {
     std::vector<child_report> all;
     for (const auto& [one, entry] : entries_)
-      all.push_back(
-          {static_cast<std::uint8_t>(one.role), one.number, entry.is_running, entry.starts, entry.reason});
+      all.push_back({static_cast<std::uint8_t>(one.role), one.number, entry.is_running, entry.starts,
+                     entry.reason, entry.counts()});
     return all;
   }
 
@@ -38,6 +45,14 @@ class child_ledger {
     bool is_running = false;
     std::uint32_t starts = 0;
     std::string reason;
+    std::shared_ptr<const actor_counters> counters;  ///< of the newest start
+    actor_counts earlier;                            ///< totals of those before
+
+    actor_counts counts() const {
+      auto all = counters ? counters->read() : actor_counts();
+      add_totals(all, earlier);
+      return all;
+    }
   };
   std::map<child_id, entry> entries_;
 };

@@ -202,7 +202,7 @@ void job_children::end_with(const child_id& one, const caf::error& reason) {
 void job_children::adopt(const caf::actor& actor, child_id one) {
   monitored_[actor.address()] = one;
   emit_now({.kind = trace_kind::actor_born, .name = name_number(to_string(one))});
-  ledger_.started(one);
+  ledger_.started(one, counters_of(actor));
   self_->monitor(actor);
 }
 

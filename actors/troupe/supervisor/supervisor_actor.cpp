@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "troupe/actor/actor_error.hpp"
+#include "troupe/actor/counted_actor.hpp"
 #include "troupe/disk_writer/messages.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/progress_watch.hpp"
@@ -18,6 +19,7 @@ namespace troupe {
 supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_options options)
     : self_(self),
       options_(std::move(options)),
+      own_counters_(counters_of(self)),
       completed_(std::make_shared<call_log>(
           [log = options_.log](const std::string& problem) { log->warn("{}", problem); })),
       children_(self, options_),
@@ -302,6 +304,7 @@ node_report supervisor_state::on_inspect() {
   report.pid = ::getpid();
   report.host = options_.host;
   report.phase = static_cast<std::uint8_t>(generation().now);
+  if (own_counters_) report.supervisor = own_counters_->read();
   report.children = children_.ledger().report();
   report.devices = children_.progress().positions();
   report.loader_changes = children_.progress().loader_changes();
@@ -315,6 +318,7 @@ node_report supervisor_state::on_inspect() {
   report.tensor_bytes_received = counted.tensor_bytes_received;
   report.stale_frames = counted.stale_frames;
   report.bad_frames = counted.bad_frames;
+  for (const auto& [rank, peer] : counted.peers) report.peers.push_back({rank, peer});
   return report;
 }
 

@@ -125,6 +125,7 @@ class supervisor_state {
   // constant
   caf::event_based_actor* self_;
   supervisor_options options_;
+  std::shared_ptr<const actor_counters> own_counters_;
   std::shared_ptr<call_log> completed_;  ///< shared with the scheduler of this node
 
   job_children children_;

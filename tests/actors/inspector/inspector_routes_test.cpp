@@ -89,6 +89,62 @@ TEST_CASE("the tree of actors has unique names, keeps the dead, and says why act
   CHECK(by_id["0#0/loader/0"]["state"] == "ended");
 }
 
+TEST_CASE("actors show what they have counted, and what waits for those that are not lost") {
+  shown one;
+  auto actors = json::parse(one.get("/api/v1/actors").body)["actors"];
+  for (const auto& actor : actors) {
+    bool is_lost = actor["state"] == "lost";
+    CHECK(actor["mailbox_depth"].is_null() == is_lost);
+    CHECK(actor["oldest_message_s"].is_null() == is_lost);
+    if (actor["role"] == "supervisor") {
+      CHECK(actor["messages_in"] == 50);
+      CHECK(actor["messages_out"] == 60);
+      CHECK(actor["bytes_in"] == 700);
+      CHECK(actor["bytes_out"] == 800);
+    }
+    if (actor["role"] == "stage") CHECK(actor["handler_p50_s"].is_null());
+    if (actor["role"] != "device") continue;
+    CHECK(actor["handler_s"] == 2.0);
+    CHECK(actor["handler_p50_s"] == 4.096e-6);
+    CHECK(actor["handler_p99_s"] > 8.192e-6);
+    if (is_lost) continue;
+    CHECK(actor["mailbox_depth"] == 3);
+    CHECK(actor["oldest_message_s"] == 0.25);
+    CHECK(actor["handler_running_s"] == 0.5);
+  }
+}
+
+TEST_CASE("a link shows what both its ends count, and rates once there are two reports") {
+  shown one;
+  auto answer = json::parse(one.get("/api/v1/links").body);
+  CHECK(answer["totals"][0]["tensor_bytes_sent"] == 1000);
+  REQUIRE(answer["links"].size() == 2);
+  auto link = answer["links"][0];
+  CHECK(link["from"] == 0);
+  CHECK(link["to"] == 1);
+  CHECK(link["tensors_sent"] == 10);
+  CHECK(link["tensors_received"] == 8);
+  CHECK(link["tensor_bytes_in_flight"] == 200);
+  CHECK(link["frame_bytes_queued"] == 30);
+  CHECK(link["bytes_per_s"] == 0.0);
+
+  auto view = shown_job();
+  auto before = view.nodes[0].report;
+  auto& counted = view.nodes[0].report.peers[0].counted;
+  counted.tensor_bytes_sent += 3000;
+  counted.frames_sent += 1;
+  set_rates(view.nodes[0], before, 0.5);
+  view.nodes.erase(1);
+  one.job->publish(view);
+  answer = json::parse(one.get("/api/v1/links").body);
+  CHECK(answer["links"][0]["bytes_per_s"] == 6000.0);
+  CHECK(answer["links"][0]["frames_per_s"] == 2.0);
+  CHECK(answer["links"][0]["tensors_received"].is_null());
+  CHECK(answer["links"][1]["from"] == 1);
+  CHECK(answer["links"][1]["tensors_sent"].is_null());
+  CHECK(answer["links"][1]["bytes_per_s"].is_null());
+}
+
 TEST_CASE("the metrics' history is read in parts") {
   shown one;
   auto steps = [&](const std::string& query) {

@@ -17,6 +17,18 @@ node_report report_of_rank(int rank, std::uint32_t incarnation) {
                      {static_cast<std::uint8_t>(child_role::loader), 0, 0, 1, "\xff"}};
   execution_position position{1, call_kind::train, device_activity::computing, 6, 2};
   report.devices = {{static_cast<std::uint32_t>(rank), position, 0.5}};
+  report.supervisor = {1, 0.02, 0, 50, 60, 700, 800, 0.004, {10, 20, 20}};
+  report.children[1].counts = {3, 0.25, 0.5, 100, 90, 0, 1200, 2, {0, 0, 50, 0, 50}};
+  peer_statistics with_other;
+  with_other.frames_sent = 5;
+  with_other.frame_bytes_sent = 700;
+  with_other.frame_bytes_queued = 30;
+  with_other.tensors_sent = 10;
+  with_other.tensor_bytes_sent = 1000;
+  with_other.tensors_in_flight = 2;
+  with_other.tensor_bytes_in_flight = 200;
+  with_other.tensors_received = 8;
+  report.peers = {{1 - rank, with_other}};
   report.tensor_bytes_sent = 1000;
   report.tensors_sent = 10;
   return report;

@@ -57,6 +57,49 @@ TEST_CASE("children of a job that is over stay in the report") {
   CHECK_FALSE(child_of(report, child_role::device)->is_running);
 }
 
+TEST_CASE("a supervisor tells what its children and it itself have counted, also of those that have ended") {
+  one_node here;
+  here.begin();
+  here.train(2);
+  auto report = asked(here, 1);
+  CHECK(report.supervisor.messages_in > 0);
+  CHECK(report.supervisor.messages_out > 0);
+  auto device = child_of(report, child_role::device)->counts;
+  CHECK(device.messages_in > 0);
+  CHECK(device.mailbox_depth == 0);
+  CHECK_FALSE(device.handler_times.empty());
+  here.define();
+  auto ended = *child_of(asked(here, 1), child_role::device);
+  CHECK_FALSE(ended.is_running);
+  CHECK(ended.counts.messages_in >= device.messages_in);
+  CHECK(ended.counts.mailbox_depth == 0);
+}
+
+TEST_CASE("totals of a child are those of all its starts, and only its newest start has a mailbox") {
+  child_ledger ledger;
+  child_id loader{child_role::loader, 0};
+  auto first = std::make_shared<actor_counters>(), second = std::make_shared<actor_counters>();
+  for (auto* one : {first.get(), second.get()}) {
+    one->enqueued();
+    one->enqueued();
+    one->taken();
+    one->handled(1);
+  }
+  ledger.started(loader, first);
+  CHECK(ledger.report()[0].counts.mailbox_depth == 1);
+  first->close();
+  ledger.ended(loader);
+  CHECK(ledger.report()[0].counts.mailbox_depth == 0);
+  ledger.started(loader, second);
+  ledger.started({child_role::disk, 0}, nullptr);
+  auto report = ledger.report();
+  CHECK(report[0].starts == 2);
+  CHECK(report[0].counts.messages_in == 2);
+  CHECK(report[0].counts.handler_times == std::vector<std::uint64_t>{2});
+  CHECK(report[0].counts.mailbox_depth == 1);
+  CHECK(report[1].counts == actor_counts());
+}
+
 TEST_CASE("an inspector publishes what its own supervisor tells") {
   one_node here;
   here.inspect();

@@ -16,7 +16,8 @@ job_snapshot told_job() {
   {"id": "0#0/stage/0", "parent": "0#0/supervisor", "role": "stage", "number": 0, "rank": 0, "incarnation": 0,
    "state": "running", "restarts": 0, "reason": null, "mailbox_depth": null},
   {"id": "0#0/device/0", "parent": "0#0/supervisor", "role": "device", "number": 0, "rank": 0, "incarnation": 0,
-   "state": "running", "restarts": 2, "reason": "out of \u001b[2Jmemory", "mailbox_depth": 12345},
+   "state": "running", "restarts": 2, "reason": "out of \u001b[2Jmemory", "mailbox_depth": 12345, "oldest_message_s": 1.5,
+   "handler_p99_s": 0.0021},
   {"id": "1#1/supervisor", "parent": null, "role": "supervisor", "number": 1, "rank": 1, "incarnation": 1,
    "state": "running", "restarts": 0, "reason": null, "mailbox_depth": 0},
   {"id": "1#1/device/1", "parent": "1#1/supervisor", "role": "device", "number": 1, "rank": 1, "incarnation": 1,
@@ -27,8 +28,8 @@ job_snapshot told_job() {
   {"device": 0, "rank": 0, "activity": "waiting_for_tensor", "action": "0B1", "at_position_s": 0.2},
   {"device": 1, "rank": 1, "activity": "computing", "action": "1F2", "at_position_s": 4.25}]},
 "links": {"links": [
-  {"rank": 0, "peers": "all", "bytes_sent_per_s": 20000000.0, "bytes_received_per_s": 1234.0},
-  {"rank": 1, "peers": "all", "bytes_sent_per_s": 999.0, "bytes_received_per_s": 20000000.0}]},
+  {"from": 0, "to": 1, "bytes_per_s": 20000000.0, "frames_per_s": 12.0, "tensors_in_flight": 2},
+  {"from": 1, "to": 0, "bytes_per_s": 999.0, "frames_per_s": 1234.0, "tensors_in_flight": null}]},
 "timeline": {"step": null, "measured": null},
 "plan": {"plan": null, "simulated": {"unit": "forwards of one microbatch", "makespan": 9.0, "idle": [3.0, 3.0], "devices": [
   [{"action": "0F0", "begin": 0, "end": 1}, {"action": "0F1", "begin": 1, "end": 2}, {"action": "0B0", "begin": 4, "end": 6},

@@ -14,7 +14,7 @@ import { addSteps, bubbleOf, stepsUntil, throughput } from "../../../tools/inspe
 import { actionBars, barsOf, ticks } from "../../../tools/inspector/src/timeline_layout.js";
 import { rowWindow, scrollToShow } from "../../../tools/inspector/src/virtual_rows.js";
 import type { Step } from "../../../tools/inspector/src/api.js";
-import { shownFrame } from "./shown_frame.js";
+import { link, shownFrame } from "./shown_frame.js";
 
 test("actions of plans are read, also fused ones, and nonsense is none", () => {
   assert.deepEqual(parseActions("12F3"), [{ stage: 12, kind: "F", microbatch: 3 }]);
@@ -123,13 +123,16 @@ test("curves keep their spikes and leave gaps where nothing is known", () => {
 
 test("the flow has an edge for each pair, counted or planned", () => {
   const frame = shownFrame();
+  const counted = flowGraph(frame, 300);
+  assert.equal(counted.edges.length, 3);
+  assert.deepEqual(counted.edges[0], { from: 0, to: 1, bytes: 1000, bytesPerS: 2e6, inFlight: 2, isPlanned: false });
+  assert.equal(new Set(counted.nodes.map((node) => node.x)).size, 1);
+  frame.links.push(link(1, 9), link(2, 2));
+  assert.equal(flowGraph(frame, 300).edges.length, 3);
+  frame.links = [link(2, 2)];
   const planned = flowGraph(frame, 1000);
   assert.deepEqual([planned.nodes.length, planned.edges.length], [4, 6]);
   assert.ok(planned.edges.every((edge) => edge.isPlanned));
-  frame.links = [{ rank: 0, peer: 1, bytes_out: 10, bytes_out_per_s: 1e6, in_flight: 2 }, { rank: 1, peer: 9 }];
-  const counted = flowGraph(frame, 300);
-  assert.deepEqual(counted.edges, [{ from: 0, to: 1, bytes: 10, bytesPerS: 1e6, inFlight: 2, isPlanned: false }]);
-  assert.equal(new Set(counted.nodes.map((node) => node.x)).size, 1);
   assert.ok(edgePx(1e9) > edgePx(1e3) && edgePx(null) === 1.5);
 });
 

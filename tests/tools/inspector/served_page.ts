@@ -54,7 +54,7 @@ export async function servePage(pageDir: string, sourceDir: string, frame: Frame
     nodes: () => ({ nodes: served.frame.nodes, replaced: served.frame.replaced }),
     devices: () => ({ devices: served.frame.devices }),
     actors: () => ({ actors: served.frame.actors }),
-    links: () => ({ links: served.frame.links }),
+    links: () => ({ links: served.frame.links, totals: served.frame.linkTotals }),
     plan: () => ({ plan: served.frame.plan, simulated: served.frame.simulated }),
     timeline: () => ({ step: served.frame.measured.step, measured: served.frame.measured.timeline }),
     snapshots: () => served.frame.snapshots,

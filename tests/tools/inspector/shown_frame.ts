@@ -1,6 +1,6 @@
 // A job of four stages in 1F1B, as the API shows it, for tests: any number of processes beside.
 
-import type { Actor, Device, Frame, Node, Timeline } from "../../../tools/inspector/src/api.js";
+import type { Actor, Device, Frame, Link, Node, Timeline } from "../../../tools/inspector/src/api.js";
 
 const microbatches = 4;
 const stages = 4;
@@ -59,6 +59,13 @@ export function device(number: number, activity: string, position: number, more:
   return { device: number, rank: number, activity, call: 1, call_kind: "train", run: 3, position, action: actionsOf(number)[position] ?? null, at_position_s: 0.5, ...more };
 }
 
+export function link(from: number, to: number): Link {
+  return {
+    from, to, tensors_sent: 10, tensors_received: 10, tensors_in_flight: 2, tensor_bytes_sent: 1000, tensor_bytes_received: 1000, tensor_bytes_in_flight: 200,
+    frames_sent: 5, frames_received: 5, frame_bytes_sent: 700, frame_bytes_received: 700, frame_bytes_queued: 0, bytes_per_s: 2e6, tensors_per_s: 10, frames_per_s: 1,
+  };
+}
+
 export function shownFrame(numRanks = 4, actorsOfRank = 5, nowMs = 1_700_000_000_000): Frame {
   const nodes: Node[] = [];
   const actors: Actor[] = [];
@@ -76,7 +83,8 @@ export function shownFrame(numRanks = 4, actorsOfRank = 5, nowMs = 1_700_000_000
     },
     nodes, replaced: [], actors,
     devices: [device(0, "waiting_for_tensor", 4), device(1, "waiting_for_tensor", 3), device(2, "waiting_for_tensor", 2), device(3, "computing", 1)],
-    links: nodes.map((node) => ({ rank: node.rank, peers: "all", tensor_bytes_sent: 1000, tensor_bytes_received: 1000, bytes_sent_per_s: 2e6, bytes_received_per_s: 2e6 })),
+    links: nodes.slice(1).map((node) => link(node.rank - 1, node.rank)),
+    linkTotals: nodes.map((node) => ({ rank: node.rank, tensor_bytes_sent: 1000, tensor_bytes_received: 1000, bytes_sent_per_s: 2e6, bytes_received_per_s: 2e6, stale_frames: 0, bad_frames: 0 })),
     plan: { schedule: "1f1b", num_stages: stages, num_microbatches: microbatches, steps_per_run: 1, devices: same(0).map((_, stage) => ({ device: stage, rank: stage, stages: [stage], actions: actionsOf(stage) })) },
     simulated: simulate(same(1), same(2)),
     measured: { step: 40, timeline: simulate(same(0.01), same(0.02), 0.001, "s") },

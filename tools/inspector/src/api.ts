@@ -90,24 +90,38 @@ export interface Actor {
   bytes_out?: number | null;
   handler_p50_s?: number | null;
   handler_p99_s?: number | null;
+  handler_running_s?: number | null;
 }
 
-/// Of all connections of a process (`peers`), or of one pair of processes (`peer`).
+/// What one process sends to another. Null: the end that counts it has not reported it.
 export interface Link {
+  from: number;
+  to: number;
+  tensors_sent: number | null;
+  tensors_received: number | null;
+  tensors_in_flight: number | null;
+  tensor_bytes_sent: number | null;
+  tensor_bytes_received: number | null;
+  tensor_bytes_in_flight: number | null;
+  frames_sent: number | null;
+  frames_received: number | null;
+  frame_bytes_sent: number | null;
+  frame_bytes_received: number | null;
+  frame_bytes_queued: number | null;
+  bytes_per_s: number | null;
+  tensors_per_s: number | null;
+  frames_per_s: number | null;
+}
+
+/// All links of a process together.
+export interface LinkTotal {
   rank: number;
-  peer?: number | null;
-  peers?: string;
-  bytes_in?: number | null;
-  bytes_out?: number | null;
-  tensor_bytes_sent?: number;
-  tensor_bytes_received?: number;
-  bytes_sent_per_s?: number | null;
-  bytes_received_per_s?: number | null;
-  bytes_out_per_s?: number | null;
-  bytes_in_per_s?: number | null;
-  in_flight?: number | null;
-  stale_frames?: number;
-  bad_frames?: number;
+  tensor_bytes_sent: number;
+  tensor_bytes_received: number;
+  bytes_sent_per_s: number;
+  bytes_received_per_s: number;
+  stale_frames: number;
+  bad_frames: number;
 }
 
 export interface TimedAction {
@@ -182,6 +196,7 @@ export interface Frame {
   devices: Device[];
   actors: Actor[];
   links: Link[];
+  linkTotals: LinkTotal[];
   plan: Plan | null;
   simulated: Timeline | null;
   measured: { step: number | null; timeline: Timeline | null };

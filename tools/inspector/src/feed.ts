@@ -1,6 +1,6 @@
 // Reads the API: the session, all endpoints about once a second, and the stream of events.
 
-import type { Actor, Device, Finding, Frame, Job, Link, LogLine, Node, Plan, Snapshots, Step, Timeline } from "./api.js";
+import type { Actor, Device, Finding, Frame, Job, Link, LinkTotal, LogLine, Node, Plan, Snapshots, Step, Timeline } from "./api.js";
 import { eventRow, logRow, type EventRow } from "./job_events.js";
 
 export type Connection = "connecting" | "open" | "unreachable" | "refused";
@@ -109,7 +109,7 @@ export class Feed {
       this.read<{ nodes: Node[]; replaced: Node[] }>("nodes"),
       this.read<{ devices: Device[] }>("devices"),
       this.read<{ actors: Actor[] }>("actors"),
-      this.read<{ links: Link[] }>("links"),
+      this.read<{ links: Link[]; totals: LinkTotal[] }>("links"),
       this.read<{ step: number | null; measured: Timeline | null }>("timeline"),
       this.read<Snapshots>("snapshots"),
       this.readIfThere<{ findings: Finding[] }>("findings"),
@@ -129,6 +129,7 @@ export class Feed {
         devices: devices.value.devices,
         actors: actors.value.actors,
         links: links.value.links,
+        linkTotals: links.value.totals,
         plan: plan.plan,
         simulated: plan.simulated,
         measured: { step: timeline.value.step, timeline: timeline.value.measured },

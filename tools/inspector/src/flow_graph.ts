@@ -1,6 +1,6 @@
 // Who sends to whom, and how much: processes as nodes, links as edges.
 
-import type { Frame, Link } from "./api.js";
+import type { Frame } from "./api.js";
 
 export interface FlowNode {
   rank: number;
@@ -30,25 +30,18 @@ export interface FlowGraph {
 const columnPx = 230;
 const rowPx = 130;
 
-/// Whether links are counted by pair of processes.
-export function arePairs(links: Link[]): boolean {
-  return links.some((one) => typeof one.peer === "number");
-}
-
-/// What one process sends to another, by pair; where the server counts all of a process together, the pairs
-/// that the plan joins, without numbers.
+/// What one process sends to another; before anything was sent, the pairs that the plan joins, without numbers.
 export function flowEdges(frame: Frame): FlowEdge[] {
-  if (arePairs(frame.links))
-    return frame.links
-      .filter((one) => typeof one.peer === "number" && one.peer !== one.rank)
-      .map((one) => ({
-        from: one.rank,
-        to: one.peer as number,
-        bytes: one.bytes_out ?? one.tensor_bytes_sent ?? null,
-        bytesPerS: one.bytes_out_per_s ?? one.bytes_sent_per_s ?? null,
-        inFlight: one.in_flight ?? null,
-        isPlanned: false,
-      }));
+  const links = frame.links.filter((one) => one.from !== one.to);
+  if (links.length > 0)
+    return links.map((one) => ({
+      from: one.from,
+      to: one.to,
+      bytes: one.tensor_bytes_sent,
+      bytesPerS: one.bytes_per_s,
+      inFlight: one.tensors_in_flight,
+      isPlanned: false,
+    }));
   const rankOf = new Map<number, number>();
   for (const device of frame.plan?.devices ?? [])
     if (device.rank !== null) for (const stage of device.stages) rankOf.set(stage, device.rank);

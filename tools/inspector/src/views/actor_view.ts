@@ -42,6 +42,7 @@ function counters(actor: Actor): Child {
     ["messages out", many(actor.messages_out, (count) => formatNumber(count))],
     ["bytes in", many(actor.bytes_in, formatBytes)],
     ["bytes out", many(actor.bytes_out, formatBytes)],
+    ["handler now runs for", actor.handler_running_s ? formatSeconds(actor.handler_running_s) : null],
     ["handler, median", many(actor.handler_p50_s, formatSeconds)],
     ["handler, 99 %", many(actor.handler_p99_s, formatSeconds)],
   ]);

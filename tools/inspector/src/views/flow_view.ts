@@ -1,9 +1,9 @@
 // Who sends to whom.
 
 import type { AppActions, AppState } from "../app_state.js";
-import type { Frame, Link } from "../api.js";
+import type { Frame, Link, LinkTotal } from "../api.js";
 import { h, type Child, type VNode } from "../dom.js";
-import { arePairs, edgePx, flowGraph, type FlowEdge, type FlowNode } from "../flow_graph.js";
+import { edgePx, flowGraph, type FlowEdge, type FlowNode } from "../flow_graph.js";
 import { formatBytes, formatNumber } from "../format.js";
 import { virtualList } from "../virtual_list.js";
 import { nothingYet } from "./pieces.js";
@@ -24,7 +24,7 @@ function edgeView(edge: FlowEdge, nodes: Map<number, FlowNode>): VNode | null {
   const bend = 30;
   const middleX = (from.x + to.x) / 2 + (dy / length) * bend;
   const middleY = (from.y + to.y) / 2 - (dx / length) * bend;
-  const said = `rank ${edge.from} to rank ${edge.to}${edge.isPlanned ? ": stages that are neighbours" : `: ${formatBytes(edge.bytesPerS)}/s, ${formatBytes(edge.bytes)} in all`}${edge.inFlight ? `, ${edge.inFlight} in flight` : ""}`;
+  const said = `rank ${edge.from} to rank ${edge.to}${edge.isPlanned ? ": stages that are neighbours" : `: ${formatBytes(edge.bytesPerS)}/s, ${formatBytes(edge.bytes)} in all`}${edge.inFlight ? `, ${edge.inFlight} tensors in flight` : ""}`;
   return h(
     "g", { key: `${edge.from}>${edge.to}`, class: "edge" },
     h("path", { d: `M${from.x} ${from.y}Q${middleX} ${middleY} ${to.x} ${to.y}`, "stroke-width": edgePx(edge.bytesPerS), "stroke-dasharray": edge.isPlanned ? "5 4" : null }, h("title", null, said)),
@@ -33,7 +33,7 @@ function edgeView(edge: FlowEdge, nodes: Map<number, FlowNode>): VNode | null {
 }
 
 function nodeView(node: FlowNode, frame: Frame, actions: AppActions): VNode {
-  const all = frame.links.find((one) => one.rank === node.rank && one.peers === "all");
+  const all = frame.linkTotals.find((one) => one.rank === node.rank);
   const stages = (frame.plan?.devices ?? []).filter((one) => one.rank === node.rank).flatMap((one) => one.stages);
   const open = () => actions.go("tree");
   return h(
@@ -48,16 +48,22 @@ function nodeView(node: FlowNode, frame: Frame, actions: AppActions): VNode {
 }
 
 function linkRow(link: Link, index: number): VNode {
-  const to = typeof link.peer === "number" ? `rank ${link.rank} ↔ rank ${link.peer}` : `rank ${link.rank}, all its peers`;
-  const faults = (link.stale_frames ?? 0) + (link.bad_frames ?? 0);
+  const name = `rank ${link.from} → rank ${link.to}`;
   return h(
-    "div", { key: `${to} ${index}`, class: "row", role: "listitem", style: { height: `${rowPx}px` } },
-    h("span", { class: "row-name" }, to),
-    h("span", { class: "note" }, `out ${formatBytes(link.bytes_out ?? link.tensor_bytes_sent)} (${formatBytes(link.bytes_out_per_s ?? link.bytes_sent_per_s)}/s)`),
-    h("span", { class: "note" }, `in ${formatBytes(link.bytes_in ?? link.tensor_bytes_received)} (${formatBytes(link.bytes_in_per_s ?? link.bytes_received_per_s)}/s)`),
-    typeof link.in_flight === "number" ? h("span", { class: "note" }, `${formatNumber(link.in_flight)} in flight`) : null,
-    faults > 0 ? h("span", { class: "note warn" }, `${link.stale_frames ?? 0} stale and ${link.bad_frames ?? 0} bad frames`) : null,
+    "div", { key: `${name} ${index}`, class: "row", role: "listitem", style: { height: `${rowPx}px` } },
+    h("span", { class: "row-name" }, name),
+    h("span", { class: "note" }, `tensors ${formatBytes(link.tensor_bytes_sent)} (${formatBytes(link.bytes_per_s)}/s)`),
+    h("span", { class: "note" }, `control ${formatNumber(link.frames_sent)} messages, ${formatBytes(link.frame_bytes_sent)}`),
+    link.tensors_in_flight ? h("span", { class: "note" }, `${formatNumber(link.tensors_in_flight)} tensors, ${formatBytes(link.tensor_bytes_in_flight)} in flight`) : null,
+    link.frame_bytes_queued ? h("span", { class: "note warn" }, `${formatBytes(link.frame_bytes_queued)} queued`) : null,
   );
+}
+
+/// Processes that got frames which they dropped.
+function faults(totals: LinkTotal[]): Child {
+  const faulty = totals.filter((one) => one.stale_frames + one.bad_frames > 0);
+  if (faulty.length === 0) return null;
+  return h("p", { key: "faults", class: "note warn" }, faulty.map((one) => `Rank ${one.rank} has dropped ${one.stale_frames} stale and ${one.bad_frames} bad frames. `).join(""));
 }
 
 export function flowView(state: AppState, actions: AppActions): Child {
@@ -67,11 +73,12 @@ export function flowView(state: AppState, actions: AppActions): Child {
   const nodes = new Map(graph.nodes.map((node) => [node.rank, node]));
   const isDrawn = graph.nodes.length <= mostDrawn;
   return [
-    h("p", { key: "about" }, arePairs(frame.links) ? "Tensors between processes: the wider, the more bytes a second." : "Dashed: stages that are neighbours in the plan. This job counts all connections of a process together; the numbers in a process are its own."),
+    h("p", { key: "about" }, graph.edges.some((one) => one.isPlanned) ? "Dashed: stages that are neighbours in the plan. Nothing was sent yet." : "Tensors between processes: the wider, the more bytes a second. The numbers in a process are those of all its links."),
     isDrawn
       ? h("div", { class: "scroll-x", key: "graph" }, h("svg", { class: "flow", width: graph.width, height: graph.height, role: "group", "aria-label": "message flow" }, graph.edges.map((edge) => edgeView(edge, nodes)), graph.nodes.map((node) => nodeView(node, frame, actions))))
       : h("p", { key: "graph" }, `${graph.nodes.length} processes are too many to draw; this is their list.`),
     h("h2", { key: "links" }, "Links"),
+    faults(frame.linkTotals),
     virtualList(state, actions, { name: "links", rows: frame.links, rowPx, heightPx: isDrawn ? 300 : state.heightPx - 260, props: { role: "list", tabindex: "0", "aria-label": "links" }, render: linkRow }),
   ];
 }
