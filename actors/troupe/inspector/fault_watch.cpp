@@ -90,15 +90,18 @@ std::vector<finding> fault_watch::observe(const job_view& view, std::int64_t now
     generation_ = view.generation;
     waits_ = {};
     pace_.reset();
+    mailboxes_ = {};
     seen_.clear();
     quiet_until_ms_ = now_ms + (was_away ? own_gap_ms : 0);
   }
   waits_.observe(view);
+  mailboxes_.observe(view);
   std::vector<finding> all;
   if (now_ms >= quiet_until_ms_) {
     append(all, waits_.find(view, now_ms));
     append(all, stopped(view, now_ms));
     append(all, missing_members(view, now_ms));
+    append(all, mailboxes_.find(view));
   }
   append(all, paces(view));
   append(all, links(view, now_ms));

@@ -6,6 +6,7 @@
 #include "troupe/inspector/device_waits.hpp"
 #include "troupe/inspector/finding.hpp"
 #include "troupe/inspector/job_view.hpp"
+#include "troupe/inspector/mailbox_growth.hpp"
 #include "troupe/inspector/step_pace.hpp"
 
 namespace troupe {
@@ -31,6 +32,7 @@ class fault_watch {
   };
   device_waits waits_;
   step_pace pace_;
+  mailbox_growth mailboxes_;
   std::map<int, bad_frames> bad_frames_;  ///< by rank
   std::uint64_t generation_ = 0;
   std::int64_t observed_ms_ = 0;

@@ -233,3 +233,98 @@ TEST_CASE("a straggler is named by device and process") {
   job.poll(true);
   CHECK(job.found.empty());
 }
+
+namespace {
+
+/// Messages wait for the replica keeper of rank 1.
+void let_wait(watched& job, std::uint64_t depth, double oldest_s, double running_s = 0) {
+  auto& children = job.view.nodes[1].report.children;
+  if (children.back().role != 1) children.push_back({1, 0, 1, 1, "", {}});
+  auto& counts = children.back().counts;
+  counts.mailbox_depth = depth;
+  counts.oldest_s = oldest_s;
+  counts.running_s = running_s;
+}
+
+}  // namespace
+
+TEST_CASE("an actor whose mailbox grows is named, until messages are handled again") {
+  watched job;
+  job.train(3);
+  for (std::uint64_t depth : {5, 10}) {
+    let_wait(job, depth, 0.1 * static_cast<double>(depth));
+    job.poll(true);
+    CHECK(job.found.empty());
+  }
+  let_wait(job, 20, 1.5, 1.6);
+  job.poll(true);
+  REQUIRE(job.found.size() == 1);
+  CHECK(job.found[0].kind == finding_kind::growing_mailbox);
+  CHECK(job.found[0].rank == 1);
+  CHECK(job.found[0].actor == "1#1/replica_keeper/0");
+  CHECK(job.found[0].since_ms == job.now_ms - 1000);
+  CHECK(job.found[0].text ==
+        "the mailbox of 1#1/replica_keeper/0 has grown from 5 to 20 messages in 1.0 s; the oldest has waited "
+        "for 1.5 s, and a handler has run for 1.6 s");
+  job.poll(true);  // no more come, and none is handled
+  CHECK(job.found.size() == 1);
+  let_wait(job, 19, 2.5);
+  job.poll(true);
+  CHECK(job.found.empty());
+}
+
+TEST_CASE("a mailbox that is full, grows for a moment, or waits for a step is not wrong") {
+  watched job;
+  job.train(3);
+  SECTION("messages that are handled in time") {
+    for (int i = 0; i < 10; ++i) {
+      let_wait(job, static_cast<std::uint64_t>(10 * i), 0.9);
+      job.poll(true);
+      CHECK(job.found.empty());
+    }
+  }
+  SECTION("a few that wait for long") {
+    for (int i = 0; i < 10; ++i) {
+      let_wait(job, static_cast<std::uint64_t>(i), 5);
+      job.poll(true);
+      CHECK(job.found.empty());
+    }
+  }
+  SECTION("a mailbox that is emptied now and then") {
+    for (int i = 0; i < 12; ++i) {
+      let_wait(job, static_cast<std::uint64_t>(30 * (i % 2)), 2);
+      job.poll(true);
+      CHECK(job.found.empty());
+    }
+  }
+  SECTION("an actor that takes its messages between steps of 4 s") {
+    job.view.slowest_step_s = 4;
+    for (int i = 0; i < 7; ++i) {
+      let_wait(job, static_cast<std::uint64_t>(10 * i), 0.5 * i);
+      job.poll(true);
+      CHECK(job.found.empty());
+    }
+  }
+  SECTION("the first 10 s of a job that has made no step") {
+    job.view.slowest_step_s = 0;
+    for (int i = 0; i < 20; ++i) {
+      let_wait(job, static_cast<std::uint64_t>(10 * i), 0.5 * i);
+      job.poll(true);
+      CHECK(job.found.empty());
+    }
+  }
+}
+
+TEST_CASE("a process that replaces another begins with empty mailboxes") {
+  watched job;
+  job.train(3);
+  for (std::uint64_t depth : {10, 20, 30, 40}) {
+    let_wait(job, depth, 2);
+    job.poll(true);
+  }
+  CHECK(job.found.size() == 1);
+  job.view.nodes[1].report.incarnation = 2;
+  let_wait(job, 50, 2);
+  job.poll(true);
+  CHECK(job.found.empty());
+}
