@@ -17,6 +17,8 @@ namespace troupe {
 /// (`shortest_interval`). When there are `num_marks`, every second one is dropped and the interval doubles:
 /// it is at most a fifteenth of the greatest age of a message since the mailbox was empty, and 10 ms again
 /// when all have been taken.
+/// Where messages come with pauses, a mark that is dropped leaves its messages to the one before the pause:
+/// they may then seem older by the length of the pause too.
 ///
 /// Thread-safe. Costs a comparison per message, and a lock per interval.
 class arrival_marks {

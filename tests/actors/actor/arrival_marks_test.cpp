@@ -89,7 +89,8 @@ TEST_CASE("messages that come and go in drawn bursts never seem younger than the
       }
       REQUIRE(box.error_ns() >= 0);
       // What waited for long before made it less exact.
-      REQUIRE(box.error_ns() <= std::max(arrival_marks::shortest_interval_ns, oldest_age / 15));
+      // Pauses of up to 19 ms count with the shortest interval: three times the error without them.
+      REQUIRE(box.error_ns() <= std::max(3 * arrival_marks::shortest_interval_ns, oldest_age / 5));
     }
   }
 }
