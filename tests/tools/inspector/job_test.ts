@@ -77,7 +77,7 @@ test("the launcher's link shows the tree and the timeline of a running job, and 
 function shortJob(processes: number, more: string[]): { started: ChildProcess; weights: Promise<string> } {
   const started = spawn(process.env.TROUPE_PROGRAM!, [
     "launch", "--nproc-per-node", String(processes), "--", process.env.GPT_PROGRAM!, "--size", "tiny", "--stages", "4", "--microbatches", "8",
-    "--steps", "300", "--json", ...more,
+    "--steps", "600", "--epochs", "1000", "--json", ...more,
   ], { stdio: ["ignore", "pipe", "pipe"] });
   const weights = new Promise<string>((resolve, reject) => {
     let text = "";
@@ -94,10 +94,11 @@ function shortJob(processes: number, more: string[]): { started: ChildProcess; w
 
 test("a job that is paused, stepped, gone on with and hurt from the page ends with the same bits", async () => {
   const { started, weights } = shortJob(4, ["--inspect", "--inspect-control"]);
+  const opened = linkOf(started);  // reads on from here: the line comes while the browser starts
   const context = await browser.open();
   try {
     const page = await context.newPage();
-    await page.goto(await linkOf(started));
+    await page.goto(await opened);
     const confirm = async () => {
       await page.locator("#confirm").focus();
       await page.keyboard.press("Enter");
