@@ -97,11 +97,11 @@ TEST_CASE(
   terminal.wait_for("device 1   ");
   terminal.tmux({"resize-window", "-x", "60", "-y", "12"});
   terminal.press("3");
-  terminal.wait_for("rank 1    sends to");
+  terminal.wait_for("rank 1    to 0 ");
   job.process().signal(SIGTERM);
   job.process().wait();
   terminal.wait_for("Connection refused");
-  CHECK_THAT(terminal.screen(), ContainsSubstring("rank 1    sends to"));  // what was known stays
+  CHECK_THAT(terminal.screen(), ContainsSubstring("rank 1    to 0 "));  // what was known stays
   terminal.press("q");
   terminal.wait_for("ended with 0");
 
