@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "troupe/check_replicas.hpp"
 #include "troupe/describe_job.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/job_start.hpp"
@@ -10,7 +11,6 @@
 #include "troupe/parallel/module_program.hpp"
 #include "troupe/parallel/stage_content.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
-#include "troupe/parallel/sync_batch_norm.hpp"
 #include "troupe/schedule/plan_csv.hpp"
 
 namespace troupe {
@@ -78,10 +78,11 @@ plan plan_of_map(const Pipeline& pipeline, const job_options& options, int most_
            std::to_string(most_devices - 1) + (pipeline.replicas() == 1 ? "" : " for each replica") +
            ". Use more processes, or more --devices in each");
   auto implied = implied_by(pipeline, options, pipeline.stages());
-  return plan_placed_by(*pipeline.device_map(),
-                        {pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices,
-                         implied.reductions, implied.edges, devices, pipeline.flush_every(),
-                         implied.num_replicas, implied.reductions_before_all_reduce});
+  return plan_placed_by(
+      *pipeline.device_map(),
+      {pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices, implied.reductions,
+       implied.edges, devices, pipeline.flush_every(), implied.num_replicas,
+       implied.reductions_before_all_reduce});
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
@@ -99,49 +100,13 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options) {
   if (numerics.gradient_sync != dtype::f32)
     identity.emplace_back("gradient_sync", to_string(numerics.gradient_sync));
   if (numerics.top_k_gradients > 0) identity.emplace_back("top_k_gradients", pipeline.top_k_text());
+  if (numerics.power_sgd_rank > 0)
+    identity.emplace_back("power_sgd_rank", std::to_string(numerics.power_sgd_rank));
   if (pipeline.flush_every() > 1)
     identity.emplace_back("flush_every", std::to_string(pipeline.flush_every()));
   if (options.on_non_finite == "skip")
     identity.emplace_back("on_non_finite", "skip");  // counts skipped steps
   return identity;
-}
-
-/// Where not all gradients are sent.
-void check_top_k(const Pipeline& pipeline, const job_options& options) {
-  auto numerics = numerics_for(pipeline, options);
-  if (numerics.top_k_gradients == 0) return;
-  auto refuse = [&pipeline](const std::string& problem) {
-    throw bad_input("top_k_gradients " + pipeline.top_k_text() + problem);
-  };
-  if (pipeline.replicas() == 1)
-    refuse(
-        " is about the gradients that replicas exchange, and this pipeline has one replica. Use --replicas "
-        "2 or more, or leave --top-k-gradients out");
-  if (numerics.gradient_sync != dtype::f32)
-    refuse(" sends gradients in f32, and gradient_sync " + std::string(to_string(numerics.gradient_sync)) +
-           " in 16 bits. Use one of them");
-  if (numerics.scales_loss())
-    refuse(
-        " holds gradients back for later steps, when the loss scale of f16 is another. Use --precision f32 "
-        "or bf16");
-  if (numerics.skips_steps())
-    refuse(" would lose the gradients of skipped steps. Use --on-non-finite stop or go_on");
-}
-
-/// What concerns replicas where there are none, and what replicas cannot have.
-void check_replicas(const Pipeline& pipeline) {
-  auto type = pipeline.numerics().gradient_sync;
-  if (pipeline.replicas() == 1 && type != dtype::f32)
-    throw bad_input("gradient_sync " + std::string(to_string(type)) +
-                    " is about the gradients that replicas exchange, and this pipeline has one replica. Use "
-                    "--replicas 2 or more, or leave --gradient-sync out");
-  nn::Graph model(pipeline.model());
-  if (pipeline.replicas() > 1 && has_sync_batch_norm(model))
-    throw bad_input(
-        "the model has a SyncBatchNorm, whose statistics are those of a process group, and the replicas of a "
-        "pipeline are not members of one. Use BatchNorm2d, with statistics of each microbatch, or "
-        "DataParallel "
-        "in a loop of your own");
 }
 
 /// "0, 2"; "none".
@@ -155,8 +120,7 @@ std::string text_of(const std::vector<replica_content>& contents) {
 }  // namespace
 
 plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devices) {
-  check_replicas(pipeline);
-  check_top_k(pipeline, options);
+  check_replicas(pipeline, numerics_for(pipeline, options));
   auto replicas = pipeline.replicas();
   if (replicas > 1 && options.batch % (std::int64_t{replicas} * pipeline.microbatches()) != 0)
     throw bad_input(std::to_string(replicas) + " replicas of " + std::to_string(pipeline.microbatches()) +

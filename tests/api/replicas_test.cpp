@@ -158,6 +158,44 @@ TEST_CASE("top-k of replicas has the same bits with any partition, and all eleme
   CHECK(train(4, with(2, 0.05).clip_grad_norm(0.5)) == clipped);
 }
 
+TEST_CASE("PowerSGD of replicas has the same bits with any partition, and a full rank nearly the sum") {
+  nn::Sequential model(nn::Linear(2, 160), nn::ReLU(), nn::Linear(160, 160), nn::Tanh(), nn::Linear(160, 4));
+  auto with = [&model](int stages, int rank, int replicas = 2) {
+    return replicated(stages, replicas, model).power_sgd_rank(rank);
+  };
+  auto dense = train(1, with(1, 0));
+  for (int replicas : {2, 3, 4}) {
+    auto expected = train(1, with(1, 2, replicas), 6, 48);
+    CHECK_FALSE(expected == train(1, with(1, 3, replicas), 6, 48));
+    CHECK(train(3, with(3, 2, replicas), 6, 48) == expected);
+    CHECK(train(replicas * 2, with(2, 2, replicas).schedule(schedule_kind::zb_h1), 6, 48) == expected);
+  }
+  CHECK_FALSE(train(1, with(1, 2)) == dense);
+  auto clipped = train(1, with(1, 2).clip_grad_norm(0.5));
+  CHECK_FALSE(clipped == train(1, with(1, 2)));
+  CHECK(train(4, with(2, 2).clip_grad_norm(0.5)) == clipped);
+  // Small matrices, and those whose factors have more than half of their elements, are sent whole.
+  CHECK(train(2, with(1, 100)) == dense);
+  CHECK(train(2, replicated(1, 2).power_sgd_rank(1)) == train(2, replicated(1, 2)));
+}
+
+TEST_CASE("PowerSGD is refused where it has no replicas, or gradients would be lost") {
+  auto refused = [](const Pipeline& pipeline, const char* what, const char* to_do, bool skips = false) {
+    auto options = options_of(2);
+    if (skips) options.on_non_finite = "skip";
+    CHECK_THROWS_MATCHES(Trainer(World::local(1, options), pipeline), bad_input,
+                         MessageMatches(ContainsSubstring(what) && ContainsSubstring(to_do)));
+  };
+  auto factored = [](int replicas) { return replicated(1, replicas).power_sgd_rank(2); };
+  refused(factored(1), "power_sgd_rank 2", "--replicas 2 or more, or leave --power-sgd-rank out");
+  refused(factored(2).precision(dtype::f16), "power_sgd_rank 2 holds gradients back", "--precision f32");
+  refused(factored(2), "skipped steps", "--on-non-finite stop", true);
+  refused(factored(2).gradient_sync(dtype::bf16), "power_sgd_rank 2 and gradient_sync bf16", "one of them");
+  refused(factored(2).top_k_gradients(0.5), "power_sgd_rank 2 and top_k_gradients 0.5", "one of them");
+  CHECK_THROWS_MATCHES(factored(2).power_sgd_rank(-1), bad_input,
+                       MessageMatches(ContainsSubstring("rank -1")));
+}
+
 TEST_CASE("top-k is refused where it has no replicas, or gradients would be lost") {
   auto refused = [](const Pipeline& pipeline, const char* what, const char* to_do, bool skips = false) {
     auto options = options_of(2);

@@ -3,42 +3,22 @@
 #include <algorithm>
 
 namespace troupe {
-namespace {
-
-/// Below, a message of its own costs more than a copy.
-constexpr std::int64_t min_elements_of_own = std::int64_t{1} << 14;
-constexpr std::int64_t max_elements = std::int64_t{1} << 19;
-
-tensor in_a_row(const tensor& gradient) { return gradient.reshape({gradient.num_elements()}); }
-
-}  // namespace
-
-gradient_pieces::gradient_pieces(std::vector<parameter*> parameters) : parameters_(std::move(parameters)) {
-  for (std::size_t index = 0; index < parameters_.size(); ++index) {
-    auto* each = parameters_[index];
-    if (!each->requires_gradient) continue;
-    trainable_.push_back(each);
-    auto num_elements = each->extents.num_elements();
-    if (num_elements < min_elements_of_own) {
-      small_.push_back(each);
-      num_packed_ += num_elements;
-      continue;
-    }
-    auto num_pieces = (num_elements + max_elements - 1) / max_elements;
-    for (std::int64_t i = 0; i < num_pieces; ++i) {
-      auto first = num_elements * i / num_pieces;
-      parts_.push_back({index, first, num_elements * (i + 1) / num_pieces - first});
-    }
-  }
+gradient_pieces::gradient_pieces(std::vector<parameter*> parameters,
+                                 const std::function<bool(std::size_t index)>& in_two_rounds)
+    : parameters_(std::move(parameters)), layout_(layout_of(parameters_, in_two_rounds)) {
+  for (auto* each : parameters_)
+    if (each->requires_gradient) trainable_.push_back(each);
   // At least one: what travels has elements.
-  num_packed_ += std::max<std::int64_t>(static_cast<std::int64_t>(trainable_.size()), 1);
+  num_packed_ =
+      layout_.num_small_elements + std::max<std::int64_t>(static_cast<std::int64_t>(trainable_.size()), 1);
 }
 
 std::pair<int, int> gradient_pieces::pieces_of(const parameter& whose) const {
   auto is_of = [&](const optim::parameter_part& each) { return parameters_[each.index] == &whose; };
-  auto first = std::ranges::find_if(parts_, is_of);
-  auto end = std::find_if_not(first, parts_.end(), is_of);
-  return {static_cast<int>(first - parts_.begin()), static_cast<int>(end - first)};
+  const auto& parts = layout_.large;
+  auto first = std::ranges::find_if(parts, is_of);
+  auto end = std::find_if_not(first, parts.end(), is_of);
+  return {static_cast<int>(first - parts.begin()), static_cast<int>(end - first)};
 }
 
 tensor gradient_pieces::elements_of(int piece) const {
@@ -54,7 +34,8 @@ tensor gradient_pieces::elements_of(int piece) const {
 tensor gradient_pieces::pack() const {
   auto packed = tensor::zeros({num_packed_});
   std::int64_t next = 0;
-  for (const auto* each : small_) {
+  for (auto index : layout_.small) {
+    const auto* each = parameters_[index];
     auto count = each->extents.num_elements();
     if (each->has_gradient && count > 0) packed.rows(next, count).copy_from(in_a_row(each->gradient()));
     next += count;
@@ -78,7 +59,8 @@ void gradient_pieces::set_elements(int piece, const std::vector<tensor>& parts) 
 
 void gradient_pieces::unpack(const tensor& packed) const {
   std::int64_t next = 0;
-  for (auto* each : small_) {
+  for (auto index : layout_.small) {
+    auto* each = parameters_[index];
     auto count = each->extents.num_elements();
     if (count > 0) in_a_row(each->gradient()).copy_from(packed.rows(next, count));
     next += count;

@@ -1,9 +1,10 @@
 #pragma once
+#include <cstddef>
+#include <functional>
 #include <utility>
 #include <vector>
 
-#include "troupe/autograd/parameter.hpp"
-#include "troupe/optim/parameter_part.hpp"
+#include "troupe/parallel/piece_layout.hpp"
 
 namespace troupe {
 
@@ -15,12 +16,16 @@ namespace troupe {
 class gradient_pieces {
  public:
   /// Those of `parameters` that are trainable; they outlive this object. Indices are those of `parameters`.
-  explicit gradient_pieces(std::vector<parameter*> parameters);
+  /// `in_two_rounds`: see layout_of.
+  explicit gradient_pieces(std::vector<parameter*> parameters,
+                           const std::function<bool(std::size_t index)>& in_two_rounds = nullptr);
 
-  int count() const { return static_cast<int>(parts_.size()) + 1; }
+  int count() const { return static_cast<int>(layout_.large.size()) + 1; }
   bool is_packed(int piece) const { return piece + 1 == count(); }
   /// The elements of a piece that is not packed.
-  const optim::parameter_part& part_of(int piece) const { return parts_.at(static_cast<std::size_t>(piece)); }
+  const optim::parameter_part& part_of(int piece) const {
+    return layout_.large.at(static_cast<std::size_t>(piece));
+  }
   /// The first and the number of the pieces that a parameter has for itself; 0 for a small one.
   std::pair<int, int> pieces_of(const parameter& whose) const;
 
@@ -35,8 +40,7 @@ class gradient_pieces {
   void unpack(const tensor& packed) const;
 
   std::vector<parameter*> parameters_;
-  std::vector<optim::parameter_part> parts_;  ///< by piece, but for the packed one
-  std::vector<parameter*> small_;
+  piece_layout layout_;
   std::vector<parameter*> trainable_;
   std::int64_t num_packed_ = 0;
 };

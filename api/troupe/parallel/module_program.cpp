@@ -80,7 +80,7 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
   if (flush_every_ > 1) versions_.emplace(std::move(uses));
   optimizer_ = options.optimizer(parameters_);
   gradients_.emplace(options.numerics, reductions_of(model, partition, options.numerics), counted_in(model),
-                     targets_of(parameters_), tied_gradients(std::move(tied)));
+                     parameters_, tied_gradients(std::move(tied)));
 }
 
 void module_program::begin(const std::vector<named_tensor>& weights) {
@@ -308,9 +308,6 @@ std::vector<named_tensor> module_program::state() {
   std::ranges::sort(kept, {}, &named_tensor::name);
   std::ranges::move(kept, std::back_inserter(result));
   std::ranges::move(gradients_->state(), std::back_inserter(result));
-  const auto& residuals = gradients_->residuals();
-  for (std::size_t i = 0; i < residuals.size(); ++i)
-    if (residuals[i].defined()) result.push_back({"top_k.residual/" + parameters_[i].name, residuals[i]});
   return result;
 }
 

@@ -60,7 +60,7 @@ class module_program : public stage_program {
   void reduce(int reduction, const std::vector<tensor>& shares) override {
     gradients_->reduce(reduction, shares);
   }
-  int num_gradient_pieces() override { return gradients_->num_gradient_pieces(); }
+  int num_gradient_pieces(std::uint64_t /*step*/) override { return gradients_->num_gradient_pieces(); }
   tensor replica_gradients(int piece) override { return gradients_->replica_gradients(piece); }
   void take_summed_gradients(int piece, const std::vector<tensor>& parts) override;
   std::string non_finite() override;

@@ -23,6 +23,10 @@ struct numeric_options {
   /// The fraction of each large weight's gradient that a replica sends, in (0, 1]: its elements of largest
   /// magnitude. It adds the others to the gradient of its next step. 0: all elements.
   double top_k_gradients = 0;
+  /// The rank of the two factors as which a replica sends the gradient of each large weight matrix
+  /// (compression/factored_gradient.hpp). It adds what they lack to the gradient of its next step. 0: all
+  /// elements.
+  int power_sgd_rank = 0;
 
   non_finite_policy on_non_finite = non_finite_policy::stop;
 

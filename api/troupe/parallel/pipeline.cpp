@@ -27,7 +27,7 @@ Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::
       .plan_file(options.plan);
   if (!options.device_map.empty()) device_map_file(options.device_map);
   precision(options.precision).clip_grad_norm(options.clip_grad_norm).gradient_sync(options.gradient_sync);
-  top_k_gradients(options.top_k_gradients);
+  top_k_gradients(options.top_k_gradients).power_sgd_rank(options.power_sgd_rank);
   loss_scale({.initial_scale = options.loss_scale});
 }
 
@@ -164,6 +164,14 @@ Pipeline& Pipeline::top_k_gradients(double fraction) {
     throw bad_input("replicas cannot exchange a fraction of " + std::to_string(fraction) +
                     " of their gradients. Give a number above 0 and at most 1, or 0 for all elements");
   numerics_.top_k_gradients = fraction;
+  return *this;
+}
+
+Pipeline& Pipeline::power_sgd_rank(int rank) {
+  if (rank < 0)
+    throw bad_input("replicas cannot exchange factors of rank " + std::to_string(rank) +
+                    ". Give a rank of 1 or more, or 0 for whole gradients");
+  numerics_.power_sgd_rank = rank;
   return *this;
 }
 

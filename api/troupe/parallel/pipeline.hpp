@@ -33,8 +33,8 @@ class Pipeline {
   /// from initial values that depend on --seed. Throws bad_input for a partly materialized model.
   explicit Pipeline(nn::Graph model);
   /// Takes stages or device_map_file, microbatches, replicas, schedule, flush_every, plan, precision,
-  /// clip_grad_norm, gradient_sync, top_k_gradients and loss_scale from `options`. Throws bad_input as the
-  /// setters do.
+  /// clip_grad_norm, gradient_sync, top_k_gradients, power_sgd_rank and loss_scale from `options`.
+  /// Throws bad_input as the setters do.
   Pipeline(nn::Graph model, const job_options& options);
 
   /// Number of contiguous stages of about equal cost; 0 (the default): one per device, or two in the
@@ -112,6 +112,13 @@ class Pipeline {
   /// Trainer without replicas, with gradient_sync, and where steps may be skipped: in f16 and with
   /// on_non_finite `skip`.
   Pipeline& top_k_gradients(double fraction);
+  /// PowerSGD (compression/power_sgd.hpp): replicas exchange the gradient of each large weight matrix (as in
+  /// top_k_gradients; its first axis are the rows, the others the columns) as two factors of this rank, if
+  /// these have at most half as many elements; 0 (the default): whole gradients. Each replica adds what its
+  /// factors lack to its gradient of the next step, and keeps that and the factors in its snapshots. Throws
+  /// bad_input for a negative rank; the Trainer without replicas, with gradient_sync or top_k_gradients, and
+  /// where steps may be skipped, as for top_k_gradients.
+  Pipeline& power_sgd_rank(int rank);
   /// Options of the dynamic loss scale in f16. Throws std::invalid_argument as loss_scaler does.
   Pipeline& loss_scale(optim::loss_scaler_options options);
 

@@ -2,42 +2,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
-#include "troupe/ops/convert.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/optim/gradients_of.hpp"
-#include "troupe/parallel/compression/sparse_gradients.hpp"
 
 namespace troupe {
-namespace {
-
-std::vector<tensor> in_f32(std::vector<tensor> sums) {
-  for (auto& each : sums)
-    if (each.dtype() != dtype::f32) each = cast(each, dtype::f32);
-  return sums;
-}
-
-}  // namespace
 
 step_gradients::step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
-                               std::vector<indexed_parameter> counted, std::vector<parameter*> stepped,
-                               tied_gradients tied)
+                               std::vector<indexed_parameter> counted,
+                               const std::vector<named_parameter>& stepped, tied_gradients tied)
     : numerics_(numerics),
       num_reductions_((tied.has_shared() ? 1 : 0) + (numerics.needs_norm() ? 1 : 0)),
       reductions_(reductions),
       counted_(std::move(counted)),
-      stepped_(std::move(stepped)),
-      pieces_(stepped_),
+      compressed_(numerics, stepped),
       tied_(std::move(tied)),
-      exchanged_(stepped_.size()) {
-  residuals_.resize(stepped_.size());
-  for (int piece = 0; piece < pieces_.count(); ++piece)
-    if (is_sparse(piece)) {
-      auto index = pieces_.part_of(piece).index;
-      if (!residuals_[index].defined()) residuals_[index] = tensor::zeros(stepped_[index]->extents);
-    }
+      exchanged_(stepped.size()) {
+  for (const auto& each : stepped) stepped_.push_back(each.target);
   if (numerics.scales_loss())
     scaler_.emplace(numerics.loss_scale);
   else if (numerics.skips_steps())
@@ -63,36 +47,19 @@ void step_gradients::reduce(int reduction, const std::vector<tensor>& shares) {
 void step_gradients::give_pieces_of(const parameter& complete,
                                     const std::function<void(int piece)>& on_piece) const {
   if (tied_.is_use(complete)) return;
-  auto [first, count] = pieces_.pieces_of(complete);
+  auto [first, count] = compressed_.pieces().pieces_of(complete);
   for (int i = 0; i < count; ++i) on_piece(first + i);
-}
-
-tensor step_gradients::replica_gradients(int piece) {
-  if (!pieces_.is_packed(piece)) {
-    auto index = pieces_.part_of(piece).index;
-    exchanged_[index].had_gradient = stepped_[index]->has_gradient;
-  }
-  if (is_sparse(piece)) return take_largest_of(piece);
-  auto elements = pieces_.elements_of(piece);
-  return numerics_.gradient_sync == dtype::f32 ? elements : cast(elements, numerics_.gradient_sync);
-}
-
-/// What a replica without a gradient has held back waits for its next one.
-tensor step_gradients::take_largest_of(int piece) {
-  const auto& part = pieces_.part_of(piece);
-  if (!exchanged_[part.index].had_gradient) return nothing_largest();
-  return take_largest(pieces_.elements_of(piece), optim::elements_of(residuals_[part.index], part),
-                      num_largest(numerics_.top_k_gradients, part.count));
 }
 
 void step_gradients::take_summed_gradients(int piece, const std::vector<tensor>& sums,
                                            const part_stepper& step_part) {
-  auto parts =
-      is_sparse(piece) ? std::vector{sum_of_largest(sums, pieces_.part_of(piece).count)} : in_f32(sums);
-  bool is_whole = pieces_.is_packed(piece) || !step_part;
-  if (is_whole || !exchanged_[pieces_.part_of(piece).index].had_gradient)
-    return pieces_.set_elements(piece, parts);
-  auto next = pieces_.part_of(piece);
+  auto parts = compressed_.sums_from(piece, sums);
+  if (parts.empty()) return;
+  const auto& pieces = compressed_.pieces();
+  bool is_whole = pieces.is_packed(piece) || !step_part;
+  if (is_whole || !compressed_.had_gradient(pieces.part_of(piece).index))
+    return pieces.set_elements(piece, parts);
+  auto next = pieces.part_of(piece);
   auto& found = exchanged_[next.index];
   found.is_stepped = true;
   for (const auto& part : parts) {
@@ -164,15 +131,17 @@ void step_gradients::mark_stepped() {
 void step_gradients::discard() {
   tied_.mark_stepped();
   reduced_.clear();
+  compressed_.end_step();
   std::ranges::fill(exchanged_, exchanged{});
   is_finite_ = true;
   non_finite_ = nullptr;
 }
 
 std::vector<named_tensor> step_gradients::state() const {
-  if (scaler_) return scaler_->state();
-  if (skipped_steps_.defined()) return {{"skipped_steps", skipped_steps_}};
-  return {};
+  auto result = compressed_.state();
+  if (scaler_) std::ranges::move(scaler_->state(), std::back_inserter(result));
+  if (skipped_steps_.defined()) result.push_back({"skipped_steps", skipped_steps_});
+  return result;
 }
 
 }  // namespace troupe

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "troupe/optim/loss_scaler.hpp"
+#include "troupe/parallel/compression/compressed_gradients.hpp"
 #include "troupe/parallel/gradient_norm.hpp"
-#include "troupe/parallel/gradient_pieces.hpp"
 #include "troupe/parallel/numeric_options.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
 #include "troupe/parallel/tied_gradients.hpp"
@@ -23,7 +23,7 @@ class step_gradients {
   /// optimizer steps. `tied` has weights in several stages if and only if the stage takes part in that
   /// reduction.
   step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
-                 std::vector<indexed_parameter> counted, std::vector<parameter*> stepped,
+                 std::vector<indexed_parameter> counted, const std::vector<named_parameter>& stepped,
                  tied_gradients tied);
 
   /// The factor of the loss.
@@ -34,12 +34,11 @@ class step_gradients {
   tensor contribution_to(int reduction);
   void reduce(int reduction, const std::vector<tensor>& shares);
   /// See stage_program. After the reduction of tied weights, before that of norms.
-  int num_gradient_pieces() const { return pieces_.count(); }
+  int num_gradient_pieces() const { return compressed_.pieces().count(); }
   /// Calls `on_piece` for the pieces that the gradient of a parameter, which is complete, has for itself;
   /// none if it is to be added to those of other uses of the same weight.
   void give_pieces_of(const parameter& complete, const std::function<void(int piece)>& on_piece) const;
-  /// In numeric_options::gradient_sync, or of a large gradient the message of take_largest.
-  tensor replica_gradients(int piece);
+  tensor replica_gradients(int piece) { return compressed_.message_of(piece); }
   /// Steps some elements of the parameter `which.index` of `stepped`, with their summed gradient.
   using part_stepper = std::function<void(const optim::parameter_part& which, const tensor& gradient)>;
   /// Gives the sums of large gradients to `step_part`, which steps them at once, while they are in the cache.
@@ -62,22 +61,17 @@ class step_gradients {
 
   /// Called when parameter values were written from outside, for example loaded.
   void mark_changed() { tied_.mark_stepped(); }
-  /// The state of the loss scaler, if any, and the number of skipped steps; equal in every stage.
+  /// The state of compressed_gradients, which is this replica's; and that of the loss scaler, if any, or the
+  /// number of skipped steps, which are equal in every stage.
   std::vector<named_tensor> state() const;
-  /// With numeric_options::top_k_gradients: what each of `stepped` has not sent yet, of this replica alone.
-  /// Undefined where all is sent.
-  const std::vector<tensor>& residuals() const { return residuals_; }
 
  private:
   /// What happened in this step to a parameter of `stepped`.
   struct exchanged {
-    bool had_gradient = false;  ///< in this replica
-    bool is_stepped = false;    ///< by take_summed_gradients
-    bool is_finite = true;      ///< as far as it is stepped
+    bool is_stepped = false;  ///< by take_summed_gradients
+    bool is_finite = true;    ///< as far as it is stepped
   };
 
-  bool is_sparse(int piece) const { return numerics_.top_k_gradients > 0 && !pieces_.is_packed(piece); }
-  tensor take_largest_of(int piece);
   void use_norm(double norm);
   const parameter* find_non_finite() const;
   std::uint64_t num_skipped() const;
@@ -87,9 +81,8 @@ class step_gradients {
   stage_reductions reductions_;
   std::vector<indexed_parameter> counted_;
   std::vector<parameter*> stepped_;
-  gradient_pieces pieces_;
+  compressed_gradients compressed_;
   tied_gradients tied_;
-  std::vector<tensor> residuals_;  ///< [stepped]
   std::optional<optim::loss_scaler> scaler_;
   tensor skipped_steps_;  ///< i64 [], used if steps are skipped without a loss scaler
   // The current step.

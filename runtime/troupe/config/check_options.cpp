@@ -87,14 +87,13 @@ void check_layout(const job_options& options) {
 
 void check_exchange(const job_options& options) {
   if (options.replicas > 1) return;
-  for (const auto* name : {"gradient_sync", "top_k_gradients"}) {
+  for (const auto* name : {"gradient_sync", "top_k_gradients", "power_sgd_rank"}) {
     const auto& field = *find_job_field(name);
     auto given = field.text(options);
     if (given == field.text({})) continue;
     throw bad_input(
         field.option_name() + " " + given +
-        " is about the gradients that replicas of a pipeline exchange: add --replicas 2 or more, or "
-        "leave it out");
+        " is about what the replicas of a pipeline exchange: add --replicas 2 or more, or leave it out");
   }
 }
 
@@ -147,6 +146,7 @@ void check_options(const job_options& options) {
   check_exchange(options);
   if (!(options.top_k_gradients >= 0 && options.top_k_gradients <= 1))
     throw bad_input("--top-k-gradients must lie between 0 and 1, for example 0.01, or 0 for all elements");
+  check_range("--power-sgd-rank", options.power_sgd_rank, 0, 1 << 20);
   if (!std::isfinite(options.loss_scale) || options.loss_scale <= 0)
     throw bad_input("--loss-scale must be a number above 0, for example 65536");
   if (options.data.empty()) throw bad_input("--data must name the folder of the dataset");

@@ -43,6 +43,8 @@ const job_field fields[] = {
      "in what replicas exchange gradients: f32, bf16, f16; the bits depend on it"},
     {"top_k_gradients", &o::top_k_gradients,
      "the fraction of a large weight's gradient that replicas exchange, its largest elements; 0: all"},
+    {"power_sgd_rank", &o::power_sgd_rank,
+     "the rank of the factors as which replicas exchange a large matrix's gradient (PowerSGD); 0: all"},
     {"on_non_finite", &o::on_non_finite,
      "a loss or gradient that is infinite or NaN: stop, skip the step, or go_on"},
     {"snapshot_dir", &o::snapshot_dir, "folder of the snapshots; empty: in memory only"},

@@ -61,6 +61,9 @@ struct job_options {
   /// The fraction of each large weight's gradient that replicas exchange, in (0, 1]: its elements of largest
   /// magnitude; the others wait for later steps. 0: all of it. Needs `replicas` of more than 1.
   double top_k_gradients = 0;
+  /// Replicas exchange the gradient of each large weight matrix as two factors of this rank (PowerSGD); what
+  /// they lack waits for later steps. 0: all of it. Needs `replicas` of more than 1.
+  int power_sgd_rank = 0;
   /// What happens when a loss or gradient is infinite or NaN: `stop` ends the job with the last finite state,
   /// `skip` skips the step on all stages (which exchange their gradients' norms to agree). Neither writes a
   /// snapshot of a state that is not finite. `go_on` does not check.

@@ -250,7 +250,7 @@ bool plan_interpreter::run_reduction(const action& op) {
 /// To all that take part, this one included.
 void plan_interpreter::contribute(const action& next) {
   if (next.kind == action_kind::all_reduce) {
-    for (int piece : exchange_of(next).not_given()) give_piece(next, piece);
+    give_pieces(next);
     return;
   }
   auto contribution = program(next.stage).contribution_to(reduction_of_step(next.microbatch));
@@ -274,7 +274,8 @@ replica_exchange& plan_interpreter::exchange_of(const action& all_reduce) {
   if (is_new)
     found->second =
         replica_exchange(replica_, options_.running.num_replicas,
-                         program(all_reduce.stage).num_gradient_pieces() + (has_metrics(all_reduce) ? 1 : 0),
+                         program(all_reduce.stage).num_gradient_pieces(optimizer_step(all_reduce.microbatch)) +
+                             (has_metrics(all_reduce) ? 1 : 0),
                          tag(tensor_role::replica_gradients, all_reduce.stage, all_reduce.microbatch, 0));
   return found->second;
 }
@@ -287,20 +288,32 @@ bool plan_interpreter::has_metrics(const action& all_reduce) const {
 
 void plan_interpreter::give_piece(const action& all_reduce, int piece) {
   auto& computes = program(all_reduce.stage);
-  bool is_metrics = piece == computes.num_gradient_pieces();
-  exchange_of(all_reduce)
-      .give(piece, is_metrics ? metrics_message(host_.metrics()) : computes.replica_gradients(piece),
-            [this](const tensor_tag& to, tensor value) { deliver(to, std::move(value)); });
+  bool is_metrics = piece == computes.num_gradient_pieces(optimizer_step(all_reduce.microbatch));
+  auto value = is_metrics ? metrics_message(host_.metrics()) : computes.replica_gradients(piece);
+  if (!value.defined()) return;
+  exchange_of(all_reduce).give(piece, value, [this](const tensor_tag& to, tensor sent) {
+    deliver(to, std::move(sent));
+  });
 }
 
-/// Whatever is there is added up and taken; the action ends with the last piece.
+/// All that are there and were not given.
+void plan_interpreter::give_pieces(const action& all_reduce) {
+  for (int piece : exchange_of(all_reduce).not_given()) give_piece(all_reduce, piece);
+}
+
+/// Whatever is there is added up and taken, and pieces that depend on it are given; the action ends with the
+/// last piece.
 bool plan_interpreter::run_all_reduce(const action& op) {
   auto& exchange = exchange_of(op);
-  if (exchange.can_go_on(inputs_)) {
+  bool has_nothing = exchange.is_done();
+  if (has_nothing || exchange.can_go_on(inputs_)) {
     host_.on_begin(op);
-    exchange.go_on(
-        inputs_, [this](const tensor_tag& to, tensor value) { deliver(to, std::move(value)); },
-        [&](int piece, const std::vector<tensor>& sums) { take_piece(op, piece, sums); });
+    while (exchange.can_go_on(inputs_)) {
+      exchange.go_on(
+          inputs_, [this](const tensor_tag& to, tensor value) { deliver(to, std::move(value)); },
+          [&](int piece, const std::vector<tensor>& sums) { take_piece(op, piece, sums); });
+      give_pieces(op);
+    }
     if (exchange.is_done()) host_.on_end(op);
   }
   if (!exchange.is_done()) return false;
@@ -310,7 +323,7 @@ bool plan_interpreter::run_all_reduce(const action& op) {
 
 void plan_interpreter::take_piece(const action& all_reduce, int piece, const std::vector<tensor>& sums) {
   auto& computes = program(all_reduce.stage);
-  if (piece < computes.num_gradient_pieces()) return computes.take_summed_gradients(piece, sums);
+  if (piece < computes.num_gradient_pieces(optimizer_step(all_reduce.microbatch))) return computes.take_summed_gradients(piece, sums);
   std::vector<step_metrics> of_replicas;
   for (const auto& message : sums) of_replicas.push_back(metrics_in(message));
   host_.on_replica_metrics(of_replicas);

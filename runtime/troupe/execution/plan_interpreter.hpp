@@ -60,8 +60,9 @@ class action_host {
 /// contributes to a reduction as soon as the action before its R has ended, and likewise before its G.
 ///
 /// Gs of a stage add up its gradients over the replicas, see replica_exchange. A piece of the gradients
-/// leaves as soon as it is complete, during the last backward before G. If the replicas share the step's
-/// metrics, these are one piece more of the last G of the stage that computes the loss.
+/// leaves as soon as it is complete, during the last backward before G, or in G, if it depends on sums of
+/// others. If the replicas share the step's metrics, these are one piece more of the last G of the stage that
+/// computes the loss.
 ///
 /// Not thread-safe. Knows no actor, no thread and no network.
 class plan_interpreter {
@@ -122,6 +123,7 @@ class plan_interpreter {
   const action* all_reduce_after(const action& op) const;
   stage_program::piece_callback giving_to(const action& all_reduce);
   void give_piece(const action& all_reduce, int piece);
+  void give_pieces(const action& all_reduce);
   replica_exchange& exchange_of(const action& all_reduce);
   bool has_metrics(const action& all_reduce) const;
   void take_piece(const action& all_reduce, int piece, const std::vector<tensor>& sums);

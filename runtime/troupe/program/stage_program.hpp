@@ -93,14 +93,15 @@ class stage_program {
   /// All stages get the same contributions in the same order, so all compute the same bits.
   virtual void reduce(int reduction, const std::vector<tensor>& contributions);
 
-  /// In how many pieces the gradients go to the other replicas and come back: the same in all replicas and
-  /// steps.
-  virtual int num_gradient_pieces() { return 1; }
+  /// In how many pieces the gradients of optimizer step `step` go to the other replicas and come back, the
+  /// same in all replicas. 0: nothing is exchanged in this step.
+  virtual int num_gradient_pieces(std::uint64_t step);
   /// A complete piece of the gradients of this replica's microbatches: f32, bf16 or f16 [n] in CPU memory,
   /// the same dtype and n > 0 in all replicas. take_summed_gradients gets the sum in that dtype, which
   /// is rounded once. Or an i32 [n] of any n > 0, a message that take_summed_gradients gets from all
-  /// replicas, in order. Its elements must not change until then. The default throws std::logic_error, for
-  /// programs that run without replicas.
+  /// replicas, in order. Its elements must not change until then. Undefined: the piece depends on sums that
+  /// are not there yet; it is asked for again after each take_summed_gradients. The default throws
+  /// std::logic_error, for programs that run without replicas.
   virtual tensor replica_gradients(int piece);
   /// `parts`: together, one after the other, the n elements of the piece. May step the weights that they
   /// belong to, before apply. Pieces come in any order, each once a step, after the last backward_weight.

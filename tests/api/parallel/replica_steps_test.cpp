@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,11 +30,12 @@ class undivided : public optim::optimizer_state {
   std::unique_ptr<optim::optimizer_state> of_;
 };
 
-std::unique_ptr<stage_program> program_with(optim::Optimizer optimizer, double top_k = 0) {
+std::unique_ptr<stage_program> program_with(optim::Optimizer optimizer,
+                                            const numeric_options& numerics = {}) {
   nn::Sequential model(nn::Linear(200, 150), nn::ReLU(), nn::Linear(150, 200), nn::ReLU(),
                        nn::Linear(200, 3));
-  return make_module_programs(
-      model, 1, {.optimizer = std::move(optimizer), .seed = 7, .numerics = {.top_k_gradients = top_k}})(0);
+  return make_module_programs(model, 1,
+                              {.optimizer = std::move(optimizer), .seed = 7, .numerics = numerics})(0);
 }
 
 optim::Optimizer whole_adam() {
@@ -62,7 +64,7 @@ std::vector<int> compute(stage_program& program, std::uint64_t step, bool in_one
 
 /// As if both replicas had the same gradients, in two parts; `broken` gets a NaN.
 void take_sums(stage_program& program, int broken = -1) {
-  for (int piece = program.num_gradient_pieces(); piece-- > 0;) {
+  for (int piece = program.num_gradient_pieces(0); piece-- > 0;) {
     auto sum = program.replica_gradients(piece).clone();
     for (float& each : sum.values<float>()) each *= 2;
     auto half = sum.num_elements() / 3;
@@ -85,7 +87,7 @@ void check_same(stage_program& one, stage_program& other) {
 
 TEST_CASE("gradients of a stage's large weights leave as they are computed, the last layer's first") {
   auto program = program_with(optim::Adam());
-  REQUIRE(program->num_gradient_pieces() == 3);  // 0.weight, 2.weight, and all small ones
+  REQUIRE(program->num_gradient_pieces(0) == 3);  // 0.weight, 2.weight, and all small ones
   CHECK(compute(*program, 0) == std::vector<int>{1, 0});
   take_sums(*program);
   program->apply(0);
@@ -132,18 +134,14 @@ TEST_CASE("a step that is discarded after some weights have stepped leaves nothi
   check_same(*expected, *program);
 }
 
-TEST_CASE("with top-k a large gradient leaves as a message, and what is held back is a part of the state") {
-  auto program = program_with(optim::Adam(), 0.1), expected = program_with(optim::Adam(), 0.1);
-  auto exchange = [](stage_program& one) {
-    for (int piece = 0; piece < one.num_gradient_pieces(); ++piece) {
-      auto given = one.replica_gradients(piece);
-      bool is_large = piece < 2;  // 30000 elements each
-      CHECK(given.dtype() == (is_large ? dtype::i32 : dtype::f32));
-      if (is_large) CHECK(given.num_elements() == 2 * 3000);
-      one.take_summed_gradients(piece, is_large ? std::vector{given, given} : std::vector{given});
-    }
-  };
-  auto step = [&exchange](stage_program& one, std::uint64_t number) {
+namespace {
+
+/// Steps 0, then 1, which is lost after its gradients have left and done again, have the bits of both without
+/// the loss. `exchange`: of one step. Returns the names of what is saved of the gradients.
+std::vector<std::string> check_lost_step(const numeric_options& numerics, const std::string& prefix,
+                                         void (*exchange)(stage_program&)) {
+  auto program = program_with(optim::Adam(), numerics), expected = program_with(optim::Adam(), numerics);
+  auto step = [exchange](stage_program& one, std::uint64_t number) {
     compute(one, number);
     exchange(one);
     one.apply(number);
@@ -151,15 +149,13 @@ TEST_CASE("with top-k a large gradient leaves as a message, and what is held bac
   };
   for (auto* each : {program.get(), expected.get()}) step(*each, 0);
   std::vector<named_tensor> saved;
-  std::size_t num_residuals = 0;
+  std::vector<std::string> names;
   for (const auto& each : program->state()) {
     saved.push_back({each.name, each.value.clone()});
-    if (!each.name.starts_with("top_k.residual/")) continue;
-    ++num_residuals;
+    if (!each.name.starts_with(prefix)) continue;
+    names.push_back(each.name);
     CHECK(std::ranges::any_of(each.value.values<float>(), [](float held) { return held != 0; }));
   }
-  CHECK(num_residuals == 2);
-  // A step that is lost after its gradients have left.
   compute(*program, 1);
   exchange(*program);
   program->discard();
@@ -167,4 +163,38 @@ TEST_CASE("with top-k a large gradient leaves as a message, and what is held bac
   program->take_metrics();
   for (auto* each : {program.get(), expected.get()}) step(*each, 1);
   check_same(*expected, *program);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("with top-k a large gradient leaves as a message, and what is held back is a part of the state") {
+  auto names = check_lost_step({.top_k_gradients = 0.1}, "top_k.", [](stage_program& one) {
+    for (int piece = 0; piece < one.num_gradient_pieces(0); ++piece) {
+      auto given = one.replica_gradients(piece);
+      bool is_large = piece < 2;  // 30000 elements each
+      CHECK(given.dtype() == (is_large ? dtype::i32 : dtype::f32));
+      if (is_large) CHECK(given.num_elements() == 2 * 3000);
+      one.take_summed_gradients(piece, is_large ? std::vector{given, given} : std::vector{given});
+    }
+  });
+  CHECK(names == std::vector<std::string>{"top_k.residual/0.weight", "top_k.residual/2.weight"});
+}
+
+TEST_CASE("with PowerSGD a large gradient leaves as two factors, the second when the first are summed") {
+  auto names = check_lost_step({.power_sgd_rank = 3}, "power_sgd.", [](stage_program& one) {
+    REQUIRE(one.num_gradient_pieces(0) == 5);  // two for 0.weight [150, 200], two for 2.weight [200, 150]
+    for (int second : {3, 1}) {
+      CHECK_FALSE(one.replica_gradients(second).defined());
+      auto first_factor = one.replica_gradients(second - 1);
+      CHECK(first_factor.num_elements() == (second == 1 ? 150 : 200) * 3);
+      one.take_summed_gradients(second - 1, {first_factor.clone()});
+      auto second_factor = one.replica_gradients(second);
+      CHECK(second_factor.num_elements() == (second == 1 ? 200 : 150) * 3);
+      one.take_summed_gradients(second, {second_factor.clone()});
+    }
+    one.take_summed_gradients(4, {one.replica_gradients(4)});
+  });
+  CHECK(names == std::vector<std::string>{"power_sgd.residual/0.weight", "power_sgd.q/0.weight",
+                                          "power_sgd.residual/2.weight", "power_sgd.q/2.weight"});
 }

@@ -70,6 +70,13 @@ TEST_CASE("numbers out of range name their option") {
              ContainsSubstring("--top-k-gradients 0.5") && ContainsSubstring("--replicas 2"));
   CHECK_THAT(complaint([](job_options& o) { o.gradient_sync = troupe::dtype::bf16; }),
              ContainsSubstring("--gradient-sync bf16") && ContainsSubstring("--replicas 2"));
+  CHECK_THAT(complaint([](job_options& o) {
+               o.replicas = 2;
+               o.power_sgd_rank = -1;
+             }),
+             ContainsSubstring("--power-sgd-rank") && ContainsSubstring("between 0"));
+  CHECK_THAT(complaint([](job_options& o) { o.power_sgd_rank = 4; }),
+             ContainsSubstring("--power-sgd-rank 4") && ContainsSubstring("--replicas 2"));
   CHECK_THAT(complaint([](job_options& o) { o.loss_scale = 0; }), ContainsSubstring("--loss-scale"));
   CHECK_THAT(complaint([](job_options& o) { o.snapshot_interval = std::chrono::seconds(-1); }),
              ContainsSubstring("--snapshot-interval"));

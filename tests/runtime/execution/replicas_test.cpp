@@ -1,4 +1,5 @@
 // The interpreters of one stage's replicas: what each reads of the samples, and how they add up gradients.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -17,6 +18,9 @@ namespace {
 struct replica : stage_program, action_host {
   tensor gradients;
   std::vector<float> sums = {};
+  /// With two pieces the second is this one's sum, plus 1, times that of the first.
+  int num_pieces = 1;
+  std::vector<action_kind> done = {};
   std::vector<float> samples_seen = {};
   std::vector<int> indices_seen = {};
   std::deque<replica>* all = nullptr;
@@ -36,7 +40,11 @@ struct replica : stage_program, action_host {
   }
   std::vector<tensor> backward_input(const microbatch&, std::vector<tensor>) override { return {}; }
   void backward_weight(const microbatch&) override {}
-  tensor replica_gradients(int) override { return gradients; }
+  int num_gradient_pieces(std::uint64_t) override { return num_pieces; }
+  tensor replica_gradients(int piece) override {
+    if (piece == 0) return gradients;
+    return sums.empty() ? tensor() : tensor::full({3}, 1 + sums[0]);
+  }
   void take_summed_gradients(int, const std::vector<tensor>& parts) override {
     for (const auto& part : parts)
       for (float each : part.values<float>()) sums.push_back(each);
@@ -54,7 +62,7 @@ struct replica : stage_program, action_host {
   }
   void on_prediction(const action&, const tensor&) override {}
   void on_begin(const action&) override {}
-  void on_end(const action&) override {}
+  void on_end(const action& op) override { done.push_back(op.kind); }
   step_metrics metrics() override { return own_metrics; }
   void on_replica_metrics(const std::vector<step_metrics>& of_replicas) override {
     all_metrics = of_replicas;
@@ -171,4 +179,34 @@ TEST_CASE("gradients that are no list of f32, or not as many in all replicas, ar
   auto uneven = replicas_with({tensor::zeros({8}), tensor::zeros({6})});
   CHECK_THROWS_MATCHES(run(uneven), std::logic_error,
                        MessageMatches(ContainsSubstring("equally many of one dtype in all replicas")));
+}
+
+TEST_CASE("a piece that depends on the sum of another one leaves when that is there") {
+  for (std::size_t first : {0, 2}) {
+    auto all = replicas_with({tensor::full({1}, 1), tensor::full({1}, 2), tensor::full({1}, 3)});
+    for (auto& one : all) {
+      one.all = &all;
+      one.num_pieces = 2;
+    }
+    // Who comes last has the second pieces of the others there before it gives its own.
+    while (all[first].runs->run_next()) continue;
+    run(all);
+    for (const auto& one : all) {
+      CHECK(one.runs->is_at_end());
+      CHECK(one.sums == std::vector<float>{6, 21, 21, 21});
+      CHECK(one.box.num_held() == 0);
+    }
+  }
+}
+
+TEST_CASE("a G without pieces waits for no one") {
+  auto all = replicas_with({tensor::zeros({8}), tensor::zeros({8})});
+  for (auto& one : all) {
+    one.all = &all;
+    one.num_pieces = 0;
+  }
+  while (!all[0].runs->is_at_end() && all[0].runs->run_next()) continue;
+  CHECK(all[0].runs->is_at_end());
+  CHECK(std::ranges::count(all[0].done, action_kind::all_reduce) == 1);
+  CHECK(all[1].box.num_held() == 0);
 }

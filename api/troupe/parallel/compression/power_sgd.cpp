@@ -7,6 +7,7 @@
 #include "troupe/ops/matmul.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/parallel/compression/dense_reduction.hpp"
+#include "troupe/parallel/compression/low_rank_factors.hpp"
 #include "troupe/parallel/compression/orthonormalize_columns.hpp"
 #include "troupe/parallel/replica_sum.hpp"
 
@@ -40,22 +41,9 @@ factored_reduction::factored_reduction(gradient_bucket& bucket, communicator& gr
   begin_first_round();
 }
 
-/// Replaces zero columns of Q by their random initial values, since they would stay zero.
-void replace_zero_columns(const factored_part& part) {
-  auto q = part.q;
-  auto values = q.values<float>();
-  auto begin = part.begin.values<float>();
-  auto rank = static_cast<std::size_t>(part.rank);
-  for (std::size_t column = 0; column < rank; ++column) {
-    bool is_zero = true;
-    for (auto i = column; i < values.size(); i += rank) is_zero = is_zero && values[i] == 0;
-    for (auto i = column; is_zero && i < values.size(); i += rank) values[i] = begin[i];
-  }
-}
-
 /// Writes M_i over G_i in the leaf. E_i is replaced only after both rounds gave finite numbers.
 void factored_reduction::begin_first_round() {
-  for (const auto& part : plan_.factored) replace_zero_columns(part);
+  for (const auto& part : plan_.factored) replace_zero_columns(part.q, part.begin);
   std::vector<tensor> of_replicas;
   for (std::size_t i = 0; i < bucket_.leaves.size(); ++i) {
     auto& own = of_replicas.emplace_back(tensor::empty({plan_.first_round_elements}));

@@ -1,0 +1,77 @@
+#include "troupe/check_replicas.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/parallel/sync_batch_norm.hpp"
+
+namespace troupe {
+namespace {
+
+/// An option about what replicas exchange, which is not at its default.
+struct exchange_option {
+  std::string name;
+  std::string value;
+
+  std::string text() const { return name + " " + value; }
+  std::string on_command_line() const {
+    auto option = "--" + name;
+    for (char& each : option)
+      if (each == '_') each = '-';
+    return option;
+  }
+};
+
+std::vector<exchange_option> exchange_options_of(const Pipeline& pipeline) {
+  const auto& numerics = pipeline.numerics();
+  std::vector<exchange_option> given;
+  if (numerics.gradient_sync != dtype::f32)
+    given.push_back({"gradient_sync", std::string(to_string(numerics.gradient_sync))});
+  if (numerics.top_k_gradients > 0) given.push_back({"top_k_gradients", pipeline.top_k_text()});
+  if (numerics.power_sgd_rank > 0)
+    given.push_back({"power_sgd_rank", std::to_string(numerics.power_sgd_rank)});
+  return given;
+}
+
+/// What is not sent in a step is sent in a later one.
+void check_held_back(const exchange_option& given, const numeric_options& numerics) {
+  if (numerics.scales_loss())
+    throw bad_input(given.text() +
+                    " holds gradients back for later steps, when the loss scale of f16 is another. Use "
+                    "--precision f32 or bf16");
+  if (numerics.skips_steps())
+    throw bad_input(given.text() +
+                    " would lose the gradients of skipped steps. Use --on-non-finite stop or go_on");
+}
+
+void check_exchange(const Pipeline& pipeline, const numeric_options& numerics) {
+  auto given = exchange_options_of(pipeline);
+  if (given.empty()) return;
+  const auto& first = given.front();
+  if (pipeline.replicas() == 1)
+    throw bad_input(
+        first.text() +
+        " is about what replicas exchange, and this pipeline has one replica. Use --replicas 2 or more, or "
+        "leave " +
+        first.on_command_line() + " out");
+  if (given.size() > 1)
+    throw bad_input(given.back().text() + " and " + first.text() +
+                    " are different forms of what replicas exchange. Use one of them");
+  if (numerics.top_k_gradients > 0 || numerics.power_sgd_rank > 0) check_held_back(first, numerics);
+}
+
+}  // namespace
+
+void check_replicas(const Pipeline& pipeline, const numeric_options& numerics) {
+  check_exchange(pipeline, numerics);
+  nn::Graph model(pipeline.model());
+  if (pipeline.replicas() > 1 && has_sync_batch_norm(model))
+    throw bad_input(
+        "the model has a SyncBatchNorm, whose statistics are those of a process group, and the replicas of a "
+        "pipeline are not members of one. Use BatchNorm2d, with statistics of each microbatch, or "
+        "DataParallel in a loop of your own");
+}
+
+}  // namespace troupe

@@ -1,0 +1,119 @@
+#include "troupe/parallel/compression/compressed_gradients.hpp"
+
+#include <utility>
+
+#include "troupe/ops/convert.hpp"
+#include "troupe/parallel/compression/sparse_gradients.hpp"
+
+namespace troupe {
+namespace {
+
+/// As in PyTorch's PowerSGDState: less does not pay for the products.
+constexpr double least_saving = 2;
+
+std::vector<parameter*> parameters_in(const std::vector<named_parameter>& parameters) {
+  std::vector<parameter*> targets;
+  for (const auto& each : parameters) targets.push_back(each.target);
+  return targets;
+}
+
+/// Of the large parameters whose factors are small enough.
+std::map<std::size_t, factored_gradient> factored_of(int rank,
+                                                     const std::vector<named_parameter>& parameters) {
+  std::map<std::size_t, factored_gradient> result;
+  for (std::size_t index = 0; rank > 0 && index < parameters.size(); ++index) {
+    const auto& [name, target] = parameters[index];
+    auto factors = factors_of(target->extents, rank, least_saving);
+    if (target->requires_gradient && is_large(*target) && factors.rank > 0)
+      result.emplace(index, factored_gradient(factors, name));
+  }
+  return result;
+}
+
+std::vector<tensor> in_f32(std::vector<tensor> sums) {
+  for (auto& each : sums)
+    if (each.dtype() != dtype::f32) each = cast(each, dtype::f32);
+  return sums;
+}
+
+}  // namespace
+
+compressed_gradients::compressed_gradients(const numeric_options& numerics,
+                                           std::vector<named_parameter> parameters)
+    : numerics_(numerics),
+      parameters_(std::move(parameters)),
+      factored_(factored_of(numerics.power_sgd_rank, parameters_)),
+      pieces_(parameters_in(parameters_), [this](std::size_t index) { return factored_.contains(index); }),
+      had_gradient_(parameters_.size(), false) {
+  for (int piece = 0; piece < pieces_.count(); ++piece)
+    if (is_sparse(piece)) {
+      auto index = pieces_.part_of(piece).index;
+      residuals_.try_emplace(index, tensor::zeros(parameters_[index].target->extents));
+    }
+}
+
+bool compressed_gradients::is_first_of_its_parameter(int piece) const {
+  return piece == 0 || pieces_.part_of(piece - 1).index != pieces_.part_of(piece).index;
+}
+
+/// Of the parameter whose piece it is; null if it is not sent as factors.
+factored_gradient* compressed_gradients::factored(int piece) {
+  if (pieces_.is_packed(piece)) return nullptr;
+  auto found = factored_.find(pieces_.part_of(piece).index);
+  return found == factored_.end() ? nullptr : &found->second;
+}
+
+tensor compressed_gradients::message_of(int piece) {
+  auto* factors = factored(piece);
+  if (!pieces_.is_packed(piece) && (!factors || is_first_of_its_parameter(piece))) {
+    auto index = pieces_.part_of(piece).index;
+    had_gradient_[index] = parameters_[index].target->has_gradient;
+  }
+  if (factors) return factor_of(piece, *factors);
+  if (is_sparse(piece)) return take_largest_of(piece);
+  auto elements = pieces_.elements_of(piece);
+  return numerics_.gradient_sync == dtype::f32 ? elements : cast(elements, numerics_.gradient_sync);
+}
+
+/// What a replica without a gradient has held back waits for its next one.
+tensor compressed_gradients::take_largest_of(int piece) {
+  const auto& part = pieces_.part_of(piece);
+  if (!had_gradient_[part.index]) return nothing_largest();
+  return take_largest(pieces_.elements_of(piece), optim::elements_of(residuals_.at(part.index), part),
+                      num_largest(numerics_.top_k_gradients, part.count));
+}
+
+tensor compressed_gradients::factor_of(int piece, factored_gradient& factors) {
+  if (is_first_of_its_parameter(piece)) {
+    bool has_one = had_gradient_[pieces_.part_of(piece).index];
+    return factors.first_factor(has_one ? pieces_.elements_of(piece) : tensor());
+  }
+  return factors.has_first_sum() ? factors.second_factor() : tensor();
+}
+
+std::vector<tensor> compressed_gradients::sums_from(int piece, const std::vector<tensor>& received) {
+  if (is_sparse(piece)) return {sum_of_largest(received, pieces_.part_of(piece).count)};
+  auto* factors = factored(piece);
+  if (!factors) return in_f32(received);
+  if (!is_first_of_its_parameter(piece)) return {factors->finish(received)};
+  factors->take_first_sum(received);
+  return {};
+}
+
+void compressed_gradients::end_step() {
+  had_gradient_.assign(parameters_.size(), false);
+  for (auto& [index, each] : factored_) each.discard();
+}
+
+std::vector<named_tensor> compressed_gradients::state() const {
+  std::vector<named_tensor> result;
+  for (const auto& [index, residual] : residuals_)
+    result.push_back({"top_k.residual/" + parameters_[index].name, residual});
+  for (const auto& [index, each] : factored_) {
+    result.push_back({"power_sgd.residual/" + parameters_[index].name, each.residual()});
+    result.push_back({"power_sgd.q/" + parameters_[index].name, each.q()});
+  }
+  return result;
+}
+
+}  // namespace troupe

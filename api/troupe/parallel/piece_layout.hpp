@@ -1,0 +1,31 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "troupe/autograd/parameter.hpp"
+#include "troupe/optim/parameter_part.hpp"
+
+namespace troupe {
+
+/// How tensors of the parameters' shapes travel between replicas: large ones in pieces of at most 2 MiB, all
+/// small ones packed into one. A pure function of the shapes: the same in all replicas.
+struct piece_layout {
+  std::vector<optim::parameter_part> large;  ///< by piece
+  std::vector<std::size_t> small;            ///< indices of the parameters, in the order of the packed piece
+  std::int64_t num_small_elements = 0;       ///< of all of them
+};
+
+/// Whether a trainable parameter has pieces of its own.
+bool is_large(const parameter& one);
+
+/// Of those of `parameters` that are trainable. `in_two_rounds`: the indices of large ones that travel twice,
+/// each time as one piece; none if it is null.
+piece_layout layout_of(const std::vector<parameter*>& parameters,
+                       const std::function<bool(std::size_t index)>& in_two_rounds = nullptr);
+
+/// The elements of a tensor as a list.
+inline tensor in_a_row(const tensor& of) { return of.reshape({of.num_elements()}); }
+
+}  // namespace troupe
