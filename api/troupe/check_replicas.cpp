@@ -32,6 +32,7 @@ std::vector<exchange_option> exchange_options_of(const Pipeline& pipeline) {
   if (numerics.top_k_gradients > 0) given.push_back({"top_k_gradients", pipeline.top_k_text()});
   if (numerics.power_sgd_rank > 0)
     given.push_back({"power_sgd_rank", std::to_string(numerics.power_sgd_rank)});
+  if (numerics.average_every > 0) given.push_back({"average_every", std::to_string(numerics.average_every)});
   return given;
 }
 
@@ -60,6 +61,10 @@ void check_exchange(const Pipeline& pipeline, const numeric_options& numerics) {
     throw bad_input(given.back().text() + " and " + first.text() +
                     " are different forms of what replicas exchange. Use one of them");
   if (numerics.top_k_gradients > 0 || numerics.power_sgd_rank > 0) check_held_back(first, numerics);
+  if (numerics.average_every > 0 && pipeline.flush_every() > 1)
+    throw bad_input(first.text() + " averages the newest weights, and flush_every " +
+                    std::to_string(pipeline.flush_every()) +
+                    " keeps older ones beside them. Use --flush-every 1, or another schedule");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ plan_csv_options implied_by(const Pipeline& pipeline, const job_options& options
   auto partition = pipeline.partition(num_stages);
   auto reductions = reductions_of(pipeline.model(), partition, numerics_for(pipeline, options));
   return {cut_model(pipeline.model().wiring(), partition).edges, reductions.stages, pipeline.replicas(),
-          reductions.num_before_all_reduce()};
+          reductions.num_before_all_reduce(), pipeline.numerics().average_every > 0};
 }
 
 /// `most_devices`: as many as the processes can have.
@@ -82,7 +82,7 @@ plan plan_of_map(const Pipeline& pipeline, const job_options& options, int most_
       *pipeline.device_map(),
       {pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices, implied.reductions,
        implied.edges, devices, pipeline.flush_every(), implied.num_replicas,
-       implied.reductions_before_all_reduce});
+       implied.reductions_before_all_reduce, implied.averages_weights});
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
@@ -102,6 +102,8 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options) {
   if (numerics.top_k_gradients > 0) identity.emplace_back("top_k_gradients", pipeline.top_k_text());
   if (numerics.power_sgd_rank > 0)
     identity.emplace_back("power_sgd_rank", std::to_string(numerics.power_sgd_rank));
+  if (numerics.average_every > 0)
+    identity.emplace_back("average_every", std::to_string(numerics.average_every));
   if (pipeline.flush_every() > 1)
     identity.emplace_back("flush_every", std::to_string(pipeline.flush_every()));
   if (options.on_non_finite == "skip")
@@ -153,7 +155,8 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
                     {},
                     pipeline.flush_every(),
                     implied.num_replicas,
-                    implied.reductions_before_all_reduce});
+                    implied.reductions_before_all_reduce,
+                    implied.averages_weights});
 }
 
 job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training,

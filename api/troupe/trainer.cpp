@@ -148,7 +148,10 @@ fit_result Trainer::fit(dataset_ptr samples) {
         "training ends after {} steps, the {} of --epochs, before the {} of --steps: raise --epochs for more",
         steps, options.epochs == 1 ? "one epoch" : std::to_string(options.epochs) + " epochs", options.steps);
   if (options.steps != 0) steps = std::min(options.steps, steps);
-  fail_job_on_exception(self, [&] { check_whole_flushes(steps, plan_.flush_every); });
+  fail_job_on_exception(self, [&] {
+    check_whole_flushes(steps, plan_.flush_every);
+    check_whole_averages(runs_ + steps, pipeline_.numerics().average_every);
+  });
   auto first = std::exchange(runs_, runs_ + steps / steps_of_run());
   request.target_step = runs_;
   fail_job_on_exception(self, [&] { data_->add(first, runs_, samples.get(), request.data); });
@@ -203,6 +206,7 @@ void Trainer::write_trace(const std::filesystem::path& folder) const {
 
 evaluation_result Trainer::evaluate(dataset_ptr samples) {
   require_no_open_step("evaluate");
+  warn_of_own_weights("evaluate");
   auto& self = *world_.shared_->self;
   std::shared_ptr<evaluation_source> source;
   auto request = fail_job_on_exception(self, [&] {
@@ -221,6 +225,7 @@ evaluation_result Trainer::evaluate(dataset_ptr samples) {
 
 std::string Trainer::weights_sha256() {
   require_no_open_step("weights_sha256");
+  warn_of_own_weights("weights_sha256");
   call_request request;
   request.kind = call_kind::hash;
   request.target_step = runs_;

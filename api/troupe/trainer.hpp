@@ -127,7 +127,9 @@ class Trainer {
   /// Evaluates each sample once. Throws bad_input for a null pointer and for samples or labels that are
   /// missing.
   evaluation_result evaluate(dataset_ptr samples);
-  /// The SHA-256, in hex, of all parameters in name order, little-endian.
+  /// The SHA-256, in hex, of all parameters in name order, little-endian. With Pipeline::average_every, this
+  /// and all other calls about the weights are about those of replica 0, and log a warning between two
+  /// averages.
   std::string weights_sha256();
 
   /// Copies of all parameters and buffers (such as running means) of the model: f32, in CPU memory, sorted by
@@ -199,6 +201,7 @@ class Trainer {
   /// Optimizer steps of one run of the plan, which is a step of the job.
   std::uint64_t steps_of_run() const { return static_cast<std::uint64_t>(plan_.flush_every); }
   void require_no_open_step(const char* call) const;
+  void warn_of_own_weights(const char* call) const;
   std::vector<held_memory> predicted_memory(const cost_profile& profile) const;
   /// `number_of`: the number of the batch source that it is given.
   tensor outputs_of(const dataset_ptr& samples,

@@ -15,6 +15,7 @@ namespace troupe {
 
 std::vector<named_tensor> Trainer::state_dict() {
   require_no_open_step("state_dict");
+  warn_of_own_weights("state_dict");
   call_request request;
   request.kind = call_kind::gather;
   request.target_step = runs_;
@@ -31,6 +32,7 @@ std::vector<named_tensor> Trainer::state_dict() {
 
 void Trainer::save(const std::filesystem::path& file) {
   require_no_open_step("save");
+  warn_of_own_weights("save");
   call_request request;
   request.kind = call_kind::gather;
   request.target_step = runs_;
@@ -53,6 +55,7 @@ void Trainer::save(const std::filesystem::path& file) {
 
 tensor Trainer::predict(dataset_ptr samples) {
   require_no_open_step("predict");
+  warn_of_own_weights("predict");
   return outputs_of(samples, [&](std::shared_ptr<batch_source> source) {
     return sources_.number_of(samples, source_use::predict,
                               [&] { return world_.shared_->self->add_source(std::move(source)); });

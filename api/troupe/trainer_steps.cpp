@@ -8,6 +8,7 @@
 #include "troupe/data/replaceable_source.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/job_start.hpp"
+#include "troupe/replica_weights.hpp"
 #include "troupe/trainer.hpp"
 #include "troupe/world_state.hpp"
 
@@ -75,6 +76,11 @@ void Trainer::require_no_open_step(const char* call) const {
                            "began: until then the state is that of no step");
 }
 
+void Trainer::warn_of_own_weights(const char* call) const {
+  auto note = note_on_weights(call, pipeline_.numerics().average_every, runs_);
+  if (!note.empty() && world_.rank() == 0) world_.shared_->log->warn("{}", note);
+}
+
 double Trainer::forward_backward(const batch& given) {
   if (is_step_open_)
     throw std::logic_error(
@@ -130,6 +136,7 @@ std::uint64_t Trainer::optimizer_step() {
 
 tensor Trainer::forward(const batch& given) {
   require_no_open_step("forward");
+  warn_of_own_weights("forward");
   if (auto problem = problem_of_samples("forward", given); !problem.empty())
     refuse(*world_.shared_->self, call_kind::predict, runs_, problem);
   auto samples = std::make_shared<dataset>(labelled_samples{given.inputs.to({}).clone()});

@@ -21,6 +21,7 @@ job_options options_of(const Pipeline& pipeline) {
   options.gradient_sync = pipeline.numerics().gradient_sync;
   options.top_k_gradients = pipeline.numerics().top_k_gradients;
   options.power_sgd_rank = pipeline.numerics().power_sgd_rank;
+  options.average_every = pipeline.numerics().average_every;
   options.loss_scale = pipeline.numerics().loss_scale.initial_scale;
   return options;
 }
@@ -31,7 +32,7 @@ void refuse_unused_options(const job_options& options, const Pipeline& pipeline)
   auto used = options_of(pipeline);
   for (const auto* name : {"stages", "device_map", "microbatches", "replicas", "schedule", "flush_every",
                            "plan", "precision", "clip_grad_norm", "gradient_sync", "top_k_gradients",
-                           "power_sgd_rank", "loss_scale"}) {
+                           "power_sgd_rank", "average_every", "loss_scale"}) {
     const auto& field = *find_job_field(name);
     auto given = field.text(options), has = field.text(used);
     if (given == has || !options.given.contains(name)) continue;

@@ -46,6 +46,7 @@ void describe(const numeric_options& numerics, job_description& into) {
   into.add("clip_grad_norm", std::to_string(numerics.clip_grad_norm));
   into.add("gradient_sync", std::string(to_string(numerics.gradient_sync)));
   into.add("power_sgd_rank", std::to_string(numerics.power_sgd_rank));
+  into.add("average_every", std::to_string(numerics.average_every));
   const auto& scale = numerics.loss_scale;
   into.add("loss_scale", std::to_string(scale.initial_scale) + ", times " +
                              std::to_string(scale.growth_factor) + " every " +

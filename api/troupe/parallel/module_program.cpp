@@ -78,6 +78,8 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
   if (options.initial_weights) begin(*options.initial_weights);
   std::erase_if(uses, [](const parameter* each) { return !each->requires_gradient; });
   if (flush_every_ > 1) versions_.emplace(std::move(uses));
+  if (auto period = options.numerics.average_every; period > 0)
+    average_.emplace(period, targets_of(parameters_));
   optimizer_ = options.optimizer(parameters_);
   gradients_.emplace(options.numerics, reductions_of(model, partition, options.numerics), counted_in(model),
                      parameters_, tied_gradients(std::move(tied)));
@@ -161,8 +163,8 @@ void module_program::use_version(const microbatch& mb, std::optional<weight_vers
 
 variable module_program::take_loss(const microbatch& mb, const variable& output, const tensor& targets) {
   auto num_samples = targets.num_elements();  // a token is a sample
-  auto global_batch = static_cast<double>(num_samples) * mb.global_count();
-  auto result = loss_(output, targets, gradients_->loss_scale() / global_batch);
+  auto batch = static_cast<double>(num_samples) * (average_ ? mb.count : mb.global_count());
+  auto result = loss_(output, targets, gradients_->loss_scale() / batch);
   metrics_ += {.loss_sum = result.loss_sum, .num_samples = num_samples, .num_correct = result.num_correct};
   return result.loss;
 }
@@ -176,7 +178,7 @@ module_program::pass& module_program::pass_of(const microbatch& mb, const char* 
 
 /// Gradients that are complete leave while others are computed.
 backward_options module_program::options_of(const microbatch& mb) {
-  if (mb.num_replicas == 1 || mb.index + 1 < mb.count) return {};
+  if (mb.num_replicas == 1 || mb.index + 1 < mb.count || average_) return {};
   return {.on_gradient = [this](const parameter& complete) {
     if (on_piece_) gradients_->give_pieces_of(complete, on_piece_);
   }};
@@ -239,12 +241,26 @@ void module_program::end_accumulation(const microbatch& mb) {
   passes_.erase({mb.step, mb.index});
   last_accumulated_ = mb.index;
   accumulated_step_ = mb.step;
+  num_replicas_ = mb.num_replicas;
   if (mb.index + 1 == mb.count) gradients_->accumulated();
+}
+
+int module_program::num_gradient_pieces(std::uint64_t step) {
+  if (!average_) return gradients_->num_gradient_pieces();
+  return average_->is_due(step) ? average_->num_pieces() : 0;
+}
+
+tensor module_program::replica_gradients(int piece) {
+  return average_ ? average_->values_of(piece) : gradients_->replica_gradients(piece);
 }
 
 /// Where a parameter's step needs nothing but its own gradient, it is stepped while the gradients of others
 /// travel.
 void module_program::take_summed_gradients(int piece, const std::vector<tensor>& parts) {
+  if (average_) {
+    average_->take_sums(piece, parts, num_replicas_);
+    return gradients_->mark_changed();
+  }
   step_gradients::part_stepper step_part;
   if (!versions_ && optimizer_->is_elementwise() && gradients_->may_step_early())
     step_part = [this, step = *gradients_->optimizer_step(accumulated_step_)](

@@ -11,6 +11,7 @@
 #include "troupe/nn/cross_entropy.hpp"
 #include "troupe/nn/loss.hpp"
 #include "troupe/optim/optimizer.hpp"
+#include "troupe/parallel/compression/weight_average.hpp"
 #include "troupe/parallel/model_cut.hpp"
 #include "troupe/parallel/step_gradients.hpp"
 #include "troupe/parallel/weight_versions.hpp"
@@ -34,10 +35,11 @@ struct module_program_options {
 /// those of cut_model.
 ///
 /// The gradient of each sample is scaled by 1 / global batch (microbatch size times number of microbatches of
-/// all replicas); metrics are sums. The bits do not depend on the partition into stages or on the order of
-/// the microbatches' forward and backward passes. Weight gradients must be computed in ascending microbatch
-/// order; any other order throws std::logic_error. Evaluation saves no activations. Tied weights, a loss
-/// scale and clipping need the reductions of stage_reductions.hpp in the plan.
+/// all replicas, or of its own where replicas average their weights); metrics are sums. The bits do not
+/// depend on the partition into stages or on the order of the microbatches' forward and backward passes.
+/// Weight gradients must be computed in ascending microbatch order; any other order throws std::logic_error.
+/// Evaluation saves no activations. Tied weights, a loss scale and clipping need the reductions of
+/// stage_reductions.hpp in the plan.
 ///
 /// Between two flushes the parameters' tensors change places (weight_versions): an optimizer must not keep
 /// their handles from one step to the next.
@@ -60,8 +62,8 @@ class module_program : public stage_program {
   void reduce(int reduction, const std::vector<tensor>& shares) override {
     gradients_->reduce(reduction, shares);
   }
-  int num_gradient_pieces(std::uint64_t /*step*/) override { return gradients_->num_gradient_pieces(); }
-  tensor replica_gradients(int piece) override { return gradients_->replica_gradients(piece); }
+  int num_gradient_pieces(std::uint64_t step) override;
+  tensor replica_gradients(int piece) override;
   void take_summed_gradients(int piece, const std::vector<tensor>& parts) override;
   std::string non_finite() override;
   void apply(std::uint64_t step) override;
@@ -108,11 +110,13 @@ class module_program : public stage_program {
   std::optional<step_gradients> gradients_;
   std::uint64_t flush_every_;
   std::optional<weight_versions> versions_;  ///< if it flushes less often than it steps
+  std::optional<weight_average> average_;    ///< with numeric_options::average_every
   bool is_checked_ = false;                  ///< by check_first_pass
   // The current step.
   std::map<std::pair<std::uint64_t, int>, pass> passes_;  // [step, microbatch]
   int last_accumulated_ = -1;
   std::uint64_t accumulated_step_ = 0;  ///< of last_accumulated_
+  int num_replicas_ = 1;                ///< likewise
   piece_callback on_piece_;             ///< while the last weight gradients are computed
   step_metrics metrics_;
 };

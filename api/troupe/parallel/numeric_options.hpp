@@ -27,6 +27,9 @@ struct numeric_options {
   /// (compression/factored_gradient.hpp). It adds what they lack to the gradient of its next step. 0: all
   /// elements.
   int power_sgd_rank = 0;
+  /// Local SGD: a replica steps with its own gradients, and after every so many optimizer steps the replicas
+  /// average their weights. 0: they exchange gradients in each step.
+  int average_every = 0;
 
   non_finite_policy on_non_finite = non_finite_policy::stop;
 

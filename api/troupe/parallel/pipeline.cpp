@@ -28,6 +28,7 @@ Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::
   if (!options.device_map.empty()) device_map_file(options.device_map);
   precision(options.precision).clip_grad_norm(options.clip_grad_norm).gradient_sync(options.gradient_sync);
   top_k_gradients(options.top_k_gradients).power_sgd_rank(options.power_sgd_rank);
+  average_every(options.average_every);
   loss_scale({.initial_scale = options.loss_scale});
 }
 
@@ -172,6 +173,14 @@ Pipeline& Pipeline::power_sgd_rank(int rank) {
     throw bad_input("replicas cannot exchange factors of rank " + std::to_string(rank) +
                     ". Give a rank of 1 or more, or 0 for whole gradients");
   numerics_.power_sgd_rank = rank;
+  return *this;
+}
+
+Pipeline& Pipeline::average_every(int num_steps) {
+  if (num_steps < 0)
+    throw bad_input("replicas cannot average their weights every " + std::to_string(num_steps) +
+                    " steps. Give 1 or more, or 0 to exchange gradients in each step");
+  numerics_.average_every = num_steps;
   return *this;
 }
 

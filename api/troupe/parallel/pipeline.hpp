@@ -33,8 +33,8 @@ class Pipeline {
   /// from initial values that depend on --seed. Throws bad_input for a partly materialized model.
   explicit Pipeline(nn::Graph model);
   /// Takes stages or device_map_file, microbatches, replicas, schedule, flush_every, plan, precision,
-  /// clip_grad_norm, gradient_sync, top_k_gradients, power_sgd_rank and loss_scale from `options`.
-  /// Throws bad_input as the setters do.
+  /// clip_grad_norm, gradient_sync, top_k_gradients, power_sgd_rank, average_every and loss_scale from
+  /// `options`. Throws bad_input as the setters do.
   Pipeline(nn::Graph model, const job_options& options);
 
   /// Number of contiguous stages of about equal cost; 0 (the default): one per device, or two in the
@@ -119,6 +119,15 @@ class Pipeline {
   /// bad_input for a negative rank; the Trainer without replicas, with gradient_sync or top_k_gradients, and
   /// where steps may be skipped, as for top_k_gradients.
   Pipeline& power_sgd_rank(int rank);
+  /// Local SGD (compression/weight_average.hpp): replicas exchange no gradients. Each steps with its own, the
+  /// mean over its own samples, clipped by its own norm, and after every so many optimizer steps they average
+  /// their weights, not the optimizers' states. 0 (the default): they exchange gradients in each step.
+  ///
+  /// Between two averages the replicas' weights differ, and evaluate, predict, save, state_dict and
+  /// weights_sha256 are about those of replica 0. Throws bad_input for a negative number; the Trainer without
+  /// replicas, with what is about exchanged gradients (gradient_sync, top_k_gradients, power_sgd_rank), and
+  /// with flush_every above 1; fit, if it would not end at an average.
+  Pipeline& average_every(int num_steps);
   /// Options of the dynamic loss scale in f16. Throws std::invalid_argument as loss_scaler does.
   Pipeline& loss_scale(optim::loss_scaler_options options);
 

@@ -4,7 +4,8 @@ namespace troupe {
 
 replica_content content_of(const nn::Graph& model, const stage_range& stage,
                            const numeric_options& numerics) {
-  if (numerics.top_k_gradients > 0) return replica_content::own;
+  bool holds_back = numerics.top_k_gradients > 0 || numerics.power_sgd_rank > 0;
+  if (holds_back || numerics.average_every > 0) return replica_content::own;
   for (int index = stage.first; index < stage.last; ++index)
     if (!model[index]->named_buffers().empty()) return replica_content::own;
   return replica_content::equal;

@@ -12,7 +12,8 @@ namespace troupe {
 /// nothing in it comes from a replica's own samples. The optimizer's state and the loss scale follow from
 /// gradients that are summed over replicas, and random numbers from the step.
 ///
-/// own: modules with buffers (running statistics), and what compression holds back (top-k).
+/// own: modules with buffers (running statistics), what compression holds back (top-k, PowerSGD), and weights
+/// that are only averaged now and then.
 replica_content content_of(const nn::Graph& model, const stage_range& stage, const numeric_options& numerics);
 
 /// The same for all stages of a partition.

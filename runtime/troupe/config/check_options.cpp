@@ -87,7 +87,7 @@ void check_layout(const job_options& options) {
 
 void check_exchange(const job_options& options) {
   if (options.replicas > 1) return;
-  for (const auto* name : {"gradient_sync", "top_k_gradients", "power_sgd_rank"}) {
+  for (const auto* name : {"gradient_sync", "top_k_gradients", "power_sgd_rank", "average_every"}) {
     const auto& field = *find_job_field(name);
     auto given = field.text(options);
     if (given == field.text({})) continue;
@@ -95,6 +95,16 @@ void check_exchange(const job_options& options) {
         field.option_name() + " " + given +
         " is about what the replicas of a pipeline exchange: add --replicas 2 or more, or leave it out");
   }
+}
+
+void check_whole_periods(std::uint64_t steps, int period, const char* end, const char* option) {
+  auto every = static_cast<std::uint64_t>(period);
+  if (steps % every == 0) return;
+  auto below = steps / every * every;
+  throw bad_input(std::string("training ends at ") + end + ", and " + std::to_string(steps) +
+                  " steps are no multiple of " + option + " " + std::to_string(period) + ": use --steps " +
+                  (below == 0 ? "" : std::to_string(below) + " or ") + std::to_string(below + every) +
+                  ", as far as --epochs reach");
 }
 
 void check_flush(const job_options& options) {
@@ -147,6 +157,8 @@ void check_options(const job_options& options) {
   if (!(options.top_k_gradients >= 0 && options.top_k_gradients <= 1))
     throw bad_input("--top-k-gradients must lie between 0 and 1, for example 0.01, or 0 for all elements");
   check_range("--power-sgd-rank", options.power_sgd_rank, 0, 1 << 20);
+  check_range("--average-every", options.average_every, 0, 1 << 30);
+  check_whole_averages(options.steps, options.average_every);
   if (!std::isfinite(options.loss_scale) || options.loss_scale <= 0)
     throw bad_input("--loss-scale must be a number above 0, for example 65536");
   if (options.data.empty()) throw bad_input("--data must name the folder of the dataset");
@@ -168,13 +180,11 @@ void check_options(const job_options& options) {
 }
 
 void check_whole_flushes(std::uint64_t steps, int flush_every) {
-  auto every = static_cast<std::uint64_t>(flush_every);
-  if (steps % every == 0) return;
-  auto below = steps / every * every;
-  throw bad_input("training ends at a flush, and " + std::to_string(steps) +
-                  " steps are no multiple of --flush-every " + std::to_string(flush_every) +
-                  ": use --steps " + (below == 0 ? "" : std::to_string(below) + " or ") +
-                  std::to_string(below + every) + ", as far as --epochs reach");
+  check_whole_periods(steps, flush_every, "a flush", "--flush-every");
+}
+
+void check_whole_averages(std::uint64_t steps, int average_every) {
+  if (average_every > 0) check_whole_periods(steps, average_every, "an average", "--average-every");
 }
 
 }  // namespace troupe

@@ -45,6 +45,8 @@ const job_field fields[] = {
      "the fraction of a large weight's gradient that replicas exchange, its largest elements; 0: all"},
     {"power_sgd_rank", &o::power_sgd_rank,
      "the rank of the factors as which replicas exchange a large matrix's gradient (PowerSGD); 0: all"},
+    {"average_every", &o::average_every,
+     "steps between two averages of the replicas' weights, with no gradients exchanged (local SGD); 0: none"},
     {"on_non_finite", &o::on_non_finite,
      "a loss or gradient that is infinite or NaN: stop, skip the step, or go_on"},
     {"snapshot_dir", &o::snapshot_dir, "folder of the snapshots; empty: in memory only"},

@@ -64,6 +64,10 @@ struct job_options {
   /// Replicas exchange the gradient of each large weight matrix as two factors of this rank (PowerSGD); what
   /// they lack waits for later steps. 0: all of it. Needs `replicas` of more than 1.
   int power_sgd_rank = 0;
+  /// Local SGD: replicas exchange no gradients, step with their own, and average their weights after every so
+  /// many optimizer steps. It must divide the number of steps; the result's bits depend on it. 0: they
+  /// exchange gradients in each step. Needs `replicas` of more than 1.
+  int average_every = 0;
   /// What happens when a loss or gradient is infinite or NaN: `stop` ends the job with the last finite state,
   /// `skip` skips the step on all stages (which exchange their gradients' norms to agree). Neither writes a
   /// snapshot of a state that is not finite. `go_on` does not check.
@@ -151,5 +155,7 @@ void check_options(const job_options& options);
 
 /// Throws bad_input naming the nearest numbers unless `flush_every` divides the number of optimizer steps.
 void check_whole_flushes(std::uint64_t steps, int flush_every);
+/// The same for `average_every`, which is 0 if there are no averages.
+void check_whole_averages(std::uint64_t steps, int average_every);
 
 }  // namespace troupe

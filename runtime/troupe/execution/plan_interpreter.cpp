@@ -323,7 +323,8 @@ bool plan_interpreter::run_all_reduce(const action& op) {
 
 void plan_interpreter::take_piece(const action& all_reduce, int piece, const std::vector<tensor>& sums) {
   auto& computes = program(all_reduce.stage);
-  if (piece < computes.num_gradient_pieces(optimizer_step(all_reduce.microbatch))) return computes.take_summed_gradients(piece, sums);
+  if (piece < computes.num_gradient_pieces(optimizer_step(all_reduce.microbatch)))
+    return computes.take_summed_gradients(piece, sums);
   std::vector<step_metrics> of_replicas;
   for (const auto& message : sums) of_replicas.push_back(metrics_in(message));
   host_.on_replica_metrics(of_replicas);

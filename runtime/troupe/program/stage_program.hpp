@@ -49,9 +49,10 @@ struct step_metrics {
 /// later microbatches may come between, also of the next step if their weights are older (microbatch::delay).
 /// Then come the plan's reductions that the stage takes part in, in order (contribution_to, then reduce), and
 /// apply; with several replicas, after the reductions that a plan has before G, replica_gradients and
-/// take_summed_gradients of each piece of the gradients. Between two flushes several such steps may follow
-/// each other; state, parameters and weights are asked for at a flush, and discard is followed by load_state.
-/// An exception from any call fails the step, not the process.
+/// take_summed_gradients of each piece of the gradients; or, in a plan whose replicas average their weights
+/// (plan::averages_weights), the same with pieces of the weights, after apply. Between two flushes several
+/// such steps may follow each other; state, parameters and weights are asked for at a flush, and discard is
+/// followed by load_state. An exception from any call fails the step, not the process.
 class stage_program {
  public:
   virtual ~stage_program() = default;

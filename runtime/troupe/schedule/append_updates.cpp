@@ -10,14 +10,17 @@ std::vector<action>& device_with(int stage, plan& made) {
   return made.devices[static_cast<std::size_t>(device)];
 }
 
+bool averages_weights(const plan& of) { return of.num_replicas > 1 && of.averages_weights; }
+bool sums_gradients(const plan& of) { return of.num_replicas > 1 && !of.averages_weights; }
+
 }  // namespace
 
 std::vector<action> with_reductions(const std::vector<action>& actions, const plan& of) {
   std::vector<action> result;
   for (const auto& op : actions) {
+    auto add_all_reduce = [&] { result.push_back({op.stage, action_kind::all_reduce, op.microbatch}); };
     auto sum_over_replicas = [&](int after) {
-      if (of.num_replicas > 1 && after == of.reductions_before_all_reduce)
-        result.push_back({op.stage, action_kind::all_reduce, op.microbatch});
+      if (sums_gradients(of) && after == of.reductions_before_all_reduce) add_all_reduce();
     };
     if (op.kind == action_kind::apply) sum_over_replicas(0);
     for (int index = 0; op.kind == action_kind::apply && index < of.reductions_per_step(); ++index) {
@@ -28,6 +31,7 @@ std::vector<action> with_reductions(const std::vector<action>& actions, const pl
       sum_over_replicas(index + 1);
     }
     result.push_back(op);
+    if (op.kind == action_kind::apply && averages_weights(of)) add_all_reduce();
   }
   return result;
 }
@@ -36,7 +40,7 @@ void append_updates(plan& made) {
   if (made.kind == schedule_kind::forward_only) return;
   int last = made.flush_every - 1;
   auto sum_over_replicas = [&made, last](int after) {
-    if (made.num_replicas == 1 || after != made.reductions_before_all_reduce) return;
+    if (!sums_gradients(made) || after != made.reductions_before_all_reduce) return;
     for (int stage = made.num_stages; stage-- > 0;)  // as their gradients are complete
       device_with(stage, made).push_back({stage, action_kind::all_reduce, last});
   };
@@ -49,6 +53,8 @@ void append_updates(plan& made) {
   }
   for (int stage = 0; stage < made.num_stages; ++stage)
     device_with(stage, made).push_back({stage, action_kind::apply, last});
+  for (int stage = 0; averages_weights(made) && stage < made.num_stages; ++stage)
+    device_with(stage, made).push_back({stage, action_kind::all_reduce, last});
 }
 
 }  // namespace troupe

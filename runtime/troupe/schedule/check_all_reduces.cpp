@@ -26,6 +26,8 @@ bool completes_gradient(const action& op) {
 
 /// Why an action may not come after the G of its step; empty: it may.
 std::string objection_after(const plan& checked, const action& op) {
+  if (checked.averages_weights)
+    return op.kind == action_kind::apply ? "changes the weights that it averages" : "";
   if (completes_gradient(op)) return "adds to the gradients that it sums";
   bool is_tied = op.kind == action_kind::reduce_gradient &&
                  op.microbatch % checked.reductions_per_step() < checked.reductions_before_all_reduce;
@@ -34,6 +36,7 @@ std::string objection_after(const plan& checked, const action& op) {
 
 /// Why an action may not come before the G of its step; empty: it may.
 std::string objection_before(const plan& checked, const action& op) {
+  if (checked.averages_weights) return {};
   if (op.kind == action_kind::apply) return "uses the gradients of all replicas";
   bool is_of_sums = op.kind == action_kind::reduce_gradient &&
                     op.microbatch % checked.reductions_per_step() >= checked.reductions_before_all_reduce;

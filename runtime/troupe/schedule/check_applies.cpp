@@ -27,6 +27,8 @@ class version_walk {
   void visit(const action& op) {
     auto& applied = applied_[op.stage];
     if (op.kind == action_kind::apply) return visit_apply(op, applied);
+    // It averages the weights that the last A made.
+    if (op.kind == action_kind::all_reduce && checked_.averages_weights) return;
     if (applied >= checked_.flush_every) {
       say(op, "after", apply_of(op.stage, checked_.flush_every - 1),
           "the optimizer's step is the last that a stage does");

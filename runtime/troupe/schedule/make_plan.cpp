@@ -162,7 +162,8 @@ plan make_plan(const plan_options& options) {
             .reductions = {},
             .flush_every = options.flush_every,
             .num_replicas = options.num_replicas,
-            .reductions_before_all_reduce = options.reductions_before_all_reduce};
+            .reductions_before_all_reduce = options.reductions_before_all_reduce,
+            .averages_weights = options.averages_weights};
   for (int step = 0; step < options.flush_every; ++step)
     made.reductions.insert(made.reductions.end(), options.reductions.begin(), options.reductions.end());
   if (made.edges.empty()) made.edges = chain_edges(options.num_stages);

@@ -28,7 +28,7 @@ schedule_kind schedule_kind_from(std::string_view name);
 std::string_view to_string(schedule_kind kind);
 
 /// F, B (= I then W), I: input gradient, W: weight gradient, R: gradients combined with other stages', A: the
-/// optimizer's step, G: gradients added up over replicas. The numbers go over the wire.
+/// optimizer's step, G: gradients added up, or weights averaged, over replicas. The numbers go over the wire.
 enum class action_kind : std::uint8_t {
   forward = 0,
   backward = 1,
@@ -85,6 +85,8 @@ struct plan {
   /// How many of a step's reductions come before G, since each replica adds up tied weights by itself. The
   /// others, of gradient norms, come after it.
   int reductions_before_all_reduce = 0;
+  /// Each replica steps with its own gradients, and G, which comes after A, averages their weights.
+  bool averages_weights = false;
   int num_devices() const { return static_cast<int>(devices.size()); }  ///< of one replica
   int microbatches_per_step() const { return num_microbatches / flush_every; }
   int reductions_per_step() const { return static_cast<int>(reductions.size()) / flush_every; }
@@ -113,6 +115,7 @@ struct plan_options {
   int flush_every = 1;  ///< see plan::flush_every; more than 1 with pipedream_2bw only
   int num_replicas = 1;
   int reductions_before_all_reduce = 0;  ///< see plan
+  bool averages_weights = false;         ///< see plan
 };
 
 /// How many stages a device has with the kind unless the user says otherwise: 1, or 2 where the kind places

@@ -85,6 +85,7 @@ class csv_reader {
     std::ranges::sort(read_.edges);
     read_.num_replicas = options.num_replicas;
     read_.reductions_before_all_reduce = options.reductions_before_all_reduce;
+    read_.averages_weights = options.averages_weights;
     place_stages();
     add_updates(options.reductions);
     check();

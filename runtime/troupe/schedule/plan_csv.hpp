@@ -15,6 +15,7 @@ struct plan_csv_options {
   std::vector<std::vector<int>> reductions = {};  ///< see plan_options::reductions
   int num_replicas = 1;
   int reductions_before_all_reduce = 0;  ///< see plan
+  bool averages_weights = false;         ///< see plan
 };
 
 /// Reads a plan from the CSV that torch.distributed.pipelining dumps (`_dump_csv`): a line for each rank,

@@ -16,7 +16,8 @@ std::string plan_text(const plan& of) {
   auto text = std::string(to_string(of.kind)) + ", " + std::to_string(of.num_stages) + " stages, " +
               std::to_string(of.num_microbatches) + " microbatches" +
               (of.flush_every == 1 ? "" : ", " + std::to_string(of.flush_every) + " optimizer steps") +
-              (of.num_replicas == 1 ? "" : ", " + std::to_string(of.num_replicas) + " replicas") + "\n";
+              (of.num_replicas == 1 ? "" : ", " + std::to_string(of.num_replicas) + " replicas") +
+              (of.averages_weights ? ", which average their weights" : "") + "\n";
   if (!is_chain(of)) {
     text += "edges";
     for (const auto& each : of.edges) text += " " + to_string(each) + ",";

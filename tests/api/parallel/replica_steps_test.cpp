@@ -198,3 +198,27 @@ TEST_CASE("with PowerSGD a large gradient leaves as two factors, the second when
   CHECK(names == std::vector<std::string>{"power_sgd.residual/0.weight", "power_sgd.q/0.weight",
                                           "power_sgd.residual/2.weight", "power_sgd.q/2.weight"});
 }
+
+TEST_CASE("replicas that average their weights exchange nothing in other steps, and then what they stepped") {
+  auto program = program_with(optim::Adam(), {.average_every = 2});
+  CHECK(program->num_gradient_pieces(0) == 0);
+  CHECK(program->num_gradient_pieces(1) == 3);
+  for (std::uint64_t step : {0, 1}) {
+    CHECK(compute(*program, step, step == 1).empty());  // no gradient leaves
+    program->apply(step);
+  }
+  auto find = [&program](const std::string& name) {
+    auto state = program->state();
+    return std::ranges::find(state, name, &named_tensor::name)->value;
+  };
+  auto weight = find("0.weight"), moment = find("0.weight/exp_avg");
+  auto own = weight.clone(), own_moment = moment.clone();
+  for (int piece = 0; piece < 3; ++piece) {
+    auto sum = program->replica_gradients(piece).clone();
+    for (float& each : sum.values<float>()) each *= 3;  // of another replica, whose weights are twice these
+    program->take_summed_gradients(piece, {sum});
+  }
+  for (std::size_t i = 0; i < 30000; ++i)
+    REQUIRE(weight.values<float>()[i] == 0.5F * (3 * own.values<float>()[i]));
+  CHECK(std::ranges::equal(std::as_const(moment).bytes(), std::as_const(own_moment).bytes()));
+}

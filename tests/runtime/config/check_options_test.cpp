@@ -70,13 +70,23 @@ TEST_CASE("numbers out of range name their option") {
              ContainsSubstring("--top-k-gradients 0.5") && ContainsSubstring("--replicas 2"));
   CHECK_THAT(complaint([](job_options& o) { o.gradient_sync = troupe::dtype::bf16; }),
              ContainsSubstring("--gradient-sync bf16") && ContainsSubstring("--replicas 2"));
+  for (auto option : {&job_options::power_sgd_rank, &job_options::average_every}) {
+    auto name = option == &job_options::power_sgd_rank ? "--power-sgd-rank" : "--average-every";
+    CHECK_THAT(complaint([option](job_options& o) {
+                 o.replicas = 2;
+                 o.*option = -1;
+               }),
+               ContainsSubstring(name) && ContainsSubstring("between 0"));
+    CHECK_THAT(complaint([option](job_options& o) { o.*option = 4; }),
+               ContainsSubstring(std::string(name) + " 4") && ContainsSubstring("--replicas 2"));
+  }
   CHECK_THAT(complaint([](job_options& o) {
                o.replicas = 2;
-               o.power_sgd_rank = -1;
+               o.steps = 10;
+               o.average_every = 4;
              }),
-             ContainsSubstring("--power-sgd-rank") && ContainsSubstring("between 0"));
-  CHECK_THAT(complaint([](job_options& o) { o.power_sgd_rank = 4; }),
-             ContainsSubstring("--power-sgd-rank 4") && ContainsSubstring("--replicas 2"));
+             ContainsSubstring("10 steps are no multiple of --average-every 4") &&
+                 ContainsSubstring("--steps 8 or 12"));
   CHECK_THAT(complaint([](job_options& o) { o.loss_scale = 0; }), ContainsSubstring("--loss-scale"));
   CHECK_THAT(complaint([](job_options& o) { o.snapshot_interval = std::chrono::seconds(-1); }),
              ContainsSubstring("--snapshot-interval"));

@@ -75,9 +75,11 @@ struct replica : stage_program, action_host {
 };
 
 /// Replicas of a stage with two microbatches each, of one sample, the numbers from 0 on.
-std::deque<replica> replicas_with(const std::vector<tensor>& gradients, bool shares_metrics = false) {
+std::deque<replica> replicas_with(const std::vector<tensor>& gradients, bool shares_metrics = false,
+                                  bool averages_weights = false) {
   auto num_replicas = static_cast<int>(gradients.size());
-  auto running = make_plan({.num_microbatches = 2, .num_replicas = num_replicas});
+  auto running =
+      make_plan({.num_microbatches = 2, .num_replicas = num_replicas, .averages_weights = averages_weights});
   std::vector<float> samples;
   for (int i = 0; i < 2 * num_replicas; ++i) samples.push_back(static_cast<float>(i));
   std::deque<replica> all(gradients.size());
@@ -209,4 +211,18 @@ TEST_CASE("a G without pieces waits for no one") {
   CHECK(all[0].runs->is_at_end());
   CHECK(std::ranges::count(all[0].done, action_kind::all_reduce) == 1);
   CHECK(all[1].box.num_held() == 0);
+}
+
+TEST_CASE("replicas that average weights exchange them after the optimizer's step") {
+  auto all = replicas_with({tensor::full({2}, 1), tensor::full({2}, 3)}, false, true);
+  for (auto& one : all) one.all = &all;
+  while (all[0].runs->run_next()) continue;
+  CHECK(all[0].done.back() == action_kind::apply);
+  CHECK(all[1].box.num_held() == 1);
+  run(all);
+  for (const auto& one : all) {
+    CHECK(one.runs->is_at_end());
+    CHECK(one.done.back() == action_kind::all_reduce);
+    CHECK(one.sums == std::vector<float>{4, 4});
+  }
 }

@@ -130,6 +130,36 @@ TEST_CASE("a G at another place than between gradients and the optimizer's step 
                            "0R1 comes before 0G, but reduces what it sums") == 1);
 }
 
+TEST_CASE("where replicas average weights G comes after the optimizer's step, in every schedule") {
+  auto averaging = [](plan_options options) {
+    options.num_replicas = 2;
+    options.averages_weights = true;
+    return make_plan(options);
+  };
+  auto of = averaging(
+      {.kind = schedule_kind::gpipe, .num_stages = 2, .num_microbatches = 1, .reductions = {{0, 1}, {0, 1}}});
+  CHECK(text_of_list(of.devices[0]) == "0F0 1F0 1B0 0B0 0R0 1R0 0R1 1R1 0A 1A 0G 1G");
+  CHECK(check_plan(of).empty());
+  CHECK(plan_text(of).find("2 replicas, which average their weights") != std::string::npos);
+  CHECK(gradients_cut(of, 3) == cut{{{3, 4}, {3, 4}}});
+  CHECK(check_plan(moved(of, "0G", "0A")) ==
+        found_problems{"0A comes after 0G, but changes the weights that it averages"});
+  auto missing = of;
+  std::erase(missing.devices[0], action{1, all_reduce, 0});
+  CHECK(check_plan(missing) == found_problems{"1G is missing"});
+  auto late = of;
+  std::swap(late.devices[0][9], late.devices[0].back());  // 1A after the Gs
+  CHECK_FALSE(check_plan(late).empty());
+  for (const auto& row : schedule_table()) {
+    INFO(row.name);
+    auto stages = 4 * usual_chunks(row.kind);
+    auto made = averaging({.kind = row.kind, .num_stages = stages, .num_microbatches = 8, .num_devices = 4});
+    CHECK(check_plan(made).empty());
+    auto read = read_plan_csv(to_csv(made), "plan.csv", {.num_replicas = 2, .averages_weights = true});
+    CHECK(read.devices == made.devices);
+  }
+}
+
 TEST_CASE("numbers of replicas and of reductions before G that cannot be are named") {
   auto none = replicated_stages();
   none.num_replicas = 0;
