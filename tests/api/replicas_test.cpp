@@ -4,11 +4,14 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <functional>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
+#include "support/conditional_model.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/data/training_source.hpp"
 #include "troupe/error/errors.hpp"
@@ -69,12 +72,13 @@ tensor tree_sum(const std::vector<tensor>& leaves, std::size_t first, std::size_
 
 /// The same training without pipelines: replica after replica accumulates its microbatches.
 /// `sync`: each replica's gradients are rounded to it, and their sums, which are computed in f32.
-trained_bits plain_loop(int replicas, int batch = 32, dtype sync = dtype::f32) {
+trained_bits plain_loop(int replicas, int batch = 32, dtype sync = dtype::f32,
+                        const nn::Sequential& trained = dropped_model()) {
   auto rounded = [sync](const tensor& each) { return cast(cast(each, sync), dtype::f32); };
   constexpr std::uint64_t steps = 6;
   constexpr int microbatches = 2;
   auto options = options_of(steps, batch);
-  auto model = dropped_model();
+  auto model = trained;
   model.materialize(options.seed);
   auto parameters = model.named_parameters();
   auto optimizer = optim::Adam({.lr = 0.01})(parameters);
@@ -84,6 +88,7 @@ trained_bits plain_loop(int replicas, int batch = 32, dtype sync = dtype::f32) {
   for (std::uint64_t step = 0; step < steps; ++step) {
     auto given = source->at(step);
     std::map<std::string, std::vector<tensor>> gradients;
+    std::set<std::string> learned;  // by any replica
     double loss_of_step = 0;
     for (int replica = 0; replica < replicas; ++replica) {
       double loss_of_replica = 0;
@@ -95,13 +100,17 @@ trained_bits plain_loop(int replicas, int batch = 32, dtype sync = dtype::f32) {
         result.loss.backward();
         loss_of_replica += result.loss_sum;
       }
-      for (const auto& each : parameters)
-        gradients[each.name].push_back(rounded(each.target->gradient()).clone());
+      for (const auto& [name, target] : parameters) {
+        gradients[name].push_back(target->has_gradient ? rounded(target->gradient()).clone()
+                                                       : tensor::zeros(target->extents));
+        if (target->has_gradient) learned.insert(name);
+      }
       loss_of_step += loss_of_replica;
     }
-    for (const auto& each : parameters)
-      each.target->gradient().copy_from(
-          rounded(tree_sum(gradients[each.name], 0, static_cast<std::size_t>(replicas))));
+    for (const auto& [name, target] : parameters) {
+      target->gradient().copy_from(rounded(tree_sum(gradients[name], 0, static_cast<std::size_t>(replicas))));
+      target->has_gradient = learned.contains(name);
+    }
     optimizer->apply(step);
     seen.losses.push_back(std::bit_cast<std::uint64_t>(loss_of_step / options.batch));
   }
@@ -209,6 +218,38 @@ TEST_CASE("top-k of replicas has the same bits with any partition, and all eleme
   }
   auto clipped = train(1, with(1, 0.05).clip_grad_norm(0.5));
   CHECK(train(4, with(2, 0.05).clip_grad_norm(0.5)) == clipped);
+}
+
+TEST_CASE("a weight that some microbatches, some replicas or none use learns from those that do") {
+  auto with = [](int stages, int replicas) { return replicated(stages, replicas, conditional_model()); };
+  for (int replicas : {2, 3}) {
+    CAPTURE(replicas);
+    auto expected = plain_loop(replicas, 48, dtype::f32, conditional_model());
+    CHECK(train(1, with(1, replicas), 6, 48) == expected);
+    CHECK(train(2 * replicas, with(2, replicas).schedule(schedule_kind::zb_h1), 6, 48) == expected);
+    auto in_16_bits = plain_loop(replicas, 48, dtype::bf16, conditional_model());
+    CHECK(train(replicas, with(2, replicas).gradient_sync(dtype::bf16), 6, 48) == in_16_bits);
+    for (const auto& change : std::vector<std::function<Pipeline&(Pipeline&)>>{
+             [](Pipeline& of) -> Pipeline& { return of.clip_grad_norm(0.05); },
+             [](Pipeline& of) -> Pipeline& { return of.top_k_gradients(0.05); },
+             [](Pipeline& of) -> Pipeline& { return of.power_sgd_rank(2); },
+             [](Pipeline& of) -> Pipeline& { return of.average_every(3); }}) {
+      auto whole = with(1, replicas), cut = with(2, replicas);
+      auto changed = train(1, change(whole), 6, 48);
+      CHECK_FALSE(changed == expected);
+      CHECK(train(2 * replicas, change(cut), 6, 48) == changed);
+    }
+  }
+  // What no replica uses stays as it was.
+  std::vector<named_tensor> weights;
+  for (std::uint64_t steps : {0, 4}) {
+    Trainer trainer(World::local(2, options_of(4)), with(1, 2));
+    if (steps > 0) trainer.fit(points());
+    for (const auto& each : trainer.state_dict())
+      if (each.name == "1.unused.weight") weights.push_back(each);
+  }
+  REQUIRE(weights.size() == 2);
+  CHECK(same_bits(weights[0].value, weights[1].value));
 }
 
 TEST_CASE("PowerSGD of replicas has the same bits with any partition, and a full rank nearly the sum") {

@@ -5,9 +5,12 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 #include <map>
+#include <set>
+#include <sstream>
 #include <utility>
 
 #include "jobs/job.hpp"
+#include "jobs/pairwise_rows.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
@@ -16,27 +19,35 @@ namespace {
 
 using values = std::vector<std::string>;
 
+/// What replicas exchange: gradients in a dtype, the largest of them, factors of them, or weights.
 struct layout {
   int replicas = 2;
   int stages = 2;
   int processes = 1;
   std::string schedule = "1f1b";
   std::string killed_in = {};  ///< the kind of action before which a process is lost; empty: none
+  std::string exchange = "f32";
   int lost_rank = 0;
-  std::string gradient_sync = "f32";  ///< or "top_k"
 };
 
 /// 12 steps of a GPT whose embedding and head share their weights, clipped, in f16 whose loss scale is too
-/// large at first.
+/// large at first; or in bf16, where a loss scale is refused.
 values job_of(const layout& of, int num_steps = 12) {
-  values options{"--size",           "tiny", "--steps",        std::to_string(num_steps),
-                 "--batch",          "16",   "--microbatches", "2",
-                 "--clip-grad-norm", "0.5",  "--replicas",     std::to_string(of.replicas)};
+  values options{"--size",           "tiny",
+                 "--steps",          std::to_string(num_steps),
+                 "--batch",          of.replicas == 3 ? "12" : "16",
+                 "--microbatches",   "2",
+                 "--clip-grad-norm", "0.5",
+                 "--replicas",       std::to_string(of.replicas)};
   auto add = [&options](const values& more) { options.insert(options.end(), more.begin(), more.end()); };
-  if (of.gradient_sync == "top_k")
-    add({"--precision", "bf16", "--top-k-gradients", "0.05"});  // a loss scale is refused with it
-  else
-    add({"--precision", "f16", "--loss-scale", "268435456", "--gradient-sync", of.gradient_sync});
+  if (of.exchange == "top_k") {
+    add({"--precision", "bf16", "--top-k-gradients", "0.05"});
+  } else if (of.exchange == "power_sgd") {
+    add({"--precision", "bf16", "--power-sgd-rank", "2"});
+  } else {
+    add({"--precision", "f16", "--loss-scale", "268435456"});
+    of.exchange == "average" ? add({"--average-every", "3"}) : add({"--gradient-sync", of.exchange});
+  }
   return options;
 }
 
@@ -53,17 +64,17 @@ bits bits_of(const job_outcome& outcome) {
 }
 
 /// Of one process with one device and one stage for each replica; computed once for each number of replicas
-/// and dtype of their gradients.
+/// and what they exchange.
 const bits& expected_bits(const layout& of) {
   static std::map<std::pair<int, std::string>, bits> known;
-  auto [found, is_new] = known.try_emplace({of.replicas, of.gradient_sync});
+  auto [found, is_new] = known.try_emplace({of.replicas, of.exchange});
   if (is_new) found->second = bits_of(run_local(job_of(of), example::gpt));
   return found->second;
 }
 
 void check_same_bits(const layout& of) {
   INFO(of.replicas << " replicas, " << of.stages << " stages, " << of.processes << " processes, "
-                   << of.schedule << ", gradients in " << of.gradient_sync << ", killed: " << of.killed_in
+                   << of.schedule << ", exchange: " << of.exchange << ", killed: " << of.killed_in
                    << " in rank " << of.lost_rank);
   temp_folder folder;
   auto options = job_of(of);
@@ -81,62 +92,64 @@ void check_same_bits(const layout& of) {
   CHECK(outcome.named("recovery").size() == (of.killed_in.empty() ? 0U : 1U));
 }
 
+const std::vector<int> numbers_of_replicas{1, 2, 3, 4, 8}, numbers_of_stages{1, 2, 4},
+    numbers_of_processes{1, 2, 3, 4};
+const values schedules{"1f1b", "gpipe", "zb_h1"},
+    lost_in{"", "forward", "backward", "all_reduce", "reduce", "apply"},
+    exchanges{"f32", "bf16", "f16", "top_k", "power_sgd", "average"};
+
+layout layout_of(const test_row& row) {
+  auto at = [&row](std::size_t factor) { return static_cast<std::size_t>(row[factor]); };
+  layout of{numbers_of_replicas[at(0)], numbers_of_stages[at(1)], numbers_of_processes[at(2)],
+            schedules[at(3)],           lost_in[at(4)],           exchanges[at(5)]};
+  of.lost_rank = std::min(of.processes, of.replicas * of.stages) - 1;  // the last that has a device
+  return of;
+}
+
+/// A process that is alone cannot be lost, and a single replica exchanges nothing.
+bool is_possible(const test_row& row) {
+  auto of = layout_of(row);
+  if (of.processes == 1 && !of.killed_in.empty()) return false;
+  return of.replicas > 1 || (of.killed_in != "all_reduce" && of.exchange == "f32");
+}
+
+std::vector<test_row> all_layouts() {
+  return all_rows({static_cast<int>(numbers_of_replicas.size()), static_cast<int>(numbers_of_stages.size()),
+                   static_cast<int>(numbers_of_processes.size()), static_cast<int>(schedules.size()),
+                   static_cast<int>(lost_in.size()), static_cast<int>(exchanges.size())},
+                  is_possible);
+}
+
 }  // namespace
 
-TEST_CASE("replicas give the bits of one process, evenly hosted or not, and whatever is lost in any action") {
-  check_same_bits({.replicas = 2, .stages = 2, .processes = 4, .killed_in = "all_reduce", .lost_rank = 3});
-  check_same_bits({.replicas = 4, .stages = 1, .processes = 3, .schedule = "gpipe", .killed_in = "backward"});
-  check_same_bits({.replicas = 2, .stages = 4, .processes = 2, .schedule = "zb_h1", .killed_in = "apply"});
+TEST_CASE("replicas give the bits of one process in each pair of a layout, a loss and an exchange") {
+  auto rows = pairwise_rows(all_layouts());
+  CHECK(rows.size() < 50);
+  for (const auto& row : rows) check_same_bits(layout_of(row));
 }
 
-TEST_CASE("gradients exchanged in 16 bits give the bits of one process, whatever is lost") {
-  check_same_bits({.processes = 3, .killed_in = "all_reduce", .lost_rank = 1, .gradient_sync = "bf16"});
-  check_same_bits(
-      {.replicas = 4, .processes = 2, .schedule = "zb_h1", .killed_in = "backward", .gradient_sync = "f16"});
-  CHECK(expected_bits({.gradient_sync = "bf16"}) != expected_bits({}));
+TEST_CASE("replicas give the bits of one process in every layout, with every loss and exchange", "[.soak]") {
+  for (const auto& row : all_layouts()) check_same_bits(layout_of(row));
 }
 
-TEST_CASE("top-k of replicas gives the bits of one process, whatever is lost") {
-  check_same_bits({.processes = 4, .killed_in = "all_reduce", .lost_rank = 3, .gradient_sync = "top_k"});
-  check_same_bits({.replicas = 4,
-                   .stages = 1,
-                   .processes = 3,
-                   .schedule = "gpipe",
-                   .killed_in = "apply",
-                   .gradient_sync = "top_k"});
-}
-
-TEST_CASE("gradients exchanged in 16 bits or in part give the bits of one process in every layout",
-          "[.soak]") {
-  for (const char* type : {"bf16", "f16", "top_k"})
-    for (int replicas : {2, 4})
-      for (int stages : {1, 2, 4})
-        for (int processes : {1, 2, 3, 4})
-          for (const char* schedule : {"1f1b", "gpipe", "zb_h1"})
-            for (const char* killed_in : {"", "backward", "all_reduce", "apply"}) {
-              if (processes == 1 && *killed_in != 0) continue;
-              auto last_with_device = std::min(processes, replicas * stages) - 1;
-              check_same_bits({replicas, stages, processes, schedule, killed_in, last_with_device, type});
-            }
-}
-
-TEST_CASE("replicas give the bits of one process in every layout", "[.soak]") {
-  for (int replicas : {2, 4, 8})
-    for (int stages : {1, 2, 4})
-      for (int processes : {1, 2, 3, 4})
-        for (const char* schedule : {"1f1b", "gpipe", "zb_h1"})
-          for (const char* killed_in : {"", "forward", "backward", "all_reduce", "reduce", "apply"}) {
-            if (processes == 1 && *killed_in != 0) continue;
-            auto last_with_device = std::min(processes, replicas * stages) - 1;
-            check_same_bits({replicas, stages, processes, schedule, killed_in, last_with_device, "f32"});
-          }
+TEST_CASE("each form of what replicas exchange has bits of its own") {
+  std::map<std::string, std::string> seen;  // by hash
+  for (const auto& exchange : exchanges) {
+    INFO(exchange);
+    CHECK(seen.emplace(expected_bits({.exchange = exchange}).weights_sha256, exchange).second);
+  }
+  layout dense{.exchange = "top_k"};
+  auto options = job_of(dense);
+  auto fraction = std::ranges::find(options, "--top-k-gradients");
+  options.erase(fraction, fraction + 2);
+  CHECK(seen.emplace(run_local(options, example::gpt).weights_sha256(), "bf16 without an exchange").second);
 }
 
 TEST_CASE("of two replicas with two stages each in four processes any may be killed in any action",
           "[.soak]") {
   for (int lost : {0, 1, 2, 3})
-    for (const char* killed_in : {"forward", "backward", "all_reduce", "reduce", "apply"})
-      check_same_bits({.processes = 4, .killed_in = killed_in, .lost_rank = lost});
+    for (const char* in : {"forward", "backward", "all_reduce", "reduce", "apply"})
+      check_same_bits({.processes = 4, .killed_in = in, .lost_rank = lost});
 }
 
 namespace {
@@ -240,25 +253,68 @@ TEST_CASE("a job with replicas resumes from its snapshot, and another number of 
         expected_bits({}).weights_sha256);
 }
 
-TEST_CASE("what replicas hold back with top-k is in the snapshot, and another fraction is refused") {
-  temp_folder folder;
-  auto job_with = [&](int num_steps, const values& more) {
-    auto options = job_of({.gradient_sync = "top_k"}, num_steps);
-    options.insert(options.end(), {"--snapshot-dir", (folder.path() / "snapshots").string()});
-    options.insert(options.end(), more.begin(), more.end());
-    return options;
+TEST_CASE("what replicas keep of their own is in the snapshot, and other options are refused") {
+  struct changed {
+    std::string exchange, option, to;
   };
-  run_local(job_with(6, {"--stages", "1"}), example::gpt);
-  values refused = {GPT_PROGRAM, "--json"};
-  auto other = job_with(12, {"--stages", "1", "--resume", "--top-k-gradients", "0.1"});
-  std::erase(other, "0.05");
-  other.erase(std::ranges::find(other, "--top-k-gradients"));
-  refused.insert(refused.end(), other.begin(), other.end());
-  run_options refusing;
-  refusing.command = refused;
-  auto result = run_process(refusing);
-  CHECK(result.exit_code == 2);
-  CHECK_THAT(result.errors, Catch::Matchers::ContainsSubstring("top_k_gradients"));
-  CHECK(run_launched(2, job_with(12, {"--stages", "2", "--resume"}), {}, example::gpt).weights_sha256() ==
-        expected_bits({.gradient_sync = "top_k"}).weights_sha256);
+  for (const auto& [exchange, option, to] :
+       {changed{"top_k", "--top-k-gradients", "0.1"}, changed{"power_sgd", "--power-sgd-rank", "3"},
+        changed{"average", "--average-every", "2"}}) {
+    INFO(exchange);
+    temp_folder folder;
+    auto job_with = [&](int num_steps, const values& more) {
+      auto options = job_of({.exchange = exchange}, num_steps);
+      options.insert(options.end(), {"--snapshot-dir", (folder.path() / "snapshots").string()});
+      options.insert(options.end(), more.begin(), more.end());
+      return options;
+    };
+    run_local(job_with(6, {"--stages", "1"}), example::gpt);
+    values refused = {GPT_PROGRAM, "--json"};
+    auto other = job_with(12, {"--stages", "1", "--resume"});
+    *(std::ranges::find(other, option) + 1) = to;
+    refused.insert(refused.end(), other.begin(), other.end());
+    run_options refusing;
+    refusing.command = refused;
+    auto result = run_process(refusing);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.errors, Catch::Matchers::ContainsSubstring("snapshot"));
+    CHECK(run_launched(2, job_with(12, {"--stages", "2", "--resume"}), {}, example::gpt).weights_sha256() ==
+          expected_bits({.exchange = exchange}).weights_sha256);
+  }
+}
+
+TEST_CASE("weights that some replicas do not use, and the metrics of all, are the same in four processes") {
+  auto run_worker = [](int num_processes, const values& more) {
+    values command = {REPLICAS_WORKER, "--steps", "6", "--batch", "48", "--microbatches", "2"};
+    if (num_processes > 1) {
+      values launcher = {TROUPE_PROGRAM, "launch", "--nproc-per-node", std::to_string(num_processes), "--"};
+      command.insert(command.begin(), launcher.begin(), launcher.end());
+    }
+    command.insert(command.end(), more.begin(), more.end());
+    run_options running;
+    running.command = command;
+    auto result = run_process(running);
+    INFO(result.errors);
+    CHECK(result.exit_code == 0);
+    std::map<std::string, std::set<std::string>> printed;  // by key, of all ranks
+    std::istringstream lines(result.output);
+    for (std::string line, rank, key, value; std::getline(lines, line);) {
+      // The launcher puts "[RANK] " before each line.
+      std::istringstream parts(line.starts_with('[') ? line.substr(line.find(' ')) : line);
+      if (parts >> rank >> key >> value) printed[key].insert(value);
+    }
+    CHECK(printed.size() == 9);  // the losses of 6 steps, and three others
+    return printed;
+  };
+  for (const auto& exchange : {values{}, values{"--top-k-gradients", "0.05"}, values{"--power-sgd-rank", "2"},
+                               values{"--average-every", "3"}}) {
+    auto with = [&exchange](int replicas, int stages) {
+      values options = {"--replicas", std::to_string(replicas), "--stages", std::to_string(stages)};
+      options.insert(options.end(), exchange.begin(), exchange.end());
+      return options;
+    };
+    INFO((exchange.empty() ? "f32" : exchange.front()));
+    CHECK(run_worker(4, with(2, 2)) == run_worker(1, with(2, 1)));
+    CHECK(run_worker(4, with(3, 2)) == run_worker(1, with(3, 1)));
+  }
 }
