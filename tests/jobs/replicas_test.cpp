@@ -204,9 +204,9 @@ TEST_CASE(
 }
 
 TEST_CASE("with replicas a snapshot has one part of each stage, and several where replicas differ") {
-  auto parts_in = [](const std::string& gradient_sync) {
+  auto parts_in = [](const std::string& exchange) {
     temp_folder folder;
-    auto options = job_of({.gradient_sync = gradient_sync}, 4);
+    auto options = job_of({.exchange = exchange}, 4);
     options.insert(options.end(),
                    {"--stages", "2", "--snapshot-dir", (folder.path() / "snapshots").string()});
     run_local(options, example::gpt);
