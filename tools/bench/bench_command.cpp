@@ -13,6 +13,7 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   bench::add_ddp_bench(to);
   bench::add_compression_bench(to);
   bench::add_actor_bench(to);
+  bench::add_inspector_bench(to);
   bench::add_collective_benches(to);
 }
 

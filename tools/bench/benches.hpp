@@ -25,6 +25,7 @@ void add_kernel_bench(const bench_commands& to);
 void add_ddp_bench(const bench_commands& to);
 void add_compression_bench(const bench_commands& to);
 void add_actor_bench(const bench_commands& to);
+void add_inspector_bench(const bench_commands& to);
 /// all_reduce, all_gather, reduce_scatter and p2p.
 void add_collective_benches(const bench_commands& to);
 

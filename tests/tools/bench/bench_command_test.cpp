@@ -227,6 +227,27 @@ TEST_CASE("bench compute says how much longer a step takes beside busy loops") {
   check_refused("compute --model loop --torch /", "loop");
 }
 
+TEST_CASE(
+    "bench inspector times a job without and with events, one that is watched, and answers about many "
+    "actors") {
+  auto lines = objects_of(bench("inspector --pairs 1 --steps 8 --batch 8 --stages 12 --window 1.5 --json"));
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].at("event") == "cost");
+  CHECK(lines[0].at("weights_equal") == true);
+  for (const char* measured : {"step_ms", "events_percent", "watched_percent"})
+    check_is_spread(lines[0].at(measured), 1);
+  CHECK(lines[0].at("events_percent_interval").is_null());  // of one pair there is none
+  for (std::size_t i = 1; i < 3; ++i) {
+    CHECK(lines[i].at("event") == "answers");
+    CHECK(lines[i].at("is_paused") == (i == 2));
+    CHECK(lines[i].at("actors") >= 24);
+    CHECK(lines[i].at("answer_ms").at("n") >= 9);
+    CHECK(lines[i].at("answer_ms").at("min") > 0);
+    CHECK(lines[i].at("bytes_per_s") > 0);
+  }
+  check_refused("inspector --steps 3", "--steps");
+}
+
 TEST_CASE("bench compute and bench kernels refuse TF32 on the CPU") {
   check_refused("compute --dtype tf32", "only GPUs compute in TF32");
   check_refused("kernels --dtype tf32", "only GPUs compute in TF32");

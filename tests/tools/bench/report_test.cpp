@@ -108,3 +108,14 @@ TEST_CASE("a report as JSON is the bench, the machine and the result, a line eac
   CHECK(line.at("step_s").at("median") == 0.002);
   CHECK(line.at("equal").is_null());
 }
+
+TEST_CASE("the interval of a median is that of the binomial distribution") {
+  std::vector<double> values;
+  for (int i = 30; i > 0; --i) values.push_back(i);
+  CHECK(median_interval(values) == nlohmann::json({10, 21}));
+  values.resize(6);  // 25 to 30
+  CHECK(median_interval(values) == nlohmann::json({25, 30}));
+  values.resize(5);
+  CHECK(median_interval(values).is_null());
+  CHECK(median_interval({}).is_null());
+}

@@ -16,6 +16,11 @@ double median_of(std::vector<double> values);
 /// null if nothing was measured.
 nlohmann::ordered_json spread_json(std::vector<double> values);
 
+/// [low, high]: the median of what was drawn from lies between these measurements in 95 of 100 cases,
+/// whatever its distribution (ranks of the binomial distribution); null for fewer than 6 of them, which no
+/// interval of these covers.
+nlohmann::ordered_json median_interval(std::vector<double> values);
+
 /// Adds the spread of each to a result.
 void add_spreads(const measurements& measured, nlohmann::ordered_json& result);
 

@@ -21,6 +21,7 @@ struct recovery_options {
   std::vector<std::uint64_t> steps_between = {20, 60};
   std::uint64_t snapshot_every = 0;
   std::string program;
+  std::string schedule;  ///< empty: the program's own
   bool fashion_mnist = false;
   torchrun_options torchrun;
   bool json = false;
@@ -96,6 +97,7 @@ std::vector<std::string> command_of(const recovery_options& options, std::uint64
   if (!options.program.empty()) command = {options.program};
   command.insert(command.end(), {"--json", "--epochs", "100000", "--steps", std::to_string(steps),
                                  "--snapshot-every", std::to_string(options.snapshot_every)});
+  if (!options.schedule.empty()) command.insert(command.end(), {"--schedule", options.schedule});
   return command;
 }
 
@@ -231,6 +233,7 @@ void add_recovery_bench(const bench_commands& to) {
   command.add_option("--seed", options->kills.seed, "Of the steps and moments of the kills");
   command.add_option("--program", options->program,
                      "Training program that takes --steps, --epochs, --snapshot-every and --json");
+  command.add_option("--schedule", options->schedule, "Of the training program, as it takes --schedule");
   command.add_flag("--fashion-mnist", options->fashion_mnist,
                    "Train the Fashion-MNIST example; a lost rank 0 reads its data again");
   command.add_option("--torchrun", torchrun.root, "Measure torchrun beside it, in the system with this root");
