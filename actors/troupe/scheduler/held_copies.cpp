@@ -71,7 +71,7 @@ std::uint64_t held_copies::committed_step(const std::vector<job_part>& parts) co
 }
 
 bool held_copies::is_uncommitted(std::uint64_t step, const std::vector<job_part>& parts) const {
-  auto next = ordered_.upper_bound(committed_step(parts));
+  auto next = ordered_.upper_bound(held_by_owners(parts));
   return next != ordered_.end() && *next <= step;
 }
 

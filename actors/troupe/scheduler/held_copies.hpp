@@ -32,7 +32,7 @@ class held_copies {
 
   /// Copies of `step` have been ordered.
   void order(std::uint64_t step) { ordered_.insert(step); }
-  /// Whether a copy of a step up to `step` is ordered that not enough nodes hold yet.
+  /// Whether copies of a step up to `step` are ordered, and not yet committed since.
   bool is_uncommitted(std::uint64_t step, const std::vector<job_part>& parts) const;
   /// Number of steps above the newest committed one whose copies are ordered or in progress.
   std::size_t num_uncommitted(const std::vector<job_part>& parts);

@@ -48,19 +48,24 @@ bool job_ending::continues_after_non_finite(const step_done& done) {
     return true;
   }
   job_.non_finite = found;
+  last_finite_ = done.step;
+  self_->delayed_send(self_, options_.save_timeout, save_timed_out{});
   save_last_finite();
   return false;
 }
 
 void job_ending::save_last_finite() {
+  if (!job_.job().snapshots.folder.empty() && commits_.is_uncommitted(last_finite_)) return;
   auto last = commits_.unsaved_step();
   if (!last) return end_non_finite();
-  if (commits_.is_pending(*last)) return;  // its end continues
+  if (commits_.is_pending(*last)) return;
+  if (last == ordered_) return end_non_finite();  // it could not be written
+  ordered_ = last;
   commits_.write(*last);
-  self_->delayed_send(self_, options_.save_timeout, save_timed_out{});
 }
 
 void job_ending::end_non_finite() {
+  if (std::exchange(failed_, true)) return;
   auto text = *job_.non_finite + ". Training ends";
   const auto& folder = job_.job().snapshots.folder;
   if (folder.empty())

@@ -1,5 +1,7 @@
 #pragma once
 #include <caf/event_based_actor.hpp>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "troupe/scheduler/job_state.hpp"
@@ -11,8 +13,8 @@ namespace troupe {
 /// a loss or gradient is infinite or NaN, with the last finite state on disk.
 ///
 /// The device that found such a value did not apply the step and copies nothing any more, so that no later
-/// step can be committed. The newest committed copies in memory are older than that step, and often newer
-/// than the newest snapshot on disk: they are written there first.
+/// step can be committed. The copies of earlier steps, which may still be on their way, are often newer than
+/// the newest snapshot on disk: the newest of them is written there first.
 class job_ending {
  public:
   /// All outlive this object.
@@ -28,10 +30,12 @@ class job_ending {
   /// Logs the value found. True: training continues (policy skip). Else the last finite state is saved, and
   /// job_state::non_finite is set.
   bool continues_after_non_finite(const step_done& done);
+  /// Once a value was found that is not finite, and whenever a copy was made or written since: writes the
+  /// newest copies, and ends the job when they are on disk or cannot be written.
+  void save_last_finite();
   void end_non_finite();
 
  private:
-  void save_last_finite();
   std::string text_of_stop() const;
 
   // constant
@@ -40,7 +44,9 @@ class job_ending {
   job_state& job_;
   snapshot_commits& commits_;
 
-  bool stopped_ = false;
+  bool stopped_ = false, failed_ = false;
+  std::uint64_t last_finite_ = 0;         ///< steps that were done when a value was not finite
+  std::optional<std::uint64_t> ordered_;  ///< the step of the copies that are written since
 };
 
 }  // namespace troupe

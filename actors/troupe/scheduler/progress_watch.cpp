@@ -100,7 +100,7 @@ std::string progress_watch::wait_without_limit() const {
     case job_state::phase::running:
       break;
   }
-  if (job_.non_finite) return "the disk, to write the last finite state";
+  if (job_.non_finite) return "copies of the last finite state, and the disk, to write it";
   const auto& grants = calls_.grants();
   const auto& activity = grants.activity();
   if (activity.kind == call_kind::gather || activity.kind == call_kind::memory ||

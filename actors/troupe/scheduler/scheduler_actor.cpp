@@ -61,17 +61,19 @@ void scheduler_state::on_entered(const call_entered& entered) {
 }
 
 void scheduler_state::on_held(const part_held& held) {
-  if (commits_.on_held(held)) calls_.proceed();
+  if (!commits_.on_held(held)) return;
+  if (job_.non_finite) return ending_.save_last_finite();
+  calls_.proceed();
 }
 
 void scheduler_state::on_written(const part_written& written) {
   if (!commits_.on_written(written)) return;
-  if (job_.non_finite && commits_.num_pending() == 0) return ending_.end_non_finite();
+  if (job_.non_finite) return ending_.save_last_finite();
   calls_.proceed();
 }
 
 void scheduler_state::on_commit_over() {
-  if (job_.non_finite) return ending_.end_non_finite();
+  if (job_.non_finite) return ending_.save_last_finite();
   calls_.proceed();
 }
 

@@ -265,7 +265,7 @@ void snapshot_commits::refuse_saves_without_folder() {
 
 /// Copies of the newest step may still be on their way.
 void snapshot_commits::save_held() {
-  if (!saves_.has_unplanned() || held_.is_uncommitted(job_.position, job_.job().parts)) return;
+  if (!saves_.has_unplanned() || is_uncommitted(job_.position)) return;
   auto last = unsaved_step();
   if (!last) {
     if (step_on_disk_) {

@@ -94,6 +94,8 @@ class snapshot_commits {
   /// See call_result::replays_from. With a folder a job survives the loss of all copies in memory.
   std::uint64_t replays_from() const;
   std::size_t num_uncommitted() { return held_.num_uncommitted(job_.job().parts); }
+  /// Whether copies of a step up to `step` are ordered, and not yet committed since.
+  bool is_uncommitted(std::uint64_t step) const { return held_.is_uncommitted(step, job_.job().parts); }
   bool is_pending(std::uint64_t step) const { return disk_.is_pending(step); }
   std::size_t num_pending() const { return disk_.num_pending(); }
   /// The newest that this generation knows to be there.

@@ -272,11 +272,11 @@ stage_program::piece_callback plan_interpreter::giving_to(const action& all_redu
 replica_exchange& plan_interpreter::exchange_of(const action& all_reduce) {
   auto [found, is_new] = exchanges_.try_emplace(all_reduce.stage);
   if (is_new)
-    found->second =
-        replica_exchange(replica_, options_.running.num_replicas,
-                         program(all_reduce.stage).num_gradient_pieces(optimizer_step(all_reduce.microbatch)) +
-                             (has_metrics(all_reduce) ? 1 : 0),
-                         tag(tensor_role::replica_gradients, all_reduce.stage, all_reduce.microbatch, 0));
+    found->second = replica_exchange(
+        replica_, options_.running.num_replicas,
+        program(all_reduce.stage).num_gradient_pieces(optimizer_step(all_reduce.microbatch)) +
+            (has_metrics(all_reduce) ? 1 : 0),
+        tag(tensor_role::replica_gradients, all_reduce.stage, all_reduce.microbatch, 0));
   return found->second;
 }
 

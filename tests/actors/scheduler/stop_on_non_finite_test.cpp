@@ -42,6 +42,36 @@ TEST_CASE("the newest committed copies are written to disk before a value that i
   CHECK(here.num_grants() == grants);
 }
 
+TEST_CASE("copies that are still on their way are waited for, and the newest of them is written") {
+  one_scheduler here({.window = 4, .on_disk = true, .disk_interval = 1000s});
+  here.begin_training(100);
+  here.all_done(0);
+  here.all_done(1);
+  find_non_finite(here, 2);  // before any copy is known
+  for (const auto& supervisor : here.supervisors) CHECK(supervisor.all<write_copies>().empty());
+  here.all_held(1);
+  for (const auto& supervisor : here.supervisors) CHECK(supervisor.all<write_copies>().empty());
+  here.all_held(2);
+  for (const auto& supervisor : here.supervisors) CHECK(supervisor.last<write_copies>().step == 2);
+  CHECK(here.members.failures.empty());
+  here.all_written(2);
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK_THAT(here.members.failures[0], ContainsSubstring("is of step 2"));
+  here.actors.advance(121s);
+  CHECK(here.members.failures.size() == 1);
+}
+
+TEST_CASE("copies that never come end the job with the original cause") {
+  one_scheduler here({.window = 4, .on_disk = true, .disk_interval = 1000s});
+  here.begin_training(100);
+  here.all_done(0);
+  find_non_finite(here, 1);
+  CHECK(here.members.failures.empty());
+  here.actors.advance(121s);
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK_THAT(here.members.failures[0], ContainsSubstring("3.weight") && ContainsSubstring("no snapshot"));
+}
+
 TEST_CASE("a job whose last finite state cannot be written still ends with the original cause") {
   one_scheduler full({.window = 4, .on_disk = true, .disk_interval = 1000s}),
       silent({.window = 4, .on_disk = true, .disk_interval = 1000s});
