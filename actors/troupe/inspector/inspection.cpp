@@ -5,8 +5,8 @@
 #include "troupe/cluster/job_secret.hpp"
 #include "troupe/config/text_file.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/inspector/audit_lines.hpp"
-#include "troupe/inspector/open_orders.hpp"
+#include "troupe/inspector/orders/audit_lines.hpp"
+#include "troupe/inspector/orders/open_orders.hpp"
 #include "troupe/inspector/page_files.hpp"
 
 namespace troupe {

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "troupe/http/http_server.hpp"
-#include "troupe/inspector/audit_log.hpp"
-#include "troupe/inspector/control_intake.hpp"
 #include "troupe/inspector/inspector_routes.hpp"
 #include "troupe/inspector/job_view.hpp"
 #include "troupe/inspector/log_tail.hpp"
+#include "troupe/inspector/orders/audit_log.hpp"
+#include "troupe/inspector/orders/control_intake.hpp"
 #include "troupe/trace/trace.hpp"
 
 namespace troupe {

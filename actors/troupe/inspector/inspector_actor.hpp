@@ -14,7 +14,7 @@
 #include "troupe/inspector/fault_watch.hpp"
 #include "troupe/inspector/job_view.hpp"
 #include "troupe/inspector/messages.hpp"
-#include "troupe/inspector/order_runner.hpp"
+#include "troupe/inspector/orders/order_runner.hpp"
 
 namespace troupe {
 

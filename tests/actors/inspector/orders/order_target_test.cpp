@@ -1,4 +1,4 @@
-#include "troupe/inspector/order_target.hpp"
+#include "troupe/inspector/orders/order_target.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/inspector/order_outcome.hpp"
+#include "troupe/inspector/orders/order_outcome.hpp"
 
 namespace troupe {
 

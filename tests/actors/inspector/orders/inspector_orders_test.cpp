@@ -6,7 +6,7 @@
 #include "actors/virtual_actors.hpp"
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/inspector/inspector_actor.hpp"
-#include "troupe/inspector/open_orders.hpp"
+#include "troupe/inspector/orders/open_orders.hpp"
 #include "troupe/supervisor/messages.hpp"
 #include "troupe/supervisor/order_messages.hpp"
 #include "troupe/supervisor/supervision_tree.hpp"

@@ -1,4 +1,4 @@
-#include "troupe/inspector/order_runner.hpp"
+#include "troupe/inspector/orders/order_runner.hpp"
 
 #include <caf/sec.hpp>
 #include <caf/send.hpp>
@@ -6,7 +6,7 @@
 
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/inspector/names.hpp"
-#include "troupe/inspector/order_steps.hpp"
+#include "troupe/inspector/orders/order_steps.hpp"
 #include "troupe/inspector/views.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/supervisor/order_messages.hpp"

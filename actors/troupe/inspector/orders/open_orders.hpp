@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/inspector/control_order.hpp"
-#include "troupe/inspector/order_outcome.hpp"
-#include "troupe/inspector/order_target.hpp"
+#include "troupe/inspector/orders/control_order.hpp"
+#include "troupe/inspector/orders/order_outcome.hpp"
+#include "troupe/inspector/orders/order_target.hpp"
 
 namespace troupe {
 

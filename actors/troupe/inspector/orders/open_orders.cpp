@@ -1,4 +1,4 @@
-#include "troupe/inspector/open_orders.hpp"
+#include "troupe/inspector/orders/open_orders.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "troupe/inspector/control_intake.hpp"
+#include "troupe/inspector/orders/control_intake.hpp"
 
 #include <nlohmann/json.hpp>
 

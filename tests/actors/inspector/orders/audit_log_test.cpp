@@ -1,4 +1,4 @@
-#include "troupe/inspector/audit_log.hpp"
+#include "troupe/inspector/orders/audit_log.hpp"
 
 #include <spdlog/sinks/ostream_sink.h>
 #include <sys/resource.h>
@@ -14,7 +14,7 @@
 
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/inspector/audit_lines.hpp"
+#include "troupe/inspector/orders/audit_lines.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

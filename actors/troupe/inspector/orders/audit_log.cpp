@@ -1,4 +1,4 @@
-#include "troupe/inspector/audit_log.hpp"
+#include "troupe/inspector/orders/audit_log.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

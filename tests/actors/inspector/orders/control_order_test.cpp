@@ -1,4 +1,4 @@
-#include "troupe/inspector/control_order.hpp"
+#include "troupe/inspector/orders/control_order.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,4 +1,4 @@
-#include "troupe/inspector/order_steps.hpp"
+#include "troupe/inspector/orders/order_steps.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "troupe/inspector/order_target.hpp"
+#include "troupe/inspector/orders/order_target.hpp"
 
 #include <vector>
 

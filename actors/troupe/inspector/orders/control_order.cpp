@@ -1,4 +1,4 @@
-#include "troupe/inspector/control_order.hpp"
+#include "troupe/inspector/orders/control_order.hpp"
 
 #include <algorithm>
 #include <array>

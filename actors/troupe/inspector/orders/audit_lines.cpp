@@ -1,11 +1,11 @@
-#include "troupe/inspector/audit_lines.hpp"
+#include "troupe/inspector/orders/audit_lines.hpp"
 
 #include <algorithm>
 #include <array>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "troupe/inspector/control_order.hpp"
+#include "troupe/inspector/orders/control_order.hpp"
 
 namespace troupe {
 namespace {

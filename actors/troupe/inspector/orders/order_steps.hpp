@@ -5,7 +5,7 @@
 #include <string>
 
 #include "troupe/inspector/job_view.hpp"
-#include "troupe/inspector/open_orders.hpp"
+#include "troupe/inspector/orders/open_orders.hpp"
 #include "troupe/job/pause.hpp"
 
 namespace troupe {

@@ -9,7 +9,7 @@
 
 #include "troupe/inspector/job_view.hpp"
 #include "troupe/inspector/messages.hpp"
-#include "troupe/inspector/open_orders.hpp"
+#include "troupe/inspector/orders/open_orders.hpp"
 #include "troupe/job/pause.hpp"
 
 namespace troupe {

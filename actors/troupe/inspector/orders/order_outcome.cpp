@@ -1,4 +1,4 @@
-#include "troupe/inspector/order_outcome.hpp"
+#include "troupe/inspector/orders/order_outcome.hpp"
 
 namespace troupe {
 
