@@ -65,7 +65,7 @@ class watched_job {
 void check_every_endpoint(const watched_job& job) {
   auto schema = json::parse(job.get("/api/v1/schema").body);
   for (const char* name : {"job", "nodes", "devices", "actors", "links", "plan", "timeline", "metrics",
-                           "findings", "snapshots", "log"}) {
+                           "findings", "snapshots", "orders", "log"}) {
     INFO(name);
     CHECK(schema_problem(schema, name, job.read(name)) == "");
   }

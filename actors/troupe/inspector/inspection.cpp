@@ -1,5 +1,6 @@
 #include "troupe/inspector/inspection.hpp"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "troupe/cluster/job_secret.hpp"
@@ -8,6 +9,7 @@
 #include "troupe/inspector/orders/audit_lines.hpp"
 #include "troupe/inspector/orders/open_orders.hpp"
 #include "troupe/inspector/page_files.hpp"
+#include "troupe/inspector/views.hpp"
 
 namespace troupe {
 namespace {
@@ -85,8 +87,15 @@ void inspection::begin(const std::string& job_id) {
     auto outcome = outcome_after_replacement(lost);
     auto now = unix_now_ms();
     audit_->append_later(audit_line(now, job_id, lost.id, lost.action, outcome));
-    job_->events()->append("control", control_event(lost, outcome, now));
+    ended_order ended{lost.id, lost.action, {}, -1, outcome, now};
+    job_->events()->append("control", text_of(order_json(ended)));
+    job_->orders()->add_ended(std::move(ended));
   }
+}
+
+void inspection::end() {
+  if (!audit_) return;
+  for (const auto& one : job_->orders()->all()) end_order(*job_, one.id, outcome_at_end(one));
 }
 
 }  // namespace troupe

@@ -42,6 +42,8 @@ class inspection {
   /// The job is known by this id. Where this process has replaced another, the orders that were lost with
   /// that one get their outcome.
   void begin(const std::string& job_id);
+  /// The job has ended, and its actors in this process too: orders that are open get their outcome.
+  void end();
 
   const std::shared_ptr<inspected_job>& job() const { return job_; }
   /// For the process's logger.

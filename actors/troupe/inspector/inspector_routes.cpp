@@ -70,7 +70,7 @@ class private_folder {
 json api_index(bool takes_orders) {
   json paths = json::array();
   for (const char* path : {"schema", "job", "nodes", "devices", "actors", "links", "plan", "timeline",
-                           "metrics", "findings", "snapshots", "log", "events"})
+                           "metrics", "findings", "snapshots", "orders", "log", "events"})
     paths.push_back(std::string("/api/v1/") + path);
   if (takes_orders)
     for (const char* action : {"pause", "resume", "step", "snapshot", "log_level", "restart", "kill"})
@@ -129,6 +129,8 @@ http_response inspector_routes::read(const http_request& request) {
     if (!limit) return refusal(400, "expected a number from 1 to 10000 as 'limit'");
     return with_json(metrics_json(job.metrics().after(*after, static_cast<std::size_t>(*limit))));
   }
+  if (path == "/api/v1/orders")
+    return with_json({{"orders", job.orders() ? job.orders()->rows() : json::array()}});
   if (path == "/api/v1/log") {
     auto after = number_parameter(request, "after", 0, 0, most_number);
     if (!after) return bad_number("after");

@@ -70,6 +70,7 @@ class real_node : public node {
   ~real_node() override {
     if (std::uncaught_exceptions() == 0) leave();
     if (!abandoned_) stop_actors();
+    if (inspection_ && is_job_over()) inspection_->end();
   }
 
   void leave() override {
@@ -78,6 +79,7 @@ class real_node : public node {
       if (world_size_ > 1) run({}, {});
       faults_.at(fault_point::leaving);
       connection_->members().leave();
+      has_left_ = true;
     } catch (const job_stopped&) {  // the program has made all its calls
     } catch (const std::exception& problem) {
       options_.log->error("{}", problem.what());
@@ -225,6 +227,9 @@ class real_node : public node {
   /// Whether a lost process is started again.
   bool is_replaced() const { return options_.launch && options_.launch->launched_by_troupe; }
 
+  /// Whether the job ends with this process, so that no other one serves it next.
+  bool is_job_over() const { return has_left_ || router_.has_ended() || connection_->ends_job(); }
+
   void spawn_supervisor() {
     supervisor_options made;
     made.rank = rank_;
@@ -269,7 +274,8 @@ class real_node : public node {
   fault_plan faults_;
   std::shared_ptr<std::atomic<bool>> stuck_ = std::make_shared<std::atomic<bool>>(false);
   std::uint32_t num_jobs_ = 0;
-  bool leaving_ = false;  ///< the program makes no more calls
+  bool leaving_ = false;   ///< the program makes no more calls
+  bool has_left_ = false;  ///< together with all other processes
   bool abandoned_ = false;
   std::exception_ptr ended_;  ///< how the job ended
   std::uint32_t next_call_ = 0, num_sources_ = 0;

@@ -95,14 +95,4 @@ order_outcome outcome_after_replacement(const unfinished_order& order) {
           {}};
 }
 
-std::string control_event(const unfinished_order& order, const order_outcome& outcome, std::int64_t at_ms) {
-  return dumped_line({{"id", order.id},
-                      {"action", order.action},
-                      {"target", nullptr},
-                      {"rank", nullptr},
-                      {"outcome", to_string(outcome.result)},
-                      {"text", outcome.text},
-                      {"at_ms", at_ms}});
-}
-
 }  // namespace troupe

@@ -38,7 +38,5 @@ std::vector<unfinished_order> unfinished_orders(std::string_view lines, const st
 
 /// What became of an order when rank 0 was replaced, whose process had it.
 order_outcome outcome_after_replacement(const unfinished_order& order);
-/// The data of the event `control` that tells it, in JSON.
-std::string control_event(const unfinished_order& order, const order_outcome& outcome, std::int64_t at_ms);
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -29,6 +30,7 @@ class open_orders {
  public:
   /// Further orders are refused until some of these have ended.
   static constexpr std::size_t max_open = 64;
+  static constexpr std::size_t max_ended = 64;
 
   /// `on_end`: called with each order that ends, on the thread that ends it; must not block.
   explicit open_orders(std::function<void(const open_order&, const order_outcome&)> on_end = {})
@@ -41,20 +43,33 @@ class open_orders {
   std::vector<open_order> all() const;
   /// It was passed on.
   void pass(const std::string& id, std::optional<std::uint32_t> starts_before = {});
-  /// It is open no longer. Nothing happens if it was not.
-  void end(const std::string& id, const order_outcome& outcome);
+  /// It is open no longer. None: it was not open.
+  std::optional<ended_order> end(const std::string& id, const order_outcome& outcome);
+  /// An order of the process that this one has replaced has an outcome.
+  void add_ended(ended_order one);
+  /// What /api/v1/orders shows: the newest that have ended, max_ended at most, and then those that are open.
+  nlohmann::ordered_json rows() const;
 
   /// Called after each post, on its thread; null: no inspector runs. When this returns, the earlier one is
   /// not running.
   void on_post(std::function<void()> call);
 
  private:
+  void keep(ended_order one);
+
   const std::function<void(const open_order&, const order_outcome&)> on_end_;
   mutable std::mutex mutex_;  // guards what follows
   std::vector<open_order> orders_;
+  std::deque<ended_order> ended_;
 
   std::mutex calling_;
   std::function<void()> call_;  ///< guarded by calling_
 };
+
+/// Ends an order of the job and tells those who watch. Nothing happens if it is not open.
+void end_order(inspected_job& job, const std::string& id, const order_outcome& outcome);
+
+/// Of an order that is open when the job ends.
+order_outcome outcome_at_end(const open_order& order);
 
 }  // namespace troupe

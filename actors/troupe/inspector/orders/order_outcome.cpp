@@ -1,5 +1,7 @@
 #include "troupe/inspector/orders/order_outcome.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace troupe {
 
 std::string_view to_string(order_result result) {
@@ -16,6 +18,19 @@ std::string_view to_string(order_result result) {
       return "lost";
   }
   return "unknown";
+}
+
+nlohmann::ordered_json order_json(const ended_order& one) {
+  using json = nlohmann::ordered_json;
+  json data = {{"id", one.id},
+               {"action", one.action},
+               {"target", one.target.empty() ? json() : json(one.target)},
+               {"rank", one.rank < 0 ? json() : json(one.rank)},
+               {"outcome", to_string(one.outcome.result)},
+               {"text", one.outcome.text}};
+  if (one.outcome.step) data["step"] = *one.outcome.step;
+  data["at_ms"] = one.at_ms;
+  return data;
 }
 
 }  // namespace troupe

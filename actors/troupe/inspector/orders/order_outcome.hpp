@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,5 +24,17 @@ struct order_outcome {
   std::optional<std::uint64_t> step;  ///< optimizer steps that a snapshot has
   bool operator==(const order_outcome&) const = default;
 };
+
+/// An order that has an outcome.
+struct ended_order {
+  std::string id, action;
+  std::string target;  ///< in words; empty: not known
+  int rank = -1;       ///< of the target; -1: the job, or not known
+  order_outcome outcome;
+  std::int64_t at_ms = 0;  ///< Unix time of the outcome
+};
+
+/// The data of the event `control`, which is a row of /api/v1/orders too.
+nlohmann::ordered_json order_json(const ended_order& one);
 
 }  // namespace troupe

@@ -7,7 +7,6 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/inspector/names.hpp"
 #include "troupe/inspector/orders/order_steps.hpp"
-#include "troupe/inspector/views.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/supervisor/order_messages.hpp"
 
@@ -243,11 +242,7 @@ void order_runner::end(const std::string& id, const order_outcome& outcome) {
   stands_at_.erase(id);
   without_answer_.erase(id);
   unsure_.erase(id);
-  for (const auto& one : orders_->all()) {
-    if (one.id != id) continue;
-    job_->events()->append("control", control_event(one, outcome, unix_now_ms()));
-    return orders_->end(id, outcome);
-  }
+  end_order(*job_, id, outcome);
 }
 
 }  // namespace troupe

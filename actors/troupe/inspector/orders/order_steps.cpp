@@ -1,13 +1,7 @@
 #include "troupe/inspector/orders/order_steps.hpp"
 
-#include <nlohmann/json.hpp>
-
-#include "troupe/inspector/views.hpp"
-
 namespace troupe {
 namespace {
-
-using json = nlohmann::ordered_json;
 
 const child_report* target_in(const node_report& report, const order_target& target) {
   for (const auto& child : report.children)
@@ -88,18 +82,6 @@ order_outcome timeout_outcome(const control_order& order, bool is_paused, std::c
   return {order_result::timed_out,
           "it has not happened" + within + ". /api/v1/nodes and /api/v1/actors show what is stuck",
           {}};
-}
-
-std::string control_event(const open_order& one, const order_outcome& outcome, std::int64_t at_ms) {
-  json data = {{"id", one.id},
-               {"action", to_string(one.order.action)},
-               {"target", to_string(one.target)},
-               {"rank", one.target.rank < 0 ? json() : json(one.target.rank)},
-               {"outcome", to_string(outcome.result)},
-               {"text", outcome.text}};
-  if (outcome.step) data["step"] = *outcome.step;
-  data["at_ms"] = at_ms;
-  return troupe::text_of(data);
 }
 
 }  // namespace troupe

@@ -28,7 +28,4 @@ std::optional<order_outcome> ended_outcome(const open_order& one, const node_rep
 /// Of an order that was passed on and is not done in time. `is_paused`: the job has paused for it.
 order_outcome timeout_outcome(const control_order& order, bool is_paused, std::chrono::milliseconds limit);
 
-/// The data of the event `control`, in JSON.
-std::string control_event(const open_order& one, const order_outcome& outcome, std::int64_t at_ms);
-
 }  // namespace troupe

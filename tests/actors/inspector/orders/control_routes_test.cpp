@@ -20,6 +20,14 @@ namespace {
 const std::string token = "the-token-of-the-job";
 using header = std::pair<std::string, std::string>;
 
+/// A row of /api/v1/orders, with its keys in the order of the answer.
+std::string order_text(const json& row) {
+  nlohmann::ordered_json text;
+  for (const char* key : {"id", "action", "target", "rank", "outcome", "text", "step", "at_ms"})
+    if (row.contains(key)) text[key] = nlohmann::ordered_json::parse(row[key].dump());
+  return text.dump();
+}
+
 /// A server's routes whose orders are taken by the test.
 struct ordered {
   ordered() {
@@ -120,6 +128,56 @@ TEST_CASE("the API tells whether the job takes orders") {
   CHECK(schema_problem(read("schema"), "job", read("job")) == "");
   one.routes = {{token, "session", "troupe_1", {"/"}, {}}, {one.job, nullptr, nullptr, nullptr}};
   CHECK(read("job")["control"] == false);
+}
+
+TEST_CASE("the API tells which orders are open, and what came of the newest others") {
+  ordered one;
+  auto read = [&](const char* name) {
+    std::vector<header> own = {{"host", "localhost"}, {"authorization", "Bearer " + token}};
+    return json::parse(one.routes.answer({"GET", std::string("/api/v1/") + name, own}).body);
+  };
+  CHECK(read("orders")["orders"].empty());
+  one.post("snapshot", "{}");
+  one.post("kill", R"({"rank":1})");
+  auto open = read("orders")["orders"];
+  REQUIRE(open.size() == 2);
+  CHECK(open[0]["target"] == "the job");
+  CHECK(open[1]["target"] == "the process of rank 1");
+  CHECK(open[1]["rank"] == 1);
+  CHECK(open[1]["outcome"].is_null());
+  CHECK(schema_problem(read("schema"), "orders", read("orders")) == "");
+
+  end_order(*one.job, "2-1", {order_result::done, "it is on disk", 7});
+  auto told = read("orders")["orders"];
+  REQUIRE(told.size() == 2);
+  CHECK(told[0]["id"] == "2-1");
+  CHECK(told[0]["outcome"] == "done");
+  CHECK(told[0]["text"] == "it is on disk");
+  CHECK(told[0]["step"] == 7);
+  CHECK(told[0]["at_ms"] > 0);
+  CHECK(told[1]["id"] == "2-2");
+  CHECK(schema_problem(read("schema"), "orders", read("orders")) == "");
+  // The event is the same row, and an order ends once.
+  end_order(*one.job, "2-1", {order_result::lost, "again", {}});
+  auto events = one.job->events()->after(0, 1 << 20).text;
+  CHECK_THAT(events, ContainsSubstring("event: control\ndata: " + order_text(told[0])));
+  CHECK_THAT(events, !ContainsSubstring("again"));
+}
+
+TEST_CASE("the API keeps the newest outcomes, and those of the process that this one has replaced") {
+  ordered one;
+  one.orders->add_ended({"1-1", "kill", {}, -1, {order_result::done, "was replaced", {}}, 5});
+  auto first = json::parse(one.orders->rows().dump())[0];
+  CHECK(first["target"].is_null());
+  CHECK(first["rank"].is_null());
+  CHECK(first["at_ms"] == 5);
+  for (std::size_t i = 0; i < open_orders::max_ended; ++i) {
+    auto id = json::parse(one.post("pause", "{}").body)["id"].get<std::string>();
+    end_order(*one.job, id, {order_result::done, "", {}});
+  }
+  auto rows = one.orders->rows();
+  CHECK(rows.size() == open_orders::max_ended);
+  CHECK(rows[0]["id"] == "2-1");
 }
 
 TEST_CASE("no order is taken that cannot be written into the audit log") {
