@@ -5,7 +5,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -18,6 +17,13 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
+http_failure failure_of(const http_client_options& options, const beast::system_error& problem) {
+  auto why = problem.code() == beast::error::timeout
+                 ? "no answer within " + std::to_string(options.timeout.count()) + " ms"
+                 : problem.code().message();
+  return http_failure(options.host + ":" + std::to_string(options.port) + ": " + why);
+}
+
 }  // namespace
 
 /// Throws boost::system::system_error.
@@ -29,12 +35,14 @@ class http_client::connection {
     complete([&](auto done) { stream_.async_connect(found, done); });
   }
 
-  http_answer get(const std::string& target, const std::vector<header>& headers) {
-    http::request<http::empty_body> request(http::verb::get, target, 11);
+  http_answer ask(http::verb method, const std::string& target, const std::vector<header>& headers,
+                  const std::string& body = {}) {
+    http::request<http::string_body> request(method, target, 11, body);
     auto is_v6 = options_.host.find(':') != std::string::npos;
     request.set(http::field::host,
                 (is_v6 ? "[" + options_.host + "]" : options_.host) + ":" + std::to_string(options_.port));
     for (const auto& [name, value] : headers) request.set(name, value);
+    request.prepare_payload();
     stream_.expires_after(options_.timeout);
     complete([&](auto done) { http::async_write(stream_, request, done); });
     http::response_parser<http::string_body> parser;
@@ -73,20 +81,26 @@ http_answer http_client::get(const std::string& target, const std::vector<header
     // The server may have closed a connection that was idle.
     if (connection_ && connection_->is_open()) {
       try {
-        return connection_->get(target, headers);
+        return connection_->ask(http::verb::get, target, headers);
       } catch (const beast::system_error& problem) {
         if (problem.code() == beast::error::timeout) throw;
       }
     }
     connection_.reset();
     connection_ = std::make_unique<connection>(options_);
-    return connection_->get(target, headers);
+    return connection_->ask(http::verb::get, target, headers);
   } catch (const beast::system_error& problem) {
     connection_.reset();
-    auto why = problem.code() == beast::error::timeout
-                   ? "no answer within " + std::to_string(options_.timeout.count()) + " ms"
-                   : problem.code().message();
-    throw http_failure(options_.host + ":" + std::to_string(options_.port) + ": " + why);
+    throw failure_of(options_, problem);
+  }
+}
+
+http_answer http_client::post(const std::string& target, const std::string& body,
+                              const std::vector<header>& headers) {
+  try {
+    return connection(options_).ask(http::verb::post, target, headers, body);
+  } catch (const beast::system_error& problem) {
+    throw failure_of(options_, problem);
   }
 }
 

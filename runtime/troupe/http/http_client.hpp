@@ -41,6 +41,10 @@ class http_client {
 
   /// Throws http_failure, which names the server and the cause.
   http_answer get(const std::string& target, const std::vector<header>& headers = {});
+  /// Sends the body once, over a connection of its own: what a server may have received is never repeated.
+  /// Throws http_failure.
+  http_answer post(const std::string& target, const std::string& body,
+                   const std::vector<header>& headers = {});
 
  private:
   class connection;

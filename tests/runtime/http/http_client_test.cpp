@@ -1,5 +1,10 @@
 #include "troupe/http/http_client.hpp"
 
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -8,6 +13,7 @@
 #include <thread>
 
 #include "troupe/http/http_server.hpp"
+#include "troupe/posix/unique_fd.hpp"
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
@@ -25,12 +31,42 @@ struct echo {
       http_response response;
       response.status = request.target == "/missing" ? 404 : 200;
       response.body = request.target + " ";
+      if (request.method == "POST") response.body += request.body + " ";
       for (const auto& value : request.values("x-mark")) response.body += value;
       return response;
     });
   }
   std::uint16_t port() const { return server->at().port; }
   std::unique_ptr<http_server> server;
+};
+
+/// Takes connections and answers nothing.
+class rude_server {
+ public:
+  rude_server() {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at_;
+    REQUIRE(::bind(fd_.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
+    REQUIRE(::listen(fd_.get(), 4) == 0);
+    REQUIRE(::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&at_), &size) == 0);
+  }
+  std::uint16_t port() const { return ntohs(at_.sin_port); }
+  /// Reads some of a request, and ends its connection.
+  void take_and_close() const {
+    unique_fd taken(::accept(fd_.get(), nullptr, nullptr));
+    char byte = 0;
+    while (::read(taken.get(), &byte, 1) == 1 && byte != '\n') continue;
+  }
+  bool has_another() const {
+    pollfd waits{fd_.get(), POLLIN, 0};
+    return ::poll(&waits, 1, 0) > 0;
+  }
+
+ private:
+  unique_fd fd_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  sockaddr_in at_{};
 };
 
 }  // namespace
@@ -43,6 +79,24 @@ TEST_CASE("a client gets answers, and statuses that are no success") {
   CHECK(answer.body == "/a 7");
   CHECK(client.get("/missing").status == 404);
   CHECK(client.get("/b").body == "/b ");
+}
+
+TEST_CASE("a client sends a body, and headers with it") {
+  echo server;
+  http_client client({.port = server.port()});
+  CHECK(client.post("/a", "{\"b\":1}", {{"X-Mark", "7"}}).body == "/a {\"b\":1} 7");
+  CHECK(client.post("/a", "").body == "/a  ");
+  CHECK(client.post("/missing", "x").status == 404);
+  CHECK(client.get("/a").body == "/a ");
+}
+
+TEST_CASE("a client does not send a body again when a server ends the connection without an answer") {
+  rude_server server;
+  http_client client({.port = server.port()});
+  std::thread accepting([&] { server.take_and_close(); });
+  CHECK_THROWS_AS(client.post("/a", "body"), http_failure);
+  accepting.join();
+  CHECK_FALSE(server.has_another());
 }
 
 TEST_CASE("a client connects again to a server that was started again") {
