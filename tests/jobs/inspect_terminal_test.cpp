@@ -5,6 +5,8 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "jobs/inspected_job.hpp"
@@ -53,6 +55,31 @@ class terminal_of_tmux {
 };
 
 bool has_tmux() { return run_in_shell("command -v tmux").exit_code == 0; }
+
+/// Long enough that it is paused before it ends.
+std::vector<std::string> steps_of_ordered_job() {
+  auto words = small_job();
+  words.insert(words.end(), {"--steps", "3000", "--epochs", "10000"});
+  return words;
+}
+
+/// A job of two processes that takes orders.
+std::vector<std::string> ordered_processes(std::vector<std::string> options = {}) {
+  std::vector<std::string> command = {TROUPE_PROGRAM, "launch", "--nproc-per-node",   "2",
+                                      "--json",       "--",     FASHION_MNIST_PROGRAM};
+  auto job = steps_of_ordered_job();
+  command.insert(command.end(), job.begin(), job.end());
+  command.insert(command.end(), {"--json", "--inspect", "--inspect-control"});
+  command.insert(command.end(), options.begin(), options.end());
+  return command;
+}
+
+void check_same_weights(const process_result& ended) {
+  static const auto untouched = run_launched(2, steps_of_ordered_job()).weights_sha256();
+  INFO(ended.errors);
+  CHECK(ended.exit_code == 0);
+  CHECK_THAT(ended.output, ContainsSubstring("\"weights_sha256\":\"" + untouched));
+}
 
 std::vector<std::string> two_processes() {
   return {TROUPE_PROGRAM,
@@ -128,6 +155,128 @@ TEST_CASE(
   terminal.wait_for("[5 log]");
 }
 
+TEST_CASE("orders are given from a terminal, and the job trains the same bits") {
+  if (!has_tmux()) SKIP("tmux is not installed: it is in Debian's package tmux");
+  temp_folder folder;
+  inspected_job job(ordered_processes());
+  auto record = (folder.path() / "record.jsonl").string();
+  auto command = std::string(TROUPE_PROGRAM) + " inspect ";
+  terminal_of_tmux terminal(folder.path(),
+                            command + "'" + job.url() + "' --record " + record + "; sleep 100");
+  terminal.wait_for("p: pause  n: step");
+  terminal.press("p");
+  terminal.wait_for("pause the job? y: yes, any other key: no");
+  terminal.press("y");
+  terminal.wait_for("pause: done: the job is paused, and all devices stand");
+  terminal.press("n");
+  terminal.wait_for("let the job do 1 optimizer step and pause after it?");
+  terminal.press("Enter");
+  terminal.wait_for("step of 1 optimizer step: done");
+  terminal.press("m");
+  terminal.press("y");
+  terminal.wait_for("step of 1 microbatch: done");
+  terminal.press("w");
+  terminal.press("y");
+  CHECK_THAT(terminal.wait_for("snapshot: refused: "), ContainsSubstring("--snapshot-dir"));
+  terminal.press("L");
+  terminal.press("i");
+  terminal.wait_for("log level info: done");
+
+  terminal.press("/");
+  for (const char* letter : {"d", "e", "v", "i", "c", "e", "/", "1"}) terminal.press(letter);
+  terminal.press("Enter");
+  terminal.wait_for("filter: device/1");
+  terminal.press("K");
+  terminal.wait_for("kill 1#0/device/1, as if it had failed? y: yes, any other key: no");
+  terminal.press("x");
+  terminal.wait_for("kill 1#0/device/1: not sent");
+  terminal.press("K");
+  terminal.press("y");
+  terminal.wait_for("kill 1#0/device/1: done: it was started again");
+  terminal.press("/");
+  terminal.press("Escape");
+  terminal.press("Home");
+  terminal.press("R");
+  terminal.wait_for("restart the process of rank 0, which ends in good order?");
+  terminal.press("Escape");
+  terminal.wait_for("restart the process of rank 0: not sent");
+  terminal.press("p");
+  terminal.wait_for("let the job go on?");
+  terminal.press("y");
+  terminal.wait_for("resume: done");
+  check_same_weights(job.process().wait());
+  terminal.wait_for("Connection refused");
+
+  terminal.tmux({"respawn-pane", "-k", command + "--replay " + record + "; sleep 100"});
+  terminal.wait_for("replay 1/");
+  terminal.press("p");
+  terminal.wait_for("this is a record: only a running job takes orders");
+  terminal.press("Right");
+  terminal.wait_for("replay 2/");
+}
+
+TEST_CASE("orders are given by scripts, which learn what came of them, and the job trains the same bits") {
+  temp_folder folder;
+  inspected_job job(ordered_processes({"--inspect-audit-log", (folder.path() / "audit.jsonl").string()}));
+  auto ordered = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "--order");
+    return job.inspect(words);
+  };
+  auto paused = ordered({"pause"});
+  INFO(paused.errors);
+  CHECK(paused.output == "pause: done: the job is paused, and all devices stand\n");
+  CHECK(paused.exit_code == 0);
+  auto stepped = ordered({"step", "--unit", "microbatch", "--count", "2", "--json"});
+  CHECK(stepped.exit_code == 0);
+  auto told = nlohmann::json::parse(stepped.output);
+  CHECK(told["action"] == "step");
+  CHECK(told["outcome"] == "done");
+
+  auto refused = ordered({"snapshot", "--json"});
+  CHECK(refused.exit_code == 1);
+  told = nlohmann::json::parse(refused.output);
+  CHECK(told["outcome"] == "refused");
+  CHECK(told["status"] == 409);
+  CHECK(told["id"].is_null());
+  auto unknown = ordered({"kill", "--rank", "7", "--yes"});
+  CHECK(unknown.exit_code == 1);
+  CHECK_THAT(unknown.output, ContainsSubstring("kill the process of rank 7: refused: ") &&
+                                 ContainsSubstring("expected a rank from 0 to 1"));
+  auto unasked = ordered({"kill", "--rank", "1"});
+  CHECK(unasked.exit_code == 2);
+  CHECK_THAT(unasked.errors, ContainsSubstring("expected --yes, since there is no terminal to ask on"));
+
+  auto killed = ordered({"kill", "--rank", "1", "--yes"});
+  CHECK(killed.exit_code == 0);
+  CHECK_THAT(killed.output, ContainsSubstring("the process was replaced by"));
+  CHECK(ordered({"log_level", "--level", "warn"}).exit_code == 0);
+  // More steps than the job has: the order is open when the job ends.
+  auto rest = ordered({"step", "--count", "1000000"});
+  CHECK(rest.exit_code == 2);
+  CHECK_THAT(rest.errors, ContainsSubstring("and then nobody answered for 10 s"));
+  check_same_weights(job.process().wait());
+  std::ostringstream audit;
+  audit << std::ifstream(folder.path() / "audit.jsonl").rdbuf();
+  CHECK_THAT(audit.str(), ContainsSubstring("\"outcome\":\"lost\",\"text\":\"the job has ended while") &&
+                              ContainsSubstring("\"user_agent\":\"troupe inspect\""));
+}
+
+TEST_CASE("a job that takes no orders says how it would take some") {
+  inspected_job job(two_processes());
+  auto refused = job.inspect({"--order", "pause"});
+  CHECK(refused.exit_code == 1);
+  CHECK_THAT(refused.output, ContainsSubstring("pause: refused: this job takes no orders") &&
+                                 ContainsSubstring("--inspect-control"));
+  if (!has_tmux()) SKIP("tmux is not installed: it is in Debian's package tmux");
+  temp_folder folder;
+  terminal_of_tmux terminal(folder.path(),
+                            std::string(TROUPE_PROGRAM) + " inspect '" + job.url() + "'; sleep 100");
+  terminal.wait_for("1#0/device/1");
+  CHECK_THAT(terminal.screen(), !ContainsSubstring("p: pause"));
+  terminal.press("w");
+  terminal.wait_for("this job takes no orders: start it with --inspect-control beside --inspect");
+}
+
 TEST_CASE("a signal ends troupe inspect and gives the terminal back") {
   if (!has_tmux()) SKIP("tmux is not installed: it is in Debian's package tmux");
   temp_folder folder;
@@ -162,4 +311,13 @@ TEST_CASE("troupe inspect says what is wrong with its arguments, and who does no
   CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--diagnose"}),
              ContainsSubstring("cannot ask the inspector"));
   CHECK_THAT(refused({"http://127.0.0.1:1/#token=x"}), ContainsSubstring("expected a terminal"));
+  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--order", "pause"}),
+             ContainsSubstring("cannot ask the inspector"));
+  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--order", "stop"}),
+             ContainsSubstring("expected one of pause, resume"));
+  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--order", "pause", "--once"}),
+             ContainsSubstring("exclude each other"));
+  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--yes"}), ContainsSubstring("expected --order ORDER"));
+  CHECK_THAT(refused({"--replay", "/nowhere", "--order", "pause"}), ContainsSubstring("a record is none"));
+  CHECK_THAT(refused({"/tmp", "--order", "pause"}), ContainsSubstring("are for running jobs"));
 }

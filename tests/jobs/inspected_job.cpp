@@ -9,7 +9,8 @@ namespace troupe::testing {
 inspected_job::inspected_job(std::vector<std::string> command)
     : process_({.command = std::move(command), .environment = {}, .without = {"RANK", "WORLD_SIZE"}}) {
   auto line = process_.wait_for_line("http://");
-  url_ = line.substr(line.find("http://"));
+  auto at = line.find("http://");
+  url_ = line.substr(at, line.find('"', at) - at);  // with --json it is a string
 }
 
 process_result inspected_job::inspect(std::vector<std::string> options) const {

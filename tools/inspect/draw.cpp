@@ -46,6 +46,19 @@ screen_row keys_of(const view_state& shown, std::size_t columns) {
   return {fitted(text + "q: quit", columns), row_style::faint};
 }
 
+/// At least one row where there are two. "..." says that notes were cut.
+screen wrapped_notes(const screen& notes, screen_size size) {
+  screen rows;
+  for (const auto& note : notes)
+    for (auto& line : wrapped(note.text, size.columns)) rows.push_back({std::move(line), note.style});
+  if (rows.empty()) rows.push_back({"", row_style::bad});
+  if (auto most = size.rows / 2; rows.size() > most) {
+    rows.resize(most);
+    if (most > 0) rows.back().text = fitted(left(rows.back().text, size.columns) + " ", size.columns);
+  }
+  return rows;
+}
+
 screen_row tabs_of(const view_state& shown, const job_snapshot& job, std::size_t columns) {
   std::string text;
   for (std::size_t i = 0; i < view_names.size(); ++i) {
@@ -118,6 +131,7 @@ drawn_list draw_list(const job_snapshot& job, const view_state& shown, std::size
     if (drawn.rows[i].text.find(shown.filter) == std::string::npos) continue;
     kept.rows.push_back(std::move(drawn.rows[i]));
     kept.details.push_back(std::move(drawn.details[i]));
+    if (!drawn.actors.empty()) kept.actors.push_back(std::move(drawn.actors[i]));
   }
   return kept;
 }
@@ -149,8 +163,13 @@ screen draw_job(const job_snapshot& job, std::size_t columns) {
           {fitted(progress, columns), job.rows("findings").empty() ? row_style::plain : row_style::bad}};
 }
 
-screen draw_screen(const job_snapshot& job, const view_state& shown, const std::string& note,
-                   screen_size size) {
+std::string selected_actor(const drawn_list& drawn, const view_state& shown) {
+  if (drawn.actors.empty()) return {};
+  return drawn.actors[std::min(shown.selected, drawn.actors.size() - 1)];
+}
+
+screen draw_screen(const job_snapshot& job, const view_state& shown, const screen& notes, screen_size size) {
+  auto told = wrapped_notes(notes, size);
   auto drawn = draw_list(job, shown, size.columns);
   auto selected = drawn.rows.empty() ? 0 : std::min(shown.selected, drawn.rows.size() - 1);
   auto rows = draw_job(job, size.columns);
@@ -163,13 +182,13 @@ screen draw_screen(const job_snapshot& job, const view_state& shown, const std::
     if (!drawn.rows.empty())
       drawn.rows[selected] = {left(drawn.rows[selected].text, size.columns), row_style::selected};
     for (const auto& one : drawn.headings) body.push_back(one);
-    auto used = rows.size() + body.size() + 2;
+    auto used = rows.size() + body.size() + told.size() + 1;
     for (auto& one : window_of(drawn.rows, selected, size.rows > used ? size.rows - used : 0))
       body.push_back(std::move(one));
   }
   for (auto& one : body) rows.push_back(std::move(one));
-  rows.resize(size.rows > 2 ? size.rows - 2 : 0);
-  if (size.rows > 1) rows.push_back({fitted(note, size.columns), row_style::bad});
+  rows.resize(size.rows > told.size() ? size.rows - told.size() - 1 : 0);
+  for (auto& one : told) rows.push_back(std::move(one));
   if (size.rows > 0) rows.push_back(keys_of(shown, size.columns));
   return rows;
 }

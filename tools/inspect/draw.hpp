@@ -14,6 +14,8 @@ struct drawn_list {
   screen rows;
   /// All that is known of each row, one line each; empty where a row has no more.
   std::vector<std::vector<std::string>> details;
+  /// The actor of each row; empty in the other views.
+  std::vector<std::string> actors;
 };
 
 // Pure functions of what is known; `columns` wide at most.
@@ -27,10 +29,11 @@ drawn_list draw_list(const job_snapshot& job, const view_state& shown, std::size
 
 /// Two rows about the job as a whole.
 screen draw_job(const job_snapshot& job, std::size_t columns);
-/// A whole terminal: `size.rows` rows. `note`: what to tell about the connection, or of what is replayed;
-/// empty: nothing.
-screen draw_screen(const job_snapshot& job, const view_state& shown, const std::string& note,
-                   screen_size size);
+/// The actor of the row that is selected; empty: none is.
+std::string selected_actor(const drawn_list& drawn, const view_state& shown);
+/// A whole terminal: `size.rows` rows. `notes`: what to tell about the connection, of orders, or of what is
+/// replayed, each in as many rows as it takes, up to half of the terminal; empty: nothing.
+screen draw_screen(const job_snapshot& job, const view_state& shown, const screen& notes, screen_size size);
 /// All views one below the other, for `--once`.
 screen draw_all(const job_snapshot& job, std::size_t columns);
 

@@ -97,6 +97,7 @@ drawn_list draw_actors(const job_snapshot& job, const view_state& shown, std::si
         {line(name, is_bad ? "AT FAULT" : state, count_text(number_in(actor, "restarts")), mailbox, does),
          style});
     drawn.details.push_back(details_of(actor));
+    drawn.actors.push_back(text_in(actor, "id"));
   }
   return drawn;
 }

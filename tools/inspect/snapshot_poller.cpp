@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "inspect/job_record.hpp"
+#include "inspect/orders/order_client.hpp"
 #include "inspect/snapshot_source.hpp"
 
 namespace troupe {
@@ -22,12 +23,39 @@ snapshot_poller::state snapshot_poller::read() const {
   return state_;
 }
 
+void snapshot_poller::send(job_order order) {
+  {
+    std::lock_guard lock(mutex_);
+    orders_.push_back(std::move(order));
+  }
+  wait_.notify_one();
+}
+
+std::vector<order_answer> snapshot_poller::take_answers() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(answers_, {});
+}
+
+void snapshot_poller::send_orders(const inspector_address& at) {
+  std::unique_lock lock(mutex_);
+  auto orders = std::exchange(orders_, {});
+  lock.unlock();
+  for (const auto& order : orders) {
+    auto answer = order_client(at).send(order);
+    lock.lock();
+    answers_.push_back(std::move(answer));
+    lock.unlock();
+    news_.set();
+  }
+}
+
 void snapshot_poller::work(const std::stop_token& stop, const inspector_address& at,
                            const std::filesystem::path& record) {
   snapshot_source source(at);
   std::unique_ptr<job_record_writer> writer;
   while (!stop.stop_requested()) {
     auto begun = std::chrono::steady_clock::now();
+    send_orders(at);
     std::optional<job_snapshot> made;
     std::string problem;
     bool is_refused = false;
@@ -52,7 +80,7 @@ void snapshot_poller::work(const std::stop_token& stop, const inspector_address&
     state_.failure = failure;
     news_.set();
     if (failure) return;
-    wait_.wait_until(lock, stop, begun + interval, [] { return false; });
+    wait_.wait_until(lock, stop, begun + interval, [this] { return !orders_.empty(); });
   }
 }
 

@@ -18,18 +18,21 @@ std::string target_of(const std::string& part, const json& job) {
 
 }  // namespace
 
+inspector_refusal refused_answer(const std::string& part, const http_answer& answer) {
+  if (answer.status == 401)
+    return inspector_refusal(
+        "the inspector does not know this token: give the address of the job's start "
+        "whole, http://HOST:PORT/#token=TOKEN, or --token-file FILE");
+  return inspector_refusal("the inspector refuses " + part + " with status " + std::to_string(answer.status) +
+                           ": " + answer.body.substr(0, 200));
+}
+
 job_snapshot snapshot_source::read() {
   job_snapshot made;
   for (const auto& name : snapshot_parts()) {
     auto answer = client_.get(target_of(name, made.part("job")), {{"Authorization", "Bearer " + at_.token}});
     if (answer.status == 404) continue;  // of an older version
-    if (answer.status == 401)
-      throw inspector_refusal(
-          "the inspector does not know this token: give the address of the job's start "
-          "whole, http://HOST:PORT/#token=TOKEN, or --token-file FILE");
-    if (answer.status != 200)
-      throw inspector_refusal("the inspector refuses " + name + " with status " +
-                              std::to_string(answer.status) + ": " + answer.body.substr(0, 200));
+    if (answer.status != 200) throw refused_answer(name, answer);
     auto value = json::parse(answer.body, nullptr, false);
     if (!value.is_object())
       throw inspector_refusal("expected JSON of a Troupe inspector as " + name + ", got '" +

@@ -15,6 +15,9 @@ class inspector_refusal : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Why an answer with a status other than 200 is none.
+inspector_refusal refused_answer(const std::string& part, const http_answer& answer);
+
 /// Asks an inspector for snapshots of its job. Blocks. For one thread at a time.
 class snapshot_source {
  public:

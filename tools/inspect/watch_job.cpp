@@ -7,6 +7,7 @@
 
 #include "inspect/draw.hpp"
 #include "inspect/job_record.hpp"
+#include "inspect/orders/order_dialog.hpp"
 #include "inspect/snapshot_poller.hpp"
 #include "inspect/snapshot_source.hpp"
 #include "inspect/terminal.hpp"
@@ -19,18 +20,37 @@ using std::chrono::milliseconds;
 /// A job that has ended, and one whose rank 0 was replaced, do not answer at this address any more.
 constexpr std::int64_t recorded_silence_ms = 10'000;
 
-std::string note_of(const snapshot_poller::state& seen) {
-  if (seen.problem.empty()) return {};
+std::string problem_of(const snapshot_poller::state& seen) {
   auto since = time_text(static_cast<double>(snapshot_poller::now_ms() - seen.problem_since_ms) / 1000);
   return seen.problem + ". The job has ended, or rank 0 was replaced. Trying again since " + since;
 }
 
+/// What is shown of a running job, and the orders that are given to it.
+struct watched_job {
+  view_state shown;
+  order_dialog dialog;
+};
+
+/// Of orders and of the connection; the keys that give orders where there is nothing else to tell.
+screen notes_of(const snapshot_poller::state& seen, const watched_job& watched) {
+  auto notes = lines_of(watched.dialog);
+  if (!seen.problem.empty()) notes.push_back({problem_of(seen), row_style::bad});
+  return notes.empty() ? order_keys_line(seen.newest, watched.shown) : notes;
+}
+
 int exit_code_of(int signal) { return signal == 0 || signal == SIGINT ? 0 : 128 + signal; }
 
-/// Applies keys until one ends the program; false then.
-bool apply_keys(view_state& shown, const std::vector<key>& keys, const job_snapshot& job, screen_size size) {
+/// The keys for orders go to the dialog, all others to the views; false when one ends the program. `job`: as
+/// it was shown when they were pressed.
+bool apply_keys(watched_job& watched, snapshot_poller& poller, const std::vector<key>& keys,
+                const job_snapshot& job, screen_size size) {
+  auto& shown = watched.shown;
   return std::ranges::all_of(keys, [&](const key& one) {
-    return apply_key(shown, one, draw_list(job, shown, size.columns).rows.size());
+    auto drawn = draw_list(job, shown, size.columns);
+    if (shown.is_filtering) return apply_key(shown, one, drawn.rows.size());
+    auto press = press_key(watched.dialog, one, job, selected_actor(drawn, shown));
+    if (press.send) poller.send(*std::move(press.send));
+    return press.is_used || apply_key(shown, one, drawn.rows.size());
   });
 }
 
@@ -38,6 +58,7 @@ bool apply_keys(view_state& shown, const std::vector<key>& keys, const job_snaps
 struct replay_state {
   std::size_t at = 0;
   bool is_playing = false;
+  bool is_ordering = false;  ///< the newest key was one for orders
 };
 
 void apply_replay_key(replay_state& replay, const key& pressed, std::size_t size) {
@@ -47,7 +68,21 @@ void apply_replay_key(replay_state& replay, const key& pressed, std::size_t size
   if (pressed.kind == key_kind::right) replay.at = std::min(replay.at + 1, last);
 }
 
+/// Applies keys until one ends the program; false then.
+bool apply_keys(view_state& shown, replay_state& replay, const std::vector<key>& keys, const past_job& past,
+                screen_size size) {
+  return std::ranges::all_of(keys, [&](const key& one) {
+    bool was_filtering = shown.is_filtering;
+    auto job = past.at(replay.at);
+    if (!apply_key(shown, one, draw_list(job, shown, size.columns).rows.size())) return false;
+    if (!was_filtering) apply_replay_key(replay, one, past.size);
+    replay.is_ordering = !was_filtering && is_order_key(one);
+    return true;
+  });
+}
+
 std::string replay_note(const replay_state& replay, const past_job& past, const job_snapshot& now) {
+  if (replay.is_ordering) return "this is " + past.what + ": only a running job takes orders";
   if (past.size == 1) return past.note;
   auto first = past.at(0).at_ms;
   return "replay " + std::to_string(replay.at + 1) + "/" + std::to_string(past.size) + ", " +
@@ -61,16 +96,18 @@ std::string replay_note(const replay_state& replay, const past_job& past, const 
 int watch_job(const inspector_address& at, const std::filesystem::path& record) {
   terminal screen;
   snapshot_poller poller(at, record);
-  view_state shown;
+  watched_job watched;
   while (true) {
     auto seen = poller.read();
     if (seen.failure) std::rethrow_exception(seen.failure);
+    for (const auto& answer : poller.take_answers()) note_answer(watched.dialog, answer);
+    note_outcomes(watched.dialog, seen.newest);
     auto size = screen.size();
-    screen.show(draw_screen(seen.newest, shown, note_of(seen), size));
+    screen.show(draw_screen(seen.newest, watched.shown, notes_of(seen, watched), size));
     auto input = screen.wait(poller.news().fd(), snapshot_poller::interval);
     if (input.was_woken) poller.news().clear();
     if (input.signal != 0) return exit_code_of(input.signal);
-    if (!apply_keys(shown, input.keys, seen.newest, size)) return 0;
+    if (!apply_keys(watched, poller, input.keys, seen.newest, size)) return 0;
   }
 }
 
@@ -104,13 +141,10 @@ int replay_job(const past_job& past) {
   while (true) {
     auto now = past.at(replay.at);
     auto size = screen.size();
-    screen.show(draw_screen(now, shown, replay_note(replay, past, now), size));
+    screen.show(draw_screen(now, shown, {{replay_note(replay, past, now), row_style::bad}}, size));
     auto input = screen.wait(-1, replay.is_playing ? snapshot_poller::interval : milliseconds(60'000));
     if (input.signal != 0) return exit_code_of(input.signal);
-    if (!apply_keys(shown, input.keys, now, size)) return 0;
-    bool was_filtering = shown.is_filtering;
-    for (const auto& one : input.keys)
-      if (!was_filtering) apply_replay_key(replay, one, past.size);
+    if (!apply_keys(shown, replay, input.keys, past, size)) return 0;
     if (replay.is_playing && input.keys.empty() && !input.was_resized) {
       replay.at = std::min(replay.at + 1, past.size - 1);
       replay.is_playing = replay.at + 1 < past.size;

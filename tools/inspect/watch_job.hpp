@@ -23,6 +23,7 @@ struct past_job {
   std::size_t size = 0;                         ///< above 0
   std::function<job_snapshot(std::size_t)> at;  ///< below size
   std::string note;                             ///< what to tell of it; empty: nothing
+  std::string what = "a record";                ///< in place of a running job
 };
 
 /// Shows them on this terminal: left and right go to the snapshot before and after, space plays them. Returns

@@ -31,6 +31,8 @@ std::string golden(const std::string& name) {
   return text.str();
 }
 
+screen notes(const std::string& text) { return text.empty() ? screen() : screen{{text, row_style::bad}}; }
+
 view_state view_of(inspect_view view) {
   view_state shown;
   shown.view = view;
@@ -42,7 +44,7 @@ view_state view_of(inspect_view view) {
 TEST_CASE("the views of a job fill a terminal of 24 rows and 80 columns") {
   auto told = told_job_with_finding();
   auto drawn = [&](inspect_view view, const char* note = "") {
-    return text_of(draw_screen(told, view_of(view), note, {}));
+    return text_of(draw_screen(told, view_of(view), notes(note), {}));
   };
   CHECK(drawn(inspect_view::actors) == golden("actors.txt"));
   CHECK(drawn(inspect_view::timeline, "127.0.0.1:80: Connection refused") == golden("timeline.txt"));
@@ -59,7 +61,22 @@ TEST_CASE("all of a job is one text for --once") {
 TEST_CASE("a row that is opened shows all that is known of it") {
   auto shown = view_of(inspect_view::findings);
   shown.is_open = true;
-  CHECK(text_of(draw_screen(told_job_with_finding(), shown, "", {14, 50})) == golden("opened.txt"));
+  CHECK(text_of(draw_screen(told_job_with_finding(), shown, {}, {14, 50})) == golden("opened.txt"));
+}
+
+TEST_CASE("what is told of orders takes as many rows as it needs, up to half of the terminal") {
+  view_state shown;
+  shown.selected = 3;
+  screen told = {
+      {"kill 1#0/stage/1: refused: this is the job's only process, and stage 1 of rank 0 has its "
+       "state, which no other one keeps: the work would be lost. With --snapshot-dir FOLDER it would "
+       "come back from there",
+       row_style::bad},
+      {"pause: done: the job is paused, and all devices stand"}};
+  CHECK(text_of(draw_screen(told_job(), shown, told, {})) == golden("orders.txt"));
+  auto small = draw_screen(told_job(), shown, told, {6, 80});
+  CHECK(small[4].text.ends_with("..."));
+  CHECK(small[3].text.starts_with("  has its state"));
 }
 
 TEST_CASE("actors are sorted, filtered, and scrolled to the one that is selected") {
@@ -75,7 +92,7 @@ TEST_CASE("actors are sorted, filtered, and scrolled to the one that is selected
   CHECK(draw_list(told_job(), shown, 80).rows.size() == 2);
   shown = {};
   shown.selected = 5;
-  auto rows = draw_screen(told_job(), shown, "", {8, 80});
+  auto rows = draw_screen(told_job(), shown, {}, {8, 80});
   CHECK(rows[5].text.starts_with("1#0/supervisor"));
   CHECK(rows[5].style == row_style::selected);
 }
@@ -96,7 +113,7 @@ TEST_CASE("every screen has its size, whatever is told, and steers no terminal")
             auto shown = view_of(static_cast<inspect_view>(view));
             shown.is_open = is_open;
             shown.selected = 3;
-            auto drawn = draw_screen(told, shown, "note", {rows, columns});
+            auto drawn = draw_screen(told, shown, {{"a note of some words"}, {"another"}}, {rows, columns});
             CHECK(drawn.size() == rows);
             for (const auto& row : drawn) {
               CHECK(row.text.size() <= columns);

@@ -1,0 +1,58 @@
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "inspect/screen.hpp"
+
+namespace troupe {
+
+/// An order to a job: POST /api/v1/control/`action` with this body (docs/inspect.md, "Control").
+struct job_order {
+  std::string action;
+  nlohmann::ordered_json body = nlohmann::ordered_json::object();
+  /// "kill 1#0/device/1": the order in every text about it.
+  std::string name() const;
+  /// "kill 1#0/device/1, as if it had failed": what it will do, for a question.
+  std::string deed() const;
+  /// Whether it ends an actor or a process.
+  bool is_disruptive() const { return action == "kill" || action == "restart"; }
+  bool operator==(const job_order&) const = default;
+};
+
+/// What was typed behind `--order`; empty and none: the option was not given.
+struct order_words {
+  std::string action = {};
+  std::string unit = {};
+  std::optional<std::int64_t> count = {};
+  std::string level = {};
+  std::string actor = {};
+  std::optional<int> rank = {};
+};
+/// Throws bad_input for an order that there is not, an option that is missing, and one that another order
+/// has.
+job_order order_from(const order_words& words);
+
+/// What an inspector has answered to an order.
+struct order_answer {
+  job_order order;
+  std::string id;       ///< empty: it was not taken
+  std::string problem;  ///< why not, or why that is not known
+  int status = 0;       ///< of HTTP; 0: nobody has answered, so that it was taken or not
+};
+order_answer order_answer_from(const job_order& order, int status, const std::string& body);
+
+/// The order's row in /api/v1/orders; null: it has none.
+const nlohmann::ordered_json* order_row(const nlohmann::ordered_json& orders, const std::string& id);
+/// "done", "refused", ... of a row; empty: the order is not carried out yet.
+std::string outcome_of(const nlohmann::ordered_json& row);
+/// What became of the order, by its row, in a line: "kill 1#0/device/1: done: it was started again, start 2".
+screen_row outcome_line(const job_order& order, const nlohmann::ordered_json& row);
+
+/// An inspector that has no row of an order for so long never will: it is another process than that which
+/// has taken the order.
+constexpr std::int64_t most_unknown_ms = 10'000;
+extern const char* const unknown_order_text;
+
+}  // namespace troupe
