@@ -70,7 +70,7 @@ const char* api_schema() {
       "mailbox_depth": {"type": ["integer", "null"], "minimum": 0,
         "description": "messages that wait, without the one that is being handled; null: its process is lost"},
       "oldest_message_s": {"type": ["number", "null"], "minimum": 0,
-        "description": "age of the oldest message that waits, too great by about 10 ms or a fifteenth (docs/inspect.md); 0: none waits"},
+        "description": "age of the oldest message that waits; it may be too great (docs/inspect.md, What is counted); 0: none waits"},
       "handler_running_s": {"type": ["number", "null"], "minimum": 0,
         "description": "for which the handler that runs has run; 0: none runs"},
       "messages_in": {"type": "integer", "minimum": 0, "description": "taken from its mailbox, over all its starts, as all totals"},
