@@ -40,7 +40,7 @@ void refuse_at_line(const std::filesystem::path& file, int line, const std::stri
 }
 
 std::vector<yaml_setting> read_yaml_settings(const std::filesystem::path& file, const std::string& what) {
-  auto root = parse(file, read_text_file(file, what));
+  auto root = parse(file, read_text_file(file, what, most_settings_bytes));
   if (root.IsNull()) return {};
   if (!root.IsMap())
     refuse_at_line(

@@ -48,6 +48,19 @@ TEST_CASE("an empty YAML file changes nothing") {
   CHECK(applied("# only a comment\n").batch == troupe::job_options().batch);
 }
 
+TEST_CASE("a file that is far too large for options is refused before it is parsed") {
+  CHECK_THROWS_AS(applied(std::string((4U << 20) + 1, 'a')), bad_input);
+  CHECK_THROWS_WITH(applied(std::string((4U << 20) + 1, 'a')),
+                    ContainsSubstring("job.yaml': expected 4194304 bytes at most, and it has more"));
+  CHECK_THROWS_WITH(applied("# " + std::string((4U << 20) - 16, 'a') + "\nbacth: 1\n"),
+                    ContainsSubstring("'bacth'"));
+}
+
+TEST_CASE("a file that never ends is refused") {
+  troupe::job_options options;
+  CHECK_THROWS_WITH(troupe::apply_yaml("/dev/zero", options), ContainsSubstring("bytes at most"));
+}
+
 TEST_CASE("an unknown key is refused with file, line and the nearest key") {
   CHECK_THROWS_AS(applied("bacth: 12\n"), bad_input);
   CHECK_THROWS_WITH(applied("epochs: 3\n\nbacth: 12\n"),
