@@ -44,6 +44,13 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
+/// For an error: the beginning is enough to find the cell.
+std::string quoted(std::string_view cell) {
+  constexpr std::size_t most_shown = 40;
+  if (cell.size() <= most_shown) return "'" + std::string(cell) + "'";
+  return "'" + std::string(cell.substr(0, most_shown)) + "..' (" + std::to_string(cell.size()) + " bytes)";
+}
+
 std::string_view unquoted(std::string_view text) {
   if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
   return text;
@@ -120,8 +127,8 @@ class csv_reader {
     if (!cell.starts_with('(')) return add(cell);
     auto end = cell.find(')');
     if (end == std::string_view::npos || cell.substr(end + 1) != "OVERLAP_F_B")
-      refuse(to_string(at_) + ": '" + std::string(cell) +
-             "' is no group of actions. Write them as in (0F7;7B3)OVERLAP_F_B");
+      refuse(to_string(at_) + ": " + quoted(cell) +
+             " is no group of actions. Write them as in (0F7;7B3)OVERLAP_F_B");
     for_each_part(cell.substr(1, end - 1), ';', [this](std::string_view each) { add(trimmed(each)); });
   }
 
@@ -130,8 +137,8 @@ class csv_reader {
     try {
       op = action_from(text);
     } catch (const bad_input&) {
-      refuse(to_string(at_) + ": '" + std::string(text) +
-             "' is no action. Write stage, kind (F, B, I or W) and microbatch, for example 2F0");
+      refuse(to_string(at_) + ": " + quoted(text) +
+             " is no action. Write stage, kind (F, B, I or W) and microbatch, for example 2F0");
     }
     if (op.kind == action_kind::reduce_gradient || op.kind == action_kind::all_reduce) refuse_update(at_, op);
     has_backwards_ |= op.kind != action_kind::forward;
