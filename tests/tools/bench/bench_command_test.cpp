@@ -112,6 +112,8 @@ TEST_CASE("bench recovery refuses options that cannot be used") {
   check_refused("recovery --fashion-mnist --program /bin/true", "exclude each other");
   check_refused("recovery --fashion-mnist --groups 2", "--groups");
   check_refused("recovery --program /nowhere/train", "/nowhere/train");
+  check_refused("recovery --schedule sideways",
+                "--schedule: unknown schedule 'sideways'. Choose one of gpipe");
   check_refused("recovery --torchrun /nowhere", "/nowhere");
   check_refused("recovery --torchrun /", "--torchrun-script");
 }

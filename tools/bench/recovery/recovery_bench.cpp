@@ -10,6 +10,7 @@
 #include "bench/recovery/killed_run.hpp"
 #include "bench/recovery/training_worker.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/schedule/plan.hpp"
 
 namespace troupe::bench {
 namespace {
@@ -26,6 +27,15 @@ struct recovery_options {
   torchrun_options torchrun;
   bool json = false;
 };
+
+/// Before anything runs: the measured job would refuse it.
+void check_schedule(const std::string& name) {
+  try {
+    schedule_kind_from(name);
+  } catch (const bad_input& problem) {
+    throw bad_input("--schedule: " + std::string(problem.what()));
+  }
+}
 
 /// The phases of a recovery, by their field in a result.
 struct phase {
@@ -233,7 +243,8 @@ void add_recovery_bench(const bench_commands& to) {
   command.add_option("--seed", options->kills.seed, "Of the steps and moments of the kills");
   command.add_option("--program", options->program,
                      "Training program that takes --steps, --epochs, --snapshot-every and --json");
-  command.add_option("--schedule", options->schedule, "Of the training program, as it takes --schedule");
+  command.add_option("--schedule", options->schedule, "Of the training program, as it takes --schedule")
+      ->each(check_schedule);
   command.add_flag("--fashion-mnist", options->fashion_mnist,
                    "Train the Fashion-MNIST example; a lost rank 0 reads its data again");
   command.add_option("--torchrun", torchrun.root, "Measure torchrun beside it, in the system with this root");
