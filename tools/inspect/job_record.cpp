@@ -23,6 +23,13 @@ bool is_snapshot(const json& line) {
   return parts != line.end() && parts->is_object();
 }
 
+/// An open file of a folder reads as an empty one.
+void check_is_file(const std::filesystem::path& file) {
+  if (std::filesystem::is_directory(file))
+    throw bad_input("cannot replay '" + file.string() +
+                    "': it is a folder. Expected a file that `troupe inspect --record FILE` wrote");
+}
+
 void check_first(const std::filesystem::path& file, const std::string& text) {
   auto first = json::parse(text, nullptr, false);
   if (text_in(first, "format") != format_name)
@@ -63,6 +70,7 @@ void job_record_writer::write(const json& line) {
 }
 
 job_record::job_record(const std::filesystem::path& file) {
+  check_is_file(file);
   std::ifstream in(file);
   if (!in)
     throw bad_input("cannot read the record " + file.string() +

@@ -21,6 +21,7 @@ constexpr std::uint32_t most_entries = 1U << 20;
 std::size_t size_of_file(int file) {
   struct stat status {};
   check_posix(::fstat(file, &status), "look at a file of events");
+  if (S_ISDIR(status.st_mode)) throw bad_input("it is a folder. Expected files events-RANK.INCARNATION.bin");
   return static_cast<std::size_t>(status.st_size);
 }
 
