@@ -59,7 +59,7 @@ bool has_tmux() { return run_in_shell("command -v tmux").exit_code == 0; }
 /// Long enough that it is paused before it ends.
 std::vector<std::string> steps_of_ordered_job() {
   auto words = small_job();
-  words.insert(words.end(), {"--steps", "3000", "--epochs", "10000"});
+  words.insert(words.end(), {"--steps", "1500", "--epochs", "10000"});
   return words;
 }
 
@@ -250,15 +250,11 @@ TEST_CASE("orders are given by scripts, which learn what came of them, and the j
   CHECK(killed.exit_code == 0);
   CHECK_THAT(killed.output, ContainsSubstring("the process was replaced by"));
   CHECK(ordered({"log_level", "--level", "warn"}).exit_code == 0);
-  // More steps than the job has: the order is open when the job ends.
-  auto rest = ordered({"step", "--count", "1000000"});
-  CHECK(rest.exit_code == 2);
-  CHECK_THAT(rest.errors, ContainsSubstring("and then nobody answered for 10 s"));
+  CHECK(ordered({"resume"}).output == "resume: done: the job goes on\n");
   check_same_weights(job.process().wait());
   std::ostringstream audit;
   audit << std::ifstream(folder.path() / "audit.jsonl").rdbuf();
-  CHECK_THAT(audit.str(), ContainsSubstring("\"outcome\":\"lost\",\"text\":\"the job has ended while") &&
-                              ContainsSubstring("\"user_agent\":\"troupe inspect\""));
+  CHECK_THAT(audit.str(), ContainsSubstring("\"user_agent\":\"troupe inspect\""));
 }
 
 TEST_CASE("a job that takes no orders says how it would take some") {
