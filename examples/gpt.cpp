@@ -44,8 +44,9 @@ double number_in(const std::string& option, const std::string& text) {
 }
 
 int layers_in(const std::string& text) {
-  auto number = number_in("--layers", text);
-  if (number < 1 || number > 1000 || number != std::floor(number))
+  char* end = nullptr;
+  auto number = std::strtod(text.c_str(), &end);
+  if (*end != 0 || !(number >= 1 && number <= 1000) || number != std::floor(number))
     throw bad_input("--layers " + text + ": expected a whole number of blocks, 1 to 1000");
   return static_cast<int>(number);
 }
@@ -74,6 +75,7 @@ void load(nn::Sequential& model, const std::filesystem::path& from) {
 /// What the program's own options say about writing text.
 struct sampling {
   std::string from, prompt = "\n", prompt_tokens, length = "400", temperature = "0.8", exported;
+  bool operator==(const sampling&) const = default;
 };
 
 void sample(nn::Sequential model, const sampling& wanted, const nn::gpt_options& size, std::uint64_t seed) {
@@ -141,6 +143,13 @@ int main(int argc, char** argv) {
     if (!num_layers.empty()) model_options.num_layers = layers_in(num_layers);
     model_options.checkpoint_blocks = yes_or_no("--checkpoint-blocks", checkpoint_blocks);
     auto model = nn::gpt_layers(model_options);
+    if (text.from.empty() && text != sampling())
+      throw bad_input(
+          "--prompt, --prompt-tokens, --length, --temperature and --export are about writing text: add "
+          "--sample-from, or leave them out");
+    if (!text.from.empty() && (!weights.empty() || !profile.empty() || memory != "no"))
+      throw bad_input(
+          "--sample-from writes text instead of training: leave --weights, --write-profile and --memory out");
     if (text.from.empty())
       train(options, model, model_options, weights, profile, memory);
     else
@@ -155,7 +164,9 @@ int main(int argc, char** argv) {
         "yes: backward computes each block again, for far less memory and the same bits", &checkpoint_blocks},
        {"--weights", "Begin with the weights in this safetensors file, in GPT-2's published form", &weights},
        {"--write-profile",
-        "Write what each layer costs with a microbatch to this file, for troupe plan, instead of training",
+        "Write what each layer costs with a microbatch to this file, for troupe plan, instead of training. "
+        "Each "
+        "is measured alone: it does not matter which stages and devices the options name",
         &profile},
        {"--memory",
         "Say at the end what memory the devices took: no, yes, or a file of --write-profile, to compare with "

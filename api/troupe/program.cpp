@@ -61,6 +61,7 @@ int run_program(int argc, char** argv, job_options options,
     for (const auto& each : own_options)
       app.add_option(each.name, *each.value, each.description)->capture_default_str();
     app.parse(argc, argv);
+    check_options(options);
     frame = std::make_shared<signal_frame>(stop_limits{.grace = options.grace});
     options.frame = frame;
     body(options);

@@ -200,6 +200,7 @@ TEST_CASE("an option that does not exist") { check_refused({"--epoch", "3"}, {"-
 
 TEST_CASE("an option with a value that is no number") {
   check_refused({"--batch", "many"}, {"--batch", "expected a whole number", "many"});
+  check_refused({"--learning-rate", "-1"}, {"--learning-rate must be a number above 0"});
 }
 
 TEST_CASE("an unknown YAML key, and a file that is not there") {

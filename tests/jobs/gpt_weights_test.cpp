@@ -81,7 +81,14 @@ TEST_CASE(
   auto deep = run_gpt({"--size", "tiny", "--layers", "2.5"});
   CHECK(deep.exit_code == 2);
   CHECK_THAT(deep.errors, ContainsSubstring("--layers 2.5: expected a whole number of blocks"));
+  CHECK_THAT(run_gpt({"--size", "tiny", "--layers", "abc"}).errors, ContainsSubstring("1 to 1000"));
   CHECK(run_gpt({"--size", "tiny", "--layers", "1", "--weights", file}).exit_code == 2);
+  auto silent = run_gpt({"--size", "tiny", "--prompt", "We"});
+  CHECK(silent.exit_code == 2);
+  CHECK_THAT(silent.errors, ContainsSubstring("add --sample-from"));
+  auto both = run_gpt({"--size", "tiny", "--sample-from", file, "--memory", "yes"});
+  CHECK(both.exit_code == 2);
+  CHECK_THAT(both.errors, ContainsSubstring("leave --weights, --write-profile and --memory out"));
   auto number = run_gpt({"--size", "tiny", "--sample-from", file, "--prompt-tokens", "1 256"});
   CHECK(number.exit_code == 2);
   CHECK_THAT(number.errors, ContainsSubstring("whole numbers below 256"));

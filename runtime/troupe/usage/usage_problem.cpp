@@ -88,6 +88,15 @@ std::string value_problem(const CLI::App& command, const std::string& problem) {
   return expected.empty() ? problem : option->get_name() + ": expected " + expected + ", got '" + value + "'";
 }
 
+/// Of "--name: At Most 1 required but received 2" and "--name: 1 required INT missing".
+std::string number_of_values_problem(const std::string& problem) {
+  auto name = problem.substr(0, problem.find(':'));
+  auto says = [&](const char* words) { return problem.find(words) != problem.npos; };
+  if (says(": At Most 1 required")) return name + " is given more than once: give it once";
+  if (says(": 1 required") && says("missing")) return name + " needs a value after it, got none";
+  return problem;
+}
+
 }  // namespace
 
 std::string did_you_mean(const CLI::App& command, const std::string& word) {
@@ -99,6 +108,8 @@ std::string usage_problem(const CLI::App& app, const CLI::ParseError& problem) {
   auto name = full_name(command);
   auto help = " See `" + (name.empty() ? "PROGRAM" : name) + " --help`";
   if (is_about_value(problem)) return value_problem(command, problem.what()) + "." + help;
+  if (problem.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch))
+    return number_of_values_problem(problem.what()) + "." + help;
   auto unknown = app.remaining(true);
   auto commands = names_of_commands(command);
   auto is_missing = problem.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);

@@ -251,3 +251,8 @@ TEST_CASE("bad input is refused with exit code 2 and nothing on standard output"
   check_refused("--svg /nowhere/at/all.svg", "/nowhere/at/all.svg");
   check_refused("--colour", "--colour");
 }
+
+TEST_CASE("an option that is given twice, or without its value, is named") {
+  check_refused("--kind 1f1b --kind gpipe --stages 2 --microbatches 2", "--kind is given more than once");
+  check_refused("--kind 1f1b --stages 2 --microbatches", "--microbatches needs a value after it, got none");
+}
