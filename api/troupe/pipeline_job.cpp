@@ -170,6 +170,7 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
                                            pipeline.initial_weights(), training.flush_every});
   job.place(training, world_size, contents);
   job.num_threads = options.threads;
+  job.samples_per_run = std::int64_t{options.batch} * training.flush_every;
   // The job's steps are runs of the plan.
   auto runs_of = [each = static_cast<std::uint64_t>(training.flush_every)](std::uint64_t steps) {
     return (steps + each - 1) / each;

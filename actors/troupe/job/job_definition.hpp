@@ -46,6 +46,7 @@ struct job_definition {
   /// The member of each logical device when the job begins; later ones come from assign.
   hosting home;
   int num_threads = 1;
+  std::int64_t samples_per_run = 0;  ///< that a run of the plan trains on, over all replicas; 0: not known
   snapshot_settings snapshots;
   bool resume = false;
   non_finite_policy on_non_finite = non_finite_policy::stop;

@@ -83,6 +83,7 @@ void one_scheduler::know_job() {
   job->number = job_number;
   job->first_call = first_call;
   job->identity = {{"seed", "1"}, {"batch", "64"}};
+  job->samples_per_run = 64;
   actors.send(scheduler, job_known{job, actors.spawn<actor_of<fake_disk_writer_state>>(disk)});
   devices_known known{with.generation, {}};
   for (const auto& device : devices) known.devices.push_back(device.handle());
