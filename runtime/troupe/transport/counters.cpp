@@ -1,25 +1,33 @@
 #include "troupe/transport/counters.hpp"
 
+#include <algorithm>
+
 namespace troupe {
+namespace {
+
+/// Nothing else is told by a counter: no order is needed.
+void add(std::atomic<std::uint64_t>& counter, std::uint64_t more) {
+  counter.fetch_add(more, std::memory_order_relaxed);
+}
+
+/// The two may be counted by other threads meanwhile.
+std::uint64_t difference(std::uint64_t begun, std::uint64_t ended) { return begun - std::min(begun, ended); }
+
+}  // namespace
 
 void peer_counters::count_sent(const tensor& value) {
-  ++tensors_sent;
-  tensor_bytes_sent += value.size_bytes();
+  add(tensors_sent, 1);
+  add(tensor_bytes_sent, value.size_bytes());
+}
+
+void peer_counters::count_completed(const tensor& value) {
+  add(tensors_completed, 1);
+  add(tensor_bytes_completed, value.size_bytes());
 }
 
 void peer_counters::count_received(const tensor& value) {
-  ++tensors_received;
-  tensor_bytes_received += value.size_bytes();
-}
-
-void peer_counters::begin_flight(const tensor& value) {
-  ++tensors_in_flight;
-  tensor_bytes_in_flight += value.size_bytes();
-}
-
-void peer_counters::end_flight(const tensor& value) {
-  --tensors_in_flight;
-  tensor_bytes_in_flight -= value.size_bytes();
+  add(tensors_received, 1);
+  add(tensor_bytes_received, value.size_bytes());
 }
 
 void peer_counters::count_sent_frame(std::uint64_t body_bytes) {
@@ -41,10 +49,10 @@ peer_statistics peer_counters::read() const {
   now.frame_bytes_queued = frame_bytes_queued;
   now.tensors_sent = tensors_sent;
   now.tensors_received = tensors_received;
-  now.tensors_in_flight = tensors_in_flight;
+  now.tensors_in_flight = difference(now.tensors_sent, tensors_completed);
   now.tensor_bytes_sent = tensor_bytes_sent;
   now.tensor_bytes_received = tensor_bytes_received;
-  now.tensor_bytes_in_flight = tensor_bytes_in_flight;
+  now.tensor_bytes_in_flight = difference(now.tensor_bytes_sent, tensor_bytes_completed);
   return now;
 }
 

@@ -12,14 +12,13 @@ namespace troupe {
 struct peer_counters {
   std::atomic<std::uint64_t> frames_sent = 0, frames_received = 0;
   std::atomic<std::uint64_t> frame_bytes_sent = 0, frame_bytes_received = 0, frame_bytes_queued = 0;
-  std::atomic<std::uint64_t> tensors_sent = 0, tensors_received = 0, tensors_in_flight = 0;
-  std::atomic<std::uint64_t> tensor_bytes_sent = 0, tensor_bytes_received = 0, tensor_bytes_in_flight = 0;
+  std::atomic<std::uint64_t> tensors_sent = 0, tensors_completed = 0, tensors_received = 0;
+  std::atomic<std::uint64_t> tensor_bytes_sent = 0, tensor_bytes_completed = 0, tensor_bytes_received = 0;
 
+  /// It is in flight until it is counted as completed.
   void count_sent(const tensor& value);
+  void count_completed(const tensor& value);
   void count_received(const tensor& value);
-  /// Between its sending and the completion.
-  void begin_flight(const tensor& value);
-  void end_flight(const tensor& value);
   void count_sent_frame(std::uint64_t body_bytes);
   void count_received_frame(std::uint64_t body_bytes);
   peer_statistics read() const;

@@ -122,7 +122,7 @@ bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<au
   param.cb.send = on_sent;
   param.user_data = &transfer;
   to.counted->count_sent(transfer.value);
-  to.counted->begin_flight(transfer.value);
+  transfer.counted = to.counted;
   auto bytes = transfer.value.bytes();
   auto* request = ucp_am_send_nbx(to.endpoint, tensor_message, transfer.head.data(), transfer.head.size(),
                                   bytes.data(), bytes.size(), &param);
@@ -199,7 +199,9 @@ std::span<const std::byte> data_plane::open(std::span<const std::byte> head, std
     ++settings_.counters.stale_frames;
     return {};
   }
-  if (auto from = peers_.find(opened_.from_rank); from != peers_.end()) from->second.was_heard = true;
+  auto from = peers_.find(opened_.from_rank);
+  opened_.counted = from == peers_.end() ? nullptr : from->second.counted;
+  if (from != peers_.end()) from->second.was_heard = true;
   return layout;
 }
 
@@ -274,7 +276,7 @@ void data_plane::end(tensor_transfer& transfer) {
 
 /// If it was sent.
 void data_plane::note_ended(const tensor_transfer& transfer) {
-  if (transfer.value.defined()) settings_.counters.with(transfer.peer).end_flight(transfer.value);
+  if (transfer.value.defined()) transfer.counted->count_completed(transfer.value);
 }
 
 void data_plane::fail(int rank, const std::string& action, ucs_status_t status) {

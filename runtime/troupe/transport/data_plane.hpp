@@ -22,6 +22,7 @@ struct tensor_transfer {
   data_plane* plane = nullptr;
   int peer = 0;
   tensor value;                           ///< sent tensor
+  peer_counters* counted = nullptr;       ///< of the peer, of a sent tensor
   std::vector<std::byte> head;            ///< header of the sent tensor
   std::optional<tensor_arrival> arrival;  ///< fetched tensor
   std::list<tensor_transfer>::iterator self;

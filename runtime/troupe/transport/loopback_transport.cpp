@@ -40,6 +40,7 @@ class loopback_transport final : public transport {
     if (to_rank != rank() || !gate_.is_open()) return;
     auto& counted = counters_.with(to_rank);
     counted.count_sent(value);
+    counted.count_completed(value);
     counted.count_received(value);
     emit_tensor(trace_kind::send, tag, rank(), value.size_bytes());
     emit_tensor(trace_kind::receive, tag, rank(), value.size_bytes());

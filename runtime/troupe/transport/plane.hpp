@@ -38,6 +38,7 @@ struct tensor_arrival {
   tensor_tag tag;
   std::optional<authentication_code> body_code;  ///< if frames are verified
   tensor value;
+  peer_counters* counted = nullptr;  ///< of the sender; null: it is no member of the generation
 };
 
 /// A failure of the connection with a peer.

@@ -111,7 +111,8 @@ void tensor_traffic::deliver(tensor_arrival& arrival, tensor_waiter* waiter) {
     ++settings.counters.bad_frames;
     return dependencies_.on_bad_peer({arrival.from_rank, "it sent a tensor that is not authentic"});
   }
-  settings.counters.with(arrival.from_rank).count_received(arrival.value);
+  auto* counted = arrival.counted ? arrival.counted : &settings.counters.with(arrival.from_rank);
+  counted->count_received(arrival.value);
   emit_tensor(trace_kind::receive, tag, arrival.from_rank, arrival.value.size_bytes());
   if (!waiter || !waiter->take(arrival.from_rank, tag, arrival.value))
     dependencies_.events.on_tensor(arrival.from_rank, tag, std::move(arrival.value));

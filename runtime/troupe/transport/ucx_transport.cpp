@@ -168,6 +168,7 @@ void ucx_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor value
     if (!gate_.is_open()) return;
     auto& counted = settings_.counters.with(to_rank);
     counted.count_sent(value);
+    counted.count_completed(value);
     counted.count_received(value);
     return events_.on_tensor(to_rank, tag, std::move(value));
   }
