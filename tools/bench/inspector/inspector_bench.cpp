@@ -87,6 +87,12 @@ bool measure_cost(const inspector_options& options, report& output) {
       auto how = static_cast<watching>((round + turn) % 3);
       auto line = trained(options, how);
       step_s[how] = line.at("step_s");
+      if (how == watching::events) {
+        double events = line.at("events_per_step"), event_ns = line.at("event_ns");
+        measured["events_per_step"].push_back(events);
+        measured["event_ns"].push_back(event_ns);
+        measured["recording_percent"].push_back(100 * events * event_ns / (1e9 * step_s[how]));
+      }
       if (hash.empty()) hash = line.at("weights_sha256");
       equal = equal && hash == line.at("weights_sha256");
     }
