@@ -199,6 +199,16 @@ TEST_CASE("an actor that does not take its messages is named, while the job wait
   run_hung_keeper(3, 40);
 }
 
+TEST_CASE("a healthy job has no finding while other programs take its cores", "[.soak]") {
+  std::vector<std::jthread> loops(std::thread::hardware_concurrency());
+  for (auto& one : loops)
+    one = std::jthread([](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+      }
+    });
+  faulty_job("nothing", -1).run_well(60s);
+}
+
 TEST_CASE("drawn faults are named with their process, 20 of each kind", "[.soak]") {
   std::string wrong = GENERATE("straggle", "stop", "absent", "hang", "unbalanced", "keeper");
   auto seed = GENERATE(range(1U, 21U));

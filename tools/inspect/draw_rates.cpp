@@ -42,6 +42,19 @@ void add_curve(drawn_list& to, const job_snapshot& job, const char* name, const 
   to.details.emplace_back();
 }
 
+/// A process whose threads wait for cores that others have.
+void add_core_wait(drawn_list& to, const json& node, std::size_t columns) {
+  constexpr double worth_saying = 0.1;
+  auto waiting = number_in(node, "cores_waited_for");
+  if (waiting < worth_saying) return;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f", waiting);
+  to.rows.push_back({fitted("rank " + left(std::to_string(static_cast<int>(number_in(node, "rank"))), 4) +
+                                " lacks cores: " + text.data() + " of its threads wait for one",
+                            columns)});
+  to.details.emplace_back();
+}
+
 /// What one process sends to another; null is "-".
 void add_link(drawn_list& to, const json& link, std::size_t columns) {
   auto shown = [&](const char* name, auto text_of) {
@@ -82,6 +95,7 @@ drawn_list draw_rates(const job_snapshot& job, std::size_t columns) {
   add_curve(drawn, job, "step_s", "step", columns, time_text(newest_of(job, "step_s")));
   add_curve(drawn, job, "busy_s", "computing", columns, time_text(newest_of(job, "busy_s")));
   for (const auto& link : job.rows("links")) add_link(drawn, link, columns);
+  for (const auto& node : job.rows("nodes")) add_core_wait(drawn, node, columns);
   return drawn;
 }
 

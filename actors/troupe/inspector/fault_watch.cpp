@@ -95,10 +95,12 @@ std::vector<finding> fault_watch::observe(const job_view& view, std::int64_t now
     quiet_until_ms_ = now_ms + (was_away ? own_gap_ms : 0);
   }
   waits_.observe(view);
+  cores_.observe(view);
   mailboxes_.observe(view);
   std::vector<finding> all;
   if (now_ms >= quiet_until_ms_) {
     append(all, waits_.find(view, now_ms));
+    std::erase_if(all, [this](const finding& one) { return lacked_cores(one); });
     append(all, stopped(view, now_ms));
     append(all, missing_members(view, now_ms));
     append(all, mailboxes_.find(view));
@@ -146,6 +148,11 @@ std::vector<finding> fault_watch::stopped(const job_view& view, std::int64_t now
   return found;
 }
 
+/// A device that stands since other programs have its cores is not stuck.
+bool fault_watch::lacked_cores(const finding& stuck) const {
+  return cores_.mean_since(stuck.rank, stuck.since_ms) >= 0.5;
+}
+
 std::vector<finding> fault_watch::paces(const job_view& view) const {
   std::vector<finding> found;
   if (!view.scheduler || !view.scheduler->running || view.scheduler->pause.is_paused != 0) return found;
@@ -160,6 +167,11 @@ std::vector<finding> fault_watch::paces(const job_view& view) const {
     if (auto node = view.nodes.find(one.rank); node != view.nodes.end())
       one.actor = actor_id(node->second.report, "device", device);
     one.since_ms = problem.since_ms;
+    // Cores that its process has lacked more than usually may explain half of what it computes longer.
+    auto longer = (problem.busy_s - problem.reference_s) * view.steps_per_s;
+    auto lacking = cores_.mean_since(one.rank, one.since_ms) - cores_.usual(one.rank);
+    bool lacked_cores = longer > 0 && lacking >= longer / 2;
+    if (problem.is_slower_than_before && lacked_cores) continue;
     auto factor = times(problem.busy_s / problem.reference_s);
     auto begin =
         "device " + std::to_string(device) + " computes " + milliseconds(problem.busy_s) + " a step, ";

@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "troupe/inspector/core_waits.hpp"
 #include "troupe/inspector/device_waits.hpp"
 #include "troupe/inspector/finding.hpp"
 #include "troupe/inspector/job_view.hpp"
@@ -23,6 +24,7 @@ class fault_watch {
  private:
   std::vector<finding> stopped(const job_view& view, std::int64_t now_ms) const;
   std::vector<finding> paces(const job_view& view) const;
+  bool lacked_cores(const finding& stuck) const;
   std::vector<finding> links(const job_view& view, std::int64_t now_ms);
 
   struct bad_frames {
@@ -31,6 +33,7 @@ class fault_watch {
     std::int64_t at_ms = 0;  ///< the newest came; 0: none
   };
   device_waits waits_;
+  core_waits cores_;
   step_pace pace_;
   mailbox_growth mailboxes_;
   std::map<int, bad_frames> bad_frames_;  ///< by rank

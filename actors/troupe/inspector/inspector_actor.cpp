@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "troupe/inspector/names.hpp"
+#include "troupe/inspector/views.hpp"
 #include "troupe/supervisor/messages.hpp"
 
 namespace troupe {
@@ -31,7 +32,7 @@ void push_bounded(std::deque<Value>& to, Value value) {
 const child_report* child_in(const node_report* report, const child_report& wanted) {
   if (report)
     for (const auto& one : report->children)
-      if (one.role == wanted.role && one.number == wanted.number) return &one;
+      if (one.is_of(wanted)) return &one;
   return nullptr;
 }
 
@@ -174,6 +175,7 @@ void inspector_state::note_changes(const node_report* before, const node_report&
     options_.out->events()->append("actor", dumped({{"rank", report.rank},
                                                     {"role", child_name(child.role)},
                                                     {"number", child.number},
+                                                    {"replica", replica_json(child)},
                                                     {"state", child.is_running ? "running" : "ended"},
                                                     {"starts", child.starts},
                                                     {"reason", child.reason}}));

@@ -29,6 +29,7 @@ void set_rates(node_view& newest, const node_report& before, double seconds) {
   newest.bytes_received_per_s = rate(before.tensor_bytes_received, report.tensor_bytes_received);
   newest.tensors_sent_per_s = rate(before.tensors_sent, report.tensors_sent);
   newest.tensors_received_per_s = rate(before.tensors_received, report.tensors_received);
+  newest.cores_waited_for = rate(before.core_wait_ns, report.core_wait_ns) / 1e9;
   std::map<int, peer_statistics> earlier;
   for (const auto& peer : before.peers) earlier[peer.rank] = peer.counted;
   for (const auto& peer : report.peers) {

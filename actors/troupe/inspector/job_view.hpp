@@ -38,6 +38,7 @@ struct node_view {
   double bytes_sent_per_s = 0, bytes_received_per_s = 0;
   double tensors_sent_per_s = 0, tensors_received_per_s = 0;
   std::map<int, link_rates> sent_to = {};  ///< by rank
+  double cores_waited_for = 0;             ///< threads that waited for a core, on average
 };
 
 /// The rates between two reports of a process, `seconds` apart, and those to each rank.

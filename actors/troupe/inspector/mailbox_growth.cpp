@@ -37,7 +37,7 @@ void mailbox_growth::observe(const job_view& view) {
     auto incarnation = node.report.incarnation;
     observe_actor({rank, incarnation, supervisor_role, rank}, node.at_ms, node.report.supervisor);
     for (const auto& one : node.report.children)
-      observe_actor({rank, incarnation, one.role, one.number}, node.at_ms, one.counts);
+      observe_actor({rank, incarnation, one.role, one.number, one.replica}, node.at_ms, one.counts);
   }
 }
 
@@ -67,7 +67,7 @@ finding mailbox_growth::finding_of(const job_view& view, const actor& one, const
   finding made;
   made.kind = finding_kind::growing_mailbox;
   made.rank = one.rank;
-  made.actor = actor_id(view.nodes.at(one.rank).report, role, one.number);
+  made.actor = actor_id(view.nodes.at(one.rank).report, role, one.number, one.replica);
   made.since_ms = grown.since_ms;
   const auto& counts = grown.counts;
   made.text = "the mailbox of " + made.actor + " has grown from " + std::to_string(grown.first) + " to " +

@@ -28,6 +28,7 @@ class mailbox_growth {
     std::uint32_t incarnation = 0;
     int role = 0;  ///< child_role; -1: the supervisor
     int number = 0;
+    int replica = 0;
     auto operator<=>(const actor&) const = default;
   };
   struct growth {

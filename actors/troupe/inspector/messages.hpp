@@ -49,9 +49,14 @@ struct child_report {
   std::uint32_t starts = 0;  ///< how often it was started
   std::string reason;        ///< of its newest failure; empty: it never failed
   actor_counts counts = {};  ///< totals are those of all its starts
+  std::int32_t replica = 0;  ///< child_id::replica
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(role, number, is_running, starts, reason, counts);
+    archive(role, number, is_running, starts, reason, counts, replica);
+  }
+  /// Whether it reports of the same child.
+  bool is_of(const child_report& other) const {
+    return role == other.role && number == other.number && replica == other.replica;
   }
 };
 
@@ -87,11 +92,13 @@ struct node_report {
   std::uint64_t loader_changes = 0;              ///< see loader_status
   std::vector<collective_position> collectives;  ///< of the process groups that exist here
   std::vector<peer_report> peers;                ///< by rank; those with which anything was exchanged
+  std::uint64_t core_wait_ns = 0;                ///< see core_wait
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, incarnation, pid, host, phase, supervisor, children, devices);
     archive(control_frames_sent, control_frames_received, tensors_sent, tensors_received, tensor_bytes_sent,
-            tensor_bytes_received, stale_frames, bad_frames, loader_changes, collectives, peers);
+            tensor_bytes_received, stale_frames, bad_frames, loader_changes, collectives, peers,
+            core_wait_ns);
   }
 };
 

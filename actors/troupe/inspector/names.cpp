@@ -38,9 +38,11 @@ std::string child_name(std::uint8_t role) {
                  role);
 }
 
-std::string actor_id(const node_report& of, const std::string& role, int number) {
-  auto process = std::to_string(of.rank) + "#" + std::to_string(of.incarnation);
-  return process + "/" + role + (role == "supervisor" ? "" : "/" + std::to_string(number));
+std::string actor_id(const node_report& of, const std::string& role, int number, int replica) {
+  auto id = std::to_string(of.rank) + "#" + std::to_string(of.incarnation) + "/" + role;
+  if (role != "supervisor") id += "/" + std::to_string(number);
+  if (replica > 0) id += "/replica/" + std::to_string(replica);
+  return id;
 }
 
 }  // namespace troupe

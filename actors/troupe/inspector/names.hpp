@@ -15,6 +15,6 @@ std::string call_name(call_kind kind);
 std::string activity_name(device_activity activity);
 std::string child_name(std::uint8_t role);
 /// The id of an actor of a process: "1#0/device/3", unique also among processes that were replaced.
-std::string actor_id(const node_report& of, const std::string& role, int number);
+std::string actor_id(const node_report& of, const std::string& role, int number, int replica = 0);
 
 }  // namespace troupe

@@ -210,6 +210,10 @@ void write_processes(metric_writer& out, const job_view& view, std::int64_t now_
   per_rank(out, view, "troupe_stale_frames_total", "Frames of older generations, dropped.",
            &report::stale_frames);
   per_rank(out, view, "troupe_bad_frames_total", "Frames that failed a check, dropped.", &report::bad_frames);
+  out.begin("troupe_core_wait_seconds_total", "counter",
+            "Time in which threads could run and waited for a core, added up over threads.");
+  for (const auto& [rank, node] : view.nodes)
+    out.add(static_cast<double>(node.report.core_wait_ns) / 1e9, rank_label(rank));
 }
 
 }  // namespace

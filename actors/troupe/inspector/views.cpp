@@ -21,7 +21,8 @@ json node_json(const node_view& node, const char* state) {
           {"state", state ? std::string(state) : node_phase_name(report.phase)},
           {"generation", report.generation},
           {"reported_ms", node.at_ms},
-          {"unanswered_polls", node.num_unanswered}};
+          {"unanswered_polls", node.num_unanswered},
+          {"cores_waited_for", node.cores_waited_for}};
 }
 
 /// Adds what an actor has counted. What waits for one that was lost with its process is not known.
@@ -50,6 +51,7 @@ void append_actors(json& to, const node_report& report, bool is_lost) {
                 {"parent", nullptr},
                 {"role", "supervisor"},
                 {"number", report.rank},
+                {"replica", nullptr},
                 {"rank", report.rank},
                 {"incarnation", report.incarnation},
                 {"state", state_of(true)},
@@ -58,10 +60,11 @@ void append_actors(json& to, const node_report& report, bool is_lost) {
   add_counts(to.back(), report.supervisor, is_lost);
   for (const auto& child : report.children) {
     auto role = child_name(child.role);
-    to.push_back({{"id", actor_id(report, role, child.number)},
+    to.push_back({{"id", actor_id(report, role, child.number, child.replica)},
                   {"parent", supervisor},
                   {"role", role},
                   {"number", child.number},
+                  {"replica", replica_json(child)},
                   {"rank", report.rank},
                   {"incarnation", report.incarnation},
                   {"state", state_of(child.is_running != 0)},
@@ -161,6 +164,10 @@ json recovery_json(const past_recovery& past) {
 }  // namespace
 
 std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+json replica_json(const child_report& child) {
+  return child_name(child.role) == "stage" ? json(child.replica) : json();
+}
 
 json job_json(const std::string& job_id, const job_view& view, const metrics_history& metrics) {
   json known = {{"job_id", job_id},

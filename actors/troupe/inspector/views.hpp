@@ -25,6 +25,9 @@ nlohmann::ordered_json snapshots_json(const job_view& view);
 nlohmann::ordered_json metrics_json(const metrics_history::piece& steps);
 nlohmann::ordered_json log_json(const std::vector<log_tail::line>& lines);
 
+/// The replica of a stage; null for other actors.
+nlohmann::ordered_json replica_json(const child_report& child);
+
 /// As text. Bytes that are no UTF-8 are replaced.
 std::string text_of(const nlohmann::ordered_json& value);
 

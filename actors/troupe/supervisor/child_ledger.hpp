@@ -36,7 +36,7 @@ class child_ledger {
     std::vector<child_report> all;
     for (const auto& [one, entry] : entries_)
       all.push_back({static_cast<std::uint8_t>(one.role), one.number, entry.is_running, entry.starts,
-                     entry.reason, entry.counts()});
+                     entry.reason, entry.counts(), one.replica});
     return all;
   }
 

@@ -188,9 +188,9 @@ void job_children::add_source(const troupe::add_source& added) {
   if (loader_) self_->send(loader_, added);
 }
 
-std::optional<child_id> job_children::running(child_role role, int number) const {
+std::optional<child_id> job_children::running(const child_id& wanted) const {
   for (const auto& [address, one] : monitored_)
-    if (one.role == role && one.number == number) return one;
+    if (one == wanted) return one;
   return {};
 }
 

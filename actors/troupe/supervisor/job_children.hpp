@@ -54,8 +54,7 @@ class job_children {
   const caf::actor& inspector() const { return inspector_; }
   void start_inspector() { spawn({child_role::inspector, 0}); }
 
-  /// A child that runs, of any replica if it is a stage.
-  std::optional<child_id> running(child_role role, int number) const;
+  std::optional<child_id> running(const child_id& wanted) const;
   /// Ends a child that runs with this error, so that the supervisor gets its down message.
   void end_with(const child_id& one, const caf::error& reason);
   /// Monitors an actor that the supervisor has spawned itself.

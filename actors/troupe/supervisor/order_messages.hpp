@@ -20,10 +20,11 @@ struct end_actor {
   std::uint32_t incarnation = 0;  ///< of the process that is meant
   std::uint8_t role = 0;          ///< child_role
   std::int32_t number = 0;        ///< child_id::number
+  std::int32_t replica = 0;       ///< child_id::replica
   std::uint8_t is_failure = 0;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, order, incarnation, role, number, is_failure);
+    archive(generation, order, incarnation, role, number, replica, is_failure);
   }
 };
 

@@ -19,7 +19,7 @@ std::string text_of(const std::string& what, const std::string& order) {
 void kill_this_process() { ::kill(::getpid(), SIGKILL); }
 
 caf::result<order_carried_out> ordered_ends::end(const end_actor& order) {
-  auto child = children_.running(static_cast<child_role>(order.role), order.number);
+  auto child = children_.running({static_cast<child_role>(order.role), order.number, order.replica});
   if (order.incarnation != options_.incarnation || !child)
     return unavailable("no such actor runs: take its id from /api/v1/actors, and order again");
   if (order.is_failure)

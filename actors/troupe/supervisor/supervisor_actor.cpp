@@ -318,6 +318,7 @@ node_report supervisor_state::on_inspect() {
   report.tensor_bytes_received = counted.tensor_bytes_received;
   report.stale_frames = counted.stale_frames;
   report.bad_frames = counted.bad_frames;
+  report.core_wait_ns = core_wait_.total_ns();
   for (const auto& [rank, peer] : counted.peers) report.peers.push_back({rank, peer});
   return report;
 }

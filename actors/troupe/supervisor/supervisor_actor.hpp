@@ -11,6 +11,7 @@
 
 #include "troupe/link/dropped_frames.hpp"
 #include "troupe/link/messages.hpp"
+#include "troupe/posix/core_wait.hpp"
 #include "troupe/supervisor/generation_runner.hpp"
 #include "troupe/supervisor/io_subtree.hpp"
 #include "troupe/supervisor/job_children.hpp"
@@ -126,6 +127,7 @@ class supervisor_state {
   caf::event_based_actor* self_;
   supervisor_options options_;
   std::shared_ptr<const actor_counters> own_counters_;
+  core_wait core_wait_;
   std::shared_ptr<call_log> completed_;  ///< shared with the scheduler of this node
 
   job_children children_;

@@ -208,21 +208,36 @@ TEST_CASE("frames that fail a check are told of for some seconds") {
   CHECK(job.found.empty());
 }
 
+namespace {
+
+/// Ten steps in half a second, for which the device of rank 1 computes so many seconds each.
+void train_at(watched& job, double busy_s) {
+  for (int i = 0; i < 10; ++i) {
+    recent_step step;
+    step.step = ++job.view.scheduler->step;
+    step.at_ms = job.now_ms + 50 * i;
+    step.device_busy_s = {0.01, busy_s};
+    job.faults.add(step);
+  }
+  job.view.steps_per_s = 20;
+  job.poll(true);
+}
+
+/// Threads of rank 1 wait for a core so many seconds.
+void wait_for_cores(watched& job, double seconds) {
+  job.view.nodes[1].report.core_wait_ns += static_cast<std::uint64_t>(seconds * 1e9);
+}
+
+}  // namespace
+
 TEST_CASE("a straggler is named by device and process") {
   watched job;
-  auto train = [&](double busy_of_second) {
-    for (int i = 0; i < 10; ++i) {
-      recent_step step;
-      step.step = ++job.view.scheduler->step;
-      step.at_ms = job.now_ms + 50 * i;
-      step.device_busy_s = {0.01, busy_of_second};
-      job.faults.add(step);
-    }
-    job.poll(true);
-  };
-  for (int i = 0; i < 10; ++i) train(0.01);
+  for (int i = 0; i < 10; ++i) train_at(job, 0.01);
   CHECK(job.found.empty());
-  for (int i = 0; i < 4; ++i) train(0.02);
+  for (int i = 0; i < 4; ++i) {
+    wait_for_cores(job, 0.02);  // a little, as everywhere
+    train_at(job, 0.02);
+  }
   REQUIRE(job.found.size() == 1);
   CHECK(job.found[0].kind == finding_kind::straggler);
   CHECK(job.found[0].rank == 1);
@@ -232,6 +247,34 @@ TEST_CASE("a straggler is named by device and process") {
   job.view.scheduler->kind = call_kind::evaluate;
   job.poll(true);
   CHECK(job.found.empty());
+}
+
+TEST_CASE("a device that computes longer since its process lacks cores is no straggler") {
+  watched job;
+  for (int i = 0; i < 10; ++i) train_at(job, 0.01);
+  for (int i = 0; i < 6; ++i) {
+    wait_for_cores(job, 0.08);  // of 0.1 s that it computes longer
+    train_at(job, 0.02);
+    CHECK(job.found.empty());
+  }
+  for (int i = 0; i < 4; ++i) train_at(job, 0.02);
+  REQUIRE(job.found.size() == 1);
+  CHECK(job.found[0].kind == finding_kind::straggler);
+}
+
+TEST_CASE("a device that stands since its process lacks cores is not stuck") {
+  watched job;
+  job.train(5);
+  job.put(0, device_activity::waiting_for_tensor, 2);
+  job.put(1, device_activity::computing, 0);
+  for (int i = 0; i < 6; ++i) {
+    wait_for_cores(job, 0.4);
+    job.poll();
+    CHECK(job.found.empty());
+  }
+  for (int i = 0; i < 6; ++i) job.poll();
+  REQUIRE(job.found.size() == 1);
+  CHECK(job.found[0].kind == finding_kind::stuck_rank);
 }
 
 namespace {

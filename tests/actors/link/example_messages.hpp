@@ -82,7 +82,7 @@ inline auto example_messages(fields size) {
       call_finished{3, example_result(size)},
       want_results{5},
       inspect_node{9},
-      end_actor{4, text('o'), 1, 5, -2, 1},
+      end_actor{4, text('o'), 1, 5, -2, 3, 1},
       end_process{4, text('o'), 1, 1},
       set_log_level{4, text('l')},
       order_carried_out{3},

@@ -15,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 end_actor order_of(child_role role, int number, bool is_failure) {
-  return {1, "0-1", 0, static_cast<std::uint8_t>(role), number, static_cast<std::uint8_t>(is_failure)};
+  return {1, "0-1", 0, static_cast<std::uint8_t>(role), number, 0, static_cast<std::uint8_t>(is_failure)};
 }
 
 std::uint32_t starts_of(one_node& here, child_role role) {

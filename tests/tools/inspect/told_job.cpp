@@ -10,6 +10,7 @@ job_snapshot told_job() {
   "call_kind": "train", "step": 1200, "end_step": 100000, "is_stopping": false, "is_paused": false, "loss": 0.4623,
   "steps_per_s": 195.29, "samples_per_s": 12498.8, "num_recoveries": 1, "recoveries": []},
 "findings": {"findings": []},
+"nodes": {"nodes": [{"rank": 0, "cores_waited_for": 0.02}, {"rank": 1, "cores_waited_for": 1.3}]},
 "actors": {"actors": [
   {"id": "0#0/supervisor", "parent": null, "role": "supervisor", "number": 0, "rank": 0, "incarnation": 0,
    "state": "running", "restarts": 0, "reason": null, "mailbox_depth": 3},

@@ -167,7 +167,8 @@ void order_runner::pass_end(const open_order& one) {
   if (target.role)
     self_
         ->request(supervisor, order_timeout_,
-                  end_actor{generation, one.id, target.incarnation, *target.role, target.number, is_failure})
+                  end_actor{generation, one.id, target.incarnation, *target.role, target.number,
+                            target.replica, is_failure})
         .then(answered, failed);
   else
     self_

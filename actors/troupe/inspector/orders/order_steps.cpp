@@ -5,7 +5,8 @@ namespace {
 
 const child_report* target_in(const node_report& report, const order_target& target) {
   for (const auto& child : report.children)
-    if (child.role == target.role && child.number == target.number) return &child;
+    if (child.role == target.role && child.number == target.number && child.replica == target.replica)
+      return &child;
   return nullptr;
 }
 

@@ -1,7 +1,5 @@
 #include "troupe/inspector/orders/order_target.hpp"
 
-#include <vector>
-
 #include "troupe/inspector/names.hpp"
 
 namespace troupe {
@@ -10,7 +8,7 @@ namespace {
 using found_target = std::variant<order_target, control_refusal>;
 
 std::string id_of(const node_report& report, const child_report& child) {
-  return actor_id(report, child_name(child.role), child.number);
+  return actor_id(report, child_name(child.role), child.number, child.replica);
 }
 
 bool is_stage(const order_target& target) { return target.role && child_name(*target.role) == "stage"; }
@@ -54,25 +52,20 @@ found_target process_of(int rank, const job_view& view, const control_rules& rul
     return control_refusal{409, "rank " + std::to_string(rank) +
                                     " has not reported yet: order again when it is in /api/v1/nodes"};
   if (auto refused = refused_process(view, rules)) return *refused;
-  return order_target{rank, node->second.report.incarnation, {}, 0};
+  return order_target{rank, node->second.report.incarnation, {}, 0, 0};
 }
 
-found_target actor_in(const node_report& report, const std::string& id) {
-  std::vector<const child_report*> found;
+const child_report* actor_in(const node_report& report, const std::string& id) {
   for (const auto& child : report.children)
-    if (id_of(report, child) == id) found.push_back(&child);
-  if (found.size() > 1)
-    return control_refusal{409, "'" + id + "' are " + std::to_string(found.size()) +
-                                    " actors, stages of several replicas: name the device of one instead"};
-  if (!found.front()->is_running)
-    return control_refusal{409, "'" + id + "' is not running, so there is nothing to end or start again"};
-  return order_target{report.rank, report.incarnation, found.front()->role, found.front()->number};
+    if (id_of(report, child) == id) return &child;
+  return nullptr;
 }
 
-bool has_actor(const node_report& report, const std::string& id) {
-  for (const auto& child : report.children)
-    if (id_of(report, child) == id) return true;
-  return false;
+found_target target_in(const node_report& report, const child_report& found) {
+  if (!found.is_running)
+    return control_refusal{
+        409, "'" + id_of(report, found) + "' is not running, so there is nothing to end or start again"};
+  return order_target{report.rank, report.incarnation, found.role, found.number, found.replica};
 }
 
 found_target actor_of_id(const std::string& id, const job_view& view) {
@@ -80,10 +73,10 @@ found_target actor_of_id(const std::string& id, const job_view& view) {
     if (actor_id(node.report, "supervisor", rank) == id)
       return control_refusal{
           409, "a supervisor is ended with its process: order {\"rank\": " + std::to_string(rank) + "}"};
-    if (has_actor(node.report, id)) return actor_in(node.report, id);
+    if (const auto* found = actor_in(node.report, id)) return target_in(node.report, *found);
   }
   for (const auto& node : view.replaced)
-    if (has_actor(node.report, id) || actor_id(node.report, "supervisor", node.report.rank) == id)
+    if (actor_in(node.report, id) || actor_id(node.report, "supervisor", node.report.rank) == id)
       return control_refusal{409, "'" + id +
                                       "' was lost with its process, which was replaced: take the id "
                                       "of the new one from /api/v1/actors"};
@@ -105,7 +98,8 @@ std::string to_string(const order_target& target) {
   if (target.rank < 0) return "the job";
   auto of_rank = " of rank " + std::to_string(target.rank);
   if (!target.role) return "the process" + of_rank;
-  return child_name(*target.role) + " " + std::to_string(target.number) + of_rank;
+  auto of_replica = target.replica == 0 ? "" : " of replica " + std::to_string(target.replica);
+  return child_name(*target.role) + " " + std::to_string(target.number) + of_replica + of_rank;
 }
 
 found_target target_of(const control_order& order, const job_view& view, const control_rules& rules) {

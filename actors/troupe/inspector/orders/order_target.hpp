@@ -21,6 +21,7 @@ struct order_target {
   std::uint32_t incarnation = 0;     ///< of the process
   std::optional<std::uint8_t> role;  ///< child_role of the actor; none: the process
   std::int32_t number = 0;           ///< child_report::number
+  std::int32_t replica = 0;          ///< child_report::replica
   bool operator==(const order_target&) const = default;
 };
 

@@ -87,11 +87,16 @@ TEST_CASE("an order that would end the job is refused") {
   CHECK(found(kill_of("0#0/device/0"), view).rank == 0);
 }
 
-TEST_CASE("a stage that several replicas have on a process is not ended by its id") {
+TEST_CASE("each of the stages that several replicas have on a process has an id of its own") {
   auto view = shown_job();
   auto& children = view.nodes[0].report.children;
   children.push_back(children.front());
-  CHECK_THAT(refused(kill_of("0#0/stage/0"), view).why, ContainsSubstring("2 actors"));
+  children.back().replica = 3;
+  CHECK(found(kill_of("0#0/stage/0"), view).replica == 0);
+  auto other = found(kill_of("0#0/stage/0/replica/3"), view);
+  CHECK(other.replica == 3);
+  CHECK(to_string(other) == "stage 0 of replica 3 of rank 0");
+  CHECK(refused(kill_of("0#0/stage/0/replica/2"), view).status == 404);
 }
 
 TEST_CASE("an order for the job as a whole is taken before it has begun, and waits for it") {

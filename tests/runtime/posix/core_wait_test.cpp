@@ -1,0 +1,47 @@
+#include "troupe/posix/core_wait.hpp"
+
+#include <sched.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// This thread runs on one core only, that on which it is.
+void keep_to_core(int core) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("threads that share a core wait for it") {
+  if (!std::filesystem::exists("/proc/self/task/" + std::to_string(::gettid()) + "/schedstat"))
+    SKIP("this kernel does not count how long threads wait for a core");
+  core_wait waits;
+  CHECK(waits.total_ns() == 0);  // counted from here on
+  auto core = ::sched_getcpu();
+  std::jthread other([core](const std::stop_token& stop) {
+    keep_to_core(core);
+    while (!stop.stop_requested()) {
+    }
+  });
+  std::jthread([&] {
+    keep_to_core(core);
+    auto end = std::chrono::steady_clock::now() + 60s;
+    std::uint64_t waited_ns = 0;
+    while (waited_ns < 10'000'000 && std::chrono::steady_clock::now() < end) {
+      auto now_ns = waits.total_ns();
+      CHECK(now_ns >= waited_ns);
+      waited_ns = now_ns;
+    }
+    CHECK(waited_ns >= 10'000'000);
+  }).join();
+}
