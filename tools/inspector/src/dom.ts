@@ -46,7 +46,8 @@ function setProp(element: Element, name: string, value: unknown, before: unknown
   }
   if (asProperties.has(name)) {
     const target = element as unknown as Record<string, unknown>;
-    if (target[name] !== value) target[name] = value ?? false;
+    // An option without a value has its text as one: that the two are equal now is not enough.
+    if (before === undefined || target[name] !== value) target[name] = value ?? false;
     return;
   }
   if (value === null || value === undefined || value === false) element.removeAttribute(name);
