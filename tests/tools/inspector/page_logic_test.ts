@@ -5,7 +5,7 @@ import { treeMove, treeRows } from "../../../tools/inspector/src/actor_tree.js";
 import { tokenIn } from "../../../tools/inspector/src/api.js";
 import { parseRoute, routeHash } from "../../../tools/inspector/src/app_state.js";
 import { refusalText } from "../../../tools/inspector/src/feed.js";
-import { edgePx, flowGraph } from "../../../tools/inspector/src/flow_graph.js";
+import { edgePx, flowGraph, labelHeightPx, labelWidthPx } from "../../../tools/inspector/src/flow_graph.js";
 import { formatBytes, formatNumber, formatSeconds } from "../../../tools/inspector/src/format.js";
 import { History } from "../../../tools/inspector/src/history.js";
 import { addEvents, eventRow, filterEvents } from "../../../tools/inspector/src/job_events.js";
@@ -125,8 +125,9 @@ test("the flow has an edge for each pair, counted or planned", () => {
   const frame = shownFrame();
   const counted = flowGraph(frame, 300);
   assert.equal(counted.edges.length, 3);
-  assert.deepEqual(counted.edges[0], { from: 0, to: 1, bytes: 1000, bytesPerS: 2e6, inFlight: 2, isPlanned: false });
-  assert.equal(new Set(counted.nodes.map((node) => node.x)).size, 1);
+  const { path, label, ...first } = counted.edges[0]!;
+  assert.deepEqual(first, { from: 0, to: 1, bytes: 1000, bytesPerS: 2e6, inFlight: 2, isPlanned: false });
+  assert.deepEqual([path.slice(0, 1), label!.text], ["M", "1.9 MiB/s"]);
   frame.links.push(link(1, 9), link(2, 2));
   assert.equal(flowGraph(frame, 300).edges.length, 3);
   frame.links = [link(2, 2)];
@@ -134,6 +135,24 @@ test("the flow has an edge for each pair, counted or planned", () => {
   assert.deepEqual([planned.nodes.length, planned.edges.length], [4, 6]);
   assert.ok(planned.edges.every((edge) => edge.isPlanned));
   assert.ok(edgePx(1e9) > edgePx(1e3) && edgePx(null) === 1.5);
+});
+
+test("no label of the flow covers another one or a process, however many processes send to each other", () => {
+  for (const numRanks of [2, 4, 8, 16])
+    for (const widthPx of [350, 1240]) {
+      const frame = shownFrame(numRanks);
+      frame.links = frame.nodes.flatMap(({ rank: from }) => frame.nodes.flatMap(({ rank: to }) => (from === to ? [] : [{ ...link(from, to), bytes_per_s: 1.5e6 * (from + 1) }])));
+      const graph = flowGraph(frame, widthPx);
+      const boxes = graph.edges.flatMap(({ label }) => (label ? [{ x: label.x, y: label.y, width: labelWidthPx(label.text), height: labelHeightPx }] : []));
+      if (numRanks <= 4) assert.equal(boxes.length, numRanks * (numRanks - 1));
+      assert.ok(boxes.length >= numRanks);
+      boxes.push(...graph.nodes.map(({ x, y }) => ({ x, y, width: graph.nodeWidth, height: graph.nodeHeight })));
+      boxes.forEach((one, index) => {
+        assert.ok(one.y - one.height / 2 >= 0 && one.y + one.height / 2 <= graph.height);
+        for (const other of boxes.slice(0, index))
+          assert.ok(Math.abs(one.x - other.x) >= (one.width + other.width) / 2 || Math.abs(one.y - other.y) >= (one.height + other.height) / 2);
+      });
+    }
 });
 
 test("events become rows, broken ones none; filters take all words", () => {

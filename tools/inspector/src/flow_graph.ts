@@ -1,16 +1,19 @@
-// Who sends to whom, and how much: processes as nodes, links as edges.
+// Who sends to whom, and how much: processes in a row in the order of their ranks, links as arcs. Arcs to a higher rank are above the
+// row, arcs to a lower rank below it. The longer an arc the higher it is, so that no two arcs of a side have their middles in one place.
 
 import type { Frame } from "./api.js";
+import { formatBytes } from "./format.js";
 
 export interface FlowNode {
   rank: number;
+  /// Of its middle.
   x: number;
   y: number;
   label: string;
   state: string;
 }
 
-export interface FlowEdge {
+export interface FlowLink {
   from: number;
   to: number;
   bytes: number | null;
@@ -20,18 +23,44 @@ export interface FlowEdge {
   isPlanned: boolean;
 }
 
+export interface FlowLabel {
+  /// Of its middle.
+  x: number;
+  y: number;
+  text: string;
+}
+
+export interface FlowEdge extends FlowLink {
+  /// Of an SVG, from the sender to the receiver.
+  path: string;
+  /// Its rate; null: there is none, or no room beside the labels of faster links.
+  label: FlowLabel | null;
+}
+
 export interface FlowGraph {
   nodes: FlowNode[];
   edges: FlowEdge[];
+  nodeWidth: number;
+  nodeHeight: number;
   width: number;
   height: number;
 }
 
-const columnPx = 230;
-const rowPx = 130;
+const leastColumnPx = 96;
+const mostColumnPx = 230;
+const nodeHeight = 72;
+const mostLevelPx = 24;
+const sidePx = 280;
+export const labelHeightPx = 13;
+const characterPx = 6.4;
+
+/// How wide a text of the drawing is at most.
+export function labelWidthPx(text: string): number {
+  return text.length * characterPx;
+}
 
 /// What one process sends to another; before anything was sent, the pairs that the plan joins, without numbers.
-export function flowEdges(frame: Frame): FlowEdge[] {
+export function flowLinks(frame: Frame): FlowLink[] {
   const links = frame.links.filter((one) => one.from !== one.to);
   if (links.length > 0)
     return links.map((one) => ({
@@ -45,35 +74,82 @@ export function flowEdges(frame: Frame): FlowEdge[] {
   const rankOf = new Map<number, number>();
   for (const device of frame.plan?.devices ?? [])
     if (device.rank !== null) for (const stage of device.stages) rankOf.set(stage, device.rank);
-  const edges = new Map<string, FlowEdge>();
+  const found = new Map<string, FlowLink>();
   const add = (from: number | undefined, to: number | undefined) => {
     if (from === undefined || to === undefined || from === to) return;
-    edges.set(`${from}>${to}`, { from, to, bytes: null, bytesPerS: null, inFlight: null, isPlanned: true });
+    found.set(`${from}>${to}`, { from, to, bytes: null, bytesPerS: null, inFlight: null, isPlanned: true });
   };
   for (let stage = 0; stage + 1 < (frame.plan?.num_stages ?? 0); ++stage) {
     add(rankOf.get(stage), rankOf.get(stage + 1));
     add(rankOf.get(stage + 1), rankOf.get(stage));
   }
-  return [...edges.values()];
+  return [...found.values()];
 }
 
-/// Processes in rows, each row in the other direction, so that neighbours in the pipeline stay neighbours.
+/// The level of each distance that occurs: 1 for the shortest arcs.
+function levelsOf(distances: number[]): Map<number, number> {
+  const levels = new Map<number, number>();
+  for (const one of [...new Set(distances)].sort((left, right) => left - right)) levels.set(one, levels.size + 1);
+  return levels;
+}
+
+/// Leaves out the labels that would cover one of a faster link.
+function placeLabels(edges: FlowEdge[]): void {
+  const placed: FlowLabel[] = [];
+  const covers = (one: FlowLabel, other: FlowLabel) =>
+    Math.abs(one.x - other.x) < (labelWidthPx(one.text) + labelWidthPx(other.text)) / 2 && Math.abs(one.y - other.y) < labelHeightPx;
+  for (const edge of [...edges].sort((left, right) => (right.bytesPerS ?? 0) - (left.bytesPerS ?? 0))) {
+    const { label } = edge;
+    if (label === null) continue;
+    if (placed.some((other) => covers(label, other))) edge.label = null;
+    else placed.push(label);
+  }
+}
+
 export function flowGraph(frame: Frame, widthPx: number): FlowGraph {
-  const columns = Math.max(1, Math.min(frame.nodes.length, Math.floor(widthPx / columnPx)));
-  const nodes = [...frame.nodes]
-    .sort((left, right) => left.rank - right.rank)
-    .map((node, index) => {
-      const row = Math.floor(index / columns);
-      const column = row % 2 === 0 ? index % columns : columns - 1 - (index % columns);
-      return { rank: node.rank, x: (column + 0.5) * columnPx, y: (row + 0.5) * rowPx, label: `rank ${node.rank}`, state: node.state };
-    });
-  const known = new Set(nodes.map((node) => node.rank));
-  const rows = Math.ceil(nodes.length / columns);
+  const ranks = [...frame.nodes].sort((left, right) => left.rank - right.rank);
+  const columnPx = Math.max(leastColumnPx, Math.min(mostColumnPx, Math.floor(widthPx / Math.max(1, ranks.length))));
+  const nodeWidth = Math.min(columnPx - 10, 150);
+  const indexOf = new Map(ranks.map((node, index) => [node.rank, index]));
+  const arcs = flowLinks(frame).flatMap((link) => {
+    const [from, to] = [indexOf.get(link.from), indexOf.get(link.to)];
+    return from === undefined || to === undefined ? [] : [{ link, from, to, distance: Math.abs(to - from) }];
+  });
+  const above = levelsOf(arcs.filter((one) => one.to > one.from).map((one) => one.distance));
+  const below = levelsOf(arcs.filter((one) => one.to < one.from).map((one) => one.distance));
+  const levelPx = Math.min(mostLevelPx, sidePx / Math.max(1, above.size, below.size));
+  const room = (levels: Map<number, number>) => (levels.size > 0 ? levels.size * levelPx + labelHeightPx + 8 : 4);
+  const middleY = room(above) + nodeHeight / 2;
+  const xOf = (index: number) => (index + 0.5) * columnPx;
+  const longest = Math.max(1, ...arcs.map((one) => one.distance));
+
+  const edges = arcs.map(({ link, from, to, distance }): FlowEdge => {
+    const isAbove = to > from;
+    const up = isAbove ? -1 : 1;
+    const ahead = isAbove ? 1 : -1;
+    // Short arcs end near the corner that faces the other process, long ones near the middle of the side.
+    const offset = (nodeWidth / 2 - 12) * (1 - (distance - 1) / longest) * ahead;
+    const [beginX, endX] = [xOf(from) + offset, xOf(to) - offset];
+    const sideY = middleY + (up * nodeHeight) / 2;
+    const heightPx = (isAbove ? above : below).get(distance)! * levelPx;
+    // A cubic curve comes three quarters as far as its control points.
+    const controlY = sideY + (up * heightPx * 4) / 3;
+    const text = link.bytesPerS ? `${formatBytes(link.bytesPerS)}/s` : "";
+    const at = (value: number) => value.toFixed(1);
+    return {
+      ...link,
+      path: `M${at(beginX)} ${at(sideY)}C${at(beginX)} ${at(controlY)} ${at(endX)} ${at(controlY)} ${at(endX)} ${at(sideY)}`,
+      label: text === "" ? null : { x: (beginX + endX) / 2, y: sideY + up * (heightPx + labelHeightPx / 2 + 3), text },
+    };
+  });
+  placeLabels(edges);
   return {
-    nodes,
-    edges: flowEdges(frame).filter((edge) => known.has(edge.from) && known.has(edge.to)),
-    width: columns * columnPx,
-    height: Math.max(1, rows) * rowPx,
+    nodes: ranks.map((node, index) => ({ rank: node.rank, x: xOf(index), y: middleY, label: `rank ${node.rank}`, state: node.state })),
+    edges,
+    nodeWidth,
+    nodeHeight,
+    width: ranks.length * columnPx,
+    height: middleY + nodeHeight / 2 + room(below),
   };
 }
 

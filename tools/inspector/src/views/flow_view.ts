@@ -3,47 +3,53 @@
 import type { AppActions, AppState } from "../app_state.js";
 import type { Frame, Link, LinkTotal } from "../api.js";
 import { h, type Child, type VNode } from "../dom.js";
-import { edgePx, flowGraph, type FlowEdge, type FlowNode } from "../flow_graph.js";
+import { edgePx, flowGraph, labelWidthPx, type FlowEdge, type FlowGraph, type FlowNode } from "../flow_graph.js";
 import { formatBytes, formatNumber } from "../format.js";
 import { virtualList } from "../virtual_list.js";
 import { nothingYet } from "./pieces.js";
 
 const mostDrawn = 64;
 const rowPx = 28;
-const nodeWidth = 156;
-const nodeHeight = 52;
 
-function edgeView(edge: FlowEdge, nodes: Map<number, FlowNode>): VNode | null {
-  const from = nodes.get(edge.from);
-  const to = nodes.get(edge.to);
-  if (!from || !to) return null;
-  // To the right of the way, so that both directions can be seen.
-  const dx = to.x - from.x;
-  const dy = to.y - from.y;
-  const length = Math.max(1, Math.hypot(dx, dy));
-  const bend = 30;
-  const middleX = (from.x + to.x) / 2 + (dy / length) * bend;
-  const middleY = (from.y + to.y) / 2 - (dx / length) * bend;
-  const said = `rank ${edge.from} to rank ${edge.to}${edge.isPlanned ? ": stages that are neighbours" : `: ${formatBytes(edge.bytesPerS)}/s, ${formatBytes(edge.bytes)} in all`}${edge.inFlight ? `, ${edge.inFlight} tensors in flight` : ""}`;
+/// The head of every arrow: its colour is that of the page.
+function arrowHead(): VNode {
   return h(
-    "g", { key: `${edge.from}>${edge.to}`, class: "edge" },
-    h("path", { d: `M${from.x} ${from.y}Q${middleX} ${middleY} ${to.x} ${to.y}`, "stroke-width": edgePx(edge.bytesPerS), "stroke-dasharray": edge.isPlanned ? "5 4" : null }, h("title", null, said)),
-    edge.bytesPerS ? h("text", { x: (from.x + to.x) / 2 + (dy / length) * bend * 0.72, y: (from.y + to.y) / 2 - (dx / length) * bend * 0.72 + 4 }, `${formatBytes(edge.bytesPerS)}/s ${dx > 0 || (dx === 0 && dy > 0) ? "→" : "←"}`) : null,
+    "defs", { key: "arrow head" },
+    h("marker", { id: "arrow-head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 10, markerHeight: 10, markerUnits: "userSpaceOnUse", orient: "auto" }, h("path", { d: "M0 0L8 4L0 8Z" })),
   );
 }
 
-function nodeView(node: FlowNode, frame: Frame, actions: AppActions): VNode {
+function edgeView(edge: FlowEdge): VNode {
+  const sent = edge.isPlanned ? "neighbouring stages of the plan" : edge.bytes ? `${formatBytes(edge.bytesPerS)}/s of tensors, ${formatBytes(edge.bytes)} in all` : "control messages only";
+  const title = `rank ${edge.from} to rank ${edge.to}: ${sent}${edge.inFlight ? `, ${edge.inFlight} tensors in flight` : ""}`;
+  const kind = edge.isPlanned ? "planned" : edge.bytes ? "tensors" : "control";
+  return h(
+    "g", { key: `${edge.from}>${edge.to}`, class: `edge ${kind}` },
+    h("path", { d: edge.path, "stroke-width": edgePx(edge.bytesPerS), "marker-end": "url(#arrow-head)" }, h("title", null, title)),
+  );
+}
+
+function labelView(edge: FlowEdge): VNode | null {
+  return edge.label && h("text", { key: `${edge.from}>${edge.to} label`, class: "edge-label", x: edge.label.x.toFixed(1), y: (edge.label.y + 4).toFixed(1) }, edge.label.text);
+}
+
+function nodeView(node: FlowNode, graph: FlowGraph, frame: Frame, actions: AppActions): VNode {
   const all = frame.linkTotals.find((one) => one.rank === node.rank);
   const stages = (frame.plan?.devices ?? []).filter((one) => one.rank === node.rank).flatMap((one) => one.stages);
-  const open = () => actions.go("tree");
+  const names = `stage ${stages.join(", ")}`;
+  const { nodeWidth, nodeHeight } = graph;
+  const stageText = stages.length === 0 ? node.state : labelWidthPx(names) > nodeWidth - 8 ? `${stages.length} stages` : names;
+  const open = () => {
+    actions.change((changed) => { changed.treeFilter = `rank ${node.rank}`; });
+    actions.go("tree");
+  };
+  const line = (index: number, text: string, style = "") => h("text", { key: String(index), x: node.x, y: node.y - nodeHeight / 2 + 17 + index * 15, class: style }, text);
   return h(
-    "g", { key: String(node.rank), class: `flow-node ${node.state}`, tabindex: "0", role: "button", "aria-label": `${node.label}, ${node.state}`,
-      onclick: () => { actions.change((changed) => { changed.treeFilter = `rank ${node.rank}`; }); open(); },
-      onkeydown: (event: KeyboardEvent) => { if (event.key === "Enter") { actions.change((changed) => { changed.treeFilter = `rank ${node.rank}`; }); open(); } } },
+    "g", { key: String(node.rank), class: `flow-node ${node.state}`, tabindex: "0", role: "button", "aria-label": `${node.label}, ${node.state}`, onclick: open,
+      onkeydown: (event: KeyboardEvent) => { if (event.key === "Enter") open(); } },
     h("rect", { x: node.x - nodeWidth / 2, y: node.y - nodeHeight / 2, width: nodeWidth, height: nodeHeight, rx: 8 }),
-    h("text", { x: node.x, y: node.y - 8, class: "strong" }, node.label),
-    h("text", { x: node.x, y: node.y + 7 }, stages.length === 0 ? node.state : stages.length > 4 ? `${stages.length} stages` : `stage ${stages.join(", ")}`),
-    all ? h("text", { x: node.x, y: node.y + 20 }, `↑ ${formatBytes(all.bytes_sent_per_s)}/s ↓ ${formatBytes(all.bytes_received_per_s)}/s`) : null,
+    line(0, node.label, "strong"), line(1, stageText),
+    all ? [line(2, `↑ ${formatBytes(all.bytes_sent_per_s)}/s`), line(3, `↓ ${formatBytes(all.bytes_received_per_s)}/s`)] : null,
   );
 }
 
@@ -70,12 +76,11 @@ export function flowView(state: AppState, actions: AppActions): Child {
   const frame = state.frame!;
   if (frame.nodes.length === 0) return nothingYet("No process has reported yet.");
   const graph = flowGraph(frame, state.widthPx);
-  const nodes = new Map(graph.nodes.map((node) => [node.rank, node]));
   const isDrawn = graph.nodes.length <= mostDrawn;
   return [
-    h("p", { key: "about" }, graph.edges.some((one) => one.isPlanned) ? "Dashed: stages that are neighbours in the plan. Nothing was sent yet." : "Tensors between processes: the wider, the more bytes a second. The numbers in a process are those of all its links."),
+    h("p", { key: "about" }, graph.edges.some((one) => one.isPlanned) ? "Nothing was sent yet. Dashed: neighbouring stages of the plan." : "Tensors from process to process: to a higher rank above, to a lower rank below; the wider, the more bytes a second. Thin and grey: control messages only. ↑ and ↓: all tensors that a process sends and receives."),
     isDrawn
-      ? h("div", { class: "scroll-x", key: "graph" }, h("svg", { class: "flow", width: graph.width, height: graph.height, role: "group", "aria-label": "message flow" }, graph.edges.map((edge) => edgeView(edge, nodes)), graph.nodes.map((node) => nodeView(node, frame, actions))))
+      ? h("div", { class: "scroll-x", key: "graph" }, h("svg", { class: "flow", width: graph.width, height: graph.height, role: "group", "aria-label": "message flow" }, arrowHead(), graph.edges.map(edgeView), graph.edges.map(labelView), graph.nodes.map((node) => nodeView(node, graph, frame, actions))))
       : h("p", { key: "graph" }, `${graph.nodes.length} processes are too many to draw; this is their list.`),
     h("h2", { key: "links" }, "Links"),
     faults(frame.linkTotals),
