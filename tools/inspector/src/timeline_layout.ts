@@ -15,7 +15,8 @@ export interface Bar {
   title: string;
 }
 
-const labelPx = 14;
+/// The least width of a bar that shows this label.
+const labelledPx = (label: string) => Math.max(12, label.length * 6.5 + 3);
 
 interface Piece {
   begin: number;
@@ -35,7 +36,7 @@ export function barsOf(pieces: Piece[], pxPerUnit: number, leastPx = 1.5): Bar[]
     if (width <= 0) continue;
     if (width >= leastPx) {
       joined = null;
-      bars.push({ x, width, kind: piece.kind, label: width >= labelPx ? piece.label : "", title: piece.title });
+      bars.push({ x, width, kind: piece.kind, label: width >= labelledPx(piece.label) ? piece.label : "", title: piece.title });
       continue;
     }
     if (joined && x + width - joined.bar.x <= 2 * leastPx) {
