@@ -4,7 +4,7 @@ import type { AppActions, AppState } from "../app_state.js";
 import type { Device, Frame } from "../api.js";
 import { treeMove, treeRows, type TreeKey, type TreeRow } from "../actor_tree.js";
 import { h, type Child, type VNode } from "../dom.js";
-import { formatSeconds } from "../format.js";
+import { formatNumber, formatSeconds } from "../format.js";
 import { virtualList } from "../virtual_list.js";
 import { scrollToShow } from "../virtual_rows.js";
 import { actorDetail } from "./actor_view.js";
@@ -39,7 +39,7 @@ function rowView(row: TreeRow, state: AppState, devices: Map<string, Device>, se
     actor && actor.restarts > 0 ? h("span", { class: "note warn" }, `started again ${actor.restarts}×`) : null,
     row.depth === 0 && row.node ? h("span", { class: "note" }, `pid ${row.node.pid}, generation ${row.node.generation}`) : null,
     device ? h("span", { class: "note" }, `${device.activity.replaceAll("_", " ")} ${device.action ?? ""} ${formatSeconds(device.at_position_s)}`) : null,
-    typeof actor?.mailbox_depth === "number" ? h("span", { class: "note", title: "messages in its mailbox" }, `✉ ${actor.mailbox_depth}`) : null,
+    typeof actor?.mailbox_depth === "number" ? h("span", { class: "mailbox", title: "messages that wait in its mailbox" }, `✉ ${formatNumber(actor.mailbox_depth)}`) : null,
     actor?.reason ? h("span", { class: "note warn" }, actor.reason) : null,
   );
 }
@@ -84,7 +84,7 @@ export function treeView(state: AppState, actions: AppActions): Child {
         type: "search", id: "filter", value: state.treeFilter, placeholder: "rank 2 stage",
         oninput: (event: Event) => { const text = (event.currentTarget as HTMLInputElement).value; actions.change((changed) => { changed.treeFilter = text; }); },
       })),
-      h("span", { class: "note", id: "count" }, `${frame.actors.filter((one) => one.state === "running").length} actors run, ${frame.actors.length} known`),
+      h("span", { class: "note", id: "count" }, `${formatNumber(frame.actors.filter((one) => one.state === "running").length)} actors run, ${formatNumber(frame.actors.length)} known. ✉: messages that wait in the mailbox`),
     ),
     h(
       "div", { class: "split", key: "split" },
