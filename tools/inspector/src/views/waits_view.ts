@@ -46,7 +46,7 @@ export function waitsView(state: AppState, actions: AppActions): Child {
   const devices = [...frame.devices].sort((left, right) => left.device - right.device);
   return [
     card(`Why is device ${start} waiting?`, h("ol", { class: "chain", id: "chain" }, chain.map((link, index) => linkView(link, index, actions))),
-      h("p", { class: "note" }, "Where devices are is up to half a second old, and theirs are read at different times. Hold a moment with the slider below, and look at its chain in peace.")),
+      h("p", { class: "note" }, "The positions of the devices are up to half a second old, and not all of one moment. The slider below shows an earlier moment, and its chain then stays as it is.")),
     h("h2", { key: "devices" }, "Devices"),
     virtualList(state, actions, { name: "devices", rows: devices, rowPx, heightPx: Math.max(200, state.heightPx - 440), props: { role: "list", tabindex: "0", "aria-label": "devices" }, render: (one) => rowView(one, start, actions) }),
   ];
