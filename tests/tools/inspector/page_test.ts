@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { startBrowser, type TestBrowser } from "./browser.js";
-import { device, shownFrame } from "./shown_frame.js";
+import { device, link, shownFrame } from "./shown_frame.js";
 import { servePage, type ServedPage } from "./served_page.js";
 
 let browser: TestBrowser;
@@ -104,6 +104,73 @@ test("every view fits a phone, and is dark where the reader wants that", async (
   }, { viewport: { width: 375, height: 700 }, colorScheme: "dark", hasTouch: true, isMobile: true });
 });
 
+test("one row holds the job's state and the help, at every width", async () => {
+  served.frame.job = { ...served.frame.job, control: true };
+  try {
+    await withPage(async (page) => {
+      await page.getByRole("button", { name: "Run one step" }).waitFor();
+      for (const width of [1600, 1280, 1100, 900, 390]) {
+        await page.setViewportSize({ width, height: 800 });
+        const [title, help] = [await page.locator("h1").boundingBox(), await page.getByRole("button", { name: "keys" }).boundingBox()];
+        assert.ok(help!.y < title!.y + title!.height && help!.x + help!.width <= width, `the help is at ${JSON.stringify(help)} of ${width} px`);
+        assert.ok(await hasNoSidewaysScroll(page));
+      }
+    });
+  } finally {
+    served.frame = shownFrame();
+  }
+});
+
+test("labels of the message flow cover neither each other nor a process, also on a phone", async () => {
+  served.frame.links = [0, 1, 2, 3].flatMap((from) => [0, 1, 2, 3].filter((to) => to !== from).map((to) => link(from, to)));
+  try {
+    await withPage(async (page) => {
+      await page.getByRole("heading", { name: "Loss" }).waitFor();
+      await page.keyboard.press("5");
+      await page.locator(".edge-label").first().waitFor();
+      for (const width of [1280, 390]) {
+        await page.setViewportSize({ width, height: 800 });
+        await page.waitForFunction((most) => document.querySelector(".flow")!.getBoundingClientRect().width <= most, Math.max(width, 4 * 96));
+        const covered = await page.evaluate(() => {
+          const all = [...document.querySelectorAll(".edge-label, .flow-node rect")].map((one) => one.getBoundingClientRect());
+          return all.flatMap((one, index) => all.slice(0, index).filter((other) => one.left < other.right && other.left < one.right && one.top < other.bottom - 1 && other.top < one.bottom - 1)).length;
+        });
+        assert.equal(await page.locator(".edge-label").count(), 12);
+        assert.equal(covered, 0, `at ${width} px`);
+      }
+    });
+  } finally {
+    served.frame = shownFrame();
+  }
+});
+
+test("a phone shows how many messages wait in a mailbox, whatever else is in the row", async () => {
+  served.frame = shownFrame();
+  for (const one of served.frame.actors) Object.assign(one, { mailbox_depth: 12345, reason: "a reason that is longer than a phone is wide", restarts: 3 });
+  try {
+    await withPage(async (page) => {
+      await page.getByRole("heading", { name: "Loss" }).waitFor();
+      await page.keyboard.press("2");
+      await page.getByText("✉ 12,345").first().waitFor();
+      const cut = await page.evaluate(() => [...document.querySelectorAll(".mailbox")].filter((one) => one.getBoundingClientRect().right > one.closest(".row")!.getBoundingClientRect().right).length);
+      assert.equal(cut, 0);
+    }, { viewport: { width: 390, height: 844 } });
+  } finally {
+    served.frame = shownFrame();
+  }
+});
+
+test("a timeline names the bars of its plan and those that were measured", async () => {
+  await withPage(async (page) => {
+    await page.getByRole("heading", { name: "Loss" }).waitFor();
+    await page.keyboard.press("3");
+    await page.locator(".timeline-row").first().waitFor();
+    const tops = await page.evaluate(() => ["plan", "measured", "idle"].map((text) => [...document.querySelectorAll(".timeline-row:nth-of-type(2) .timeline-tags span")].find((one) => one.textContent === text)!.getBoundingClientRect().top));
+    assert.ok(tops[0]! < tops[1]! && tops[1]! < tops[2]!, String(tops));
+    assert.equal(await page.locator(".legend").getByText("plan").count(), 1);
+  });
+});
+
 test("1,000 actors are all there, few of them in the document", async () => {
   served.frame = shownFrame(100, 9);
   try {
@@ -176,7 +243,7 @@ test("the last minutes can be looked at again, and the present comes back", asyn
   served.frame = shownFrame();
 });
 
-test("orders are offered only where the job takes them, and sent only after a yes", async () => {
+test("orders are offered only where the job takes them, sent only once they are confirmed, and followed to their outcome", async () => {
   await withPage(async (page) => {
     await page.getByRole("heading", { name: "Loss" }).waitFor();
     assert.equal(await page.getByRole("button", { name: "Pause" }).count(), 0);
@@ -187,21 +254,33 @@ test("orders are offered only where the job takes them, and sent only after a ye
     await page.getByRole("dialog").waitFor({ state: "detached" });
     assert.deepEqual(served.orders, []);
     await page.getByRole("button", { name: "Pause" }).click();
-    await page.locator("#confirm").click();
-    await page.getByText("pause: done").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Pause the job" }).click();
+    await page.getByText("Pause the job: ordered, not done yet").waitFor();
     assert.deepEqual(served.orders, [{ action: "pause", body: {} }]);
+    served.emit("control", { id: "0-0", action: "pause", target: "the job", outcome: "done", text: null });
+    await page.getByText("Pause the job: done").waitFor();
     served.frame.job = { ...served.frame.job, is_paused: true };
     served.refuseOrders = "the job is stopping";
-    await page.getByRole("button", { name: "Step microbatch" }).and(page.locator(":enabled")).click();
+    await page.getByRole("button", { name: "Run one microbatch" }).and(page.locator(":enabled")).click();
     await page.locator("#confirm").click();
-    await page.getByText("step was refused: the job is stopping").waitFor();
+    await page.getByText("Run one microbatch: refused: the job is stopping").waitFor();
     assert.deepEqual(served.orders[1], { action: "step", body: { unit: "microbatch", count: 1 } });
     served.refuseOrders = null;
     await page.goto(new URL("/#/actor/2%230%2Fstage%2F2", served.url).href);
     await page.getByRole("button", { name: "Kill actor" }).click();
-    await page.locator("#confirm").click();
-    await page.getByText("kill: done").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Kill stage 2 of rank 2" }).click();
+    await page.getByText("Kill stage 2 of rank 2: ordered").waitFor();
     assert.deepEqual(served.orders[2], { action: "kill", body: { actor: "2#0/stage/2" } });
+    served.emit("control", { id: "0-2", action: "kill", target: "stage 2 of rank 2", outcome: "timed_out", text: "look at the job" });
+    await page.getByText("Kill stage 2 of rank 2: timed out: look at the job").waitFor();
+    const level = page.getByRole("combobox", { name: "log level" });
+    assert.equal(await level.locator("option:checked").innerText(), "choose");
+    await level.selectOption("debug");
+    await page.getByRole("dialog").getByRole("button", { name: "Set the log level to debug" }).click();
+    await page.getByText("Set the log level to debug: ordered").waitFor();
+    assert.equal(await level.inputValue(), "");
+    served.emit("control", { id: "0-3", action: "log_level", target: "the job", outcome: "done", text: null });
+    await page.waitForFunction(() => (document.querySelector("select") as HTMLSelectElement).value === "debug");
   });
   served.frame = shownFrame();
 });

@@ -16,7 +16,7 @@ export interface ServedPage {
   url: string;
   frame: Frame;
   findings: Finding[] | null;
-  /// What was sent to /api/v1/control/.
+  /// What was sent to /api/v1/control/. The order at index N has the id "0-N"; its outcome is an event that the test emits.
   orders: { action: string; body: unknown }[];
   refuseOrders: string | null;
   emit(kind: string, data: unknown): void;
@@ -89,9 +89,10 @@ export async function servePage(pageDir: string, sourceDir: string, frame: Frame
       let body = "";
       request.on("data", (piece) => (body += piece));
       return void request.on("end", () => {
-        served.orders.push({ action: path.slice("/api/v1/control/".length), body: JSON.parse(body || "{}") });
-        response.writeHead(served.refuseOrders ? 409 : 200);
-        response.end(served.refuseOrders ?? "{}");
+        const action = path.slice("/api/v1/control/".length);
+        served.orders.push({ action, body: JSON.parse(body || "{}") });
+        response.writeHead(served.refuseOrders ? 409 : 202);
+        response.end(JSON.stringify(served.refuseOrders ? { error: served.refuseOrders } : { id: `0-${served.orders.length - 1}`, action, target: "the job" }));
       });
     }
     if (path === "/api/v1/findings" && served.findings) return json(response, { findings: served.findings });

@@ -30,6 +30,8 @@ export interface Job {
   end_step: number | null;
   is_stopping: boolean;
   is_paused: boolean;
+  /// Paused, and all devices have come to where they stop.
+  stands?: boolean;
   loss: number | null;
   steps_per_s: number | null;
   samples_per_s: number | null;
@@ -203,6 +205,12 @@ export interface Frame {
   snapshots: Snapshots;
   /// Null: this server finds nothing by itself.
   findings: Finding[] | null;
+}
+
+/// One word for what the job does.
+export function jobState(job: Job): string {
+  if (job.is_paused) return job.stands === false ? "pausing" : "paused";
+  return job.is_stopping ? "stopping" : (job.state ?? "starting");
 }
 
 /// The token in the part of the address behind '#', which browsers do not send; null: there is none.

@@ -35,14 +35,26 @@ export interface AppState {
   zoom: number;
   scrollTops: Map<string, number>;
   message: string;
+  /// What was ordered from this page; null: not known, the job does not tell its level.
+  logLevel: string | null;
+}
+
+/// An order to the job (docs/inspect.md, Control).
+export interface Order {
+  /// Short and in the imperative: the question, and the button that confirms it.
+  deed: string;
+  /// What it does to the job.
+  detail: string;
+  action: string;
+  body: Record<string, unknown>;
 }
 
 /// What views may ask of the page.
 export interface AppActions {
   change(how: (state: AppState) => void): void;
   go(view: ViewName, of?: string): void;
-  /// Asks for a confirmation first.
-  control(question: string, detail: string, action: string, body: Record<string, unknown>): void;
+  /// Gives the job an order, once the reader has confirmed it.
+  control(order: Order): void;
 }
 
 export function parseRoute(hash: string): Route {

@@ -2,31 +2,35 @@
 
 import type { AppActions, AppState } from "./app_state.js";
 import { h, type Child } from "./dom.js";
-import { button } from "./views/pieces.js";
+import { button, snapshotButton } from "./views/pieces.js";
 
 const levels = ["trace", "debug", "info", "warn", "error"];
 
 export function controlBar(state: AppState, actions: AppActions): Child {
   const job = state.frame?.job;
   if (!job?.control || !state.isLive || state.connection !== "open") return null;
-  const step = (unit: string, name: string) =>
-    button(`Step ${name}`, () => actions.control(`Let the job do one ${name}?`, "It pauses again after it.", "step", { unit, count: 1 }), { disabled: !job.is_paused });
+  const step = (unit: string, name: string) => {
+    const deed = `Run one ${name}`;
+    return button(deed, () => actions.control({ deed, detail: "The job pauses again after it.", action: "step", body: { unit, count: 1 } }), {
+      disabled: !job.is_paused, title: job.is_paused ? null : "pause the job first",
+    });
+  };
   return h(
     "div", { class: "control buttons", role: "toolbar", "aria-label": "control of the job", key: "control" },
     job.is_paused
-      ? button("Resume", () => actions.control("Let the job go on?", "It trains on from where it stands.", "resume", {}))
-      : button("Pause", () => actions.control("Pause the job?", "Devices finish what is granted to them and then wait. Nothing is lost, and results stay the same bits.", "pause", {})),
+      ? button("Resume", () => actions.control({ deed: "Resume the job", detail: "It goes on from where it was paused.", action: "resume", body: {} }))
+      : button("Pause", () => actions.control({ deed: "Pause the job", detail: "Devices finish the steps that are granted to them, and then wait. No work is lost, and the results stay the same bits.", action: "pause", body: {} })),
     step("microbatch", "microbatch"),
     step("step", "step"),
-    button("Snapshot", () => actions.control("Write a snapshot now?", "The state of the newest step goes to disk, if the job has a folder for it.", "snapshot", {})),
+    snapshotButton(actions),
     h("label", { key: "level" }, "Log level ", h("select", {
-      "aria-label": "log level", value: "",
+      "aria-label": "log level", value: state.logLevel ?? "",
       onchange: (event: Event) => {
         const chosen = event.currentTarget as HTMLSelectElement;
         const level = chosen.value;
-        chosen.value = "";
-        if (level !== "") actions.control(`Log from ${level} on?`, "In all processes of the job; rank 0's lines are shown among the events.", "log_level", { level });
+        chosen.value = state.logLevel ?? ""; // until the order is done
+        actions.control({ deed: `Set the log level to ${level}`, detail: "Of all processes of the job. The view Events shows the lines of rank 0.", action: "log_level", body: { level } });
       },
-    }, h("option", { value: "" }, "…"), levels.map((level) => h("option", { value: level, key: level }, level)))),
+    }, state.logLevel === null ? h("option", { value: "", key: "", disabled: true }, "choose") : null, levels.map((level) => h("option", { value: level, key: level }, level)))),
   );
 }

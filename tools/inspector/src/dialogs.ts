@@ -31,11 +31,12 @@ function show(content: Element[], buttons: { label: string; id: string; result: 
   });
 }
 
-/// Whether the reader says yes. Escape says no, and so does Enter unless the button was chosen: Cancel has the focus.
-export function confirmed(question: string, detail: string, isDanger: boolean): Promise<boolean> {
-  return show([element("h2", question), element("p", detail)], [
+/// Whether the reader confirms what `deed` names ("Kill stage 2 of rank 2"). Escape does not, nor does Enter unless the button was chosen:
+/// Cancel has the focus.
+export function confirmed(deed: string, detail: string, isDanger: boolean): Promise<boolean> {
+  return show([element("h2", `${deed}?`), element("p", detail)], [
     { label: "Cancel", id: "cancel", result: false },
-    { label: "Yes", id: "confirm", result: true, isDanger },
+    { label: deed, id: "confirm", result: true, isDanger },
   ]);
 }
 

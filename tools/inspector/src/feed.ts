@@ -211,7 +211,7 @@ export function refusalText(body: string, status: number): string {
   return body || `status ${status}`;
 }
 
-/// Asks the job to do something. Throws what the job says against it.
+/// Gives the job an order. Returns the order's id, by which the event `control` names it. Throws why the job refuses it.
 export async function sendControl(action: string, body: Record<string, unknown>): Promise<string> {
   const answer = await fetch(`/api/v1/control/${action}`, {
     method: "POST",
@@ -220,5 +220,5 @@ export async function sendControl(action: string, body: Record<string, unknown>)
   });
   const text = (await answer.text()).trim();
   if (!answer.ok) throw new Error(refusalText(text, answer.status));
-  return text;
+  return (JSON.parse(text) as { id: string }).id;
 }

@@ -13,11 +13,22 @@ export interface EventRow {
   rank: number | null;
   /// "stage 1" of the actor that it is about.
   actor: string | null;
+  /// Of an order that has an outcome.
+  order: OrderOutcome | null;
+}
+
+export interface OrderOutcome {
+  id: string;
+  action: string;
+  /// "done", "refused", "failed", "timed out" or "lost".
+  outcome: string;
+  text: string;
 }
 
 type Data = Record<string, unknown>;
 
 const text = (value: unknown) => (value === null || value === undefined ? "?" : String(value));
+const word = (value: unknown) => text(value).replaceAll("_", " ");
 const numberOr = (value: unknown, otherwise: number | null) => (typeof value === "number" ? value : otherwise);
 
 function describe(kind: string, data: Data): { text: string; level: EventRow["level"] } {
@@ -50,7 +61,7 @@ function describe(kind: string, data: Data): { text: string; level: EventRow["le
     case "control": {
       const why = data.text ? `: ${text(data.text)}` : "";
       const target = data.target ? ` ${text(data.target)}` : "";
-      return { text: `order ${text(data.action)}${target} ${text(data.outcome)}${why}`, level: data.outcome === "done" ? "info" : "warning" };
+      return { text: `order ${word(data.action)}${target}: ${word(data.outcome)}${why}`, level: data.outcome === "done" ? "info" : "warning" };
     }
     case "dropped":
       return { text: `${text(data.events)} older events are not kept any more`, level: "warning" };
@@ -80,12 +91,13 @@ export function eventRow(kind: string, id: string, json: string, nowMs: number):
     text: shown.text,
     rank: numberOr(fields.rank, null),
     actor: kind === "actor" ? `${text(fields.role)} ${text(fields.number)}` : null,
+    order: kind === "control" ? { id: text(fields.id), action: text(fields.action), outcome: word(fields.outcome), text: fields.text ? text(fields.text) : "" } : null,
   };
 }
 
 export function logRow(line: LogLine): EventRow {
   const level = line.level.startsWith("warn") ? "warning" : ["error", "critical"].includes(line.level) ? "error" : "info";
-  return { key: `log ${line.number}`, at_ms: line.at_ms, kind: "log", level, text: `${line.level}: ${line.text}`, rank: 0, actor: null };
+  return { key: `log ${line.number}`, at_ms: line.at_ms, kind: "log", level, text: `${line.level}: ${line.text}`, rank: 0, actor: null, order: null };
 }
 
 export interface EventFilter {

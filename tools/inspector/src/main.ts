@@ -1,14 +1,15 @@
 // The page of the inspector: state, routes and keys. What is shown is made from the state by the views.
 
-import { tokenIn, type Frame, type Step } from "./api.js";
+import { jobState, tokenIn, type Frame, type Step } from "./api.js";
 import { parseRoute, routeHash, viewNames, type AppActions, type AppState, type ViewName } from "./app_state.js";
 import { controlBar } from "./control_bar.js";
-import { confirmed, showKeys } from "./dialogs.js";
+import { showKeys } from "./dialogs.js";
 import { h, patch, type Child } from "./dom.js";
-import { Feed, openSession, sendControl, type Connection, type FeedListener } from "./feed.js";
+import { Feed, openSession, type Connection, type FeedListener } from "./feed.js";
 import { formatClock, formatNumber, formatSeconds } from "./format.js";
 import { History } from "./history.js";
 import { addEvents, type EventRow } from "./job_events.js";
+import { Orders } from "./orders.js";
 import { addSteps } from "./steps.js";
 import { actorView } from "./views/actor_view.js";
 import { eventsView } from "./views/events_view.js";
@@ -68,6 +69,7 @@ const state: AppState = {
   zoom: 1,
   scrollTops: new Map(),
   message: "",
+  logLevel: null,
 };
 
 const history = new History<Frame>(keptMs, keptRows);
@@ -92,30 +94,20 @@ const actions: AppActions = {
   go(view, of = "") {
     location.hash = routeHash(view, of);
   },
-  control(question, detail, action, body) {
-    void ask(question, detail, action, body);
+  control(order) {
+    void orders.give(order).then(() => feed.pollSoon());
   },
 };
 
-async function ask(question: string, detail: string, action: string, body: Record<string, unknown>): Promise<void> {
-  if (!(await confirmed(question, detail, action === "kill"))) return;
-  say(`${action}: asked …`);
-  try {
-    await sendControl(action, body);
-    say(`${action}: done`);
-  } catch (problem) {
-    say(`${action} was refused: ${problem instanceof Error ? problem.message : String(problem)}`);
-  }
-  feed.pollSoon();
-}
-
 let messageTimer: ReturnType<typeof setTimeout> | undefined;
 
-function say(message: string): void {
+function say(message: string, stays = false): void {
   actions.change((changed) => { changed.message = message; });
   clearTimeout(messageTimer);
-  messageTimer = setTimeout(() => actions.change((changed) => { changed.message = ""; }), resetMessageMs);
+  if (!stays) messageTimer = setTimeout(() => actions.change((changed) => { changed.message = ""; }), resetMessageMs);
 }
+
+const orders = new Orders(state, say);
 
 const listener: FeedListener = {
   onFrame(frame: Frame, size: number) {
@@ -130,6 +122,7 @@ const listener: FeedListener = {
   },
   onEvents(rows: EventRow[]) {
     state.events = addEvents(state.events, rows, mostEvents);
+    for (const row of rows) orders.onEvent(row);
     drawSoon();
   },
   onConnection(connection: Connection, problem: string) {
@@ -157,7 +150,7 @@ function header(): Child {
     h("h1", null, "Troupe"),
     job
       ? [
-          pill(job.is_paused ? "paused" : job.is_stopping ? "stopping" : (job.state ?? "starting")),
+          pill(jobState(job)),
           h("span", { class: "where", id: "where" }, `step ${formatNumber(job.step)}, generation ${job.generation}, ${job.world_size} process${job.world_size === 1 ? "" : "es"}`),
         ]
       : null,

@@ -51,18 +51,19 @@ function counters(actor: Actor): Child {
 
 function controls(frame: Frame, actor: Actor, actions: AppActions): Child {
   if (!frame.job.control || actor.state === "lost") return null;
-  const name = actorName(actor);
-  const process = processOf(frame, actor);
+  const name = `${actorName(actor)} of rank ${actor.rank}`;
+  const process = `the process of rank ${actor.rank}`;
+  const pid = `Its process id is ${processOf(frame, actor)?.pid ?? "not known"}.`;
   return h(
     "p", { class: "buttons" },
     actor.parent === null
       ? null
       : [
-          button("Restart actor", () => actions.control(`Restart ${name} of rank ${actor.rank}?`, "Its supervisor starts it again. What the job has to compute again, it does; its results stay the same bits.", "restart", { actor: actor.id })),
-          button("Kill actor", () => actions.control(`Kill ${name} of rank ${actor.rank}?`, "It ends as if it had failed, and the job recovers from that.", "kill", { actor: actor.id }), { class: "danger" }),
+          button("Restart actor", () => actions.control({ deed: `Restart ${name}`, detail: "Its supervisor starts it again. The job computes again what was lost with it, and the results stay the same bits.", action: "restart", body: { actor: actor.id } })),
+          button("Kill actor", () => actions.control({ deed: `Kill ${name}`, detail: "It ends as if it had failed, and the job recovers from that.", action: "kill", body: { actor: actor.id } }), { class: "danger" }),
         ],
-    button("Restart process", () => actions.control(`Restart the process of rank ${actor.rank} (pid ${process?.pid ?? "?"})?`, "The launcher replaces it, and its state comes back from a peer's memory or from disk.", "restart", { rank: actor.rank })),
-    button("Kill process", () => actions.control(`Kill the process of rank ${actor.rank} (pid ${process?.pid ?? "?"})?`, "It gets SIGKILL, as a crash would end it, and the job recovers from that.", "kill", { rank: actor.rank }), { class: "danger" }),
+    button("Restart process", () => actions.control({ deed: `Restart ${process}`, detail: `The launcher replaces it, and its state comes back from a peer's memory or from disk. ${pid}`, action: "restart", body: { rank: actor.rank } })),
+    button("Kill process", () => actions.control({ deed: `Kill ${process}`, detail: `It gets SIGKILL, as a crash would end it, and the job recovers from that. ${pid}`, action: "kill", body: { rank: actor.rank } }), { class: "danger" }),
   );
 }
 

@@ -1,7 +1,7 @@
 // Loss, throughput, idle time, memory and membership at one look.
 
 import type { AppActions, AppState } from "../app_state.js";
-import type { Frame, Node, Step } from "../api.js";
+import { jobState, type Frame, type Node, type Step } from "../api.js";
 import { h, type Child, type VNode } from "../dom.js";
 import { formatAge, formatBytes, formatNumber, formatPercent, formatSeconds, formatClock } from "../format.js";
 import { bubbleOf, stepsUntil, throughput } from "../steps.js";
@@ -108,7 +108,7 @@ export function overviewView(state: AppState, actions: AppActions): Child {
     h(
       "div", { class: "cards", key: "cards" },
       card("Job", facts([
-        ["state", pill(job.is_paused ? "paused" : job.is_stopping ? "stopping" : (job.state ?? "starting"))],
+        ["state", pill(jobState(job))],
         ["call", callText],
         ["generation", job.generation],
         ["runs for", formatAge(frame.at_ms, job.started_ms)],

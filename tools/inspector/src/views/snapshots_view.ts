@@ -3,7 +3,7 @@
 import type { AppActions, AppState } from "../app_state.js";
 import { h, type Child } from "../dom.js";
 import { formatClock, formatNumber } from "../format.js";
-import { button, card, facts, nothingYet } from "./pieces.js";
+import { card, facts, nothingYet, snapshotButton } from "./pieces.js";
 
 export function snapshotsView(state: AppState, actions: AppActions): Child {
   const frame = state.frame!;
@@ -18,7 +18,7 @@ export function snapshotsView(state: AppState, actions: AppActions): Child {
         ["folder", snapshots.folder === null ? "none: --snapshot-dir names one" : h("code", null, snapshots.folder)],
         ["newest", behind(snapshots.step_on_disk)],
         ["being written", formatNumber(snapshots.pending)],
-      ]), job.control && snapshots.folder !== null ? button("Snapshot now", () => actions.control("Write a snapshot now?", "The state of the newest step goes to disk; training goes on.", "snapshot", {})) : null),
+      ]), job.control && snapshots.folder !== null ? snapshotButton(actions) : null),
     ),
     card("Lately on disk", past.length === 0 ? nothingYet("No snapshot came to disk since this page was opened, or since the oldest event that the job keeps.") : h("ul", { class: "past" }, past.map((one) => h("li", { key: one.key }, h("time", null, formatClock(one.at_ms)), ` ${one.text}`)))),
   ];
