@@ -2,47 +2,27 @@
 // Arguments by environment: TROUPE_PROGRAM, GPT_PROGRAM.
 
 import assert from "node:assert/strict";
-import { spawn, type ChildProcess } from "node:child_process";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
 import { startBrowser, type TestBrowser } from "./browser.js";
+import { launchJob, type LaunchedJob } from "./launched_job.js";
 
 let browser: TestBrowser;
-let job: ChildProcess;
+let job: LaunchedJob;
 let link: string;
-let said = "";
-
-/// The link in the launcher's line {"event":"inspector","url":..}.
-function linkOf(started: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = "";
-    started.stdout!.on("data", (piece) => {
-      text += String(piece);
-      const found = /"event":"inspector".*?"url":"([^"]+)"/.exec(text);
-      if (found) resolve(found[1]!);
-    });
-    started.stderr!.on("data", (piece) => (said += String(piece)));
-    started.on("exit", (code) => reject(new Error(`the job ended with ${code} before it printed a link: ${said}`)));
-  });
-}
 
 before(async () => {
   browser = (await startBrowser()) as TestBrowser;
-  job = spawn(process.env.TROUPE_PROGRAM!, [
-    "launch", "--nproc-per-node", "4", "--", process.env.GPT_PROGRAM!, "--size", "tiny", "--stages", "4", "--microbatches", "8",
-    "--epochs", "10000", "--json", "--inspect",
-  ], { stdio: ["ignore", "pipe", "pipe"] });
-  link = await linkOf(job);
+  job = launchJob(4, ["--size", "tiny", "--epochs", "10000", "--inspect"]);
+  link = await job.link;
 });
 after(async () => {
   await browser?.close();
-  if (!job || job.exitCode !== null) return;
-  const ended = new Promise((resolve) => job.once("exit", resolve));
-  job.kill("SIGTERM");
-  await ended;
+  await job?.end();
 });
 
 const stepOf = (page: Page) => page.evaluate(() => Number(/step ([\d,]+)/.exec(document.getElementById("where")?.textContent ?? "")?.[1]?.replaceAll(",", "") ?? -1));
+const generationOf = (page: Page) => page.evaluate(() => Number(/generation (\d+)/.exec(document.getElementById("where")?.textContent ?? "")?.[1] ?? -1));
 
 test("the launcher's link shows the tree and the timeline of a running job, and they move", async () => {
   const context = await browser.open();
@@ -73,62 +53,57 @@ test("the launcher's link shows the tree and the timeline of a running job, and 
   await context.close();
 });
 
-/// A job that ends by itself, and what it says.
-function shortJob(processes: number, more: string[]): { started: ChildProcess; weights: Promise<string> } {
-  const started = spawn(process.env.TROUPE_PROGRAM!, [
-    "launch", "--nproc-per-node", String(processes), "--", process.env.GPT_PROGRAM!, "--size", "tiny", "--stages", "4", "--microbatches", "8",
-    "--steps", "600", "--epochs", "1000", "--json", ...more,
-  ], { stdio: ["ignore", "pipe", "pipe"] });
-  const weights = new Promise<string>((resolve, reject) => {
-    let text = "";
-    started.stdout!.on("data", (piece) => (text += String(piece)));
-    started.on("exit", (code) => {
-      const found = /"weights_sha256":"([0-9a-f]+)"/.exec(text);
-      if (code === 0 && found) resolve(found[1]!);
-      else reject(new Error(`the job ended with ${code}: ${text.slice(-500)}`));
-    });
-  });
-  weights.catch(() => undefined);  // whoever waits for it is told
-  return { started, weights };
-}
+const shortJob = (processes: number, more: string[]) => launchJob(processes, ["--size", "tiny", "--steps", "600", "--epochs", "1000", ...more]);
 
-test("a job that is paused, stepped, gone on with and hurt from the page ends with the same bits", async () => {
-  const { started, weights } = shortJob(4, ["--inspect", "--inspect-control"]);
-  const opened = linkOf(started);  // reads on from here: the line comes while the browser starts
+test("a job that is paused, stepped, hurt and resumed from the page ends with the same bits", async () => {
+  const hurt = shortJob(4, ["--inspect", "--inspect-control"]);
   const context = await browser.open();
   try {
     const page = await context.newPage();
-    await page.goto(await opened);
-    const confirm = async () => {
-      await page.locator("#confirm").focus();
+    await page.goto(await hurt.link);
+    /// Gives an order by keyboard, confirms it by its name, and waits for its outcome.
+    const order = async (button: string, deed: string) => {
+      const given = page.getByRole("button", { name: button, exact: true }).and(page.locator(":enabled"));
+      await given.focus();
       await page.keyboard.press("Enter");
+      await page.getByRole("dialog").getByRole("button", { name: deed }).focus();
+      await page.keyboard.press("Enter");
+      await page.getByText(`${deed}: done`).waitFor();
     };
-    await page.getByRole("button", { name: "Pause" }).focus();
-    await page.keyboard.press("Enter");
-    await confirm();
-    await page.getByRole("button", { name: "Resume" }).waitFor();
-    const step = page.getByRole("button", { name: "Step step" });
-    await step.and(page.locator(":enabled")).waitFor();
-    await step.focus();
-    await page.keyboard.press("Enter");
-    await confirm();
-    await page.getByText("step: done").waitFor();
-    await page.getByRole("button", { name: "Resume" }).focus();
-    await page.keyboard.press("Enter");
-    await confirm();
-    await page.getByRole("button", { name: "Pause" }).waitFor();
+    /// The step of a job whose devices have come to where they stop.
+    const pausedStep = async (isOther: number) => {
+      await page.waitForFunction((before) => {
+        const step = Number(/step ([\d,]+)/.exec(document.getElementById("where")?.textContent ?? "")?.[1]?.replaceAll(",", "") ?? before);
+        return document.querySelector("header .pill")?.textContent === "paused" && step !== before;
+      }, isOther);
+      return stepOf(page);
+    };
+    /// Waits until the page shows a later generation than `before`.
+    const nextGeneration = async (before: number) => {
+      await page.waitForFunction((old) => Number(/generation (\d+)/.exec(document.getElementById("where")?.textContent ?? "")?.[1] ?? 0) > old, before);
+      return generationOf(page);
+    };
+    await order("Pause", "Pause the job");
+    const step = await pausedStep(-1);
+    await order("Run one step", "Run one step");
+    assert.equal(await pausedStep(step), step + 1);
+    const first = await generationOf(page);
     await page.evaluate(() => { location.hash = "#/actor/2%230%2Fstage%2F2"; });
-    await page.getByRole("button", { name: "Kill actor" }).click();
-    await page.getByRole("dialog").getByText("Kill stage 2 of rank 2?").waitFor();
-    await page.locator("#confirm").click();
-    await page.getByText("kill: done").waitFor();
-    await page.getByText("started again").waitFor();
+    await order("Kill actor", "Kill stage 2 of rank 2");
+    const second = await nextGeneration(first);
     await page.getByText("1×").first().waitFor();
-    const ended = await weights;
-    assert.equal(ended, await shortJob(1, []).weights);
+    await page.evaluate(() => { location.hash = "#/actor/3%230%2Fstage%2F3"; });
+    await order("Kill process", "Kill the process of rank 3");
+    await nextGeneration(second);
+    await page.keyboard.press("2");
+    await page.getByRole("treeitem", { name: "rank 3, incarnation 1" }).waitFor();
+    await page.getByRole("treeitem", { name: "rank 3 (lost)" }).waitFor();
+    assert.equal(await stepOf(page), step + 1);
+    await order("Resume", "Resume the job");
+    assert.equal(await hurt.weights, await shortJob(1, []).weights);
   } finally {
     await context.close();
-    started.kill("SIGTERM");
+    await hurt.end();
   }
 });
 

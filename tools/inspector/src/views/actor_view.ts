@@ -90,8 +90,8 @@ export function actorDetail(state: AppState, actions: AppActions, id: string): C
     device ? ofDevice(device, actions) : null,
     actor.role === "stage" ? ofStage(frame, actor, actions) : null,
     counters(actor),
-    h("h3", { key: "past" }, "Lately"),
-    past.length === 0 ? nothingYet("Nothing was heard of it.") : h("ul", { class: "past" }, past.map((one) => h("li", { key: one.key, class: one.level }, h("time", null, formatClock(one.at_ms)), ` ${one.text}`))),
+    h("h3", { key: "past" }, "Newest events"),
+    past.length === 0 ? nothingYet("No event of it is known.") : h("ul", { class: "past" }, past.map((one) => h("li", { key: one.key, class: one.level }, h("time", null, formatClock(one.at_ms)), ` ${one.text}`))),
   ];
 }
 

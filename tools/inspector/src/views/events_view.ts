@@ -7,10 +7,12 @@ import { filterEvents } from "../job_events.js";
 import { virtualList } from "../virtual_list.js";
 import { nothingYet } from "./pieces.js";
 
-const rowPx = 26;
+/// On a phone an event has two lines.
+const rowPxOf = (widthPx: number) => (widthPx < 600 ? 46 : 26);
 
 export function eventsView(state: AppState, actions: AppActions): Child {
   const frame = state.frame!;
+  const rowPx = rowPxOf(state.widthPx);
   const kinds = [...new Set(state.events.map((one) => one.kind))].sort();
   const rows = filterEvents(state.events, { hidden: state.hiddenKinds, text: state.eventFilter }, state.isLive ? Infinity : frame.at_ms);
   return [

@@ -9,7 +9,8 @@ import { virtualList } from "../virtual_list.js";
 import { nothingYet } from "./pieces.js";
 
 const mostDrawn = 64;
-const rowPx = 28;
+/// On a phone a link has up to three lines.
+const rowPxOf = (widthPx: number) => (widthPx < 600 ? 74 : 28);
 
 /// The head of every arrow: its colour is that of the page.
 function arrowHead(): VNode {
@@ -53,10 +54,10 @@ function nodeView(node: FlowNode, graph: FlowGraph, frame: Frame, actions: AppAc
   );
 }
 
-function linkRow(link: Link, index: number): VNode {
+function linkRow(link: Link, index: number, rowPx: number): VNode {
   const name = `rank ${link.from} → rank ${link.to}`;
   return h(
-    "div", { key: `${name} ${index}`, class: "row", role: "listitem", style: { height: `${rowPx}px` } },
+    "div", { key: `${name} ${index}`, class: "row link", role: "listitem", style: { height: `${rowPx}px` } },
     h("span", { class: "row-name" }, name),
     h("span", { class: "note" }, `tensors ${formatBytes(link.tensor_bytes_sent)} (${formatBytes(link.bytes_per_s)}/s)`),
     h("span", { class: "note" }, `control ${formatNumber(link.frames_sent)} messages, ${formatBytes(link.frame_bytes_sent)}`),
@@ -77,6 +78,7 @@ export function flowView(state: AppState, actions: AppActions): Child {
   if (frame.nodes.length === 0) return nothingYet("No process has reported yet.");
   const graph = flowGraph(frame, state.widthPx);
   const isDrawn = graph.nodes.length <= mostDrawn;
+  const rowPx = rowPxOf(state.widthPx);
   return [
     h("p", { key: "about" }, graph.edges.some((one) => one.isPlanned) ? "Nothing was sent yet. Dashed: neighbouring stages of the plan." : "Tensors from process to process: to a higher rank above, to a lower rank below; the wider, the more bytes a second. Thin and grey: control messages only. ↑ and ↓: all tensors that a process sends and receives."),
     isDrawn
@@ -84,6 +86,6 @@ export function flowView(state: AppState, actions: AppActions): Child {
       : h("p", { key: "graph" }, `${graph.nodes.length} processes are too many to draw; this is their list.`),
     h("h2", { key: "links" }, "Links"),
     faults(frame.linkTotals),
-    virtualList(state, actions, { name: "links", rows: frame.links, rowPx, heightPx: isDrawn ? 300 : state.heightPx - 260, props: { role: "list", tabindex: "0", "aria-label": "links" }, render: linkRow }),
+    virtualList(state, actions, { name: "links", rows: frame.links, rowPx, heightPx: isDrawn ? 300 : state.heightPx - 260, props: { role: "list", tabindex: "0", "aria-label": "links" }, render: (link, index) => linkRow(link, index, rowPx) }),
   ];
 }

@@ -20,6 +20,6 @@ export function snapshotsView(state: AppState, actions: AppActions): Child {
         ["being written", formatNumber(snapshots.pending)],
       ]), job.control && snapshots.folder !== null ? snapshotButton(actions) : null),
     ),
-    card("Lately on disk", past.length === 0 ? nothingYet("No snapshot came to disk since this page was opened, or since the oldest event that the job keeps.") : h("ul", { class: "past" }, past.map((one) => h("li", { key: one.key }, h("time", null, formatClock(one.at_ms)), ` ${one.text}`)))),
+    card("Newest on disk", past.length === 0 ? nothingYet("No snapshot came to disk since this page was opened, or since the oldest event that the job keeps.") : h("ul", { class: "past" }, past.map((one) => h("li", { key: one.key }, h("time", null, formatClock(one.at_ms)), ` ${one.text}`)))),
   ];
 }
