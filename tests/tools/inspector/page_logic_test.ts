@@ -125,9 +125,9 @@ test("the flow has an edge for each pair, counted or planned", () => {
   const frame = shownFrame();
   const counted = flowGraph(frame, 300);
   assert.equal(counted.edges.length, 3);
-  const { path, label, ...first } = counted.edges[0]!;
+  const { path, head, widthPx, label, ...first } = counted.edges[0]!;
   assert.deepEqual(first, { from: 0, to: 1, bytes: 1000, bytesPerS: 2e6, inFlight: 2, isPlanned: false });
-  assert.deepEqual([path.slice(0, 1), label!.text], ["M", "1.9 MiB/s"]);
+  assert.deepEqual([path[0], head[0], widthPx, label!.text], ["M", "M", edgePx(2e6), "1.9 MiB/s"]);
   frame.links.push(link(1, 9), link(2, 2));
   assert.equal(flowGraph(frame, 300).edges.length, 3);
   frame.links = [link(2, 2)];

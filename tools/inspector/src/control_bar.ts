@@ -2,7 +2,7 @@
 
 import type { AppActions, AppState } from "./app_state.js";
 import { h, type Child } from "./dom.js";
-import { button, snapshotButton } from "./views/pieces.js";
+import { button } from "./views/pieces.js";
 
 const levels = ["trace", "debug", "info", "warn", "error"];
 
@@ -22,7 +22,7 @@ export function controlBar(state: AppState, actions: AppActions): Child {
       : button("Pause", () => actions.control({ deed: "Pause the job", detail: "Devices finish the steps that are granted to them, and then wait. No work is lost, and the results stay the same bits.", action: "pause", body: {} })),
     step("microbatch", "microbatch"),
     step("step", "step"),
-    snapshotButton(actions),
+    button("Snapshot", () => actions.control({ deed: "Write a snapshot", detail: "The state of the next step goes to disk; of a paused job, the newest state. The job needs --snapshot-dir for it.", action: "snapshot", body: {} })),
     h("label", { key: "level" }, "Log level ", h("select", {
       "aria-label": "log level", value: state.logLevel ?? "",
       onchange: (event: Event) => {

@@ -31,8 +31,10 @@ export interface FlowLabel {
 }
 
 export interface FlowEdge extends FlowLink {
-  /// Of an SVG, from the sender to the receiver.
+  /// Of an SVG: the line from the sender, and the arrow head at the receiver.
   path: string;
+  head: string;
+  widthPx: number;
   /// Its rate; null: there is none, or no room beside the labels of faster links.
   label: FlowLabel | null;
 }
@@ -46,7 +48,7 @@ export interface FlowGraph {
   height: number;
 }
 
-const leastColumnPx = 96;
+const leastColumnPx = 92; // four on a phone
 const mostColumnPx = 230;
 const nodeHeight = 72;
 const mostLevelPx = 24;
@@ -131,6 +133,9 @@ export function flowGraph(frame: Frame, widthPx: number): FlowGraph {
     const offset = (nodeWidth / 2 - 12) * (1 - (distance - 1) / longest) * ahead;
     const [beginX, endX] = [xOf(from) + offset, xOf(to) - offset];
     const sideY = middleY + (up * nodeHeight) / 2;
+    const widthPx = edgePx(link.bytesPerS);
+    const headPx = 5 + 1.5 * widthPx;
+    const neckY = sideY + up * headPx;
     const heightPx = (isAbove ? above : below).get(distance)! * levelPx;
     // A cubic curve comes three quarters as far as its control points.
     const controlY = sideY + (up * heightPx * 4) / 3;
@@ -138,8 +143,10 @@ export function flowGraph(frame: Frame, widthPx: number): FlowGraph {
     const at = (value: number) => value.toFixed(1);
     return {
       ...link,
-      path: `M${at(beginX)} ${at(sideY)}C${at(beginX)} ${at(controlY)} ${at(endX)} ${at(controlY)} ${at(endX)} ${at(sideY)}`,
-      label: text === "" ? null : { x: (beginX + endX) / 2, y: sideY + up * (heightPx + labelHeightPx / 2 + 3), text },
+      path: `M${at(beginX)} ${at(sideY)}C${at(beginX)} ${at(controlY)} ${at(endX)} ${at(controlY)} ${at(endX)} ${at(neckY)}`,
+      head: `M${at(endX - headPx / 2)} ${at(neckY)}L${at(endX + headPx / 2)} ${at(neckY)}L${at(endX)} ${at(sideY)}Z`,
+      widthPx,
+      label: text === "" ? null : { x: (beginX + endX) / 2, y: sideY + up * (heightPx + headPx / 8 + widthPx / 2 + labelHeightPx / 2 + 1), text },
     };
   });
   placeLabels(edges);
@@ -153,8 +160,8 @@ export function flowGraph(frame: Frame, widthPx: number): FlowGraph {
   };
 }
 
-/// How wide an edge is drawn, from 1.5 to 8 pixels by the logarithm of its rate.
+/// How wide an edge is drawn, from 1.5 to 6 pixels by the logarithm of its rate.
 export function edgePx(bytesPerS: number | null): number {
   if (bytesPerS === null || bytesPerS < 1) return 1.5;
-  return Math.min(8, 1.5 + Math.log10(bytesPerS) * 0.7);
+  return Math.min(6, 1.5 + Math.log10(bytesPerS) * 0.45);
 }

@@ -265,7 +265,8 @@ addEventListener("hashchange", () => {
   const token = tokenIn(location.hash);
   if (token !== null) return void begin(token);
   state.route = parseRoute(location.hash);
-  drawSoon();
+  draw();
+  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 });
 addEventListener("resize", drawSoon);
 addEventListener("keydown", onKey);

@@ -83,7 +83,7 @@ export function actorDetail(state: AppState, actions: AppActions, id: string): C
       ["started again", `${actor.restarts}×`],
       ["newest failure", actor.reason],
       ["process", process ? `rank ${actor.rank}, pid ${process.pid} on ${process.host}, incarnation ${actor.incarnation}` : `rank ${actor.rank}`],
-      ["process is", process ? pill(actor.state === "lost" ? "lost" : process.state) : null],
+      ["process state", process ? pill(actor.state === "lost" ? "lost" : process.state) : null],
       ["last report", process ? `${formatAge(frame.job.updated_ms, process.reported_ms)} ago` : null],
     ]),
     controls(frame, actor, actions),

@@ -3,7 +3,7 @@
 import type { AppActions, AppState } from "../app_state.js";
 import type { Frame, Link, LinkTotal } from "../api.js";
 import { h, type Child, type VNode } from "../dom.js";
-import { edgePx, flowGraph, labelWidthPx, type FlowEdge, type FlowGraph, type FlowNode } from "../flow_graph.js";
+import { flowGraph, labelWidthPx, type FlowEdge, type FlowGraph, type FlowNode } from "../flow_graph.js";
 import { formatBytes, formatNumber } from "../format.js";
 import { virtualList } from "../virtual_list.js";
 import { nothingYet } from "./pieces.js";
@@ -12,21 +12,13 @@ const mostDrawn = 64;
 /// On a phone a link has up to three lines.
 const rowPxOf = (widthPx: number) => (widthPx < 600 ? 74 : 28);
 
-/// The head of every arrow: its colour is that of the page.
-function arrowHead(): VNode {
-  return h(
-    "defs", { key: "arrow head" },
-    h("marker", { id: "arrow-head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 10, markerHeight: 10, markerUnits: "userSpaceOnUse", orient: "auto" }, h("path", { d: "M0 0L8 4L0 8Z" })),
-  );
-}
-
 function edgeView(edge: FlowEdge): VNode {
   const sent = edge.isPlanned ? "neighbouring stages of the plan" : edge.bytes ? `${formatBytes(edge.bytesPerS)}/s of tensors, ${formatBytes(edge.bytes)} in all` : "control messages only";
   const title = `rank ${edge.from} to rank ${edge.to}: ${sent}${edge.inFlight ? `, ${edge.inFlight} tensors in flight` : ""}`;
   const kind = edge.isPlanned ? "planned" : edge.bytes ? "tensors" : "control";
   return h(
     "g", { key: `${edge.from}>${edge.to}`, class: `edge ${kind}` },
-    h("path", { d: edge.path, "stroke-width": edgePx(edge.bytesPerS), "marker-end": "url(#arrow-head)" }, h("title", null, title)),
+    h("title", null, title), h("path", { class: "line", d: edge.path, "stroke-width": edge.widthPx }), h("path", { class: "head", d: edge.head }),
   );
 }
 
@@ -57,7 +49,7 @@ function nodeView(node: FlowNode, graph: FlowGraph, frame: Frame, actions: AppAc
 function linkRow(link: Link, index: number, rowPx: number): VNode {
   const name = `rank ${link.from} → rank ${link.to}`;
   return h(
-    "div", { key: `${name} ${index}`, class: "row link", role: "listitem", style: { height: `${rowPx}px` } },
+    "div", { key: `${name} ${index}`, class: "row link wraps", role: "listitem", style: { height: `${rowPx}px` } },
     h("span", { class: "row-name" }, name),
     h("span", { class: "note" }, `tensors ${formatBytes(link.tensor_bytes_sent)} (${formatBytes(link.bytes_per_s)}/s)`),
     h("span", { class: "note" }, `control ${formatNumber(link.frames_sent)} messages, ${formatBytes(link.frame_bytes_sent)}`),
@@ -80,10 +72,10 @@ export function flowView(state: AppState, actions: AppActions): Child {
   const isDrawn = graph.nodes.length <= mostDrawn;
   const rowPx = rowPxOf(state.widthPx);
   return [
-    h("p", { key: "about" }, graph.edges.some((one) => one.isPlanned) ? "Nothing was sent yet. Dashed: neighbouring stages of the plan." : "Tensors from process to process: to a higher rank above, to a lower rank below; the wider, the more bytes a second. Thin and grey: control messages only. ↑ and ↓: all tensors that a process sends and receives."),
+    h("p", { key: "about" }, !isDrawn ? `${graph.nodes.length} processes are too many to draw. The list has their links.` : graph.edges.some((one) => one.isPlanned) ? "Nothing was sent yet. Dashed: neighbouring stages of the plan." : "Tensors from process to process: to a higher rank above, to a lower rank below; the wider, the more bytes a second. Thin and grey: control messages only. ↑ and ↓: all tensors that a process sends and receives."),
     isDrawn
-      ? h("div", { class: "scroll-x", key: "graph" }, h("svg", { class: "flow", width: graph.width, height: graph.height, role: "group", "aria-label": "message flow" }, arrowHead(), graph.edges.map(edgeView), graph.edges.map(labelView), graph.nodes.map((node) => nodeView(node, graph, frame, actions))))
-      : h("p", { key: "graph" }, `${graph.nodes.length} processes are too many to draw; this is their list.`),
+      ? h("div", { class: "scroll-x", key: "graph" }, h("svg", { class: "flow", width: graph.width, height: graph.height, role: "group", "aria-label": "message flow" }, graph.edges.map(edgeView), graph.edges.map(labelView), graph.nodes.map((node) => nodeView(node, graph, frame, actions))))
+      : null,
     h("h2", { key: "links" }, "Links"),
     faults(frame.linkTotals),
     virtualList(state, actions, { name: "links", rows: frame.links, rowPx, heightPx: isDrawn ? 300 : state.heightPx - 260, props: { role: "list", tabindex: "0", "aria-label": "links" }, render: (link, index) => linkRow(link, index, rowPx) }),

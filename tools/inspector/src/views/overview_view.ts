@@ -15,8 +15,8 @@ function findings(frame: Frame, actions: AppActions): Child {
       h(
         "p", { key: `${one.kind} ${one.actor} ${one.rank} ${one.device} ${index}` },
         h("strong", null, one.kind.replaceAll("_", " ")), ` for ${formatAge(frame.at_ms, one.since_ms)}: ${one.text} `,
-        one.actor ? button("show the actor", () => actions.go("actor", one.actor!)) : null,
-        one.device !== null && one.device !== undefined ? button("why", () => actions.go("waits", String(one.device))) : null,
+        one.actor ? button("Show the actor", () => actions.go("actor", one.actor!)) : null,
+        one.device !== null && one.device !== undefined ? button("Why is it waiting?", () => actions.go("waits", String(one.device))) : null,
       ),
     ),
   );

@@ -1,6 +1,5 @@
 // Small pieces that several views are made of.
 
-import type { AppActions } from "../app_state.js";
 import { h, type Child, type VNode } from "../dom.js";
 import { pathOf, scaleOf, thinOut, type Point } from "../series.js";
 
@@ -53,9 +52,4 @@ export function button(label: string, onclick: () => void, more: Record<string, 
 
 export function nothingYet(text: string): VNode {
   return h("p", { class: "nothing" }, text);
-}
-
-export function snapshotButton(actions: AppActions): VNode {
-  return button("Snapshot", () =>
-    actions.control({ deed: "Write a snapshot", detail: "The state of the next step goes to disk; of a paused job, the newest state. The job needs --snapshot-dir for it.", action: "snapshot", body: {} }));
 }

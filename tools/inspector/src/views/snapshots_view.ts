@@ -1,11 +1,11 @@
 // What a loss costs: which state is safe, and where.
 
-import type { AppActions, AppState } from "../app_state.js";
+import type { AppState } from "../app_state.js";
 import { h, type Child } from "../dom.js";
 import { formatClock, formatNumber } from "../format.js";
-import { card, facts, nothingYet, snapshotButton } from "./pieces.js";
+import { card, facts, nothingYet } from "./pieces.js";
 
-export function snapshotsView(state: AppState, actions: AppActions): Child {
+export function snapshotsView(state: AppState): Child {
   const frame = state.frame!;
   const { snapshots, job } = frame;
   const past = state.events.filter((one) => one.kind === "snapshot" && one.at_ms <= (state.isLive ? Infinity : frame.at_ms)).slice(-100).reverse();
@@ -18,7 +18,7 @@ export function snapshotsView(state: AppState, actions: AppActions): Child {
         ["folder", snapshots.folder === null ? "none: --snapshot-dir names one" : h("code", null, snapshots.folder)],
         ["newest", behind(snapshots.step_on_disk)],
         ["being written", formatNumber(snapshots.pending)],
-      ]), job.control && snapshots.folder !== null ? snapshotButton(actions) : null),
+      ])),
     ),
     card("Newest on disk", past.length === 0 ? nothingYet("No snapshot came to disk since this page was opened, or since the oldest event that the job keeps.") : h("ul", { class: "past" }, past.map((one) => h("li", { key: one.key }, h("time", null, formatClock(one.at_ms)), ` ${one.text}`)))),
   ];

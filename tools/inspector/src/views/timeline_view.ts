@@ -33,6 +33,8 @@ interface Drawing {
   measuredPx: number;
   widthPx: number;
   labelPx: number;
+  /// There is no room for what a device does now.
+  isNarrow: boolean;
 }
 
 /// Names the bars of a device, each beside them.
@@ -49,14 +51,16 @@ function rowOf(frame: Frame, device: number, drawing: Drawing): VNode {
   const known = frame.plan?.devices[device % numPlanned];
   const rank = frame.devices.find((one) => one.device === device)?.rank ?? known?.rank ?? null;
   const stages = known ? (known.stages.length > 3 ? `${known.stages.length} stages` : `stage ${known.stages.join(", ")}`) : "";
+  const words = [rank === null ? "" : `rank ${rank}`, stages].filter((one) => one !== "");
+  const placed = drawing.isNarrow ? words : [words.join(", ")];
   const now = frame.devices.find((one) => one.device === device);
   const plannedTitle = (text: string, length: number) => `planned ${text}: ${describeAction(text)}, ${length} of ${drawing.planned?.unit ?? "units"}`;
   return h(
     "div", { class: "timeline-row", key: String(device), style: { height: `${rowPx}px`, width: `${drawing.labelPx + drawing.widthPx}px` } },
     h("div", { class: "timeline-label", style: { width: `${drawing.labelPx}px` } },
       h("div", { class: "timeline-name" }, h("b", null, `device ${device}`),
-        h("span", null, [rank === null ? "" : `rank ${rank}`, stages].filter((one) => one !== "").join(", ")),
-        h("span", { class: "now" }, now ? `${now.activity === "computing" ? "" : `${now.activity.replaceAll("_", " ")} `}${now.action ?? ""}` : "")),
+        placed.map((line) => h("span", null, line)),
+        drawing.isNarrow ? null : h("span", { class: "now" }, now ? `${now.activity === "computing" ? "" : `${now.activity.replaceAll("_", " ")} `}${now.action ?? ""}` : "")),
       tags(drawing, device)),
     h(
       "svg", { width: drawing.widthPx, height: rowPx, role: "img", "aria-label": `device ${device}: the plan above, as measured below, then idle time` },
@@ -123,11 +127,12 @@ export function timelineView(state: AppState, actions: AppActions): Child {
   const unit = measured ? unitOf(planned, measured) : 0;
   const plannedSpan = (planned?.makespan ?? 0) * (unit || 1);
   const span = Math.max(plannedSpan, measured?.makespan ?? 0, 1e-9);
-  const labelPx = (state.widthPx < 600 ? 92 : 168) + tagsPx;
+  const isNarrow = state.widthPx < 600;
+  const labelPx = (isNarrow ? 80 : 168) + tagsPx;
   const widthPx = Math.max(200, (state.widthPx - labelPx - 24) * state.zoom);
   const pxPerSecond = (widthPx - 4) / span;
   const idle = measured ? splitIdleTime(measured, planned, frame.plan?.num_stages ?? 0) : [];
-  const drawing: Drawing = { planned, measured, idle, plannedPx: pxPerSecond * (unit || 1), measuredPx: pxPerSecond, widthPx, labelPx };
+  const drawing: Drawing = { planned, measured, idle, plannedPx: pxPerSecond * (unit || 1), measuredPx: pxPerSecond, widthPx, labelPx, isNarrow };
   const rows = Array.from({ length: numDevices }, (_, device) => device);
   const ofStep = state.steps.find((one) => one.step === frame.measured.step);
   const zoom = (factor: number) => actions.change((changed) => { changed.zoom = Math.min(64, Math.max(1, changed.zoom * factor)); });

@@ -39,8 +39,8 @@ function rowView(row: TreeRow, state: AppState, devices: Map<string, Device>, se
     actor && actor.restarts > 0 ? h("span", { class: "note warn" }, `started again ${actor.restarts}×`) : null,
     row.depth === 0 && row.node ? h("span", { class: "note" }, `pid ${row.node.pid}, generation ${row.node.generation}`) : null,
     device ? h("span", { class: "note" }, `${device.activity.replaceAll("_", " ")} ${device.action ?? ""} ${formatSeconds(device.at_position_s)}`) : null,
-    typeof actor?.mailbox_depth === "number" ? h("span", { class: "mailbox", title: "messages that wait in its mailbox" }, `✉ ${formatNumber(actor.mailbox_depth)}`) : null,
     actor?.reason ? h("span", { class: "note warn" }, actor.reason) : null,
+    typeof actor?.mailbox_depth === "number" ? h("span", { class: "mailbox", title: "messages that wait in its mailbox" }, `✉ ${formatNumber(actor.mailbox_depth)}`) : null,
   );
 }
 

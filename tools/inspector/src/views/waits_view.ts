@@ -8,7 +8,8 @@ import { virtualList } from "../virtual_list.js";
 import { waitChain, type WaitLink } from "../wait_chain.js";
 import { button, card, nothingYet, pill } from "./pieces.js";
 
-const rowPx = 34;
+/// On a phone a device has two lines.
+const rowPxOf = (widthPx: number) => (widthPx < 600 ? 60 : 34);
 
 /// The device that the address names, or the one that has waited for longest.
 function startOf(state: AppState): number | null {
@@ -25,13 +26,13 @@ function linkView(link: WaitLink, index: number, actions: AppActions): Child {
     h("span", { class: "chain-text" }, link.text),
     link.for_s === null ? null : h("span", { class: "note" }, `for ${formatSeconds(link.for_s)}`),
     link.isCulprit ? h("strong", null, "the reason") : null,
-    link.rank === null ? null : button("show its process", () => { actions.change((changed) => { changed.treeFilter = `rank ${link.rank}`; }); actions.go("tree"); }),
+    link.rank === null ? null : button("Show its process", () => { actions.change((changed) => { changed.treeFilter = `rank ${link.rank}`; }); actions.go("tree"); }),
   );
 }
 
-function rowView(one: Device, start: number | null, actions: AppActions): ReturnType<typeof h> {
+function rowView(one: Device, start: number | null, rowPx: number, actions: AppActions): ReturnType<typeof h> {
   return h(
-    "div", { key: String(one.device), class: "row", role: "listitem", style: { height: `${rowPx}px` } },
+    "div", { key: String(one.device), class: "row wraps", role: "listitem", style: { height: `${rowPx}px` } },
     button(`device ${one.device}`, () => actions.go("waits", String(one.device)), { "aria-current": one.device === start ? "true" : null }),
     h("span", { class: "note" }, `rank ${one.rank}`), pill(one.activity), h("span", { class: "row-name" }, one.action ?? ""),
     h("span", { class: "note" }, `run ${formatNumber(one.run)}, for ${formatSeconds(one.at_position_s)}`),
@@ -42,12 +43,13 @@ export function waitsView(state: AppState, actions: AppActions): Child {
   const frame = state.frame!;
   const start = startOf(state);
   if (start === null) return nothingYet("No device has reported yet.");
+  const rowPx = rowPxOf(state.widthPx);
   const chain = waitChain(frame, start);
   const devices = [...frame.devices].sort((left, right) => left.device - right.device);
   return [
     card(`Why is device ${start} waiting?`, h("ol", { class: "chain", id: "chain" }, chain.map((link, index) => linkView(link, index, actions))),
-      h("p", { class: "note" }, "The positions of the devices are up to half a second old, and not all of one moment. The slider below shows an earlier moment, and its chain then stays as it is.")),
+      h("p", { class: "note" }, "The positions of the devices are up to half a second old, and were not all read at one moment. The slider below shows an earlier moment; its chain does not change while you read it.")),
     h("h2", { key: "devices" }, "Devices"),
-    virtualList(state, actions, { name: "devices", rows: devices, rowPx, heightPx: Math.max(200, state.heightPx - 440), props: { role: "list", tabindex: "0", "aria-label": "devices" }, render: (one) => rowView(one, start, actions) }),
+    virtualList(state, actions, { name: "devices", rows: devices, rowPx, heightPx: Math.max(200, state.heightPx - 440), props: { role: "list", tabindex: "0", "aria-label": "devices" }, render: (one) => rowView(one, start, rowPx, actions) }),
   ];
 }
