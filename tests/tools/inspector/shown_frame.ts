@@ -52,7 +52,7 @@ export const same = (value: number) => Array.from({ length: stages }, () => valu
 
 function actor(rank: number, role: string, number: number, more: Partial<Actor> = {}): Actor {
   const id = role === "supervisor" ? `${rank}#0/supervisor` : `${rank}#0/${role}/${number}`;
-  return { id, parent: role === "supervisor" ? null : `${rank}#0/supervisor`, role, number, rank, incarnation: 0, state: "running", restarts: 0, reason: null, mailbox_depth: null, ...more };
+  return { id, parent: role === "supervisor" ? null : `${rank}#0/supervisor`, role, number, replica: role === "stage" ? 0 : null, rank, incarnation: 0, state: "running", restarts: 0, reason: null, mailbox_depth: null, ...more };
 }
 
 export function device(number: number, activity: string, position: number, more: Partial<Device> = {}): Device {
@@ -71,7 +71,7 @@ export function shownFrame(numRanks = 4, actorsOfRank = 5, nowMs = 1_700_000_000
   const actors: Actor[] = [];
   const roles = ["stage", "device", "loader", "replica_keeper", "disk_writer"];
   for (let rank = 0; rank < numRanks; ++rank) {
-    nodes.push({ rank, incarnation: 0, pid: 4000 + rank, host: "alpha", state: "active", generation: 1, reported_ms: nowMs, unanswered_polls: 0 });
+    nodes.push({ rank, incarnation: 0, pid: 4000 + rank, host: "alpha", state: "active", generation: 1, reported_ms: nowMs, unanswered_polls: 0, cores_waited_for: 0.04 });
     actors.push(actor(rank, "supervisor", rank));
     for (let index = 0; index < actorsOfRank; ++index) actors.push(actor(rank, roles[index % roles.length]!, index < 2 ? rank : index));
   }

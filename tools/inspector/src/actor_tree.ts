@@ -49,7 +49,8 @@ function processesOf(frame: Frame): Process[] {
 }
 
 export function actorName(actor: Actor): string {
-  return actor.parent === null ? `supervisor of rank ${actor.rank}` : `${actor.role} ${actor.number}`;
+  if (actor.parent === null) return `supervisor of rank ${actor.rank}`;
+  return `${actor.role} ${actor.number}${actor.replica ? ` of replica ${actor.replica}` : ""}`;
 }
 
 interface Filter {

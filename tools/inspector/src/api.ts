@@ -49,6 +49,8 @@ export interface Node {
   generation: number;
   reported_ms: number;
   unanswered_polls: number;
+  /// Threads that could run while others had the cores, on average.
+  cores_waited_for: number;
   memory?: Memory | null;
 }
 
@@ -79,6 +81,8 @@ export interface Actor {
   parent: string | null;
   role: string;
   number: number;
+  /// Of a stage.
+  replica: number | null;
   rank: number;
   incarnation: number;
   state: string;

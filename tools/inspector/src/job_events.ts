@@ -31,6 +31,11 @@ const text = (value: unknown) => (value === null || value === undefined ? "?" : 
 const word = (value: unknown) => text(value).replaceAll("_", " ");
 const numberOr = (value: unknown, otherwise: number | null) => (typeof value === "number" ? value : otherwise);
 
+/// As actorName has it.
+function actorText(data: Data): string {
+  return `${text(data.role)} ${text(data.number)}${data.replica ? ` of replica ${text(data.replica)}` : ""}`;
+}
+
 function describe(kind: string, data: Data): { text: string; level: EventRow["level"] } {
   const info = (shown: string) => ({ text: shown, level: "info" as const });
   switch (kind) {
@@ -56,7 +61,7 @@ function describe(kind: string, data: Data): { text: string; level: EventRow["le
     case "actor": {
       const failed = data.reason ? `: ${text(data.reason)}` : "";
       const again = Number(data.starts) > 1 ? `, start ${text(data.starts)}` : "";
-      return { text: `${text(data.role)} ${text(data.number)} of rank ${text(data.rank)}: ${text(data.state)}${again}${failed}`, level: failed ? "warning" : "info" };
+      return { text: `${actorText(data)} of rank ${text(data.rank)}: ${text(data.state)}${again}${failed}`, level: failed ? "warning" : "info" };
     }
     case "control": {
       const why = data.text ? `: ${text(data.text)}` : "";
@@ -90,7 +95,7 @@ export function eventRow(kind: string, id: string, json: string, nowMs: number):
     level: shown.level,
     text: shown.text,
     rank: numberOr(fields.rank, null),
-    actor: kind === "actor" ? `${text(fields.role)} ${text(fields.number)}` : null,
+    actor: kind === "actor" ? actorText(fields) : null,
     order: kind === "control" ? { id: text(fields.id), action: text(fields.action), outcome: word(fields.outcome), text: fields.text ? text(fields.text) : "" } : null,
   };
 }

@@ -56,9 +56,9 @@ function membership(frame: Frame): VNode {
   const nodes = frame.nodes.slice(0, 200);
   return card(
     `Processes: ${frame.nodes.filter((one) => one.state === "active").length} of ${frame.job.world_size} active`,
-    table("processes", ["rank", "state", "incarnation", "pid", "host", "last report"], nodes.map((one) => ({
+    table("processes", ["rank", "state", "incarnation", "pid", "host", "threads that lack a core", "last report"], nodes.map((one) => ({
       key: `${one.rank}`,
-      cells: [one.rank, pill(one.state), one.incarnation, one.pid, one.host, `${formatAge(frame.job.updated_ms, one.reported_ms)} ago`],
+      cells: [one.rank, pill(one.state), one.incarnation, one.pid, one.host, formatNumber(one.cores_waited_for, 1), `${formatAge(frame.job.updated_ms, one.reported_ms)} ago`],
     }))),
     frame.nodes.length > nodes.length ? h("p", null, `and ${frame.nodes.length - nodes.length} more: see the supervision tree`) : null,
   );
