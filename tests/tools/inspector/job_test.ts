@@ -98,7 +98,6 @@ test("a job that is paused, stepped, hurt and resumed from the page ends with th
     await page.keyboard.press("2");
     await page.getByRole("treeitem", { name: "rank 3, incarnation 1" }).waitFor();
     await page.getByRole("treeitem", { name: "rank 3 (lost)" }).waitFor();
-    assert.equal(await stepOf(page), step + 1);
     await order("Resume", "Resume the job");
     assert.equal(await hurt.weights, await shortJob(1, []).weights);
   } finally {
