@@ -53,9 +53,19 @@ test("the launcher's link shows the tree and the timeline of a running job, and 
   await context.close();
 });
 
+test("a wrong token sees nothing of a running job", async () => {
+  const context = await browser.open();
+  const page = await context.newPage();
+  await page.goto(link.replace(/token=.*/, "token=not-the-token-of-this-job"));
+  await page.getByText("only to those who have its token").waitFor();
+  assert.ok(!(await page.locator("body").innerText()).includes("generation"));
+  await context.close();
+});
+
 const shortJob = (processes: number, more: string[]) => launchJob(processes, ["--size", "tiny", "--steps", "600", "--epochs", "1000", ...more]);
 
 test("a job that is paused, stepped, hurt and resumed from the page ends with the same bits", async () => {
+  await job.end();  // the machine is for one job
   const hurt = shortJob(4, ["--inspect", "--inspect-control"]);
   const context = await browser.open();
   try {
@@ -104,13 +114,4 @@ test("a job that is paused, stepped, hurt and resumed from the page ends with th
     await context.close();
     await hurt.end();
   }
-});
-
-test("a wrong token sees nothing of a running job", async () => {
-  const context = await browser.open();
-  const page = await context.newPage();
-  await page.goto(link.replace(/token=.*/, "token=not-the-token-of-this-job"));
-  await page.getByText("only to those who have its token").waitFor();
-  assert.ok(!(await page.locator("body").innerText()).includes("generation"));
-  await context.close();
 });
