@@ -90,6 +90,25 @@ test("all views by keyboard alone, and the tree too", async () => {
   });
 });
 
+test("a process of the tree is closed and opened by its mark, and by a double click", async () => {
+  await withPage(async (page) => {
+    await page.getByRole("heading", { name: "Loss" }).waitFor();
+    await page.keyboard.press("2");
+    const process = page.getByRole("treeitem", { name: "rank 1" }).first();
+    const isOpen = (wanted: boolean) => process.and(page.locator(`[aria-expanded=${wanted}]`)).waitFor();
+    await isOpen(true);
+    for (const wanted of [false, true]) {
+      await process.locator(".twist").click();
+      await isOpen(wanted);
+    }
+    for (const wanted of [false, true]) {
+      await process.dblclick();
+      await isOpen(wanted);
+    }
+    assert.equal(await process.getAttribute("aria-selected"), "true");
+  });
+});
+
 test("every view fits a phone, and is dark where the reader wants that", async () => {
   await withPage(async (page) => {
     await page.getByRole("heading", { name: "Loss" }).waitFor();

@@ -160,8 +160,8 @@ export function flowGraph(frame: Frame, widthPx: number): FlowGraph {
   };
 }
 
-/// How wide an edge is drawn, from 1.5 to 6 pixels by the logarithm of its rate.
+/// How wide an edge is drawn: from 1.5 pixels at 1 kB a second to 6.5, by the logarithm of its rate.
 export function edgePx(bytesPerS: number | null): number {
-  if (bytesPerS === null || bytesPerS < 1) return 1.5;
-  return Math.min(6, 1.5 + Math.log10(bytesPerS) * 0.45);
+  if (bytesPerS === null || bytesPerS < 1000) return 1.5;
+  return Math.min(6.5, 1.5 + Math.log10(bytesPerS / 1000) * 0.85);
 }

@@ -14,7 +14,7 @@ const rowPxOf = (widthPx: number) => (widthPx < 600 ? 74 : 28);
 
 function edgeView(edge: FlowEdge): VNode {
   const sent = edge.isPlanned ? "neighbouring stages of the plan" : edge.bytes ? `${formatBytes(edge.bytesPerS)}/s of tensors, ${formatBytes(edge.bytes)} in all` : "control messages only";
-  const title = `rank ${edge.from} to rank ${edge.to}: ${sent}${edge.inFlight ? `, ${edge.inFlight} tensors in flight` : ""}`;
+  const title = `rank ${edge.from} to rank ${edge.to}: ${sent}${edge.inFlight ? `, ${formatNumber(edge.inFlight)} tensor${edge.inFlight === 1 ? "" : "s"} in flight` : ""}`;
   const kind = edge.isPlanned ? "planned" : edge.bytes ? "tensors" : "control";
   return h(
     "g", { key: `${edge.from}>${edge.to}`, class: `edge ${kind}` },
@@ -53,7 +53,7 @@ function linkRow(link: Link, index: number, rowPx: number): VNode {
     h("span", { class: "row-name" }, name),
     h("span", { class: "note" }, `tensors ${formatBytes(link.tensor_bytes_sent)} (${formatBytes(link.bytes_per_s)}/s)`),
     h("span", { class: "note" }, `control ${formatNumber(link.frames_sent)} messages, ${formatBytes(link.frame_bytes_sent)}`),
-    link.tensors_in_flight ? h("span", { class: "note" }, `${formatNumber(link.tensors_in_flight)} tensors, ${formatBytes(link.tensor_bytes_in_flight)} in flight`) : null,
+    link.tensors_in_flight ? h("span", { class: "note" }, `${formatNumber(link.tensors_in_flight)} tensor${link.tensors_in_flight === 1 ? "" : "s"}, ${formatBytes(link.tensor_bytes_in_flight)} in flight`) : null,
     link.frame_bytes_queued ? h("span", { class: "note warn" }, `${formatBytes(link.frame_bytes_queued)} queued`) : null,
   );
 }

@@ -72,7 +72,7 @@ function recoveries(frame: Frame): Child {
     `Recoveries: ${num_recoveries}`,
     table("recoveries", ["at", "generation", "lost", "cause", "took", ...phases.map((one) => one.replace("_s", ""))], [...past].reverse().map((one) => ({
       key: `${one.generation} ${one.at_ms}`,
-      cells: [formatClock(one.at_ms), one.generation, one.rank < 0 ? "–" : `rank ${one.rank}`, one.cause, formatSeconds(one.total_s), ...phases.map((phase) => formatSeconds(one[phase]))],
+      cells: [formatClock(one.at_ms), one.generation, one.rank < 0 ? "–" : `rank ${one.rank}`, h("span", { class: "long" }, one.cause), formatSeconds(one.total_s), ...phases.map((phase) => formatSeconds(one[phase]))],
     }))),
   );
 }

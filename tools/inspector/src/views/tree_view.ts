@@ -22,7 +22,7 @@ export function devicesByActor(frame: Frame): Map<string, Device> {
   return found;
 }
 
-function rowView(row: TreeRow, state: AppState, devices: Map<string, Device>, select: (row: TreeRow, opens: boolean) => void): VNode {
+function rowView(row: TreeRow, state: AppState, devices: Map<string, Device>, select: (row: TreeRow, opens: boolean) => void, toggle: (row: TreeRow) => void): VNode {
   const { actor } = row;
   const device = actor?.role === "device" && actor.state === "running" ? devices.get(`${actor.rank} ${actor.number}`) : undefined;
   const stateText = row.depth === 0 && row.node ? row.node.state : (actor?.state ?? "");
@@ -33,7 +33,7 @@ function rowView(row: TreeRow, state: AppState, devices: Map<string, Device>, se
       "aria-level": row.depth + 1, "aria-expanded": row.numChildren > 0 ? String(row.isOpen) : null,
       "aria-selected": String(row.id === state.selectedRow), onclick: () => select(row, false), ondblclick: () => select(row, true),
     },
-    h("span", { class: "twist", "aria-hidden": "true" }, row.numChildren > 0 ? (row.isOpen ? "▾" : "▸") : ""),
+    h("span", { class: "twist", "aria-hidden": "true", onclick: (event: Event) => { event.stopPropagation(); if (row.numChildren > 0) toggle(row); } }, row.numChildren > 0 ? (row.isOpen ? "▾" : "▸") : ""),
     h("span", { class: "row-name" }, row.label),
     stateText ? pill(row.label.endsWith("(lost)") ? "lost" : stateText) : null,
     actor && actor.restarts > 0 ? h("span", { class: "note warn" }, `started again ${actor.restarts}×`) : null,
@@ -55,7 +55,7 @@ export function treeView(state: AppState, actions: AppActions): Child {
   };
   const select = (row: TreeRow, opens: boolean) =>
     actions.change((changed) => {
-      if (row.numChildren > 0 && (opens || changed.selectedRow === row.id)) toggle(changed, row);
+      if (opens && row.numChildren > 0) toggle(changed, row);
       changed.selectedRow = row.id;
     });
   const onkeydown = (event: KeyboardEvent) => {
@@ -93,7 +93,7 @@ export function treeView(state: AppState, actions: AppActions): Child {
         : virtualList(state, actions, {
             name: "tree", rows, rowPx, heightPx,
             props: { role: "tree", tabindex: "0", class: "tree", "aria-label": "supervision tree", "aria-activedescendant": selected ? elementId(selected) : null, onkeydown },
-            render: (row) => rowView(row, state, devices, select),
+            render: (row) => rowView(row, state, devices, select, (opened) => actions.change((changed) => toggle(changed, opened))),
           }),
       h("aside", { "aria-label": "selected actor" }, selected ? actorDetail(state, actions, selected.id) : nothingYet("Select an actor: what it does is shown here. Enter opens it.")),
     ),
