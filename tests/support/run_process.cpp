@@ -17,6 +17,13 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
+/// How many times as long programs may take: sanitizers make them several times slower.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int more_time = 4;
+#else
+constexpr int more_time = 1;
+#endif
+
 std::vector<std::string> environment_of(const run_options& options) {
   std::vector<std::string> made;
   for (char** entry = environ; *entry; ++entry) {
@@ -51,7 +58,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 }  // namespace
 
 background_process::background_process(const run_options& options)
-    : deadline_(clock::now() + options.deadline) {
+    : deadline_(clock::now() + more_time * options.deadline) {
   for (const auto& word : options.command) name_ += (name_.empty() ? "" : " ") + word;
   int output[2], errors[2];
   if (::pipe2(output, O_CLOEXEC) != 0 || ::pipe2(errors, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
