@@ -1,7 +1,9 @@
 // Steps that the program makes itself: the bits of fit, and what is refused.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <stdexcept>
 
 #include "package/synthetic.hpp"
@@ -111,6 +113,17 @@ TEST_CASE("steps of one's own go on after fit and before it, beside evaluations"
   CHECK(same_bits(trainer.state_dict(), expected.state));
 }
 
+namespace {
+
+/// Up to rounding: how a product is computed, and so its bits, may depend on its number of rows.
+bool are_close(const tensor& got, const tensor& expected) {
+  auto close = [](float one, float other) { return std::abs(one - other) <= 1e-5F * (1 + std::abs(other)); };
+  return got.shape() == expected.shape() &&
+         std::ranges::equal(got.values<float>(), expected.values<float>(), close);
+}
+
+}  // namespace
+
 TEST_CASE("forward gives the outputs of each batch in evaluation mode, of any size, without targets") {
   auto all = four_corners(250);
   Trainer trainer(World::local(2, options_of()), pipeline(2));
@@ -118,7 +131,7 @@ TEST_CASE("forward gives the outputs of each batch in evaluation mode, of any si
   auto outputs = trainer.predict(all);
   for (std::int64_t first : {0, 7, 100})
     for (std::int64_t count : {1, 13, 64})
-      CHECK(same_bits(trainer.forward({all->samples().rows(first, count), {}}), outputs.rows(first, count)));
+      CHECK(are_close(trainer.forward({all->samples().rows(first, count), {}}), outputs.rows(first, count)));
 }
 
 TEST_CASE("a batch that cannot be used is refused with what to do, and the job can go on") {

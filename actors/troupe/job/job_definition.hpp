@@ -46,7 +46,8 @@ struct job_definition {
   /// The member of each logical device when the job begins; later ones come from assign.
   hosting home;
   int num_threads = 1;
-  std::int64_t samples_per_run = 0;  ///< that a run of the plan trains on, over all replicas; 0: not known
+  /// Of the data set, in a run of the plan of call_kind::train, over all replicas; 0: not known.
+  std::int64_t samples_per_run = 0;
   snapshot_settings snapshots;
   bool resume = false;
   non_finite_policy on_non_finite = non_finite_policy::stop;

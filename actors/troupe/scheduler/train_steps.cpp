@@ -49,8 +49,9 @@ void call_runner::on_finished(const finished_step& step) {
   job_.metrics = step.metrics;
   job_.is_unsaved = true;
   commits_.on_step_done(job_.position, step_time.count(), step.copy_s);
-  auto num_samples = job_.job().samples_per_run;
-  if (num_samples == 0) num_samples = step.metrics.num_samples;
+  // Batches that the program gives may be of any size.
+  bool is_of_data_set = activity().kind == call_kind::train && job_.job().samples_per_run > 0;
+  auto num_samples = is_of_data_set ? job_.job().samples_per_run : step.metrics.num_samples;
   history_.add({job_.position, unix_time_ms(), step.metrics.mean_loss(), num_samples, step_time.count(),
                 step.span_s, step.busy_s, step.copy_s, step.device_busy_s});
   options_.client->put(step_progress{job_.position, grants_.end(), step.metrics});
