@@ -4,6 +4,12 @@
 #include <stdexcept>
 
 namespace troupe {
+namespace {
+
+/// As many as a message can carry. The functions on boxes recurse over the axes.
+constexpr std::size_t most_axes = 255;
+
+}  // namespace
 
 tensor_contents whole_contents(const named_tensor& held) {
   const auto& extents = held.value.shape();
@@ -24,6 +30,9 @@ bool is_whole(const tensor_contents& held) {
 
 std::string problem_of(const tensor_contents& held) {
   try {
+    if (held.whole.size() > most_axes)
+      return held.name + " has " + std::to_string(held.whole.size()) + " axes, more than " +
+             std::to_string(most_axes);
     shape whole(held.whole);
     std::int64_t left = whole.num_elements(), num_held = 0;
     for (const auto& one : held.boxes) {

@@ -33,8 +33,8 @@ tensor_contents whole_contents(const named_tensor& held);
 std::vector<tensor_contents> whole_contents(std::span<const named_tensor> held);
 bool is_whole(const tensor_contents& held);
 
-/// What is wrong with it (a box outside the tensor, a range outside the boxes); empty if nothing is. The
-/// functions below expect that nothing is.
+/// What is wrong with it (too many axes, a box outside the tensor, a range outside the boxes); empty if
+/// nothing is. The functions below expect that nothing is.
 std::string problem_of(const tensor_contents& held);
 
 /// The shape in which the elements are stored: the extents of a box held as a whole, else one axis.

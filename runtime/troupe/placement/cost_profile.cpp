@@ -3,7 +3,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <type_traits>
 #include <utility>
 
 #include "troupe/error/errors.hpp"
@@ -39,12 +38,17 @@ json to_object(const layer_cost& layer) {
           {"apply_peak_bytes", layer.passes.apply_peak}};
 }
 
+template <class Number>
+bool holds(const json& value) {
+  if (value.is_number_unsigned()) return std::in_range<Number>(value.get<std::uint64_t>());
+  return value.is_number_integer() && std::in_range<Number>(value.get<std::int64_t>());
+}
+
 /// A whole number that `Number` holds.
 template <class Number>
 Number number_from(const json& object, const char* key) {
   const auto& value = object.at(key);
-  if (!value.is_number_integer() || (std::is_unsigned_v<Number> && !value.is_number_unsigned()) ||
-      !std::in_range<Number>(value.get<std::int64_t>()))
+  if (!holds<Number>(value))
     refuse_profile("expected a whole number as " + std::string(key) + ", got " + value.dump());
   return value.get<Number>();
 }
@@ -73,6 +77,17 @@ layer_cost layer_from(const json& object) {
 layer_value value_from(const json& object) {
   return {number_from<int>(object, "from"), number_from<int>(object, "output"),
           number_from<int>(object, "to"), number_from<std::uint64_t>(object, "bytes")};
+}
+
+/// Refuses deeper nesting during the parse: functions on the parsed object recurse.
+json parse_shallow(std::string_view text) {
+  constexpr int deepest_nesting = 16;
+  return json::parse(text, [](int depth, json::parse_event_t, json&) {
+    if (depth > deepest_nesting)
+      refuse_profile("expected a file that profile_model has written, got JSON that nests deeper than " +
+                     std::to_string(deepest_nesting));
+    return true;
+  });
 }
 
 void require_known(const json& object) {
@@ -153,7 +168,7 @@ std::string to_json(const cost_profile& profile) {
 
 cost_profile profile_from_json(std::string_view text) {
   try {
-    auto object = json::parse(text);
+    auto object = parse_shallow(text);
     require_known(object);
     cost_profile profile{.microbatch_samples = number_from<std::int64_t>(object, "microbatch_samples")};
     for (const auto& layer : object.at("layers")) profile.layers.push_back(layer_from(layer));

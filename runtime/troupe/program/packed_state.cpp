@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <stdexcept>
+#include <utility>
 
 #include "troupe/wire/codec.hpp"
 
@@ -41,10 +43,18 @@ std::span<std::byte> append(std::span<std::byte> out, std::span<const std::byte>
   return out.subspan(size_bytes);
 }
 
+/// The layout that the table says. Throws std::runtime_error if there is no such one.
+std::pair<shape, dtype> layout_of(const entry& what) {
+  try {
+    return {shape(what.extents), dtype_from_number(what.type)};
+  } catch (const std::invalid_argument& problem) {
+    throw std::runtime_error("packed state: '" + what.name + "' is no tensor: " + problem.what());
+  }
+}
+
 /// Keeps `whole` alive for a view into it.
 tensor view_of(const tensor& whole, std::size_t offset, const entry& what) {
-  shape extents(what.extents);
-  auto type = dtype_from_number(what.type);
+  auto [extents, type] = layout_of(what);
   auto elements = static_cast<std::size_t>(extents.num_elements());
   if (offset > whole.size_bytes() || elements > (whole.size_bytes() - offset) / size_bytes(type))
     throw std::runtime_error("packed state: '" + what.name + "' reaches beyond the end");

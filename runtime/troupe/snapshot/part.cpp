@@ -184,7 +184,12 @@ snapshot_part part_from(const Header& header) {
                      header.generation,
                      header.numeric_class.value,
                      {}};
-  for (const auto& entry : header.tensors.values) part.contents.push_back(contents_from(entry));
+  std::set<std::string> names;
+  for (const auto& entry : header.tensors.values) {
+    part.contents.push_back(contents_from(entry));
+    if (!names.insert(entry.name.value).second)
+      throw snapshot_error("damaged header: it lists '" + entry.name.value + "' twice");
+  }
   return part;
 }
 

@@ -50,9 +50,9 @@ tensor encode_part(const snapshot_part& part);
 void check_part_begin(std::span<const std::byte> first, std::uint64_t size_bytes);
 
 /// Throws snapshot_error naming what is wrong (not a part, other version, truncated, trailing bytes,
-/// checksum). Each length is checked against the size of `bytes` before it is used. Version 1
-/// is read as the part of its stage with whole tensors. The tensors own their elements, `contents` is filled
-/// in. `on_progress` is called while the checksum is computed, about every 64 MiB.
+/// checksum, a name that occurs twice). Each length is checked against the size of `bytes` before it is used.
+/// Version 1 is read as the part of its stage with whole tensors. The tensors own their elements, `contents`
+/// is filled in. `on_progress` is called while the checksum is computed, about every 64 MiB.
 snapshot_part decode_part(
     std::span<const std::byte> bytes, const std::function<void()>& on_progress = [] {});
 

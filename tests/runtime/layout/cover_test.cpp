@@ -95,6 +95,12 @@ TEST_CASE("contents that cannot be, and tensors that are not the same, are named
   auto shapeless = rows(0, 4);
   shapeless.whole = {-1, 6};
   CHECK_THAT(problem_of_pieces({{part(2), shapeless}}), ContainsSubstring("0.weight has no shape"));
+  auto deep = rows(0, 4);
+  deep.whole.assign(1'000'000, 1);
+  deep.whole.back() = 2;
+  deep.boxes = {whole_box(shape(deep.whole))};
+  deep.end = 1;
+  CHECK_THAT(problem_of_pieces({{part(2), deep}}), ContainsSubstring("0.weight has 1000000 axes"));
   auto other = rows(0, 4);
   other.type = dtype::bf16;
   CHECK(problem_of_pieces({{part(0), rows(0, 4)}, {part(1), other}}) ==

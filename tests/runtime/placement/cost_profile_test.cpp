@@ -55,6 +55,10 @@ TEST_CASE("files that are no profile of this version are refused") {
     CHECK_THROWS_WITH(
         profile_from_json(with("\"activation_bytes\": 9", "\"activation_bytes\": " + std::string(number))),
         ContainsSubstring("expected a whole number as activation_bytes, got "));
+  CHECK_THROWS_WITH(profile_from_json(with("_change_bytes\": -14", "_change_bytes\": 18446744073709551602")),
+                    ContainsSubstring("got 18446744073709551602"));
+  CHECK_THROWS_WITH(profile_from_json(with("\"version\": 2", "\"version\": " + std::string(1'000'000, '['))),
+                    ContainsSubstring("nests deeper than 16"));
   CHECK_THROWS_WITH(profile_from_json(with("\"to\": 1", "\"to\": 4294967297")),
                     ContainsSubstring("expected a whole number as to"));
   CHECK_THROWS_WITH(profile_from_json(with("\"first\": 0", "\"first\": 1")),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cstring>
 #include <stdexcept>
 
 #include "support/bits.hpp"
@@ -51,4 +52,18 @@ TEST_CASE("bytes that are no packed state are refused") {
   auto packed = packed_over(std::byte{0});
   packed.bytes()[7] = std::byte{0x7f};  // a table longer than everything
   CHECK_THROWS_AS(unpack_state(packed), std::runtime_error);
+}
+
+TEST_CASE("a packed state whose table lists what is no tensor is refused") {
+  auto packed = packed_over(std::byte{0});
+  // The table: its size, the number of entries, and the first one's name, dtype and extents.
+  constexpr std::size_t name_begin = 8 + 8 + 8, dtype_begin = name_begin + 6;
+  REQUIRE(std::memcmp(packed.bytes().data() + name_begin, "weight", 6) == 0);
+  auto with = [&](std::size_t at, std::byte value) {
+    auto changed = packed.clone();
+    changed.bytes()[at] = value;
+    return changed;
+  };
+  CHECK_THROWS_AS(unpack_state(with(dtype_begin, std::byte{99})), std::runtime_error);
+  CHECK_THROWS_AS(unpack_state(with(dtype_begin + 1 + 8 + 7, std::byte{0xff})), std::runtime_error);
 }

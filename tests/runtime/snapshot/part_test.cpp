@@ -231,6 +231,15 @@ TEST_CASE("a false box in a header with a valid checksum is refused") {
   CHECK_THROWS_WITH(decode_part(with_box({{{0}}, {{16}}}, -1, 2)), ContainsSubstring("not among"));
 }
 
+TEST_CASE("a part that lists a tensor twice is refused") {
+  part_header header;
+  tensor_entry entry{{"w"}, 0, {{16}}, {{{{{0}}, {{16}}}}}, 0, 16, -1};
+  header.tensors.values = {entry};
+  CHECK(decode_part(forged(encode(header), 64)).tensors.size() == 1);
+  header.tensors.values.push_back(entry);
+  CHECK_THROWS_WITH(decode_part(forged(encode(header), 128)), ContainsSubstring("'w' twice"));
+}
+
 TEST_CASE("a header with false counts allocates no memory") {
   auto header = encode(part_header());
   for (std::size_t at = 0; at + 4 <= header.size(); ++at) {
