@@ -27,6 +27,15 @@ inline std::string text_of(const std::vector<std::byte>& bytes) {
   return std::string(text_of(std::span(bytes)));
 }
 
+/// One of the decoders of a program, and what the search for it begins with.
+struct decoder {
+  void (*run)(std::span<const std::byte> bytes);
+  std::vector<std::string> (*seeds)();
+};
+/// The first byte of an input chooses the decoder, which gets the others.
+void try_one_of(std::span<const decoder> decoders, std::span<const std::byte> bytes);
+std::vector<std::string> seeds_of(std::span<const decoder> decoders);
+
 /// Runs `call`; an exception of one of the types is what it may do with a wrong input.
 template <class... Allowed, class Call>
 void allow(const Call& call) {

@@ -9,6 +9,18 @@
 
 namespace troupe::fuzz {
 
+void try_one_of(std::span<const decoder> decoders, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;
+  decoders[static_cast<std::size_t>(bytes[0]) % decoders.size()].run(bytes.subspan(1));
+}
+
+std::vector<std::string> seeds_of(std::span<const decoder> decoders) {
+  std::vector<std::string> made;
+  for (std::size_t i = 0; i < decoders.size(); ++i)
+    for (const auto& seed : decoders[i].seeds()) made.push_back(static_cast<char>(i) + seed);
+  return made;
+}
+
 input_folder::input_folder() : path_("/dev/shm/troupe-fuzz-" + std::to_string(::getpid())) {
   std::filesystem::create_directories(path_);
 }

@@ -17,7 +17,7 @@ void draw(const job_snapshot& job) {
     shown.view = static_cast<inspect_view>(view);
     shown.is_open = view % 2 == 0;
     shown.order = static_cast<actor_order>(view % num_actor_orders);
-    expect(draw_screen(job, shown, "note", {10, 40}).size() == 10, "a screen has another number of rows");
+    expect(draw_screen(job, shown, {{"note"}}, {10, 40}).size() == 10, "a screen has another number of rows");
   }
 }
 

@@ -1,16 +1,19 @@
-// Short texts of options and addresses. The first byte chooses which.
+// Short texts of options, addresses and names. The first byte chooses which.
 #include <array>
-#include <functional>
 
 #include "fuzz/fuzzer.hpp"
 #include "inspect/inspector_address.hpp"
 #include "inspect/keys.hpp"
+#include "launcher.hpp"
+#include "troupe/cluster/job_secret.hpp"
+#include "troupe/collective/net/network_options.hpp"
 #include "troupe/config/duration_text.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/http/access_policy.hpp"
 #include "troupe/http/http_message.hpp"
 #include "troupe/http/listen_address.hpp"
+#include "troupe/snapshot/folder_layout.hpp"
 #include "troupe/snapshot/printable_text.hpp"
 #include "troupe/wire/hex.hpp"
 
@@ -48,47 +51,61 @@ void try_keys(std::string_view text) {
   static_cast<void>(take_keys(bytes, true));
 }
 
-using decoder = void (*)(std::string_view);
-constexpr std::array<decoder, 8> decoders = {
-    try_listen_address,
-    try_request,
-    try_duration,
-    try_hex,
-    try_keys,
-    [](std::string_view text) { static_cast<void>(inspector_address_from(text)); },
-    [](std::string_view text) { static_cast<void>(faults_from(text)); },
-    [](std::string_view text) { static_cast<void>(troupe::printable(text)); }};
+void try_network_sizes(std::string_view text) {
+  auto once = to_string(network_sizes_from(text));
+  expect(to_string(network_sizes_from(once)) == once, "network sizes are read back as others");
+}
+
+void try_drill(std::string_view text) { static_cast<void>(parse_drill(std::string(text))); }
+
+void try_secret(std::string_view text) {
+  expect(parse_job_secret(std::string(text)).size() >= 16, "a secret is too short");
+}
+
+void try_folder_name(std::string_view text) {
+  static_cast<void>(step_from_set_aside_name(text));
+  if (auto step = step_from_folder_name(text))
+    expect(step_folder_name(*step) == text, "a folder of a snapshot is taken for another one");
+}
+
+/// A decoder of texts that throws bad_input for wrong ones.
+template <auto Decode>
+void try_text(std::span<const std::byte> bytes) {
+  allow<bad_input>([&] { static_cast<void>(Decode(text_of(bytes))); });
+}
+
+using texts = std::vector<std::string>;
+
+constexpr std::array decoders = {
+    decoder{try_text<try_listen_address>,
+            [] {
+              return texts{"127.0.0.1:8080", "[::1]:8080", "localhost:1", "8080"};
+            }},
+    decoder{try_text<try_request>,
+            [] {
+              return texts{"/a?b=c&after=%31%", "troupe_1=a; b=c"};
+            }},
+    decoder{try_text<try_duration>,
+            [] {
+              return texts{"5s", "200ms", "1.5m", "3"};
+            }},
+    decoder{try_text<try_hex>, [] { return texts{"00ffAB"}; }},
+    decoder{try_text<try_keys>, [] { return texts{"\x1b[A\x1b[5~q/x\x1bOH"}; }},
+    decoder{try_text<inspector_address_from>, [] { return texts{"http://127.0.0.1:8080/#token=5f0c"}; }},
+    decoder{try_text<faults_from>,
+            [] { return texts{"forward:hang@rank=1,step=3,incarnation=0;load@rank=2"}; }},
+    decoder{try_text<troupe::printable>, [] { return texts{"\xc2\x80\x7f\x1b"}; }},
+    decoder{try_text<try_network_sizes>, [] { return texts{"whole_inputs=64K,block=1M"}; }},
+    decoder{try_text<try_drill>, [] { return texts{"2@100"}; }},
+    decoder{try_text<try_secret>, [] { return texts{std::string(32, 'a')}; }},
+    decoder{try_text<try_folder_name>, [] {
+              return texts{step_folder_name(120), "set-aside-step-000000000120-2"};
+            }}};
 
 }  // namespace
 
-void try_input(std::span<const std::byte> bytes) {
-  if (bytes.empty()) return;
-  auto decode = decoders[static_cast<std::size_t>(bytes[0]) % decoders.size()];
-  allow<bad_input>([&] { decode(text_of(bytes.subspan(1))); });
-}
+void try_input(std::span<const std::byte> bytes) { try_one_of(decoders, bytes); }
 
-std::vector<std::string> seeds() {
-  std::vector<std::string> made;
-  for (const char* text : {"127.0.0.1:8080", "[::1]:8080", "localhost:1", "8080"})
-    made.push_back('\0' + std::string(text));
-  for (const char* text : {"/a?b=c&after=%31%", "troupe_1=a; b=c"}) made.push_back('\1' + std::string(text));
-  for (const char* text : {"5s", "200ms", "1.5m", "3"}) made.push_back('\2' + std::string(text));
-  made.push_back(
-      "\3"
-      "00ffAB");
-  made.push_back(
-      "\4"
-      "\x1b[A\x1b[5~q/x\x1bOH");
-  made.push_back(
-      "\5"
-      "http://127.0.0.1:8080/#token=5f0c");
-  made.push_back(
-      "\6"
-      "forward:hang@rank=1,step=3,incarnation=0;load@rank=2");
-  made.push_back(
-      "\7"
-      "\xc2\x80\x7f\x1b");
-  return made;
-}
+std::vector<std::string> seeds() { return seeds_of(decoders); }
 
 }  // namespace troupe::fuzz

@@ -76,8 +76,9 @@ void narrow_max_2x2(const float* x, const rows_of_2x2& windows, float* best, std
       auto largest = window[0];
       std::uint8_t at = 0;
       for (std::uint8_t i = 1; i < 4; ++i) {
-        auto larger = (window[i] > largest) | (window[i] != window[i]);
-        largest = larger ? window[i] : largest;
+        auto value = window[i];
+        auto larger = (value > largest) | (value != value);
+        largest = larger ? value : largest;
         at = larger ? i : at;
       }
       *best++ = largest;

@@ -15,6 +15,21 @@ struct row_of_square {
   typedef T type __attribute__((vector_size(16)));
 };
 
+/// The elements of `one` and `other`, which are numbered one after the other, at these places. Clang, with
+/// which nothing is measured, takes them one by one.
+template <class Row>
+[[gnu::always_inline]] inline Row shuffled(const Row& one, const Row& other, const Row& places) {
+#if __has_builtin(__builtin_shuffle)
+  return __builtin_shuffle(one, other, places);
+#else
+  constexpr auto side = sizeof(Row) / sizeof(one[0]);
+  Row taken{};
+  for (std::size_t i = 0; i < side; ++i)
+    taken[i] = places[i] < side ? one[places[i]] : other[places[i] - side];
+  return taken;
+#endif
+}
+
 /// to[j * to_step + i] = from[i * from_step + j] for a square, T an unsigned integer. Each of log2(side)
 /// rounds interleaves row i with row i + side / 2, the perfect shuffle, after which rows are columns.
 template <class T>
@@ -33,8 +48,8 @@ template <class T>
   for (std::int64_t round = 1; round < side; round *= 2) {
 #pragma GCC unroll 16
     for (std::int64_t i = 0; i < side / 2; ++i) {
-      next[2 * i] = __builtin_shuffle(rows[i], rows[i + side / 2], low);
-      next[2 * i + 1] = __builtin_shuffle(rows[i], rows[i + side / 2], high);
+      next[2 * i] = shuffled(rows[i], rows[i + side / 2], low);
+      next[2 * i + 1] = shuffled(rows[i], rows[i + side / 2], high);
     }
 #pragma GCC unroll 16
     for (std::int64_t i = 0; i < side; ++i) rows[i] = next[i];
