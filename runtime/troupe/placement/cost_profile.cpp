@@ -1,11 +1,11 @@
 #include "troupe/placement/cost_profile.hpp"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/json/read_json.hpp"
 
 namespace troupe {
 namespace {
@@ -77,17 +77,6 @@ layer_cost layer_from(const json& object) {
 layer_value value_from(const json& object) {
   return {number_from<int>(object, "from"), number_from<int>(object, "output"),
           number_from<int>(object, "to"), number_from<std::uint64_t>(object, "bytes")};
-}
-
-/// Refuses deeper nesting during the parse: functions on the parsed object recurse.
-json parse_shallow(std::string_view text) {
-  constexpr int deepest_nesting = 16;
-  return json::parse(text, [](int depth, json::parse_event_t, json&) {
-    if (depth > deepest_nesting)
-      refuse_profile("expected a file that profile_model has written, got JSON that nests deeper than " +
-                     std::to_string(deepest_nesting));
-    return true;
-  });
 }
 
 void require_known(const json& object) {
@@ -167,20 +156,23 @@ std::string to_json(const cost_profile& profile) {
 }
 
 cost_profile profile_from_json(std::string_view text) {
+  constexpr int deepest_nesting = 16;
   try {
-    auto object = parse_shallow(text);
-    require_known(object);
-    cost_profile profile{.microbatch_samples = number_from<std::int64_t>(object, "microbatch_samples")};
-    for (const auto& layer : object.at("layers")) profile.layers.push_back(layer_from(layer));
-    for (const auto& value : object.at("values")) profile.values.push_back(value_from(value));
-    for (const auto& shared : object.at("shared_weights"))
-      profile.shared.push_back({number_from<int>(shared, "first"), number_from<int>(shared, "layer"),
-                                number_from<std::uint64_t>(shared, "parameter_bytes"),
-                                number_from<std::uint64_t>(shared, "optimizer_bytes")});
-    check_profile(profile);
-    return profile;
-  } catch (const nlohmann::json::exception& problem) {
-    refuse_profile("expected a file that profile_model has written, got " + std::string(problem.what()));
+    return read_json(text, deepest_nesting, [](const json& object) {
+      require_known(object);
+      cost_profile profile{.microbatch_samples = number_from<std::int64_t>(object, "microbatch_samples")};
+      for (const auto& layer : object.at("layers")) profile.layers.push_back(layer_from(layer));
+      for (const auto& value : object.at("values")) profile.values.push_back(value_from(value));
+      for (const auto& shared : object.at("shared_weights"))
+        profile.shared.push_back({number_from<int>(shared, "first"), number_from<int>(shared, "layer"),
+                                  number_from<std::uint64_t>(shared, "parameter_bytes"),
+                                  number_from<std::uint64_t>(shared, "optimizer_bytes")});
+      check_profile(profile);
+      return profile;
+    });
+  } catch (const json_error& problem) {
+    refuse_profile("expected a file that profile_model has written, got one that is none: " +
+                   std::string(problem.what()));
   }
 }
 

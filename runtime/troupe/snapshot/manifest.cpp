@@ -3,10 +3,10 @@
 #include <time.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 
+#include "troupe/json/read_json.hpp"
 #include "troupe/snapshot/checksum.hpp"
 #include "troupe/snapshot/contents_json.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
@@ -34,17 +34,6 @@ std::string dump(const json& value, int indent) {
 std::string checksum_text(const json& fields) {
   auto text = dump(fields, -1);
   return to_hex(checksum_of(std::as_bytes(std::span(text))));
-}
-
-/// Refuses deeper nesting during the parse: functions on the parsed object, its destructor included, recurse.
-json parse_shallow(std::string_view text) {
-  auto check_depth = [](int depth, json::parse_event_t, json&) {
-    if (depth > deepest_nesting)
-      throw snapshot_error("it is no manifest: its JSON nests deeper than " +
-                           std::to_string(deepest_nesting));
-    return true;
-  };
-  return json::parse(text, check_depth);
 }
 
 /// What is 0 is left out, except for the stage.
@@ -219,13 +208,14 @@ std::string manifest_text(const snapshot_manifest& manifest) {
 
 snapshot_manifest manifest_from_text(std::string_view text) {
   try {
-    auto fields = parse_shallow(text);
-    check_version(fields);
-    check_sum(fields);
-    auto manifest = manifest_from(fields);
-    if (auto problem = problem_of(manifest); !problem.empty()) throw snapshot_error(problem);
-    return manifest;
-  } catch (const json::exception& problem) {
+    return read_json(text, deepest_nesting, [](json fields) {
+      check_version(fields);
+      check_sum(fields);
+      auto manifest = manifest_from(fields);
+      if (auto problem = problem_of(manifest); !problem.empty()) throw snapshot_error(problem);
+      return manifest;
+    });
+  } catch (const json_error& problem) {
     throw snapshot_error(std::string("it is no manifest: ") + problem.what());
   }
 }

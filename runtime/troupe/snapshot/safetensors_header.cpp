@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/json/read_json.hpp"
 
 namespace troupe {
 namespace {
@@ -152,7 +152,7 @@ class header_parser final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool value) override { unexpected(value ? "true" : "false"); }
   bool binary(binary_t&) override { unexpected("binary data"); }
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& problem) override {
-    throw bad_input(std::string("its header is no JSON: ") + problem.what());
+    throw bad_input(std::string("its header is no JSON: ") + json_error(problem).what());
   }
 
  private:
@@ -234,7 +234,7 @@ std::string to_text(const safetensors_header& header) {
     text.resize((text.size() + 7) / 8 * 8, ' ');
     return text;
   } catch (const json::exception& problem) {
-    throw_invalid("write_safetensors", "names and metadata in UTF-8", problem.what());
+    throw_invalid("write_safetensors", "names and metadata in UTF-8", json_error(problem).what());
   }
 }
 
