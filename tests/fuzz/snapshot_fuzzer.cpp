@@ -48,7 +48,7 @@ manifest_part example_entry() {
   auto rest = half;
   rest.begin = 4;
   rest.end = 8;
-  return {{0}, "stage-0000.part", 5, "ab", "here", std::vector{half, rest}};
+  return {{{0}}, "stage-0000.part", 5, "ab", "here", std::vector{half, rest}};
 }
 
 std::vector<std::string> manifest_seeds() {
@@ -56,7 +56,7 @@ std::vector<std::string> manifest_seeds() {
   manifest.created = "2024-06-07T08:09:10Z";
   manifest.data = "60000 samples of [28, 28]";
   manifest.calls = manifest_file{"calls.part", 7, "ef", "here"};
-  auto plain = testing::example_manifest(1, {{{0}, "stage-0000.part", 5, "ab", "here"}});
+  auto plain = testing::example_manifest(1, {{{{0}}, "stage-0000.part", 5, "ab", "here"}});
   plain.parts[0].content = replica_content::equal;
   return {manifest_text(manifest), manifest_text(plain)};
 }

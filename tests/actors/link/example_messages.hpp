@@ -30,16 +30,16 @@ inline node_inventory example_inventory(fields size) {
   if (size == fields::empty) return {};
   return {3,
           8,
-          std::vector<held_part>(size == fields::large ? 10'000 : 2, {1, {2}, 3, part_location::disk}),
+          std::vector<held_part>(size == fields::large ? 10'000 : 2, {1, {{2}}, 3, part_location::disk}),
           4,
           {7, hosting(std::vector<member_id>(3, {2}))}};
 }
 
 inline restore_plan example_plan(fields size) {
   if (size == fields::empty) return {};
-  return {
-      12, false,
-      std::vector<restore_source>(size == fields::large ? 4'000 : 2, {{5}, -1, part_location::peer_memory})};
+  return {12, false,
+          std::vector<restore_source>(size == fields::large ? 4'000 : 2,
+                                      {{{5}}, -1, part_location::peer_memory})};
 }
 
 inline manifest_part example_part_entry(fields size) {
@@ -99,7 +99,7 @@ inline auto example_messages(fields size) {
       replicas_wanted{4, 2},
       writes_lost{4, 3},
       step_done{6, 1, 2, 3, {0.25, 4, 5}, -1, 2, 3, 4, 5, example_result(size).last_step, text('n')},
-      part_held{7, 2, {1, {2}, 3, part_location::peer_memory}},
+      part_held{7, 2, {1, {{2}}, 3, part_location::peer_memory}},
       part_written{8, 1, example_part_entry(size), text('p')},
       node_progress{9, 1,
                     std::vector<device_progress>(

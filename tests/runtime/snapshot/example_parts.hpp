@@ -33,7 +33,7 @@ inline snapshot_manifest write_snapshot(snapshot_store& store, std::uint64_t ste
   std::vector<manifest_part> parts;
   for (int stage = 0; stage < num_stages; ++stage)
     parts.push_back(
-        store.write_part(step, {stage}, encode_part(example_part(step, stage, num_stages)).bytes()));
+        store.write_part(step, {{stage}}, encode_part(example_part(step, stage, num_stages)).bytes()));
   auto manifest = example_manifest(step, std::move(parts));
   store.commit(manifest);
   return manifest;
