@@ -1,9 +1,10 @@
 #include "prediction.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "troupe/config/job_options.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/parallel/automatic_placement.hpp"
 #include "troupe/profile_job.hpp"
 
 namespace troupe {
@@ -68,33 +69,52 @@ std::vector<device_capacity> devices_of(const plan_request& request, int num_dev
   return devices;
 }
 
-bool fits(const job_prediction& job, const prediction_options& options) {
+/// Where and by how much it exceeds the memory of a device; empty if it fits.
+std::string memory_problem(const job_prediction& job, const prediction_options& options) {
+  std::size_t worst = 0;
+  std::uint64_t excess = 0;
   for (std::size_t device = 0; device < job.memory.size(); ++device)
-    if (auto limit = options.devices[device].memory_bytes; limit != 0 && job.memory[device].peak > limit)
-      return false;
-  return true;
+    if (auto limit = options.devices[device].memory_bytes;
+        limit != 0 && job.memory[device].peak > limit + excess) {
+      worst = device;
+      excess = job.memory[device].peak - limit;
+    }
+  if (excess == 0) return {};
+  return "device " + std::to_string(worst) + " would hold " + std::to_string(job.memory[worst].peak) +
+         " bytes, which is " + std::to_string(excess) + " more than its memory";
 }
 
-/// The automatic placement counts what lasts and activations, not what a pass needs for a time.
+std::string what_would_do(const placed_job& nearest) {
+  return std::to_string(nearest.missing_bytes) +
+         " bytes more for each device would do; or use more devices, smaller microbatches, or nn::Checkpoint";
+}
+
 std::string other_placement(const prediction& refused) {
   try {
-    auto map = DeviceMap::automatic(refused.profile, balance_for(refused.options));
-    if (fits(predict_job(refused.profile, map, refused.options), refused.options))
-      return "The automatic placement fits: leave device_map out";
-    return "Nor does the automatic placement: use more devices, or smaller microbatches";
+    auto placed = automatic_placement(refused.profile, refused.options);
+    if (placed.missing_bytes == 0) return "The automatic placement fits: leave device_map out";
+    return "Nor does the automatic placement: with it, " + what_would_do(placed);
   } catch (const bad_input& problem) {
     return problem.what();
   }
 }
 
-void check_memory(const prediction& of) {
-  for (std::size_t device = 0; device < of.job.memory.size(); ++device) {
-    auto limit = of.options.devices[device].memory_bytes, needed = of.job.memory[device].peak;
-    if (limit == 0 || needed <= limit) continue;
-    throw bad_input("the job does not fit: device " + std::to_string(device) + " would hold " +
-                    std::to_string(needed) + " bytes, which is " + std::to_string(needed - limit) +
-                    " more than its memory. " + other_placement(of));
-  }
+void place_as_told(const std::filesystem::path& device_map, prediction& result) {
+  result.map = DeviceMap::read(device_map);
+  result.job = predict_job(result.profile, result.map, result.options);
+  if (auto problem = memory_problem(result.job, result.options); !problem.empty())
+    throw bad_input("the job does not fit: " + problem + ". " + other_placement(result));
+}
+
+void place_automatically(prediction& result) {
+  auto placed = automatic_placement(result.profile, result.options);
+  if (placed.missing_bytes > 0)
+    throw bad_input(
+        "the job does not fit into the memory of the devices. In the automatic placement that comes "
+        "nearest, " +
+        memory_problem(placed.job, result.options) + ". " + what_would_do(placed));
+  result.map = std::move(placed.map);
+  result.job = std::move(placed.job);
 }
 
 }  // namespace
@@ -117,10 +137,7 @@ prediction predict(const plan_request& request) {
                     .bytes_per_s = request.bytes_per_s,
                     .latency_s = request.latency_s,
                     .num_replicas = options.replicas};
-  result.map = options.device_map.empty() ? DeviceMap::automatic(result.profile, balance_for(result.options))
-                                          : DeviceMap::read(options.device_map);
-  result.job = predict_job(result.profile, result.map, result.options);
-  check_memory(result);
+  options.device_map.empty() ? place_automatically(result) : place_as_told(options.device_map, result);
   return result;
 }
 

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "troupe/error/errors.hpp"
 #include "troupe/placement/bottleneck_search.hpp"
 
 namespace troupe {
@@ -18,9 +17,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 /// Costs of ranges of layers: half a GiB.
 constexpr std::size_t most_ranges = 1 << 24;
 
-[[noreturn]] void refuse_balance(const std::string& problem) {
-  throw bad_input("automatic placement: " + problem);
-}
+constexpr auto refused_by = "automatic placement: ";
+
+[[noreturn]] void refuse_balance(const std::string& problem) { throw bad_input(refused_by + problem); }
 
 /// Devices that are alike.
 struct device_kind {
@@ -165,9 +164,9 @@ void check_balance_options(const balance_options& options, std::size_t num_piece
                      ". Give finite numbers from 0 on; a bandwidth of 0 is no limit");
 }
 
-std::string in_bytes(double bytes) {
-  return std::to_string(static_cast<std::uint64_t>(std::ceil(bytes))) + " bytes";
-}
+std::uint64_t whole_bytes(double bytes) { return static_cast<std::uint64_t>(std::ceil(bytes)); }
+
+std::string in_bytes(double bytes) { return std::to_string(whole_bytes(bytes)) + " bytes"; }
 
 std::vector<found_chunk> search_time(const std::vector<device_kind>& kinds, const range_costs& ranges,
                                      const balance_options& options) {
@@ -221,10 +220,12 @@ std::vector<found_chunk> search_memory(const std::vector<device_kind>& kinds, co
             in_bytes(bytes_of(range, kept)) + " on a device that has " +
             in_bytes(static_cast<double>(kinds[kind].capacity.memory_bytes));
   }
-  refuse_balance(
-      "the model does not fit into the memory of the devices. In the placement that comes nearest, " + where +
-      ", which is " + in_bytes(missing) + " too few. " + in_bytes(missing) +
-      " more for each device would do; or use more devices, smaller microbatches, or nn::Checkpoint");
+  throw memory_shortage(
+      std::string(refused_by) +
+          "the model does not fit into the memory of the devices. In the placement that comes nearest, " +
+          where + ", which is " + in_bytes(missing) + " too few. " + in_bytes(missing) +
+          " more for each device would do; or use more devices, smaller microbatches, or nn::Checkpoint",
+      whole_bytes(missing));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "troupe/error/errors.hpp"
 #include "troupe/placement/cost_profile.hpp"
 
 namespace troupe {
@@ -37,6 +39,18 @@ struct layer_chunk {
   bool operator==(const layer_chunk&) const = default;
 };
 
+/// No placement fits into the memory of the devices.
+class memory_shortage : public bad_input {
+ public:
+  memory_shortage(const std::string& problem, std::uint64_t missing_bytes)
+      : bad_input(problem), missing_bytes_(missing_bytes) {}
+  /// So many more on each device with a limit would do.
+  std::uint64_t missing_bytes() const { return missing_bytes_; }
+
+ private:
+  std::uint64_t missing_bytes_;
+};
+
 /// Cuts a model into one chunk of successive layers for each device, in order, so that the time of the
 /// slowest is the least possible and each fits into its device's memory. Chunks begin with a layer that has
 /// parameters (the first one also has the layers before it), and which device has which, is chosen too. Every
@@ -46,7 +60,7 @@ struct layer_chunk {
 /// Exact (bottleneck_search.cpp), where devices that are alike count as one kind: 16 devices of different
 /// speeds and 200 layers take seconds. Throws bad_input for numbers that are not possible, for more devices
 /// than layers with parameters, for so many kinds of devices and layers that the search would take minutes or
-/// more than its half GiB, and if nothing fits, saying by how much and what would.
+/// more than its half GiB, and memory_shortage if nothing fits, saying by how much and what would.
 std::vector<layer_chunk> balance(const cost_profile& profile, const balance_options& options);
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #include "troupe/usage/usage_problem.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "troupe/usage/nearest.hpp"
@@ -63,6 +64,21 @@ bool is_number(const std::string& text) {
   return !text.empty() && *end == '\0';
 }
 
+/// "0.000000 to 17976931..", as CLI11 writes a range, in words.
+std::string range_in_words(const std::string& range) {
+  auto without_zeros = [](const std::string& number) {
+    auto point = number.find('.');
+    if (point == number.npos) return number;
+    return number.substr(0, std::max(point, number.find_last_not_of("0.") + 1));
+  };
+  constexpr std::size_t most_digits = 20;  // more are those of a type's limit
+  auto to = range.find(" to ");
+  auto lowest = without_zeros(range.substr(0, to));
+  if (to == range.npos) return "from " + lowest;
+  auto highest = without_zeros(range.substr(to + 4));
+  return "from " + lowest + (highest.size() > most_digits ? " on" : " to " + highest);
+}
+
 /// What an option takes; empty: CLI11's words are better.
 std::string expected_by(const CLI::Option& option, const std::string& value, const std::string& problem) {
   auto type = option.get_type_name();
@@ -71,7 +87,7 @@ std::string expected_by(const CLI::Option& option, const std::string& value, con
   constexpr std::string_view in_range = "not in range ";
   auto range = problem.find(in_range);
   if (range != problem.npos && is_number(value))
-    return number + " from " + problem.substr(range + in_range.size());
+    return number + " " + range_in_words(problem.substr(range + in_range.size()));
   auto is_numeric = number == "a whole number" || type.starts_with("FLOAT");
   return is_numeric ? number : std::string();
 }

@@ -133,10 +133,12 @@ TEST_CASE("what cannot be planned is refused with what to do") {
   expect("batch: 32\nmicrobatches: 4\ndevices: 2\nschedule: zb_v\n", "", "zb_v has more. Choose gpipe");
   expect("batch: 32\nmicrobatches: 4\ndevices: 2\nschedule: zb_v\ndevice_map: map.yaml\n", "",
          "map.yaml: zb_v places the stages itself", "Choose gpipe, 1f1b");
-  expect(job, "--memory 1200", "layers mid to head need 1380 bytes on a device that has 1200 bytes",
-         "180 bytes too few");
+  expect(job, "--memory 1200",
+         "placement that comes nearest, device 0 would hold 1228 bytes, which is 28 more than its memory",
+         "28 bytes more for each device would do");
+  CHECK(plan_folder(job).run("--memory 1228").exit_code == 0);
   expect(job + "device_map: map.yaml\n", "--memory 1200", "device 0 would hold 1228 bytes, which is 28 more",
-         "180 bytes more for each device would do");
+         "28 bytes more for each device would do");
   expect(job + "device_map: map.yaml\n", "--memory 1K,2K", "device 0 would hold 1228 bytes",
          "The automatic placement fits");
   expect(job + "device_map: three.yaml\n", "",
@@ -148,6 +150,7 @@ TEST_CASE("what cannot be planned is refused with what to do") {
   expect(job, "--processes 2", "4 devices for 3 layers");
   expect(job, "--speed 1,2,3", "--speed has 3 values for 2 devices");
   expect(job, "--speed 0", "above 0");
+  expect(job, "--bandwidth -1", "--bandwidth: expected a number from 0 on, got '-1'");
 }
 
 TEST_CASE("a file that is no profile is refused") {
