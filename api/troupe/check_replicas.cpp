@@ -1,10 +1,13 @@
 #include "troupe/check_replicas.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/parallel/compression/compressed_gradients.hpp"
+#include "troupe/parallel/piece_layout.hpp"
 #include "troupe/parallel/sync_batch_norm.hpp"
 
 namespace troupe {
@@ -67,11 +70,43 @@ void check_exchange(const Pipeline& pipeline, const numeric_options& numerics) {
                     " keeps older ones beside them. Use --flush-every 1, or another schedule");
 }
 
+/// The highest rank at which PowerSGD compresses one of the model's gradients; 0 if none does.
+int highest_rank(const std::vector<named_parameter>& parameters) {
+  int highest = 0;
+  for (const auto& [name, target] : parameters)
+    while (power_sgd_factors_of(*target, highest + 1).rank > highest) ++highest;
+  return highest;
+}
+
+/// Small gradients travel whole, and so do those that would not become smaller.
+void check_compressible(nn::Module& model, const numeric_options& numerics) {
+  auto parameters = model.named_parameters();
+  auto is_compressed = [&numerics](const named_parameter& each) {
+    return numerics.power_sgd_rank > 0 ? power_sgd_factors_of(*each.target, numerics.power_sgd_rank).rank > 0
+                                       : each.target->requires_gradient && is_large(*each.target);
+  };
+  if (numerics.power_sgd_rank == 0 && numerics.top_k_gradients == 0) return;
+  if (std::ranges::any_of(parameters, is_compressed)) return;
+  auto highest = numerics.power_sgd_rank > 0 ? highest_rank(parameters) : 0;
+  if (highest > 0)
+    throw bad_input(
+        "power_sgd_rank " + std::to_string(numerics.power_sgd_rank) +
+        " compresses no gradient of this model: the factors of none have half as many elements or "
+        "fewer. Use a rank of at most " +
+        std::to_string(highest));
+  throw bad_input(
+      (numerics.power_sgd_rank > 0 ? "power_sgd_rank" : "top_k_gradients") +
+      std::string(
+          " compresses no gradient of this model: small ones are sent whole, and no trainable weight of "
+          "it is large enough. Leave the option out"));
+}
+
 }  // namespace
 
 void check_replicas(const Pipeline& pipeline, const numeric_options& numerics) {
   check_exchange(pipeline, numerics);
   nn::Graph model(pipeline.model());
+  check_compressible(model, numerics);
   if (pipeline.replicas() > 1 && has_sync_batch_norm(model))
     throw bad_input(
         "the model has a SyncBatchNorm, whose statistics are those of a process group, and the replicas of a "

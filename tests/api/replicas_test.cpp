@@ -268,9 +268,20 @@ TEST_CASE("PowerSGD of replicas has the same bits with any partition, and a full
   auto clipped = train(1, with(1, 2).clip_grad_norm(0.5));
   CHECK_FALSE(clipped == train(1, with(1, 2)));
   CHECK(train(4, with(2, 2).clip_grad_norm(0.5)) == clipped);
-  // Small matrices, and those whose factors have more than half of their elements, are sent whole.
-  CHECK(train(2, with(1, 100)) == dense);
-  CHECK(train(2, replicated(1, 2).power_sgd_rank(1)) == train(2, replicated(1, 2)));
+}
+
+TEST_CASE("a compression that compresses no gradient of the model is refused") {
+  nn::Sequential model(nn::Linear(2, 160), nn::ReLU(), nn::Linear(160, 160), nn::Tanh(), nn::Linear(160, 4));
+  auto check_refused = [](const Pipeline& pipeline, const std::string& expected) {
+    CHECK_THROWS_MATCHES(Trainer(World::local(1, options_of(2)), pipeline), bad_input,
+                         MessageMatches(ContainsSubstring(expected)));
+  };
+  // 2 * (160 + 160) * 40 elements are half of the largest matrix.
+  check_refused(replicated(1, 2, model).power_sgd_rank(41), "Use a rank of at most 40");
+  CHECK_NOTHROW(Trainer(World::local(1, options_of(2)), replicated(1, 2, model).power_sgd_rank(40)));
+  check_refused(replicated(1, 2).power_sgd_rank(1), "power_sgd_rank compresses no gradient of this model");
+  check_refused(replicated(1, 2).top_k_gradients(0.5),
+                "top_k_gradients compresses no gradient of this model");
 }
 
 TEST_CASE("replicas that average their weights have the bits of plain loops of their own") {

@@ -17,15 +17,13 @@ std::vector<parameter*> parameters_in(const std::vector<named_parameter>& parame
   return targets;
 }
 
-/// Of the large parameters whose factors are small enough.
 std::map<std::size_t, factored_gradient> factored_of(int rank,
                                                      const std::vector<named_parameter>& parameters) {
   std::map<std::size_t, factored_gradient> result;
   for (std::size_t index = 0; rank > 0 && index < parameters.size(); ++index) {
     const auto& [name, target] = parameters[index];
-    auto factors = factors_of(target->extents, rank, least_saving);
-    if (target->requires_gradient && is_large(*target) && factors.rank > 0)
-      result.emplace(index, factored_gradient(factors, name));
+    auto factors = power_sgd_factors_of(*target, rank);
+    if (factors.rank > 0) result.emplace(index, factored_gradient(factors, name));
   }
   return result;
 }
@@ -37,6 +35,11 @@ std::vector<tensor> in_f32(std::vector<tensor> sums) {
 }
 
 }  // namespace
+
+low_rank_factors power_sgd_factors_of(const parameter& of, int rank) {
+  return of.requires_gradient && is_large(of) ? factors_of(of.extents, rank, least_saving)
+                                              : low_rank_factors{};
+}
 
 compressed_gradients::compressed_gradients(const numeric_options& numerics,
                                            std::vector<named_parameter> parameters)
