@@ -147,6 +147,7 @@ TEST_CASE("a job is paused, stepped, saved and resumed, and trains the same bits
   CHECK(saved["step"].get<int>() >= running["step"].get<int>());
   CHECK(std::filesystem::exists(snapshots));
   job.check_done("log_level", {{"level", "debug"}});
+  CHECK(job.json_of("job")["log_level"] == "debug");
   job.check_done("log_level", {{"level", "warn"}});
   job.check_done("resume");
   CHECK(job.post("stop", json::object()).status == 404);

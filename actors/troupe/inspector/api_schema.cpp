@@ -11,7 +11,7 @@ const char* api_schema() {
 "time_ms": {"type": "integer", "description": "Unix time in milliseconds"},
 "job": {"type": "object", "additionalProperties": false,
   "required": ["job_id", "world_size", "rank", "generation", "started_ms", "updated_ms", "state", "call", "call_kind",
-    "step", "end_step", "is_stopping", "is_paused", "stands", "control", "loss", "steps_per_s", "samples_per_s", "num_recoveries", "recoveries"],
+    "step", "end_step", "is_stopping", "is_paused", "stands", "control", "log_level", "loss", "steps_per_s", "samples_per_s", "num_recoveries", "recoveries"],
   "properties": {
     "job_id": {"type": "string"}, "world_size": {"type": "integer", "minimum": 1},
     "rank": {"type": "integer", "description": "where the inspector runs"}, "generation": {"$ref": "#/$defs/count"},
@@ -23,6 +23,7 @@ const char* api_schema() {
     "is_stopping": {"type": "boolean"}, "is_paused": {"type": "boolean"},
     "stands": {"type": "boolean", "description": "the job is paused, and all devices have come to where they stop"},
     "control": {"type": "boolean", "description": "the job takes orders at /api/v1/control/"},
+    "log_level": {"type": ["string", "null"], "description": "of rank 0, as --log-level or an order has set it"},
     "loss": {"type": ["number", "null"]}, "steps_per_s": {"type": ["number", "null"]},
     "samples_per_s": {"type": ["number", "null"]}, "num_recoveries": {"$ref": "#/$defs/count"},
     "recoveries": {"type": "array", "maxItems": 64, "items": {"type": "object", "additionalProperties": false,

@@ -63,7 +63,7 @@ inspection::inspection(const inspection_options& options) {
                ": whoever reaches it and has the token can watch this job, and nothing is encrypted";
   auto control = options.takes_orders ? begin_control(options) : nullptr;
   auto routes = std::make_shared<inspector_routes>(
-      std::move(policy), inspector_sources{job_, log_, options.trace, std::move(control)});
+      std::move(policy), inspector_sources{job_, log_, options.trace, std::move(control), options.log});
   server_->serve([routes](const http_request& request) { return routes->answer(request); });
 }
 

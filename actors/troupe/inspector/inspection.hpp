@@ -28,7 +28,7 @@ struct inspection_options {
   control_rules rules = {};
   audit_options audit = {};
   std::uint32_t incarnation = 0;        ///< of this process
-  std::shared_ptr<spdlog::logger> log;  ///< required with takes_orders
+  std::shared_ptr<spdlog::logger> log;  ///< whose level is shown; required with takes_orders
 };
 
 /// How a job is watched from outside: an HTTP server and what it shows. The inspector_actor fills `job()`.

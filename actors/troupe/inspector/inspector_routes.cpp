@@ -37,6 +37,13 @@ http_response with_text(std::string body, std::string_view type = json_type) {
 
 http_response with_json(const json& value) { return with_text(text_of(value) + "\n"); }
 
+/// As --log-level names it.
+std::string level_name(spdlog::level::level_enum level) {
+  if (level == spdlog::level::warn) return "warn";
+  auto name = spdlog::level::to_string_view(level);
+  return {name.data(), name.size()};
+}
+
 http_response bad_number(const char* name) {
   return refusal(400, std::string("expected a whole number as '") + name + "'");
 }
@@ -144,6 +151,7 @@ http_response inspector_routes::read(const http_request& request) {
   if (path == "/api/v1/job") {
     auto shown = job_json(job.job_id(), *view, job.metrics());
     shown["control"] = sources_.control != nullptr;
+    shown["log_level"] = sources_.logger ? json(level_name(sources_.logger->level())) : json();
     return with_json(shown);
   }
   if (path == "/api/v1/nodes") return with_json(nodes_json(*view));

@@ -1,4 +1,6 @@
 #pragma once
+#include <spdlog/logger.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,6 +21,7 @@ struct inspector_sources {
   std::shared_ptr<log_tail> log;
   const trace_recorder* trace = nullptr;              ///< null: `/trace` says that there is none
   std::shared_ptr<control_intake> control = nullptr;  ///< null: nothing can be changed
+  std::shared_ptr<spdlog::logger> logger = nullptr;   ///< whose level is shown; null: none is
 };
 
 /// Answers one request of the inspector's API (docs/inspect.md). Blocks nobody and asks no actor: it shows

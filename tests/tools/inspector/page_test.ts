@@ -278,7 +278,7 @@ test("orders are offered only where the job takes them, sent only once they are 
     assert.deepEqual(served.orders, [{ action: "pause", body: {} }]);
     served.emit("control", { id: "0-0", action: "pause", target: "the job", outcome: "done", text: null });
     await page.getByText("Pause the job: done").waitFor();
-    served.frame.job = { ...served.frame.job, is_paused: true };
+    served.frame.job = { ...served.frame.job, is_paused: true, log_level: "warn" };
     served.refuseOrders = "the job is stopping";
     await page.getByRole("button", { name: "Run one microbatch" }).and(page.locator(":enabled")).click();
     await page.locator("#confirm").click();
@@ -293,12 +293,13 @@ test("orders are offered only where the job takes them, sent only once they are 
     served.emit("control", { id: "0-2", action: "kill", target: "stage 2 of rank 2", outcome: "timed_out", text: "look at the job" });
     await page.getByText("Kill stage 2 of rank 2: timed out: look at the job").waitFor();
     const level = page.getByRole("combobox", { name: "log level" });
-    assert.equal(await level.locator("option:checked").innerText(), "choose");
+    assert.equal(await level.locator("option:checked").innerText(), "warn");
     await level.selectOption("debug");
     await page.getByRole("dialog").getByRole("button", { name: "Set the log level to debug" }).click();
     await page.getByText("Set the log level to debug: ordered").waitFor();
-    assert.equal(await level.inputValue(), "");
+    assert.equal(await level.inputValue(), "warn");
     served.emit("control", { id: "0-3", action: "log_level", target: "the job", outcome: "done", text: null });
+    served.frame.job = { ...served.frame.job, log_level: "debug" };
     await page.waitForFunction(() => (document.querySelector("select") as HTMLSelectElement).value === "debug");
   });
   served.frame = shownFrame();

@@ -38,6 +38,8 @@ export interface Job {
   num_recoveries: number;
   recoveries: Recovery[];
   control?: boolean;
+  /// Null or not there: not known.
+  log_level?: string | null;
 }
 
 export interface Node {

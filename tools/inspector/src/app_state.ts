@@ -35,8 +35,6 @@ export interface AppState {
   zoom: number;
   scrollTops: Map<string, number>;
   message: string;
-  /// What was ordered from this page; null: not known, the job does not tell its level.
-  logLevel: string | null;
 }
 
 /// An order to the job (docs/inspect.md, Control).

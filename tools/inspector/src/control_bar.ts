@@ -9,6 +9,7 @@ const levels = ["trace", "debug", "info", "warn", "error"];
 export function controlBar(state: AppState, actions: AppActions): Child {
   const job = state.frame?.job;
   if (!job?.control || !state.isLive || state.connection !== "open") return null;
+  const level = job.log_level ?? "";
   const step = (unit: string, name: string) => {
     const deed = `Run one ${name}`;
     return button(deed, () => actions.control({ deed, detail: "The job pauses again after it.", action: "step", body: { unit, count: 1 } }), {
@@ -24,13 +25,13 @@ export function controlBar(state: AppState, actions: AppActions): Child {
     step("step", "step"),
     button("Snapshot", () => actions.control({ deed: "Write a snapshot", detail: "The state of the next step goes to disk; of a paused job, the newest state. The job needs --snapshot-dir for it.", action: "snapshot", body: {} })),
     h("label", { key: "level" }, "Log level ", h("select", {
-      "aria-label": "log level", value: state.logLevel ?? "",
+      "aria-label": "log level", value: level,
       onchange: (event: Event) => {
         const chosen = event.currentTarget as HTMLSelectElement;
-        const level = chosen.value;
-        chosen.value = state.logLevel ?? ""; // until the order is done
-        actions.control({ deed: `Set the log level to ${level}`, detail: "Of all processes of the job. The view Events shows the lines of rank 0.", action: "log_level", body: { level } });
+        const wanted = chosen.value;
+        chosen.value = level; // until the order is done
+        actions.control({ deed: `Set the log level to ${wanted}`, detail: "Of all processes of the job. The view Events shows the lines of rank 0.", action: "log_level", body: { level: wanted } });
       },
-    }, state.logLevel === null ? h("option", { value: "", key: "", disabled: true }, "choose") : null, levels.map((level) => h("option", { value: level, key: level }, level)))),
+    }, levels.includes(level) ? null : h("option", { value: level, key: level, disabled: true }, level || "choose"), levels.map((one) => h("option", { value: one, key: one }, one)))),
   );
 }

@@ -69,7 +69,6 @@ const state: AppState = {
   zoom: 1,
   scrollTops: new Map(),
   message: "",
-  logLevel: null,
 };
 
 const history = new History<Frame>(keptMs, keptRows);

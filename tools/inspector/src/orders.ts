@@ -27,7 +27,7 @@ export class Orders {
     }
   }
 
-  /// Takes note of an outcome. An order from elsewhere may have changed the level of the log.
+  /// Takes note of an outcome.
   onEvent({ order: ended }: EventRow): void {
     if (!ended) return;
     const order = this.open.get(ended.id);
@@ -35,6 +35,5 @@ export class Orders {
       this.open.delete(ended.id);
       this.say(`${order.deed}: ${ended.outcome}${ended.text === "" ? "" : `: ${ended.text}`}`);
     }
-    if (ended.action === "log_level" && ended.outcome === "done") this.state.logLevel = order ? String(order.body.level) : null;
   }
 }

@@ -125,6 +125,7 @@ TEST_CASE("the API tells whether the job takes orders") {
     return json::parse(one.routes.answer({"GET", std::string("/api/v1/") + name, own}).body);
   };
   CHECK(read("job")["control"] == true);
+  CHECK(read("job")["log_level"].is_null());
   CHECK(schema_problem(read("schema"), "job", read("job")) == "");
   one.routes = {{token, "session", "troupe_1", {"/"}, {}}, {one.job, nullptr, nullptr, nullptr}};
   CHECK(read("job")["control"] == false);
