@@ -13,8 +13,10 @@ ncclDataType_t type_of(dtype type) {
   return type == dtype::i64 ? ncclInt64 : ncclUint8;
 }
 
-ncclRedOp_t op_of(reduce_op op) {
-  if (op == reduce_op::sum) return ncclSum;
+/// The mean of one member is asked for as its sum: NCCL 2.28 leaves the last elements of such a mean out
+/// where the result lies elsewhere than the input.
+ncclRedOp_t op_of(reduce_op op, int num_members) {
+  if (op == reduce_op::sum || num_members == 1) return ncclSum;
   if (op == reduce_op::mean) return ncclAvg;
   if (op == reduce_op::max) return ncclMax;
   return op == reduce_op::min ? ncclMin : ncclProd;
@@ -27,7 +29,7 @@ struct arguments {
   const std::byte* from = what.input.bytes().data();
   std::byte* to = tensor(what.output).bytes().data();
   ncclDataType_t type = type_of(what.signature.type);
-  ncclRedOp_t op = op_of(what.signature.op);
+  ncclRedOp_t op = op_of(what.signature.op, on.num_members());
   std::size_t count = static_cast<std::size_t>(what.signature.count);
   int root = what.signature.root;
 
