@@ -102,7 +102,7 @@ __global__ void product_kernel(tile_mistakes planted, const bfloat16* a, const b
   __syncwarp();
   auto left = cuda::load_left(memory + (planted.is_misaligned ? 1 : 0), side);
   auto right = cuda::load_right(memory + side * side, side);
-  if (planted.swaps_columns) std::swap(right.words[0], right.words[1]);
+  if (planted.swaps_columns) std::swap(right.words[0][0], right.words[0][1]);
   cuda::sum_tile sums{};
   cuda::add_product<bfloat16>(left, right, sums);
   for (int i = 0; i < 8; ++i) c[cuda::sum_row(i) * side + cuda::sum_column(i)] = sums.values[i];

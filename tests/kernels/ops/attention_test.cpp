@@ -8,6 +8,7 @@
 #include "support/conversions.hpp"
 #include "support/devices.hpp"
 #include "support/threads.hpp"
+#include "troupe/ops/matmul_precision.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using troupe::attention_options;
@@ -188,6 +189,34 @@ TEST_CASE("scores of any size neither overflow nor vanish") {
   for (auto value : values_of(out)) REQUIRE(std::abs(value) <= 30.001);
   for (auto value : values_of(troupe::attention_backward(p.dout, p.qkv, out, log_sum_exp, p.options())))
     REQUIRE(std::isfinite(value));
+}
+
+TEST_CASE("TF32 rounds the operands of attention's f32 products on a GPU, and nothing on the CPU") {
+  for (auto [positions, width] : {std::pair{5, 7}, {130, 32}, {150, 33}, {200, 64}, {70, 65}})
+    for (auto causal : {true, false}) {
+      CAPTURE(positions, width, causal);
+      problem p{2, positions, 2, width, causal};
+      auto compute = [&p] {
+        auto [out, log_sum_exp] = troupe::attention_forward(p.qkv, p.options());
+        return std::vector{out, log_sum_exp,
+                           troupe::attention_backward(p.dout, p.qkv, out, log_sum_exp, p.options())};
+      };
+      auto in_f32 = compute();
+      troupe::set_matmul_precision(troupe::matmul_precision::tf32);
+      auto rounded = compute(), again = compute();
+      troupe::set_matmul_precision(troupe::matmul_precision::f32);
+      auto is_rounded = p.qkv.device().type != troupe::device::kind::cpu && width <= 64;
+      auto expected = p.exact();
+      // As exact as bf16 with three more bits.
+      auto tolerance = troupe::testing::tolerance_of(dtype::bf16) / 4;
+      require_close(rounded[0], expected.out, tolerance);
+      require_close(rounded[1], expected.log_sum_exp, tolerance);
+      require_close(rounded[2], expected.backward(values_of(p.dout)), tolerance);
+      for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(same_bits(rounded[i], again[i]));
+        CHECK(same_bits(rounded[i], in_f32[i]) != is_rounded);
+      }
+    }
 }
 
 TEST_CASE("causal attention does not look ahead") {

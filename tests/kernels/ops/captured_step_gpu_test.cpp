@@ -26,7 +26,8 @@ using troupe::testing::same_bits;
 
 // Equal bits, products included: a product's plan, found once in a process, serves each that has its shape,
 // its dtypes and its operands' alignment, which for whole tensors is the same wherever they lie.
-TEST_CASE("GPUs: a replayed step computes from its tensors' current contents without calling its function") {
+TEST_CASE("GPUs: a replayed step computes from its tensors' current contents without calling its function",
+          "[graph]") {
   auto gpu = first_gpu();
   auto x = random_tensor({33, 20}, "x").to(gpu), weight = random_tensor({15, 20}, "w").to(gpu),
        y = tensor::zeros({33, 15}, dtype::f32, gpu);
@@ -48,7 +49,7 @@ TEST_CASE("GPUs: a replayed step computes from its tensors' current contents wit
   CHECK(calls == 2);
 }
 
-TEST_CASE("GPUs: a recording keeps its memory until it is destroyed") {
+TEST_CASE("GPUs: a recording keeps its memory until it is destroyed", "[graph]") {
   auto gpu = first_gpu();
   auto x = random_tensor({1000}, "x").to(gpu), y = tensor::zeros({1000}, dtype::f32, gpu);
   auto before = troupe::memory_of(gpu).current;
@@ -66,7 +67,8 @@ TEST_CASE("GPUs: a recording keeps its memory until it is destroyed") {
   CHECK(troupe::memory_of(gpu).current == before);
 }
 
-TEST_CASE("GPUs: copies from the CPU repeat the recorded bytes, and copies to it cannot be recorded") {
+TEST_CASE("GPUs: copies from the CPU repeat the recorded bytes, and copies to it cannot be recorded",
+          "[graph]") {
   auto gpu = first_gpu();
   auto y = tensor::zeros({7}, dtype::f32, gpu), here = tensor::full({7}, 1);
   captured_step from_cpu(gpu, [&] { y.copy_from(here); });
@@ -86,7 +88,7 @@ TEST_CASE("GPUs: copies from the CPU repeat the recorded bytes, and copies to it
   CHECK(same_bits(y.clone(), tensor::full({7}, 1)));  // the GPU goes on
 }
 
-TEST_CASE("GPUs: embeddings and losses are recorded, and indices out of range give NaN") {
+TEST_CASE("GPUs: embeddings and losses are recorded, and indices out of range give NaN", "[graph]") {
   auto gpu = first_gpu();
   auto table = random_tensor({5, 9}, "table").to(gpu), dtable = tensor::zeros({5, 9}, dtype::f32, gpu),
        rows = tensor::zeros({4, 9}, dtype::f32, gpu), loss = tensor::zeros({}, dtype::f32, gpu);

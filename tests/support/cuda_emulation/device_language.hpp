@@ -12,6 +12,7 @@
 #include <cstring>
 #include <source_location>
 #include <type_traits>
+#include <utility>
 
 #include "support/cuda_emulation/execution/block.hpp"
 #include "support/cuda_emulation/execution/launch_limits.hpp"
@@ -74,6 +75,11 @@ inline std::uint32_t __ballot_sync(std::uint32_t mask, int predicate,
     if (troupe::emulation::is_present(lane))
       result |= std::to_integer<std::uint32_t>(all.values[lane]) << lane;
   return result;
+}
+
+/// Blocks run one after the other, and a thread gives way only where it waits.
+inline unsigned long long atomicMax(unsigned long long* to, unsigned long long value) {
+  return std::exchange(*to, *to < value ? value : *to);
 }
 
 inline int __ffs(int value) { return __builtin_ffs(value); }

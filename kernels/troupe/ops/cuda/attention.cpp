@@ -1,12 +1,14 @@
 #include "troupe/ops/cuda/attention_passes.hpp"
 #include "troupe/ops/cuda/kernel_tables.hpp"
+#include "troupe/ops/matmul_precision.hpp"
 
 namespace troupe::cuda {
 namespace {
 
 bool is_for_tensor_cores(const tensor& out, const attention_options& options) {
-  constexpr std::int64_t widest = 128;
-  return out.dtype() != dtype::f32 && out.shape()[2] / options.num_heads <= widest;
+  auto width = out.shape()[2] / options.num_heads;
+  if (out.dtype() != dtype::f32) return width <= 128;
+  return current_matmul_precision() == matmul_precision::tf32 && width <= 64;
 }
 
 void forward(const tensor& qkv, const attention_options& options, tensor& out, tensor& log_sum_exp) {

@@ -13,8 +13,8 @@ namespace {
 
 template <class T, int Width>
 struct backward_memory {
-  using sizes = tile_sizes<Width>;
-  static constexpr int streamed_rows = Width <= 64 ? 64 : 32;
+  using sizes = tile_sizes<T, Width>;
+  static constexpr int streamed_rows = Width * sizeof(T) <= 128 ? 64 : 32;
   using held = shared_rows<T, Width, sizes::held_rows>;
   using streamed = shared_rows<T, Width, streamed_rows>;
   static constexpr int tiles_bytes = (2 * held::size + 4 * streamed::size) * sizeof(T);
@@ -35,9 +35,9 @@ struct backward_memory {
 /// The two products of a warp's rows with 16 streamed rows, which become P and dS.
 template <class T, int Width>
 struct backward_warp {
-  static constexpr int row_tiles = tile_sizes<Width>::row_tiles,
-                       column_tiles = tile_sizes<Width>::column_tiles;
-  using operands = operand_tile[row_tiles][column_tiles];
+  static constexpr int row_tiles = tile_sizes<T, Width>::row_tiles,
+                       column_tiles = tile_sizes<T, Width>::column_tiles;
+  using operands = operand_tile<T>[row_tiles][column_tiles];
   using sums = sum_tile[row_tiles][column_tiles];
   sum_tile scores[row_tiles], dprobabilities[row_tiles];
 
@@ -63,7 +63,7 @@ struct backward_warp {
   /// to += what `from` holds of each row tile, times the 16 streamed rows
   template <class Rows>
   __device__ static void add_rows(const sum_tile (&from)[row_tiles], const Rows& rows, int row, sums& to) {
-    operand_tile left[row_tiles];
+    operand_tile<T> left[row_tiles];
 #pragma unroll
     for (int i = 0; i < row_tiles; ++i) left[i] = as_left<T>(from[i]);
 #pragma unroll
@@ -86,7 +86,7 @@ __device__ inline void find_gradient(bool seen, float scale, float2 row_sums, fl
 template <class T, int Width>
 __global__ void __launch_bounds__(tile_threads)
     query_kernel(attention_heads heads, const T* dout, const T* qkv, const float2* row_sums, T* dqkv) {
-  using sizes = tile_sizes<Width>;
+  using sizes = tile_sizes<T, Width>;
   backward_memory<T, Width> memory{dynamic_shared_memory<T>()};
   constexpr int streamed = memory.streamed_rows;
   auto block = head_block::from_last(heads, sizes::held_rows);
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(tile_threads)
 template <class T, int Width>
 __global__ void __launch_bounds__(tile_threads)
     key_kernel(attention_heads heads, const T* dout, const T* qkv, const float2* row_sums, T* dqkv) {
-  using sizes = tile_sizes<Width>;
+  using sizes = tile_sizes<T, Width>;
   backward_memory<T, Width> memory{dynamic_shared_memory<T>()};
   constexpr int streamed = memory.streamed_rows;
   auto block = head_block::in_order(heads, sizes::held_rows);
@@ -222,9 +222,10 @@ void attention_backward_on_tensor_cores(const tensor& dout, const tensor& qkv, c
   with_tiles(dout.dtype(), heads.width, [&](auto zero, auto width) {
     using T = decltype(zero);
     auto queue = [&](auto kernel) {
-      launch_with_memory(dout.device(), head_block::count(heads, tile_sizes<width>::held_rows), tile_threads,
-                         backward_memory<T, width>::size_bytes, kernel, heads, elements_of<T>(dout),
-                         elements_of<T>(qkv), elements_of<float2>(row_sums), elements_of<T>(dqkv));
+      launch_with_memory(dout.device(), head_block::count(heads, tile_sizes<T, width>::held_rows),
+                         tile_threads, backward_memory<T, width>::size_bytes, kernel, heads,
+                         elements_of<T>(dout), elements_of<T>(qkv), elements_of<float2>(row_sums),
+                         elements_of<T>(dqkv));
     };
     queue(query_kernel<T, width>);
     queue(key_kernel<T, width>);

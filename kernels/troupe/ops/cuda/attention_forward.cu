@@ -69,7 +69,7 @@ __device__ void hide_unseen(sum_tile (&scores)[key_tiles], int first_query, int 
 
 template <class T, int Width>
 struct forward_memory {
-  using sizes = tile_sizes<Width>;
+  using sizes = tile_sizes<T, Width>;
   using held = shared_rows<T, Width, sizes::held_rows>;
   using streamed = shared_rows<T, Width, keys_per_block>;
   static constexpr int size_bytes = (held::size + 2 * streamed::size) * sizeof(T);
@@ -83,9 +83,9 @@ struct forward_memory {
 /// The state of one warp.
 template <class T, int Width>
 struct forward_warp {
-  static constexpr int row_tiles = tile_sizes<Width>::row_tiles,
-                       column_tiles = tile_sizes<Width>::column_tiles;
-  operand_tile queries[row_tiles][column_tiles];
+  static constexpr int row_tiles = tile_sizes<T, Width>::row_tiles,
+                       column_tiles = tile_sizes<T, Width>::column_tiles;
+  operand_tile<T> queries[row_tiles][column_tiles];
   sum_tile scores[row_tiles][key_tiles], sums[row_tiles][column_tiles] = {};
   running_softmax softmaxes[row_tiles];
 
@@ -124,7 +124,7 @@ struct forward_warp {
   __device__ void add_values(const Values& values) {
 #pragma unroll
     for (int key = 0; key < key_tiles; ++key) {
-      operand_tile probabilities[row_tiles];
+      operand_tile<T> probabilities[row_tiles];
 #pragma unroll
       for (int row = 0; row < row_tiles; ++row) probabilities[row] = as_left<T>(scores[row][key]);
 #pragma unroll
@@ -141,7 +141,7 @@ struct forward_warp {
 template <class T, int Width>
 __global__ void __launch_bounds__(tile_threads)
     forward_kernel(attention_heads heads, const T* qkv, T* out, float* log_sum_exp) {
-  using sizes = tile_sizes<Width>;
+  using sizes = tile_sizes<T, Width>;
   forward_memory<T, Width> memory(dynamic_shared_memory<T>());
   auto block = head_block::from_last(heads, sizes::held_rows);
   auto key_rows = heads.part(qkv, block.head, 1), value_rows = heads.part(qkv, block.head, 2);
@@ -193,7 +193,7 @@ void attention_forward_on_tensor_cores(const tensor& qkv, const attention_option
   auto heads = heads_of(out, options, qkv);
   with_tiles(out.dtype(), heads.width, [&](auto zero, auto width) {
     using T = decltype(zero);
-    launch_with_memory(out.device(), head_block::count(heads, tile_sizes<width>::held_rows), tile_threads,
+    launch_with_memory(out.device(), head_block::count(heads, tile_sizes<T, width>::held_rows), tile_threads,
                        forward_memory<T, width>::size_bytes, forward_kernel<T, width>, heads,
                        elements_of<T>(qkv), elements_of<T>(out), elements_of<float>(log_sum_exp));
   });

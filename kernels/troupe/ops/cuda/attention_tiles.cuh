@@ -10,8 +10,9 @@ namespace troupe::cuda {
 constexpr int tile_warps = 4, tile_threads = tile_warps * warp_threads;
 constexpr float log2_of_e = 1.44269504088896341F;
 
-/// The maximum width of a head.
-constexpr int widest_tiles = 128;
+/// The maximum width of a head of T, whose rows have to fit into registers.
+template <class T>
+constexpr int widest_tiles = sizeof(T) == 2 ? 128 : 64;
 
 /// Shared memory in rows of Width elements. Each row begins 16 bytes further than the one before ends, so
 /// that eight rows' packs of one column lie in different banks.
@@ -25,10 +26,10 @@ struct shared_rows {
 };
 
 /// The tile sizes of a kernel for heads of Width elements.
-template <int Width>
+template <class T, int Width>
 struct tile_sizes {
   static constexpr int column_tiles = Width / tile_size;
-  static constexpr int row_tiles = Width <= 64 ? 2 : 1;  ///< that a warp holds
+  static constexpr int row_tiles = Width * sizeof(T) <= 128 ? 2 : 1;  ///< that a warp holds
   static constexpr int warp_rows = row_tiles * tile_size;
   static constexpr int held_rows = tile_warps * warp_rows;
 };
@@ -77,7 +78,7 @@ __device__ void write_rows(const sum_tile (&sums)[RowTiles][Width / tile_size], 
         auto factor = factors(row_tile, i / 2 % 2);
         auto* place =
             by.tile(first_row + row_tile * tile_size + sum_row(i), column_tile * tile_size + sum_column(i));
-        *reinterpret_cast<std::uint32_t*>(place) = rounded_pair<T>(values[0] * factor, values[1] * factor);
+        store_pair(place, values[0] * factor, values[1] * factor);
       }
   __syncwarp();
   for (int i = threadIdx.x % warp_threads; i < rows * packs; i += warp_threads) {
@@ -95,14 +96,15 @@ __device__ void write_rows(const sum_tile (&sums)[RowTiles][Width / tile_size], 
 
 /// A left operand among the rows of this warp, which has `row_tiles` of them.
 template <class T, int Width, int Rows>
-__device__ operand_tile load_held_tile(shared_rows<T, Width, Rows> from, int row_tiles, int row, int column) {
+__device__ operand_tile<T> load_held_tile(shared_rows<T, Width, Rows> from, int row_tiles, int row,
+                                          int column) {
   return load_left(from.tile((warp_of_block() * row_tiles + row) * tile_size, column * tile_size),
                    from.stride);
 }
 
 template <class T, int Width, int Rows, int RowTiles>
 __device__ void load_held(shared_rows<T, Width, Rows> from,
-                          operand_tile (&tiles)[RowTiles][Width / tile_size]) {
+                          operand_tile<T> (&tiles)[RowTiles][Width / tile_size]) {
 #pragma unroll
   for (int row = 0; row < RowTiles; ++row)
 #pragma unroll
@@ -110,14 +112,16 @@ __device__ void load_held(shared_rows<T, Width, Rows> from,
       tiles[row][column] = load_held_tile(from, RowTiles, row, column);
 }
 
-/// Calls `visit` with a value of T, bf16 or f16, and with Width, as a constant, for the dtype and the width.
+/// Calls `visit` with a value of T, and with Width, as a constant, for the dtype and the width.
 template <class Visit>
 void with_tiles(dtype type, int width, const Visit& visit) {
   auto with_width = [&](auto zero) {
     if (width <= 32) return visit(zero, std::integral_constant<int, 32>());
     if (width <= 64) return visit(zero, std::integral_constant<int, 64>());
-    return visit(zero, std::integral_constant<int, widest_tiles>());
+    if constexpr (widest_tiles < decltype(zero) >> 64)
+      return visit(zero, std::integral_constant<int, widest_tiles<decltype(zero)>>());
   };
+  if (type == dtype::f32) return with_width(float{});
   if (type == dtype::bf16) return with_width(bfloat16{});
   with_width(float16{});
 }

@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/rows.cuh"
+#include "troupe/ops/cuda/softmax_row.cuh"
 #include "troupe/tensor/cuda/graph_capture.hpp"
 
 // One block per sample computes its loss; then one block adds them, in an order that depends only on their
@@ -51,23 +51,20 @@ struct loss_options {
 
 /// The loss is log(sum e^(z - m)) - sum_j target_j (z_j - m), with m the largest score.
 template <class T>
-__global__ void __launch_bounds__(row_threads)
+__global__ void __launch_bounds__(softmax_threads)
     forward_kernel(row_layout layout, const T* logits, label_list labels, loss_options options,
                    float* log_sum_exp, totals* of_samples) {
   std::int64_t sample = blockIdx.x;
   const auto* z = logits + sample * layout.size;
-  auto top = reduce_row<largest>(z, layout, largest::neutral, [](float score) { return score; });
-  auto total = reduce_row<sum>(z, layout, largest::neutral, [=](float score) { return expf(score - top); });
+  auto scores = softmax_of_row(z, layout);
+  auto top = scores.largest;
   auto below = 0.0F;  // of all scores, less the largest
   if (options.smoothing > 0)
     below = reduce_row<sum>(z, layout, top, [=](float score) { return score - top; });
-  auto best = smallest_index::neutral;
-  for (auto i = static_cast<std::int64_t>(threadIdx.x); i < layout.size; i += blockDim.x)
-    if (as_float(z[i]) == top) best = min(best, static_cast<unsigned>(i));
-  best = reduce_block<smallest_index>(best);
+  auto best = index_of_largest(z, layout, scores);
   if (threadIdx.x > 0) return;
 
-  auto log_sum = log(static_cast<double>(total));
+  auto log_sum = log(static_cast<double>(scores.total));
   log_sum_exp[sample] = static_cast<float>(top + log_sum);
   auto label = labels.at(sample);
   auto found = of_nothing();
@@ -135,9 +132,9 @@ void forward(const tensor& logits, const tensor& labels, const cross_entropy_opt
   with_floating(logits.dtype(), [&](auto zero) {
     using T = decltype(zero);
     loss_options by{static_cast<float>(options.label_smoothing), options.ignore_index};
-    launch_rows<T>(logits.device(), num_samples, layout_of_rows(logits), forward_kernel<T>,
-                   elements_of<T>(logits), label_list(labels), by, elements_of<float>(result.log_sum_exp),
-                   elements_of<totals>(of_samples));
+    launch_rows<T, softmax_threads>(logits.device(), num_samples, layout_of_rows(logits), forward_kernel<T>,
+                                    elements_of<T>(logits), label_list(labels), by,
+                                    elements_of<float>(result.log_sum_exp), elements_of<totals>(of_samples));
   });
   launch(logits.device(), 1, block_threads, total_kernel, elements_of<totals>(of_samples), num_samples,
          elements_of<totals>(all), elements_of<float>(result.device_loss_sum));

@@ -27,6 +27,53 @@ __global__ void __launch_bounds__(row_threads)
   rstd[blockIdx.x] = factor;
 }
 
+/// The packs of a row that a thread of forward_by_warps keeps in registers.
+constexpr int packs_per_lane = 8;
+
+/// As forward_kernel, for aligned rows of at most packs_per_lane packs for each thread of a warp: a warp per
+/// row, which it reads once.
+template <class T>
+__global__ void __launch_bounds__(block_threads)
+    forward_by_warps(row_layout layout, std::int64_t num_rows, const T* x, floating_values gamma,
+                     floating_values beta, float eps, T* y, float* mean, float* rstd) {
+  auto row = (static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x) / warp_threads;
+  if (row >= num_rows) return;
+  auto lane = threadIdx.x % warp_threads;
+  auto first = [=](int at) { return (at * warp_threads + lane) * std::int64_t{pack<T>::size}; };
+  auto size = static_cast<float>(layout.size);
+  lanes_of<T> values[packs_per_lane];
+#pragma unroll
+  for (int at = 0; at < packs_per_lane; ++at)
+    if (first(at) < layout.size)
+      values[at] = read_lanes(x + row * layout.size, first(at), {layout.size, true}, 0);
+  auto sum_of = [&](auto term) {
+    float total = 0;
+#pragma unroll
+    for (int at = 0; at < packs_per_lane; ++at)
+      if (first(at) < layout.size)
+#pragma unroll
+        for (float value : values[at].lane) total += term(value);
+    return reduce_warp<sum>(total);
+  };
+  auto center = mean ? sum_of([](float value) { return value; }) / size : 0;
+  auto squares = sum_of([=](float value) { return (value - center) * (value - center); });
+  auto factor = 1 / sqrtf(squares / size + eps);
+#pragma unroll
+  for (int at = 0; at < packs_per_lane; ++at)
+    if (first(at) < layout.size) {
+      lanes_of<T> weights, biases;
+      gamma.read(first(at), 1, weights.lane);
+      beta.read(first(at), 0, biases.lane);
+#pragma unroll
+      for (int i = 0; i < weights.size; ++i)
+        values[at].lane[i] = (values[at].lane[i] - center) * factor * weights.lane[i] + biases.lane[i];
+      write_lanes(y + row * layout.size, first(at), {layout.size, true}, values[at]);
+    }
+  if (lane > 0) return;
+  if (mean) mean[row] = center;
+  rstd[row] = factor;
+}
+
 template <class T>
 __global__ void __launch_bounds__(row_threads)
     backward_input_kernel(row_layout layout, const T* dy, const T* x, floating_values gamma,
@@ -52,13 +99,19 @@ __global__ void __launch_bounds__(row_threads)
 /// A row's contribution to dgamma and dbeta.
 template <class T>
 struct weight_terms {
+  static constexpr int columns_in_pack = pack<T>::size;
   const T *dy, *x;
   const float *mean, *rstd;
   std::int64_t columns;
-  __device__ float2 operator()(std::int64_t row, std::int64_t column) const {
-    auto at = row * columns + column;
-    auto g = as_float(dy[at]);
-    return {g * ((as_float(x[at]) - (mean ? mean[row] : 0)) * rstd[row]), g};
+
+  template <int Columns>
+  __device__ void operator()(std::int64_t row, std::int64_t column, float2 (&terms)[Columns]) const {
+    float g[Columns], values[Columns];
+    read_columns(dy + row * columns + column, g);
+    read_columns(x + row * columns + column, values);
+    auto center = mean ? mean[row] : 0, factor = rstd[row];
+#pragma unroll
+    for (int i = 0; i < Columns; ++i) terms[i] = {g[i] * ((values[i] - center) * factor), g[i]};
   }
 };
 
@@ -66,9 +119,19 @@ void forward(const tensor& x, const tensor& gamma, const tensor& beta, double ep
              tensor& rstd) {
   with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch_rows<T>(x.device(), num_rows(x), layout_of_rows(x, y), forward_kernel<T>, elements_of<T>(x),
-                   floating_values(gamma), floating_values(beta), static_cast<float>(eps), elements_of<T>(y),
-                   elements_of<float>(mean), elements_of<float>(rstd));
+    auto layout = layout_of_rows(x, y);
+    auto rows = num_rows(x);
+    auto weights = floating_values(gamma), biases = floating_values(beta);
+    auto epsilon = static_cast<float>(eps);
+    const auto* from = elements_of<T>(x);
+    auto* to = elements_of<T>(y);
+    auto *of_means = elements_of<float>(mean), *of_rstds = elements_of<float>(rstd);
+    if (layout.are_aligned && layout.size <= packs_per_lane * warp_threads * pack<T>::size)
+      launch(x.device(), blocks_for(rows * warp_threads), block_threads, forward_by_warps<T>, layout, rows,
+             from, weights, biases, epsilon, to, of_means, of_rstds);
+    else
+      launch_rows<T>(x.device(), rows, layout, forward_kernel<T>, from, weights, biases, epsilon, to,
+                     of_means, of_rstds);
   });
 }
 
@@ -89,7 +152,8 @@ void backward_weight(const tensor& dy, const tensor& x, const tensor& mean, cons
     using T = decltype(zero);
     weight_terms<T> terms{elements_of<T>(dy), elements_of<T>(x), elements_of<float>(mean),
                           elements_of<float>(rstd), columns};
-    auto sums = sums_over_rows<float2>(num_rows(x), columns, x.device(), terms);
+    auto sums =
+        sums_over_rows<float2>(num_rows(x), columns, x.device(), layout_of_rows(x, dy).are_aligned, terms);
     if (dgamma.defined()) store_sums<float2>(sums, 0, dgamma, mode);
     if (dbeta.defined()) store_sums<float2>(sums, 1, dbeta, mode);
   });

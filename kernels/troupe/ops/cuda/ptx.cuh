@@ -41,6 +41,13 @@ __device__ inline std::uint32_t cvt_rn_f16x2_f32(float upper, float lower) {
   return pair;
 }
 
+/// The bits of the nearest TF32, which is an f32 whose lowest 13 bits are 0; ties away from zero.
+__device__ inline std::uint32_t cvt_rna_tf32_f32(float value) {
+  std::uint32_t result;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(value));
+  return result;
+}
+
 /// Two to the power of `value`, to about 2 units in the last place; results below 2^-126 are 0.
 __device__ inline float ex2_approx_ftz(float value) {
   float result;
@@ -79,6 +86,15 @@ __device__ inline void mma_m16n8k16_bf16(const std::uint32_t (&left)[4], std::ui
 __device__ inline void mma_m16n8k16_f16(const std::uint32_t (&left)[4], std::uint32_t right_0,
                                         std::uint32_t right_1, float* sums) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right_0), "r"(right_1));
+}
+
+/// sums [16, 8] += left [16, 8] right [8, 8], with factors of TF32 and sums of f32.
+__device__ inline void mma_m16n8k8_tf32(const std::uint32_t (&left)[4], std::uint32_t right_0,
+                                        std::uint32_t right_1, float* sums) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right_0), "r"(right_1));

@@ -6,11 +6,17 @@ namespace troupe::cuda {
 namespace {
 
 template <class T>
-struct element {
+struct elements {
+  static constexpr int columns_in_pack = pack<T>::size;
   const T* x;
   std::int64_t columns;
-  __device__ float1 operator()(std::int64_t row, std::int64_t column) const {
-    return {as_float(x[row * columns + column])};
+
+  template <int Columns>
+  __device__ void operator()(std::int64_t row, std::int64_t column, float1 (&terms)[Columns]) const {
+    float values[Columns];
+    read_columns(x + row * columns + column, values);
+#pragma unroll
+    for (int i = 0; i < Columns; ++i) terms[i] = {values[i]};
   }
 };
 
@@ -21,7 +27,9 @@ void row_sum(const tensor& x, tensor& sum, gradient_mode mode) {
   with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     auto rows = columns == 0 ? 0 : x.num_elements() / columns;
-    auto sums = sums_over_rows<float1>(rows, columns, x.device(), element<T>{elements_of<T>(x), columns});
+    auto in_packs = columns % pack<T>::size == 0 && is_aligned(x);
+    auto sums =
+        sums_over_rows<float1>(rows, columns, x.device(), in_packs, elements<T>{elements_of<T>(x), columns});
     store_sums<float1>(sums, 0, sum, mode);
   });
 }

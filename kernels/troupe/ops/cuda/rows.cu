@@ -30,14 +30,19 @@ class index_list {
   bool is_wide_;
 };
 
+constexpr unsigned check_threads = 1024;
+
 /// first_bad[0] = the first position whose index is not in [0, num_rows), or -1; first_bad[1] = that index.
 __global__ void check_kernel(index_list indices, std::int64_t num_rows, std::int64_t* first_bad) {
-  __shared__ std::int64_t of_threads[block_threads];
+  __shared__ std::int64_t of_threads[check_threads];
   auto first = indices.size();
-  for (std::int64_t i = threadIdx.x; i < indices.size() && i < first; i += block_threads)
-    if (indices.at(i) < 0 || indices.at(i) >= num_rows) first = i;
+#pragma unroll 4
+  for (std::int64_t i = threadIdx.x; i < indices.size(); i += check_threads) {
+    auto index = indices.at(i);
+    if (index < 0 || index >= num_rows) first = min(first, i);
+  }
   of_threads[threadIdx.x] = first;
-  for (auto half = block_threads / 2; half > 0; half /= 2) {
+  for (auto half = check_threads / 2; half > 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x < half)
       of_threads[threadIdx.x] = min(of_threads[threadIdx.x], of_threads[threadIdx.x + half]);
@@ -51,7 +56,7 @@ __global__ void check_kernel(index_list indices, std::int64_t num_rows, std::int
 void require_in_range(std::string_view operation, const tensor& indices, std::int64_t num_rows) {
   if (capture_on(indices.device().index)) return;
   auto first_bad = tensor::empty({2}, dtype::i64, indices.device());
-  launch(indices.device(), 1, block_threads, check_kernel, index_list(indices), num_rows,
+  launch(indices.device(), 1, check_threads, check_kernel, index_list(indices), num_rows,
          elements_of<std::int64_t>(first_bad));
   auto here = first_bad.to({});
   auto found = here.values<std::int64_t>();
@@ -96,32 +101,114 @@ void gather(std::string_view operation, const tensor& values, const tensor& indi
     gather_words<unsigned char>(values, indices, row_bytes, out);
 }
 
-/// Each thread block owns one row of the sum, searches the indices for it in ascending order, and adds the
-/// rows it finds; threads own columns. If there are fewer indices than rows (`by_position`), a block is
-/// assigned to a position instead, and owns the row of its index if no earlier position has the same index.
-/// So sums have a fixed order without atomics.
+/// The positions at which an index occurs. Both are maxima, and 0 if it does not occur.
+struct occurrences {
+  unsigned long long first_from_end;  ///< the number of positions, less the first
+  unsigned long long end;             ///< one past the last
+};
+
+__global__ void find_kernel(index_list indices, std::int64_t num_rows, occurrences* of_rows) {
+  auto position = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (position >= indices.size()) return;
+  auto row = indices.at(position);
+  if (row < 0 || row >= num_rows) return;
+  atomicMax(&of_rows[row].first_from_end, static_cast<unsigned long long>(indices.size() - position));
+  atomicMax(&of_rows[row].end, static_cast<unsigned long long>(position + 1));
+}
+
+/// The positions from `begin` on at which an index occurs, one bit each.
+struct position_bits {
+  static constexpr int rounds = 4, words = rounds * block_threads / warp_threads, size = words * 32;
+  unsigned bits[words];
+
+  __device__ void find(index_list indices, std::int64_t begin, std::int64_t end, std::int64_t wanted) {
+    bool is_hit[rounds];
+#pragma unroll
+    for (int round = 0; round < rounds; ++round) {
+      auto at = begin + round * block_threads + threadIdx.x;
+      is_hit[round] = at < end && indices.at(at) == wanted;
+    }
+#pragma unroll
+    for (int round = 0; round < rounds; ++round) {
+      auto hits = __ballot_sync(~0U, is_hit[round]);
+      if (threadIdx.x % warp_threads == 0) bits[(round * block_threads + threadIdx.x) / warp_threads] = hits;
+    }
+  }
+};
+
+/// Visits the positions of position_bits in ascending order.
+class position_cursor {
+ public:
+  __device__ explicit position_cursor(const position_bits& of) : of_(of), left_(of.bits[0]) {}
+
+  /// -1 behind the last one.
+  __device__ int next() {
+    while (left_ == 0 && word_ + 1 < position_bits::words) left_ = of_.bits[++word_];
+    if (left_ == 0) return -1;
+    auto bit = __ffs(static_cast<int>(left_)) - 1;
+    left_ &= left_ - 1;
+    return word_ * 32 + bit;
+  }
+
+ private:
+  const position_bits& of_;
+  int word_ = 0;
+  unsigned left_;
+};
+
+/// sum += the rows at `positions`, in their order. A thread adds some columns of some rows at a time, so that
+/// many loads are under way.
 template <class T>
-__global__ void scatter_add_kernel(index_list indices, bool by_position, const T* rows, std::int64_t columns,
-                                   std::int64_t num_rows, float* sum) {
-  __shared__ bool is_hit[block_threads];
+__device__ void add_rows(const position_bits& positions, const T* rows, std::int64_t columns, float* sum) {
+  constexpr int num_columns = 4, num_rows = 4;
+  for (std::int64_t first = threadIdx.x; first < columns; first += num_columns * block_threads) {
+    auto column = [=](int i) { return first + i * static_cast<std::int64_t>(block_threads); };
+    float totals[num_columns];
+#pragma unroll
+    for (int i = 0; i < num_columns; ++i) totals[i] = column(i) < columns ? sum[column(i)] : 0;
+    position_cursor cursor(positions);
+    int found[num_rows];
+    do {
+      float values[num_rows][num_columns];
+#pragma unroll
+      for (int row = 0; row < num_rows; ++row) found[row] = cursor.next();
+#pragma unroll
+      for (int row = 0; row < num_rows; ++row)
+#pragma unroll
+        for (int i = 0; i < num_columns; ++i)
+          if (found[row] >= 0 && column(i) < columns)
+            values[row][i] = as_float(rows[found[row] * columns + column(i)]);
+#pragma unroll
+      for (int row = 0; row < num_rows; ++row)
+#pragma unroll
+        for (int i = 0; i < num_columns; ++i)
+          if (found[row] >= 0 && column(i) < columns) totals[i] += values[row][i];
+    } while (found[num_rows - 1] >= 0);
+#pragma unroll
+    for (int i = 0; i < num_columns; ++i)
+      if (column(i) < columns) sum[column(i)] = totals[i];
+  }
+}
+
+/// Each thread block owns one row of the sum, searches the indices for it in ascending order, between its
+/// first and its last position, and adds the rows it finds; threads own columns. If there are fewer indices
+/// than rows (`by_position`), a block is assigned to a position instead, and owns the row of its index if
+/// that is the index's first position. So sums have a fixed order without atomic additions.
+template <class T>
+__global__ void scatter_add_kernel(index_list indices, bool by_position, const occurrences* of_rows,
+                                   const T* rows, std::int64_t columns, std::int64_t num_rows, float* sum) {
+  __shared__ position_bits positions;
   std::int64_t block = blockIdx.x, wanted = by_position ? indices.at(block) : block;
   if (wanted < 0 || wanted >= num_rows) return;
-  if (by_position) {
-    auto is_later = false;
-    for (std::int64_t i = threadIdx.x; i < block && !is_later; i += block_threads)
-      is_later = indices.at(i) == wanted;
-    if (__syncthreads_or(is_later)) return;
-  }
-  auto start = by_position ? block : 0;
-  for (auto first = start; first < indices.size(); first += block_threads) {
-    auto mine = first + threadIdx.x;
-    is_hit[threadIdx.x] = mine < indices.size() && indices.at(mine) == wanted;
-    if (!__syncthreads_or(is_hit[threadIdx.x])) continue;
-    for (unsigned i = 0; i < block_threads; ++i)
-      if (is_hit[i])
-        for (std::int64_t column = threadIdx.x; column < columns; column += block_threads)
-          sum[wanted * columns + column] += as_float(rows[(first + i) * columns + column]);
+  auto at = of_rows[wanted];
+  auto first = indices.size() - static_cast<std::int64_t>(at.first_from_end),
+       end = static_cast<std::int64_t>(at.end);
+  if (end == 0 || (by_position && first != block)) return;
+  for (; first < end; first += position_bits::size) {
+    positions.find(indices, first, end, wanted);
     __syncthreads();
+    add_rows(positions, rows + first * columns, columns, sum + wanted * columns);
+    __syncthreads();  // the next positions replace these
   }
 }
 
@@ -131,11 +218,14 @@ void scatter_add(std::string_view operation, const tensor& indices, const tensor
   require_in_range(operation, indices, num_rows);
   if (mode == gradient_mode::assign) sum.fill_zero();
   auto by_position = num_indices < num_rows;
+  auto of_rows = tensor::zeros({num_rows, 2}, dtype::i64, sum.device());
+  launch(sum.device(), blocks_for(num_indices), block_threads, find_kernel, index_list(indices), num_rows,
+         elements_of<occurrences>(of_rows));
   with_floating(rows.dtype(), [&](auto zero) {
     using T = decltype(zero);
     launch(sum.device(), num_blocks(by_position ? num_indices : num_rows), block_threads,
-           scatter_add_kernel<T>, index_list(indices), by_position, elements_of<T>(rows), row_elements(sum),
-           num_rows, elements_of<float>(sum));
+           scatter_add_kernel<T>, index_list(indices), by_position, elements_of<occurrences>(of_rows),
+           elements_of<T>(rows), row_elements(sum), num_rows, elements_of<float>(sum));
   });
 }
 

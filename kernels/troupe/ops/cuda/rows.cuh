@@ -160,13 +160,13 @@ __device__ void map_rows(const T* a, const T* b, T* y, row_layout layout, const 
 /// that their registers suffice.
 constexpr unsigned row_threads = 1024;
 
-/// Queues `kernel(layout, arguments...)`, of row_threads at most, with a block for each of `num_rows` rows of
+/// Queues `kernel(layout, arguments...)`, of MaxThreads at most, with a block for each of `num_rows` rows of
 /// T. Throws std::invalid_argument for more rows than a grid has blocks.
-template <class T, class Kernel, class... Arguments>
+template <class T, unsigned MaxThreads = row_threads, class Kernel, class... Arguments>
 void launch_rows(device target, std::int64_t num_rows, row_layout layout, Kernel kernel,
                  Arguments... arguments) {
   auto num_packs = static_cast<std::uint64_t>((layout.size + pack<T>::size - 1) / pack<T>::size);
-  auto threads = std::clamp<std::uint64_t>(std::bit_ceil(num_packs), warp_threads, row_threads);
+  auto threads = std::clamp<std::uint64_t>(std::bit_ceil(num_packs), warp_threads, MaxThreads);
   launch(target, num_blocks(num_rows), static_cast<unsigned>(threads), kernel, layout, arguments...);
 }
 

@@ -1,15 +1,15 @@
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/rows.cuh"
+#include "troupe/ops/cuda/softmax_row.cuh"
 
 namespace troupe::cuda {
 namespace {
 
 template <class T, bool is_log>
-__global__ void __launch_bounds__(row_threads) softmax_kernel(row_layout layout, const T* x, T* y) {
+__global__ void __launch_bounds__(softmax_threads) softmax_kernel(row_layout layout, const T* x, T* y) {
   x += blockIdx.x * layout.size;
   y += blockIdx.x * layout.size;
-  auto top = reduce_row<largest>(x, layout, largest::neutral, [](float z) { return z; });
-  auto total = reduce_row<sum>(x, layout, largest::neutral, [=](float z) { return expf(z - top); });
+  auto scores = softmax_of_row(x, layout);
+  auto top = scores.largest, total = scores.total;
   if constexpr (is_log) {
     auto log_sum = logf(total);
     map_row(x, y, layout, [=](std::int64_t, float z) { return z - top - log_sum; });
@@ -42,8 +42,8 @@ template <bool is_log>
 void forward(const tensor& x, tensor& y) {
   with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    launch_rows<T>(x.device(), num_rows(x), layout_of_rows(x, y), softmax_kernel<T, is_log>,
-                   elements_of<T>(x), elements_of<T>(y));
+    launch_rows<T, softmax_threads>(x.device(), num_rows(x), layout_of_rows(x, y), softmax_kernel<T, is_log>,
+                                    elements_of<T>(x), elements_of<T>(y));
   });
 }
 

@@ -11,10 +11,11 @@ enum class matrix_form { as_stored, transposed };
 void load_matrices(const call& by, matrix_form form, std::uint32_t (&words)[4], const void* row);
 
 /// The factors of mma.
-enum class factor_type { bf16, f16 };
+enum class factor_type { bf16, f16, tf32 };
 
-/// mma.m16n8k16.row.col: sums [16, 8] += left [16, 16] right [16, 8], from k = 0 to 15, each product and each
-/// sum rounded to f32. A GPU rounds in ways of its own, so tests compare with a tolerance.
+/// mma.m16n8k16.row.col: sums [16, 8] += left [16, 16] right [16, 8], from k = 0 to 15, or with TF32
+/// mma.m16n8k8, with half the depth; each product and each sum rounded to f32. A GPU rounds in ways of its
+/// own, so tests compare with a tolerance.
 void multiply_matrices(const call& by, factor_type type, const std::uint32_t (&left)[4],
                        std::uint32_t right_0, std::uint32_t right_1, float* sums);
 

@@ -3,6 +3,7 @@
 // In place of the header of this name: each instruction as the CPU computes it. Where a GPU's results are not
 // defined to the bit (mma's sums, ex2.approx), these are only close to them.
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -30,6 +31,13 @@ inline std::uint32_t cvt_rn_f16x2_f32(float upper, float lower) {
   return pair_of(cvt_rn_f16_f32(upper), cvt_rn_f16_f32(lower));
 }
 
+/// Not a number stays one.
+inline std::uint32_t cvt_rna_tf32_f32(float value) {
+  auto bits = std::bit_cast<std::uint32_t>(value);
+  constexpr std::uint32_t dropped = 0x1FFF, half = 0x1000;
+  return value != value ? bits | 0x400000 : (bits + half) & ~dropped;
+}
+
 inline float ex2_approx_ftz(float value) {
   auto result = std::exp2(value);
   return result < std::numeric_limits<float>::min() ? 0 : result;
@@ -51,6 +59,11 @@ inline void mma_m16n8k16_bf16(const std::uint32_t (&left)[4], std::uint32_t righ
 inline void mma_m16n8k16_f16(const std::uint32_t (&left)[4], std::uint32_t right_0, std::uint32_t right_1,
                              float* sums, std::source_location site = std::source_location::current()) {
   emulation::multiply_matrices({"mma", site}, emulation::factor_type::f16, left, right_0, right_1, sums);
+}
+
+inline void mma_m16n8k8_tf32(const std::uint32_t (&left)[4], std::uint32_t right_0, std::uint32_t right_1,
+                             float* sums, std::source_location site = std::source_location::current()) {
+  emulation::multiply_matrices({"mma", site}, emulation::factor_type::tf32, left, right_0, right_1, sums);
 }
 
 inline void cp_async_16(void* to, const void* from, int source_bytes,
