@@ -117,9 +117,10 @@ part_bench_kernels() {
   skip_without kernels cublaslt cudnn && return
   local threads
   threads=$(nproc)
-  run_bench bf16 3 kernels --device cuda:0 --dtype bf16 --threads "$threads" --rounds 3
-  run_bench f32 2 kernels --device cuda:0 --dtype f32 --threads "$threads" --rounds 3
-  run_bench tf32 1 kernels --device cuda:0 --dtype tf32 --only linear --threads "$threads" --rounds 3
+  run_bench bf16 4 kernels --device cuda:0 --dtype bf16 --threads "$threads" --rounds 3
+  run_bench f32 3 kernels --device cuda:0 --dtype f32 --threads "$threads" --rounds 3
+  run_bench tf32 2 kernels --device cuda:0 --dtype tf32 --only linear --threads "$threads" --rounds 3
+  run_bench "tf32 attention" 1 kernels --device cuda:0 --dtype tf32 --only attention --threads "$threads" --rounds 3
 }
 
 # GPT-2 124M: a step is 16 sequences of 1024 tokens, and 4 where the GPU has less than 40,000 MiB.
