@@ -72,13 +72,9 @@ std::vector<device_capacity> devices_of(const plan_request& request, int num_dev
 /// Where and by how much it exceeds the memory of a device; empty if it fits.
 std::string memory_problem(const job_prediction& job, const prediction_options& options) {
   std::size_t worst = 0;
-  std::uint64_t excess = 0;
-  for (std::size_t device = 0; device < job.memory.size(); ++device)
-    if (auto limit = options.devices[device].memory_bytes;
-        limit != 0 && job.memory[device].peak > limit + excess) {
-      worst = device;
-      excess = job.memory[device].peak - limit;
-    }
+  for (std::size_t device = 1; device < job.memory.size(); ++device)
+    if (memory_excess(job, options, device) > memory_excess(job, options, worst)) worst = device;
+  auto excess = memory_excess(job, options, worst);
   if (excess == 0) return {};
   return "device " + std::to_string(worst) + " would hold " + std::to_string(job.memory[worst].peak) +
          " bytes, which is " + std::to_string(excess) + " more than its memory";
@@ -99,7 +95,7 @@ std::string other_placement(const prediction& refused) {
   }
 }
 
-void place_as_told(const std::filesystem::path& device_map, prediction& result) {
+void use_device_map(const std::filesystem::path& device_map, prediction& result) {
   result.map = DeviceMap::read(device_map);
   result.job = predict_job(result.profile, result.map, result.options);
   if (auto problem = memory_problem(result.job, result.options); !problem.empty())
@@ -137,7 +133,7 @@ prediction predict(const plan_request& request) {
                     .bytes_per_s = request.bytes_per_s,
                     .latency_s = request.latency_s,
                     .num_replicas = options.replicas};
-  options.device_map.empty() ? place_automatically(result) : place_as_told(options.device_map, result);
+  options.device_map.empty() ? place_automatically(result) : use_device_map(options.device_map, result);
   return result;
 }
 

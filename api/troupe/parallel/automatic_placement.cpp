@@ -8,20 +8,14 @@
 namespace troupe {
 namespace {
 
-/// More rounds of keeping room free have not been seen to find what fewer do not.
+/// Each round keeps more room free on the devices that were exceeded.
 constexpr int most_rounds = 16;
 constexpr auto most_bytes = std::numeric_limits<std::uint64_t>::max();
-
-std::uint64_t excess_of(const job_prediction& job, const prediction_options& options, std::size_t device) {
-  auto limit = options.devices[device].memory_bytes;
-  auto peak = job.memory[device].peak;
-  return limit == 0 || peak <= limit ? 0 : peak - limit;
-}
 
 std::uint64_t largest_excess(const job_prediction& job, const prediction_options& options) {
   std::uint64_t largest = 0;
   for (std::size_t device = 0; device < job.memory.size(); ++device)
-    largest = std::max(largest, excess_of(job, options, device));
+    largest = std::max(largest, memory_excess(job, options, device));
   return largest;
 }
 
@@ -44,7 +38,7 @@ attempt attempt_with(const cost_profile& profile, const prediction_options& opti
       }
       for (std::size_t device = 0; device < job.memory.size(); ++device) {
         auto& left = counted.devices[device].memory_bytes;
-        auto excess = excess_of(job, options, device);
+        auto excess = memory_excess(job, options, device);
         if (excess > 0) left = left > excess ? left - excess : 1;  // 0 would be no limit
       }
     } catch (const memory_shortage& shortage) {

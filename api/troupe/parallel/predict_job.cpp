@@ -143,6 +143,13 @@ job_prediction predict_job(const cost_profile& profile, const DeviceMap& map,
   return result;
 }
 
+std::uint64_t memory_excess(const job_prediction& job, const prediction_options& options,
+                            std::size_t device) {
+  auto limit = options.devices[device].memory_bytes;
+  auto peak = job.memory[device].peak;
+  return limit == 0 || peak <= limit ? 0 : peak - limit;
+}
+
 balance_options balance_for(const prediction_options& options) {
   if (usual_chunks(options.schedule) != 1)
     throw bad_input("the automatic placement gives each device one stage, but " +

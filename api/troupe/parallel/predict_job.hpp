@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -40,6 +41,9 @@ struct job_prediction {
 /// profile's layers, or names a device that is not there, and as make_plan does. Memory is not checked.
 job_prediction predict_job(const cost_profile& profile, const DeviceMap& map,
                            const prediction_options& options);
+
+/// By how many bytes the peak of a device exceeds its memory; 0 if it fits.
+std::uint64_t memory_excess(const job_prediction& job, const prediction_options& options, std::size_t device);
 
 /// What DeviceMap::automatic needs to place layers on these devices, each of which gets one stage. Throws
 /// bad_input for a schedule with more.

@@ -8,8 +8,9 @@ namespace troupe {
 enum class matmul_precision { f32, tf32 };
 
 /// Sets the precision of later f32 matrix products of this process on GPUs, also in linear layers and
-/// attention, but not in convolutions; the default is f32. `numeric_class` contains tf32. The CPU always
-/// computes in f32. Captured graphs keep the precision of their capture. Thread-safe.
+/// attention with heads of at most 64 elements, but not in convolutions; the default is f32. `numeric_class`
+/// contains tf32. The CPU always computes in f32. Captured graphs keep the precision of their capture.
+/// Thread-safe.
 void set_matmul_precision(matmul_precision precision);
 matmul_precision current_matmul_precision();
 

@@ -7,8 +7,8 @@ namespace {
 
 bool is_for_tensor_cores(const tensor& out, const attention_options& options) {
   auto width = out.shape()[2] / options.num_heads;
-  if (out.dtype() != dtype::f32) return width <= 128;
-  return current_matmul_precision() == matmul_precision::tf32 && width <= 64;
+  if (out.dtype() != dtype::f32) return width <= widest_16_bit_head;
+  return current_matmul_precision() == matmul_precision::tf32 && width <= widest_tf32_head;
 }
 
 void forward(const tensor& qkv, const attention_options& options, tensor& out, tensor& log_sum_exp) {

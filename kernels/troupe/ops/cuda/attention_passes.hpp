@@ -9,8 +9,10 @@ namespace troupe::cuda {
 /// delta, the sum over the head's elements of dout out.
 tensor attention_row_sums(const tensor& dout, const tensor& out, const tensor& log_sum_exp);
 
-/// For bf16 or f16, with heads of at most 128 elements, or for f32, with heads of at most 64, whose operands
-/// are rounded to TF32.
+/// The widest heads whose rows fit into the registers of the kernels on tensor cores, in elements.
+constexpr int widest_16_bit_head = 128, widest_tf32_head = 64;
+
+/// For bf16 or f16, or for f32, whose operands are rounded to TF32.
 void attention_forward_on_tensor_cores(const tensor& qkv, const attention_options& options, tensor& out,
                                        tensor& log_sum_exp);
 void attention_backward_on_tensor_cores(const tensor& dout, const tensor& qkv, const tensor& row_sums,

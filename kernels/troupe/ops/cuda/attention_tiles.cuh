@@ -1,5 +1,6 @@
 #pragma once
 #include "troupe/ops/cuda/attention_heads.cuh"
+#include "troupe/ops/cuda/attention_passes.hpp"
 #include "troupe/ops/cuda/tensor_core.cuh"
 
 // Shared code of the attention kernels on tensor cores. A thread block of four warps holds some rows of a
@@ -10,9 +11,8 @@ namespace troupe::cuda {
 constexpr int tile_warps = 4, tile_threads = tile_warps * warp_threads;
 constexpr float log2_of_e = 1.44269504088896341F;
 
-/// The maximum width of a head of T, whose rows have to fit into registers.
 template <class T>
-constexpr int widest_tiles = sizeof(T) == 2 ? 128 : 64;
+constexpr int widest_head = sizeof(T) == 2 ? widest_16_bit_head : widest_tf32_head;
 
 /// Shared memory in rows of Width elements. Each row begins 16 bytes further than the one before ends, so
 /// that eight rows' packs of one column lie in different banks.
@@ -118,8 +118,8 @@ void with_tiles(dtype type, int width, const Visit& visit) {
   auto with_width = [&](auto zero) {
     if (width <= 32) return visit(zero, std::integral_constant<int, 32>());
     if (width <= 64) return visit(zero, std::integral_constant<int, 64>());
-    if constexpr (widest_tiles < decltype(zero) >> 64)
-      return visit(zero, std::integral_constant<int, widest_tiles<decltype(zero)>>());
+    constexpr int widest = widest_head<decltype(zero)>;
+    if constexpr (widest > 64) return visit(zero, std::integral_constant<int, widest>());
   };
   if (type == dtype::f32) return with_width(float{});
   if (type == dtype::bf16) return with_width(bfloat16{});
