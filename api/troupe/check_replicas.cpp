@@ -107,11 +107,11 @@ void check_replicas(const Pipeline& pipeline, const numeric_options& numerics) {
   check_exchange(pipeline, numerics);
   nn::Graph model(pipeline.model());
   check_compressible(model, numerics);
-  if (pipeline.replicas() > 1 && has_sync_batch_norm(model))
+  if (pipeline.replicas() > 1 && has_statistics_of(model, nn::BatchNorm2d::statistics_of::group))
     throw bad_input(
-        "the model has a SyncBatchNorm, whose statistics are those of a process group, and the replicas of a "
-        "pipeline are not members of one. Use BatchNorm2d, with statistics of each microbatch, or "
-        "DataParallel in a loop of your own");
+        "the model has a SyncBatchNorm over a process group, and the replicas of a pipeline are not members "
+        "of one. Leave the group out, as in nn::SyncBatchNorm(features) or convert_sync_batch_norm(model): it "
+        "then has the statistics of all replicas");
 }
 
 }  // namespace troupe

@@ -27,7 +27,8 @@ plan_csv_options implied_by(const Pipeline& pipeline, const job_options& options
   auto partition = pipeline.partition(num_stages);
   auto reductions = reductions_of(pipeline.model(), partition, numerics_for(pipeline, options));
   return {cut_model(pipeline.model().wiring(), partition).edges, reductions.stages, pipeline.replicas(),
-          reductions.num_before_all_reduce(), pipeline.numerics().average_every > 0};
+          reductions.num_before_all_reduce(), pipeline.numerics().average_every > 0,
+          joint_stages_of(pipeline.model(), partition)};
 }
 
 /// `most_devices`: as many as the processes can have.
@@ -82,7 +83,7 @@ plan plan_of_map(const Pipeline& pipeline, const job_options& options, int most_
       *pipeline.device_map(),
       {pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices, implied.reductions,
        implied.edges, devices, pipeline.flush_every(), implied.num_replicas,
-       implied.reductions_before_all_reduce, implied.averages_weights});
+       implied.reductions_before_all_reduce, implied.averages_weights, implied.joint_stages});
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
@@ -156,7 +157,8 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
                     pipeline.flush_every(),
                     implied.num_replicas,
                     implied.reductions_before_all_reduce,
-                    implied.averages_weights});
+                    implied.averages_weights,
+                    implied.joint_stages});
 }
 
 job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training,

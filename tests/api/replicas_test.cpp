@@ -385,7 +385,7 @@ TEST_CASE("top-k is refused where it has no replicas, or gradients would be lost
                          MessageMatches(ContainsSubstring("at most 1")));
 }
 
-TEST_CASE("gradient_sync without replicas or in integers, and SyncBatchNorm with replicas, are refused") {
+TEST_CASE("gradient_sync without replicas or in integers is refused") {
   CHECK_THROWS_MATCHES(
       Trainer(World::local(1, options_of(2)), replicated(1, 1).gradient_sync(dtype::bf16)), bad_input,
       MessageMatches(ContainsSubstring("gradient_sync bf16") && ContainsSubstring("--replicas 2")));
@@ -398,15 +398,6 @@ TEST_CASE("gradient_sync without replicas or in integers, and SyncBatchNorm with
   given.given.insert("gradient_sync");
   CHECK_THROWS_MATCHES(Trainer(World::local(1, given), replicated(1, 2)), bad_input,
                        MessageMatches(ContainsSubstring("--gradient-sync f16 was given, but")));
-  auto with = [](const nn::BatchNorm2d& norm) {
-    return nn::Sequential(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), norm, nn::Flatten(), nn::Linear(16, 4));
-  };
-  nn::BatchNorm2d norm(4);
-  CHECK_NOTHROW(Trainer(World::local(1, options_of(2)), replicated(1, 2, with(norm))));
-  norm.synchronize_statistics([](const auto&) {});
-  CHECK_THROWS_MATCHES(Trainer(World::local(1, options_of(2)), replicated(1, 2, with(norm))), bad_input,
-                       MessageMatches(ContainsSubstring("SyncBatchNorm") &&
-                                      ContainsSubstring("BatchNorm2d") && ContainsSubstring("DataParallel")));
 }
 
 TEST_CASE("clipping, tied weights, dropout and f16 have the same bits with any partition of replicas") {

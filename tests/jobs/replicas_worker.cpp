@@ -1,7 +1,9 @@
-// A job whose replicas use some weights in some microbatches only. Says what came of it, a line each: "RANK
-// WHAT VALUE".
+// A job of replicas, whose model REPLICAS_WORKER_MODEL names: some weights are used in some microbatches only, or
+// statistics are those of all replicas. Says what came of it, a line each: "RANK WHAT VALUE".
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
 
 #include "package/synthetic.hpp"
 #include "support/conditional_model.hpp"
@@ -10,8 +12,20 @@ using namespace troupe;
 
 namespace {
 
+nn::Sequential normed_model() {
+  return nn::Sequential(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), nn::SyncBatchNorm(4), nn::Conv2d(4, 4, 1),
+                        nn::SyncBatchNorm(4), nn::Flatten(), nn::ReLU(), nn::Linear(16, 4));
+}
+
+nn::Sequential model_to_train() {
+  const std::string name = std::getenv("REPLICAS_WORKER_MODEL");
+  if (name == "conditional") return testing::conditional_model();
+  if (name == "sync_batch_norm") return normed_model();
+  throw bad_input("REPLICAS_WORKER_MODEL: no model '" + name + "'");
+}
+
 void run(const job_options& options) {
-  auto pipeline = Pipeline(testing::conditional_model(), options).optimizer(optim::Adam({.lr = 1e-2}));
+  auto pipeline = Pipeline(model_to_train(), options).optimizer(optim::Adam({.lr = 1e-2}));
   auto world = World::init(options);
   auto rank = world.rank().value();
   auto samples = testing::four_corners(250);

@@ -39,7 +39,7 @@ std::optional<pass_kind> pass_of(call_kind kind) {
 device_state::device_state(caf::event_based_actor* self, device_options options)
     : self_(self),
       options_(std::move(options)),
-      waiter_(self, {options_.out, options_.spin, options_.fenced, options_.account}),
+      waiter_(self, {options_.out, options_.spin, options_.fenced, options_.account, options_.within}),
       account_(*options_.ring, options_.device) {}
 
 caf::behavior device_state::make_behavior() {
@@ -212,7 +212,7 @@ void device_state::run_ready() {
 bool device_state::run_one() {
   if (!step_begun_) begin_step();
   bool ends = interpreter_->is_at_end();
-  if (!ends && interpreter_->run_next()) return true;
+  if (!ends && run_action()) return true;
   if (ends || interpreter_->is_halted()) {
     finish_step();
     return true;
@@ -222,6 +222,15 @@ bool device_state::run_one() {
   account_.begin_wait(interpreter_->needs_samples() ? wait_reason::samples : wait_reason::tensor,
                       interpreter_->actions()[interpreter_->position()]);
   return waiter_.receive();
+}
+
+/// False: nothing was done, or the generation ended while an action waited for other replicas.
+bool device_state::run_action() {
+  try {
+    return interpreter_->run_next();
+  } catch (const action_interrupted&) {
+    return false;
+  }
 }
 
 /// Whole steps are told of by step_done.
@@ -249,6 +258,7 @@ void device_state::set_status(device_activity activity) {
 
 void device_state::begin_step() {
   step_begun_ = true;
+  options_.within->forget_before(call_->index, step_);
   account_.begin_step(generation_, step_);
   if (!order_.loader || interpreter_->actions().empty()) return;
   auto ahead = step_ + static_cast<std::uint64_t>(order_.job->prefetch_steps);

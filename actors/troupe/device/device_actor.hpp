@@ -39,6 +39,8 @@ struct device_options {
   std::shared_ptr<device_status> status = std::make_shared<device_status>();
   /// Charged for what the device's stages hold, and for tensors and samples that come for them.
   memory_account account = {};
+  /// Where replica_values for its stages arrive, from any thread.
+  std::shared_ptr<concurrent_inbox> within = std::make_shared<concurrent_inbox>();
 };
 
 /// Runs the actions of its plan for the stages attached to it (plan_interpreter), waits for their inputs
@@ -58,6 +60,9 @@ struct device_options {
 ///   quiesce           -> stopped
 ///   inspect_device    -> device_report
 ///   run_on            ->
+///
+/// Within an action of a joint stage (plan::joint_stages) the device waits for the other replicas whatever is
+/// in its mailbox, until its generation is fenced; the action is then left as it is.
 ///
 /// An exception from a stage_program ends the actor; the supervisor, which monitors it, requests a new
 /// generation. Monitors no actor. Detached: its handlers compute.
@@ -81,6 +86,7 @@ class device_state : private action_host {
 
   void run_ready();
   bool run_one();
+  bool run_action();
   bool may_run() const;
   plan_position position() const;
   void tell_reached();
@@ -94,6 +100,7 @@ class device_state : private action_host {
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override;
   void send(const tensor_tag& tag, tensor value) override;
+  tensor wait_for(const action& op, const tensor_tag& tag) override;
   void on_prediction(const action& op, const tensor& output) override;
   void on_begin(const action& op) override;
   void on_end(const action& op) override;

@@ -19,6 +19,15 @@ void device_state::send(const tensor_tag& tag, tensor value) {
   options_.out->send_tensor(host.rank, tag, std::move(value));
 }
 
+tensor device_state::wait_for(const action& op, const tensor_tag& tag) {
+  set_status(device_activity::waiting_for_tensor);
+  auto begin_ns = now_ns();
+  auto value = waiter_.receive_within(tag);
+  account_.add_wait_within(op, begin_ns);
+  set_status(device_activity::computing);
+  return value;
+}
+
 /// Gives up polling ownership if actions take long, so that the transport's thread receives meanwhile.
 void device_state::on_begin(const action& op) {
   set_status(op.kind == action_kind::apply ? device_activity::applying : device_activity::computing);

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "troupe/program/stage_program.hpp"
 #include "troupe/trace/trace.hpp"
 
 namespace troupe {
@@ -13,6 +14,7 @@ void input_waiter::begin_generation(std::uint64_t generation, int replica, std::
   replica_ = replica;
   stages_ = std::move(stages);
   arrived_.begin_generation(generation);
+  options_.within->begin_generation(generation);
 }
 
 void input_waiter::end_generation() {
@@ -26,16 +28,36 @@ void input_waiter::put(const tensor_tag& tag, tensor value) {
   arrived_.put(tag, std::move(value));
 }
 
+bool input_waiter::is_mine(const tensor_tag& tag) const {
+  auto is_stage = [&](int stage) { return std::cmp_equal(stage, tag.stage); };
+  return std::cmp_equal(replica_, tag.replica) && std::ranges::any_of(stages_, is_stage);
+}
+
 bool input_waiter::take(int, const tensor_tag& tag, tensor& value) {
-  bool is_input = tag.role == tensor_role::activation || tag.role == tensor_role::gradient ||
-                  tag.role == tensor_role::contribution || tag.role == tensor_role::replica_gradients ||
-                  tag.role == tensor_role::summed_gradients;
-  auto is_mine = [&](int stage) { return std::cmp_equal(stage, tag.stage); };
-  if (!is_input || !std::cmp_equal(replica_, tag.replica) || std::ranges::none_of(stages_, is_mine))
-    return false;
-  put(tag, std::move(value));
-  has_come_ = true;
-  return true;
+  if (!is_mine(tag)) return false;
+  switch (tag.role) {
+    case tensor_role::activation:
+    case tensor_role::gradient:
+    case tensor_role::contribution:
+    case tensor_role::replica_gradients:
+    case tensor_role::summed_gradients:
+      put(tag, std::move(value));
+      has_come_ = true;
+      return true;
+    case tensor_role::replica_values: {
+      account_scope charged(options_.account);
+      charge_here(value, memory_use::messages);
+      options_.within->put(tag, std::move(value));
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool input_waiter::waits() const {
+  if (is_fenced()) return false;
+  return seen_within_ ? options_.within->num_put() == *seen_within_ : !has_come_ && !has_mail();
 }
 
 bool input_waiter::receive() {
@@ -46,10 +68,25 @@ bool input_waiter::receive() {
   return has_come_;
 }
 
-/// Polls the mailbox for options_.spin, since the input is often in flight already and a wake-up costs more.
-/// Yields the core to other threads meanwhile.
+tensor input_waiter::receive_within(const tensor_tag& wanted) {
+  constexpr auto fence_check_interval = std::chrono::milliseconds(1);
+  for (;;) {
+    auto seen = options_.within->num_put();
+    if (auto value = options_.within->take(wanted)) return std::move(*value);
+    if (is_fenced()) throw action_interrupted();
+    seen_within_ = seen;
+    account_scope nobody({});  // polling receives for other devices too
+    bool has_polled = options_.spin.count() > 0 && options_.from->receive_for(*this, options_.spin);
+    if (!has_polled) wait_briefly();
+    if (!has_polled) options_.within->wait_for_more(seen, fence_check_interval);
+    seen_within_.reset();
+  }
+}
+
+/// Polls for options_.spin, since the input is often in flight already and a wake-up costs more. Yields the
+/// core to other threads meanwhile.
 void input_waiter::wait_briefly() const {
-  for (auto end = now_ns() + options_.spin.count(); !has_mail() && now_ns() < end;) std::this_thread::yield();
+  for (auto end = now_ns() + options_.spin.count(); waits() && now_ns() < end;) std::this_thread::yield();
 }
 
 }  // namespace troupe

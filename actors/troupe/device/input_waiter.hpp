@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "troupe/execution/concurrent_inbox.hpp"
 #include "troupe/execution/inbox.hpp"
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
@@ -23,6 +25,8 @@ class input_waiter : private tensor_waiter {
     std::chrono::nanoseconds spin{0};  ///< see device_options
     std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
     memory_account account = {};  ///< charged for tensors from their arrival on
+    /// Where replica_values arrive, which the device waits for within an action.
+    std::shared_ptr<concurrent_inbox> within = std::make_shared<concurrent_inbox>();
   };
   /// `self` is the device's actor and outlives the waiter.
   input_waiter(caf::event_based_actor* self, options chosen) : self_(self), options_(std::move(chosen)) {}
@@ -41,12 +45,16 @@ class input_waiter : private tensor_waiter {
   bool has_mail() const { return !self_->mailbox().empty(); }
   /// Waits for a tensor. True: one has arrived. False: there is mail, or the actor must wait in its mailbox.
   bool receive();
+  /// Waits for a tensor of options::within, whatever is in the mailbox. Throws action_interrupted if the
+  /// generation is fenced.
+  tensor receive_within(const tensor_tag& wanted);
   /// Gives up polling ownership, so that the transport's thread receives meanwhile.
   void stop() { options_.from->stop_receiving(*this); }
 
  private:
   bool take(int from_rank, const tensor_tag& tag, tensor& value) override;
-  bool waits() const override { return !has_come_ && !has_mail() && !is_fenced(); }
+  bool waits() const override;
+  bool is_mine(const tensor_tag& tag) const;
   void wait_briefly() const;
 
   caf::event_based_actor* self_;
@@ -56,6 +64,8 @@ class input_waiter : private tensor_waiter {
   int replica_ = 0;
   std::vector<int> stages_;
   bool has_come_ = false;  ///< since this wait began
+  /// While receive_within waits: how many tensors have arrived there as far as it has looked.
+  std::optional<std::uint64_t> seen_within_;
 };
 
 }  // namespace troupe

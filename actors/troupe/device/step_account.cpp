@@ -55,11 +55,19 @@ void step_account::begin_wait(wait_reason reason, const action& op) {
 
 void step_account::begin_action(const action& op) {
   action_begin_ns_ = now_ns();
+  waited_within_ns_ = 0;
   if (wait_begin_ns_ > 0)
     ring_->record({std::exchange(wait_begin_ns_, 0), action_begin_ns_, generation_, step_, op.stage,
                    op.microbatch, trace_kind::wait, static_cast<std::uint8_t>(waits_for_)});
   ring_->record({action_begin_ns_, action_begin_ns_, generation_, step_, op.stage, op.microbatch,
                  trace_kind::action_begun, static_cast<std::uint8_t>(kind_of(op.kind))});
+}
+
+void step_account::add_wait_within(const action& op, std::int64_t begin_ns) {
+  auto end_ns = now_ns();
+  waited_within_ns_ += end_ns - begin_ns;
+  ring_->record({begin_ns, end_ns, generation_, step_, op.stage, op.microbatch, trace_kind::wait,
+                 static_cast<std::uint8_t>(wait_reason::tensor)});
 }
 
 void step_account::end_action(const action& op, bool saves) {
@@ -90,7 +98,7 @@ void step_account::describe(step_done& report, bool with_actions) const {
 void step_account::add(const action& op, std::int64_t begin_ns, std::int64_t end_ns) {
   if (first_begin_ns_ == 0) first_begin_ns_ = begin_ns;
   last_end_ns_ = end_ns;
-  busy_ns_ += end_ns - begin_ns;
+  busy_ns_ += end_ns - begin_ns - std::exchange(waited_within_ns_, 0);
   actions_.push_back({device_, static_cast<std::uint32_t>(op.stage),
                       static_cast<std::uint32_t>(op.microbatch), op.kind, begin_ns, end_ns});
   ring_->record({begin_ns, end_ns, generation_, step_, op.stage, op.microbatch, kind_of(op.kind)});

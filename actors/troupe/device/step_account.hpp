@@ -22,6 +22,8 @@ class step_account {
   /// The next action is `op`, which cannot begin yet; it waits until begin_action.
   void begin_wait(wait_reason reason, const action& op);
   void begin_action(const action& op);
+  /// The action that is running has waited for other replicas until now, which is no work of it.
+  void add_wait_within(const action& op, std::int64_t begin_ns);
   /// `saves`: forwards save their activations.
   void end_action(const action& op, bool saves);
   /// Only the first one of a step is kept.
@@ -53,6 +55,7 @@ class step_account {
   std::int64_t action_begin_ns_ = 0;
   std::int64_t wait_begin_ns_ = 0;  ///< 0: no wait
   wait_reason waits_for_ = wait_reason::tensor;
+  std::int64_t waited_within_ns_ = 0;  ///< in the action that is running
   std::int64_t first_begin_ns_ = 0, last_end_ns_ = 0, busy_ns_ = 0;
   std::map<int, std::uint32_t> saved_;
   std::uint32_t peak_ = 0;

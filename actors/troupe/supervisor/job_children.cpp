@@ -171,15 +171,12 @@ const caf::actor& job_children::gatherer() {
   return gatherer_;
 }
 
-std::map<cell, caf::actor> job_children::devices_by_cell() const {
-  std::map<cell, caf::actor> found;
-  for (const auto& stage : hosted_) found[stage] = devices_.at(device_of(stage));
-  return found;
-}
-
-std::map<cell, memory_account> job_children::accounts_by_cell() {
-  std::map<cell, memory_account> found;
-  for (const auto& stage : hosted_) found[stage] = account_of(device_of(stage));
+std::map<cell, device_receiver> job_children::receivers_by_cell() {
+  std::map<cell, device_receiver> found;
+  for (const auto& stage : hosted_) {
+    auto device = device_of(stage);
+    found[stage] = {devices_.at(device), account_of(device), within_.at(device)};
+  }
   return found;
 }
 
@@ -234,6 +231,8 @@ void job_children::spawn_device(int device) {
   made.ring = ring;
   made.fenced = options_.fenced;
   made.account = account_of(device);
+  made.within = std::make_shared<concurrent_inbox>([out = options_.out] { out->wake_receiver(); });
+  within_[device] = made.within;
   progress_.watch(device, made.status);
   if (options_.threads == child_threads::shared) {
     made.spin = std::chrono::nanoseconds(0);  // on a shared thread nothing else could run while it polls

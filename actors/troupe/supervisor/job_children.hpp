@@ -74,8 +74,7 @@ class job_children {
   const std::map<cell, caf::actor>& stages() const { return stages_; }
   const std::set<cell>& hosted() const { return hosted_; }  ///< stages that compute here
   bool hosts(const cell& stage) const { return hosted_.contains(stage); }
-  std::map<cell, caf::actor> devices_by_cell() const;   ///< of the hosted stages
-  std::map<cell, memory_account> accounts_by_cell();    ///< their devices'
+  std::map<cell, device_receiver> receivers_by_cell();  ///< of the hosted stages
   const caf::actor& loader() const { return loader_; }  ///< invalid if no stage here reads samples
   const caf::actor& replica_keeper() const { return replica_keeper_; }
   const caf::actor& disk_writer() const { return disk_writer_; }
@@ -108,6 +107,7 @@ class job_children {
   std::vector<std::shared_ptr<batch_source>> sources_;
 
   std::map<int, caf::actor> devices_;
+  std::map<int, std::shared_ptr<concurrent_inbox>> within_;  ///< by device, see device_options
   std::map<cell, caf::actor> stages_;
   std::set<cell> hosted_;
   caf::actor loader_, replica_keeper_, disk_writer_, gatherer_, inspector_;

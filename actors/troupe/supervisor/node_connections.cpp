@@ -58,10 +58,9 @@ void node_connections::bind(actor_role role, int number, const caf::actor& actor
 
 void node_connections::publish(job_children& children) {
   stage_directory::receivers all{caf::actor_cast<caf::actor>(self_->address()), children.replica_keeper(),
-                                 local_scheduler_, children.devices_by_cell()};
+                                 local_scheduler_, children.receivers_by_cell()};
   all.gatherer = children.gatherer();
   all.job = children.job().number;
-  all.accounts = children.accounts_by_cell();
   options_.directory->set(std::move(all));
   for (const auto& [number, device] : children.devices()) bind(actor_role::device, number, device);
   bind(actor_role::gatherer, options_.rank, children.gatherer());

@@ -10,6 +10,16 @@
 #include "troupe/supervisor/messages.hpp"
 
 namespace troupe {
+namespace {
+
+/// On the sender's thread, where that is in this process: what waits for a busy device is not the sender's.
+void charge(const device_receiver& to, const tensor& value) {
+  if (!to.account) return;
+  account_scope charged(to.account);
+  charge_here(value, memory_use::messages);
+}
+
+}  // namespace
 
 void stage_directory::set(receivers all) {
   std::lock_guard lock(mutex_);
@@ -32,8 +42,13 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
     case tensor_role::replica_gradients:
     case tensor_role::summed_gradients:
       if (!hosted) return;
-      charge(device->first, value);
-      caf::anon_send(device->second, tensor_arrived{tag, std::move(value)});
+      charge(device->second, value);
+      caf::anon_send(device->second.device, tensor_arrived{tag, std::move(value)});
+      return;
+    case tensor_role::replica_values:
+      if (!hosted) return;
+      charge(device->second, value);
+      device->second.within->put(tag, std::move(value));
       return;
     case tensor_role::parameter:
       if (receivers_.scheduler)
@@ -57,14 +72,6 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
                        state_arrived{tag.generation, tag.step, part_of(tag), std::move(value)});
       return;
   }
-}
-
-/// On the sender's thread, where that is in this process: what waits for a busy device is not the sender's.
-void stage_directory::charge(const cell& stage, const tensor& value) const {
-  auto account = receivers_.accounts.find(stage);
-  if (account == receivers_.accounts.end()) return;
-  account_scope charged(account->second);
-  charge_here(value, memory_use::messages);
 }
 
 }  // namespace troupe

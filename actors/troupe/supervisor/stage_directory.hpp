@@ -1,13 +1,22 @@
 #pragma once
 #include <caf/actor.hpp>
 #include <map>
+#include <memory>
 #include <mutex>
 
+#include "troupe/execution/concurrent_inbox.hpp"
 #include "troupe/layout/cell.hpp"
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe {
+
+/// Where the tensors of a cell go.
+struct device_receiver {
+  caf::actor device;
+  memory_account account = {};  ///< charged from a tensor's arrival on
+  std::shared_ptr<concurrent_inbox> within = std::make_shared<concurrent_inbox>();  ///< see device_options
+};
 
 /// Maps arriving tensors to local actors, so that the transport's thread sends each directly to its receiver.
 /// Thread-safe.
@@ -17,10 +26,9 @@ class stage_directory {
     caf::actor supervisor;
     caf::actor replica_keeper;
     caf::actor scheduler;                ///< of this node, for parameters
-    std::map<cell, caf::actor> devices;  ///< by the cells that are here
+    std::map<cell, device_receiver> devices;  ///< by the cells that are here
     caf::actor gatherer = {};
-    std::uint32_t job = 0;                         ///< states of other jobs are dropped
-    std::map<cell, memory_account> accounts = {};  ///< of the devices, charged from a tensor's arrival on
+    std::uint32_t job = 0;  ///< states of other jobs are dropped
   };
   void set(receivers all);
   void set_scheduler(caf::actor scheduler);
@@ -29,8 +37,6 @@ class stage_directory {
   void close() { set({}); }
 
  private:
-  void charge(const cell& stage, const tensor& value) const;
-
   std::mutex mutex_;
   receivers receivers_;
 };

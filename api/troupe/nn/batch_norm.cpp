@@ -1,8 +1,11 @@
 #include "troupe/nn/batch_norm.hpp"
 
+#include <utility>
+
 #include "troupe/autograd/functions.hpp"
 #include "troupe/autograd/pass_id.hpp"
 #include "troupe/nn/init.hpp"
+#include "troupe/nn/replica_scope.hpp"
 
 namespace troupe::nn {
 
@@ -22,6 +25,16 @@ variable BatchNorm2d::forward(const variable& input) {
   if (sum_statistics_)
     return synced_batch_norm(input, weight_, bias_, mean, variance, options_, sum_statistics_);
   return batch_norm(input, weight_, bias_, mean, variance, options_);
+}
+
+void BatchNorm2d::synchronize_statistics(sum_over_members sum) {
+  statistics_of_ = statistics_of::group;
+  sum_statistics_ = std::move(sum);
+}
+
+void BatchNorm2d::synchronize_over_replicas() {
+  statistics_of_ = statistics_of::replicas;
+  sum_statistics_ = add_up_over_replicas;
 }
 
 void BatchNorm2d::each_parameter(const parameter_visitor& visit) {

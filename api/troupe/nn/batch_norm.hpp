@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+
 #include "troupe/nn/module.hpp"
 #include "troupe/nn/synced_batch_norm.hpp"
 #include "troupe/ops/batch_norm.hpp"
@@ -14,15 +16,24 @@ class BatchNorm2d : public module_of<BatchNorm2d> {
   void each_parameter(const parameter_visitor& visit) override;
   void each_buffer(const buffer_visitor& visit) override;
 
-  /// In training, computes the statistics over all members over which `sum` reduces; see SyncBatchNorm.
-  void synchronize_statistics(sum_over_members sum) { sum_statistics_ = std::move(sum); }
-  bool synchronizes_statistics() const { return sum_statistics_ != nullptr; }
+  /// Over whose samples statistics are computed in training.
+  enum class statistics_of : std::uint8_t {
+    microbatch,  ///< of this process
+    group,       ///< those of all members of a process group
+    replicas     ///< those of all replicas of a pipeline
+  };
+  /// Over all members over which `sum` reduces; see SyncBatchNorm.
+  void synchronize_statistics(sum_over_members sum);
+  /// Over the replicas of the pipeline that trains the model (add_up_over_replicas).
+  void synchronize_over_replicas();
+  statistics_of statistics() const { return statistics_of_; }
 
  private:
   batch_norm_options options_;
   parameter weight_, bias_;
   buffer running_mean_, running_variance_;
-  sum_over_members sum_statistics_ = nullptr;  // null: statistics of this process only
+  statistics_of statistics_of_ = statistics_of::microbatch;
+  sum_over_members sum_statistics_ = nullptr;  // null: those of the microbatch
 };
 
 }  // namespace troupe::nn

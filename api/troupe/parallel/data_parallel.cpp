@@ -43,7 +43,12 @@ data_parallel_options checked(data_parallel_options options, nn::Module& model, 
   for (const auto& each : model.named_parameters())
     if (!each.target->value().defined())
       throw_invalid("DataParallel", "a materialized model", each.name + " without memory");
-  if (options.num_replicas != group.size() && has_sync_batch_norm(model))
+  using statistics_of = nn::BatchNorm2d::statistics_of;
+  if (has_statistics_of(model, statistics_of::replicas) && options.num_replicas > 1)
+    throw_invalid("DataParallel",
+                  "a SyncBatchNorm over a group: convert_sync_batch_norm(model, group) with a group of its own",
+                  "one over the replicas of a pipeline");
+  if (options.num_replicas != group.size() && has_statistics_of(model, statistics_of::group))
     throw_invalid("DataParallel",
                   "one virtual replica for each of the " + std::to_string(group.size()) +
                       " members with SyncBatchNorm, whose replicas run at the same time: leave num_replicas "

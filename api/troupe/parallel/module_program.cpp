@@ -10,6 +10,7 @@
 #include "troupe/autograd/graph_node.hpp"
 #include "troupe/autograd/pass_id.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/nn/replica_scope.hpp"
 #include "troupe/ops/copy_by_name.hpp"
 #include "troupe/parallel/first_pass_checks.hpp"
 #include "troupe/parallel/initial_weights.hpp"
@@ -31,6 +32,12 @@ class join_operation : public operation {
  private:
   std::vector<tensor>& gradients_;
 };
+
+/// Null where the replicas do not run the pass together.
+nn::sum_over_members sums_of(const microbatch& mb) {
+  if (!mb.sums) return {};
+  return [sums = mb.sums](tensor& values) { sums->add_up(values); };
+}
 
 std::vector<tensor> values_of(const std::vector<variable>& variables) {
   std::vector<tensor> values;
@@ -118,6 +125,7 @@ std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<te
   use_version(mb, version);
   pass_scope scope(
       pass_id{static_cast<std::uint32_t>(mb.step), static_cast<std::uint32_t>(mb.global_index())});
+  nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
   auto& recorded = begin_pass(mb, std::move(inputs));
   auto outputs = run_layers(recorded.inputs, mb.training);
   if (!is_checked_) check_first_pass(outputs, targets);
@@ -196,6 +204,7 @@ std::vector<tensor> module_program::backward_input(const microbatch& mb,
   auto& recorded = pass_of(mb, "backward_input");
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
+  nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
   run_backward(recorded, std::move(output_gradients), &backward_pass::run_inputs);
   if (values_.takes_samples) return {};
   std::vector<tensor> gradients;
@@ -210,6 +219,7 @@ void module_program::accumulate(const microbatch& mb, const piece_callback& on_p
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
   on_piece_ = on_piece;
+  nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
   if (saved.back) saved.back->run_weights();
   end_accumulation(mb);
 }
@@ -225,6 +235,7 @@ void module_program::backward_last(const microbatch& mb, std::vector<tensor> out
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
   on_piece_ = on_piece;
+  nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
   run_backward(recorded, std::move(output_gradients), &backward_pass::run);
   end_accumulation(mb);
   on_inputs({});

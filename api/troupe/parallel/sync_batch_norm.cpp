@@ -15,7 +15,21 @@ void for_each_batch_norm(nn::Module& in, const std::function<void(nn::BatchNorm2
   in.each_child([&](const std::string&, nn::Module& child) { for_each_batch_norm(child, visit); });
 }
 
+int convert(nn::Module& model, const std::function<void(nn::BatchNorm2d&)>& change) {
+  int count = 0;
+  for_each_batch_norm(model, [&](nn::BatchNorm2d& found) {
+    change(found);
+    ++count;
+  });
+  return count;
+}
+
 }  // namespace
+
+nn::SyncBatchNorm::SyncBatchNorm(std::int64_t features, batch_norm_options options)
+    : BatchNorm2d(features, options) {
+  synchronize_over_replicas();
+}
 
 nn::SyncBatchNorm::SyncBatchNorm(std::int64_t features, communicator& group, batch_norm_options options)
     : SyncBatchNorm(features, not_kept(group), options) {}
@@ -26,23 +40,22 @@ nn::SyncBatchNorm::SyncBatchNorm(std::int64_t features, std::shared_ptr<communic
   synchronize_statistics(sum_in(group));
 }
 
+int convert_sync_batch_norm(nn::Module& model) {
+  return convert(model, [](nn::BatchNorm2d& found) { found.synchronize_over_replicas(); });
+}
+
 int convert_sync_batch_norm(nn::Module& model, communicator& group) {
   return convert_sync_batch_norm(model, not_kept(group));
 }
 
 int convert_sync_batch_norm(nn::Module& model, const std::shared_ptr<communicator>& group) {
-  int count = 0;
-  for_each_batch_norm(model, [&](nn::BatchNorm2d& found) {
-    found.synchronize_statistics(sum_in(group));
-    ++count;
-  });
-  return count;
+  return convert(model, [&](nn::BatchNorm2d& found) { found.synchronize_statistics(sum_in(group)); });
 }
 
-bool has_sync_batch_norm(nn::Module& model) {
+bool has_statistics_of(nn::Module& model, nn::BatchNorm2d::statistics_of whose) {
   bool result = false;
-  for_each_batch_norm(
-      model, [&](const nn::BatchNorm2d& found) { result = result || found.synchronizes_statistics(); });
+  for_each_batch_norm(model,
+                      [&](const nn::BatchNorm2d& found) { result = result || found.statistics() == whose; });
   return result;
 }
 

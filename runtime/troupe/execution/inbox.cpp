@@ -34,4 +34,8 @@ void inbox::begin_generation(std::uint64_t generation) {
   held_.erase(held_.begin(), first_kept);
 }
 
+void inbox::forget_before(std::uint32_t call, std::uint64_t step) {
+  held_.erase(held_.begin(), held_.lower_bound(key{generation_, call, step, tensor_role{}, 0, 0, 0}));
+}
+
 }  // namespace troupe

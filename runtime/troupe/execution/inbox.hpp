@@ -21,6 +21,8 @@ class inbox {
   std::optional<tensor> take(const tensor_tag& tag);
   /// Forgets everything older than `generation`, and drops such tensors from now on.
   void begin_generation(std::uint64_t generation);
+  /// Forgets what came for steps before `step` of a call, and for the calls before.
+  void forget_before(std::uint32_t call, std::uint64_t step);
   std::uint64_t num_stale() const { return num_stale_; }
 
  private:

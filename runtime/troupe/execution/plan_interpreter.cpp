@@ -55,6 +55,10 @@ step_metrics metrics_in(const tensor& message) {
 
 }  // namespace
 
+tensor action_host::wait_for(const action& op, const tensor_tag&) {
+  throw std::logic_error("[action_host] expected a host that waits within actions, for " + to_string(op));
+}
+
 plan_interpreter::plan_interpreter(options chosen, const program_lookup& programs, inbox& inputs,
                                    action_host& host)
     : options_(std::move(chosen)),
@@ -76,6 +80,7 @@ void plan_interpreter::begin_step(std::uint64_t step) {
   position_ = 0;
   forms_.begin_step();
   exchanges_.clear();
+  num_joint_messages_.clear();
 }
 
 bool plan_interpreter::run_next() {
@@ -123,7 +128,11 @@ bool plan_interpreter::run_forward(const action& op) {
   if (graph_.takes_samples(op.stage)) inputs->push_back(rows_of(host_.samples()->inputs, op.microbatch));
   auto targets = takes_targets(op.stage) ? rows_of(host_.samples()->targets, op.microbatch) : tensor();
   host_.on_begin(op);
-  auto outputs = program(op.stage).forward(microbatch_of(op), std::move(*inputs), std::move(targets));
+  auto joint = joint_pass_of(op);
+  auto which = microbatch_of(op);
+  which.sums = joint ? &*joint : nullptr;
+  auto outputs = program(op.stage).forward(which, std::move(*inputs), std::move(targets));
+  if (joint) joint->end();
   host_.on_end(op);
   send_outputs(op, outputs);
   return true;
@@ -183,7 +192,9 @@ bool plan_interpreter::run_backward(const action& op) {
   auto gradients = take(tags);
   if (!gradients) return false;
   host_.on_begin(op);
+  auto joint = joint_pass_of(op);
   auto which = microbatch_of(op);
+  which.sums = joint ? &*joint : nullptr;
   auto& computes = program(op.stage);
   auto output_gradients = sums_by_port(op.stage, std::move(*gradients));
   // Sent first, so that the stages before continue while this one computes its weight gradients.
@@ -194,6 +205,7 @@ bool plan_interpreter::run_backward(const action& op) {
     send(computes.backward_input(which, std::move(output_gradients)));
     if (op.kind == action_kind::backward) computes.backward_weight(which);
   }
+  if (joint) joint->end();
   host_.on_end(op);
   return true;
 }
@@ -378,6 +390,16 @@ microbatch plan_interpreter::microbatch_of(const action& op) const {
           .delay = number == 0 ? 0 : 1,
           .replica = replica_,
           .num_replicas = options_.running.num_running_replicas()};
+}
+
+/// None unless all replicas run the action together.
+std::optional<joint_pass> plan_interpreter::joint_pass_of(const action& op) {
+  if (!options_.running.is_joint(op)) return {};
+  return joint_pass(
+      op, replica_, options_.running.num_running_replicas(), tag(tensor_role::replica_values, op.stage, 0, 0),
+      num_joint_messages_[op.stage],
+      [this](const tensor_tag& to, tensor value) { host_.send(to, std::move(value)); },
+      [this, op](const tensor_tag& wanted) { return host_.wait_for(op, wanted); });
 }
 
 /// Of step `number` since the last flush.

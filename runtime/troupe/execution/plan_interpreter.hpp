@@ -9,6 +9,7 @@
 
 #include "troupe/execution/edge_forms.hpp"
 #include "troupe/execution/inbox.hpp"
+#include "troupe/execution/joint_pass.hpp"
 #include "troupe/execution/replica_exchange.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/program/stage_program.hpp"
@@ -32,6 +33,9 @@ class action_host {
   virtual const batch* samples() = 0;
   /// Sends a tensor to the device of stage tag.stage in replica tag.replica, which is another one.
   virtual void send(const tensor_tag& tag, tensor value) = 0;
+  /// Within the action `op` of a joint stage (plan::joint_stages): waits for replica_values. Throws
+  /// action_interrupted. The default throws std::logic_error, for hosts without such plans.
+  virtual tensor wait_for(const action& op, const tensor_tag& tag);
   /// The output of the stage that computes the loss, when predicting.
   virtual void on_prediction(const action& op, const tensor& output) = 0;
   /// Before and after an action whose inputs are there.
@@ -63,6 +67,9 @@ class action_host {
 /// leaves as soon as it is complete, during the last backward before G, or in G, if it depends on sums of
 /// others. If the replicas share the step's metrics, these are one piece more of the last G of the stage that
 /// computes the loss.
+///
+/// A forward and a backward of a joint stage get microbatch::sums, with which they wait for those of the other
+/// replicas while they run (joint_pass).
 ///
 /// Not thread-safe. Knows no actor, no thread and no network.
 class plan_interpreter {
@@ -109,6 +116,7 @@ class plan_interpreter {
 
   bool takes_targets(int stage) const;
   microbatch microbatch_of(const action& op) const;
+  std::optional<joint_pass> joint_pass_of(const action& op);
   tensor rows_of(const tensor& samples, int microbatch) const;
   std::optional<std::vector<tensor>> take(const std::vector<tensor_tag>& tags);
   std::vector<tensor> sums_by_port(int stage, std::vector<tensor> gradients) const;
@@ -149,6 +157,7 @@ class plan_interpreter {
   bool is_halted_ = false;
   edge_forms forms_;
   std::map<int, replica_exchange> exchanges_;  ///< by stage, from its first piece to the end of its G
+  std::map<int, std::uint32_t> num_joint_messages_;  ///< by joint stage
 };
 
 }  // namespace troupe

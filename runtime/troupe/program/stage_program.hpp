@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -8,6 +9,23 @@
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
+
+/// Adds up over the replicas of a stage within a forward or backward pass, which all replicas run together
+/// (plan::joint_stages).
+class replica_sums {
+ public:
+  virtual ~replica_sums() = default;
+  /// Replaces the elements of `values`, f32 of any shape, by their sums over all replicas, which are the same
+  /// bits in each. Waits for the others: in a pass all replicas call it equally often, with equally many
+  /// elements. Throws std::logic_error if they do not, and action_interrupted.
+  virtual void add_up(tensor& values) = 0;
+};
+
+/// The generation ended while an action waited for others. The program is discarded.
+class action_interrupted : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the generation ended while an action waited"; }
+};
 
 /// One microbatch of one step. `step` counts from 0; `index` lies in [0, count).
 struct microbatch {
@@ -21,6 +39,8 @@ struct microbatch {
   /// `index` and `count` are those of one replica of several, which all have equally many microbatches.
   int replica = 0;
   int num_replicas = 1;
+  /// Of a forward, input gradient or backward of a joint stage, while it runs; else null.
+  replica_sums* sums = nullptr;
   /// Among those of all replicas, replica by replica: what random numbers depend on.
   int global_index() const { return replica * count + index; }
   int global_count() const { return num_replicas * count; }

@@ -1,6 +1,7 @@
 #include "troupe/schedule/action_graph.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -155,17 +156,34 @@ void repeat_for_replicas(const plan& drawn, action_graph& graph) {
   graph.first_of_device.push_back(static_cast<int>(graph.nodes.size()));
 }
 
-/// Lets the G at node `first` of replica 0 meet those of the other replicas.
-void join_replicas(const plan& drawn, int size, int first, action_graph& graph) {
+/// Lets the node `first` of replica 0 run together with those of the other replicas, which wait for
+/// `inputs` [replica] besides their own.
+void join_replicas(const plan& drawn, int size, int first, const std::vector<std::vector<int>>& inputs,
+                   action_graph& graph) {
   auto& members = graph.together.emplace_back();
   auto device = static_cast<std::size_t>(graph.nodes[static_cast<std::size_t>(first)].device);
   bool is_first_of_device = graph.first_of_device[device] == first;
   for (int replica = 0; replica < drawn.num_running_replicas(); ++replica) {
     int node = first + replica * size;
     members.push_back(node);
-    for (int other = 0; !is_first_of_device && other < drawn.num_running_replicas(); ++other)
-      if (other != replica)
-        graph.nodes[static_cast<std::size_t>(node)].inputs.push_back(first + other * size - 1);
+    auto& waited_for = graph.nodes[static_cast<std::size_t>(node)].inputs;
+    for (int other = 0; other < drawn.num_running_replicas(); ++other) {
+      if (other == replica) continue;
+      if (!is_first_of_device) waited_for.push_back(first + other * size - 1);
+      std::ranges::copy(inputs[static_cast<std::size_t>(other)], std::back_inserter(waited_for));
+    }
+  }
+}
+
+/// All that replicas run together.
+void join_replicas(const plan& drawn, int size, action_graph& graph) {
+  for (int node = 0; node < size; ++node) {
+    const auto& op = graph.nodes[static_cast<std::size_t>(node)].op;
+    if (op.kind != action_kind::all_reduce && !drawn.is_joint(op)) continue;
+    std::vector<std::vector<int>> inputs;  // before any is added
+    for (int replica = 0; replica < drawn.num_running_replicas(); ++replica)
+      inputs.push_back(graph.nodes[static_cast<std::size_t>(node + replica * size)].inputs);
+    join_replicas(drawn, size, node, inputs, graph);
   }
 }
 
@@ -175,9 +193,7 @@ action_graph::action_graph(const plan& drawn) {
   draw_one(drawn, *this);
   auto size = static_cast<int>(nodes.size());
   if (drawn.num_replicas > 1) repeat_for_replicas(drawn, *this);
-  for (int node = 0; drawn.num_running_replicas() > 1 && node < size; ++node)
-    if (nodes[static_cast<std::size_t>(node)].op.kind == action_kind::all_reduce)
-      join_replicas(drawn, size, node, *this);
+  if (drawn.num_running_replicas() > 1) join_replicas(drawn, size, *this);
 }
 
 graph_walk::graph_walk(const action_graph& walked)

@@ -41,6 +41,17 @@ void check_members(const plan& checked, findings& found) {
     found.emplace_back("the plan has reductions of gradients, but forwards only");
 }
 
+void check_joint_stages(const plan& checked, findings& found) {
+  const auto& stages = checked.joint_stages;
+  if (stages.empty()) return;
+  bool is_ascending = std::ranges::adjacent_find(stages, std::greater_equal()) == stages.end();
+  if (!is_ascending || stages.front() < 0 || stages.back() >= checked.num_stages)
+    found.push_back("all replicas run " + listed(stages) + " together. These are some of the stages " +
+                    number_range(checked.num_stages) + ", in ascending order");
+  if (checked.num_running_replicas() == 1)
+    found.push_back("all replicas run " + listed(stages) + " together, but one replica runs the plan");
+}
+
 /// One optimizer step as the other. There may be several only where a kind says so, or a file.
 void check_flush(const plan& checked, findings& found) {
   auto count = checked.flush_every;
@@ -98,6 +109,7 @@ std::vector<std::string> check_form(const plan& checked) {
   if (checked.num_stages >= 1) {
     check_edges(checked, found);
     check_members(checked, found);
+    check_joint_stages(checked, found);
   }
   return found;
 }

@@ -108,6 +108,7 @@ class closure {
   std::string relation(const action& inside, const action& outside) const {
     if (inside.kind == action_kind::reduce_gradient) return "is one reduction with " + to_string(outside);
     if (inside.kind == action_kind::all_reduce) return "is one all-reduce with that of another replica";
+    if (inside == outside) return "all replicas run together";
     bool is_forward = inside.kind == action_kind::forward;
     auto from = is_forward ? outside.stage : inside.stage, to = is_forward ? inside.stage : outside.stage;
     auto found = std::ranges::find_if(plan_.edges,
@@ -202,7 +203,7 @@ std::optional<open_wait> find_open_wait(const plan& of, const cut& at) {
                  inside.op,
                  outside.device,
                  outside.op,
-                 !is_of_microbatch(inside.op),
+                 !is_of_microbatch(inside.op) || inside.op == outside.op,
                  relations.text_of(node, needed, at)};
         return true;
       },

@@ -25,7 +25,8 @@ struct plan_position {
 /// How far each device of a plan runs: all that comes before its position is inside the cut.
 ///
 /// A cut is closed if each action inside has its inputs inside, and if each reduction of each step is inside
-/// with the Rs of all its stages or of none, each all-reduce with the Gs of all replicas or of none. Devices
+/// with the Rs of all its stages or of none, each all-reduce with the Gs of all replicas or of none, likewise
+/// each F, B and I of a joint stage. Devices
 /// that run up to a closed cut all get there. Of the tensors sent only those are not taken then whose
 /// receiving action is outside.
 struct cut {
@@ -47,8 +48,7 @@ struct open_wait {
   action inside;
   int other_device = 0;
   action outside;
-  /// Both are Rs of one reduction, or Gs of one stage.
-  bool is_reduction = false;
+  bool is_together = false;  ///< see action_graph::together
   /// "device 1 runs 1F0 of step 3, which takes the tensor of edge 0.0 -> 1.0 from 0F0, but device 0 stops
   /// before 0F0".
   std::string text;
@@ -67,7 +67,7 @@ cut smallest_closed_cut(const plan& of, const cut& wanted);
 enum class step_unit : std::uint8_t {
   step = 0,        ///< the rest of the first step that is not wholly inside
   microbatch = 1,  ///< the rest of the first microbatch that is not wholly inside, and what it waits for
-  action = 2       ///< one action that waits for none outside, in all stages or replicas if an R or G
+  action = 2       ///< one action that waits for none outside, and those that run together with it
 };
 
 /// "step", "microbatch" or "action". Throws bad_input for another text.

@@ -86,7 +86,25 @@ class wait_walk {
       link.from = sender.device;
       return true;
     }
+    if (follow_replica(device)) return true;
     return !sent.empty() && blame_lost(device, sent);
+  }
+
+  /// Of an action that replicas run together and all have begun: follows one that does not wait in it.
+  bool follow_replica(int device) {
+    auto& link = found_.chain.back();
+    auto op = action_at(device);
+    if (!seen_.running.is_joint(op)) return false;
+    for (int other = 0; other < seen_.running.num_job_devices(); ++other) {
+      const auto& at = seen_.devices[static_cast<std::size_t>(other)];
+      bool runs_it = seen_.running.device_of(other) == seen_.running.device_of(device) && at &&
+                     at->step == link.at.step && at->action == link.at.action;
+      if (!runs_it || at->activity != device_activity::computing) continue;
+      link.wanted = op;
+      link.from = other;
+      return true;
+    }
+    return false;
   }
 
   /// All of `sent` have been made, and which of them did not come is not known.

@@ -1,5 +1,6 @@
 #include "troupe/schedule/plan.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "troupe/error/errors.hpp"
@@ -62,6 +63,12 @@ action action_from(std::string_view text) {
                     "2F0; an A or G has none, or the number of a later optimizer step: 2A, 2A1");
   read.kind = static_cast<action_kind>(letter);
   return read;
+}
+
+bool plan::is_joint(const action& op) const {
+  bool is_pass = op.kind == action_kind::forward || op.kind == action_kind::backward ||
+                 op.kind == action_kind::input_gradient;
+  return is_pass && num_running_replicas() > 1 && std::ranges::binary_search(joint_stages, op.stage);
 }
 
 const std::vector<action>& plan::actions_of(int job_device) const {

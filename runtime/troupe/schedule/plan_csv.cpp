@@ -93,6 +93,7 @@ class csv_reader {
     read_.num_replicas = options.num_replicas;
     read_.reductions_before_all_reduce = options.reductions_before_all_reduce;
     read_.averages_weights = options.averages_weights;
+    if (read_.num_running_replicas() > 1) read_.joint_stages = options.joint_stages;
     place_stages();
     add_updates(options.reductions);
     check();

@@ -16,6 +16,7 @@ struct plan_csv_options {
   int num_replicas = 1;
   int reductions_before_all_reduce = 0;  ///< see plan
   bool averages_weights = false;         ///< see plan
+  std::vector<int> joint_stages = {};    ///< see plan
 };
 
 /// Reads a plan from the CSV that torch.distributed.pipelining dumps (`_dump_csv`): a line for each rank,

@@ -23,6 +23,11 @@ std::string plan_text(const plan& of) {
     for (const auto& each : of.edges) text += " " + to_string(each) + ",";
     text += "\n";
   }
+  if (!of.joint_stages.empty()) {
+    text += "all replicas together";
+    for (auto stage : of.joint_stages) text += " " + std::to_string(stage);
+    text += "\n";
+  }
   for (auto device : of.device_of_stage) text += std::to_string(device) + " ";
   for (const auto& actions : of.devices) {
     text += "\n";

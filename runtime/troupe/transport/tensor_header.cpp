@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t fixed_bytes = 2 * sizeof(std::uint64_t) + 7 * sizeof(std::uint32_t) + 4;
 
 bool known(tensor_role role) {
-  return role >= tensor_role::activation && role <= tensor_role::summed_gradients;
+  return role >= tensor_role::activation && role <= tensor_role::replica_values;
 }
 
 void read_tag(byte_reader& reader, tensor_tag& tag) {

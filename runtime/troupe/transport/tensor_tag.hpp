@@ -13,7 +13,8 @@ enum class tensor_role : std::uint8_t {
   gathered = 6,           ///< for the program of the receiving process
   restored_state = 7,     ///< of a stage that the receiving process restores
   replica_gradients = 8,  ///< of one replica, the elements that the receiving one adds up
-  summed_gradients = 9    ///< over all replicas, the elements that the sending one has added up
+  summed_gradients = 9,   ///< over all replicas, the elements that the sending one has added up
+  replica_values = 10     ///< of one replica, for a sum over replicas within an action (plan::joint_stages)
 };
 
 /// Identifies a tensor and its receiver. `stage`: the receiving stage, with `replica`, of what an action
@@ -21,7 +22,8 @@ enum class tensor_role : std::uint8_t {
 /// reduction; of gradients over replicas, the optimizer step; of a gathered tensor, its index in the call.
 /// `port`: the input port that takes an activation; the edge that a gradient comes back on, as its index in
 /// stage_graph::outputs_of(stage); the stage that sends a contribution; of gradients over
-/// replicas, the piece times the number of replicas plus the replica that sends it.
+/// replicas, the piece times the number of replicas plus the replica that sends it; of replica_values the same
+/// with the number of the message in this step.
 /// `call`: number of the World's call (fit, evaluate, ...); of a snapshot part, number of the job.
 struct tensor_tag {
   std::uint64_t generation = 0;

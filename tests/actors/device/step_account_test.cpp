@@ -30,6 +30,23 @@ TEST_CASE("a step's time runs from its first action to its last, its work is the
                                      {3, 1, 0, action_kind::backward, 170, 200}});
 }
 
+TEST_CASE("what an action waits for other replicas within it is no work, and an event of its own") {
+  event_ring ring("device 3", 16);
+  step_account account(ring, 3);
+  account.begin_step(2, 7);
+  action op{1, action_kind::forward, 4};
+  account.add_wait_within(op, now_ns() - 1000);
+  auto waited = ring.snapshot().front();
+  CHECK(waited.kind == trace_kind::wait);
+  CHECK(waited.stage == 1);
+  CHECK(waited.end_ns - waited.begin_ns >= 1000);
+  std::int64_t taken = 1'000'000'000'000;
+  account.add(op, 0, taken);
+  CHECK(described(account).busy_ns == taken - (waited.end_ns - waited.begin_ns));
+  account.add(op, 0, taken);
+  CHECK(described(account).busy_ns == 2 * taken - (waited.end_ns - waited.begin_ns));
+}
+
 TEST_CASE("a new step starts with all figures at zero") {
   event_ring ring("device 0", 16);
   step_account account(ring, 0);

@@ -24,7 +24,7 @@ struct directory_and_receivers {
     directory.set({supervisor.handle(),
                    replica_keeper.handle(),
                    scheduler.handle(),
-                   {{cell{.stage = 2}, first.handle()}, {cell{.stage = 3}, second.handle()}},
+                   {{cell{.stage = 2}, {first.handle()}}, {cell{.stage = 3}, {second.handle()}}},
                    gatherer.handle(),
                    4});
   }
@@ -54,13 +54,27 @@ TEST_CASE("a tensor is its receiver's memory from its arrival on") {
   directory_and_receivers here;
   auto sender = memory_account::make(), receiver = memory_account::make();
   stage_directory::receivers known;
-  known.devices = {{cell{.stage = 2}, here.first.handle()}};
-  known.accounts = {{cell{.stage = 2}, receiver}};
+  known.devices = {{cell{.stage = 2}, {here.first.handle(), receiver}}};
   here.directory.set(known);
   account_scope charged(sender);
   here.arrives(tensor_role::activation, 2);
   CHECK(sender.statistics().current == 0);
   CHECK(receiver.statistics().by_use[static_cast<int>(memory_use::messages)] == 64);
+}
+
+TEST_CASE("what replicas add up within an action goes past the mailbox of the device that waits there") {
+  directory_and_receivers here;
+  auto receiver = memory_account::make();
+  stage_directory::receivers known;
+  known.devices = {{cell{.stage = 2}, {here.first.handle(), receiver}}};
+  auto inbox = known.devices.begin()->second.within;
+  here.directory.set(known);
+  here.arrives(tensor_role::replica_values, 2);
+  here.arrives(tensor_role::replica_values, 3);
+  CHECK(here.num_delivered() == 0);
+  CHECK(inbox->num_put() == 1);
+  CHECK(inbox->take({7, 5, 4, 2, 1, tensor_role::replica_values}));
+  CHECK(receiver.statistics().peak == 64);
 }
 
 TEST_CASE("parameters of any stage go to the scheduler") {

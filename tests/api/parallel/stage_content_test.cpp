@@ -7,6 +7,7 @@
 #include "troupe/nn/gpt.hpp"
 #include "troupe/nn/linear.hpp"
 #include "troupe/nn/sequential.hpp"
+#include "troupe/parallel/sync_batch_norm.hpp"
 
 using namespace troupe;
 using enum replica_content;
@@ -32,4 +33,14 @@ TEST_CASE("what replicas hold back of their gradients, and weights between avera
   CHECK(content_of(model, {0, 1}, {.power_sgd_rank = 2}) == own);
   CHECK(content_of(model, {0, 1}, {.average_every = 4}) == own);
   CHECK(content_of(model, {0, 1}, {.gradient_sync = dtype::bf16}) == equal);
+}
+
+TEST_CASE("replicas hold the statistics of all alike, and run such a stage together") {
+  nn::Sequential inner(nn::Linear(2, 4), nn::SyncBatchNorm(4));
+  nn::Graph model(nn::Sequential(inner, nn::SyncBatchNorm(4), nn::BatchNorm2d(4), nn::Linear(4, 2)));
+  CHECK(contents_of(model, {{0, 1}, {1, 2}, {2, 3}, {3, 4}}, {}) == std::vector{equal, equal, own, equal});
+  CHECK(content_of(model, {1, 3}, {}) == own);
+  CHECK(joint_stages_of(model, {{0, 1}, {1, 3}, {3, 4}}) == std::vector{0, 1});
+  CHECK(joint_stages_of(model, {{0, 4}}) == std::vector{0});
+  CHECK(joint_stages_of(nn::Graph(nn::Sequential(nn::BatchNorm2d(4))), {{0, 1}}).empty());
 }

@@ -125,7 +125,7 @@ TEST_CASE("a converted model trains to the same losses on two members as on the 
     on_members(num_members, [&](communicator& group) {
       nn::Sequential model(nn::Conv2d(1, 4, 3), nn::BatchNorm2d(4), nn::Flatten(), nn::Linear(64, 5));
       model.materialize(5);
-      auto had = has_sync_batch_norm(model);
+      auto had = has_statistics_of(model, nn::BatchNorm2d::statistics_of::group);
       auto found = convert_sync_batch_norm(model, group);
       DataParallel replicated(model, group);
       auto optimizer = optim::Adam({.lr = 1e-2})(model.named_parameters());
@@ -154,5 +154,22 @@ TEST_CASE("several replicas on a member, which run one after the other, cannot s
     auto model = small_model();
     CHECK(convert_sync_batch_norm(model, group) == 1);
     CHECK_THROWS_AS(DataParallel(model, group, {.num_replicas = 2}), std::invalid_argument);
+  });
+}
+
+TEST_CASE("over the replicas of a pipeline, run by hand, it is a BatchNorm2d; DataParallel refuses it") {
+  nn::BatchNorm2d plain(3);
+  nn::SyncBatchNorm synced(3);
+  plain.materialize(1);
+  synced.materialize(1);
+  auto expected = pass(plain, 0, 7), found = pass(synced, 0, 7);
+  check_close(found.y, expected.y, 2e-6F);
+  check_close(found.dx, expected.dx, 2e-6F);
+  on_members(2, [&](communicator& group) {
+    nn::Sequential model(nn::Conv2d(1, 4, 3), nn::SyncBatchNorm(4));
+    model.materialize(5);
+    CHECK_THROWS_AS(DataParallel(model, group), std::invalid_argument);
+    CHECK(convert_sync_batch_norm(model, group) == 1);
+    CHECK_NOTHROW(DataParallel(model, group));
   });
 }

@@ -129,7 +129,7 @@ TEST_CASE("devices that run up to a cut that is not closed wait for the action t
     auto running = drawn_split_plan(random);
     auto drawn = drawn_cut(running, random);
     auto open = find_open_wait(running, drawn);
-    if (!open || open->is_reduction) continue;
+    if (!open || open->is_together) continue;
     ++num_open;
     CAPTURE(seed, plan_text(running), open->text);
     traced_stages stages(running);

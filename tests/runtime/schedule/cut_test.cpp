@@ -62,7 +62,7 @@ TEST_CASE("a reduction is inside with the Rs of all its stages or with none") {
   CHECK(is_closed(of, {{{0, 3}, {0, 3}}}));
   auto half = find_open_wait(of, {{{0, 2}, {0, 3}}});
   REQUIRE(half);
-  CHECK(half->is_reduction);
+  CHECK(half->is_together);
   CHECK(half->text ==
         "device 1 runs 1R0 of step 0, which is one reduction with 0R0, but device 0 stops before 0R0");
   CHECK(smallest_closed_cut(of, {{{0, 2}, {0, 3}}}) == cut{{{0, 3}, {0, 3}}});

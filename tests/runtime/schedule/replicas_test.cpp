@@ -234,3 +234,75 @@ TEST_CASE("replicas are part of a plan's text, and no part of its file") {
   CHECK(read.devices == of.devices);
   CHECK_THROWS_AS(read_plan_csv("0F0,0B0,0G\n", "plan.csv"), bad_input);
 }
+
+namespace {
+
+/// Device 0: 0F0 0F1 0B0 0B1 0G 0A; device 1: 1F0 1F1 1B0 1B1 1G 1A; of two replicas, which run stage 1 together.
+plan joint_stages() {
+  return make_plan({.kind = schedule_kind::gpipe,
+                    .num_stages = 2,
+                    .num_microbatches = 2,
+                    .num_devices = 2,
+                    .num_replicas = 2,
+                    .joint_stages = {1}});
+}
+
+}  // namespace
+
+TEST_CASE("the stages that replicas run together are in the plan, its text and what a file is read with") {
+  auto made = joint_stages();
+  CHECK(check_plan(made).empty());
+  CHECK(made.is_joint({1, forward, 0}));
+  CHECK(made.is_joint({1, backward, 1}));
+  CHECK_FALSE(made.is_joint({1, weight_gradient, 1}));
+  CHECK_FALSE(made.is_joint({0, forward, 0}));
+  CHECK(plan_text(made) != plan_text(replicated_stages()));
+  auto read = read_plan_csv(to_csv(made), "plan.csv", {.num_replicas = 2, .joint_stages = {1}});
+  CHECK(read.joint_stages == std::vector{1});
+  CHECK(read_plan_csv(to_csv(made), "plan.csv", {.joint_stages = {1}}).joint_stages.empty());
+  CHECK(make_plan({.num_stages = 2, .num_devices = 1, .joint_stages = {1}}).joint_stages.empty());
+  CHECK(forward_projection(made, 3).joint_stages.empty());
+  for (const auto& stages : {std::vector{2}, std::vector{-1}, std::vector{1, 0}, std::vector{1, 1}}) {
+    auto wrong = made;
+    wrong.joint_stages = stages;
+    CHECK_FALSE(check_plan(wrong).empty());
+    CHECK_THROWS_AS(make_plan({.num_stages = 2, .num_devices = 1, .num_replicas = 2, .joint_stages = stages}),
+                    bad_input);
+  }
+  auto alone = make_plan({.num_stages = 2, .num_devices = 1});
+  alone.joint_stages = {1};
+  CHECK_FALSE(check_plan(alone).empty());
+}
+
+TEST_CASE("an action of a joint stage waits for what those of the other replicas wait for") {
+  auto made = joint_stages();
+  auto closed = smallest_closed_cut(made, {{{0, 0}, {0, 1}, {0, 0}, {0, 0}}});
+  CHECK(closed == cut{{{0, 1}, {0, 1}, {0, 1}, {0, 1}}});  // 1F0 of both, and what it takes
+  auto open = find_open_wait(made, {{{0, 1}, {0, 1}, {0, 1}, {0, 0}}});
+  REQUIRE(open);
+  CHECK(open->is_together);
+  CHECK(open->text == "device 1 runs 1F0 of step 0, which all replicas run together, but device 3 stops before 1F0");
+  CHECK(is_closed(made, {{{0, 1}, {0, 0}, {0, 0}, {0, 0}}}));  // stage 0 runs alone
+  auto next = advanced_cut(made, {{{0, 1}, {0, 0}, {0, 1}, {0, 0}}}, step_unit::action);
+  CHECK(is_closed(made, next));
+}
+
+TEST_CASE("a device that waits within a joint action waits for the replica that does not return from it") {
+  auto made = joint_stages();
+  auto at = [](device_activity activity, std::size_t action) {
+    return std::optional(device_position{activity, 3, action, 2.0});
+  };
+  job_positions seen{made,
+                     {at(device_activity::waiting_for_tensor, 2), at(device_activity::waiting_for_tensor, 1),
+                      at(device_activity::waiting_for_tensor, 2), at(device_activity::computing, 1)},
+                     std::vector<loader_position>(4)};
+  auto found = find_stall(seen);
+  CHECK(found.cause == stall_cause::device);
+  CHECK(found.problem == "device 3 does not return from 1F1 of step 3");
+  seen.devices[3] = at(device_activity::waiting_for_tensor, 0);
+  seen.devices[2] = at(device_activity::computing, 0);
+  CHECK(find_stall(seen).problem == "device 2 does not return from 0F0 of step 3");
+  seen.devices[2] = at(device_activity::waiting_for_tensor, 2);
+  seen.devices[3] = at(device_activity::waiting_for_tensor, 1);
+  CHECK(find_stall(seen).cause == stall_cause::lost_tensor);
+}
