@@ -26,8 +26,11 @@ numeric_options numerics_for(const Pipeline& pipeline, const job_options& option
 plan_csv_options implied_by(const Pipeline& pipeline, const job_options& options, int num_stages) {
   auto partition = pipeline.partition(num_stages);
   auto reductions = reductions_of(pipeline.model(), partition, numerics_for(pipeline, options));
-  return {cut_model(pipeline.model().wiring(), partition).edges, reductions.stages, pipeline.replicas(),
-          reductions.num_before_all_reduce(), pipeline.numerics().average_every > 0,
+  return {cut_model(pipeline.model().wiring(), partition).edges,
+          reductions.stages,
+          pipeline.replicas(),
+          reductions.num_before_all_reduce(),
+          pipeline.numerics().average_every > 0,
           joint_stages_of(pipeline.model(), partition)};
 }
 
@@ -190,6 +193,7 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   if (training.num_replicas > 1)
     job.description.add("stages that all replicas hold alike", text_of(contents));
   job.identity = identity_of(pipeline, options);
+  if (!job.training.joint_stages.empty()) job.identity.emplace_back("sync_batch_norm", "over replicas");
   return job;
 }
 

@@ -1,5 +1,5 @@
-// SyncBatchNorm in the replicas of a pipeline: statistics of all replicas, the same bits for any partition and
-// placement, and what is told where replicas do not run it alike.
+// SyncBatchNorm in the replicas of a pipeline: statistics of all replicas, the same bits for any partition
+// and placement, and what is told where replicas do not run it alike.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
@@ -34,8 +34,11 @@ nn::Sequential normed_model() {
 }
 
 Pipeline pipeline_of(const nn::Sequential& model, int stages, int replicas, int microbatches = 2) {
-  return Pipeline(model).stages(stages).microbatches(microbatches).replicas(replicas).optimizer(
-      optim::SGD({.lr = 0.1}));
+  return Pipeline(model)
+      .stages(stages)
+      .microbatches(microbatches)
+      .replicas(replicas)
+      .optimizer(optim::SGD({.lr = 0.1}));
 }
 
 struct trained {
@@ -84,10 +87,11 @@ TEST_CASE("replicas with SyncBatchNorm have the same bits with any partition, sc
 TEST_CASE("replicas with SyncBatchNorm learn nearly what one replica learns of all samples") {
   auto together = train(4, pipeline_of(normed_model(), 2, 2, 1));
   auto alone = train(1, pipeline_of(normed_model(), 1, 1, 1));
-  auto apart = train(1, pipeline_of(nn::Sequential(nn::Linear(2, 16), nn::Reshape({4, 2, 2}),
-                                                   nn::BatchNorm2d(4), nn::Conv2d(4, 4, 1), nn::BatchNorm2d(4),
-                                                   nn::Flatten(), nn::ReLU(), nn::Linear(16, 4)),
-                                    1, 2, 1));
+  auto apart =
+      train(1, pipeline_of(nn::Sequential(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), nn::BatchNorm2d(4),
+                                          nn::Conv2d(4, 4, 1), nn::BatchNorm2d(4), nn::Flatten(), nn::ReLU(),
+                                          nn::Linear(16, 4)),
+                           1, 2, 1));
   REQUIRE(together.losses.size() == alone.losses.size());
   for (std::size_t step = 0; step < alone.losses.size(); ++step) {
     CHECK_THAT(together.losses[step], Catch::Matchers::WithinRel(alone.losses[step], 1e-4));
@@ -154,7 +158,7 @@ TEST_CASE("replicas of which only some come to a SyncBatchNorm end the job and a
                                       ContainsSubstring("SyncBatchNorm")));
 }
 
-TEST_CASE("a SyncBatchNorm over a group is refused in replicas, and one over replicas in DataParallel") {
+TEST_CASE("a SyncBatchNorm over a process group is refused in the replicas of a pipeline") {
   nn::BatchNorm2d over_group(4);
   over_group.synchronize_statistics([](const auto&) {});
   nn::Sequential model(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), over_group, nn::Flatten(),

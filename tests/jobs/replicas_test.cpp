@@ -288,7 +288,8 @@ namespace {
 using printed_values = std::map<std::string, std::set<std::string>>;  // by key, of all ranks
 
 printed_values run_worker(const std::string& model, int num_processes, const values& more) {
-  values command = {REPLICAS_WORKER, "--steps", "6", "--batch", "48", "--microbatches", "2"};
+  values command = {REPLICAS_WORKER,  "--model", model, "--steps", "6", "--batch", "48",
+                    "--microbatches", "2"};
   if (num_processes > 1) {
     values launcher = {TROUPE_PROGRAM, "launch", "--nproc-per-node", std::to_string(num_processes), "--"};
     command.insert(command.begin(), launcher.begin(), launcher.end());
@@ -296,7 +297,6 @@ printed_values run_worker(const std::string& model, int num_processes, const val
   command.insert(command.end(), more.begin(), more.end());
   run_options running;
   running.command = command;
-  running.environment["REPLICAS_WORKER_MODEL"] = model;
   auto result = run_process(running);
   INFO(result.errors);
   CHECK(result.exit_code == 0);

@@ -1,8 +1,7 @@
-// A job of replicas, whose model REPLICAS_WORKER_MODEL names: some weights are used in some microbatches only, or
-// statistics are those of all replicas. Says what came of it, a line each: "RANK WHAT VALUE".
+// A job of replicas whose model uses some weights in some microbatches only (--model conditional), or has
+// statistics of all replicas (sync_batch_norm). Says what came of it, a line each: "RANK WHAT VALUE".
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "package/synthetic.hpp"
@@ -17,15 +16,14 @@ nn::Sequential normed_model() {
                         nn::SyncBatchNorm(4), nn::Flatten(), nn::ReLU(), nn::Linear(16, 4));
 }
 
-nn::Sequential model_to_train() {
-  const std::string name = std::getenv("REPLICAS_WORKER_MODEL");
+nn::Sequential model_named(const std::string& name) {
   if (name == "conditional") return testing::conditional_model();
   if (name == "sync_batch_norm") return normed_model();
-  throw bad_input("REPLICAS_WORKER_MODEL: no model '" + name + "'");
+  throw bad_input("there is no model '" + name + "'");
 }
 
-void run(const job_options& options) {
-  auto pipeline = Pipeline(model_to_train(), options).optimizer(optim::Adam({.lr = 1e-2}));
+void run(const std::string& model, const job_options& options) {
+  auto pipeline = Pipeline(model_named(model), options).optimizer(optim::Adam({.lr = 1e-2}));
   auto world = World::init(options);
   auto rank = world.rank().value();
   auto samples = testing::four_corners(250);
@@ -42,4 +40,9 @@ void run(const job_options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return run_program(argc, argv, testing::small_options(), run); }
+int main(int argc, char** argv) {
+  std::string model;
+  return run_program(argc, argv, testing::small_options(),
+                     [&](const job_options& options) { run(model, options); },
+                     {{"--model", "conditional or sync_batch_norm", &model}});
+}

@@ -17,7 +17,8 @@ struct fake_model {
   int num_stages = 1;
   /// Every call: "F1.0" (forward, stage 1, microbatch 0), "E1.0" (forward that is no training), "I1.0",
   /// "W1.0", "S1.0" (share of reduction 0), "R1.0" (reduction 0), "G1.0" (gradients for the replicas), "A1@3"
-  /// (apply step 3), "D1" (discard), "L1" (load_state), "N1" (made anew).
+  /// (apply step 3), "D1" (discard), "L1" (load_state), "N1" (made anew), "J1.0" (has added up with the other
+  /// replicas within a forward).
   std::vector<std::string> calls;
   /// Called with each entry before the call is executed; may throw.
   std::function<void(const std::string&)> before = [](const std::string&) {};
@@ -45,6 +46,11 @@ class fake_program : public stage_program {
                (which.training ? targets.defined() == is_last() : is_last() || !targets.defined()),
            "inputs, and targets on the last stage only");
     if (which.training) expect_step(which.step);
+    if (which.sums) {
+      auto values = tensor::full({1}, 1);
+      which.sums->add_up(values);
+      note("J", which.index);
+    }
     auto output = scaled(input, w());
     if (which.training)
       expect(saved_.emplace(which.index, activation{input, {}}).second, "each microbatch once");

@@ -178,7 +178,7 @@ device_report device_state::on_inspect() const {
   auto seen = last_status_;
   if (runs_on_) seen.activity = device_activity::computing;
   seen.action = position().action;
-  return {generation_, seen, end_, waiter_.num_held()};
+  return {generation_, seen, end_, waiter_.num_held() + options_.within->num_held()};
 }
 
 plan_position device_state::position() const {
@@ -224,12 +224,13 @@ bool device_state::run_one() {
   return waiter_.receive();
 }
 
-/// False: nothing was done, or the generation ended while an action waited for other replicas.
+/// False: nothing was done. An action whose generation ends while it waits for other replicas is left as it
+/// is.
 bool device_state::run_action() {
   try {
     return interpreter_->run_next();
   } catch (const action_interrupted&) {
-    return false;
+    return true;
   }
 }
 

@@ -30,7 +30,8 @@ struct device_options {
   transport* out = nullptr;
   const fault_plan* faults = nullptr;
   event_ring* ring = nullptr;
-  /// The newest fenced generation. The device reads it between two actions and stops if its own is fenced.
+  /// The newest fenced generation. The device reads it between two actions, and while it waits within one,
+  /// and stops if its own is fenced.
   std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
   /// How long the device polls for a missing input before it sleeps. Longer saves wake-ups (some 20 us each)
   /// and occupies a core that others may need. 0: the device never polls, inputs come as messages.

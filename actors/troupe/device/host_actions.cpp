@@ -1,6 +1,7 @@
 // device_state: what the plan's interpreter needs from the device.
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "troupe/device/device_actor.hpp"
 #include "troupe/fault/action_faults.hpp"
@@ -19,11 +20,16 @@ void device_state::send(const tensor_tag& tag, tensor value) {
   options_.out->send_tensor(host.rank, tag, std::move(value));
 }
 
+/// Afterwards the action goes on, which may take long.
 tensor device_state::wait_for(const action& op, const tensor_tag& tag) {
+  if (options_.spin.count() == 0)
+    throw std::logic_error("[device] expected a thread of its own to wait on within " + to_string(op) +
+                           ", got one that other devices share");
   set_status(device_activity::waiting_for_tensor);
-  auto begin_ns = now_ns();
+  account_.begin_wait_within(op);
   auto value = waiter_.receive_within(tag);
-  account_.add_wait_within(op, begin_ns);
+  account_.end_wait_within(op);
+  if (account_.is_busy()) waiter_.stop();
   set_status(device_activity::computing);
   return value;
 }

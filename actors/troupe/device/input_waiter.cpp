@@ -34,25 +34,17 @@ bool input_waiter::is_mine(const tensor_tag& tag) const {
 }
 
 bool input_waiter::take(int, const tensor_tag& tag, tensor& value) {
-  if (!is_mine(tag)) return false;
-  switch (tag.role) {
-    case tensor_role::activation:
-    case tensor_role::gradient:
-    case tensor_role::contribution:
-    case tensor_role::replica_gradients:
-    case tensor_role::summed_gradients:
-      put(tag, std::move(value));
-      has_come_ = true;
-      return true;
-    case tensor_role::replica_values: {
-      account_scope charged(options_.account);
-      charge_here(value, memory_use::messages);
-      options_.within->put(tag, std::move(value));
-      return true;
-    }
-    default:
-      return false;
+  bool is_for_action = tag.role == tensor_role::replica_values;
+  if (!is_mine(tag) || !(is_input(tag.role) || is_for_action)) return false;
+  if (!is_for_action) {
+    put(tag, std::move(value));
+    has_come_ = true;
+    return true;
   }
+  account_scope charged(options_.account);
+  charge_here(value, memory_use::messages);
+  options_.within->put(tag, std::move(value));
+  return true;
 }
 
 bool input_waiter::waits() const {

@@ -26,7 +26,7 @@ class input_waiter : private tensor_waiter {
     std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
     memory_account account = {};  ///< charged for tensors from their arrival on
     /// Where replica_values arrive, which the device waits for within an action.
-    std::shared_ptr<concurrent_inbox> within = std::make_shared<concurrent_inbox>();
+    std::shared_ptr<concurrent_inbox> within;
   };
   /// `self` is the device's actor and outlives the waiter.
   input_waiter(caf::event_based_actor* self, options chosen) : self_(self), options_(std::move(chosen)) {}

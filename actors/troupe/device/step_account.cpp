@@ -63,8 +63,14 @@ void step_account::begin_action(const action& op) {
                  trace_kind::action_begun, static_cast<std::uint8_t>(kind_of(op.kind))});
 }
 
-void step_account::add_wait_within(const action& op, std::int64_t begin_ns) {
-  auto end_ns = now_ns();
+void step_account::begin_wait_within(const action& op) {
+  wait_begin_ns_ = now_ns();
+  ring_->record({wait_begin_ns_, wait_begin_ns_, generation_, step_, op.stage, op.microbatch,
+                 trace_kind::wait_begun, static_cast<std::uint8_t>(wait_reason::tensor)});
+}
+
+void step_account::end_wait_within(const action& op) {
+  auto begin_ns = std::exchange(wait_begin_ns_, 0), end_ns = now_ns();
   waited_within_ns_ += end_ns - begin_ns;
   ring_->record({begin_ns, end_ns, generation_, step_, op.stage, op.microbatch, trace_kind::wait,
                  static_cast<std::uint8_t>(wait_reason::tensor)});
@@ -73,7 +79,7 @@ void step_account::add_wait_within(const action& op, std::int64_t begin_ns) {
 void step_account::end_action(const action& op, bool saves) {
   if (op.kind == action_kind::apply) return record(trace_kind::apply, action_begin_ns_, op.stage);
   auto end_ns = now_ns();
-  is_busy_ = is_busy_ || end_ns - action_begin_ns_ > long_action;
+  is_busy_ = is_busy_ || end_ns - action_begin_ns_ - waited_within_ns_ > long_action;
   if (op.kind == action_kind::forward && saves) saved(op.stage);
   if (op.kind == action_kind::backward || op.kind == action_kind::weight_gradient) released(op.stage);
   add(op, action_begin_ns_, end_ns);

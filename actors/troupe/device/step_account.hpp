@@ -22,8 +22,9 @@ class step_account {
   /// The next action is `op`, which cannot begin yet; it waits until begin_action.
   void begin_wait(wait_reason reason, const action& op);
   void begin_action(const action& op);
-  /// The action that is running has waited for other replicas until now, which is no work of it.
-  void add_wait_within(const action& op, std::int64_t begin_ns);
+  /// The action that is running waits for other replicas meanwhile, which is no work of it.
+  void begin_wait_within(const action& op);
+  void end_wait_within(const action& op);
   /// `saves`: forwards save their activations.
   void end_action(const action& op, bool saves);
   /// Only the first one of a step is kept.

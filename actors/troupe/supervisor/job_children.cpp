@@ -54,6 +54,7 @@ void job_children::host(const std::vector<device_id>& devices) {
   std::erase_if(devices_, [&](const auto& one) {
     if (wanted.contains(one.first)) return false;
     end(one.second);
+    within_.erase(one.first);
     progress_.forget(one.first);
     return true;
   });
@@ -108,6 +109,7 @@ std::vector<supervised_branch> job_children::branches() const {
 
 void job_children::stop_all() {
   for (const auto& [number, device] : std::exchange(devices_, {})) end(device);
+  within_.clear();
   for (const auto& [number, stage] : std::exchange(stages_, {})) end(stage);
   for (const auto& one :
        {std::exchange(loader_, {}), replica_keeper_, disk_writer_, std::exchange(disk_, {})})

@@ -14,8 +14,8 @@ namespace troupe {
 /// Where the tensors of a cell go.
 struct device_receiver {
   caf::actor device;
-  memory_account account = {};  ///< charged from a tensor's arrival on
-  std::shared_ptr<concurrent_inbox> within = std::make_shared<concurrent_inbox>();  ///< see device_options
+  memory_account account = {};                         ///< charged from a tensor's arrival on
+  std::shared_ptr<concurrent_inbox> within = nullptr;  ///< see device_options; required
 };
 
 /// Maps arriving tensors to local actors, so that the transport's thread sends each directly to its receiver.
@@ -25,7 +25,7 @@ class stage_directory {
   struct receivers {
     caf::actor supervisor;
     caf::actor replica_keeper;
-    caf::actor scheduler;                ///< of this node, for parameters
+    caf::actor scheduler;                     ///< of this node, for parameters
     std::map<cell, device_receiver> devices;  ///< by the cells that are here
     caf::actor gatherer = {};
     std::uint32_t job = 0;  ///< states of other jobs are dropped

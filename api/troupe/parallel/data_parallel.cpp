@@ -45,9 +45,10 @@ data_parallel_options checked(data_parallel_options options, nn::Module& model, 
       throw_invalid("DataParallel", "a materialized model", each.name + " without memory");
   using statistics_of = nn::BatchNorm2d::statistics_of;
   if (has_statistics_of(model, statistics_of::replicas) && options.num_replicas > 1)
-    throw_invalid("DataParallel",
-                  "a SyncBatchNorm over a group: convert_sync_batch_norm(model, group) with a group of its own",
-                  "one over the replicas of a pipeline");
+    throw_invalid(
+        "DataParallel",
+        "a SyncBatchNorm over a group: convert_sync_batch_norm(model, group) with a group of its own",
+        "one over the replicas of a pipeline");
   if (options.num_replicas != group.size() && has_statistics_of(model, statistics_of::group))
     throw_invalid("DataParallel",
                   "one virtual replica for each of the " + std::to_string(group.size()) +

@@ -12,8 +12,8 @@ namespace troupe {
 /// nothing in it comes from a replica's own samples. The optimizer's state and the loss scale follow from
 /// gradients that are summed over replicas, and random numbers from the step.
 ///
-/// own: modules with buffers (running statistics; those of SyncBatchNorm are all replicas'), what compression holds back (top-k, PowerSGD), and weights
-/// that are only averaged now and then.
+/// own: modules with buffers (running statistics; those of SyncBatchNorm are all replicas'), what compression
+/// holds back (top-k, PowerSGD), and weights that are only averaged now and then.
 replica_content content_of(const nn::Graph& model, const stage_range& stage, const numeric_options& numerics);
 
 /// The stages of which all replicas run forward and backward together (plan::joint_stages): those with a

@@ -7,7 +7,7 @@ namespace nn {
 
 /// BatchNorm2d whose statistics in training are those of all replicas (PyTorch's SyncBatchNorm): equals one
 /// batch norm of all their samples within rounding. Its forward pass waits for the other replicas twice, its
-/// backward pass once: each must run the same passes.
+/// backward pass once, and within a Checkpoint twice more: each must run the same passes.
 ///
 /// Over the replicas of the pipeline that trains the model (Pipeline::replicas): in each pass microbatch i of
 /// every replica is normalised with the others' microbatch i. Sums are in the fixed tree over replicas, so
@@ -27,8 +27,8 @@ class SyncBatchNorm : public BatchNorm2d {
 
 }  // namespace nn
 
-/// Makes every BatchNorm2d in a model compute its statistics over the replicas of the pipeline that trains it.
-/// Returns the number of layers found.
+/// Makes every BatchNorm2d in a model compute its statistics over the replicas of the pipeline that trains
+/// it. Returns the number of layers found.
 int convert_sync_batch_norm(nn::Module& model);
 /// The same over all members of a group.
 int convert_sync_batch_norm(nn::Module& model, communicator& group);

@@ -12,7 +12,7 @@ void concurrent_inbox::put(const tensor_tag& tag, tensor value) noexcept {
     } catch (...) {
       failure_ = std::current_exception();
     }
-    num_put_.fetch_add(1, std::memory_order_release);
+    ++num_put_;
   }
   changed_.notify_one();
   if (on_put_) on_put_();
@@ -22,6 +22,11 @@ std::optional<tensor> concurrent_inbox::take(const tensor_tag& tag) {
   std::lock_guard lock(mutex_);
   if (failure_) std::rethrow_exception(failure_);
   return held_.take(tag);
+}
+
+std::size_t concurrent_inbox::num_held() const {
+  std::lock_guard lock(mutex_);
+  return held_.num_held();
 }
 
 void concurrent_inbox::begin_generation(std::uint64_t generation) {

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -25,14 +26,15 @@ class concurrent_inbox {
   std::optional<tensor> take(const tensor_tag& tag);
   void begin_generation(std::uint64_t generation);
   void forget_before(std::uint32_t call, std::uint64_t step);
+  std::size_t num_held() const;
   /// How often a tensor was put, ever.
-  std::uint64_t num_put() const { return num_put_.load(std::memory_order_acquire); }
+  std::uint64_t num_put() const { return num_put_; }
   /// Sleeps until more than `seen` tensors were put, but no longer than `most`.
   void wait_for_more(std::uint64_t seen, std::chrono::nanoseconds most);
 
  private:
   std::function<void()> on_put_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   inbox held_;
   std::exception_ptr failure_;

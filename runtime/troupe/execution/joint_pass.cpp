@@ -87,8 +87,8 @@ tensor joint_pass::message_of(const tensor& values) const {
 
 void joint_pass::check(const tensor& message, int from, const tensor& own) const {
   if (message.dtype() != dtype::f32 || message.num_elements() < head_size)
-    throw std::logic_error("[replica_sums] expected the values of replica " + std::to_string(from) + ", got " +
-                           describe(message));
+    throw std::logic_error("[replica_sums] expected the values of replica " + std::to_string(from) +
+                           ", got " + describe(message));
   if (head_in(message) == head_in(own) && message.num_elements() == own.num_elements()) return;
   throw std::logic_error("[replica_sums] replica " + std::to_string(from) + " has come to " +
                          text_of(message, op_.stage) + ", and this one, replica " + std::to_string(replica_) +

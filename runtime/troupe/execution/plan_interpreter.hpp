@@ -68,8 +68,8 @@ class action_host {
 /// others. If the replicas share the step's metrics, these are one piece more of the last G of the stage that
 /// computes the loss.
 ///
-/// A forward and a backward of a joint stage get microbatch::sums, with which they wait for those of the other
-/// replicas while they run (joint_pass).
+/// A forward and a backward of a joint stage get microbatch::sums, with which they wait for those of the
+/// other replicas while they run (joint_pass).
 ///
 /// Not thread-safe. Knows no actor, no thread and no network.
 class plan_interpreter {
@@ -156,7 +156,7 @@ class plan_interpreter {
   std::size_t position_ = 0;
   bool is_halted_ = false;
   edge_forms forms_;
-  std::map<int, replica_exchange> exchanges_;  ///< by stage, from its first piece to the end of its G
+  std::map<int, replica_exchange> exchanges_;        ///< by stage, from its first piece to the end of its G
   std::map<int, std::uint32_t> num_joint_messages_;  ///< by joint stage
 };
 

@@ -17,7 +17,7 @@ class replica_sums {
   virtual ~replica_sums() = default;
   /// Replaces the elements of `values`, f32 of any shape, by their sums over all replicas, which are the same
   /// bits in each. Waits for the others: in a pass all replicas call it equally often, with equally many
-  /// elements. Throws std::logic_error if they do not, and action_interrupted.
+  /// elements. Throws std::logic_error if they do not, and action_interrupted, which modules pass on.
   virtual void add_up(tensor& values) = 0;
 };
 

@@ -22,7 +22,7 @@ class closure {
     for (std::size_t node = 0; node < graph_.nodes.size(); ++node) {
       const auto& [op, device, inputs] = graph_.nodes[node];
       for (int input : inputs)
-        if (is_of_microbatch(op) && input != action_graph::none && this->node(input).device != device)
+        if (is_of_microbatch(op) && input != action_graph::none && is_sent(this->node(input).device, device))
           needs_[node].push_back(input);
     }
     for (const auto& together : graph_.together)
@@ -99,6 +99,10 @@ class closure {
   }
 
  private:
+  /// Between two devices of a replica; what replicas do together is among action_graph::together.
+  bool is_sent(int from, int to) const {
+    return from != to && plan_.replica_of(from) == plan_.replica_of(to);
+  }
   const action_graph::node& node(int number) const { return graph_.nodes[index_of(number)]; }
   /// Index of an action in the list of its device.
   std::uint32_t place(int number) const {

@@ -71,13 +71,13 @@ class wait_walk {
 
   bool follow_tensor(int device) {
     auto& link = found_.chain.back();
-    auto node = static_cast<std::size_t>(graph_.first_of_device[static_cast<std::size_t>(device)]);
-    const auto& inputs = graph_.nodes[node + link.at.action].inputs;
+    const auto& waiting = graph_.nodes[static_cast<std::size_t>(node_of(device, link.at.action))];
+    bool is_joint = seen_.running.is_joint(waiting.op);
     std::vector<int> sent;
-    for (auto input : inputs) {
+    for (auto input : waiting.inputs) {
       if (input == action_graph::none) continue;
       const auto& sender = graph_.nodes[static_cast<std::size_t>(input)];
-      if (sender.device == device) continue;
+      if (sender.device == device || (is_joint && !is_of_same_replica(sender.device, device))) continue;
       if (is_past(input, link.at.step)) {
         sent.push_back(input);
         continue;
@@ -86,25 +86,51 @@ class wait_walk {
       link.from = sender.device;
       return true;
     }
-    if (follow_replica(device)) return true;
-    return !sent.empty() && blame_lost(device, sent);
-  }
-
-  /// Of an action that replicas run together and all have begun: follows one that does not wait in it.
-  bool follow_replica(int device) {
-    auto& link = found_.chain.back();
-    auto op = action_at(device);
-    if (!seen_.running.is_joint(op)) return false;
-    for (int other = 0; other < seen_.running.num_job_devices(); ++other) {
-      const auto& at = seen_.devices[static_cast<std::size_t>(other)];
-      bool runs_it = seen_.running.device_of(other) == seen_.running.device_of(device) && at &&
-                     at->step == link.at.step && at->action == link.at.action;
-      if (!runs_it || at->activity != device_activity::computing) continue;
-      link.wanted = op;
-      link.from = other;
+    if (!is_joint) return !sent.empty() && blame_lost(device, sent);
+    if (auto late = replica_outside(device)) {
+      link.wanted = waiting.op;
+      link.from = *late;
       return true;
     }
-    return false;
+    for (int other = 0; other < seen_.running.num_job_devices(); ++other)
+      if (other != device && runs_same(other, device)) sent.push_back(node_of(other, link.at.action));
+    return blame_lost(device, sent);
+  }
+
+  /// The device of another replica that has yet to do its part of the joint action of `device`; none: all
+  /// have begun it and wait within.
+  std::optional<int> replica_outside(int device) const {
+    const auto& at = found_.chain.back().at;
+    for (int other = 0; other < seen_.running.num_job_devices(); ++other) {
+      if (other == device || !runs_same(other, device)) continue;
+      auto node = node_of(other, at.action);
+      if (!is_past(node, at.step) && !waits_within(node, at.step)) return other;
+    }
+    return {};
+  }
+
+  bool runs_same(int device, int other) const {
+    return seen_.running.device_of(device) == seen_.running.device_of(other);
+  }
+  bool is_of_same_replica(int device, int other) const {
+    return seen_.running.replica_of(device) == seen_.running.replica_of(other);
+  }
+  int node_of(int device, std::size_t action) const {
+    return graph_.first_of_device[static_cast<std::size_t>(device)] + static_cast<int>(action);
+  }
+
+  /// Whether the device of a joint action's node waits at it, and not for its own replica.
+  bool waits_within(int number, std::uint64_t step) const {
+    const auto& node = graph_.nodes[static_cast<std::size_t>(number)];
+    const auto& at = seen_.devices[static_cast<std::size_t>(node.device)];
+    if (!at || at->step != step || node_of(node.device, at->action) != number ||
+        at->activity != device_activity::waiting_for_tensor)
+      return false;
+    return std::ranges::all_of(node.inputs, [&](int input) {
+      if (input == action_graph::none) return true;
+      auto sender = graph_.nodes[static_cast<std::size_t>(input)].device;
+      return sender == node.device || !is_of_same_replica(sender, node.device) || is_past(input, step);
+    });
   }
 
   /// All of `sent` have been made, and which of them did not come is not known.
@@ -117,8 +143,9 @@ class wait_walk {
       link.wanted = sender.op;
       link.from = sender.device;
       for_s = std::min(for_s, seen_.devices[static_cast<std::size_t>(sender.device)]->for_s);
-      what += (what.empty() ? "what " : " or what ") + name(sender.device) + " sent after " +
-              to_string(sender.op);
+      bool is_within = !is_of_same_replica(sender.device, device) && seen_.running.is_joint(sender.op);
+      what += (what.empty() ? "what " : " or what ") + name(sender.device) + " sent " +
+              (is_within ? "within " : "after ") + to_string(sender.op);
     }
     return blame(stall_cause::lost_tensor, device, for_s, "has not got " + what + of_step());
   }

@@ -17,14 +17,21 @@ enum class tensor_role : std::uint8_t {
   replica_values = 10     ///< of one replica, for a sum over replicas within an action (plan::joint_stages)
 };
 
+/// Whether an action of the receiving stage takes it before it runs.
+constexpr bool is_input(tensor_role role) {
+  return role == tensor_role::activation || role == tensor_role::gradient ||
+         role == tensor_role::contribution || role == tensor_role::replica_gradients ||
+         role == tensor_role::summed_gradients;
+}
+
 /// Identifies a tensor and its receiver. `stage`: the receiving stage, with `replica`, of what an action
 /// takes; the owning stage of parameters and snapshot parts. `microbatch`: of a contribution, the
 /// reduction; of gradients over replicas, the optimizer step; of a gathered tensor, its index in the call.
 /// `port`: the input port that takes an activation; the edge that a gradient comes back on, as its index in
 /// stage_graph::outputs_of(stage); the stage that sends a contribution; of gradients over
-/// replicas, the piece times the number of replicas plus the replica that sends it; of replica_values the same
-/// with the number of the message in this step.
-/// `call`: number of the World's call (fit, evaluate, ...); of a snapshot part, number of the job.
+/// replicas, the piece times the number of replicas plus the replica that sends it; of replica_values the
+/// same with the number of the message in this step. `call`: number of the World's call (fit, evaluate, ...);
+/// of a snapshot part, number of the job.
 struct tensor_tag {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;

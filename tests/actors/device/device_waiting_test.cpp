@@ -3,7 +3,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
+#include <utility>
 
 #include "one_device.hpp"
 #include "troupe/actor/receiving_actor.hpp"
@@ -18,9 +20,9 @@ class blocking_transport final : public recording_transport {
  public:
   blocking_transport() : recording_transport(1) {}
 
-  void add_arrival(const tensor_tag& tag) {
+  void add_arrival(const tensor_tag& tag, tensor value = tensor::full({2, 1}, 0.5f)) {
     std::lock_guard lock(mutex_);
-    arrivals_.push_back(tag);
+    arrivals_.emplace_back(tag, std::move(value));
     changed_.notify_all();
   }
   bool receive_for(tensor_waiter& waiter, std::chrono::nanoseconds) override {
@@ -28,10 +30,11 @@ class blocking_transport final : public recording_transport {
     while (waiter.waits()) {
       holder = &waiter;
       while (!arrivals_.empty()) {
-        auto value = tensor::full({2, 1}, 0.5f);
-        auto tag = arrivals_.front();
+        auto [tag, value] = std::move(arrivals_.front());
         arrivals_.pop_front();
+        lock.unlock();  // as the transports do
         refused += waiter.take(0, tag, value) ? 0 : 1;
+        lock.lock();
       }
       if (waiter.waits()) changed_.wait(lock);
     }
@@ -67,10 +70,10 @@ class blocking_transport final : public recording_transport {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<tensor_tag> arrivals_;
+  std::deque<std::pair<tensor_tag, tensor>> arrivals_;
 };
 
-/// The device in the middle of three, on its own thread.
+/// The device in the middle of three, on its own thread; of the first replica, if there are several.
 struct threaded_device {
   fault_plan no_faults;
   event_ring ring{"device", 1024};
@@ -81,14 +84,22 @@ struct threaded_device {
   caf::actor_system_config config;
   caf::actor_system system{config};
   caf::scoped_actor self{system};
+  std::shared_ptr<concurrent_inbox> within =
+      std::make_shared<concurrent_inbox>([this] { out.wake_receiver(); });
   caf::actor device;
 
-  threaded_device() {
+  explicit threaded_device(const plan& training = make_plan({schedule_kind::gpipe, 3, 2, 3})) {
     model->num_stages = 3;
-    job->training = make_plan({schedule_kind::gpipe, 3, 2, 3});
+    job->training = training;
     place_on_ranks(*job);
-    device = system.spawn<receiving_actor<device_state>, caf::detached>(
-        out, device_options{1, 1, &out, &no_faults, &ring, fenced});
+    device =
+        system.spawn<receiving_actor<device_state>, caf::detached>(out, device_options{.device = 1,
+                                                                                       .rank = 1,
+                                                                                       .out = &out,
+                                                                                       .faults = &no_faults,
+                                                                                       .ring = &ring,
+                                                                                       .fenced = fenced,
+                                                                                       .within = within});
     begin_generation order{1, job, {{1, std::make_shared<fake_program>(model, 1), self}}, self, {}, 0};
     model->calls.clear();  // that it was made
     self->send(device, order);
@@ -96,6 +107,26 @@ struct threaded_device {
   ~threaded_device() { self->send_exit(device, caf::exit_reason::user_shutdown); }
   static tensor_tag tag(std::uint32_t microbatch, tensor_role role) { return {1, 0, 3, 1, microbatch, role}; }
 };
+
+/// Two replicas, which run stage 1 together.
+plan joint_plan() {
+  return make_plan({.kind = schedule_kind::gpipe,
+                    .num_stages = 3,
+                    .num_microbatches = 2,
+                    .num_devices = 3,
+                    .num_replicas = 2,
+                    .joint_stages = {1}});
+}
+
+/// What the other replica sends in its forward of microbatch `microbatch`.
+void add_up_with(std::uint32_t microbatch, const std::function<void(const tensor_tag&, tensor)>& put) {
+  std::uint32_t messages = 2 * microbatch;  // a sum and an end in each pass before
+  joint_pass other({1, action_kind::forward, static_cast<int>(microbatch)}, 1, 2,
+                   {.generation = 1, .call = 3, .stage = 1}, messages, put,
+                   [](const tensor_tag&) -> tensor { throw action_interrupted(); });
+  auto values = tensor::full({1}, 2);
+  CHECK_THROWS_AS(other.add_up(values), action_interrupted);
+}
 
 }  // namespace
 
@@ -125,5 +156,34 @@ TEST_CASE(
                [](const caf::error& problem) { FAIL(describe(problem)); });
   here.out.wait_until_released();
   CHECK(here.out.refused == 2);
+  CHECK(here.model->calls == calls{"F1.0"});
+}
+
+TEST_CASE("within an action a device waits for the other replica, in the transport or for who brings it") {
+  threaded_device here(joint_plan());
+  here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+  for (auto microbatch : {0U, 1U}) here.out.add_arrival(here.tag(microbatch, tensor_role::activation));
+  here.out.wait_until_sent(1);  // its own values, to the other replica
+  add_up_with(0, [&](const tensor_tag& tag, tensor value) { here.out.add_arrival(tag, std::move(value)); });
+  here.out.wait_until_sent(4);  // the end of 1F0, its output, and the values of 1F1
+  add_up_with(1, [&](const tensor_tag& tag, tensor value) { here.within->put(tag, std::move(value)); });
+  here.out.wait_until_sent(6);
+  here.self->request(here.device, std::chrono::seconds(40), quiesce{2})
+      .receive([](const stopped& answer) { CHECK(answer.interrupted_step == 1); },
+               [](const caf::error& problem) { FAIL(describe(problem)); });
+  CHECK(here.model->calls == calls{"F1.0", "J1.0", "F1.1", "J1.1"});
+  CHECK(here.out.refused == 0);
+}
+
+TEST_CASE("a device that waits within an action gives it up when its generation is fenced") {
+  threaded_device here(joint_plan());
+  here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+  here.out.add_arrival(here.tag(0, tensor_role::activation));
+  here.out.wait_until_sent(1);
+  here.fenced->store(2);
+  here.self->request(here.device, std::chrono::seconds(40), quiesce{2})
+      .receive([](const stopped& answer) { CHECK(answer.interrupted_step == 1); },
+               [](const caf::error& problem) { FAIL(describe(problem)); });
+  here.out.wait_until_released();
   CHECK(here.model->calls == calls{"F1.0"});
 }

@@ -35,11 +35,15 @@ TEST_CASE("what an action waits for other replicas within it is no work, and an 
   step_account account(ring, 3);
   account.begin_step(2, 7);
   action op{1, action_kind::forward, 4};
-  account.add_wait_within(op, now_ns() - 1000);
-  auto waited = ring.snapshot().front();
+  account.begin_wait_within(op);
+  CHECK(ring.snapshot().back().kind == trace_kind::wait_begun);
+  for (auto begin_ns = now_ns(); now_ns() == begin_ns;) {
+  }
+  account.end_wait_within(op);
+  auto waited = ring.snapshot().back();
   CHECK(waited.kind == trace_kind::wait);
   CHECK(waited.stage == 1);
-  CHECK(waited.end_ns - waited.begin_ns >= 1000);
+  CHECK(waited.end_ns > waited.begin_ns);
   std::int64_t taken = 1'000'000'000'000;
   account.add(op, 0, taken);
   CHECK(described(account).busy_ns == taken - (waited.end_ns - waited.begin_ns));

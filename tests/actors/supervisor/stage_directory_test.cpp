@@ -66,8 +66,8 @@ TEST_CASE("what replicas add up within an action goes past the mailbox of the de
   directory_and_receivers here;
   auto receiver = memory_account::make();
   stage_directory::receivers known;
-  known.devices = {{cell{.stage = 2}, {here.first.handle(), receiver}}};
-  auto inbox = known.devices.begin()->second.within;
+  auto inbox = std::make_shared<concurrent_inbox>();
+  known.devices = {{cell{.stage = 2}, {here.first.handle(), receiver, inbox}}};
   here.directory.set(known);
   here.arrives(tensor_role::replica_values, 2);
   here.arrives(tensor_role::replica_values, 3);

@@ -1,4 +1,5 @@
-// What replicas add up within an action: sums in the fixed tree, and what is told where they do not meet alike.
+// What replicas add up within an action: sums in the fixed tree, and what is told where they do not meet
+// alike.
 #include "troupe/execution/joint_pass.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -45,7 +46,7 @@ struct meeting {
 
 TEST_CASE("replicas that add up in a pass get the sums of the tree, one after the other, in any order") {
   // In the tree (a + b) + (c + d); one after the other it would be 1.
-  const std::vector<float> values = {1e8F, -1e8F, 1e8F, 1 - 1e8F};
+  const std::vector<float> values = {1e8F, 1, -1e8F, 1};
   meeting replicas(values.size());
   std::vector<std::vector<float>> sums(values.size());
   std::vector<std::thread> threads;
@@ -129,5 +130,6 @@ TEST_CASE("an inbox that any thread fills wakes who waits, and gives errors to w
   CHECK_FALSE(inbox.take(tag));
   inbox.put(tag, tensor::zeros({1}));
   inbox.put(tag, tensor::zeros({1}));
-  CHECK_THROWS_MATCHES(inbox.take(tag), std::logic_error, MessageMatches(ContainsSubstring("each tensor once")));
+  CHECK_THROWS_MATCHES(inbox.take(tag), std::logic_error,
+                       MessageMatches(ContainsSubstring("each tensor once")));
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/action_graph.hpp"
@@ -237,7 +238,8 @@ TEST_CASE("replicas are part of a plan's text, and no part of its file") {
 
 namespace {
 
-/// Device 0: 0F0 0F1 0B0 0B1 0G 0A; device 1: 1F0 1F1 1B0 1B1 1G 1A; of two replicas, which run stage 1 together.
+/// Device 0: 0F0 0F1 0B0 0B1 0G 0A; device 1: 1F0 1F1 1B0 1B1 1G 1A; of two replicas, which run stage 1
+/// together.
 plan joint_stages() {
   return make_plan({.kind = schedule_kind::gpipe,
                     .num_stages = 2,
@@ -281,10 +283,16 @@ TEST_CASE("an action of a joint stage waits for what those of the other replicas
   auto open = find_open_wait(made, {{{0, 1}, {0, 1}, {0, 1}, {0, 0}}});
   REQUIRE(open);
   CHECK(open->is_together);
-  CHECK(open->text == "device 1 runs 1F0 of step 0, which all replicas run together, but device 3 stops before 1F0");
+  CHECK(open->text ==
+        "device 1 runs 1F0 of step 0, which all replicas run together, but device 3 stops before 1F0");
   CHECK(is_closed(made, {{{0, 1}, {0, 0}, {0, 0}, {0, 0}}}));  // stage 0 runs alone
-  auto next = advanced_cut(made, {{{0, 1}, {0, 0}, {0, 1}, {0, 0}}}, step_unit::action);
-  CHECK(is_closed(made, next));
+  open = find_open_wait(made, {{{0, 1}, {0, 1}, {0, 0}, {0, 0}}});
+  REQUIRE(open);
+  CHECK(open->is_together);
+  CHECK(open->other_device == 3);
+  // Of all single actions the furthest behind: 1F0 of both replicas.
+  cut after_forwards{{{0, 2}, {0, 0}, {0, 2}, {0, 0}}};
+  CHECK(advanced_cut(made, after_forwards, step_unit::action) == cut{{{0, 2}, {0, 1}, {0, 2}, {0, 1}}});
 }
 
 TEST_CASE("a device that waits within a joint action waits for the replica that does not return from it") {
@@ -299,10 +307,34 @@ TEST_CASE("a device that waits within a joint action waits for the replica that 
   auto found = find_stall(seen);
   CHECK(found.cause == stall_cause::device);
   CHECK(found.problem == "device 3 does not return from 1F1 of step 3");
+  seen.devices[3] = at(device_activity::waiting_for_samples, 1);
+  CHECK(find_stall(seen).problem == "device 3 waits for samples of step 3, which its loader does not make");
   seen.devices[3] = at(device_activity::waiting_for_tensor, 0);
   seen.devices[2] = at(device_activity::computing, 0);
   CHECK(find_stall(seen).problem == "device 2 does not return from 0F0 of step 3");
   seen.devices[2] = at(device_activity::waiting_for_tensor, 2);
   seen.devices[3] = at(device_activity::waiting_for_tensor, 1);
-  CHECK(find_stall(seen).cause == stall_cause::lost_tensor);
+  found = find_stall(seen);
+  CHECK(found.cause == stall_cause::lost_tensor);
+  CHECK_THAT(found.problem, Catch::Matchers::ContainsSubstring("sent within 1F1 of step 3"));
+}
+
+TEST_CASE(
+    "a joint action that is the first of its devices waits for a replica in the step before, or for what was "
+    "lost") {
+  auto made = make_plan({.kind = schedule_kind::gpipe, .num_replicas = 2, .joint_stages = {0}});
+  auto at = [](device_activity activity, std::uint64_t step, std::size_t action) {
+    return std::optional(device_position{activity, step, action, 2.0});
+  };
+  // 0F0 0B0 0G 0A
+  job_positions seen{made,
+                     {at(device_activity::waiting_for_tensor, 3, 0), at(device_activity::applying, 2, 3)},
+                     std::vector<loader_position>(2)};
+  CHECK(find_stall(seen).problem == "device 1 does not return from the optimizer's step of step 2");
+  seen.devices[1] = at(device_activity::idle, 3, 0);
+  CHECK(find_stall(seen).cause == stall_cause::missing_grant);
+  seen.devices[1] = at(device_activity::waiting_for_tensor, 3, 0);
+  auto found = find_stall(seen);
+  CHECK(found.cause == stall_cause::lost_tensor);
+  CHECK(found.problem == "device 0 has not got what device 1 sent within 0F0 of step 3");
 }

@@ -65,3 +65,23 @@ test("positions that form a circle end, and so do chains to what has not reporte
   frame.devices = [device(0, "waiting_for_tensor", 4)];
   assert.equal(waitChain(frame, 0).length, 1);
 });
+
+test("a device that waits within what all replicas run together waits for the replica that does not", () => {
+  const frame = shownFrame(4);
+  // Two replicas of two stages; stage 1 is run together.
+  frame.plan = {
+    schedule: "gpipe", num_stages: 2, num_microbatches: 2, steps_per_run: 1, joint_stages: [1],
+    devices: [0, 1].map((stage) => ({ device: stage, rank: stage, stages: [stage], actions: ["F0", "F1", "B0", "B1"].map((each) => `${stage}${each}`) })),
+  };
+  const waiting = (number: number, position: number) => device(number, "waiting_for_tensor", position, { action: frame.plan!.devices[number % 2]!.actions[position]! });
+  frame.devices = [waiting(0, 2), waiting(1, 1), waiting(2, 2), device(3, "computing", 1, { action: "1F1" })];
+  assert.match(waitChain(frame, 1)[0]!.text, /Device 1 waits within 1F1, which all replicas run together, for device 3/);
+  assert.equal(last(waitChain(frame, 0)).device, 3);
+  // Replica 1 has not come to it: its stage 0 computes.
+  frame.devices[2] = device(2, "computing", 1, { action: "0F1" });
+  frame.devices[3] = waiting(3, 1);
+  assert.deepEqual(waitChain(frame, 1).map((one) => one.device), [1, 3, 2]);
+  // All wait within it.
+  frame.devices[2] = waiting(2, 2);
+  assert.equal(waitChain(frame, 1).length, 1);
+});

@@ -68,7 +68,18 @@ function slowest(frame: Frame, but: Set<number>): Device | null {
   return found;
 }
 
-/// The device that has yet to make an input that `device` waits for; "sent": all are made.
+/// A device of another replica that has yet to do its part of what all run together; null: all wait within it.
+function replicaOutside(frame: Frame, device: Device): Device | null {
+  const { plan } = frame;
+  const joint = plan && device.action !== null && parseActions(device.action).some((one) => plan.joint_stages.includes(one.stage) && "FBI".includes(one.kind));
+  if (!joint) return null;
+  const outside = (other: Device) =>
+    other.device % plan.devices.length === device.device % plan.devices.length &&
+    (isBefore(other, device) || (!isBefore(device, other) && (other.activity !== "waiting_for_tensor" || typeof producerOf(frame, other) === "object")));
+  return frame.devices.find((other) => other.device !== device.device && outside(other)) ?? null;
+}
+
+/// The device that has yet to make an input that `device` waits for; "sent": all are made, or it takes none.
 function producerOf(frame: Frame, device: Device): { device: Device; wanted: string } | "sent" | null {
   const { plan } = frame;
   if (!plan || device.action === null) return null;
@@ -123,6 +134,12 @@ export function waitChain(frame: Frame, start: number): WaitLink[] {
     }
     const producer = producerOf(frame, device);
     const ofJob = reasonOfJob(frame);
+    const outside: Device | null = producer === "sent" || producer === null ? replicaOutside(frame, device) : null;
+    if (outside && !ofJob) {
+      links.push(link(device, `${named} waits within ${device.action}, which all replicas run together, for device ${outside.device}.`, false));
+      device = outside;
+      continue;
+    }
     if (producer === "sent")
       return [...links, link(device, `${named} waits for the tensor of ${device.action}, which has been made: it is being sent, or just arrived.`, true)];
     if (producer === null || ofJob) {
