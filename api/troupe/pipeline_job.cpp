@@ -193,7 +193,7 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   if (training.num_replicas > 1)
     job.description.add("stages that all replicas hold alike", text_of(contents));
   job.identity = identity_of(pipeline, options);
-  if (!job.training.joint_stages.empty()) job.identity.emplace_back("sync_batch_norm", "over replicas");
+  if (!job.training.joint_stages.empty()) job.identity.emplace_back("sync_batch_norm", "true");
   return job;
 }
 
