@@ -2,18 +2,24 @@
 
 #include "troupe/ops/cuda/channel_sums.cuh"
 #include "troupe/ops/cuda/floating_values.cuh"
+#include "troupe/ops/cuda/map_channels.cuh"
 
 namespace troupe::cuda {
 namespace {
 
-template <class T>
-__global__ void bias_kernel(batch_norm_problem problem, std::int64_t count, floating_values bias, bool relu,
-                            T* y) {
-  auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= count) return;
-  auto value = as_float(y[i]) + bias.at(i / problem.size % problem.channels, 0);
-  y[i] = rounded<T>(relu && value <= 0 ? 0 : value);
-}
+struct sum_with_bias {
+  float bias;
+  bool relu;
+  __device__ float operator()(float y) const {
+    auto value = y + bias;
+    return relu && value <= 0 ? 0 : value;
+  }
+};
+struct sum_with_bias_of_channel {
+  floating_values bias;
+  bool relu;
+  __device__ sum_with_bias operator()(std::int64_t channel) const { return {bias.at(channel, 0), relu}; }
+};
 
 template <class T>
 struct value_term {
@@ -33,12 +39,7 @@ __global__ void store_kernel(channel_sums sums, std::int64_t channels, bool accu
 
 void add_channel_bias(const batch_norm_problem& problem, const tensor& bias, bool relu, tensor& y) {
   if (!bias.defined() && !relu) return;
-  auto count = y.num_elements();
-  with_floating(y.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    launch(y.device(), blocks_for(count), block_threads, bias_kernel<T>, problem, count,
-           floating_values(bias), relu, elements_of<T>(y));
-  });
+  map_channels(problem, sum_with_bias_of_channel{floating_values(bias), relu}, y, y);
 }
 
 void sum_channels(const batch_norm_problem& problem, const tensor& dy, tensor& gradient, gradient_mode mode) {
