@@ -38,6 +38,14 @@ const troupe::pool2d_options windows[] = {
     {.kernel = {17, 16}, .stride = {1, 1}, .padding = {8, 8}},
 };
 
+/// Extents, and the place of the first element in a larger tensor: from 1 on none is aligned.
+struct batch {
+  troupe::shape extents;
+  std::int64_t first = 0;
+};
+const batch batches[] = {{{4, 5, 7, 3}},   {{300, 33}},         {{9, 2, 1100}},
+                         {{45, 2, 8, 24}}, {{45, 2, 8, 24}, 1}, {{70, 3, 1, 8}, 3}};
+
 }  // namespace
 
 TEST_CASE("GPUs: convolutions and their gradients") {
@@ -102,10 +110,11 @@ TEST_CASE("GPUs: the first of equal elements and NaN win a window") {
 
 TEST_CASE("GPUs: batch normalisation, its running statistics and its gradients") {
   for (auto type : floating_types)
-    for (const auto& extents : {troupe::shape{4, 5, 7, 3}, troupe::shape{300, 33}, troupe::shape{9, 2, 1100}})
+    for (const auto& [extents, first] : batches)
       require_agreement([&](device target) {
         auto channels = extents[1];
-        auto x = random_tensor(extents, "x", type, 3).to(target),
+        auto size = extents.num_elements();
+        auto x = random_tensor({first + size}, "x", type, 3).to(target).rows(first, size).reshape(extents),
              dy = random_tensor(extents, "dy", type).to(target);
         auto weight = random_tensor({channels}, "w").to(target),
              bias = random_tensor({channels}, "b", type).to(target);

@@ -22,16 +22,11 @@ struct sum_with_bias_of_channel {
 };
 
 template <class T>
-struct value_term {
-  const T* x;
-  __device__ float2 operator()(std::int64_t at, std::int64_t) const { return {as_float(x[at]), 0}; }
-};
-
-template <class T>
 __global__ void store_kernel(channel_sums sums, std::int64_t channels, bool accumulate, T* gradient) {
-  auto channel = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  auto channel = channel_of_warp();
   if (channel >= channels) return;
   auto value = static_cast<float>(sums.of(channel).x);
+  if (threadIdx.x % warp_threads > 0) return;
   gradient[channel] = rounded<T>(accumulate ? as_float(gradient[channel]) + value : value);
 }
 
@@ -45,10 +40,11 @@ void add_channel_bias(const batch_norm_problem& problem, const tensor& bias, boo
 void sum_channels(const batch_norm_problem& problem, const tensor& dy, tensor& gradient, gradient_mode mode) {
   with_floating(dy.dtype(), [&](auto from) {
     using From = decltype(from);
-    auto sums = sums_over_channels(problem, dy.device(), value_term<From>{elements_of<From>(dy)});
+    auto sums =
+        sums_over_channels(problem, dy.device(), is_aligned(dy), value_term<From>{elements_of<From>(dy)});
     with_floating(gradient.dtype(), [&](auto to) {
       using To = decltype(to);
-      launch(dy.device(), blocks_for(problem.channels), block_threads, store_kernel<To>, sums.sums,
+      launch(dy.device(), blocks_of_warps(problem.channels), block_threads, store_kernel<To>, sums.sums,
              problem.channels, mode == gradient_mode::accumulate, elements_of<To>(gradient));
     });
   });
