@@ -161,7 +161,12 @@ TEST_CASE("GPUs: the k largest of rows") {
       auto x = random_tensor({5, 1003}, "x", type).to(target);
       auto ties = cast(random_tensor({4, 70}, "ties", dtype::f32, 3), dtype::i32);
       auto some = top_k(x, 7), all = top_k(cast(ties, type).to(target), 70), none = top_k(x, 0);
-      return std::vector{some.values, some.indices, all.values, all.indices, none.values};
+      auto many = top_k(random_tensor({2, 20000}, "long", type).to(target), 300);
+      auto bands = tensor::zeros({1, 20000});  // the largest lie with few of a GPU's threads
+      for (std::size_t i = 0; auto& value : bands.values<float>()) value = i++ % 4096 < 16 ? 1.0F : 0.0F;
+      auto crowded = top_k(cast(bands, type).to(target), 100);
+      return std::vector{some.values, some.indices, all.values,     all.indices,    none.values,
+                         many.values, many.indices, crowded.values, crowded.indices};
     });
   require_equal_bits([](device target) {
     auto nan = std::numeric_limits<float>::quiet_NaN();

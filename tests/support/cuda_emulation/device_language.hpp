@@ -81,6 +81,7 @@ inline std::uint32_t __ballot_sync(std::uint32_t mask, int predicate,
 inline unsigned long long atomicMax(unsigned long long* to, unsigned long long value) {
   return std::exchange(*to, *to < value ? value : *to);
 }
+inline unsigned atomicAdd(unsigned* to, unsigned value) { return std::exchange(*to, *to + value); }
 
 inline int __ffs(int value) { return __builtin_ffs(value); }
 inline unsigned __umulhi(unsigned a, unsigned b) {
