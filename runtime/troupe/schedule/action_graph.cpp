@@ -181,8 +181,8 @@ void join_replicas(const plan& drawn, int size, action_graph& graph) {
     const auto& op = graph.nodes[static_cast<std::size_t>(node)].op;
     if (op.kind != action_kind::all_reduce && !drawn.is_joint(op)) continue;
     std::vector<std::vector<int>> inputs;  // before any is added
-    for (int replica = 0; replica < drawn.num_running_replicas(); ++replica)
-      inputs.push_back(graph.nodes[static_cast<std::size_t>(node + replica * size)].inputs);
+    for (int member = node; member < drawn.num_running_replicas() * size; member += size)
+      inputs.push_back(graph.nodes[static_cast<std::size_t>(member)].inputs);
     join_replicas(drawn, size, node, inputs, graph);
   }
 }
