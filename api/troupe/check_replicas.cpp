@@ -110,9 +110,8 @@ void check_replicas(const Pipeline& pipeline, const numeric_options& numerics) {
   if (pipeline.replicas() > 1 && has_statistics_of(model, nn::BatchNorm2d::statistics_of::group))
     throw bad_input(
         "the model has a SyncBatchNorm over a process group, and the replicas of a pipeline are not members "
-        "of one. Leave the group out, as in nn::SyncBatchNorm(features) or convert_sync_batch_norm(model): "
-        "it "
-        "then has the statistics of all replicas");
+        "of one. Leave the group out, as in nn::SyncBatchNorm(features) or convert_sync_batch_norm(model), "
+        "for the statistics of all replicas");
 }
 
 }  // namespace troupe

@@ -346,3 +346,14 @@ TEST_CASE("a SyncBatchNorm over replicas has the same bits in any processes, whi
     CHECK(seen["evaluated"] == two.at("evaluated"));
   }
 }
+
+TEST_CASE("replicas of which only some come to a SyncBatchNorm end the job, and the launcher says why") {
+  run_options running;
+  running.command = {TROUPE_PROGRAM,  "launch",  "--nproc-per-node", "2",          "--",
+                     REPLICAS_WORKER, "--model", "sometimes_normed", "--replicas", "2",
+                     "--steps",       "20",      "--batch",          "48"};
+  auto result = run_process(running);
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.errors, Catch::Matchers::ContainsSubstring("all replicas must run the same modules") &&
+                                Catch::Matchers::ContainsSubstring("SyncBatchNorm"));
+}

@@ -1,5 +1,6 @@
 // A job of replicas whose model uses some weights in some microbatches only (--model conditional), or has
-// statistics of all replicas (sync_batch_norm). Says what came of it, a line each: "RANK WHAT VALUE".
+// statistics of all replicas (sync_batch_norm), which some replicas do not compute (sometimes_normed). Says
+// what came of it, a line each: "RANK WHAT VALUE".
 #include <cinttypes>
 #include <cstdio>
 #include <string>
@@ -16,9 +17,22 @@ nn::Sequential normed_model() {
                         nn::SyncBatchNorm(4), nn::Flatten(), nn::ReLU(), nn::Linear(16, 4));
 }
 
+/// Normalises only where the first number that comes in is positive.
+class sometimes_normed : public nn::module_of<sometimes_normed> {
+ public:
+  variable forward(const variable& input) override {
+    return input.value.values<float>()[0] > 0 ? norm.forward(input) : input;
+  }
+  void each_child(const child_visitor& visit) override { visit("norm", norm); }
+  nn::SyncBatchNorm norm{4};
+};
+
 nn::Sequential model_named(const std::string& name) {
   if (name == "conditional") return testing::conditional_model();
   if (name == "sync_batch_norm") return normed_model();
+  if (name == "sometimes_normed")
+    return nn::Sequential(nn::Reshape({2, 1, 1}), nn::Conv2d(2, 4, 1), sometimes_normed(), nn::Flatten(),
+                          nn::Linear(4, 4));
   throw bad_input("there is no model '" + name + "'");
 }
 
@@ -44,5 +58,5 @@ int main(int argc, char** argv) {
   std::string model;
   return run_program(argc, argv, testing::small_options(),
                      [&](const job_options& options) { run(model, options); },
-                     {{"--model", "conditional or sync_batch_norm", &model}});
+                     {{"--model", "conditional, sync_batch_norm or sometimes_normed", &model}});
 }

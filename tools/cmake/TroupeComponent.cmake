@@ -84,14 +84,14 @@ set(TROUPE_EMULATION_ORDERS "${troupe_emulation_orders}" CACHE STRING
 
 # Properties of tests that start whole jobs: one at a time, since each has several processes and watches how fast they
 # get on, but beside other tests, since jobs mostly wait. The first to start, so that none is left over at the end.
-set(troupe_runs_jobs RESOURCE_LOCK jobs COST 100)
+set(troupe_job_test_properties RESOURCE_LOCK jobs COST 100)
 
 # troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [CASES spec] [TIMEOUT seconds] [JOBS] [PRECOMPILED set] [EMULATED] [TOGETHER]): one
 # Catch2 program, each case, or each that CASES selects, one ctest entry. PRECOMPILED names a set of headers
 # (TroupePrecompile.cmake), "tests" unless told otherwise.
 # TOGETHER: sources are compiled eight at a time (troupe_compile_together).
 # TIMEOUT is a guard against hangs, not a claim about speed. JOBS is for programs that start whole jobs
-# (troupe_runs_jobs). Cases tagged [many] draw much alike again and again; where threads are watched
+# (troupe_job_test_properties). Cases tagged [many] draw much alike again and again; where threads are watched
 # on each push (TROUPE_ONLY_THREADED_TESTS) they are left to .ci/sanitize. EMULATED: on emulated GPUs, once for each of
 # TROUPE_EMULATION_ORDERS.
 function(troupe_test name)
@@ -120,7 +120,7 @@ function(troupe_test name)
     list(APPEND properties LABELS ${arg_LABELS})
   endif()
   if(arg_JOBS)
-    list(APPEND properties ${troupe_runs_jobs})
+    list(APPEND properties ${troupe_job_test_properties})
   endif()
   if(NOT arg_EMULATED)
     catch_discover_tests(${name} TEST_SPEC ${arg_CASES} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})

@@ -39,7 +39,7 @@ std::optional<pass_kind> pass_of(call_kind kind) {
 device_state::device_state(caf::event_based_actor* self, device_options options)
     : self_(self),
       options_(std::move(options)),
-      waiter_(self, {options_.out, options_.spin, options_.fenced, options_.account, options_.within}),
+      waiter_(self, {options_.out, options_.spin, options_.fenced, options_.account, options_.joint_inbox}),
       account_(*options_.ring, options_.device) {}
 
 caf::behavior device_state::make_behavior() {
@@ -178,7 +178,7 @@ device_report device_state::on_inspect() const {
   auto seen = last_status_;
   if (runs_on_) seen.activity = device_activity::computing;
   seen.action = position().action;
-  return {generation_, seen, end_, waiter_.num_held() + options_.within->num_held()};
+  return {generation_, seen, end_, waiter_.num_held() + options_.joint_inbox->num_held()};
 }
 
 plan_position device_state::position() const {
@@ -259,7 +259,7 @@ void device_state::set_status(device_activity activity) {
 
 void device_state::begin_step() {
   step_begun_ = true;
-  options_.within->forget_before(call_->index, step_);
+  options_.joint_inbox->forget_before(call_->index, step_);
   account_.begin_step(generation_, step_);
   if (!order_.loader || interpreter_->actions().empty()) return;
   auto ahead = step_ + static_cast<std::uint64_t>(order_.job->prefetch_steps);

@@ -41,7 +41,7 @@ struct device_options {
   /// Charged for what the device's stages hold, and for tensors and samples that come for them.
   memory_account account = {};
   /// Where replica_values for its stages arrive, from any thread.
-  std::shared_ptr<concurrent_inbox> within = std::make_shared<concurrent_inbox>();
+  std::shared_ptr<concurrent_inbox> joint_inbox = std::make_shared<concurrent_inbox>();
 };
 
 /// Runs the actions of its plan for the stages attached to it (plan_interpreter), waits for their inputs

@@ -26,9 +26,9 @@ tensor device_state::wait_for(const action& op, const tensor_tag& tag) {
     throw std::logic_error("[device] expected a thread of its own to wait on within " + to_string(op) +
                            ", got one that other devices share");
   set_status(device_activity::waiting_for_tensor);
-  account_.begin_wait_within(op);
-  auto value = waiter_.receive_within(tag);
-  account_.end_wait_within(op);
+  account_.begin_wait_in_action(op);
+  auto value = waiter_.receive_in_action(tag);
+  account_.end_wait_in_action(op);
   if (account_.is_busy()) waiter_.stop();
   set_status(device_activity::computing);
   return value;

@@ -14,7 +14,7 @@ void input_waiter::begin_generation(std::uint64_t generation, int replica, std::
   replica_ = replica;
   stages_ = std::move(stages);
   arrived_.begin_generation(generation);
-  options_.within->begin_generation(generation);
+  options_.joint_inbox->begin_generation(generation);
 }
 
 void input_waiter::end_generation() {
@@ -43,13 +43,13 @@ bool input_waiter::take(int, const tensor_tag& tag, tensor& value) {
   }
   account_scope charged(options_.account);
   charge_here(value, memory_use::messages);
-  options_.within->put(tag, std::move(value));
+  options_.joint_inbox->put(tag, std::move(value));
   return true;
 }
 
 bool input_waiter::waits() const {
   if (is_fenced()) return false;
-  return seen_within_ ? options_.within->num_put() == *seen_within_ : !has_come_ && !has_mail();
+  return seen_in_action_ ? options_.joint_inbox->num_put() == *seen_in_action_ : !has_come_ && !has_mail();
 }
 
 bool input_waiter::receive() {
@@ -60,18 +60,18 @@ bool input_waiter::receive() {
   return has_come_;
 }
 
-tensor input_waiter::receive_within(const tensor_tag& wanted) {
+tensor input_waiter::receive_in_action(const tensor_tag& wanted) {
   constexpr auto fence_check_interval = std::chrono::milliseconds(1);
   for (;;) {
-    auto seen = options_.within->num_put();
-    if (auto value = options_.within->take(wanted)) return std::move(*value);
+    auto seen = options_.joint_inbox->num_put();
+    if (auto value = options_.joint_inbox->take(wanted)) return std::move(*value);
     if (is_fenced()) throw action_interrupted();
-    seen_within_ = seen;
+    seen_in_action_ = seen;
     account_scope nobody({});  // polling receives for other devices too
     bool has_polled = options_.spin.count() > 0 && options_.from->receive_for(*this, options_.spin);
     if (!has_polled) wait_briefly();
-    if (!has_polled) options_.within->wait_for_more(seen, fence_check_interval);
-    seen_within_.reset();
+    if (!has_polled) options_.joint_inbox->wait_for_more(seen, fence_check_interval);
+    seen_in_action_.reset();
   }
 }
 

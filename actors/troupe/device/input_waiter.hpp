@@ -26,7 +26,7 @@ class input_waiter : private tensor_waiter {
     std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
     memory_account account = {};  ///< charged for tensors from their arrival on
     /// Where replica_values arrive, which the device waits for within an action.
-    std::shared_ptr<concurrent_inbox> within;
+    std::shared_ptr<concurrent_inbox> joint_inbox;
   };
   /// `self` is the device's actor and outlives the waiter.
   input_waiter(caf::event_based_actor* self, options chosen) : self_(self), options_(std::move(chosen)) {}
@@ -45,9 +45,9 @@ class input_waiter : private tensor_waiter {
   bool has_mail() const { return !self_->mailbox().empty(); }
   /// Waits for a tensor. True: one has arrived. False: there is mail, or the actor must wait in its mailbox.
   bool receive();
-  /// Waits for a tensor of options::within, whatever is in the mailbox. Throws action_interrupted if the
+  /// Waits for a tensor of options::joint_inbox, whatever is in the mailbox. Throws action_interrupted if the
   /// generation is fenced.
-  tensor receive_within(const tensor_tag& wanted);
+  tensor receive_in_action(const tensor_tag& wanted);
   /// Gives up polling ownership, so that the transport's thread receives meanwhile.
   void stop() { options_.from->stop_receiving(*this); }
 
@@ -64,8 +64,8 @@ class input_waiter : private tensor_waiter {
   int replica_ = 0;
   std::vector<int> stages_;
   bool has_come_ = false;  ///< since this wait began
-  /// While receive_within waits: how many tensors have arrived there as far as it has looked.
-  std::optional<std::uint64_t> seen_within_;
+  /// While receive_in_action waits: how many tensors have arrived there as far as it has looked.
+  std::optional<std::uint64_t> seen_in_action_;
 };
 
 }  // namespace troupe

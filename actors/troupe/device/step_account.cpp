@@ -38,7 +38,7 @@ trace_kind kind_of(action_kind kind) {
 void step_account::begin_step(std::uint64_t generation, std::uint64_t step) {
   generation_ = generation;
   step_ = step;
-  first_begin_ns_ = last_end_ns_ = busy_ns_ = wait_begin_ns_ = 0;
+  first_begin_ns_ = last_end_ns_ = busy_ns_ = wait_begin_ns_ = waited_in_action_ns_ = 0;
   peak_ = 0;
   saved_.clear();
   actions_.clear();
@@ -55,7 +55,6 @@ void step_account::begin_wait(wait_reason reason, const action& op) {
 
 void step_account::begin_action(const action& op) {
   action_begin_ns_ = now_ns();
-  waited_within_ns_ = 0;
   if (wait_begin_ns_ > 0)
     ring_->record({std::exchange(wait_begin_ns_, 0), action_begin_ns_, generation_, step_, op.stage,
                    op.microbatch, trace_kind::wait, static_cast<std::uint8_t>(waits_for_)});
@@ -63,15 +62,15 @@ void step_account::begin_action(const action& op) {
                  trace_kind::action_begun, static_cast<std::uint8_t>(kind_of(op.kind))});
 }
 
-void step_account::begin_wait_within(const action& op) {
+void step_account::begin_wait_in_action(const action& op) {
   wait_begin_ns_ = now_ns();
   ring_->record({wait_begin_ns_, wait_begin_ns_, generation_, step_, op.stage, op.microbatch,
                  trace_kind::wait_begun, static_cast<std::uint8_t>(wait_reason::tensor)});
 }
 
-void step_account::end_wait_within(const action& op) {
+void step_account::end_wait_in_action(const action& op) {
   auto begin_ns = std::exchange(wait_begin_ns_, 0), end_ns = now_ns();
-  waited_within_ns_ += end_ns - begin_ns;
+  waited_in_action_ns_ += end_ns - begin_ns;
   ring_->record({begin_ns, end_ns, generation_, step_, op.stage, op.microbatch, trace_kind::wait,
                  static_cast<std::uint8_t>(wait_reason::tensor)});
 }
@@ -79,7 +78,7 @@ void step_account::end_wait_within(const action& op) {
 void step_account::end_action(const action& op, bool saves) {
   if (op.kind == action_kind::apply) return record(trace_kind::apply, action_begin_ns_, op.stage);
   auto end_ns = now_ns();
-  is_busy_ = is_busy_ || end_ns - action_begin_ns_ - waited_within_ns_ > long_action;
+  is_busy_ = is_busy_ || end_ns - action_begin_ns_ - waited_in_action_ns_ > long_action;
   if (op.kind == action_kind::forward && saves) saved(op.stage);
   if (op.kind == action_kind::backward || op.kind == action_kind::weight_gradient) released(op.stage);
   add(op, action_begin_ns_, end_ns);
@@ -104,7 +103,7 @@ void step_account::describe(step_done& report, bool with_actions) const {
 void step_account::add(const action& op, std::int64_t begin_ns, std::int64_t end_ns) {
   if (first_begin_ns_ == 0) first_begin_ns_ = begin_ns;
   last_end_ns_ = end_ns;
-  busy_ns_ += end_ns - begin_ns - std::exchange(waited_within_ns_, 0);
+  busy_ns_ += end_ns - begin_ns - std::exchange(waited_in_action_ns_, 0);
   actions_.push_back({device_, static_cast<std::uint32_t>(op.stage),
                       static_cast<std::uint32_t>(op.microbatch), op.kind, begin_ns, end_ns});
   ring_->record({begin_ns, end_ns, generation_, step_, op.stage, op.microbatch, kind_of(op.kind)});

@@ -23,8 +23,8 @@ class step_account {
   void begin_wait(wait_reason reason, const action& op);
   void begin_action(const action& op);
   /// The action that is running waits for other replicas meanwhile, which is no work of it.
-  void begin_wait_within(const action& op);
-  void end_wait_within(const action& op);
+  void begin_wait_in_action(const action& op);
+  void end_wait_in_action(const action& op);
   /// `saves`: forwards save their activations.
   void end_action(const action& op, bool saves);
   /// Only the first one of a step is kept.
@@ -56,7 +56,7 @@ class step_account {
   std::int64_t action_begin_ns_ = 0;
   std::int64_t wait_begin_ns_ = 0;  ///< 0: no wait
   wait_reason waits_for_ = wait_reason::tensor;
-  std::int64_t waited_within_ns_ = 0;  ///< in the action that is running
+  std::int64_t waited_in_action_ns_ = 0;  ///< in the action that is running
   std::int64_t first_begin_ns_ = 0, last_end_ns_ = 0, busy_ns_ = 0;
   std::map<int, std::uint32_t> saved_;
   std::uint32_t peak_ = 0;

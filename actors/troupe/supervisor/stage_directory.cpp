@@ -48,7 +48,7 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
     case tensor_role::replica_values:
       if (!hosted) return;
       charge(device->second, value);
-      device->second.within->put(tag, std::move(value));
+      device->second.joint_inbox->put(tag, std::move(value));
       return;
     case tensor_role::parameter:
       if (receivers_.scheduler)

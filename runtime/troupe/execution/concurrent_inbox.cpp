@@ -31,6 +31,7 @@ std::size_t concurrent_inbox::num_held() const {
 
 void concurrent_inbox::begin_generation(std::uint64_t generation) {
   std::lock_guard lock(mutex_);
+  failure_ = nullptr;
   held_.begin_generation(generation);
 }
 

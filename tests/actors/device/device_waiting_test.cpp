@@ -84,7 +84,7 @@ struct threaded_device {
   caf::actor_system_config config;
   caf::actor_system system{config};
   caf::scoped_actor self{system};
-  std::shared_ptr<concurrent_inbox> within =
+  std::shared_ptr<concurrent_inbox> joint_inbox =
       std::make_shared<concurrent_inbox>([this] { out.wake_receiver(); });
   caf::actor device;
 
@@ -92,14 +92,14 @@ struct threaded_device {
     model->num_stages = 3;
     job->training = training;
     place_on_ranks(*job);
-    device =
-        system.spawn<receiving_actor<device_state>, caf::detached>(out, device_options{.device = 1,
-                                                                                       .rank = 1,
-                                                                                       .out = &out,
-                                                                                       .faults = &no_faults,
-                                                                                       .ring = &ring,
-                                                                                       .fenced = fenced,
-                                                                                       .within = within});
+    device = system.spawn<receiving_actor<device_state>, caf::detached>(
+        out, device_options{.device = 1,
+                            .rank = 1,
+                            .out = &out,
+                            .faults = &no_faults,
+                            .ring = &ring,
+                            .fenced = fenced,
+                            .joint_inbox = joint_inbox});
     begin_generation order{1, job, {{1, std::make_shared<fake_program>(model, 1), self}}, self, {}, 0};
     model->calls.clear();  // that it was made
     self->send(device, order);
@@ -166,7 +166,7 @@ TEST_CASE("within an action a device waits for the other replica, in the transpo
   here.out.wait_until_sent(1);  // its own values, to the other replica
   add_up_with(0, [&](const tensor_tag& tag, tensor value) { here.out.add_arrival(tag, std::move(value)); });
   here.out.wait_until_sent(4);  // the end of 1F0, its output, and the values of 1F1
-  add_up_with(1, [&](const tensor_tag& tag, tensor value) { here.within->put(tag, std::move(value)); });
+  add_up_with(1, [&](const tensor_tag& tag, tensor value) { here.joint_inbox->put(tag, std::move(value)); });
   here.out.wait_until_sent(6);
   here.self->request(here.device, std::chrono::seconds(40), quiesce{2})
       .receive([](const stopped& answer) { CHECK(answer.interrupted_step == 1); },
@@ -186,4 +186,20 @@ TEST_CASE("a device that waits within an action gives it up when its generation 
                [](const caf::error& problem) { FAIL(describe(problem)); });
   here.out.wait_until_released();
   CHECK(here.model->calls == calls{"F1.0"});
+}
+
+TEST_CASE("what replicas have sent for earlier steps, such as the ends of their passes, is forgotten") {
+  threaded_device here(joint_plan());
+  auto of_step = [&here](std::uint64_t step) {
+    add_up_with(0, [&](tensor_tag tag, tensor value) {
+      tag.step = step;
+      here.joint_inbox->put(tag, std::move(value));
+    });
+  };
+  of_step(4);
+  of_step(5);
+  here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 5, 6, {}, 0});
+  here.self->request(here.device, std::chrono::seconds(40), inspect_device{})
+      .receive([](const device_report& report) { CHECK(report.num_held == 1); },
+               [](const caf::error& problem) { FAIL(describe(problem)); });
 }

@@ -35,11 +35,11 @@ TEST_CASE("what an action waits for other replicas within it is no work, and an 
   step_account account(ring, 3);
   account.begin_step(2, 7);
   action op{1, action_kind::forward, 4};
-  account.begin_wait_within(op);
+  account.begin_wait_in_action(op);
   CHECK(ring.snapshot().back().kind == trace_kind::wait_begun);
   for (auto begin_ns = now_ns(); now_ns() == begin_ns;) {
   }
-  account.end_wait_within(op);
+  account.end_wait_in_action(op);
   auto waited = ring.snapshot().back();
   CHECK(waited.kind == trace_kind::wait);
   CHECK(waited.stage == 1);
