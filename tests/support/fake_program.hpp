@@ -22,6 +22,8 @@ struct fake_model {
   std::vector<std::string> calls;
   /// Called with each entry before the call is executed; may throw.
   std::function<void(const std::string&)> before = [](const std::string&) {};
+  /// Whether updates may be deferred; a forward then waits for the whole one.
+  bool defers_updates = false;
   /// The non-finite value that a stage reports in a step; empty: none.
   std::function<std::string(int stage, std::uint64_t step)> non_finite = [](int, std::uint64_t) {
     return "";
@@ -45,6 +47,10 @@ class fake_program : public stage_program {
     expect(input.defined() &&
                (which.training ? targets.defined() == is_last() : is_last() || !targets.defined()),
            "inputs, and targets on the last stage only");
+    while (go_on_) {
+      auto go_on = go_on_;
+      go_on(true);
+    }
     if (which.training) expect_step(which.step);
     if (which.sums) {
       auto values = tensor::full({1}, 1);
@@ -106,12 +112,18 @@ class fake_program : public stage_program {
       for (auto value : part.values<float>()) sum_ = value;
   }
 
+  bool defer_update(const go_on_callback& go_on) override {
+    if (model_->defers_updates) go_on_ = go_on;
+    return model_->defers_updates;
+  }
+
   std::string non_finite() override {
     return model_->non_finite(stage_, static_cast<std::uint64_t>(state_[2].values<float>()[0]));
   }
 
   void apply(std::uint64_t step) override {
     note_text("A" + std::to_string(stage_) + "@" + std::to_string(step));
+    go_on_ = nullptr;
     expect_step(step);
     expect(saved_.empty(), "nothing saved when a step is applied");
     auto& moment = state_[1].values<float>()[0];
@@ -124,6 +136,7 @@ class fake_program : public stage_program {
 
   void discard() override {
     note("D");
+    go_on_ = nullptr;
     saved_.clear();
     sum_ = 0;
     next_weight_ = 0;
@@ -196,6 +209,7 @@ class fake_program : public stage_program {
   float sum_ = 0;
   int next_weight_ = 0;
   step_metrics metrics_;
+  go_on_callback go_on_;
 };
 
 inline program_factory fake_programs(const std::shared_ptr<fake_model>& model) {

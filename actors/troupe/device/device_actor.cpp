@@ -39,13 +39,14 @@ std::optional<pass_kind> pass_of(call_kind kind) {
 device_state::device_state(caf::event_based_actor* self, device_options options)
     : self_(self),
       options_(std::move(options)),
-      waiter_(self, {options_.out, options_.spin, options_.fenced, options_.account, options_.joint_inbox}),
+      waiter_(self, {options_.out, options_.spin, options_.fenced, options_.account, options_.from_replicas}),
       account_(*options_.ring, options_.device) {}
 
 caf::behavior device_state::make_behavior() {
   return {[this](const begin_generation& order) { on_begin(order); },
           [this](const grant& given) { on_grant(given); },
           [this](const tensor_arrived& arrived) { on_tensor(arrived); },
+          [this](const replicas_sent&) { run_ready(); },
           [this](const batch_ready& ready) { on_batch(ready); },
           [this](const loader_replaced& replaced) { on_loader_replaced(replaced); },
           [this](const quiesce& order) { return on_quiesce(order); },
@@ -81,6 +82,7 @@ stopped device_state::on_quiesce(const quiesce& order) {
   running_ = false;
   set_status(device_activity::idle);
   interpreter_.reset();
+  deferred_step_.reset();
   order_ = {};
   batches_.clear();
   return answer;
@@ -142,6 +144,7 @@ void device_state::begin_call(const grant& given) {
   end_ = reached_ = {};
   metrics_ = {};
   replica_metrics_.clear();
+  deferred_step_.reset();
   step_begun_ = false;
   batches_.clear();
   interpreter_.reset();
@@ -177,8 +180,8 @@ void device_state::on_run_on() {
 device_report device_state::on_inspect() const {
   auto seen = last_status_;
   if (runs_on_) seen.activity = device_activity::computing;
-  seen.action = position().action;
-  return {generation_, seen, end_, waiter_.num_held() + options_.joint_inbox->num_held()};
+  if (seen.step == step_) seen.action = position().action;
+  return {generation_, seen, end_, waiter_.num_held()};
 }
 
 plan_position device_state::position() const {
@@ -186,7 +189,12 @@ plan_position device_state::position() const {
 }
 
 bool device_state::may_run() const {
-  return running_ && interpreter_ && !interpreter_->is_halted() && !waiter_.is_fenced() && position() < end_;
+  return running_ && interpreter_ && !interpreter_->is_halted() && !waiter_.is_fenced() && has_more_to_run();
+}
+
+/// Where a job is paused within a step, the updates of the step before may be deferred.
+bool device_state::has_more_to_run() const {
+  return position() < end_ || interpreter_->has_deferred_updates();
 }
 
 /// Runs what is granted, and stops between two actions for messages; run_on then continues, after at least
@@ -211,27 +219,35 @@ void device_state::run_ready() {
 /// mailbox.
 bool device_state::run_one() {
   if (!step_begun_) begin_step();
-  bool ends = interpreter_->is_at_end();
-  if (!ends && run_action()) return true;
-  if (ends || interpreter_->is_halted()) {
+  if (run_action()) return true;
+  if (!deferred_step_ && (interpreter_->is_at_end() || interpreter_->is_halted())) {
     finish_step();
     return true;
   }
-  set_status(interpreter_->needs_samples() ? device_activity::waiting_for_samples
-                                           : device_activity::waiting_for_tensor);
-  account_.begin_wait(interpreter_->needs_samples() ? wait_reason::samples : wait_reason::tensor,
-                      interpreter_->actions()[interpreter_->position()]);
+  auto at = position() < end_ ? interpreter_->waits_at() : interpreter_->deferred_at();
+  bool needs_samples = at == position() && interpreter_->needs_samples();
+  set_status(needs_samples ? device_activity::waiting_for_samples : device_activity::waiting_for_tensor, at);
+  account_.begin_wait(needs_samples ? wait_reason::samples : wait_reason::tensor,
+                      interpreter_->actions()[at.action]);
   return waiter_.receive();
 }
 
-/// False: nothing was done. An action whose generation ends while it waits for other replicas is left as it
-/// is.
+/// False: nothing was done. An action whose generation or step ends while it waits for other replicas is left
+/// as it is.
 bool device_state::run_action() {
+  bool has_run = false;
   try {
-    return interpreter_->run_next();
+    waiter_.take_from_replicas();
+    if (position() < end_)
+      has_run = interpreter_->run_next();
+    else
+      interpreter_->go_on_with_deferred();
   } catch (const action_interrupted&) {
-    return true;
+    has_run = true;
   }
+  if (!deferred_step_ || (interpreter_->has_deferred_updates() && !interpreter_->is_halted())) return has_run;
+  finish_deferred_step();
+  return true;
 }
 
 /// Whole steps are told of by step_done.
@@ -251,15 +267,17 @@ void device_state::take_metrics() {
   for (auto& attached : order_.stages) metrics_ += attached.program->take_metrics();
 }
 
-void device_state::set_status(device_activity activity) {
+void device_state::set_status(device_activity activity, const plan_position& at) {
   execution_position position;
-  if (call_) position = {call_->index, call_->kind, activity, step_, this->position().action};
+  if (call_) position = {call_->index, call_->kind, activity, at.step, at.action};
   if (std::exchange(last_status_, position) != position) options_.status->set(position);
 }
 
 void device_state::begin_step() {
   step_begun_ = true;
-  options_.joint_inbox->forget_before(call_->index, step_);
+  // The ends of the passes of joint stages, which nobody takes.
+  waiter_.take_from_replicas();
+  waiter_.arrived().forget_before(call_->index, deferred_step_ ? deferred_step_->step : step_);
   account_.begin_step(generation_, step_);
   if (!order_.loader || interpreter_->actions().empty()) return;
   auto ahead = step_ + static_cast<std::uint64_t>(order_.job->prefetch_steps);

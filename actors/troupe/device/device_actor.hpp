@@ -40,8 +40,8 @@ struct device_options {
   std::shared_ptr<device_status> status = std::make_shared<device_status>();
   /// Charged for what the device's stages hold, and for tensors and samples that come for them.
   memory_account account = {};
-  /// Where replica_values for its stages arrive, from any thread.
-  std::shared_ptr<concurrent_inbox> joint_inbox = std::make_shared<concurrent_inbox>();
+  /// What other replicas send to its stages (is_between_replicas), from any thread.
+  std::shared_ptr<arrivals> from_replicas = std::make_shared<arrivals>();
 };
 
 /// Runs the actions of its plan for the stages attached to it (plan_interpreter), waits for their inputs
@@ -56,14 +56,20 @@ struct device_options {
 ///   grant             -> step_done to the scheduler, per step; other generation: dropped
 ///                        cut_reached, at an end within a step
 ///   tensor_arrived    ->                                       the same tensor twice: ends the actor
+///   replicas_sent     ->                                       likewise
 ///   batch_ready       ->
 ///   loader_replaced   -> want_batch for each batch not received yet
 ///   quiesce           -> stopped
 ///   inspect_device    -> device_report
 ///   run_on            ->
 ///
-/// Within an action of a joint stage (plan::joint_stages) the device waits for the other replicas whatever is
-/// in its mailbox, until its generation is fenced; the action is then left as it is.
+/// Within an action of a joint stage (plan::joint_stages), or a forward whose weights come with a deferred
+/// update, the device waits for the other replicas whatever is in its mailbox, until its generation is
+/// fenced; the action is then left as it is.
+///
+/// Updates are deferred where the next step is granted and no copy of the state is due between the two;
+/// step_done is sent when they are complete. Meanwhile the device's published position is that of the G,
+/// where it waits for it.
 ///
 /// An exception from a stage_program ends the actor; the supervisor, which monitors it, requests a new
 /// generation. Monitors no actor. Detached: its handlers compute.
@@ -89,28 +95,37 @@ class device_state : private action_host {
   bool run_one();
   bool run_action();
   bool may_run() const;
+  bool has_more_to_run() const;
   plan_position position() const;
   void tell_reached();
   void take_metrics();
   void begin_call(const grant& given);
   void begin_step();
-  void set_status(device_activity activity);
+  void set_status(device_activity activity) { set_status(activity, position()); }
+  void set_status(device_activity activity, const plan_position& at);
   stage_program& program_of(int stage) const;
   /// Whose weights are those of the job, see plan.
   bool is_of_first_replica() const { return order_.job->training.replica_of(options_.device) == 0; }
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override;
   void send(const tensor_tag& tag, tensor value) override;
-  tensor wait_for(const action& op, const tensor_tag& tag) override;
+  void take_arrivals() override { waiter_.take_from_replicas(); }
+  void wait_within(const action& op, const plan_position& awaited) override;
+  bool may_defer_updates() override;
   void on_prediction(const action& op, const tensor& output) override;
   void on_begin(const action& op) override;
   void on_end(const action& op) override;
+  void on_begin_deferred(const action& op, std::uint64_t step) override;
+  void on_end_deferred(const action& op, std::uint64_t step) override;
   step_metrics metrics() override;
   void on_replica_metrics(const std::vector<step_metrics>& of_replicas) override;
   std::string non_finite_elsewhere(const action& op) override;
   bool on_non_finite(const action& op, const std::string& what) override;
   // the end of a step: finish_step.cpp
   void finish_step();
+  step_done describe_step();
+  void begin_next_step();
+  void finish_deferred_step();
   void copy_states(const due_copy& due, const step_metrics& metrics);
   void send_parameters();
   // tensors for the program: send_gathered.cpp
@@ -140,9 +155,13 @@ class device_state : private action_host {
   plan_position reached_;  ///< the newest end within a step that the scheduler was told of
   bool step_begun_ = false;
   step_metrics metrics_;  ///< of this step, as far as its stages have given them
-  /// Of this step, of all replicas, once they have told each other; else empty.
+  /// Of this step, or of the one before while its updates are deferred, of all replicas, once they have told
+  /// each other; else empty.
   std::vector<step_metrics> replica_metrics_;
-  bool runs_on_ = false;  ///< run_on is in the mailbox
+  /// Of the step before, while its updates are deferred.
+  std::optional<step_done> deferred_step_;
+  std::int64_t deferred_begin_ns_ = 0;  ///< of a G or A of it
+  bool runs_on_ = false;                ///< run_on is in the mailbox
   std::uint64_t next_wanted_ = 0;
   std::map<std::uint64_t, batch> batches_;
   std::vector<due_copy> copies_;

@@ -13,15 +13,11 @@ void device_state::finish_step() {
   set_status(device_activity::applying);
   account_.end_step();
   if (account_.is_busy()) waiter_.stop();
-  step_done done;
-  done.generation = generation_;
-  done.call = call_->index;
-  done.step = step_;
-  bool trains = call_->kind == call_kind::train;
-  bool is_sampled = trains && sampling_.takes(step_, account_.num_actions(), now_ns());
-  account_.describe(done, is_sampled || (trains && step_ + 1 == call_->target_step));
-  take_metrics();
-  done.metrics = std::exchange(metrics_, {});
+  auto done = describe_step();
+  if (interpreter_->has_deferred_updates() && !interpreter_->is_halted()) {
+    deferred_step_ = std::move(done);
+    return begin_next_step();
+  }
   // A state that is not finite is not copied, so that it cannot be committed.
   if (interpreter_->is_halted()) return self_->send(order_.scheduler, done);
   auto applied = step_ + 1;
@@ -33,10 +29,32 @@ void device_state::finish_step() {
   }
   std::erase_if(copies_, [&](const due_copy& copy) { return copy.step <= applied; });
   self_->send(order_.scheduler, done);
+  replica_metrics_.clear();
+  begin_next_step();
+}
+
+void device_state::finish_deferred_step() {
+  replica_metrics_.clear();
+  self_->send(order_.scheduler, *std::exchange(deferred_step_, {}));
+}
+
+void device_state::begin_next_step() {
   batches_.erase(step_);
   interpreter_->begin_step(++step_);
-  replica_metrics_.clear();
   step_begun_ = false;
+}
+
+step_done device_state::describe_step() {
+  step_done done;
+  done.generation = generation_;
+  done.call = call_->index;
+  done.step = step_;
+  bool trains = call_->kind == call_kind::train;
+  bool is_sampled = trains && sampling_.takes(step_, account_.num_actions(), now_ns());
+  account_.describe(done, is_sampled || (trains && step_ + 1 == call_->target_step));
+  take_metrics();
+  done.metrics = std::exchange(metrics_, {});
+  return done;
 }
 
 void device_state::copy_states(const due_copy& due, const step_metrics& metrics) {

@@ -21,17 +21,22 @@ void device_state::send(const tensor_tag& tag, tensor value) {
 }
 
 /// Afterwards the action goes on, which may take long.
-tensor device_state::wait_for(const action& op, const tensor_tag& tag) {
+void device_state::wait_within(const action& op, const plan_position& awaited) {
   if (options_.spin.count() == 0)
     throw std::logic_error("[device] expected a thread of its own to wait on within " + to_string(op) +
                            ", got one that other devices share");
-  set_status(device_activity::waiting_for_tensor);
+  set_status(device_activity::waiting_for_tensor, awaited);
   account_.begin_wait_in_action(op);
-  auto value = waiter_.receive_in_action(tag);
+  waiter_.receive_in_action();
   account_.end_wait_in_action(op);
   if (account_.is_busy()) waiter_.stop();
   set_status(device_activity::computing);
-  return value;
+}
+
+/// A copy of the state between the two steps needs the complete update.
+bool device_state::may_defer_updates() {
+  return options_.spin.count() > 0 && plan_position{step_ + 1, 0} < end_ &&
+         std::ranges::find(copies_, step_ + 1, &due_copy::step) == copies_.end();
 }
 
 /// Gives up polling ownership if actions take long, so that the transport's thread receives meanwhile.
@@ -43,6 +48,15 @@ void device_state::on_begin(const action& op) {
 }
 
 void device_state::on_end(const action& op) { account_.end_action(op, call_->kind == call_kind::train); }
+
+void device_state::on_begin_deferred(const action& op, std::uint64_t step) {
+  deferred_begin_ns_ = now_ns();
+  options_.faults->at(fault_point_of(op.kind), step);
+}
+
+void device_state::on_end_deferred(const action& op, std::uint64_t step) {
+  account_.record_deferred(op, step, deferred_begin_ns_);
+}
 
 /// All forwards of the step are done: taken once, since a sum of sums would have other bits.
 step_metrics device_state::metrics() {
@@ -64,7 +78,11 @@ std::string device_state::non_finite_elsewhere(const action& op) {
 }
 
 bool device_state::on_non_finite(const action& op, const std::string& what) {
-  account_.add_non_finite("stage " + std::to_string(op.stage) + ": " + what);
+  auto text = "stage " + std::to_string(op.stage) + ": " + what;
+  if (!deferred_step_)
+    account_.add_non_finite(text);
+  else if (deferred_step_->non_finite.empty())
+    deferred_step_->non_finite = text;
   return order_.job->on_non_finite != non_finite_policy::stop;
 }
 

@@ -14,7 +14,6 @@ void input_waiter::begin_generation(std::uint64_t generation, int replica, std::
   replica_ = replica;
   stages_ = std::move(stages);
   arrived_.begin_generation(generation);
-  options_.joint_inbox->begin_generation(generation);
 }
 
 void input_waiter::end_generation() {
@@ -34,22 +33,16 @@ bool input_waiter::is_mine(const tensor_tag& tag) const {
 }
 
 bool input_waiter::take(int, const tensor_tag& tag, tensor& value) {
-  bool is_for_action = tag.role == tensor_role::replica_values;
-  if (!is_mine(tag) || !(is_input(tag.role) || is_for_action)) return false;
-  if (!is_for_action) {
-    put(tag, std::move(value));
-    has_come_ = true;
-    return true;
-  }
-  account_scope charged(options_.account);
-  charge_here(value, memory_use::messages);
-  options_.joint_inbox->put(tag, std::move(value));
+  if (!is_mine(tag) || !(is_input(tag.role) || is_between_replicas(tag.role))) return false;
+  put(tag, std::move(value));
+  has_come_ = true;
   return true;
 }
 
 bool input_waiter::waits() const {
   if (is_fenced()) return false;
-  return seen_in_action_ ? options_.joint_inbox->num_put() == *seen_in_action_ : !has_come_ && !has_mail();
+  if (has_come_) return false;
+  return seen_in_action_ ? options_.from_replicas->num_put() == *seen_in_action_ : !has_mail();
 }
 
 bool input_waiter::receive() {
@@ -60,18 +53,18 @@ bool input_waiter::receive() {
   return has_come_;
 }
 
-tensor input_waiter::receive_in_action(const tensor_tag& wanted) {
+void input_waiter::receive_in_action() {
   constexpr auto fence_check_interval = std::chrono::milliseconds(1);
-  for (;;) {
-    auto seen = options_.joint_inbox->num_put();
-    if (auto value = options_.joint_inbox->take(wanted)) return std::move(*value);
+  auto& incoming = *options_.from_replicas;
+  for (has_come_ = false; !has_come_; seen_in_action_.reset()) {
+    auto seen = incoming.num_put();
+    if (incoming.move_to(arrived_)) break;
     if (is_fenced()) throw action_interrupted();
     seen_in_action_ = seen;
     account_scope nobody({});  // polling receives for other devices too
     bool has_polled = options_.spin.count() > 0 && options_.from->receive_for(*this, options_.spin);
     if (!has_polled) wait_briefly();
-    if (!has_polled) options_.joint_inbox->wait_for_more(seen, fence_check_interval);
-    seen_in_action_.reset();
+    if (!has_polled) incoming.wait_for_more(seen, fence_check_interval);
   }
 }
 

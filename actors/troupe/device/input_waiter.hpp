@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/execution/concurrent_inbox.hpp"
+#include "troupe/execution/arrivals.hpp"
 #include "troupe/execution/inbox.hpp"
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
@@ -24,9 +24,8 @@ class input_waiter : private tensor_waiter {
     transport* from = nullptr;
     std::chrono::nanoseconds spin{0};  ///< see device_options
     std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
-    memory_account account = {};  ///< charged for tensors from their arrival on
-    /// Where replica_values arrive, which the device waits for within an action.
-    std::shared_ptr<concurrent_inbox> joint_inbox;
+    memory_account account = {};              ///< charged for tensors from their arrival on
+    std::shared_ptr<arrivals> from_replicas;  ///< see device_options
   };
   /// `self` is the device's actor and outlives the waiter.
   input_waiter(caf::event_based_actor* self, options chosen) : self_(self), options_(std::move(chosen)) {}
@@ -40,14 +39,16 @@ class input_waiter : private tensor_waiter {
   void end_generation();
   void put(const tensor_tag& tag, tensor value);
   inbox& arrived() { return arrived_; }
-  std::size_t num_held() const { return arrived_.num_held(); }
+  std::size_t num_held() const { return arrived_.num_held() + options_.from_replicas->num_held(); }
+  /// Puts what has come from other replicas into the inbox.
+  void take_from_replicas() { options_.from_replicas->move_to(arrived_); }
   bool is_fenced() const { return options_.fenced->load(std::memory_order_acquire) > generation_; }
   bool has_mail() const { return !self_->mailbox().empty(); }
   /// Waits for a tensor. True: one has arrived. False: there is mail, or the actor must wait in its mailbox.
   bool receive();
-  /// Waits for a tensor of options::joint_inbox, whatever is in the mailbox. Throws action_interrupted if the
+  /// Waits for a tensor from other replicas, whatever is in the mailbox. Throws action_interrupted if the
   /// generation is fenced.
-  tensor receive_in_action(const tensor_tag& wanted);
+  void receive_in_action();
   /// Gives up polling ownership, so that the transport's thread receives meanwhile.
   void stop() { options_.from->stop_receiving(*this); }
 

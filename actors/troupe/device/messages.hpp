@@ -102,6 +102,10 @@ struct tensor_arrived {
   tensor value;
 };
 
+/// Transport -> device: something has come from other replicas, see device_options::from_replicas. In this
+/// process only.
+struct replicas_sent {};
+
 /// Loader -> device: the samples of a step. In this process only.
 struct batch_ready {
   std::uint32_t call = 0;
@@ -126,5 +130,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspect_device)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::device_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::run_on)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicas_sent)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::batch_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::loader_replaced)

@@ -113,6 +113,12 @@ void step_account::record(trace_kind kind, std::int64_t begin_ns, int stage) {
   ring_->record({begin_ns, now_ns(), generation_, step_, stage, -1, kind});
 }
 
+void step_account::record_deferred(const action& op, std::uint64_t step, std::int64_t begin_ns) {
+  bool applies = op.kind == action_kind::apply;
+  ring_->record(
+      {begin_ns, now_ns(), generation_, step, op.stage, applies ? -1 : op.microbatch, kind_of(op.kind)});
+}
+
 void step_account::saved(int stage) { peak_ = std::max(peak_, ++saved_[stage]); }
 
 }  // namespace troupe

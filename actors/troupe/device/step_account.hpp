@@ -42,6 +42,9 @@ class step_account {
   void add(const action& op, std::int64_t begin_ns, std::int64_t end_ns);
   /// Records an event until now that does not count as work (apply, copy_state).
   void record(trace_kind kind, std::int64_t begin_ns, int stage);
+  /// Records a G or A of a deferred update, until now, that is not counted as work: it may lie within another
+  /// action.
+  void record_deferred(const action& op, std::uint64_t step, std::int64_t begin_ns);
   /// The activations of one more microbatch of `stage` are saved.
   void saved(int stage);
   /// Those of one microbatch are released.

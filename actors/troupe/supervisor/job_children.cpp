@@ -54,7 +54,7 @@ void job_children::host(const std::vector<device_id>& devices) {
   std::erase_if(devices_, [&](const auto& one) {
     if (wanted.contains(one.first)) return false;
     end(one.second);
-    joint_inboxes_.erase(one.first);
+    arrivals_.erase(one.first);
     progress_.forget(one.first);
     return true;
   });
@@ -109,7 +109,7 @@ std::vector<supervised_branch> job_children::branches() const {
 
 void job_children::stop_all() {
   for (const auto& [number, device] : std::exchange(devices_, {})) end(device);
-  joint_inboxes_.clear();
+  arrivals_.clear();
   for (const auto& [number, stage] : std::exchange(stages_, {})) end(stage);
   for (const auto& one :
        {std::exchange(loader_, {}), replica_keeper_, disk_writer_, std::exchange(disk_, {})})
@@ -177,7 +177,7 @@ std::map<cell, device_receiver> job_children::receivers_by_cell() {
   std::map<cell, device_receiver> found;
   for (const auto& stage : hosted_) {
     auto device = device_of(stage);
-    found[stage] = {devices_.at(device), account_of(device), joint_inboxes_.at(device)};
+    found[stage] = {devices_.at(device), account_of(device), arrivals_.at(device)};
   }
   return found;
 }
@@ -233,8 +233,8 @@ void job_children::spawn_device(int device) {
   made.ring = ring;
   made.fenced = options_.fenced;
   made.account = account_of(device);
-  made.joint_inbox = std::make_shared<concurrent_inbox>([out = options_.out] { out->wake_receiver(); });
-  joint_inboxes_[device] = made.joint_inbox;
+  made.from_replicas = std::make_shared<arrivals>([out = options_.out] { out->wake_receiver(); });
+  arrivals_[device] = made.from_replicas;
   progress_.watch(device, made.status);
   if (options_.threads == child_threads::shared) {
     made.spin = std::chrono::nanoseconds(0);  // on a shared thread nothing else could run while it polls

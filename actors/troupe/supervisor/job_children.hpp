@@ -107,7 +107,7 @@ class job_children {
   std::vector<std::shared_ptr<batch_source>> sources_;
 
   std::map<int, caf::actor> devices_;
-  std::map<int, std::shared_ptr<concurrent_inbox>> joint_inboxes_;  ///< by device, see device_options
+  std::map<int, std::shared_ptr<arrivals>> arrivals_;  ///< by device, see device_options
   std::map<cell, caf::actor> stages_;
   std::set<cell> hosted_;
   caf::actor loader_, replica_keeper_, disk_writer_, gatherer_, inspector_;

@@ -19,6 +19,14 @@ void charge(const device_receiver& to, const tensor& value) {
   charge_here(value, memory_use::messages);
 }
 
+/// Within an action the device looks at its arrivals, else at its mailbox. It waits for replica_values
+/// within.
+void put(const device_receiver& to, const tensor_tag& tag, tensor value) {
+  to.from_replicas->put(tag, std::move(value));
+  if (tag.role != tensor_role::replica_values && to.from_replicas->is_to_be_told())
+    caf::anon_send(to.device, replicas_sent{});
+}
+
 }  // namespace
 
 void stage_directory::set(receivers all) {
@@ -39,16 +47,16 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
     case tensor_role::activation:
     case tensor_role::gradient:
     case tensor_role::contribution:
-    case tensor_role::replica_gradients:
-    case tensor_role::summed_gradients:
       if (!hosted) return;
       charge(device->second, value);
       caf::anon_send(device->second.device, tensor_arrived{tag, std::move(value)});
       return;
+    case tensor_role::replica_gradients:
+    case tensor_role::summed_gradients:
     case tensor_role::replica_values:
       if (!hosted) return;
       charge(device->second, value);
-      device->second.joint_inbox->put(tag, std::move(value));
+      put(device->second, tag, std::move(value));
       return;
     case tensor_role::parameter:
       if (receivers_.scheduler)

@@ -4,7 +4,7 @@
 #include <memory>
 #include <mutex>
 
-#include "troupe/execution/concurrent_inbox.hpp"
+#include "troupe/execution/arrivals.hpp"
 #include "troupe/layout/cell.hpp"
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
@@ -14,8 +14,8 @@ namespace troupe {
 /// Where the tensors of a cell go.
 struct device_receiver {
   caf::actor device;
-  memory_account account = {};                              ///< charged from a tensor's arrival on
-  std::shared_ptr<concurrent_inbox> joint_inbox = nullptr;  ///< see device_options; required
+  memory_account account = {};                        ///< charged from a tensor's arrival on
+  std::shared_ptr<arrivals> from_replicas = nullptr;  ///< see device_options; required
 };
 
 /// Maps arriving tensors to local actors, so that the transport's thread sends each directly to its receiver.

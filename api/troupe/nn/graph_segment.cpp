@@ -99,10 +99,12 @@ void graph_segment::fuse_activations() {
   }
 }
 
-std::vector<variable> graph_segment::run(std::vector<variable> inputs) const {
+std::vector<variable> graph_segment::run(std::vector<variable> inputs,
+                                         const std::function<void(std::size_t)>& on_module) const {
   auto slots = std::move(inputs);
   slots.resize(static_cast<std::size_t>(num_slots_));
   for (std::size_t index = 0; index < steps_.size(); ++index) {
+    if (on_module) on_module(index);
     auto taken = take_inputs(steps_[index], slots);
     auto outputs = outputs_of(index, taken);
     give_own_nodes(outputs, taken);

@@ -1,4 +1,6 @@
 #pragma once
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -31,7 +33,9 @@ class graph_segment {
 
   const std::vector<std::shared_ptr<Module>>& modules() const { return modules_; }
   /// Returns the outputs, in order; `inputs` are the given values, in order. Errors name the layer.
-  std::vector<variable> run(std::vector<variable> inputs) const;
+  /// `on_module`: called before each of modules() runs, with its index.
+  std::vector<variable> run(std::vector<variable> inputs,
+                            const std::function<void(std::size_t)>& on_module = nullptr) const;
 
  private:
   /// Values are kept in slots: first the given ones, then the outputs of the nodes.

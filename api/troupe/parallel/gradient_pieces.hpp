@@ -22,6 +22,8 @@ class gradient_pieces {
 
   int count() const { return static_cast<int>(layout_.large.size()) + 1; }
   bool is_packed(int piece) const { return piece + 1 == count(); }
+  /// Indices of the parameters in the packed piece.
+  const std::vector<std::size_t>& packed() const { return layout_.small; }
   /// The elements of a piece that is not packed.
   const optim::parameter_part& part_of(int piece) const {
     return layout_.large.at(static_cast<std::size_t>(piece));

@@ -90,6 +90,18 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
   optimizer_ = options.optimizer(parameters_);
   gradients_.emplace(options.numerics, reductions_of(model, partition, options.numerics), counted_in(model),
                      parameters_, tied_gradients(std::move(tied)));
+  weights_by_layer_ = weights_by_layer();
+}
+
+/// Those that the optimizer steps.
+std::vector<std::vector<std::size_t>> module_program::weights_by_layer() const {
+  std::vector<std::vector<std::size_t>> result;
+  for (const auto& layer : layers_->modules()) {
+    auto& weights = result.emplace_back();
+    for (const auto& each : layer->named_parameters(""))
+      if (auto index = gradients_->index_of(*each.target)) weights.push_back(*index);
+  }
+  return result;
 }
 
 void module_program::begin(const std::vector<named_tensor>& weights) {
@@ -147,7 +159,8 @@ void module_program::check_first_pass(const std::vector<variable>& outputs, cons
 std::vector<variable> module_program::run_layers(std::vector<variable> inputs, bool training) {
   for (const auto& layer : layers_->modules())
     if (layer->is_training() != training) layer->train(training);
-  return layers_->run(std::move(inputs));
+  if (!go_on_) return layers_->run(std::move(inputs));
+  return layers_->run(std::move(inputs), [this](std::size_t layer) { wait_for_weights_of(layer); });
 }
 
 module_program::pass& module_program::begin_pass(const microbatch& mb, std::vector<tensor> inputs) {
@@ -272,31 +285,54 @@ void module_program::take_summed_gradients(int piece, const std::vector<tensor>&
     average_->take_sums(piece, parts, num_replicas_);
     return gradients_->mark_changed();
   }
-  step_gradients::part_stepper step_part;
-  if (!versions_ && optimizer_->is_elementwise() && gradients_->may_step_early())
-    step_part = [this, step = *gradients_->optimizer_step(accumulated_step_)](
-                    const optim::parameter_part& which, const tensor& gradient) {
-      optimizer_->apply_part(step, which, gradient);
-    };
-  gradients_->take_summed_gradients(piece, parts, step_part);
+  gradients_->take_summed_gradients(piece, parts, part_stepper());
+  if (go_on_) gradients_->step_packed(part_stepper());
+}
+
+/// Null where a parameter's step needs more than its own gradient.
+step_gradients::part_stepper module_program::part_stepper() {
+  if (versions_ || !optimizer_->is_elementwise() || !gradients_->may_step_early()) return {};
+  return [this, step = *gradients_->optimizer_step(accumulated_step_)](const optim::parameter_part& which,
+                                                                       const tensor& gradient) {
+    optimizer_->apply_part(step, which, gradient);
+  };
+}
+
+bool module_program::defer_update(const go_on_callback& go_on) {
+  auto step_part = part_stepper();
+  if (average_ || !step_part) return false;
+  go_on_ = go_on;
+  has_finite_loss_ = std::isfinite(metrics_.loss_sum);
+  gradients_->step_packed(step_part);
+  return true;
+}
+
+/// A weight whose step waits for all gradients is there when the update is complete, which ends go_on_.
+void module_program::wait_for_weights_of(std::size_t layer) {
+  auto is_there = [this](std::size_t index) { return gradients_->is_stepped(index); };
+  for (bool waits = false; go_on_; waits = true) {
+    if (waits && std::ranges::all_of(weights_by_layer_[layer], is_there)) return;
+    auto go_on = go_on_;  // it may be replaced within
+    go_on(waits);
+  }
 }
 
 std::string module_program::non_finite() {
   if (!looks_for_non_finite_) return {};
-  if (!std::isfinite(metrics_.loss_sum)) return "the loss";
+  if (go_on_ ? !has_finite_loss_ : !std::isfinite(metrics_.loss_sum)) return "the loss";
   const auto* found = gradients_->first_non_finite();
   if (!found) return {};
   return "the gradient of " + std::ranges::find(parameters_, found, &named_parameter::target)->name;
 }
 
 void module_program::apply(std::uint64_t step) {
-  if (!passes_.empty() && (!versions_ || passes_.begin()->first.first <= step))
+  go_on_ = nullptr;
+  if (!passes_.empty() && passes_.begin()->first.first <= step)
     throw std::logic_error("[module_program::apply] microbatch " +
                            std::to_string(passes_.begin()->first.second) + " of step " +
                            std::to_string(step) + " is still in flight");
   bool is_flush = (step + 1) % flush_every_ == 0;
   if (!is_flush) versions_->begin_update();
-  gradients_->end_early_steps();
   if (auto counted = gradients_->optimizer_step(step)) optimizer_->apply(*counted);
   gradients_->mark_stepped();
   if (versions_) is_flush ? versions_->reset() : versions_->end_update(step);
@@ -307,6 +343,7 @@ void module_program::discard() {
   passes_.clear();
   last_accumulated_ = -1;
   on_piece_ = nullptr;
+  go_on_ = nullptr;
   metrics_ = {};
   for (const auto& each : parameters_) each.target->has_gradient = false;
   gradients_->discard();

@@ -65,6 +65,7 @@ class module_program : public stage_program {
   int num_gradient_pieces(std::uint64_t step) override;
   tensor replica_gradients(int piece) override;
   void take_summed_gradients(int piece, const std::vector<tensor>& parts) override;
+  bool defer_update(const go_on_callback& go_on) override;
   std::string non_finite() override;
   void apply(std::uint64_t step) override;
   void discard() override;
@@ -90,6 +91,9 @@ class module_program : public stage_program {
   void run_backward(pass& recorded, std::vector<tensor> output_gradients,
                     void (backward_pass::*run)(const tensor&));
   void accumulate(const microbatch& mb, const piece_callback& on_piece);
+  step_gradients::part_stepper part_stepper();
+  void wait_for_weights_of(std::size_t layer);
+  std::vector<std::vector<std::size_t>> weights_by_layer() const;
   void require_ascending(const microbatch& mb) const;
   void end_accumulation(const microbatch& mb);
   void use_version(const microbatch& mb, std::optional<weight_versions::scope>& scope);
@@ -109,15 +113,18 @@ class module_program : public stage_program {
   std::unique_ptr<optim::optimizer_state> optimizer_;
   std::optional<step_gradients> gradients_;
   std::uint64_t flush_every_;
-  std::optional<weight_versions> versions_;  ///< if it flushes less often than it steps
-  std::optional<weight_average> average_;    ///< with numeric_options::average_every
-  bool is_checked_ = false;                  ///< by check_first_pass
+  std::optional<weight_versions> versions_;                 ///< if it flushes less often than it steps
+  std::optional<weight_average> average_;                   ///< with numeric_options::average_every
+  std::vector<std::vector<std::size_t>> weights_by_layer_;  ///< indices in parameters_ of what each reads
+  bool is_checked_ = false;                                 ///< by check_first_pass
   // The current step.
   std::map<std::pair<std::uint64_t, int>, pass> passes_;  // [step, microbatch]
   int last_accumulated_ = -1;
   std::uint64_t accumulated_step_ = 0;  ///< of last_accumulated_
   int num_replicas_ = 1;                ///< likewise
   piece_callback on_piece_;             ///< while the last weight gradients are computed
+  go_on_callback go_on_;                ///< while the update is deferred
+  bool has_finite_loss_ = true;         ///< of the step whose update is deferred
   step_metrics metrics_;
 };
 

@@ -56,24 +56,48 @@ void step_gradients::take_summed_gradients(int piece, const std::vector<tensor>&
   auto parts = compressed_.sums_from(piece, sums);
   if (parts.empty()) return;
   const auto& pieces = compressed_.pieces();
-  bool is_whole = pieces.is_packed(piece) || !step_part;
-  if (is_whole || !compressed_.had_gradient(pieces.part_of(piece).index))
-    return pieces.set_elements(piece, parts);
-  auto next = pieces.part_of(piece);
-  auto& found = exchanged_[next.index];
-  found.is_stepped = true;
-  for (const auto& part : parts) {
-    next.count = part.num_elements();
-    if (numerics_.on_non_finite != non_finite_policy::go_on && found.is_finite)
-      found.is_finite = all_finite(std::span(&part, 1));
-    step_part(next, part);
-    next.first += next.count;
+  if (pieces.is_packed(piece)) {
+    pieces.set_elements(piece, parts);
+    for (std::size_t i = 0; i < stepped_.size(); ++i)  // the piece tells of all that they have a gradient
+      if (exchanged_[i].is_whole) stepped_[i]->has_gradient = false;
+    has_packed_ = true;
+  } else if (step_part && compressed_.had_gradient(pieces.part_of(piece).index)) {
+    step(pieces.part_of(piece), parts, step_part);
+  } else {
+    pieces.set_elements(piece, parts);
   }
 }
 
-void step_gradients::end_early_steps() {
-  for (std::size_t i = 0; i < stepped_.size(); ++i)
-    if (exchanged_[i].is_stepped) stepped_[i]->mark_stepped_with_converted();
+/// `which`: the elements that `parts` are the gradient of, one after the other.
+void step_gradients::step(optim::parameter_part which, const std::vector<tensor>& parts,
+                          const part_stepper& step_part) {
+  auto& found = exchanged_[which.index];
+  for (const auto& part : parts) {
+    which.count = part.num_elements();
+    if (numerics_.on_non_finite != non_finite_policy::go_on && found.is_finite)
+      found.is_finite = all_finite(std::span(&part, 1));
+    step_part(which, part);
+    which.first += which.count;
+    found.num_stepped += which.count;
+  }
+  auto& target = *stepped_[which.index];
+  found.is_whole = found.num_stepped == target.extents.num_elements();
+  if (!found.is_whole) return;
+  target.mark_stepped_with_converted();
+  tied_.mark_stepped(target);
+}
+
+void step_gradients::step_packed(const part_stepper& step_part) {
+  if (!has_packed_) return;
+  for (auto index : compressed_.pieces().packed())
+    if (auto& each = *stepped_[index]; each.needs_step())
+      step({index, 0, each.extents.num_elements()}, {in_a_row(each.gradient())}, step_part);
+}
+
+std::optional<std::size_t> step_gradients::index_of(const parameter& one) const {
+  auto found = std::ranges::find(stepped_, &tied_.first_use_of(one));
+  if (found == stepped_.end() || !one.requires_gradient) return {};
+  return static_cast<std::size_t>(found - stepped_.begin());
 }
 
 /// Applies loss scale and clipping in one pass over the gradients, if necessary.
@@ -92,7 +116,7 @@ const parameter* step_gradients::find_non_finite() const {
   auto is_finite = [this](std::size_t index) {
     const auto& found = exchanged_[index];
     const auto* each = stepped_[index];
-    if (found.is_stepped) return found.is_finite;
+    if (found.num_stepped > 0) return found.is_finite;
     return !each->needs_step() || all_finite(std::span(&each->gradient(), 1));
   };
   for (std::size_t index = 0; index < stepped_.size(); ++index)
@@ -133,6 +157,7 @@ void step_gradients::discard() {
   reduced_.clear();
   compressed_.end_step();
   std::ranges::fill(exchanged_, exchanged{});
+  has_packed_ = false;
   is_finite_ = true;
   non_finite_ = nullptr;
 }

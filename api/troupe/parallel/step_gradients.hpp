@@ -44,6 +44,13 @@ class step_gradients {
   /// Gives the sums of large gradients to `step_part`, which steps them at once, while they are in the cache.
   /// If it is null, or this replica had no gradient, copies them to the gradients; likewise the small ones.
   void take_summed_gradients(int piece, const std::vector<tensor>& sums, const part_stepper& step_part);
+  /// Steps the parameters with small gradients, if their sums are there.
+  void step_packed(const part_stepper& step_part);
+  /// Whether parameter `index` of `stepped` was stepped as a whole by a part_stepper.
+  bool is_stepped(std::size_t index) const { return exchanged_[index].is_whole; }
+  /// The index in `stepped` of the weight that `one`, which may be one of several uses, is stepped with; none
+  /// if the optimizer does not step it.
+  std::optional<std::size_t> index_of(const parameter& one) const;
   /// Whether sums may be stepped before those of all other gradients are there.
   bool may_step_early() const { return !numerics_.needs_norm(); }
 
@@ -54,8 +61,6 @@ class step_gradients {
   /// The step number for the optimizer, which does not count skipped steps; none if this step is skipped.
   /// Throws std::logic_error if a reduction is missing.
   std::optional<std::uint64_t> optimizer_step(std::uint64_t step) const;
-  /// Called before the optimizer steps what is left: ends the steps of parameters that were stepped by parts.
-  void end_early_steps();
   void mark_stepped();
   void discard();
 
@@ -68,10 +73,12 @@ class step_gradients {
  private:
   /// What happened in this step to a parameter of `stepped`.
   struct exchanged {
-    bool is_stepped = false;  ///< by take_summed_gradients
-    bool is_finite = true;    ///< as far as it is stepped
+    std::int64_t num_stepped = 0;  ///< of its elements, by a part_stepper
+    bool is_whole = false;         ///< all of them are
+    bool is_finite = true;         ///< as far as it is stepped
   };
 
+  void step(optim::parameter_part which, const std::vector<tensor>& parts, const part_stepper& step_part);
   void use_norm(double norm);
   const parameter* find_non_finite() const;
   std::uint64_t num_skipped() const;
@@ -88,6 +95,7 @@ class step_gradients {
   // The current step.
   std::set<int> reduced_;
   std::vector<exchanged> exchanged_;  ///< [stepped]
+  bool has_packed_ = false;           ///< the sums of small gradients
   bool is_finite_ = true;  ///< whether the gradients of all stages are finite, once norms are combined
   const parameter* non_finite_ =
       nullptr;  ///< the first non-finite parameter of this stage, if the step is skipped

@@ -65,7 +65,23 @@ void tied_gradients::combine(const std::vector<tensor>& shares) {
 
 void tied_gradients::mark_stepped() {
   for (const auto& each : weights_)
-    for (std::size_t i = 1; i < each.here.size(); ++i) each.here[i].target->mark_stepped();
+    if (!is_marked_.contains(each.here.front().target)) mark_uses(each);
+  is_marked_.clear();
+}
+
+void tied_gradients::mark_stepped(const parameter& first) {
+  for (const auto& each : weights_)
+    if (each.here.front().target == &first && is_marked_.insert(&first).second) mark_uses(each);
+}
+
+void tied_gradients::mark_uses(const weight& of) {
+  for (std::size_t i = 1; i < of.here.size(); ++i) of.here[i].target->mark_stepped();
+}
+
+const parameter& tied_gradients::first_use_of(const parameter& one) const {
+  for (const auto& each : weights_)
+    if (std::ranges::count(each.here, &one, &named_parameter::target) > 0) return *each.here.front().target;
+  return one;
 }
 
 }  // namespace troupe

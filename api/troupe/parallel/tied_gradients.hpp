@@ -1,4 +1,5 @@
 #pragma once
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,11 +34,18 @@ class tied_gradients {
   void combine(const std::vector<tensor>& shares);
 
   /// Called after the optimizer's step: clears gradients and cached conversions of the uses that share the
-  /// value.
+  /// value, unless mark_stepped(first) has.
   void mark_stepped();
+  /// The same for the weight whose first use here is `first`, if there is one, ahead of the others.
+  void mark_stepped(const parameter& first);
+  /// The first use here of the weight that `one` is a use of; else `one`.
+  const parameter& first_use_of(const parameter& one) const;
 
  private:
+  static void mark_uses(const weight& of);
+
   std::vector<weight> weights_;
+  std::set<const parameter*> is_marked_;  ///< first uses, since the last mark_stepped()
 };
 
 }  // namespace troupe

@@ -31,7 +31,7 @@ std::vector<const action*> joint_actions_after(const std::vector<action>& action
 
 }  // namespace
 
-tensor action_host::wait_for(const action& op, const tensor_tag&) {
+void action_host::wait_within(const action& op, const plan_position&) {
   throw std::logic_error("[action_host] expected a host that waits within actions, for " + to_string(op));
 }
 
@@ -55,18 +55,20 @@ void plan_interpreter::begin_step(std::uint64_t step) {
   step_ = step;
   position_ = 0;
   forms_.begin_step();
-  exchanges_.clear();
+  all_reduces_.clear();
   num_joint_messages_.clear();
 }
 
 bool plan_interpreter::run_next() {
-  if (is_halted_ || !run(actions()[position_])) return false;
+  go_on_with_deferred();
+  if (is_halted_ || is_at_end() || !run(actions()[position_])) return false;
   auto done = position_++;
   if (const auto* next = contributes_to_[done]) contribute(*next);
   return true;
 }
 
 bool plan_interpreter::run(const action& op) {
+  if (waits_for_update(op)) return false;
   switch (op.kind) {
     case action_kind::forward:
       return run_forward(op);
@@ -237,10 +239,7 @@ bool plan_interpreter::run_reduction(const action& op) {
 
 /// To all that take part, this one included.
 void plan_interpreter::contribute(const action& next) {
-  if (next.kind == action_kind::all_reduce) {
-    give_pieces(next);
-    return;
-  }
+  if (next.kind == action_kind::all_reduce) return give_pieces(all_reduce_of(next));
   auto contribution = program(next.stage).contribution_to(reduction_of_step(next.microbatch));
   for (int to : options_.running.reductions[static_cast<std::size_t>(next.microbatch)])
     deliver(tag(tensor_role::contribution, to, next.microbatch, static_cast<std::size_t>(next.stage)),
@@ -248,14 +247,20 @@ void plan_interpreter::contribute(const action& next) {
 }
 
 bool plan_interpreter::run_apply(const action& op) {
+  if (deferred_.contains(op.stage)) return true;
+  if (halts_before(op)) return false;
+  host_.on_begin(op);
+  program(op.stage).apply(optimizer_step(step_, op.microbatch));
+  host_.on_end(op);
+  return true;
+}
+
+/// Whether the A is not run since something is infinite or NaN.
+bool plan_interpreter::halts_before(const action& op) {
   auto what = host_.non_finite_elsewhere(op);
   if (what.empty()) what = program(op.stage).non_finite();
   is_halted_ = !what.empty() && !host_.on_non_finite(op, what);
-  if (is_halted_) return false;
-  host_.on_begin(op);
-  program(op.stage).apply(optimizer_step(op.microbatch));
-  host_.on_end(op);
-  return true;
+  return is_halted_;
 }
 
 /// All of them, or none if one is missing.
@@ -288,7 +293,7 @@ tensor_tag plan_interpreter::tag(tensor_role role, int stage, int microbatch, st
 microbatch plan_interpreter::microbatch_of(const action& op) const {
   auto count = options_.running.microbatches_per_step();
   auto number = op.microbatch / count;
-  return {.step = optimizer_step(number),
+  return {.step = optimizer_step(step_, number),
           .index = op.microbatch % count,
           .count = count,
           .training = options_.pass == pass_kind::train,
@@ -297,10 +302,9 @@ microbatch plan_interpreter::microbatch_of(const action& op) const {
           .num_replicas = options_.running.num_running_replicas()};
 }
 
-/// Of step `number` since the last flush.
-std::uint64_t plan_interpreter::optimizer_step(int number) const {
-  return step_ * static_cast<std::uint64_t>(options_.running.flush_every) +
-         static_cast<std::uint64_t>(number);
+/// Of number `number` since the last flush, in a step of the plan.
+std::uint64_t plan_interpreter::optimizer_step(std::uint64_t step, int number) const {
+  return step * static_cast<std::uint64_t>(options_.running.flush_every) + static_cast<std::uint64_t>(number);
 }
 
 /// The rows of a microbatch in the samples of a step, which are those of each optimizer step's replicas one

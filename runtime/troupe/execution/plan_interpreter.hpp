@@ -13,6 +13,7 @@
 #include "troupe/execution/replica_exchange.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/program/stage_program.hpp"
+#include "troupe/schedule/cut.hpp"
 #include "troupe/schedule/plan.hpp"
 #include "troupe/transport/tensor_tag.hpp"
 
@@ -33,14 +34,24 @@ class action_host {
   virtual const batch* samples() = 0;
   /// Sends a tensor to the device of stage tag.stage in replica tag.replica, which is another one.
   virtual void send(const tensor_tag& tag, tensor value) = 0;
-  /// Within the action `op` of a joint stage (plan::joint_stages): waits for replica_values. Throws
-  /// action_interrupted. The default throws std::logic_error, for hosts without such plans.
-  virtual tensor wait_for(const action& op, const tensor_tag& tag);
+  /// Within an action: puts what has come from other replicas into the inbox. The default does nothing, for
+  /// hosts that put it there at once.
+  virtual void take_arrivals() {}
+  /// Within the action `op`: waits for something to come from other replicas, for the action at `awaited`,
+  /// and puts it into the inbox. Throws action_interrupted. The default throws std::logic_error, for hosts
+  /// that neither run joint stages (plan::joint_stages) nor defer updates.
+  virtual void wait_within(const action& op, const plan_position& awaited);
+  /// Whether the next step may begin before the updates of this one are complete; asked in a G.
+  virtual bool may_defer_updates() { return false; }
   /// The output of the stage that computes the loss, when predicting.
   virtual void on_prediction(const action& op, const tensor& output) = 0;
   /// Before and after an action whose inputs are there.
   virtual void on_begin(const action& op) = 0;
   virtual void on_end(const action& op) = 0;
+  /// The same for the G and A of a deferred update, of the current step or the one before. They may lie
+  /// within another action. A G begins again each time it goes on.
+  virtual void on_begin_deferred(const action& /*op*/, std::uint64_t /*step*/) {}
+  virtual void on_end_deferred(const action& /*op*/, std::uint64_t /*step*/) {}
   /// The metrics of the step, when all forwards of the stage that computes the loss are done; asked once a
   /// step, if the replicas share them.
   virtual step_metrics metrics() { return {}; }
@@ -68,6 +79,10 @@ class action_host {
 /// others. If the replicas share the step's metrics, these are one piece more of the last G of the stage that
 /// computes the loss.
 ///
+/// Where host and program allow it, the update of a stage is deferred: its G and A count as done as soon as
+/// its gradients have left, and the next step may begin. Both end while its forwards run, at the latest
+/// before its first backward.
+///
 /// A forward and a backward of a joint stage get microbatch::sums, with which they wait for those of the
 /// other replicas while they run (joint_pass).
 ///
@@ -91,15 +106,25 @@ class plan_interpreter {
   /// Goes to the first action of a step, which is one run of the plan. Programs are told optimizer steps, of
   /// which the plan may have several (plan::flush_every).
   void begin_step(std::uint64_t step);
-  /// Runs the next action. False: nothing was done, since an input is missing or the step was halted. A
-  /// tensor that a program gives too many or too few, or in another form than the edge has (edge_forms),
-  /// throws std::logic_error; what the program throws is passed on.
+  /// Lets deferred updates go on, and runs the next action. False: none was run, since an input is missing,
+  /// or the step was halted, or there is none. A tensor that a program gives too many or too few, or in
+  /// another form than the edge has (edge_forms), throws std::logic_error; what the program throws is passed
+  /// on.
   bool run_next();
 
   const plan& running() const { return options_.running; }
   const std::vector<action>& actions() const;
   std::size_t position() const { return position_; }  ///< of the next action
   bool is_at_end() const { return position_ == actions().size(); }
+  /// Whether updates of a step before are not complete.
+  bool has_deferred_updates() const { return !deferred_.empty(); }
+  /// Lets them go on, and runs no action.
+  void go_on_with_deferred();
+  /// Of the action that is waited for, if run_next could do nothing: the next one, or the G of a deferred
+  /// update.
+  plan_position waits_at() const;
+  /// Of the G of one; has_deferred_updates must hold.
+  plan_position deferred_at() const { return position_of(deferred_.begin()->second); }
   /// Whether a step was not applied since a value was infinite or NaN; nothing runs any more.
   bool is_halted() const { return is_halted_; }
   /// Whether the next action misses the samples.
@@ -128,15 +153,34 @@ class plan_interpreter {
   void send_outputs(const action& op, const std::vector<tensor>& outputs);
   void send_input_gradients(const action& op, const std::vector<tensor>& gradients);
   void contribute(const action& next);
+  bool halts_before(const action& op);
+  // what replicas do together: replica_actions.cpp
+  /// A G from its first piece to its end.
+  struct running_all_reduce {
+    const action* op = nullptr;
+    std::uint64_t step = 0;
+    int num_gradient_pieces = 0;
+    replica_exchange exchange;
+  };
   const action* all_reduce_after(const action& op) const;
   stage_program::piece_callback giving_to(const action& all_reduce);
-  void give_piece(const action& all_reduce, int piece);
-  void give_pieces(const action& all_reduce);
-  replica_exchange& exchange_of(const action& all_reduce);
+  void give_piece(running_all_reduce& to, int piece);
+  void give_pieces(running_all_reduce& to);
+  running_all_reduce& all_reduce_of(const action& op);
   bool has_metrics(const action& all_reduce) const;
-  void take_piece(const action& all_reduce, int piece, const std::vector<tensor>& sums);
+  void go_on(running_all_reduce& with);
+  void take_piece(const running_all_reduce& of, int piece, const std::vector<tensor>& sums);
+  replica_exchange::sender delivering();
+  tensor receive_within(const action& op, const tensor_tag& wanted);
+  // updates that end in the next step: deferred_updates.cpp
+  bool defer(const action& all_reduce);
+  const action* apply_after(const action& all_reduce) const;
+  bool end_deferred(running_all_reduce& update);
+  void go_on_within(int stage, bool waits);
+  bool waits_for_update(const action& op) const;
+  plan_position position_of(const running_all_reduce& of) const;
   int reduction_of_step(int reduction) const { return reduction % options_.running.reductions_per_step(); }
-  std::uint64_t optimizer_step(int number) const;
+  std::uint64_t optimizer_step(std::uint64_t step, int number) const;
   void deliver(const tensor_tag& tag, tensor value);
   tensor_tag tag(tensor_role role, int stage, int microbatch, std::size_t port) const;
   stage_program& program(int stage) const { return *programs_.at(stage); }
@@ -156,8 +200,9 @@ class plan_interpreter {
   std::size_t position_ = 0;
   bool is_halted_ = false;
   edge_forms forms_;
-  std::map<int, replica_exchange> exchanges_;        ///< by stage, from its first piece to the end of its G
+  std::map<int, running_all_reduce> all_reduces_;    ///< by stage
   std::map<int, std::uint32_t> num_joint_messages_;  ///< by joint stage
+  std::map<int, running_all_reduce> deferred_;       ///< by stage, of the current or the previous step
 };
 
 }  // namespace troupe

@@ -39,19 +39,26 @@ const action* plan_interpreter::all_reduce_after(const action& op) const {
   return next && next->kind == action_kind::all_reduce ? next : nullptr;
 }
 
+/// What the others have given meanwhile is added up at once, so that it travels while this replica computes.
+/// Sums are taken later: a weight is still used by the backward that computes its gradient.
 stage_program::piece_callback plan_interpreter::giving_to(const action& all_reduce) {
-  return [this, &all_reduce](int piece) { give_piece(all_reduce, piece); };
+  return [this, &all_reduce](int piece) {
+    auto& to = all_reduce_of(all_reduce);
+    give_piece(to, piece);
+    host_.take_arrivals();
+    to.exchange.add_up(inputs_, delivering());
+  };
 }
 
-replica_exchange& plan_interpreter::exchange_of(const action& all_reduce) {
-  auto [found, is_new] = exchanges_.try_emplace(all_reduce.stage);
-  if (is_new)
-    found->second = replica_exchange(
-        replica_, options_.running.num_replicas,
-        program(all_reduce.stage).num_gradient_pieces(optimizer_step(all_reduce.microbatch)) +
-            (has_metrics(all_reduce) ? 1 : 0),
-        tag(tensor_role::replica_gradients, all_reduce.stage, all_reduce.microbatch, 0));
-  return found->second;
+plan_interpreter::running_all_reduce& plan_interpreter::all_reduce_of(const action& op) {
+  auto [found, is_new] = all_reduces_.try_emplace(op.stage);
+  auto& running = found->second;
+  if (!is_new) return running;
+  auto num_pieces = program(op.stage).num_gradient_pieces(optimizer_step(step_, op.microbatch));
+  running = {&op, step_, num_pieces,
+             replica_exchange(replica_, options_.running.num_replicas, num_pieces + (has_metrics(op) ? 1 : 0),
+                              tag(tensor_role::replica_gradients, op.stage, op.microbatch, 0))};
+  return running;
 }
 
 /// Whether a G has one piece more, the last one: the metrics since the last flush.
@@ -60,45 +67,45 @@ bool plan_interpreter::has_metrics(const action& all_reduce) const {
          all_reduce.microbatch + 1 == options_.running.flush_every;
 }
 
-void plan_interpreter::give_piece(const action& all_reduce, int piece) {
-  auto& computes = program(all_reduce.stage);
-  bool is_metrics = piece == computes.num_gradient_pieces(optimizer_step(all_reduce.microbatch));
-  auto value = is_metrics ? metrics_message(host_.metrics()) : computes.replica_gradients(piece);
-  if (!value.defined()) return;
-  exchange_of(all_reduce).give(piece, value, [this](const tensor_tag& to, tensor sent) {
-    deliver(to, std::move(sent));
-  });
+void plan_interpreter::give_piece(running_all_reduce& to, int piece) {
+  auto value = piece == to.num_gradient_pieces ? metrics_message(host_.metrics())
+                                               : program(to.op->stage).replica_gradients(piece);
+  if (value.defined()) to.exchange.give(piece, value, delivering());
 }
 
 /// All that are there and were not given.
-void plan_interpreter::give_pieces(const action& all_reduce) {
-  for (int piece : exchange_of(all_reduce).not_given()) give_piece(all_reduce, piece);
+void plan_interpreter::give_pieces(running_all_reduce& to) {
+  for (int piece : to.exchange.not_given()) give_piece(to, piece);
 }
 
-/// Whatever is there is added up and taken, and pieces that depend on it are given; the action ends with the
-/// last piece.
+replica_exchange::sender plan_interpreter::delivering() {
+  return [this](const tensor_tag& to, tensor value) { deliver(to, std::move(value)); };
+}
+
 bool plan_interpreter::run_all_reduce(const action& op) {
-  auto& exchange = exchange_of(op);
-  bool has_nothing = exchange.is_done();
-  if (has_nothing || exchange.can_go_on(inputs_)) {
+  auto& running = all_reduce_of(op);
+  bool has_nothing = running.exchange.is_done();
+  if (has_nothing || running.exchange.can_go_on(inputs_)) {
     host_.on_begin(op);
-    while (exchange.can_go_on(inputs_)) {
-      exchange.go_on(
-          inputs_, [this](const tensor_tag& to, tensor value) { deliver(to, std::move(value)); },
-          [&](int piece, const std::vector<tensor>& sums) { take_piece(op, piece, sums); });
-      give_pieces(op);
-    }
-    if (exchange.is_done()) host_.on_end(op);
+    go_on(running);
+    if (running.exchange.is_done()) host_.on_end(op);
   }
-  if (!exchange.is_done()) return false;
-  exchanges_.erase(op.stage);
+  if (!running.exchange.is_done()) return defer(op);
+  all_reduces_.erase(op.stage);
   return true;
 }
 
-void plan_interpreter::take_piece(const action& all_reduce, int piece, const std::vector<tensor>& sums) {
-  auto& computes = program(all_reduce.stage);
-  if (piece < computes.num_gradient_pieces(optimizer_step(all_reduce.microbatch)))
-    return computes.take_summed_gradients(piece, sums);
+/// Whatever is there is added up and taken, and pieces that depend on it are given.
+void plan_interpreter::go_on(running_all_reduce& with) {
+  while (with.exchange.can_go_on(inputs_)) {
+    with.exchange.go_on(inputs_, delivering(),
+                        [&](int piece, const std::vector<tensor>& sums) { take_piece(with, piece, sums); });
+    give_pieces(with);
+  }
+}
+
+void plan_interpreter::take_piece(const running_all_reduce& of, int piece, const std::vector<tensor>& sums) {
+  if (piece < of.num_gradient_pieces) return program(of.op->stage).take_summed_gradients(piece, sums);
   std::vector<step_metrics> of_replicas;
   for (const auto& message : sums) of_replicas.push_back(metrics_in(message));
   host_.on_replica_metrics(of_replicas);
@@ -111,7 +118,18 @@ std::optional<joint_pass> plan_interpreter::joint_pass_of(const action& op) {
       op, replica_, options_.running.num_running_replicas(), tag(tensor_role::replica_values, op.stage, 0, 0),
       num_joint_messages_[op.stage],
       [this](const tensor_tag& to, tensor value) { host_.send(to, std::move(value)); },
-      [this, op](const tensor_tag& wanted) { return host_.wait_for(op, wanted); });
+      [this, op](const tensor_tag& wanted) { return receive_within(op, wanted); });
+}
+
+/// Others may wait for this replica's part of a deferred update before they send what is wanted.
+tensor plan_interpreter::receive_within(const action& op, const tensor_tag& wanted) {
+  host_.take_arrivals();
+  for (;;) {
+    go_on_with_deferred();
+    if (is_halted_) throw action_interrupted();
+    if (auto found = inputs_.take(wanted)) return std::move(*found);
+    host_.wait_within(op, {step_, static_cast<std::uint32_t>(position_)});
+  }
 }
 
 }  // namespace troupe

@@ -48,9 +48,14 @@ bool replica_exchange::can_go_on(const inbox& arrived) const {
       given_, [&](int piece) { return has_gradients(piece, arrived) || has_sums(piece, arrived); });
 }
 
+void replica_exchange::add_up(inbox& arrived, const sender& send) {
+  for (int piece : given_)
+    if (has_gradients(piece, arrived)) add_up_piece(piece, arrived, send);
+}
+
 void replica_exchange::go_on(inbox& arrived, const sender& send, const taker& take) {
   for (int piece : given_) {
-    if (has_gradients(piece, arrived)) add_up(piece, arrived, send);
+    if (has_gradients(piece, arrived)) add_up_piece(piece, arrived, send);
     if (has_sums(piece, arrived)) take(piece, take_sums(piece, arrived));
   }
   std::erase_if(given_, [this](int piece) { return pieces_[static_cast<std::size_t>(piece)].is_taken; });
@@ -74,7 +79,7 @@ bool replica_exchange::has_sums(int piece, const inbox& arrived) const {
   return true;
 }
 
-void replica_exchange::add_up(int piece, inbox& arrived, const sender& send) {
+void replica_exchange::add_up_piece(int piece, inbox& arrived, const sender& send) {
   auto& state = pieces_[static_cast<std::size_t>(piece)];
   auto count = part_of(state, replica_).count;
   std::vector<tensor> gradients;

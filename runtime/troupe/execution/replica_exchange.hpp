@@ -34,9 +34,10 @@ class replica_exchange {
   std::vector<int> not_given() const;
   /// Whether go_on would do anything.
   bool can_go_on(const inbox& arrived) const;
-  /// Adds up the parts whose gradients are there from all replicas, sends the sums, and gives `take` the
-  /// pieces whose sums, or messages of all replicas in order, are there. Throws std::logic_error if a replica
-  /// gave another number of elements or another dtype.
+  /// Adds up the parts whose gradients are there from all replicas, and sends the sums. Throws
+  /// std::logic_error if a replica gave another number of elements or another dtype.
+  void add_up(inbox& arrived, const sender& send);
+  /// The same, and gives `take` the pieces whose sums, or messages of all replicas in order, are there.
   void go_on(inbox& arrived, const sender& send, const taker& take);
   /// All pieces are taken.
   bool is_done() const { return num_taken_ == static_cast<int>(pieces_.size()); }
@@ -59,7 +60,7 @@ class replica_exchange {
   tensor_tag tag_of(tensor_role role, int piece, int from, int to) const;
   bool has_gradients(int piece, const inbox& arrived) const;
   bool has_sums(int piece, const inbox& arrived) const;
-  void add_up(int piece, inbox& arrived, const sender& send);
+  void add_up_piece(int piece, inbox& arrived, const sender& send);
   std::vector<tensor> take_sums(int piece, inbox& arrived);
 
   int replica_ = 0, num_replicas_ = 1;

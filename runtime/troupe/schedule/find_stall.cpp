@@ -86,6 +86,11 @@ class wait_walk {
       link.from = sender.device;
       return true;
     }
+    if (auto busy = replica_beyond(waiting.op, sent)) {
+      link.wanted = waiting.op;
+      link.from = *busy;
+      return true;
+    }
     if (!is_joint) return !sent.empty() && blame_lost(device, sent);
     if (auto late = replica_outside(device)) {
       link.wanted = waiting.op;
@@ -95,6 +100,19 @@ class wait_walk {
     for (int other = 0; other < seen_.running.num_job_devices(); ++other)
       if (other != device && runs_same(other, device)) sent.push_back(node_of(other, link.at.action));
     return blame_lost(device, sent);
+  }
+
+  /// Where a device waits in a G for which all have given their gradients (`sent`): one of them that computes
+  /// something after its own G, which was put off (stage_program::defer_update). It adds up its part between
+  /// two layers.
+  std::optional<int> replica_beyond(const action& waiting, const std::vector<int>& sent) const {
+    if (waiting.kind != action_kind::all_reduce) return {};
+    for (int node : sent) {
+      auto device = graph_.nodes[static_cast<std::size_t>(node)].device;
+      auto activity = seen_.devices[static_cast<std::size_t>(device)]->activity;
+      if (activity == device_activity::computing || activity == device_activity::applying) return device;
+    }
+    return {};
   }
 
   /// The device of another replica that has yet to do its part of the joint action of `device`; none: all

@@ -24,6 +24,13 @@ constexpr bool is_input(tensor_role role) {
          role == tensor_role::summed_gradients;
 }
 
+/// Whether replicas send it to each other. Such a tensor goes past the receiver's mailbox, since it may wait
+/// for it within an action.
+constexpr bool is_between_replicas(tensor_role role) {
+  return role == tensor_role::replica_gradients || role == tensor_role::summed_gradients ||
+         role == tensor_role::replica_values;
+}
+
 /// Identifies a tensor and its receiver. `stage`: the receiving stage, with `replica`, of what an action
 /// takes; the owning stage of parameters and snapshot parts. `microbatch`: of a contribution, the
 /// reduction; of gradients over replicas, the optimizer step; of a gathered tensor, its index in the call.

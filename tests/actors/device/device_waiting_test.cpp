@@ -1,10 +1,13 @@
 // A device on a thread of its own, which waits in the transport.
+#include <algorithm>
 #include <caf/scoped_actor.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <condition_variable>
 #include <deque>
+
 #include <functional>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "one_device.hpp"
@@ -84,8 +87,8 @@ struct threaded_device {
   caf::actor_system_config config;
   caf::actor_system system{config};
   caf::scoped_actor self{system};
-  std::shared_ptr<concurrent_inbox> joint_inbox =
-      std::make_shared<concurrent_inbox>([this] { out.wake_receiver(); });
+  std::shared_ptr<device_status> status = std::make_shared<device_status>();
+  std::shared_ptr<arrivals> from_replicas = std::make_shared<arrivals>([this] { out.wake_receiver(); });
   caf::actor device;
 
   explicit threaded_device(const plan& training = make_plan({schedule_kind::gpipe, 3, 2, 3})) {
@@ -99,7 +102,8 @@ struct threaded_device {
                             .faults = &no_faults,
                             .ring = &ring,
                             .fenced = fenced,
-                            .joint_inbox = joint_inbox});
+                            .status = status,
+                            .from_replicas = from_replicas});
     begin_generation order{1, job, {{1, std::make_shared<fake_program>(model, 1), self}}, self, {}, 0};
     model->calls.clear();  // that it was made
     self->send(device, order);
@@ -166,7 +170,8 @@ TEST_CASE("within an action a device waits for the other replica, in the transpo
   here.out.wait_until_sent(1);  // its own values, to the other replica
   add_up_with(0, [&](const tensor_tag& tag, tensor value) { here.out.add_arrival(tag, std::move(value)); });
   here.out.wait_until_sent(4);  // the end of 1F0, its output, and the values of 1F1
-  add_up_with(1, [&](const tensor_tag& tag, tensor value) { here.joint_inbox->put(tag, std::move(value)); });
+  add_up_with(1,
+              [&](const tensor_tag& tag, tensor value) { here.from_replicas->put(tag, std::move(value)); });
   here.out.wait_until_sent(6);
   here.self->request(here.device, std::chrono::seconds(40), quiesce{2})
       .receive([](const stopped& answer) { CHECK(answer.interrupted_step == 1); },
@@ -193,7 +198,7 @@ TEST_CASE("what replicas have sent for earlier steps, such as the ends of their 
   auto of_step = [&here](std::uint64_t step) {
     add_up_with(0, [&](tensor_tag tag, tensor value) {
       tag.step = step;
-      here.joint_inbox->put(tag, std::move(value));
+      here.from_replicas->put(tag, std::move(value));
     });
   };
   of_step(4);
@@ -202,4 +207,106 @@ TEST_CASE("what replicas have sent for earlier steps, such as the ends of their 
   here.self->request(here.device, std::chrono::seconds(40), inspect_device{})
       .receive([](const device_report& report) { CHECK(report.num_held == 1); },
                [](const caf::error& problem) { FAIL(describe(problem)); });
+}
+
+namespace {
+
+/// Two replicas of three stages, whose updates may be deferred.
+struct deferring_device : threaded_device {
+  deferring_device()
+      : threaded_device(make_plan({.kind = schedule_kind::gpipe,
+                                   .num_stages = 3,
+                                   .num_microbatches = 2,
+                                   .num_devices = 3,
+                                   .num_replicas = 2})) {
+    model->defers_updates = true;
+  }
+
+  /// Two steps are granted, and what the first one needs of other stages arrives, and the next one's
+  /// activation.
+  void run_first_step(const std::vector<due_copy>& copies = {}) {
+    self->send(device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 2, copies, 0});
+    for (auto role : {tensor_role::activation, tensor_role::gradient})
+      for (auto microbatch : {0U, 1U}) out.add_arrival(tag(microbatch, role));
+    auto next = tag(0, tensor_role::activation);
+    next.step = 1;
+    out.add_arrival(next);
+    out.wait_until_sent(5);  // two outputs, two gradients, and what the other replica adds up
+  }
+  /// As published.
+  execution_position position() const {
+    for (;;)
+      if (auto seen = status->read()) return seen->position;
+  }
+  /// The other replica's sum.
+  static tensor_tag sum() {
+    auto made = tag(0, tensor_role::summed_gradients);
+    made.port = 1;
+    return made;
+  }
+  calls first_step{"F1.0", "F1.1", "I1.0", "W1.0", "I1.1", "W1.1", "G1.0"};
+};
+
+}  // namespace
+
+TEST_CASE("a device begins the next step before its update is complete, and tells of the step when it is") {
+  for (bool by_transport : {true, false}) {
+    deferring_device here;
+    here.run_first_step();
+    while (here.position().activity != device_activity::waiting_for_tensor || here.position().action != 4)
+      std::this_thread::yield();
+    CHECK(here.position().step == 0);  // where it waits for the G
+    if (by_transport)
+      here.out.add_arrival(here.sum(), tensor::full({1}, 1));
+    else
+      here.from_replicas->put(here.sum(), tensor::full({1}, 1));
+    here.self->receive([](const step_done& done) { CHECK(done.step == 0); });
+    here.out.wait_until_sent(6);  // the next step's output
+    auto expected = here.first_step;
+    expected.insert(expected.end(), {"F1.0", "A1@0"});
+    CHECK(here.model->calls == expected);
+  }
+}
+
+TEST_CASE("a device that needs the complete state between two steps does not defer its update") {
+  deferring_device here;
+  here.run_first_step({{1, 0}});
+  here.self->request(here.device, std::chrono::seconds(40), inspect_device{})
+      .receive([](const device_report& report) { CHECK(report.position.step == 0); },
+               [](const caf::error& problem) { FAIL(describe(problem)); });
+  CHECK(here.model->calls == here.first_step);
+  here.from_replicas->put(here.sum(), tensor::full({1}, 1));
+  here.self->send(here.device, replicas_sent{});
+  here.self->receive([](const state_copied& copied) { CHECK(copied.step == 1); });
+  here.self->receive([](const step_done& done) { CHECK(done.step == 0); });
+  here.out.wait_until_sent(6);
+  auto expected = here.first_step;
+  expected.insert(expected.end(), {"A1@0", "F1.0"});
+  CHECK(here.model->calls == expected);
+}
+
+TEST_CASE("a device whose generation is fenced does not wait for a deferred update") {
+  deferring_device here;
+  here.run_first_step();
+  here.fenced->store(2);
+  here.self->request(here.device, std::chrono::seconds(40), quiesce{2})
+      .receive([](const stopped& answer) { CHECK(answer.interrupted_step == 2); },
+               [](const caf::error& problem) { FAIL(describe(problem)); });
+  here.out.wait_until_released();
+  CHECK(std::ranges::count(here.model->calls, "A1@0") == 0);
+}
+
+TEST_CASE("a deferred update that is not finite ends the step before") {
+  deferring_device here;
+  here.model->non_finite = [](int, std::uint64_t) { return "the gradient of 1.weight"; };
+  here.run_first_step();
+  here.out.add_arrival(here.sum(), tensor::full({1}, 1));
+  here.self->receive([](const step_done& done) {
+    CHECK(done.step == 0);
+    CHECK(done.non_finite == "stage 1: the gradient of 1.weight");
+  });
+  here.self->request(here.device, std::chrono::seconds(40), inspect_device{})
+      .receive([](const device_report& report) { CHECK(report.position.activity == device_activity::idle); },
+               [](const caf::error& problem) { FAIL(describe(problem)); });
+  CHECK(std::ranges::count(here.model->calls, "A1@0") == 0);
 }

@@ -66,14 +66,16 @@ TEST_CASE("what replicas add up within an action goes past the mailbox of the de
   directory_and_receivers here;
   auto receiver = memory_account::make();
   stage_directory::receivers known;
-  auto inbox = std::make_shared<concurrent_inbox>();
-  known.devices = {{cell{.stage = 2}, {here.first.handle(), receiver, inbox}}};
+  auto arrived = std::make_shared<arrivals>();
+  known.devices = {{cell{.stage = 2}, {here.first.handle(), receiver, arrived}}};
   here.directory.set(known);
   here.arrives(tensor_role::replica_values, 2);
   here.arrives(tensor_role::replica_values, 3);
   CHECK(here.num_delivered() == 0);
-  CHECK(inbox->num_put() == 1);
-  CHECK(inbox->take({7, 5, 4, 2, 1, tensor_role::replica_values}));
+  CHECK(arrived->num_put() == 1);
+  inbox moved;
+  CHECK(arrived->move_to(moved));
+  CHECK(moved.take({7, 5, 4, 2, 1, tensor_role::replica_values}));
   CHECK(receiver.statistics().peak == 64);
 }
 

@@ -2,6 +2,7 @@
 // and weights step as sums come.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "troupe/nn/activation.hpp"
 #include "troupe/nn/linear.hpp"
 #include "troupe/nn/sequential.hpp"
+#include "troupe/nn/tied_linear.hpp"
 #include "troupe/optim/adam.hpp"
 #include "troupe/parallel/module_program.hpp"
 #include "troupe/random/uniform.hpp"
@@ -114,6 +116,129 @@ TEST_CASE("a sum that is not finite is named, whether its weight has stepped or 
       take_sums(*program, broken);
       CHECK(program->non_finite() == (broken == 0 ? "the gradient of 0.weight" : "the gradient of 2.weight"));
     }
+}
+
+namespace {
+
+/// What passes through it in order: the number of pieces taken so far.
+class recorder : public nn::Module {
+ public:
+  recorder(const int& num_taken, std::vector<int>& seen) : num_taken_(num_taken), seen_(seen) {}
+  variable forward(const variable& x) override {
+    seen_.push_back(num_taken_);
+    return x;
+  }
+  std::shared_ptr<nn::Module> clone() const override { return std::make_shared<recorder>(*this); }
+
+ private:
+  const int& num_taken_;
+  std::vector<int>& seen_;
+};
+
+/// The exchange of a deferred update as the interpreter drives it: with each wait one piece comes, in
+/// `order`, then the optimizer's step.
+struct deferred_exchange {
+  stage_program& program;
+  std::uint64_t step = 0;
+  std::vector<int> order;
+  int& num_taken;
+  int num_waits = 0;
+
+  void operator()(bool waits) {
+    if (!waits) return;
+    ++num_waits;
+    take_next();
+    if (!order.empty()) return;
+    CHECK(program.non_finite().empty());
+    program.apply(step);
+  }
+  void take_next() {
+    auto piece = order.front();
+    order.erase(order.begin());
+    auto sum = program.replica_gradients(piece).clone();
+    for (float& each : sum.values<float>()) each *= 2;
+    ++num_taken;
+    program.take_summed_gradients(piece, {sum});
+  }
+};
+
+/// Three steps whose updates end within the next forward, or before it.
+void check_deferred(const nn::Graph& model, const numeric_options& numerics, const std::vector<int>& order,
+                    int& num_taken) {
+  auto make = [&] {
+    return make_module_programs(model, 1, {.optimizer = optim::Adam(), .seed = 7, .numerics = numerics})(0);
+  };
+  auto program = make(), expected = make();
+  std::deque<deferred_exchange> exchanges;
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    compute(*expected, step);
+    take_sums(*expected);
+    expected->apply(step);
+    num_taken = 0;
+    compute(*program, step);
+    auto& next = exchanges.emplace_back(*program, step, order, num_taken);
+    REQUIRE(program->defer_update([&next](bool waits) { next(waits); }));
+  }
+  while (!exchanges.back().order.empty()) exchanges.back()(true);
+  check_same(*expected, *program);
+}
+
+}  // namespace
+
+TEST_CASE("a forward waits layer by layer for the weights of a deferred update, which has the same bits") {
+  int num_taken = 0;
+  std::vector<int> seen;
+  recorder at(num_taken, seen);
+  for (auto precision : {dtype::f32, dtype::bf16}) {
+    nn::Sequential model(at, nn::Linear(200, 150), at, nn::ReLU(), nn::Linear(150, 200), nn::ReLU(), at,
+                         nn::Linear(200, 3), at);
+    seen.clear();
+    // Piece 0: 1.weight; 1: 4.weight; 2: all small ones, among them the biases.
+    check_deferred(model, {.precision = precision}, {2, 0, 1}, num_taken);
+    auto last = std::vector<int>(seen.end() - 4, seen.end());
+    CHECK(last == std::vector<int>{0, 2, 3, 3});
+  }
+}
+
+TEST_CASE("a forward waits for the first use of a weight that it uses several times") {
+  int num_taken = 0;
+  std::vector<int> seen;
+  recorder at(num_taken, seen);
+  for (auto precision : {dtype::f32, dtype::bf16}) {
+    nn::Sequential model(nn::Linear(200, 150), nn::ReLU(), at, nn::Linear(150, 150), at, nn::ReLU(),
+                         nn::TiedLinear(150, 150, "3.weight"), at, nn::Linear(150, 3));
+    seen.clear();
+    // Piece 0: 0.weight; 1: 3.weight; 2: all small ones.
+    check_deferred(model, {.precision = precision}, {0, 2, 1}, num_taken);
+    auto last = std::vector<int>(seen.end() - 3, seen.end());
+    CHECK(last == std::vector<int>{2, 3, 3});
+  }
+}
+
+TEST_CASE("an update is deferred only where a weight's step needs nothing but its own gradient") {
+  auto none = [](bool) {};
+  auto defers = [&none](stage_program& program) {
+    compute(program, 0);
+    return program.defer_update(none);
+  };
+  CHECK(defers(*program_with(optim::Adam())));
+  CHECK_FALSE(defers(*program_with(whole_adam())));
+  CHECK_FALSE(defers(*program_with(optim::Adam(), {.clip_grad_norm = 1})));
+  CHECK_FALSE(defers(*program_with(optim::Adam(), {.average_every = 2})));
+}
+
+TEST_CASE("a deferred update tells of its own step's loss and gradients, not of the next forward's") {
+  for (int broken : {0, 1, 2}) {
+    auto program = program_with(optim::Adam());
+    compute(*program, 0);
+    REQUIRE(program->defer_update([](bool) {}));
+    take_sums(*program, broken);
+    program->forward({.step = 1, .num_replicas = 2}, {tensor::full({4, 200}, 1e30F)},
+                     tensor::from(std::vector<std::int64_t>{0, 1, 2, 1}, {4}));
+    CHECK(program->non_finite() == std::vector<std::string>{"the gradient of 0.weight",
+                                                            "the gradient of 2.weight",
+                                                            "the gradient of 0.bias"}[std::size_t(broken)]);
+  }
 }
 
 TEST_CASE("a step that is discarded after some weights have stepped leaves nothing behind") {

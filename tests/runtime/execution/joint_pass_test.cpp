@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "troupe/execution/concurrent_inbox.hpp"
+#include "troupe/execution/arrivals.hpp"
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
@@ -22,23 +22,26 @@ tensor_tag tag_of(std::uint64_t step) { return {.generation = 1, .step = step, .
 
 /// Replicas with an inbox each.
 struct meeting {
-  explicit meeting(std::size_t num_replicas) : inboxes(num_replicas), num_messages(num_replicas, 0) {}
+  explicit meeting(std::size_t num_replicas)
+      : incoming(num_replicas), inboxes(num_replicas), num_messages(num_replicas, 0) {}
 
   joint_pass pass(int replica, const action& op, std::uint64_t step = 4) {
     auto at = static_cast<std::size_t>(replica);
     return joint_pass(
         op, replica, static_cast<int>(inboxes.size()), tag_of(step), num_messages[at],
-        [this](const tensor_tag& to, tensor value) { inboxes[to.replica].put(to, std::move(value)); },
+        [this](const tensor_tag& to, tensor value) { incoming[to.replica].put(to, std::move(value)); },
         [this, at](const tensor_tag& wanted) {
           for (;;) {
-            auto seen = inboxes[at].num_put();
+            auto seen = incoming[at].num_put();
+            incoming[at].move_to(inboxes[at]);
             if (auto value = inboxes[at].take(wanted)) return std::move(*value);
-            inboxes[at].wait_for_more(seen, std::chrono::seconds(60));
+            incoming[at].wait_for_more(seen, std::chrono::seconds(60));
           }
         });
   }
 
-  std::deque<concurrent_inbox> inboxes;
+  std::deque<arrivals> incoming;
+  std::vector<inbox> inboxes;
   std::vector<std::uint32_t> num_messages;
 };
 
@@ -111,25 +114,26 @@ TEST_CASE("what is no f32 in a sum over replicas is refused") {
                        MessageMatches(ContainsSubstring("expected f32") && ContainsSubstring("bf16")));
 }
 
-TEST_CASE("an inbox that any thread fills wakes who waits, and gives errors to who takes") {
+TEST_CASE("what any thread puts wakes who waits for it, once in a mailbox, and goes to an inbox") {
   int num_told = 0;
-  concurrent_inbox inbox([&num_told] { ++num_told; });
+  arrivals incoming([&num_told] { ++num_told; });
+  inbox box;
   auto tag = tag_of(0);
-  std::thread puts([&] { inbox.put(tag, tensor::full({1}, 5)); });
-  while (inbox.num_put() == 0) inbox.wait_for_more(0, std::chrono::seconds(60));
+  CHECK_FALSE(incoming.move_to(box));
+  std::thread puts([&] { incoming.put(tag, tensor::full({1}, 5)); });
+  while (incoming.num_put() == 0) incoming.wait_for_more(0, std::chrono::seconds(60));
   puts.join();
   CHECK(num_told == 1);
-  CHECK(inbox.take(tag)->values<float>()[0] == 5);
-  CHECK_FALSE(inbox.take(tag));
-  inbox.put(tag, tensor::zeros({1}));
-  inbox.begin_generation(2);
-  CHECK_FALSE(inbox.take(tag));
-  tag.generation = 2;
-  inbox.put(tag, tensor::zeros({1}));
-  inbox.forget_before(0, 1);
-  CHECK_FALSE(inbox.take(tag));
-  inbox.put(tag, tensor::zeros({1}));
-  inbox.put(tag, tensor::zeros({1}));
-  CHECK_THROWS_MATCHES(inbox.take(tag), std::logic_error,
+  CHECK(incoming.is_to_be_told());
+  CHECK_FALSE(incoming.is_to_be_told());
+  CHECK(incoming.num_held() == 1);
+  CHECK(incoming.move_to(box));
+  CHECK(incoming.num_held() == 0);
+  CHECK_FALSE(incoming.move_to(box));
+  CHECK(box.take(tag)->values<float>()[0] == 5);
+  incoming.put(tag, tensor::zeros({1}));
+  incoming.put(tag, tensor::zeros({1}));
+  CHECK(incoming.is_to_be_told());
+  CHECK_THROWS_MATCHES(incoming.move_to(box), std::logic_error,
                        MessageMatches(ContainsSubstring("each tensor once")));
 }

@@ -31,11 +31,20 @@ struct replica : stage_program, action_host {
   std::vector<step_metrics> all_metrics = {};
   std::string found_elsewhere = {};
   std::vector<std::string> told_non_finite = {};
+  bool defers = false;
+  /// A forward needs the sums if its update is deferred.
+  bool reads_weights = true;
+  go_on_callback go_on = {};
+  std::vector<std::string> deferred = {};
 
   std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor) override {
     samples_seen.push_back(inputs[0].values<float>()[0]);
     indices_seen.push_back(which.global_index());
     CHECK(which.global_count() == which.num_replicas * which.count);
+    for (bool waits = false; go_on && (reads_weights || !waits); waits = true) {
+      auto call = go_on;
+      call(waits);
+    }
     return {};
   }
   std::vector<tensor> backward_input(const microbatch&, std::vector<tensor>) override { return {}; }
@@ -49,7 +58,11 @@ struct replica : stage_program, action_host {
     for (const auto& part : parts)
       for (float each : part.values<float>()) sums.push_back(each);
   }
-  void apply(std::uint64_t) override {}
+  bool defer_update(const go_on_callback& callback) override {
+    go_on = callback;
+    return true;
+  }
+  void apply(std::uint64_t) override { go_on = nullptr; }
   void discard() override {}
   step_metrics take_metrics() override { return {}; }
   std::vector<named_tensor> state() override { return {}; }
@@ -63,6 +76,18 @@ struct replica : stage_program, action_host {
   void on_prediction(const action&, const tensor&) override {}
   void on_begin(const action&) override {}
   void on_end(const action& op) override { done.push_back(op.kind); }
+  bool may_defer_updates() override { return defers; }
+  /// The others go on meanwhile.
+  void wait_within(const action& op, const plan_position& awaited) override {
+    deferred.push_back(to_string(op) + " waits for " + std::to_string(awaited.action) + " of step " +
+                       std::to_string(awaited.step));
+    for (auto& other : *all)
+      if (&other != this)
+        while (!other.runs->is_at_end() && other.runs->run_next()) continue;
+  }
+  void on_end_deferred(const action& op, std::uint64_t step) override {
+    deferred.push_back(to_string(op) + " of step " + std::to_string(step));
+  }
   step_metrics metrics() override { return own_metrics; }
   void on_replica_metrics(const std::vector<step_metrics>& of_replicas) override {
     all_metrics = of_replicas;
@@ -225,4 +250,85 @@ TEST_CASE("replicas that average weights exchange them after the optimizer's ste
     CHECK(one.done.back() == action_kind::all_reduce);
     CHECK(one.sums == std::vector<float>{4, 4});
   }
+}
+
+namespace {
+
+std::deque<replica> two_replicas() { return replicas_with({tensor::full({2}, 1), tensor::full({2}, 3)}); }
+
+/// The first one does its step 0 but for the update, and begins the next.
+void defer(std::deque<replica>& all) {
+  for (auto& one : all) one.all = &all;
+  auto& first = all[0];
+  first.defers = true;
+  while (!first.runs->is_at_end() && first.runs->run_next()) continue;
+  REQUIRE(first.runs->is_at_end());
+  CHECK(first.runs->has_deferred_updates());
+  CHECK(first.runs->deferred_at() == plan_position{0, 4});
+  CHECK(first.sums.empty());
+  CHECK(std::ranges::count(first.done, action_kind::apply) == 0);
+  first.runs->begin_step(1);
+}
+
+}  // namespace
+
+TEST_CASE("an update that is deferred ends before the next step's first backward, as soon as its sums come") {
+  auto all = two_replicas();
+  defer(all);
+  auto& first = all[0];
+  first.reads_weights = false;
+  CHECK(first.runs->run_next());  // F0
+  CHECK_FALSE(first.runs->run_next());
+  CHECK(first.runs->waits_at() == plan_position{0, 4});
+  CHECK(first.deferred.empty());
+  while (!all[1].runs->is_at_end() && all[1].runs->run_next()) continue;
+  CHECK_FALSE(all[1].runs->is_at_end());  // it does not defer, and waits for the first one's part
+  CHECK(first.runs->run_next());          // B0
+  CHECK(first.deferred == std::vector<std::string>{"0G of step 0", "0A of step 0"});
+  CHECK(first.sums == std::vector<float>{4, 4});
+  CHECK_FALSE(first.runs->has_deferred_updates());
+  while (all[1].runs->run_next()) continue;
+  CHECK(all[1].runs->is_at_end());
+  CHECK(all[1].sums == std::vector<float>{4, 4});
+  CHECK_FALSE(all[1].runs->has_deferred_updates());
+}
+
+TEST_CASE("a forward that reads weights of a deferred update waits for it, and others get their sums") {
+  auto all = two_replicas();
+  defer(all);
+  auto& first = all[0];
+  CHECK(first.runs->run_next());
+  CHECK(first.deferred ==
+        std::vector<std::string>{"0F0 waits for 4 of step 0", "0G of step 0", "0A of step 0"});
+  while (all[1].runs->run_next()) continue;
+  CHECK(all[1].runs->is_at_end());
+}
+
+TEST_CASE("a job that may run no action goes on with its deferred updates") {
+  auto all = two_replicas();
+  defer(all);
+  while (all[1].runs->run_next()) continue;
+  all[0].runs->go_on_with_deferred();
+  CHECK_FALSE(all[0].runs->has_deferred_updates());
+  CHECK(all[0].runs->position() == 0);
+}
+
+TEST_CASE("a step whose deferred update is not finite is halted, and the forward that waits for it ends") {
+  auto all = two_replicas();
+  all[0].found_elsewhere = "the loss";
+  defer(all);
+  CHECK_THROWS_AS(all[0].runs->run_next(), action_interrupted);
+  CHECK(all[0].runs->is_halted());
+  CHECK_FALSE(all[0].runs->has_deferred_updates());
+  CHECK(all[0].told_non_finite == std::vector<std::string>{"the loss"});
+  CHECK_FALSE(all[0].runs->run_next());
+}
+
+TEST_CASE("the exchange of averaged weights is not deferred") {
+  auto averaged = replicas_with({tensor::full({2}, 1), tensor::full({2}, 3)}, false, true);
+  for (auto& one : averaged) one.all = &averaged;
+  averaged[0].defers = true;
+  while (!averaged[0].runs->is_at_end() && averaged[0].runs->run_next()) continue;
+  CHECK_FALSE(averaged[0].runs->is_at_end());
+  CHECK_FALSE(averaged[0].runs->has_deferred_updates());
 }

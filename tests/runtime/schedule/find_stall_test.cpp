@@ -144,6 +144,26 @@ TEST_CASE("a reduction waits for the missing share of a stage") {
 }
 
 TEST_CASE(
+    "a G waits for the replica before it, else for one that computes beyond its own, which was put off") {
+  job_positions seen;
+  seen.running = make_plan({.num_replicas = 2});
+  REQUIRE(to_string(seen.running.devices[0][2]) == "0G");
+  seen.loaders.resize(2);
+  seen.devices = {device_position{waiting, 3, 2, 80}, device_position{computing, 3, 1, 90}};
+  CHECK(find_stall(seen).problem == "device 1 does not return from 0B0 of step 3");
+  // The first one has waited as long as the second one has computed.
+  seen.devices[1] = {computing, 4, 0, 80};
+  auto found = find_stall(seen);
+  CHECK(found.cause == stall_cause::device);
+  CHECK(found.problem == "device 1 does not return from 0F0 of step 4");
+  CHECK(
+      found.text ==
+      "device 0 waits for 0G of device 1 since 80.0 s; device 1 has been computing 0F0 of step 4 for 80.0 s");
+  seen.devices[1] = {waiting, 3, 2, 70};
+  CHECK(find_stall(seen).cause == stall_cause::lost_tensor);
+}
+
+TEST_CASE(
     "who does not return from an A is in the optimizer's step, and so is who copies the state after it") {
   auto seen = four_devices();
   REQUIRE(to_string(seen.running.devices[1].back()) == "1A");

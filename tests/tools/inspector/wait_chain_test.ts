@@ -85,3 +85,19 @@ test("a device that waits within what all replicas run together waits for the re
   frame.devices[2] = waiting(2, 2);
   assert.equal(waitChain(frame, 1).length, 1);
 });
+
+test("a device that waits in a G waits for the replica before it, then for one that computes beyond it", () => {
+  const frame = shownFrame(2);
+  frame.plan = {
+    schedule: "gpipe", num_stages: 1, num_microbatches: 1, steps_per_run: 1, joint_stages: [],
+    devices: [{ device: 0, rank: 0, stages: [0], actions: ["0F0", "0B0", "0G", "0A"] }],
+  };
+  const waiting = device(0, "waiting_for_tensor", 2, { action: "0G" });
+  frame.devices = [waiting, device(1, "computing", 1, { action: "0B0" })];
+  assert.match(waitChain(frame, 0)[0]!.text, /Device 0 waits within 0G, which all replicas run together, for device 1/);
+  assert.match(last(waitChain(frame, 0)).text, /Device 1 computes 0B0/);
+  frame.devices[1] = device(1, "computing", 0, { action: "0F0", run: waiting.run + 1 });
+  assert.match(last(waitChain(frame, 0)).text, /Device 1 computes 0F0/);
+  frame.devices[1] = { ...waiting, device: 1 };
+  assert.equal(waitChain(frame, 0).length, 1);
+});

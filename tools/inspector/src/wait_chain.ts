@@ -68,15 +68,19 @@ function slowest(frame: Frame, but: Set<number>): Device | null {
   return found;
 }
 
-/// A device of another replica that has yet to do its part of what all run together; null: all wait within it.
+/// A device of another replica that has yet to do its part of what all run together; null: all wait within it. In a G
+/// also one that computes beyond it: it may have put off its part, which it does between two layers.
 function replicaOutside(frame: Frame, device: Device): Device | null {
   const { plan } = frame;
-  const joint = plan && device.action !== null && parseActions(device.action).some((one) => plan.joint_stages.includes(one.stage) && "FBI".includes(one.kind));
-  if (!joint) return null;
-  const outside = (other: Device) =>
-    other.device % plan.devices.length === device.device % plan.devices.length &&
-    (isBefore(other, device) || (!isBefore(device, other) && (other.activity !== "waiting_for_tensor" || typeof producerOf(frame, other) === "object")));
-  return frame.devices.find((other) => other.device !== device.device && outside(other)) ?? null;
+  if (!plan || device.action === null) return null;
+  const actions = parseActions(device.action);
+  const isSum = actions.some((one) => one.kind === "G");
+  if (!isSum && !actions.some((one) => plan.joint_stages.includes(one.stage) && "FBI".includes(one.kind))) return null;
+  const others = frame.devices.filter((other) => other.device !== device.device && other.device % plan.devices.length === device.device % plan.devices.length);
+  const late = others.find((other) => isBefore(other, device));
+  if (late) return late;
+  if (isSum) return others.find((other) => other.activity === "computing" || other.activity === "applying") ?? null;
+  return others.find((other) => !isBefore(device, other) && (other.activity !== "waiting_for_tensor" || typeof producerOf(frame, other) === "object")) ?? null;
 }
 
 /// The device that has yet to make an input that `device` waits for; "sent": all are made, or it takes none.

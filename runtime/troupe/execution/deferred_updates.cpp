@@ -1,0 +1,73 @@
+// plan_interpreter: updates of stages that end while the forwards of the next step run.
+#include <iterator>
+
+#include "troupe/execution/plan_interpreter.hpp"
+
+namespace troupe {
+
+/// Whether the G that cannot end yet, and the A after it, count as done.
+bool plan_interpreter::defer(const action& all_reduce) {
+  auto stage = all_reduce.stage;
+  if (options_.running.flush_every > 1 || !apply_after(all_reduce) || !host_.may_defer_updates())
+    return false;
+  if (!program(stage).defer_update([this, stage](bool waits) { go_on_within(stage, waits); })) return false;
+  deferred_.insert(all_reduces_.extract(stage));
+  host_.on_begin(all_reduce);
+  host_.on_end(all_reduce);
+  return true;
+}
+
+/// The A that is the next action of the stage after its G; null: another one is.
+const action* plan_interpreter::apply_after(const action& all_reduce) const {
+  const auto* end = actions().data() + actions().size();
+  for (const auto* next = &all_reduce + 1; next != end; ++next)
+    if (next->stage == all_reduce.stage) return next->kind == action_kind::apply ? next : nullptr;
+  return nullptr;
+}
+
+void plan_interpreter::go_on_with_deferred() {
+  for (auto next = deferred_.begin(); next != deferred_.end() && !is_halted_;)
+    next = end_deferred(next->second) ? deferred_.erase(next) : std::next(next);
+}
+
+/// False: pieces are still to come.
+bool plan_interpreter::end_deferred(running_all_reduce& update) {
+  const auto& all_reduce = *update.op;
+  if (!update.exchange.can_go_on(inputs_)) return false;
+  host_.on_begin_deferred(all_reduce, update.step);
+  go_on(update);
+  if (!update.exchange.is_done()) return false;
+  host_.on_end_deferred(all_reduce, update.step);
+  const auto& op = *apply_after(all_reduce);
+  if (halts_before(op)) return true;
+  host_.on_begin_deferred(op, update.step);
+  program(op.stage).apply(optimizer_step(update.step, op.microbatch));
+  host_.on_end_deferred(op, update.step);
+  return true;
+}
+
+/// Called by the program of `stage` within its forward.
+void plan_interpreter::go_on_within(int stage, bool waits) {
+  if (waits)
+    host_.wait_within(actions()[position_], position_of(deferred_.at(stage)));
+  else
+    host_.take_arrivals();
+  go_on_with_deferred();
+  if (is_halted_) throw action_interrupted();
+}
+
+bool plan_interpreter::waits_for_update(const action& op) const {
+  return op.kind != action_kind::forward && op.kind != action_kind::apply && deferred_.contains(op.stage);
+}
+
+plan_position plan_interpreter::waits_at() const {
+  if (!is_at_end() && waits_for_update(actions()[position_]))
+    return position_of(deferred_.at(actions()[position_].stage));
+  return {step_, static_cast<std::uint32_t>(position_)};
+}
+
+plan_position plan_interpreter::position_of(const running_all_reduce& of) const {
+  return {of.step, static_cast<std::uint32_t>(of.op - actions().data())};
+}
+
+}  // namespace troupe
