@@ -335,6 +335,18 @@ TEST_CASE("weights that some replicas do not use, and the metrics of all, are th
   }
 }
 
+TEST_CASE("a weight whose gradient is computed by blocks of rows has the same bits in each schedule") {
+  auto run = [](int num_processes, int stages, const std::string& schedule, const std::string& fault = {}) {
+    values options = {"--replicas", "2", "--stages", std::to_string(stages), "--schedule", schedule};
+    if (!fault.empty()) options.insert(options.end(), {"--snapshot-every", "2", "--fault", fault});
+    return run_worker("wide", num_processes, options);
+  };
+  auto expected = run(1, 1, "1f1b");
+  CHECK(run(2, 1, "gpipe") == expected);
+  CHECK(run(4, 3, "zb_h1") == expected);  // weight gradients after input gradients
+  CHECK(run(2, 1, "1f1b", "forward@rank=1,step=4")["weights"] == expected.at("weights"));
+}
+
 TEST_CASE("a SyncBatchNorm over replicas has the same bits in any processes, which may be lost within it") {
   auto run = [](int num_processes, int replicas, int stages, const std::string& fault = {}) {
     values options = {"--replicas", std::to_string(replicas), "--stages", std::to_string(stages)};

@@ -1,6 +1,7 @@
-// A job of replicas whose model uses some weights in some microbatches only (--model conditional), or has
-// statistics of all replicas (sync_batch_norm), which some replicas do not compute (sometimes_normed). Says
-// what came of it, a line each: "RANK WHAT VALUE".
+// A job of replicas whose model uses some weights in some microbatches only (--model conditional), has
+// statistics of all replicas (sync_batch_norm), which some replicas do not compute (sometimes_normed), or has
+// a weight whose gradient is computed by blocks of rows (wide). Says what came of it, a line each: "RANK WHAT
+// VALUE".
 #include <cinttypes>
 #include <cstdio>
 #include <string>
@@ -30,6 +31,9 @@ class sometimes_normed : public nn::module_of<sometimes_normed> {
 nn::Sequential model_named(const std::string& name) {
   if (name == "conditional") return testing::conditional_model();
   if (name == "sync_batch_norm") return normed_model();
+  if (name == "wide")
+    return nn::Sequential(nn::Linear(2, 1100), nn::ReLU(), nn::Linear(1100, 1100), nn::ReLU(),
+                          nn::Linear(1100, 4));
   if (name == "sometimes_normed")
     return nn::Sequential(nn::Reshape({2, 1, 1}), nn::Conv2d(2, 4, 1), sometimes_normed(), nn::Flatten(),
                           nn::Linear(4, 4));
@@ -58,5 +62,5 @@ int main(int argc, char** argv) {
   std::string model;
   return run_program(argc, argv, testing::small_options(),
                      [&](const job_options& options) { run(model, options); },
-                     {{"--model", "conditional, sync_batch_norm or sometimes_normed", &model}});
+                     {{"--model", "conditional, sync_batch_norm, sometimes_normed or wide", &model}});
 }

@@ -31,6 +31,7 @@ void job_connection::connect(const launch_environment& launch, event_router& eve
   ucx.secret = secret;
   ucx.interface = options_.network_interface;
   ucx.verify_frames = options_.verify_frames;
+  ucx.link = options_.link;
   transport_ = make_ucx_transport(ucx, events);
   agent_client_options client;
   client.address = launch.master_addr;

@@ -15,6 +15,7 @@
 #include "troupe/job/job_definition.hpp"
 #include "troupe/job/pause.hpp"
 #include "troupe/program/batch_source.hpp"
+#include "troupe/transport/emulated_rate.hpp"
 
 namespace troupe {
 
@@ -27,6 +28,7 @@ struct node_options {
   std::string numeric_class;  ///< see ops/numeric_class.hpp; must be equal in all processes
   std::string network_interface = "lo";
   bool verify_frames = false;
+  emulated_rate link = nullptr;  ///< see ucx_transport_options
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
   /// A process that sends no heartbeat for this long counts as lost. Used where rank 0 hosts the agent.
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);

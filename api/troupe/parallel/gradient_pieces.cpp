@@ -3,9 +3,9 @@
 #include <algorithm>
 
 namespace troupe {
-gradient_pieces::gradient_pieces(std::vector<parameter*> parameters,
+gradient_pieces::gradient_pieces(std::vector<parameter*> parameters, const std::vector<std::size_t>& by_use,
                                  const std::function<bool(std::size_t index)>& in_two_rounds)
-    : parameters_(std::move(parameters)), layout_(layout_of(parameters_, in_two_rounds)) {
+    : parameters_(std::move(parameters)), layout_(layout_of(parameters_, by_use, in_two_rounds)) {
   for (auto* each : parameters_)
     if (each->requires_gradient) trainable_.push_back(each);
   // At least one: what travels has elements.
@@ -18,7 +18,7 @@ std::pair<int, int> gradient_pieces::pieces_of(const parameter& whose) const {
   const auto& parts = layout_.large;
   auto first = std::ranges::find_if(parts, is_of);
   auto end = std::find_if_not(first, parts.end(), is_of);
-  return {static_cast<int>(first - parts.begin()), static_cast<int>(end - first)};
+  return {static_cast<int>(first - parts.begin()) + 1, static_cast<int>(end - first)};
 }
 
 tensor gradient_pieces::elements_of(int piece) const {

@@ -10,23 +10,24 @@ namespace troupe {
 
 /// How the gradients of a stage travel between its replicas (stage_program::replica_gradients): large ones as
 /// views of their own memory, in pieces of at most 2 MiB, so that nothing is copied and the first pieces
-/// travel while others are computed; all small ones packed into the last piece. That piece also tells which
-/// parameters have a gradient, so that what no replica has a gradient of is not stepped. A pure function of
-/// the parameters' shapes: the same in all replicas.
+/// travel while others are computed; all small ones packed into piece 0. That piece also tells which
+/// parameters have a gradient, so that what no replica has a gradient of is not stepped. The lower a piece,
+/// the sooner the next forward needs it: over a busy link it goes first (send_queue.hpp). A pure function of
+/// the parameters' shapes and their order: the same in all replicas.
 class gradient_pieces {
  public:
   /// Those of `parameters` that are trainable; they outlive this object. Indices are those of `parameters`.
-  /// `in_two_rounds`: see layout_of.
-  explicit gradient_pieces(std::vector<parameter*> parameters,
+  /// `by_use`, `in_two_rounds`: see layout_of.
+  explicit gradient_pieces(std::vector<parameter*> parameters, const std::vector<std::size_t>& by_use = {},
                            const std::function<bool(std::size_t index)>& in_two_rounds = nullptr);
 
   int count() const { return static_cast<int>(layout_.large.size()) + 1; }
-  bool is_packed(int piece) const { return piece + 1 == count(); }
+  bool is_packed(int piece) const { return piece == 0; }
   /// Indices of the parameters in the packed piece.
   const std::vector<std::size_t>& packed() const { return layout_.small; }
   /// The elements of a piece that is not packed.
   const optim::parameter_part& part_of(int piece) const {
-    return layout_.large.at(static_cast<std::size_t>(piece));
+    return layout_.large.at(static_cast<std::size_t>(piece - 1));
   }
   /// The first and the number of the pieces that a parameter has for itself; 0 for a small one.
   std::pair<int, int> pieces_of(const parameter& whose) const;

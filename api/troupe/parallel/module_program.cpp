@@ -51,6 +51,40 @@ std::vector<parameter*> targets_of(const std::vector<named_parameter>& parameter
   return targets;
 }
 
+/// The indices in `parameters` of the trainable weights that each layer reads. A tied weight is the first
+/// use's.
+std::vector<std::vector<std::size_t>> weights_by_layer(const std::vector<std::shared_ptr<nn::Module>>& layers,
+                                                       const std::vector<named_parameter>& parameters,
+                                                       const std::vector<tied_gradients::weight>& tied) {
+  std::map<const parameter*, std::size_t> index_of;
+  for (std::size_t index = 0; index < parameters.size(); ++index) index_of[parameters[index].target] = index;
+  for (const auto& weight : tied)
+    for (const auto& use : weight.here) index_of[use.target] = index_of.at(weight.here.front().target);
+  std::vector<std::vector<std::size_t>> result;
+  for (const auto& layer : layers) {
+    auto& weights = result.emplace_back();
+    for (const auto* each : layer->parameters())
+      if (auto found = index_of.find(each); found != index_of.end() && each->requires_gradient)
+        weights.push_back(found->second);
+  }
+  return result;
+}
+
+/// All indices, those of the first layers first.
+std::vector<std::size_t> in_order_of_use(const std::vector<std::vector<std::size_t>>& by_layer,
+                                         std::size_t count) {
+  std::vector<std::size_t> result;
+  std::vector<bool> is_listed(count, false);
+  auto add = [&](std::size_t index) {
+    if (!is_listed[index]) result.push_back(index);
+    is_listed[index] = true;
+  };
+  for (const auto& layer : by_layer)
+    for (auto index : layer) add(index);
+  for (std::size_t index = 0; index < count; ++index) add(index);
+  return result;
+}
+
 }  // namespace
 
 module_program::module_program(const nn::Graph& model, const std::vector<stage_range>& partition, int stage,
@@ -88,20 +122,10 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
   if (auto period = options.numerics.average_every; period > 0)
     average_.emplace(period, targets_of(parameters_));
   optimizer_ = options.optimizer(parameters_);
+  weights_by_layer_ = weights_by_layer(layers_->modules(), parameters_, tied);
   gradients_.emplace(options.numerics, reductions_of(model, partition, options.numerics), counted_in(model),
-                     parameters_, tied_gradients(std::move(tied)));
-  weights_by_layer_ = weights_by_layer();
-}
-
-/// Those that the optimizer steps.
-std::vector<std::vector<std::size_t>> module_program::weights_by_layer() const {
-  std::vector<std::vector<std::size_t>> result;
-  for (const auto& layer : layers_->modules()) {
-    auto& weights = result.emplace_back();
-    for (const auto& each : layer->named_parameters(""))
-      if (auto index = gradients_->index_of(*each.target)) weights.push_back(*index);
-  }
-  return result;
+                     parameters_, in_order_of_use(weights_by_layer_, parameters_.size()),
+                     tied_gradients(std::move(tied)));
 }
 
 void module_program::begin(const std::vector<named_tensor>& weights) {
@@ -197,12 +221,18 @@ module_program::pass& module_program::pass_of(const microbatch& mb, const char* 
   return at->second;
 }
 
-/// Gradients that are complete leave while others are computed.
+/// Gradients, and blocks of rows of large ones, leave while others are computed. Every schedule computes the last
+/// microbatch by rows, since products of blocks have other bits than those of whole matrices.
 backward_options module_program::options_of(const microbatch& mb) {
   if (mb.num_replicas == 1 || mb.index + 1 < mb.count || average_) return {};
-  return {.on_gradient = [this](const parameter& complete) {
-    if (on_piece_) gradients_->give_pieces_of(complete, on_piece_);
-  }};
+  auto give = [this](const parameter& of, std::int64_t num_elements) {
+    if (on_piece_) gradients_->give_pieces_of(of, num_elements, on_piece_);
+  };
+  return {.on_gradient = [give](const parameter& of) { give(of, of.extents.num_elements()); },
+          .on_rows =
+              [give](const parameter& of, std::int64_t num_rows) {
+                give(of, num_rows * (of.extents.num_elements() / of.extents[0]));
+              }};
 }
 
 /// Without recorded.back nothing here is learned, and nothing before.

@@ -93,7 +93,6 @@ class module_program : public stage_program {
   void accumulate(const microbatch& mb, const piece_callback& on_piece);
   step_gradients::part_stepper part_stepper();
   void wait_for_weights_of(std::size_t layer);
-  std::vector<std::vector<std::size_t>> weights_by_layer() const;
   void require_ascending(const microbatch& mb) const;
   void end_accumulation(const microbatch& mb);
   void use_version(const microbatch& mb, std::optional<weight_versions::scope>& scope);

@@ -19,10 +19,11 @@ void add_pieces(std::size_t index, std::int64_t num_elements, piece_layout& layo
 
 bool is_large(const parameter& one) { return one.extents.num_elements() >= min_elements_of_own; }
 
-piece_layout layout_of(const std::vector<parameter*>& parameters,
+piece_layout layout_of(const std::vector<parameter*>& parameters, const std::vector<std::size_t>& by_use,
                        const std::function<bool(std::size_t index)>& in_two_rounds) {
   piece_layout layout;
-  for (std::size_t index = 0; index < parameters.size(); ++index) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    auto index = by_use.empty() ? i : by_use[i];
     const auto& each = *parameters[index];
     if (!each.requires_gradient) continue;
     auto num_elements = each.extents.num_elements();

@@ -20,9 +20,10 @@ struct piece_layout {
 /// Whether a trainable parameter has pieces of its own.
 bool is_large(const parameter& one);
 
-/// Of those of `parameters` that are trainable. `in_two_rounds`: the indices of large ones that travel twice,
-/// each time as one piece; none if it is null.
-piece_layout layout_of(const std::vector<parameter*>& parameters,
+/// Of those of `parameters` that are trainable. `by_use`: all indices, in the order of the pieces; none: as
+/// they are listed. `in_two_rounds`: the indices of large ones that travel twice, each time as one piece;
+/// none if it is null.
+piece_layout layout_of(const std::vector<parameter*>& parameters, const std::vector<std::size_t>& by_use = {},
                        const std::function<bool(std::size_t index)>& in_two_rounds = nullptr);
 
 /// The elements of a tensor as a list.

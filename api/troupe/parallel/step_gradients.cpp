@@ -13,12 +13,13 @@ namespace troupe {
 
 step_gradients::step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
                                std::vector<indexed_parameter> counted,
-                               const std::vector<named_parameter>& stepped, tied_gradients tied)
+                               const std::vector<named_parameter>& stepped,
+                               const std::vector<std::size_t>& by_use, tied_gradients tied)
     : numerics_(numerics),
       num_reductions_((tied.has_shared() ? 1 : 0) + (numerics.needs_norm() ? 1 : 0)),
       reductions_(reductions),
       counted_(std::move(counted)),
-      compressed_(numerics, stepped),
+      compressed_(numerics, stepped, by_use),
       tied_(std::move(tied)),
       exchanged_(stepped.size()) {
   for (const auto& each : stepped) stepped_.push_back(each.target);
@@ -44,11 +45,17 @@ void step_gradients::reduce(int reduction, const std::vector<tensor>& shares) {
   reduced_.insert(reduction);
 }
 
-void step_gradients::give_pieces_of(const parameter& complete,
-                                    const std::function<void(int piece)>& on_piece) const {
-  if (tied_.is_use(complete)) return;
-  auto [first, count] = compressed_.pieces().pieces_of(complete);
-  for (int i = 0; i < count; ++i) on_piece(first + i);
+void step_gradients::give_pieces_of(const parameter& of, std::int64_t num_elements,
+                                    const std::function<void(int piece)>& on_piece) {
+  if (tied_.is_use(of)) return;
+  const auto& pieces = compressed_.pieces();
+  auto [first, count] = pieces.pieces_of(of);
+  if (count == 0) return;
+  for (auto& given = exchanged_[pieces.part_of(first).index].num_given; given < count; ++given) {
+    const auto& part = pieces.part_of(first + given);
+    if (part.first + part.count > num_elements) return;
+    on_piece(first + given);
+  }
 }
 
 void step_gradients::take_summed_gradients(int piece, const std::vector<tensor>& sums,
@@ -92,12 +99,6 @@ void step_gradients::step_packed(const part_stepper& step_part) {
   for (auto index : compressed_.pieces().packed())
     if (auto& each = *stepped_[index]; each.needs_step())
       step({index, 0, each.extents.num_elements()}, {in_a_row(each.gradient())}, step_part);
-}
-
-std::optional<std::size_t> step_gradients::index_of(const parameter& one) const {
-  auto found = std::ranges::find(stepped_, &tied_.first_use_of(one));
-  if (found == stepped_.end() || !one.requires_gradient) return {};
-  return static_cast<std::size_t>(found - stepped_.begin());
 }
 
 /// Applies loss scale and clipping in one pass over the gradients, if necessary.

@@ -20,11 +20,11 @@ namespace troupe {
 class step_gradients {
  public:
   /// `counted`: the parameters whose norms this stage contributes. `stepped`: the parameters that its
-  /// optimizer steps. `tied` has weights in several stages if and only if the stage takes part in that
-  /// reduction.
+  /// optimizer steps; `by_use`: all their indices, in the order in which forwards need them. `tied` has
+  /// weights in several stages if and only if the stage takes part in that reduction.
   step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
                  std::vector<indexed_parameter> counted, const std::vector<named_parameter>& stepped,
-                 tied_gradients tied);
+                 const std::vector<std::size_t>& by_use, tied_gradients tied);
 
   /// The factor of the loss.
   double loss_scale() const { return scaler_ ? scaler_->scale() : 1; }
@@ -35,9 +35,11 @@ class step_gradients {
   void reduce(int reduction, const std::vector<tensor>& shares);
   /// See stage_program. After the reduction of tied weights, before that of norms.
   int num_gradient_pieces() const { return compressed_.pieces().count(); }
-  /// Calls `on_piece` for the pieces that the gradient of a parameter, which is complete, has for itself;
-  /// none if it is to be added to those of other uses of the same weight.
-  void give_pieces_of(const parameter& complete, const std::function<void(int piece)>& on_piece) const;
+  /// Calls `on_piece` once for each of the pieces that the gradient of a parameter has for itself and that are
+  /// complete, as its first `num_elements` are; none if it is to be added to those of other uses of the same
+  /// weight.
+  void give_pieces_of(const parameter& of, std::int64_t num_elements,
+                      const std::function<void(int piece)>& on_piece);
   tensor replica_gradients(int piece) { return compressed_.message_of(piece); }
   /// Steps some elements of the parameter `which.index` of `stepped`, with their summed gradient.
   using part_stepper = std::function<void(const optim::parameter_part& which, const tensor& gradient)>;
@@ -48,9 +50,6 @@ class step_gradients {
   void step_packed(const part_stepper& step_part);
   /// Whether parameter `index` of `stepped` was stepped as a whole by a part_stepper.
   bool is_stepped(std::size_t index) const { return exchanged_[index].is_whole; }
-  /// The index in `stepped` of the weight that `one`, which may be one of several uses, is stepped with; none
-  /// if the optimizer does not step it.
-  std::optional<std::size_t> index_of(const parameter& one) const;
   /// Whether sums may be stepped before those of all other gradients are there.
   bool may_step_early() const { return !numerics_.needs_norm(); }
 
@@ -73,6 +72,7 @@ class step_gradients {
  private:
   /// What happened in this step to a parameter of `stepped`.
   struct exchanged {
+    int num_given = 0;             ///< of its pieces, by give_pieces_of
     std::int64_t num_stepped = 0;  ///< of its elements, by a part_stepper
     bool is_whole = false;         ///< all of them are
     bool is_finite = true;         ///< as far as it is stepped

@@ -78,10 +78,4 @@ void tied_gradients::mark_uses(const weight& of) {
   for (std::size_t i = 1; i < of.here.size(); ++i) of.here[i].target->mark_stepped();
 }
 
-const parameter& tied_gradients::first_use_of(const parameter& one) const {
-  for (const auto& each : weights_)
-    if (std::ranges::count(each.here, &one, &named_parameter::target) > 0) return *each.here.front().target;
-  return one;
-}
-
 }  // namespace troupe

@@ -38,8 +38,6 @@ class tied_gradients {
   void mark_stepped();
   /// The same for the weight whose first use here is `first`, if there is one, ahead of the others.
   void mark_stepped(const parameter& first);
-  /// The first use here of the weight that `one` is a use of; else `one`.
-  const parameter& first_use_of(const parameter& one) const;
 
  private:
   static void mark_uses(const weight& of);

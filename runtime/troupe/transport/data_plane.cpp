@@ -39,6 +39,7 @@ data_plane::data_plane(ucp_context_h context, plane_settings& settings, std::uin
       generation_(generation),
       nonce_(make_nonce()),
       worker_(std::make_unique<ucx_worker>(context)),
+      link_(settings.link),
       reader_(settings, nonce_),
       max_fetches_(settings.heads_are_private ? copies_at_once : std::numeric_limits<std::size_t>::max()) {
   worker_->handle_messages(tensor_message, on_frame, this);
@@ -89,7 +90,7 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
     receiver_nonce receiver;
     std::ranges::copy(bytes.first<sizeof receiver>(), receiver.begin());
     auto params = endpoint_params(bytes.subspan(sizeof receiver));
-    peer made{nullptr, {settings_, generation, rank, receiver}, &settings_.counters.with(rank), false};
+    peer made{nullptr, {settings_, generation, rank, receiver}, &settings_.counters.with(rank), false, 0, {}};
     auto status = ucp_ep_create(worker_->get(), &params, &made.endpoint);
     if (status == UCS_OK)
       peers_.insert_or_assign(rank, std::move(made));
@@ -112,11 +113,64 @@ bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<au
   auto found = peers_.find(to_rank);
   if (found == peers_.end()) return true;
   auto& to = found->second;
+  outgoing_tensor what{tag, body_code, std::move(value)};
+  if (link_.exists() || !send_queue::may_go(tag, to.bytes_in_flight)) {
+    wait_for_turn(to, std::move(what));
+    return false;
+  }
+  return send_now(to_rank, std::move(what));
+}
+
+void data_plane::wait_for_turn(peer& to, outgoing_tensor&& what) {
+  if (link_.exists()) what.put_at = emulated_link::clock::now();
+  to.waiting.put(std::move(what));
+  ++num_waiting_;
+}
+
+/// Whatever may go now; whether anything was sent.
+bool data_plane::send_waiting() {
+  if (phase_ != phase::running) return false;
+  if (link_.exists() || link_.is_busy()) return send_over_link();
+  bool sent = false;
+  for (auto& [rank, to] : peers_)
+    for (; !to.waiting.empty() && send_queue::may_go(to.waiting.front().tag, to.bytes_in_flight);
+         sent = true) {
+      --num_waiting_;
+      send_now(rank, to.waiting.take());
+    }
+  return sent;
+}
+
+/// The peers share the link.
+bool data_plane::send_over_link() {
+  bool sent = false;
+  for (;; sent = true) {
+    if (auto over = link_.take()) {
+      --num_waiting_;
+      send_now(over->first, std::move(over->second));
+    }
+    if (link_.is_busy() || !link_.exists()) return sent;
+    auto next = peers_.end();
+    for (auto each = peers_.begin(); each != peers_.end(); ++each) {
+      const auto& waiting = each->second.waiting;
+      if (waiting.empty()) continue;
+      bool is_sooner = next == peers_.end() ||
+                       send_order_of(waiting.front().tag) < send_order_of(next->second.waiting.front().tag);
+      if (is_sooner) next = each;
+    }
+    if (next == peers_.end()) return sent;
+    link_.carry(next->first, next->second.waiting.take());
+  }
+}
+
+bool data_plane::send_now(int to_rank, outgoing_tensor&& what) {
+  auto& to = peers_.at(to_rank);
   bool made_work = !to.was_heard && poll_until_idle();
-  to.heads.write(tag, body_code, value, head_);
+  to.heads.write(what.tag, what.body_code, what.value, head_);
   auto& transfer = start(to_rank);
-  transfer.value = std::move(value);
+  transfer.value = std::move(what.value);
   transfer.head.swap(head_);
+  to.bytes_in_flight += transfer.value.size_bytes();
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.send = on_sent;
@@ -269,6 +323,7 @@ tensor_transfer& data_plane::start(int peer) {
 
 void data_plane::end(tensor_transfer& transfer) {
   note_ended(transfer);
+  if (transfer.value.defined()) peers_.at(transfer.peer).bytes_in_flight -= transfer.value.size_bytes();
   transfer.value = {};
   transfer.arrival.reset();
   ended_.splice(ended_.begin(), in_flight_, transfer.self);

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "troupe/transport/arrival_buffer_cache.hpp"
+#include "troupe/transport/emulated_link.hpp"
 #include "troupe/transport/head_reader.hpp"
 #include "troupe/transport/head_writer.hpp"
 #include "troupe/transport/plane.hpp"
+#include "troupe/transport/send_queue.hpp"
 #include "troupe/transport/ucx_worker.hpp"
 
 namespace troupe {
@@ -50,13 +52,18 @@ class data_plane {
   /// Readable when something happens after a successful arm().
   int event_fd() const { return worker_->event_fd(); }
   /// Whether anything was done.
-  bool progress() { return worker_->progress(); }
+  bool progress() {
+    bool worked = worker_->progress();
+    return (num_waiting_ > 0 && send_waiting()) || worked;
+  }
   /// False: do not sleep, because there is work already or work that makes no event.
   bool arm() { return arrivals_.empty() && !has_failures() && worker_->arm(); }
+  /// Whether a tensor is on an emulated_link, which makes no event.
+  bool must_look_often() const { return link_.is_busy(); }
   /// A peer that cannot be connected (it may just have died) is added to the failures.
   void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
-  /// Returns false if the progress thread must poll (a request is in flight or failed). A tensor to a peer
-  /// without connection is dropped.
+  /// Sends it in its turn (send_queue). Returns false if the progress thread must poll (a request is in
+  /// flight or failed, or the tensor waits). A tensor to a peer without connection is dropped.
   bool send(int to_rank, const tensor_tag& tag, const std::optional<authentication_code>& body_code,
             tensor&& value);
   /// Allocates for the next arrival ahead; call it in idle time.
@@ -79,7 +86,9 @@ class data_plane {
     ucp_ep_h endpoint = nullptr;
     head_writer heads;
     peer_counters* counted = nullptr;
-    bool was_heard = false;  ///< a message from it arrived: its connection is established
+    bool was_heard = false;           ///< a message from it arrived: its connection is established
+    std::size_t bytes_in_flight = 0;  ///< to it
+    send_queue waiting;
   };
   static ucs_status_t on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
                                std::size_t body_bytes, const ucp_am_recv_param_t* param);
@@ -101,6 +110,10 @@ class data_plane {
   void finish_fetch(tensor_transfer& transfer, ucs_status_t status);
   void finish_reads();
   bool poll_until_idle();
+  bool send_now(int to_rank, outgoing_tensor&& what);
+  void wait_for_turn(peer& to, outgoing_tensor&& what);
+  bool send_waiting();
+  bool send_over_link();
   tensor_transfer& start(int peer);
   void end(tensor_transfer& transfer);
   void note_ended(const tensor_transfer& transfer);
@@ -114,6 +127,8 @@ class data_plane {
   enum class phase { running, finishing_reads, destroying };
   phase phase_ = phase::running;
   std::map<int, peer> peers_;
+  std::size_t num_waiting_ = 0;  ///< in the queues of all peers, and on the link
+  emulated_link link_;
   head_reader reader_;
   transfer_list in_flight_;
   transfer_list ended_;          ///< reused, for the memory of their headers

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "troupe/transport/counters.hpp"
+#include "troupe/transport/emulated_rate.hpp"
 #include "troupe/transport/tensor_header.hpp"
 #include "troupe/wire/authenticator.hpp"
 
@@ -19,6 +20,7 @@ struct plane_settings {
   /// the connection, which is cheap to compare. Otherwise each header has an authentication code of its own.
   bool heads_are_private = false;
   transport_counters counters;
+  emulated_rate link = nullptr;
 };
 
 struct control_arrival {

@@ -142,6 +142,11 @@ int tensor_traffic::arm(bool& armed) {
   return descriptor;
 }
 
+bool tensor_traffic::must_look_often() {
+  std::lock_guard lock(mutex_);
+  return plane_ && plane_->must_look_often();
+}
+
 bool tensor_traffic::receive_for(tensor_waiter& waiter, std::chrono::nanoseconds spin) {
   if (!ownership_.acquire(waiter)) return false;
   if (ownership_.must_wake_watcher()) dependencies_.thread.wake();
@@ -179,7 +184,8 @@ void tensor_traffic::sleep(const tensor_waiter& waiter, std::chrono::nanoseconds
   }
   if (!waiter.waits()) return waiter_wakeup_.cancel_sleep();
   ownership_.begin_sleep();
-  waiter_wakeup_.rest({descriptor, -1}, armed, idle);
+  waiter_wakeup_.rest({descriptor, -1}, armed, idle,
+                      must_look_often() ? std::chrono::milliseconds(1) : wakeup::max_sleep);
   ownership_.end_sleep();
 }
 

@@ -49,6 +49,8 @@ class tensor_traffic {
   int arm(bool& armed);
   /// See polling_ownership::needs_watching.
   bool needs_watching() { return ownership_.needs_watching(); }
+  /// See data_plane.
+  bool must_look_often();
   struct failures {
     std::uint64_t generation = 0;
     std::vector<peer_failure> of_peers, lost_tensors;

@@ -47,7 +47,8 @@ class ucx_transport final : public transport {
                   frame_authenticator(options.secret),
                   options.verify_frames,
                   !options.verify_frames && data_transports(options).find("tcp") == std::string::npos,
-                  {}},
+                  {},
+                  options.link},
         control_(options.interface, settings_),
         tensors_(data_transports(options), options.interface,
                  {settings_, gate_, events_, wakeup_,
@@ -255,6 +256,7 @@ void ucx_transport::break_connection(std::uint64_t generation, const peer_failur
 /// wakes this one.
 std::chrono::milliseconds ucx_transport::max_sleep(bool is_reconnecting) {
   bool looks_often = tensors_.needs_watching() || is_reconnecting;
+  if (tensors_.must_look_often()) return std::chrono::milliseconds(1);
   auto longest = looks_often ? std::chrono::milliseconds(10) : wakeup::max_sleep;
   if (suspicions_.empty()) return longest;
   auto left = std::max(clock::duration::zero(), clock::duration(suspicions_.front().due - clock::now()));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/transport/emulated_rate.hpp"
 #include "troupe/transport/transport.hpp"
 #include "troupe/transport/ucx_error.hpp"
 
@@ -28,6 +29,8 @@ struct ucx_transport_options {
   /// How long the progress thread polls after the last event before it sleeps on the worker's descriptor.
   /// Longer: lower latency, and a core that others cannot use.
   std::chrono::microseconds spin = std::chrono::microseconds(100);
+  /// Tensors to other processes go over an emulated link with this rate.
+  emulated_rate link = nullptr;
 };
 
 /// UCX between processes. `events` must outlive it. Throws std::invalid_argument for a short secret and

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -66,9 +67,11 @@ double time_steps(double seconds, communicator& group, const std::function<void(
 
 class ddp_measurement {
  public:
-  ddp_measurement(const ddp_job& job, node& self)
+  /// `link`: the rate of the link between replicas, which it sets.
+  ddp_measurement(const ddp_job& job, node& self, std::atomic<std::uint64_t>& link)
       : job_(job),
         self_(self),
+        link_(link),
         num_ranks_(self.world_size()),
         groups_(self),
         group_(groups_.make("plain")),
@@ -162,15 +165,29 @@ class ddp_measurement {
     auto larger = std::max(compute_s, communication_s);
     auto step_s = time_replicated(*group, optimizer_steps::overlapped);
     auto waiting_s = time_replicated(*group, optimizer_steps::after_all_reduces);
-    return {{"communication_over_compute", ratio},
-            {"step_over_larger", step_s / larger},
-            {"best_over_larger", best_step(compute_s, parameters) / larger},
-            {"waiting_step_over_larger", waiting_s / larger},
-            {"step_over_sum", step_s / (compute_s + communication_s)}};
+    nlohmann::ordered_json line{{"communication_over_compute", ratio},
+                                {"step_over_larger", step_s / larger},
+                                {"best_over_larger", best_step(compute_s, parameters) / larger},
+                                {"waiting_step_over_larger", waiting_s / larger},
+                                {"step_over_sum", step_s / (compute_s + communication_s)}};
+    if (!job_.replicas) return line;
+    link_ = static_cast<std::uint64_t>(link_bytes(all, num_ranks_) / communication_s);
+    line["replicas_step_over_larger"] = time_replicas(larger) / larger;
+    link_ = 0;
+    return line;
+  }
+
+  /// A step of a pipeline's replicas that takes about `step_s`.
+  double time_replicas(double step_s) {
+    replicated_pipeline pipeline(model_, self_);
+    timed_steps steps;
+    steps.add(pipeline.run(static_cast<int>(std::max(5.0, std::floor(job_.seconds / step_s)))));
+    return max_over_ranks(steps.median_s(), *group_);
   }
 
   const ddp_job& job_;
   node& self_;
+  std::atomic<std::uint64_t>& link_;
   int num_ranks_;
   ucx_groups groups_;
   std::unique_ptr<communicator> group_;
@@ -197,9 +214,10 @@ void train(const ddp_job& job) {
   // Before the node's threads begin, which stay on the same cores.
   if (auto launched = read_launch_environment(process_environment()))
     pin_to_own_cores(launched->rank, launched->world_size, job.threads);
-  auto self = start_launched_node();
+  auto link = std::make_shared<std::atomic<std::uint64_t>>(0);
+  auto self = start_launched_node(link);
   set_num_threads(job.threads);
-  auto line = ddp_measurement(job, *self).run();
+  auto line = ddp_measurement(job, *self, *link).run();
   if (self->rank() == 0) std::printf("%s\n", line.dump().c_str());
 }
 
@@ -264,13 +282,13 @@ void print(const ddp_job& job, const ddp_results& results, report& output) {
   if (results.steps.contains("replicas_over_torch")) shown.push_back({"replicas_over_torch"});
   output.add(shown, line);
   if (results.links.empty()) return;
-  for (const auto& link : line["links"])
-    output.add_detail({{"communication_over_compute"},
-                       {"step_over_larger"},
-                       {"best_over_larger"},
-                       {"waiting_step_over_larger"},
-                       {"step_over_sum"}},
-                      link);
+  columns of_link{{"communication_over_compute"},
+                  {"step_over_larger"},
+                  {"best_over_larger"},
+                  {"waiting_step_over_larger"},
+                  {"step_over_sum"}};
+  if (job.replicas) of_link.push_back({"replicas_step_over_larger"});
+  for (const auto& link : line["links"]) output.add_detail(of_link, link);
 }
 
 void run(const ddp_options& options) {

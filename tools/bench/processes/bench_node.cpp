@@ -18,9 +18,10 @@ class constant_source final : public batch_source {
   batch batch_;
 };
 
-std::unique_ptr<node> start_node(std::optional<launch_environment> launch) {
+std::unique_ptr<node> start_node(std::optional<launch_environment> launch, emulated_rate link = nullptr) {
   node_options options;
   options.launch = std::move(launch);
+  options.link = std::move(link);
   options.numeric_class = "none";  // nothing is computed
   options.log = std::make_shared<spdlog::logger>("troupe", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   options.log->set_level(spdlog::level::warn);
@@ -31,8 +32,8 @@ std::unique_ptr<node> start_node(std::optional<launch_environment> launch) {
 
 std::unique_ptr<node> start_local_node() { return start_node({}); }
 
-std::unique_ptr<node> start_launched_node() {
-  return start_node(read_launch_environment(process_environment()));
+std::unique_ptr<node> start_launched_node(emulated_rate link) {
+  return start_node(read_launch_environment(process_environment()), std::move(link));
 }
 
 group_description all_ranks(const node& self, const std::string& name) {

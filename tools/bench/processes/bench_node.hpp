@@ -10,9 +10,9 @@
 namespace troupe::bench {
 
 /// A job of this one process, whatever the environment says, or one process of the launcher's job. Both log
-/// warnings only.
+/// warnings only. `link`: see ucx_transport_options.
 std::unique_ptr<node> start_local_node();
-std::unique_ptr<node> start_launched_node();
+std::unique_ptr<node> start_launched_node(emulated_rate link = nullptr);
 
 /// A group of all processes of the job.
 group_description all_ranks(const node& self, const std::string& name);

@@ -42,11 +42,13 @@ low_rank_factors power_sgd_factors_of(const parameter& of, int rank) {
 }
 
 compressed_gradients::compressed_gradients(const numeric_options& numerics,
-                                           std::vector<named_parameter> parameters)
+                                           std::vector<named_parameter> parameters,
+                                           const std::vector<std::size_t>& by_use)
     : numerics_(numerics),
       parameters_(std::move(parameters)),
       factored_(factored_of(numerics.power_sgd_rank, parameters_)),
-      pieces_(parameters_in(parameters_), [this](std::size_t index) { return factored_.contains(index); }),
+      pieces_(parameters_in(parameters_), by_use,
+              [this](std::size_t index) { return factored_.contains(index); }),
       had_gradient_(parameters_.size(), false) {
   for (int piece = 0; piece < pieces_.count(); ++piece)
     if (is_sparse(piece)) {
@@ -56,7 +58,7 @@ compressed_gradients::compressed_gradients(const numeric_options& numerics,
 }
 
 bool compressed_gradients::is_first_of_its_parameter(int piece) const {
-  return piece == 0 || pieces_.part_of(piece - 1).index != pieces_.part_of(piece).index;
+  return pieces_.is_packed(piece - 1) || pieces_.part_of(piece - 1).index != pieces_.part_of(piece).index;
 }
 
 /// Of the parameter whose piece it is; null if it is not sent as factors.

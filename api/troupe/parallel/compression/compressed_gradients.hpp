@@ -20,8 +20,9 @@ low_rank_factors power_sgd_factors_of(const parameter& of, int rank);
 /// Not thread-safe.
 class compressed_gradients {
  public:
-  /// Those of `parameters` that are trainable; they outlive this object.
-  compressed_gradients(const numeric_options& numerics, std::vector<named_parameter> parameters);
+  /// Those of `parameters` that are trainable; they outlive this object. `by_use`: see layout_of.
+  compressed_gradients(const numeric_options& numerics, std::vector<named_parameter> parameters,
+                       const std::vector<std::size_t>& by_use);
 
   const gradient_pieces& pieces() const { return pieces_; }
   /// See stage_program::replica_gradients.

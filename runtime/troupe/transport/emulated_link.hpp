@@ -1,0 +1,42 @@
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "troupe/transport/emulated_rate.hpp"
+#include "troupe/transport/send_queue.hpp"
+
+namespace troupe {
+
+/// The outgoing link of a process at a given rate: carries one tensor after the other, and lets each go when
+/// its last byte is over.
+class emulated_link {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  explicit emulated_link(emulated_rate rate) : rate_(std::move(rate)) {}
+  bool exists() const { return rate_ && *rate_ > 0; }
+  bool is_busy() const { return on_it_.has_value(); }
+  /// Begins with a tensor; it must not be busy.
+  void carry(int to_rank, outgoing_tensor&& value) {
+    std::chrono::duration<double> takes(static_cast<double>(value.value.size_bytes()) /
+                                        static_cast<double>(std::max<std::uint64_t>(*rate_, 1)));
+    free_at_ = std::max(free_at_, value.put_at) + std::chrono::duration_cast<clock::duration>(takes);
+    on_it_.emplace(to_rank, std::move(value));
+  }
+  /// The tensor that is over, and its receiver.
+  std::optional<std::pair<int, outgoing_tensor>> take() {
+    if (!on_it_ || clock::now() < free_at_) return {};
+    return std::exchange(on_it_, {});
+  }
+
+ private:
+  emulated_rate rate_;
+  clock::time_point free_at_ = {};
+  std::optional<std::pair<int, outgoing_tensor>> on_it_;
+};
+
+}  // namespace troupe

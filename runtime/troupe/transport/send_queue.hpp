@@ -1,0 +1,54 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "troupe/tensor/tensor.hpp"
+#include "troupe/transport/tensor_tag.hpp"
+#include "troupe/wire/authenticator.hpp"
+
+namespace troupe {
+
+/// A tensor on its way to one peer.
+struct outgoing_tensor {
+  tensor_tag tag;
+  std::optional<authentication_code> body_code;  ///< if tensors are verified
+  tensor value;
+  std::chrono::steady_clock::time_point put_at = {};  ///< over an emulated_link
+};
+
+/// In which order tensors go over a busy link: the lowest first. First what an action or a recovery waits
+/// for; then gradients between replicas, those of a step in the order in which the next forward needs their
+/// weights (by stage and piece), whatever the order in which the backward computes them (Jayarajan et al.
+/// 2019, "Priority-based Parameter Propagation", section 3); at last copies of the state.
+using send_order = std::tuple<int, std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+send_order send_order_of(const tensor_tag& tag);
+
+/// The tensors that wait to be sent to one peer, and which is next. Gradients between replicas and copies of
+/// the state wait here while much is under way already: what is on the link cannot be overtaken. All others
+/// do not wait.
+class send_queue {
+ public:
+  /// So many bytes under way keep any link busy until the next ones follow.
+  static constexpr std::size_t max_bytes_in_flight = std::size_t{4} << 20;
+
+  /// Whether a tensor is to be sent at once.
+  static bool may_go(const tensor_tag& tag, std::size_t bytes_in_flight) {
+    return std::get<0>(send_order_of(tag)) == 0 || bytes_in_flight < max_bytes_in_flight;
+  }
+  bool empty() const { return held_.empty(); }
+  std::size_t size() const { return held_.size(); }
+  void put(outgoing_tensor&& value) { held_.emplace(send_order_of(value.tag), std::move(value)); }
+  /// Of the next one; the queue must not be empty.
+  const outgoing_tensor& front() const { return held_.begin()->second; }
+  /// Those of one order as they were put.
+  outgoing_tensor take() { return std::move(held_.extract(held_.begin()).mapped()); }
+
+ private:
+  std::multimap<send_order, outgoing_tensor> held_;
+};
+
+}  // namespace troupe
