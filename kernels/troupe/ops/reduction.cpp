@@ -89,13 +89,8 @@ tensor argmax(const tensor& x, const reduction_options& options) {
   auto axes = axes_of("argmax", x, options);
   require_elements("argmax", x, axes);
   const auto& along = axes.steps.front();
-  shape between{along.outer, along.inner};
-  auto largest = tensor::empty(between, dtype::f32, x.device());
-  auto index = tensor::empty(between, dtype::i64, x.device());
-  if (index.num_elements() > 0) {
-    kernels_for(x).max(x, along, largest);
-    kernels_for(x).argmax(x, along, largest, index);
-  }
+  auto index = tensor::empty({along.outer, along.inner}, dtype::i64, x.device());
+  if (index.num_elements() > 0) kernels_for(x).argmax(x, along, index);
   return index.reshape(options.keep_axes ? axes.kept : axes.dropped);
 }
 

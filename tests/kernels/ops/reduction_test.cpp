@@ -163,6 +163,32 @@ TEST_CASE("max and min of NaN give NaN, and argmax its index") {
   }
 }
 
+TEST_CASE("rows of any length and alignment, of equal elements and with NaN, are reduced") {
+  for (auto type : floating_types)
+    for (std::int64_t size :
+         {1, 2, 3, 4, 7, 8, 9, 31, 33, 64, 200, 255, 256, 257, 768, 1023, 1025, 2048, 2056, 4096, 4097, 8200})
+      for (std::int64_t offset : {0, 1}) {
+        auto length = static_cast<std::size_t>(size);
+        auto values = values_of(random_tensor({3 * size}, "x"));
+        for (auto& value : values) value = std::round(value * 3);
+        std::fill_n(values.begin() + size, length, -infinity);
+        values[2 * length + length / 2] = values[3 * length - 1] = not_a_number;
+        auto x = placed(tensor::zeros({3 * size + offset}, type)).rows(offset, 3 * size);
+        x.copy_from(troupe::testing::rounded_to(values, {3 * size}, type));
+        x = x.reshape({3, size});
+        auto first = std::max_element(values.begin(), values.begin() + size) - values.begin();
+        CAPTURE(to_string(type), size, offset);
+        REQUIRE(elements_of<std::int64_t>(argmax(x, {{1}})) ==
+                std::vector<std::int64_t>{first, 0, static_cast<std::int64_t>(length / 2)});
+        auto largest = values_of(max(x, {{1}})), smallest = values_of(min(x, {{1}}));
+        REQUIRE(largest[0] == values[static_cast<std::size_t>(first)]);
+        REQUIRE(smallest[0] == *std::min_element(values.begin(), values.begin() + size));
+        REQUIRE(largest[1] == -infinity);
+        REQUIRE(smallest[1] == -infinity);
+        REQUIRE((std::isnan(largest[2]) && std::isnan(smallest[2])));
+      }
+}
+
 TEST_CASE("infinities are reduced like other numbers") {
   auto x = placed(tensor::from(std::vector<float>{-infinity, -infinity, infinity, 1}, {2, 2}));
   CHECK(values_of(max(x, {{1}})) == std::vector<double>{-infinity, infinity});

@@ -146,13 +146,17 @@ void min(const tensor& x, const reduced_axis& along, tensor& y) {
   write_rounded(reduced({min_rows, min_to}, x, along), y);
 }
 
+void first_of_largest(const tensor& x, const reduced_axis& along, tensor& index) {
+  argmax(x, along, reduced({max_rows, max_to}, x, along), index);
+}
+
 }  // namespace
 
 reduction_kernels reduction() {
   return {.sum = sum,
           .max = max,
           .min = min,
-          .argmax = argmax,
+          .argmax = first_of_largest,
           .total_sum = total_sum,
           .sum_of_squares = sum_of_squares,
           .all_finite = all_finite,

@@ -20,9 +20,9 @@ struct reduction_kernels {
   kernel<void(const tensor& x, const reduced_axis& along, float factor, tensor& y)> sum{"sum"};
   reduce max{"max"};
   reduce min{"min"};
-  /// The first index at which x equals `largest`, its f32 maximum, or is NaN. index: [outer, inner] of i64.
-  kernel<void(const tensor& x, const reduced_axis& along, const tensor& largest, tensor& index)> argmax{
-      "argmax"};
+  /// The first index at which x is its maximum, NaN being larger than all numbers. index: [outer, inner] of
+  /// i64; count >= 1.
+  kernel<void(const tensor& x, const reduced_axis& along, tensor& index)> argmax{"argmax"};
 
   kernel<double(const tensor& x)> total_sum{"total_sum"};
   kernel<double(std::span<const tensor> tensors)> sum_of_squares{"global_norm"};

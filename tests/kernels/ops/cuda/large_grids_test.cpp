@@ -26,7 +26,6 @@ tensor larger_than_memory(const tensor& memory, shape extents, dtype type) {
 TEST_CASE("kernels with a block for each row refuse more rows than a grid has blocks") {
   auto memory = tensor::zeros({64}, dtype::f32, first_gpu());
   auto rows = [&] { return larger_than_memory(memory, {many, 1}, dtype::f32); };
-  auto column = [&](dtype type) { return larger_than_memory(memory, {many}, type); };
   const auto& kernels = kernels_on(first_gpu());
   auto refusal = ContainsSubstring("blocks of a GPU's kernel (cut them into parts), got 4294967297 blocks");
 
@@ -34,10 +33,6 @@ TEST_CASE("kernels with a block for each row refuse more rows than a grid has bl
   CHECK_THROWS_WITH(kernels.softmax.softmax_forward(rows(), y), refusal);
   auto values = rows(), indices = larger_than_memory(memory, {many, 1}, dtype::i64);
   CHECK_THROWS_WITH(kernels.top_k.select(rows(), values, indices), refusal);
-  auto index = column(dtype::i64);
-  CHECK_THROWS_WITH(
-      kernels.reduction.argmax(rows(), {.outer = many, .count = 1, .inner = 1}, column(dtype::f32), index),
-      refusal);
   auto averages = rows();
   CHECK_THROWS_WITH(kernels.pooling.global_average_forward(many, 1, rows(), averages), refusal);
 }
