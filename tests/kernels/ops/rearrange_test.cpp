@@ -79,6 +79,21 @@ TEST_CASE("the last two axes swap in tiles of any size") {
   CHECK(transpose(placed(tensor::full({}, 3)), {}).shape() == shape{});
 }
 
+TEST_CASE("runs that stay together are moved in words of any size, aligned or not") {
+  for (auto type : {dtype::u8, dtype::bf16, dtype::f32, dtype::i64})
+    for (std::int64_t run : {1, 2, 3, 4, 6, 8, 12, 16, 24, 48})
+      for (const auto& extents : {shape{2, 5, 3, run}, shape{1, 35, 66, run}})
+        for (std::int64_t offset : {0, 1}) {
+          auto values = numbers(extents, type);
+          auto size = values.num_elements();
+          auto x = placed(tensor::zeros({size + offset}, type)).rows(offset, size).reshape(extents);
+          x.copy_from(values);
+          CAPTURE(to_string(type), to_string(extents), offset);
+          for (const auto& axes : {std::vector{0, 2, 1, 3}, {2, 1, 0, 3}})
+            REQUIRE(same_bits(transpose(x, axes), reference_transpose(x, axes)));
+        }
+}
+
 TEST_CASE("slices along an axis are cut out and concatenated again") {
   for (auto type : all_types) {
     auto x = placed(numbers({4, 6, 5}, type));

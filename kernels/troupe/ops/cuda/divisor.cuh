@@ -13,7 +13,7 @@ template <std::signed_integral Number>
 class divisor {
  public:
   /// value >= 1
-  explicit divisor(Number value)
+  explicit divisor(Number value = 1)
       : shift_(std::bit_width(static_cast<word>(value - 1))), factor_(reciprocal(value, shift_)) {}
 
   /// n / value, rounded down; n >= 0.
