@@ -227,8 +227,9 @@ bool device_state::run_one() {
   auto at = position() < end_ ? interpreter_->waits_at() : interpreter_->deferred_at();
   bool needs_samples = at == position() && interpreter_->needs_samples();
   set_status(needs_samples ? device_activity::waiting_for_samples : device_activity::waiting_for_tensor, at);
-  account_.begin_wait(needs_samples ? wait_reason::samples : wait_reason::tensor,
-                      interpreter_->actions()[at.action]);
+  if (position() < end_)
+    account_.begin_wait(needs_samples ? wait_reason::samples : wait_reason::tensor,
+                        interpreter_->actions()[at.action]);
   return waiter_.receive();
 }
 

@@ -14,6 +14,7 @@ void input_waiter::begin_generation(std::uint64_t generation, int replica, std::
   replica_ = replica;
   stages_ = std::move(stages);
   arrived_.begin_generation(generation);
+  take_from_replicas();  // what is of an earlier generation is dropped
 }
 
 void input_waiter::end_generation() {
@@ -33,7 +34,7 @@ bool input_waiter::is_mine(const tensor_tag& tag) const {
 }
 
 bool input_waiter::take(int, const tensor_tag& tag, tensor& value) {
-  if (!is_mine(tag) || !(is_input(tag.role) || is_between_replicas(tag.role))) return false;
+  if (!is_mine(tag) || !(is_input(tag.role) || tag.role == tensor_role::replica_values)) return false;
   put(tag, std::move(value));
   has_come_ = true;
   return true;

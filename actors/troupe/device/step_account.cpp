@@ -55,6 +55,7 @@ void step_account::begin_wait(wait_reason reason, const action& op) {
 
 void step_account::begin_action(const action& op) {
   action_begin_ns_ = now_ns();
+  waited_in_action_ns_ = 0;
   if (wait_begin_ns_ > 0)
     ring_->record({std::exchange(wait_begin_ns_, 0), action_begin_ns_, generation_, step_, op.stage,
                    op.microbatch, trace_kind::wait, static_cast<std::uint8_t>(waits_for_)});
@@ -114,9 +115,10 @@ void step_account::record(trace_kind kind, std::int64_t begin_ns, int stage) {
 }
 
 void step_account::record_deferred(const action& op, std::uint64_t step, std::int64_t begin_ns) {
-  bool applies = op.kind == action_kind::apply;
-  ring_->record(
-      {begin_ns, now_ns(), generation_, step, op.stage, applies ? -1 : op.microbatch, kind_of(op.kind)});
+  auto end_ns = now_ns();
+  waited_in_action_ns_ += end_ns - begin_ns;
+  auto number = op.kind == action_kind::apply ? -1 : op.microbatch;
+  ring_->record({begin_ns, end_ns, generation_, step, op.stage, number, kind_of(op.kind)});
 }
 
 void step_account::saved(int stage) { peak_ = std::max(peak_, ++saved_[stage]); }

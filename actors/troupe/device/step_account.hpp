@@ -42,8 +42,8 @@ class step_account {
   void add(const action& op, std::int64_t begin_ns, std::int64_t end_ns);
   /// Records an event until now that does not count as work (apply, copy_state).
   void record(trace_kind kind, std::int64_t begin_ns, int stage);
-  /// Records a G or A of a deferred update, until now, that is not counted as work: it may lie within another
-  /// action.
+  /// Records a G or A of a deferred update, until now. It is not counted as work of the step, nor of the
+  /// action that it lies within.
   void record_deferred(const action& op, std::uint64_t step, std::int64_t begin_ns);
   /// The activations of one more microbatch of `stage` are saved.
   void saved(int stage);
@@ -59,7 +59,7 @@ class step_account {
   std::int64_t action_begin_ns_ = 0;
   std::int64_t wait_begin_ns_ = 0;  ///< 0: no wait
   wait_reason waits_for_ = wait_reason::tensor;
-  std::int64_t waited_in_action_ns_ = 0;  ///< in the action that is running
+  std::int64_t waited_in_action_ns_ = 0;  ///< in the action that is running, also for deferred updates
   std::int64_t first_begin_ns_ = 0, last_end_ns_ = 0, busy_ns_ = 0;
   std::map<int, std::uint32_t> saved_;
   std::uint32_t peak_ = 0;

@@ -19,8 +19,8 @@ void charge(const device_receiver& to, const tensor& value) {
   charge_here(value, memory_use::messages);
 }
 
-/// Within an action the device looks at its arrivals, else at its mailbox. It waits for replica_values
-/// within.
+/// A device that waits in its mailbox must be told, except of replica_values, which it waits for within an
+/// action, where it looks by itself.
 void put(const device_receiver& to, const tensor_tag& tag, tensor value) {
   to.from_replicas->put(tag, std::move(value));
   if (tag.role != tensor_role::replica_values && to.from_replicas->is_to_be_told())

@@ -33,7 +33,7 @@ class graph_segment {
 
   const std::vector<std::shared_ptr<Module>>& modules() const { return modules_; }
   /// Returns the outputs, in order; `inputs` are the given values, in order. Errors name the layer.
-  /// `on_module`: called before each of modules() runs, with its index.
+  /// `on_module`: called with the index of each of modules() before it runs, but for a ReLU that is fused.
   std::vector<variable> run(std::vector<variable> inputs,
                             const std::function<void(std::size_t)>& on_module = nullptr) const;
 

@@ -41,6 +41,9 @@ struct module_program_options {
 /// Evaluation saves no activations. Tied weights, a loss scale and clipping need the reductions of
 /// stage_reductions.hpp in the plan.
 ///
+/// A layer must read no other layer's weights, except tied ones: while an update is deferred, each waits for
+/// its own.
+///
 /// Between two flushes the parameters' tensors change places (weight_versions): an optimizer must not keep
 /// their handles from one step to the next.
 class module_program : public stage_program {

@@ -30,7 +30,7 @@ void plan_interpreter::go_on_with_deferred() {
     next = end_deferred(next->second) ? deferred_.erase(next) : std::next(next);
 }
 
-/// False: pieces are still to come.
+/// False: pieces are still to come. Where all have come before the plan has passed A, that runs in its place.
 bool plan_interpreter::end_deferred(running_all_reduce& update) {
   const auto& all_reduce = *update.op;
   if (!update.exchange.can_go_on(inputs_)) return false;
@@ -39,7 +39,8 @@ bool plan_interpreter::end_deferred(running_all_reduce& update) {
   if (!update.exchange.is_done()) return false;
   host_.on_end_deferred(all_reduce, update.step);
   const auto& op = *apply_after(all_reduce);
-  if (halts_before(op)) return true;
+  bool is_ahead = update.step == step_ && &op >= actions().data() + position_;
+  if (is_ahead || halts_before(op)) return true;
   host_.on_begin_deferred(op, update.step);
   program(op.stage).apply(optimizer_step(update.step, op.microbatch));
   host_.on_end_deferred(op, update.step);
@@ -56,14 +57,19 @@ void plan_interpreter::go_on_within(int stage, bool waits) {
   if (is_halted_) throw action_interrupted();
 }
 
-bool plan_interpreter::waits_for_update(const action& op) const {
-  return op.kind != action_kind::forward && op.kind != action_kind::apply && deferred_.contains(op.stage);
+/// The update that must end before `op`: that of its stage, unless `op` is a forward; of a G also any of the
+/// step before, so that only one step's are deferred at a time.
+auto plan_interpreter::update_before(const action& op) const -> const running_all_reduce* {
+  if (deferred_.empty() || op.kind == action_kind::forward || op.kind == action_kind::apply) return nullptr;
+  auto own = deferred_.find(op.stage);
+  if (own != deferred_.end()) return &own->second;
+  const auto& any = deferred_.begin()->second;
+  return op.kind == action_kind::all_reduce && any.step != step_ ? &any : nullptr;
 }
 
 plan_position plan_interpreter::waits_at() const {
-  if (!is_at_end() && waits_for_update(actions()[position_]))
-    return position_of(deferred_.at(actions()[position_].stage));
-  return {step_, static_cast<std::uint32_t>(position_)};
+  const auto* update = is_at_end() ? nullptr : update_before(actions()[position_]);
+  return update ? position_of(*update) : plan_position{step_, static_cast<std::uint32_t>(position_)};
 }
 
 plan_position plan_interpreter::position_of(const running_all_reduce& of) const {

@@ -68,7 +68,7 @@ bool plan_interpreter::run_next() {
 }
 
 bool plan_interpreter::run(const action& op) {
-  if (waits_for_update(op)) return false;
+  if (update_before(op)) return false;
   switch (op.kind) {
     case action_kind::forward:
       return run_forward(op);

@@ -81,7 +81,7 @@ class action_host {
 ///
 /// Where host and program allow it, the update of a stage is deferred: its G and A count as done as soon as
 /// its gradients have left, and the next step may begin. Both end while its forwards run, at the latest
-/// before its first backward.
+/// before the stage's first backward.
 ///
 /// A forward and a backward of a joint stage get microbatch::sums, with which they wait for those of the
 /// other replicas while they run (joint_pass).
@@ -116,7 +116,7 @@ class plan_interpreter {
   const std::vector<action>& actions() const;
   std::size_t position() const { return position_; }  ///< of the next action
   bool is_at_end() const { return position_ == actions().size(); }
-  /// Whether updates of a step before are not complete.
+  /// Whether updates of this step, or of the one before, are deferred and not complete.
   bool has_deferred_updates() const { return !deferred_.empty(); }
   /// Lets them go on, and runs no action.
   void go_on_with_deferred();
@@ -177,7 +177,7 @@ class plan_interpreter {
   const action* apply_after(const action& all_reduce) const;
   bool end_deferred(running_all_reduce& update);
   void go_on_within(int stage, bool waits);
-  bool waits_for_update(const action& op) const;
+  const running_all_reduce* update_before(const action& op) const;
   plan_position position_of(const running_all_reduce& of) const;
   int reduction_of_step(int reduction) const { return reduction % options_.running.reductions_per_step(); }
   std::uint64_t optimizer_step(std::uint64_t step, int number) const;

@@ -63,7 +63,15 @@ transfer_list data_plane::stop() {
   phase_ = phase::destroying;
   worker_.reset();
   for (const auto& transfer : in_flight_) note_ended(transfer);
+  drop_waiting();
   return std::move(in_flight_);
+}
+
+void data_plane::drop_waiting() {
+  if (auto carried = link_.drop()) peers_.at(carried->first).waiting.put(std::move(carried->second));
+  for (auto& [rank, to] : peers_)
+    while (!to.waiting.empty()) to.counted->count_completed(to.waiting.take().value);
+  num_waiting_ = 0;
 }
 
 /// UCX 1.13 aborts the process if a worker is destroyed while it reads another process's memory. Such a read
@@ -90,7 +98,8 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
     receiver_nonce receiver;
     std::ranges::copy(bytes.first<sizeof receiver>(), receiver.begin());
     auto params = endpoint_params(bytes.subspan(sizeof receiver));
-    peer made{nullptr, {settings_, generation, rank, receiver}, &settings_.counters.with(rank), false, 0, {}};
+    peer made{nullptr, {settings_, generation, rank, receiver}, &settings_.counters.with(rank), false, {},
+              {}};
     auto status = ucp_ep_create(worker_->get(), &params, &made.endpoint);
     if (status == UCS_OK)
       peers_.insert_or_assign(rank, std::move(made));
@@ -113,8 +122,9 @@ bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<au
   auto found = peers_.find(to_rank);
   if (found == peers_.end()) return true;
   auto& to = found->second;
+  to.counted->count_sent(value);
   outgoing_tensor what{tag, body_code, std::move(value)};
-  if (link_.exists() || !send_queue::may_go(tag, to.bytes_in_flight)) {
+  if (link_.exists() || !send_queue::may_go(tag, to.in_flight)) {
     wait_for_turn(to, std::move(what));
     return false;
   }
@@ -133,8 +143,7 @@ bool data_plane::send_waiting() {
   if (link_.exists() || link_.is_busy()) return send_over_link();
   bool sent = false;
   for (auto& [rank, to] : peers_)
-    for (; !to.waiting.empty() && send_queue::may_go(to.waiting.front().tag, to.bytes_in_flight);
-         sent = true) {
+    for (; !to.waiting.empty() && send_queue::may_go(to.waiting.front().tag, to.in_flight); sent = true) {
       --num_waiting_;
       send_now(rank, to.waiting.take());
     }
@@ -170,12 +179,12 @@ bool data_plane::send_now(int to_rank, outgoing_tensor&& what) {
   auto& transfer = start(to_rank);
   transfer.value = std::move(what.value);
   transfer.head.swap(head_);
-  to.bytes_in_flight += transfer.value.size_bytes();
+  transfer.tag = what.tag;
+  to.in_flight.add(transfer.tag, transfer.value.size_bytes());
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.send = on_sent;
   param.user_data = &transfer;
-  to.counted->count_sent(transfer.value);
   transfer.counted = to.counted;
   auto bytes = transfer.value.bytes();
   auto* request = ucp_am_send_nbx(to.endpoint, tensor_message, transfer.head.data(), transfer.head.size(),
@@ -323,7 +332,8 @@ tensor_transfer& data_plane::start(int peer) {
 
 void data_plane::end(tensor_transfer& transfer) {
   note_ended(transfer);
-  if (transfer.value.defined()) peers_.at(transfer.peer).bytes_in_flight -= transfer.value.size_bytes();
+  if (transfer.value.defined())
+    peers_.at(transfer.peer).in_flight.subtract(transfer.tag, transfer.value.size_bytes());
   transfer.value = {};
   transfer.arrival.reset();
   ended_.splice(ended_.begin(), in_flight_, transfer.self);

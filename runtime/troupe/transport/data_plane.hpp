@@ -24,6 +24,7 @@ struct tensor_transfer {
   data_plane* plane = nullptr;
   int peer = 0;
   tensor value;                           ///< sent tensor
+  tensor_tag tag;                         ///< of it
   peer_counters* counted = nullptr;       ///< of the peer, of a sent tensor
   std::vector<std::byte> head;            ///< header of the sent tensor
   std::optional<tensor_arrival> arrival;  ///< fetched tensor
@@ -86,8 +87,8 @@ class data_plane {
     ucp_ep_h endpoint = nullptr;
     head_writer heads;
     peer_counters* counted = nullptr;
-    bool was_heard = false;           ///< a message from it arrived: its connection is established
-    std::size_t bytes_in_flight = 0;  ///< to it
+    bool was_heard = false;  ///< a message from it arrived: its connection is established
+    bytes_in_flight in_flight;
     send_queue waiting;
   };
   static ucs_status_t on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
@@ -114,6 +115,7 @@ class data_plane {
   void wait_for_turn(peer& to, outgoing_tensor&& what);
   bool send_waiting();
   bool send_over_link();
+  void drop_waiting();
   tensor_transfer& start(int peer);
   void end(tensor_transfer& transfer);
   void note_ended(const tensor_transfer& transfer);

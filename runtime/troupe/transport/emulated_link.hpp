@@ -22,16 +22,18 @@ class emulated_link {
   bool is_busy() const { return on_it_.has_value(); }
   /// Begins with a tensor; it must not be busy.
   void carry(int to_rank, outgoing_tensor&& value) {
-    std::chrono::duration<double> takes(static_cast<double>(value.value.size_bytes()) /
-                                        static_cast<double>(std::max<std::uint64_t>(*rate_, 1)));
+    auto rate = static_cast<double>(*rate_);  // 0: the link was taken away meanwhile
+    auto bytes = static_cast<double>(value.value.size_bytes());
+    std::chrono::duration<double> takes(rate > 0 ? bytes / rate : 0);
     free_at_ = std::max(free_at_, value.put_at) + std::chrono::duration_cast<clock::duration>(takes);
     on_it_.emplace(to_rank, std::move(value));
   }
   /// The tensor that is over, and its receiver.
   std::optional<std::pair<int, outgoing_tensor>> take() {
-    if (!on_it_ || clock::now() < free_at_) return {};
-    return std::exchange(on_it_, {});
+    return clock::now() < free_at_ ? std::nullopt : drop();
   }
+  /// The tensor that is on its way, if there is one.
+  std::optional<std::pair<int, outgoing_tensor>> drop() { return std::exchange(on_it_, {}); }
 
  private:
   emulated_rate rate_;

@@ -27,20 +27,25 @@ struct outgoing_tensor {
 using send_order = std::tuple<int, std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 send_order send_order_of(const tensor_tag& tag);
 
-/// The tensors that wait to be sent to one peer, and which is next. Gradients between replicas and copies of
-/// the state wait here while much is under way already: what is on the link cannot be overtaken. All others
-/// do not wait.
+/// What UCX has been given for a peer and has not completed.
+struct bytes_in_flight {
+  std::size_t gradients = 0;  ///< between replicas
+  std::size_t copies = 0;     ///< of the state
+  void add(const tensor_tag& tag, std::size_t count);
+  void subtract(const tensor_tag& tag, std::size_t count);
+};
+
+/// The tensors that wait to be sent to one peer, and which is next. Gradients between replicas wait here
+/// while many of them are under way already, since what is on the link cannot be overtaken; copies of the
+/// state while many of either are. All others do not wait.
 class send_queue {
  public:
   /// So many bytes under way keep any link busy until the next ones follow.
   static constexpr std::size_t max_bytes_in_flight = std::size_t{4} << 20;
 
   /// Whether a tensor is to be sent at once.
-  static bool may_go(const tensor_tag& tag, std::size_t bytes_in_flight) {
-    return std::get<0>(send_order_of(tag)) == 0 || bytes_in_flight < max_bytes_in_flight;
-  }
+  static bool may_go(const tensor_tag& tag, const bytes_in_flight& now);
   bool empty() const { return held_.empty(); }
-  std::size_t size() const { return held_.size(); }
   void put(outgoing_tensor&& value) { held_.emplace(send_order_of(value.tag), std::move(value)); }
   /// Of the next one; the queue must not be empty.
   const outgoing_tensor& front() const { return held_.begin()->second; }

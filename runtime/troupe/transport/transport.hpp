@@ -61,7 +61,7 @@ struct peer_statistics {
   std::uint64_t frame_bytes_queued = 0;  ///< that the socket has not taken yet, with heads
   std::uint64_t tensors_sent = 0, tensors_received = 0;
   std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0;
-  /// Of those that were sent: UCX has not completed the sending yet.
+  /// Of those that were sent: they wait for their turn, or UCX has not completed the sending yet.
   std::uint64_t tensors_in_flight = 0, tensor_bytes_in_flight = 0;
   bool operator==(const peer_statistics&) const = default;
 };

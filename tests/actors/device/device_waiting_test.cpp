@@ -4,7 +4,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <condition_variable>
 #include <deque>
-
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -233,6 +232,10 @@ struct deferring_device : threaded_device {
     out.add_arrival(next);
     out.wait_until_sent(5);  // two outputs, two gradients, and what the other replica adds up
   }
+  void wait_in_next_forward() const {
+    while (position().activity != device_activity::waiting_for_tensor || position().action != 4)
+      std::this_thread::yield();
+  }
   /// As published.
   execution_position position() const {
     for (;;)
@@ -253,8 +256,7 @@ TEST_CASE("a device begins the next step before its update is complete, and tell
   for (bool by_transport : {true, false}) {
     deferring_device here;
     here.run_first_step();
-    while (here.position().activity != device_activity::waiting_for_tensor || here.position().action != 4)
-      std::this_thread::yield();
+    here.wait_in_next_forward();
     CHECK(here.position().step == 0);  // where it waits for the G
     if (by_transport)
       here.out.add_arrival(here.sum(), tensor::full({1}, 1));
@@ -288,6 +290,7 @@ TEST_CASE("a device that needs the complete state between two steps does not def
 TEST_CASE("a device whose generation is fenced does not wait for a deferred update") {
   deferring_device here;
   here.run_first_step();
+  here.wait_in_next_forward();
   here.fenced->store(2);
   here.self->request(here.device, std::chrono::seconds(40), quiesce{2})
       .receive([](const stopped& answer) { CHECK(answer.interrupted_step == 2); },

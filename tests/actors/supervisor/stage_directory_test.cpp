@@ -79,6 +79,23 @@ TEST_CASE("what replicas add up within an action goes past the mailbox of the de
   CHECK(receiver.statistics().peak == 64);
 }
 
+TEST_CASE("a device is told in its mailbox that gradients of replicas are there, once until it looks") {
+  directory_and_receivers here;
+  stage_directory::receivers known;
+  auto arrived = std::make_shared<arrivals>();
+  known.devices = {{cell{.stage = 2}, {here.first.handle(), {}, arrived}}};
+  here.directory.set(known);
+  here.arrives(tensor_role::replica_gradients, 2);
+  here.arrives(tensor_role::summed_gradients, 2);
+  CHECK(arrived->num_held() == 2);
+  CHECK(here.first.all<replicas_sent>().size() == 1);
+  inbox moved;
+  arrived->move_to(moved);
+  CHECK(moved.num_held() == 2);
+  here.arrives(tensor_role::replica_gradients, 2, 5);
+  CHECK(here.first.all<replicas_sent>().size() == 2);
+}
+
 TEST_CASE("parameters of any stage go to the scheduler") {
   directory_and_receivers here;
   here.arrives(tensor_role::parameter, 2);

@@ -31,13 +31,18 @@ struct replica : stage_program, action_host {
   std::vector<step_metrics> all_metrics = {};
   std::string found_elsewhere = {};
   std::vector<std::string> told_non_finite = {};
+  bool takes_activations = false;  ///< the last forward
   bool defers = false;
   /// A forward needs the sums if its update is deferred.
   bool reads_weights = true;
   go_on_callback go_on = {};
   std::vector<std::string> deferred = {};
+  std::vector<std::uint64_t> applied = {};  ///< steps
+  /// What is sent to it for this stage is withheld.
+  std::optional<std::uint32_t> withheld_stage = {};
+  std::vector<std::pair<tensor_tag, tensor>> withheld = {};
 
-  std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor) override {
+  std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor targets) override {
     samples_seen.push_back(inputs[0].values<float>()[0]);
     indices_seen.push_back(which.global_index());
     CHECK(which.global_count() == which.num_replicas * which.count);
@@ -45,9 +50,14 @@ struct replica : stage_program, action_host {
       auto call = go_on;
       call(waits);
     }
+    takes_activations = inputs[0].shape().rank() == 1;
+    if (!targets.defined()) return {tensor::zeros({1})};
     return {};
   }
-  std::vector<tensor> backward_input(const microbatch&, std::vector<tensor>) override { return {}; }
+  std::vector<tensor> backward_input(const microbatch&, std::vector<tensor> gradients) override {
+    if (takes_activations && gradients.empty()) return {tensor::zeros({1})};
+    return {};
+  }
   void backward_weight(const microbatch&) override {}
   int num_gradient_pieces(std::uint64_t) override { return num_pieces; }
   tensor replica_gradients(int piece) override {
@@ -62,7 +72,10 @@ struct replica : stage_program, action_host {
     go_on = callback;
     return true;
   }
-  void apply(std::uint64_t) override { go_on = nullptr; }
+  void apply(std::uint64_t step) override {
+    go_on = nullptr;
+    applied.push_back(step);
+  }
   void discard() override {}
   step_metrics take_metrics() override { return {}; }
   std::vector<named_tensor> state() override { return {}; }
@@ -71,7 +84,11 @@ struct replica : stage_program, action_host {
 
   const batch* samples() override { return &*loaded; }
   void send(const tensor_tag& tag, tensor value) override {
-    (*all)[tag.replica].box.put(tag, std::move(value));
+    auto& to = (*all)[tag.replica];
+    if (to.withheld_stage == tag.stage)
+      to.withheld.emplace_back(tag, std::move(value));
+    else
+      to.box.put(tag, std::move(value));
   }
   void on_prediction(const action&, const tensor&) override {}
   void on_begin(const action&) override {}
@@ -100,11 +117,9 @@ struct replica : stage_program, action_host {
 };
 
 /// Replicas of a stage with two microbatches each, of one sample, the numbers from 0 on.
-std::deque<replica> replicas_with(const std::vector<tensor>& gradients, bool shares_metrics = false,
-                                  bool averages_weights = false) {
+std::deque<replica> replicas_that_run(const plan& running, const std::vector<tensor>& gradients,
+                                      bool shares_metrics = false) {
   auto num_replicas = static_cast<int>(gradients.size());
-  auto running =
-      make_plan({.num_microbatches = 2, .num_replicas = num_replicas, .averages_weights = averages_weights});
   std::vector<float> samples;
   for (int i = 0; i < 2 * num_replicas; ++i) samples.push_back(static_cast<float>(i));
   std::deque<replica> all(gradients.size());
@@ -119,6 +134,14 @@ std::deque<replica> replicas_with(const std::vector<tensor>& gradients, bool sha
     one.runs->begin_step(0);
   }
   return all;
+}
+
+std::deque<replica> replicas_with(const std::vector<tensor>& gradients, bool shares_metrics = false,
+                                  bool averages_weights = false) {
+  return replicas_that_run(make_plan({.num_microbatches = 2,
+                                      .num_replicas = static_cast<int>(gradients.size()),
+                                      .averages_weights = averages_weights}),
+                           gradients, shares_metrics);
 }
 
 /// Each runs as far as it can, one after the other, until none gets on.
@@ -291,6 +314,49 @@ TEST_CASE("an update that is deferred ends before the next step's first backward
   CHECK(all[1].runs->is_at_end());
   CHECK(all[1].sums == std::vector<float>{4, 4});
   CHECK_FALSE(all[1].runs->has_deferred_updates());
+}
+
+TEST_CASE("an update whose sums come between its G and its A is applied once") {
+  auto all = two_replicas();
+  for (auto& one : all) one.all = &all;
+  auto& first = all[0];
+  first.defers = true;
+  while (!first.runs->has_deferred_updates()) REQUIRE(first.runs->run_next());
+  CHECK(first.runs->position() == 5);  // A
+  while (all[1].runs->run_next()) continue;
+  CHECK(first.runs->run_next());
+  CHECK(first.runs->is_at_end());
+  CHECK_FALSE(first.runs->has_deferred_updates());
+  CHECK(first.applied == std::vector<std::uint64_t>{0});
+  CHECK(first.sums == std::vector<float>{4, 4});
+}
+
+TEST_CASE("no G begins while an update of the step before is deferred") {
+  auto running = make_plan({.num_stages = 2, .num_replicas = 2});
+  running.devices[0].clear();
+  for (const char* each : {"0F0", "1F0", "1B0", "1G", "0B0", "0G", "0A", "1A"})
+    running.devices[0].push_back(action_from(each));
+  auto all = replicas_that_run(running, {tensor::full({2}, 1), tensor::full({2}, 3)});
+  for (auto& one : all) one.all = &all;
+  auto& first = all[0];
+  first.defers = true;
+  first.reads_weights = false;
+  first.withheld_stage = 0;
+  while (!first.runs->is_at_end() && first.runs->run_next()) continue;
+  REQUIRE(first.runs->is_at_end());
+  first.runs->begin_step(1);
+  while (all[1].runs->run_next()) continue;
+  while (first.runs->run_next()) continue;
+  CHECK(first.runs->position() == 3);  // 1G: the update of stage 1 is complete, that of stage 0 is not
+  CHECK(first.applied == std::vector<std::uint64_t>{0});
+  CHECK(first.runs->waits_at() == plan_position{0, 5});
+  first.withheld_stage = {};
+  for (auto& [tag, value] : first.withheld) first.box.put(tag, std::move(value));
+  CHECK_FALSE(first.runs->run_next());
+  while (all[1].runs->run_next()) continue;
+  CHECK(first.runs->run_next());
+  CHECK(first.runs->position() == 4);
+  CHECK(first.applied == std::vector<std::uint64_t>{0, 0});
 }
 
 TEST_CASE("a forward that reads weights of a deferred update waits for it, and others get their sums") {

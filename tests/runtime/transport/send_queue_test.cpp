@@ -3,6 +3,7 @@
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <memory>
+#include <thread>
 
 #include "ucx_node.hpp"
 
@@ -40,20 +41,30 @@ TEST_CASE("a queue gives the tensors by need, equal ones as they came") {
   queue.put(outgoing(tag_of(replica_gradients, 4), 2));
   queue.put(outgoing(tag_of(summed_gradients, 2), 3));
   queue.put(outgoing(tag_of(snapshot_part), 4));
-  CHECK(queue.size() == 4);
   CHECK(queue.front().tag.role == summed_gradients);
   for (float expected : {3.0F, 2.0F, 1.0F, 4.0F}) CHECK(queue.take().value.values<float>()[0] == expected);
   CHECK(queue.empty());
 }
 
-TEST_CASE("bulk waits while much is under way, and nothing else does") {
+TEST_CASE(
+    "gradients wait while many are under way, copies of the state while much is, and nothing else does") {
   using enum tensor_role;
   constexpr auto much = send_queue::max_bytes_in_flight;
-  for (auto role : {replica_gradients, summed_gradients, snapshot_part}) {
-    CHECK(send_queue::may_go(tag_of(role), much - 1));
-    CHECK_FALSE(send_queue::may_go(tag_of(role), much));
-  }
-  CHECK(send_queue::may_go(tag_of(activation), 100 * much));
+  bytes_in_flight now;
+  now.add(tag_of(activation), 100 * much);
+  for (auto role : {replica_gradients, summed_gradients, snapshot_part})
+    CHECK(send_queue::may_go(tag_of(role), now));
+  now.add(tag_of(snapshot_part), much);
+  CHECK(send_queue::may_go(tag_of(summed_gradients), now));
+  CHECK_FALSE(send_queue::may_go(tag_of(snapshot_part), now));
+  now.subtract(tag_of(snapshot_part), 1);
+  CHECK(send_queue::may_go(tag_of(snapshot_part), now));
+  now.add(tag_of(replica_gradients), much);
+  for (auto role : {replica_gradients, summed_gradients, snapshot_part})
+    CHECK_FALSE(send_queue::may_go(tag_of(role), now));
+  CHECK(send_queue::may_go(tag_of(activation), now));
+  now.subtract(tag_of(summed_gradients), 1);
+  CHECK(send_queue::may_go(tag_of(replica_gradients), now));
 }
 
 TEST_CASE("over a slow link tensors that are needed sooner overtake those that came before") {
@@ -116,6 +127,10 @@ TEST_CASE("what waits for a link is dropped with its generation") {
     if (self.rank() == 0)
       for (std::uint32_t port : {1U, 2U})
         node.link().send_tensor(1, tag_of(tensor_role::replica_gradients, port), pattern(1000, port));
+    if (self.rank() == 0) {
+      auto sent = node.link().statistics().peers.at(1);
+      expect(sent.tensors_sent == 2 && sent.tensors_in_flight == 2, "tensors that wait");
+    }
     self.barrier(1);
     *rate = 0;
     node.join_all(2);
@@ -123,6 +138,11 @@ TEST_CASE("what waits for a link is dropped with its generation") {
     tag.generation = 2;
     if (self.rank() == 0) node.link().send_tensor(1, tag, pattern(1000, 3));
     if (self.rank() == 1) expect(node.events.take_tensors().front().tag.port == 3, "the new one only");
+    self.barrier(3);
+    if (self.rank() == 0) {
+      while (node.link().statistics().peers.at(1).tensors_in_flight > 1) std::this_thread::yield();
+      expect(node.link().statistics().peers.at(1).tensor_bytes_in_flight <= 1000, "none that waits");
+    }
     self.barrier(2);
   });
 }
