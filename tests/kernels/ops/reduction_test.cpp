@@ -189,6 +189,30 @@ TEST_CASE("rows of any length and alignment, of equal elements and with NaN, are
       }
 }
 
+TEST_CASE("argmax of columns of any length and alignment is the first index of the largest element or NaN") {
+  for (auto type : floating_types)
+    for (const auto& extents : {shape{1, 4}, shape{8, 3}, shape{63, 6}, shape{64, 2}, shape{71, 5},
+                                shape{300, 4}, shape{9, 1 << 18}})
+      for (std::int64_t offset : {0, 1}) {
+        auto rows = static_cast<std::size_t>(extents[0]), columns = static_cast<std::size_t>(extents[1]);
+        auto values = values_of(random_tensor(extents, "x"));
+        for (auto& value : values) value = std::round(value * 3);
+        for (std::size_t row = 0; row < rows; ++row) values[row * columns] = -infinity;
+        values[rows / 2 * columns + 1] = values[rows * columns - columns + 1] = not_a_number;
+        auto x = placed(tensor::zeros({extents.num_elements() + offset}, type));
+        x = x.rows(offset, extents.num_elements()).reshape(extents);
+        x.copy_from(troupe::testing::rounded_to(values, extents, type));
+        std::vector<std::int64_t> first(columns, 0);
+        for (std::size_t i = columns; i < values.size(); ++i) {
+          auto& at = first[i % columns];
+          auto largest = values[static_cast<std::size_t>(at) * columns + i % columns];
+          if (!(values[i] <= largest) && !std::isnan(largest)) at = static_cast<std::int64_t>(i / columns);
+        }
+        CAPTURE(to_string(type), to_string(extents), offset);
+        REQUIRE(elements_of<std::int64_t>(argmax(x, {{0}})) == first);
+      }
+}
+
 TEST_CASE("infinities are reduced like other numbers") {
   auto x = placed(tensor::from(std::vector<float>{-infinity, -infinity, infinity, 1}, {2, 2}));
   CHECK(values_of(max(x, {{1}})) == std::vector<double>{-infinity, infinity});

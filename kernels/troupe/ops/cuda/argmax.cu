@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "troupe/ops/cuda/axis_parts.cuh"
+#include "troupe/ops/cuda/column_parts.cuh"
 
 // The largest element of each part and its index, and so on with these elements until one of a row or column
 // is left. x is read once: a lane remembers the pack that has its largest element, and looks up the element
@@ -64,20 +64,25 @@ __global__ void __launch_bounds__(part_threads)
   });
 }
 
-template <class T>
-__global__ void argmax_columns_kernel(axis_parts parts, const T* x, largest_elements results) {
-  auto at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (at >= parts.total) return;
-  auto part = parts.at(at);
-  auto value = -HUGE_VALF;
-  std::int64_t index = 0;
-  for (std::int64_t i = 0; i < part.size; ++i) {
-    auto element = as_float(x[part.start + i * parts.along.inner]);
-    if (!exceeds(element, value)) continue;
-    value = element;
-    index = i;
-  }
-  results.write(at, parts, index, value);
+template <int Columns, class T>
+__global__ void __launch_bounds__(part_threads)
+    argmax_columns_kernel(axis_parts parts, const T* x, largest_elements results) {
+  for_parts_of_thread<Columns>(parts, [&](std::int64_t at) {
+    float values[Columns];
+    int rows[Columns] = {};
+#pragma unroll
+    for (float& value : values) value = -HUGE_VALF;
+    for_each_row_of_part<Columns>(parts.at(at), x, parts.along.inner, [&](int row, const auto& elements) {
+#pragma unroll
+      for (int i = 0; i < Columns; ++i) {
+        auto is_larger = exceeds(elements[i], values[i]);
+        values[i] = is_larger ? elements[i] : values[i];
+        rows[i] = is_larger ? row : rows[i];
+      }
+    });
+#pragma unroll
+    for (int i = 0; i < Columns; ++i) results.write(at + i, parts, rows[i], values[i]);
+  });
 }
 
 void argmax_once(const tensor& x, const axis_parts& parts, largest_elements results) {
@@ -86,7 +91,9 @@ void argmax_once(const tensor& x, const axis_parts& parts, largest_elements resu
     if (parts.along.inner == 1)
       launch_on_rows(x.device(), parts, argmax_rows_kernel<T>, elements_of<T>(x), results);
     else
-      launch_on_columns(x.device(), parts, argmax_columns_kernel<T>, elements_of<T>(x), results);
+      launch_on_columns<T>(
+          x, parts, [](auto columns) { return argmax_columns_kernel<columns, T>; }, elements_of<T>(x),
+          results);
   });
 }
 

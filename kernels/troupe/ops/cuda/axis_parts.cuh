@@ -7,7 +7,7 @@
 #include "troupe/ops/kernels/reduction.hpp"
 
 // A reduction along an axis in parts of a fixed size, each with one result. If the axis is the innermost, a
-// warp reduces a part, which is contiguous; if not, a thread does, and its neighbours have the next columns.
+// warp reduces a part, which is contiguous; if not, a thread does (column_parts.cuh).
 
 namespace troupe::cuda {
 
@@ -40,7 +40,7 @@ struct axis_parts {
   divisor<std::int64_t> by_inner, by_parts;
 };
 
-/// The threads of a block whose warps reduce parts of rows; few, so that few parts occupy many processors.
+/// The threads of a block that reduces parts; few, so that few parts occupy many processors.
 constexpr unsigned part_threads = 64;
 
 /// Calls `visit(index)` for the parts that are this warp's.
@@ -58,12 +58,6 @@ void launch_on_rows(device target, const axis_parts& parts, Kernel kernel, Argum
   constexpr std::int64_t warps = part_threads / warp_threads;
   auto blocks = std::min(max_blocks, (parts.total + warps - 1) / warps);
   launch(target, num_blocks(blocks), part_threads, kernel, parts, arguments...);
-}
-
-/// Queues `kernel(parts, arguments...)` with a thread for each part of a column.
-template <class Kernel, class... Arguments>
-void launch_on_columns(device target, const axis_parts& parts, Kernel kernel, Arguments... arguments) {
-  launch(target, blocks_for(parts.total), block_threads, kernel, parts, arguments...);
 }
 
 /// The adjacent elements that a lane has of each 256 of a part of a row.

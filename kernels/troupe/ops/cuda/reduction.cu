@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "troupe/ops/cuda/argmax.hpp"
-#include "troupe/ops/cuda/axis_parts.cuh"
+#include "troupe/ops/cuda/column_parts.cuh"
 #include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/rows.cuh"
 #include "troupe/ops/cuda/total_reduction.hpp"
@@ -78,16 +78,21 @@ __global__ void __launch_bounds__(part_threads)
   });
 }
 
-template <class Combine, class T>
-__global__ void reduce_columns_kernel(axis_parts parts, const T* x, scaled_output y) {
-  auto at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (at >= parts.total) return;
-  auto part = parts.at(at);
-  const auto* from = x + part.start;
-  float value = Combine::neutral;
-  for (std::int64_t i = 0; i < part.size; ++i)
-    value = Combine()(value, as_float(from[i * parts.along.inner]));
-  y.write(at, value);
+/// All elements of a part are combined in order.
+template <class Combine, int Columns, class T>
+__global__ void __launch_bounds__(part_threads)
+    reduce_columns_kernel(axis_parts parts, const T* x, scaled_output y) {
+  for_parts_of_thread<Columns>(parts, [&](std::int64_t at) {
+    float values[Columns];
+#pragma unroll
+    for (float& value : values) value = Combine::neutral;
+    for_each_row_of_part<Columns>(parts.at(at), x, parts.along.inner, [&](int, const auto& elements) {
+#pragma unroll
+      for (int i = 0; i < Columns; ++i) values[i] = Combine()(values[i], elements[i]);
+    });
+#pragma unroll
+    for (int i = 0; i < Columns; ++i) y.write(at + i, values[i]);
+  });
 }
 
 template <class Combine>
@@ -97,7 +102,9 @@ void reduce_once(const tensor& x, const axis_parts& parts, scaled_output y) {
     if (parts.along.inner == 1)
       launch_on_rows(x.device(), parts, reduce_rows_kernel<Combine, T>, elements_of<T>(x), y);
     else
-      launch_on_columns(x.device(), parts, reduce_columns_kernel<Combine, T>, elements_of<T>(x), y);
+      launch_on_columns<T>(
+          x, parts, [](auto columns) { return reduce_columns_kernel<Combine, columns, T>; },
+          elements_of<T>(x), y);
   });
 }
 
