@@ -7,7 +7,6 @@
 #include "troupe/loader/messages.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/schedule/stage_graph.hpp"
-#include "troupe/scheduler/messages.hpp"
 #include "troupe/stage/messages.hpp"
 #include "troupe/trace/recording.hpp"
 

@@ -18,6 +18,7 @@
 #include "troupe/execution/plan_interpreter.hpp"
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/program/packed_state.hpp"
+#include "troupe/scheduler/messages.hpp"
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/trace/trace.hpp"
 

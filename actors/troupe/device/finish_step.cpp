@@ -4,7 +4,6 @@
 
 #include "troupe/device/device_actor.hpp"
 #include "troupe/job/metrics_tensor.hpp"
-#include "troupe/scheduler/messages.hpp"
 #include "troupe/stage/messages.hpp"
 
 namespace troupe {

@@ -11,6 +11,7 @@
 
 #include "one_device.hpp"
 #include "troupe/actor/receiving_actor.hpp"
+#include "troupe/stage/messages.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -119,8 +119,10 @@ TEST_CASE("blocks of rows of a large gradient leave while the others are compute
     CHECK(last_elements[0] == 0);  // of the second block of rows
     CHECK(last_elements[2] != 0);
     auto& all = gradients.emplace_back();
-    for (int piece = 0; piece < 5; ++piece)
-      for (float each : program->replica_gradients(piece).values<float>()) all.push_back(each);
+    for (int piece = 0; piece < 5; ++piece) {
+      auto elements = program->replica_gradients(piece);
+      for (float each : elements.values<float>()) all.push_back(each);
+    }
   }
   CHECK(gradients[0] == gradients[1]);
 }
