@@ -221,8 +221,8 @@ module_program::pass& module_program::pass_of(const microbatch& mb, const char* 
   return at->second;
 }
 
-/// Gradients, and blocks of rows of large ones, leave while others are computed. Every schedule computes the last
-/// microbatch by rows, since products of blocks have other bits than those of whole matrices.
+/// Gradients, and blocks of rows of large ones, leave while others are computed. Every schedule computes the
+/// last microbatch by rows, since products of blocks have other bits than those of whole matrices.
 backward_options module_program::options_of(const microbatch& mb) {
   if (mb.num_replicas == 1 || mb.index + 1 < mb.count || average_) return {};
   auto give = [this](const parameter& of, std::int64_t num_elements) {

@@ -35,9 +35,9 @@ class step_gradients {
   void reduce(int reduction, const std::vector<tensor>& shares);
   /// See stage_program. After the reduction of tied weights, before that of norms.
   int num_gradient_pieces() const { return compressed_.pieces().count(); }
-  /// Calls `on_piece` once for each of the pieces that the gradient of a parameter has for itself and that are
-  /// complete, as its first `num_elements` are; none if it is to be added to those of other uses of the same
-  /// weight.
+  /// Calls `on_piece` once for each of the pieces that the gradient of a parameter has for itself and that
+  /// are complete, as its first `num_elements` are; none if it is to be added to those of other uses of the
+  /// same weight.
   void give_pieces_of(const parameter& of, std::int64_t num_elements,
                       const std::function<void(int piece)>& on_piece);
   tensor replica_gradients(int piece) { return compressed_.message_of(piece); }
