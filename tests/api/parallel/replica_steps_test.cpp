@@ -70,14 +70,19 @@ std::vector<int> compute(stage_program& program, std::uint64_t step, bool in_one
   return given;
 }
 
-/// As if both replicas had the same gradients, in two parts; `broken` gets a NaN.
+/// As if both replicas had the same gradients, in two parts; all have left before the first sum comes.
+/// `broken` gets a NaN.
 void take_sums(stage_program& program, int broken = -1) {
-  for (int piece = program.num_gradient_pieces(0); piece-- > 0;) {
-    auto sum = program.replica_gradients(piece).clone();
+  std::vector<tensor> sums;
+  for (int piece = 0; piece < program.num_gradient_pieces(0); ++piece) {
+    auto& sum = sums.emplace_back(program.replica_gradients(piece).clone());
     for (float& each : sum.values<float>()) each *= 2;
-    auto half = sum.num_elements() / 3;
     if (piece == broken) sum.values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
-    program.take_summed_gradients(piece, {sum.rows(0, half), sum.rows(half, sum.num_elements() - half)});
+  }
+  for (auto piece = sums.size(); piece-- > 0;) {
+    auto count = sums[piece].num_elements(), half = count / 3;
+    program.take_summed_gradients(static_cast<int>(piece),
+                                  {sums[piece].rows(0, half), sums[piece].rows(half, count - half)});
   }
 }
 
@@ -237,10 +242,10 @@ TEST_CASE("a forward waits for the first use of a weight that it uses several ti
   recorder at(num_taken, seen);
   for (auto precision : {dtype::f32, dtype::bf16}) {
     nn::Sequential model(nn::Linear(200, 150), nn::ReLU(), at, nn::Linear(150, 150), at, nn::ReLU(),
-                         nn::TiedLinear(150, 150, "3.weight"), at, nn::Linear(150, 3));
+                         nn::TiedLinear(150, 150, "3.weight"), at, nn::Linear(150, 120));
     seen.clear();
-    // Piece 0: all small ones; 1: 0.weight; 2: 3.weight.
-    check_deferred(model, {.precision = precision}, {1, 0, 2}, num_taken);
+    // Piece 0: all small ones; 1: 0.weight; 2: 3.weight; 3: the last layer's, without which no update ends.
+    check_deferred(model, {.precision = precision}, {1, 0, 2, 3}, num_taken);
     auto last = std::vector<int>(seen.end() - 3, seen.end());
     CHECK(last == std::vector<int>{2, 3, 3});
   }
