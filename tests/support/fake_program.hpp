@@ -47,9 +47,9 @@ class fake_program : public stage_program {
     expect(input.defined() &&
                (which.training ? targets.defined() == is_last() : is_last() || !targets.defined()),
            "inputs, and targets on the last stage only");
-    while (go_on_) {
-      auto go_on = go_on_;
-      go_on(true);
+    while (progress_) {
+      auto progress = progress_;
+      progress(true);
     }
     if (which.training) expect_step(which.step);
     if (which.sums) {
@@ -112,8 +112,8 @@ class fake_program : public stage_program {
       for (auto value : part.values<float>()) sum_ = value;
   }
 
-  bool defer_update(const go_on_callback& go_on) override {
-    if (model_->defers_updates) go_on_ = go_on;
+  bool defer_update(const progress_callback& progress) override {
+    if (model_->defers_updates) progress_ = progress;
     return model_->defers_updates;
   }
 
@@ -123,7 +123,7 @@ class fake_program : public stage_program {
 
   void apply(std::uint64_t step) override {
     note_text("A" + std::to_string(stage_) + "@" + std::to_string(step));
-    go_on_ = nullptr;
+    progress_ = nullptr;
     expect_step(step);
     expect(saved_.empty(), "nothing saved when a step is applied");
     auto& moment = state_[1].values<float>()[0];
@@ -136,7 +136,7 @@ class fake_program : public stage_program {
 
   void discard() override {
     note("D");
-    go_on_ = nullptr;
+    progress_ = nullptr;
     saved_.clear();
     sum_ = 0;
     next_weight_ = 0;
@@ -209,7 +209,7 @@ class fake_program : public stage_program {
   float sum_ = 0;
   int next_weight_ = 0;
   step_metrics metrics_;
-  go_on_callback go_on_;
+  progress_callback progress_;
 };
 
 inline program_factory fake_programs(const std::shared_ptr<fake_model>& model) {

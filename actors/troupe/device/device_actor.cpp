@@ -45,7 +45,7 @@ caf::behavior device_state::make_behavior() {
   return {[this](const begin_generation& order) { on_begin(order); },
           [this](const grant& given) { on_grant(given); },
           [this](const tensor_arrived& arrived) { on_tensor(arrived); },
-          [this](const replicas_sent&) { run_ready(); },
+          [this](const replica_tensors_arrived&) { run_ready(); },
           [this](const batch_ready& ready) { on_batch(ready); },
           [this](const loader_replaced& replaced) { on_loader_replaced(replaced); },
           [this](const quiesce& order) { return on_quiesce(order); },
@@ -241,7 +241,7 @@ bool device_state::run_action() {
     if (position() < end_)
       has_run = interpreter_->run_next();
     else
-      interpreter_->go_on_with_deferred();
+      interpreter_->progress_deferred_updates();
   } catch (const action_interrupted&) {
     has_run = true;
   }

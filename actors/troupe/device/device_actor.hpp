@@ -57,7 +57,7 @@ struct device_options {
 ///   grant             -> step_done to the scheduler, per step; other generation: dropped
 ///                        cut_reached, at an end within a step
 ///   tensor_arrived    ->                                       the same tensor twice: ends the actor
-///   replicas_sent     ->                                       likewise
+///   replica_tensors_arrived     ->                                       likewise
 ///   batch_ready       ->
 ///   loader_replaced   -> want_batch for each batch not received yet
 ///   quiesce           -> stopped

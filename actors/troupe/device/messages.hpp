@@ -104,7 +104,7 @@ struct tensor_arrived {
 
 /// Transport -> device: something has come from other replicas, see device_options::from_replicas. In this
 /// process only.
-struct replicas_sent {};
+struct replica_tensors_arrived {};
 
 /// Loader -> device: the samples of a step. In this process only.
 struct batch_ready {
@@ -130,6 +130,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspect_device)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::device_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::run_on)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_arrived)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicas_sent)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replica_tensors_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::batch_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::loader_replaced)

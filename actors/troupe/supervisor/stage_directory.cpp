@@ -23,8 +23,8 @@ void charge(const device_receiver& to, const tensor& value) {
 /// action, where it looks by itself.
 void put(const device_receiver& to, const tensor_tag& tag, tensor value) {
   to.from_replicas->put(tag, std::move(value));
-  if (tag.role != tensor_role::replica_values && to.from_replicas->is_to_be_told())
-    caf::anon_send(to.device, replicas_sent{});
+  if (tag.role != tensor_role::replica_values && to.from_replicas->must_notify())
+    caf::anon_send(to.device, replica_tensors_arrived{});
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "troupe/ops/copy_by_name.hpp"
 #include "troupe/parallel/first_pass_checks.hpp"
 #include "troupe/parallel/initial_weights.hpp"
+#include "troupe/parallel/order_of_use.hpp"
 #include "troupe/parallel/tied_weights.hpp"
 
 namespace troupe {
@@ -49,40 +50,6 @@ std::vector<parameter*> targets_of(const std::vector<named_parameter>& parameter
   std::vector<parameter*> targets;
   for (const auto& each : parameters) targets.push_back(each.target);
   return targets;
-}
-
-/// The indices in `parameters` of the trainable weights that each layer reads. A tied weight is the first
-/// use's.
-std::vector<std::vector<std::size_t>> weights_by_layer(const std::vector<std::shared_ptr<nn::Module>>& layers,
-                                                       const std::vector<named_parameter>& parameters,
-                                                       const std::vector<tied_gradients::weight>& tied) {
-  std::map<const parameter*, std::size_t> index_of;
-  for (std::size_t index = 0; index < parameters.size(); ++index) index_of[parameters[index].target] = index;
-  for (const auto& weight : tied)
-    for (const auto& use : weight.here) index_of[use.target] = index_of.at(weight.here.front().target);
-  std::vector<std::vector<std::size_t>> result;
-  for (const auto& layer : layers) {
-    auto& weights = result.emplace_back();
-    for (const auto* each : layer->parameters())
-      if (auto found = index_of.find(each); found != index_of.end() && each->requires_gradient)
-        weights.push_back(found->second);
-  }
-  return result;
-}
-
-/// All indices, those of the first layers first.
-std::vector<std::size_t> in_order_of_use(const std::vector<std::vector<std::size_t>>& by_layer,
-                                         std::size_t count) {
-  std::vector<std::size_t> result;
-  std::vector<bool> is_listed(count, false);
-  auto add = [&](std::size_t index) {
-    if (!is_listed[index]) result.push_back(index);
-    is_listed[index] = true;
-  };
-  for (const auto& layer : by_layer)
-    for (auto index : layer) add(index);
-  for (std::size_t index = 0; index < count; ++index) add(index);
-  return result;
 }
 
 }  // namespace
@@ -183,7 +150,7 @@ void module_program::check_first_pass(const std::vector<variable>& outputs, cons
 std::vector<variable> module_program::run_layers(std::vector<variable> inputs, bool training) {
   for (const auto& layer : layers_->modules())
     if (layer->is_training() != training) layer->train(training);
-  if (!go_on_) return layers_->run(std::move(inputs));
+  if (!progress_) return layers_->run(std::move(inputs));
   return layers_->run(std::move(inputs), [this](std::size_t layer) { wait_for_weights_of(layer); });
 }
 
@@ -316,7 +283,7 @@ void module_program::take_summed_gradients(int piece, const std::vector<tensor>&
     return gradients_->mark_changed();
   }
   gradients_->take_summed_gradients(piece, parts, part_stepper());
-  if (go_on_) gradients_->step_packed(part_stepper());
+  if (progress_) gradients_->step_packed(part_stepper());
 }
 
 /// Null where a parameter's step needs more than its own gradient.
@@ -328,35 +295,35 @@ step_gradients::part_stepper module_program::part_stepper() {
   };
 }
 
-bool module_program::defer_update(const go_on_callback& go_on) {
+bool module_program::defer_update(const progress_callback& progress) {
   auto step_part = part_stepper();
   if (average_ || !step_part) return false;
-  go_on_ = go_on;
+  progress_ = progress;
   has_finite_loss_ = std::isfinite(metrics_.loss_sum);
   gradients_->step_packed(step_part);
   return true;
 }
 
-/// A weight whose step waits for all gradients is there when the update is complete, which ends go_on_.
+/// A weight whose step waits for all gradients is there when the update is complete, which ends progress_.
 void module_program::wait_for_weights_of(std::size_t layer) {
   auto is_there = [this](std::size_t index) { return gradients_->is_stepped(index); };
-  for (bool waits = false; go_on_; waits = true) {
+  for (bool waits = false; progress_; waits = true) {
     if (waits && std::ranges::all_of(weights_by_layer_[layer], is_there)) return;
-    auto go_on = go_on_;  // it may be replaced within
-    go_on(waits);
+    auto progress = progress_;  // it may be replaced within
+    progress(waits);
   }
 }
 
 std::string module_program::non_finite() {
   if (!looks_for_non_finite_) return {};
-  if (go_on_ ? !has_finite_loss_ : !std::isfinite(metrics_.loss_sum)) return "the loss";
+  if (progress_ ? !has_finite_loss_ : !std::isfinite(metrics_.loss_sum)) return "the loss";
   const auto* found = gradients_->first_non_finite();
   if (!found) return {};
   return "the gradient of " + std::ranges::find(parameters_, found, &named_parameter::target)->name;
 }
 
 void module_program::apply(std::uint64_t step) {
-  go_on_ = nullptr;
+  progress_ = nullptr;
   if (!passes_.empty() && passes_.begin()->first.first <= step)
     throw std::logic_error("[module_program::apply] microbatch " +
                            std::to_string(passes_.begin()->first.second) + " of step " +
@@ -373,7 +340,7 @@ void module_program::discard() {
   passes_.clear();
   last_accumulated_ = -1;
   on_piece_ = nullptr;
-  go_on_ = nullptr;
+  progress_ = nullptr;
   metrics_ = {};
   for (const auto& each : parameters_) each.target->has_gradient = false;
   gradients_->discard();

@@ -68,7 +68,7 @@ class module_program : public stage_program {
   int num_gradient_pieces(std::uint64_t step) override;
   tensor replica_gradients(int piece) override;
   void take_summed_gradients(int piece, const std::vector<tensor>& parts) override;
-  bool defer_update(const go_on_callback& go_on) override;
+  bool defer_update(const progress_callback& progress) override;
   std::string non_finite() override;
   void apply(std::uint64_t step) override;
   void discard() override;
@@ -125,7 +125,7 @@ class module_program : public stage_program {
   std::uint64_t accumulated_step_ = 0;  ///< of last_accumulated_
   int num_replicas_ = 1;                ///< likewise
   piece_callback on_piece_;             ///< while the last weight gradients are computed
-  go_on_callback go_on_;                ///< while the update is deferred
+  progress_callback progress_;          ///< while the update is deferred
   bool has_finite_loss_ = true;         ///< of the step whose update is deferred
   step_metrics metrics_;
 };

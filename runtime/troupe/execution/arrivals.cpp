@@ -13,7 +13,7 @@ void arrivals::put(const tensor_tag& tag, tensor value) {
 }
 
 bool arrivals::move_to(inbox& into) {
-  is_told_ = false;  // first: who puts something after the look below tells of it
+  is_notified_ = false;  // first: who puts something after the look below tells of it
   if (num_moved_ == num_put_) return false;
   std::vector<std::pair<tensor_tag, tensor>> moved;
   {

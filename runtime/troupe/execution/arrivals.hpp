@@ -23,7 +23,7 @@ class arrivals {
   void put(const tensor_tag& tag, tensor value);
   /// After a put: whether the device, if it waits in its mailbox, is to be told there that something is here.
   /// Once until it looks.
-  bool is_to_be_told() { return !is_told_.exchange(true); }
+  bool must_notify() { return !is_notified_.exchange(true); }
   /// Moves all into `into`, and returns whether there were any. Throws what inbox::put throws.
   bool move_to(inbox& into);
   std::size_t num_held() const;
@@ -38,7 +38,7 @@ class arrivals {
   std::condition_variable changed_;
   std::vector<std::pair<tensor_tag, tensor>> held_;
   std::atomic<std::uint64_t> num_put_ = 0, num_moved_ = 0;
-  std::atomic<bool> is_told_ = false;
+  std::atomic<bool> is_notified_ = false;
 };
 
 }  // namespace troupe

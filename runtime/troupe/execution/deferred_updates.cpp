@@ -10,7 +10,8 @@ bool plan_interpreter::defer(const action& all_reduce) {
   auto stage = all_reduce.stage;
   if (options_.running.flush_every > 1 || !apply_after(all_reduce) || !host_.may_defer_updates())
     return false;
-  if (!program(stage).defer_update([this, stage](bool waits) { go_on_within(stage, waits); })) return false;
+  if (!program(stage).defer_update([this, stage](bool waits) { progress_within(stage, waits); }))
+    return false;
   deferred_.insert(all_reduces_.extract(stage));
   host_.on_begin(all_reduce);
   host_.on_end(all_reduce);
@@ -25,7 +26,7 @@ const action* plan_interpreter::apply_after(const action& all_reduce) const {
   return nullptr;
 }
 
-void plan_interpreter::go_on_with_deferred() {
+void plan_interpreter::progress_deferred_updates() {
   for (auto next = deferred_.begin(); next != deferred_.end() && !is_halted_;)
     next = end_deferred(next->second) ? deferred_.erase(next) : std::next(next);
 }
@@ -48,12 +49,12 @@ bool plan_interpreter::end_deferred(running_all_reduce& update) {
 }
 
 /// Called by the program of `stage` within its forward.
-void plan_interpreter::go_on_within(int stage, bool waits) {
+void plan_interpreter::progress_within(int stage, bool waits) {
   if (waits)
     host_.wait_within(actions()[position_], position_of(deferred_.at(stage)));
   else
     host_.take_arrivals();
-  go_on_with_deferred();
+  progress_deferred_updates();
   if (is_halted_) throw action_interrupted();
 }
 

@@ -60,7 +60,7 @@ void plan_interpreter::begin_step(std::uint64_t step) {
 }
 
 bool plan_interpreter::run_next() {
-  go_on_with_deferred();
+  progress_deferred_updates();
   if (is_halted_ || is_at_end() || !run(actions()[position_])) return false;
   auto done = position_++;
   if (const auto* next = contributes_to_[done]) contribute(*next);

@@ -119,7 +119,7 @@ class plan_interpreter {
   /// Whether updates of this step, or of the one before, are deferred and not complete.
   bool has_deferred_updates() const { return !deferred_.empty(); }
   /// Lets them go on, and runs no action.
-  void go_on_with_deferred();
+  void progress_deferred_updates();
   /// Of the action that is waited for, if run_next could do nothing: the next one, or the G of a deferred
   /// update.
   plan_position waits_at() const;
@@ -176,7 +176,7 @@ class plan_interpreter {
   bool defer(const action& all_reduce);
   const action* apply_after(const action& all_reduce) const;
   bool end_deferred(running_all_reduce& update);
-  void go_on_within(int stage, bool waits);
+  void progress_within(int stage, bool waits);
   const running_all_reduce* update_before(const action& op) const;
   plan_position position_of(const running_all_reduce& of) const;
   int reduction_of_step(int reduction) const { return reduction % options_.running.reductions_per_step(); }

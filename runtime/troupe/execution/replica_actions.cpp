@@ -125,7 +125,7 @@ std::optional<joint_pass> plan_interpreter::joint_pass_of(const action& op) {
 tensor plan_interpreter::receive_within(const action& op, const tensor_tag& wanted) {
   host_.take_arrivals();
   for (;;) {
-    go_on_with_deferred();
+    progress_deferred_updates();
     if (is_halted_) throw action_interrupted();
     if (auto found = inputs_.take(wanted)) return std::move(*found);
     host_.wait_within(op, {step_, static_cast<std::uint32_t>(position_)});

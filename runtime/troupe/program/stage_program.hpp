@@ -131,12 +131,12 @@ class stage_program {
 
   /// Called in a G that apply follows, with pieces still to come: whether forwards of the next step may begin
   /// before they are taken and apply is called. If so, a forward waits for the weights that it reads: it
-  /// calls `go_on`, within which take_summed_gradients and apply are called, from time to time, and with
-  /// `waits` until what it reads is there. `go_on` then waits for something to come; it throws
+  /// calls `progress`, within which take_summed_gradients and apply are called, from time to time, and with
+  /// `waits` until what it reads is there. `progress` then waits for something to come; it throws
   /// action_interrupted, which the forward passes on. Apply comes before the next backward, and before state,
   /// parameters and weights are asked for. The default says no.
-  using go_on_callback = std::function<void(bool waits)>;
-  virtual bool defer_update(const go_on_callback& /*go_on*/) { return false; }
+  using progress_callback = std::function<void(bool waits)>;
+  virtual bool defer_update(const progress_callback& /*progress*/) { return false; }
 
   /// Called before apply: names this step's first loss or gradient that is infinite or NaN ("the gradient of
   /// 3.weight"), see non_finite_policy. Empty if there is none, or if the program does not check.

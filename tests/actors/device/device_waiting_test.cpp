@@ -279,7 +279,7 @@ TEST_CASE("a device that needs the complete state between two steps does not def
                [](const caf::error& problem) { FAIL(describe(problem)); });
   CHECK(here.model->calls == here.first_step);
   here.from_replicas->put(here.sum(), tensor::full({1}, 1));
-  here.self->send(here.device, replicas_sent{});
+  here.self->send(here.device, replica_tensors_arrived{});
   here.self->receive([](const state_copied& copied) { CHECK(copied.step == 1); });
   here.self->receive([](const step_done& done) { CHECK(done.step == 0); });
   here.out.wait_until_sent(6);

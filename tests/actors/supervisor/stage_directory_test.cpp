@@ -88,12 +88,12 @@ TEST_CASE("a device is told in its mailbox that gradients of replicas are there,
   here.arrives(tensor_role::replica_gradients, 2);
   here.arrives(tensor_role::summed_gradients, 2);
   CHECK(arrived->num_held() == 2);
-  CHECK(here.first.all<replicas_sent>().size() == 1);
+  CHECK(here.first.all<replica_tensors_arrived>().size() == 1);
   inbox moved;
   arrived->move_to(moved);
   CHECK(moved.num_held() == 2);
   here.arrives(tensor_role::replica_gradients, 2, 5);
-  CHECK(here.first.all<replicas_sent>().size() == 2);
+  CHECK(here.first.all<replica_tensors_arrived>().size() == 2);
 }
 
 TEST_CASE("parameters of any stage go to the scheduler") {

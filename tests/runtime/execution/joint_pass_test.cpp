@@ -124,8 +124,8 @@ TEST_CASE("what any thread puts wakes who waits for it, once in a mailbox, and g
   while (incoming.num_put() == 0) incoming.wait_for_more(0, std::chrono::seconds(60));
   puts.join();
   CHECK(num_told == 1);
-  CHECK(incoming.is_to_be_told());
-  CHECK_FALSE(incoming.is_to_be_told());
+  CHECK(incoming.must_notify());
+  CHECK_FALSE(incoming.must_notify());
   CHECK(incoming.num_held() == 1);
   CHECK(incoming.move_to(box));
   CHECK(incoming.num_held() == 0);
@@ -133,7 +133,7 @@ TEST_CASE("what any thread puts wakes who waits for it, once in a mailbox, and g
   CHECK(box.take(tag)->values<float>()[0] == 5);
   incoming.put(tag, tensor::zeros({1}));
   incoming.put(tag, tensor::zeros({1}));
-  CHECK(incoming.is_to_be_told());
+  CHECK(incoming.must_notify());
   CHECK_THROWS_MATCHES(incoming.move_to(box), std::logic_error,
                        MessageMatches(ContainsSubstring("each tensor once")));
 }

@@ -35,7 +35,7 @@ struct replica : stage_program, action_host {
   bool defers = false;
   /// A forward needs the sums if its update is deferred.
   bool reads_weights = true;
-  go_on_callback go_on = {};
+  progress_callback progress = {};
   std::vector<std::string> deferred = {};
   std::vector<std::uint64_t> applied = {};  ///< steps
   /// What is sent to it for this stage is withheld.
@@ -46,8 +46,8 @@ struct replica : stage_program, action_host {
     samples_seen.push_back(inputs[0].values<float>()[0]);
     indices_seen.push_back(which.global_index());
     CHECK(which.global_count() == which.num_replicas * which.count);
-    for (bool waits = false; go_on && (reads_weights || !waits); waits = true) {
-      auto call = go_on;
+    for (bool waits = false; progress && (reads_weights || !waits); waits = true) {
+      auto call = progress;
       call(waits);
     }
     takes_activations = inputs[0].shape().rank() == 1;
@@ -68,12 +68,12 @@ struct replica : stage_program, action_host {
     for (const auto& part : parts)
       for (float each : part.values<float>()) sums.push_back(each);
   }
-  bool defer_update(const go_on_callback& callback) override {
-    go_on = callback;
+  bool defer_update(const progress_callback& callback) override {
+    progress = callback;
     return true;
   }
   void apply(std::uint64_t step) override {
-    go_on = nullptr;
+    progress = nullptr;
     applied.push_back(step);
   }
   void discard() override {}
@@ -374,7 +374,7 @@ TEST_CASE("a job that may run no action goes on with its deferred updates") {
   auto all = two_replicas();
   defer(all);
   while (all[1].runs->run_next()) continue;
-  all[0].runs->go_on_with_deferred();
+  all[0].runs->progress_deferred_updates();
   CHECK_FALSE(all[0].runs->has_deferred_updates());
   CHECK(all[0].runs->position() == 0);
 }
