@@ -10,9 +10,11 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "jobs/job.hpp"
+#include "jobs/paced_job.hpp"
 #include "support/http_client.hpp"
 #include "support/temp_folder.hpp"
 
@@ -24,47 +26,41 @@ namespace {
 
 using words = std::vector<std::string>;
 
-/// Long enough that all orders come while it trains.
-words long_job() {
-  auto job = small_job();
-  job.insert(job.end(), {"--steps", "1500", "--epochs", "10000", "--stages", "4", "--microbatches", "4"});
-  return job;
+/// More steps than it does before its test lets it finish.
+words with_many_steps(words options) {
+  options.insert(options.end(), {"--epochs", "60"});
+  return options;
 }
 
-/// A launched job of four processes, whose inspector the test asks.
+/// Without a log there is no audit log, and no order is taken.
+words with_log(words options) {
+  options.insert(options.end(), {"--log-level", "warn"});
+  return options;
+}
+
+/// A paced job of four processes that is given orders.
 class ordered_job {
  public:
-  explicit ordered_job(const words& options)
-      : process_({.command = command(options), .environment = {}, .without = {}}) {
-    find_server(process_.wait_for_line("http://"));
-    while (json_of("job")["state"] != "running" || json_of("job")["step"] < 1 ||
-           json_of("nodes")["nodes"].size() < 4)
+  explicit ordered_job(words options) : job_(4, with_many_steps(with_log(std::move(options)))) {
+    while (read("job")["state"] != "running" || read("job")["step"] < 1 || read("nodes")["nodes"].size() < 4)
       wait();
   }
 
+  json read(const std::string& name) const { return job_.read(name); }
   http_answer post(const std::string& action, const json& body, bool with_header = true) const {
-    words headers = {"Authorization: Bearer " + token_, "Content-Type: application/json",
-                     "User-Agent: control_test"};
+    words headers = {job_.bearer(), "Content-Type: application/json", "User-Agent: control_test"};
     if (with_header) headers.emplace_back("X-Troupe-Request: 1");
-    return ask_http(port_, "POST", "/api/v1/control/" + action, headers, body.dump());
-  }
-  json json_of(const std::string& name) const {
-    auto answer = ask_http(port_, "GET", "/api/v1/" + name, {"Authorization: Bearer " + token_});
-    INFO(name << ": " << answer.body);
-    REQUIRE(answer.status == 200);
-    return json::parse(answer.body);
+    return ask_http(job_.port(), "POST", "/api/v1/control/" + action, headers, body.dump());
   }
   /// Gives an order that is taken, and returns its outcome.
-  json carried_out(const std::string& action, const json& body = json::object()) {
+  json carried_out(const std::string& action, const json& body = json::object()) const {
     auto taken = post(action, body);
     INFO(action << " " << body << ": " << taken.body);
     REQUIRE(taken.status == 202);
     return outcome_of(json::parse(taken.body)["id"]);
   }
-  json outcome_of(const std::string& id) {
-    client_socket events(port_);
-    events.send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token_ +
-                "\r\n\r\n");
+  json outcome_of(const std::string& id) const {
+    auto events = job_.events();
     auto begin = "data: {\"id\":\"" + id + "\"";
     auto text = events.read_until(begin);
     REQUIRE_THAT(text, ContainsSubstring(begin));
@@ -72,7 +68,7 @@ class ordered_job {
     while (rest.find('\n') == std::string::npos) rest += events.read_until("\n");
     return json::parse(rest.substr(0, rest.find('\n')));
   }
-  void check_done(const std::string& action, const json& body = json::object()) {
+  void check_done(const std::string& action, const json& body = json::object()) const {
     auto outcome = carried_out(action, body);
     INFO(outcome.dump());
     CHECK(outcome["outcome"] == "done");
@@ -80,50 +76,19 @@ class ordered_job {
   /// The id of an actor of this role that runs.
   std::string actor(const std::string& role, int rank) const {
     for (;; wait()) {
-      auto told = json_of("actors");
+      auto told = read("actors");
       for (const auto& one : told["actors"])
         if (one["role"] == role && one["rank"] == rank && one["state"] == "running") return one["id"];
     }
   }
   void wait() const { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
-  background_process& process() { return process_; }
-  void find_server(const std::string& line) {
-    auto port = line.find("127.0.0.1:") + 10, mark = line.find("/#token=");
-    port_ = static_cast<std::uint16_t>(std::stoi(line.substr(port, mark - port)));
-    token_ = line.substr(mark + 8, line.find('"', mark) - mark - 8);
-  }
+  void follow_rank_0() { job_.follow_rank_0(); }
+  /// To its end: the weights are those of the same job in one process that nobody touched.
+  void check_same_weights() { CHECK(job_.finish() == untouched_weights(with_many_steps({}))); }
 
  private:
-  static words command(const words& options) {
-    words made = {TROUPE_PROGRAM, "launch", "--nproc-per-node", "4", "--json", "--", FASHION_MNIST_PROGRAM};
-    auto job = long_job();
-    made.insert(made.end(), job.begin(), job.end());
-    made.insert(made.end(), {"--json", "--inspect"});
-    made.insert(made.end(), options.begin(), options.end());
-    return made;
-  }
-
-  background_process process_;
-  std::uint16_t port_ = 0;
-  std::string token_;
+  paced_job job_;
 };
-
-std::string weights_in(const std::string& output) {
-  auto at = output.rfind("\"weights_sha256\":\"");
-  return at == std::string::npos ? std::string() : output.substr(at + 18, 64);
-}
-
-const std::string& untouched_weights() {
-  static const auto weights = run_launched(4, long_job()).weights_sha256();
-  return weights;
-}
-
-void check_same_weights(ordered_job& job) {
-  auto result = job.process().wait();
-  INFO(result.errors);
-  CHECK(result.exit_code == 0);
-  CHECK(weights_in(result.output) == untouched_weights());
-}
 
 }  // namespace
 
@@ -131,29 +96,29 @@ TEST_CASE("a job is paused, stepped, saved and resumed, and trains the same bits
   temp_folder folder;
   auto snapshots = folder.path() / "snapshots";
   ordered_job job({"--inspect-control", "--snapshot-dir", snapshots.string(), "--snapshot-interval", "1h"});
-  CHECK(job.json_of("job")["control"] == true);
+  CHECK(job.read("job")["control"] == true);
   auto running = job.carried_out("snapshot");
   CHECK(running["outcome"] == "done");
   CHECK(running["step"] > 0);
   job.check_done("pause");
-  auto stands = [&] { return job.json_of("job")["stands"] == true; };
+  auto stands = [&] { return job.read("job")["stands"] == true; };
   while (!stands()) job.wait();
-  auto before = job.json_of("job")["step"].get<int>();
+  auto before = job.read("job")["step"].get<int>();
   for (const char* unit : {"step", "microbatch", "action"})
     job.check_done("step", {{"unit", unit}, {"count", 1}});
-  CHECK(job.json_of("job")["step"].get<int>() <= before + 3);
+  CHECK(job.read("job")["step"].get<int>() <= before + 3);
   auto saved = job.carried_out("snapshot");
   CHECK(saved["outcome"] == "done");
   CHECK(saved["step"].get<int>() >= running["step"].get<int>());
   CHECK(std::filesystem::exists(snapshots));
   job.check_done("log_level", {{"level", "debug"}});
-  CHECK(job.json_of("job")["log_level"] == "debug");
+  CHECK(job.read("job")["log_level"] == "debug");
   job.check_done("log_level", {{"level", "warn"}});
   job.check_done("resume");
   CHECK(job.post("stop", json::object()).status == 404);
   CHECK(job.post("kill", {{"rank", 4}}).status == 404);
   CHECK(job.post("pause", json::object(), false).status == 403);
-  check_same_weights(job);
+  job.check_same_weights();
   std::ostringstream audit;
   audit << std::ifstream(snapshots / "inspector_audit.jsonl").rdbuf();
   CHECK_THAT(audit.str(), ContainsSubstring("\"user_agent\":\"control_test\"") &&
@@ -173,7 +138,7 @@ TEST_CASE("a job whose actors are killed and restarted on order trains the same 
   job.check_done("kill", {{"actor", job.actor("replica_keeper", 2)}});
   job.check_done("kill", {{"actor", job.actor("scheduler", 0)}});
   job.check_done("restart", {{"actor", job.actor("inspector", 0)}});
-  check_same_weights(job);
+  job.check_same_weights();
 }
 
 TEST_CASE(
@@ -184,9 +149,9 @@ TEST_CASE(
   job.check_done("restart", {{"rank", 1}});
   job.check_done("pause");
   job.check_done("kill", {{"rank", 3}});
-  CHECK(job.json_of("job")["is_paused"] == true);
+  CHECK(job.read("job")["is_paused"] == true);
   job.check_done("resume");
-  check_same_weights(job);
+  job.check_same_weights();
 }
 
 TEST_CASE("rank 0 is restarted: its successor serves again and tells what became of the order") {
@@ -196,23 +161,23 @@ TEST_CASE("rank 0 is restarted: its successor serves again and tells what became
   ordered_job job({"--inspect-control", "--inspect-audit-log", audit});
   auto taken = job.post(is_kill ? "kill" : "restart", {{"rank", 0}});
   REQUIRE(taken.status == 202);
-  job.find_server(job.process().wait_for_line("http://"));
+  job.follow_rank_0();
   auto outcome = job.outcome_of(json::parse(taken.body)["id"]);
   CHECK(outcome["outcome"] == "done");
   job.check_done("pause");
   job.check_done("resume");
-  check_same_weights(job);
+  job.check_same_weights();
 }
 
 TEST_CASE("a job that takes no orders refuses all, and is not harmed") {
   ordered_job job({});
-  CHECK(job.json_of("job")["control"] == false);
+  CHECK(job.read("job")["control"] == false);
   for (const char* action : {"pause", "resume", "snapshot", "kill", "nonsense"}) {
     auto refused = job.post(action, json::object());
     CHECK(refused.status == 403);
     CHECK_THAT(refused.body, ContainsSubstring("--inspect-control"));
   }
-  check_same_weights(job);
+  job.check_same_weights();
 }
 
 TEST_CASE("a job without launcher refuses what would end it") {

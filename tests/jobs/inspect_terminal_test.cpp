@@ -9,8 +9,7 @@
 #include <sstream>
 #include <thread>
 
-#include "jobs/inspected_job.hpp"
-#include "jobs/job.hpp"
+#include "jobs/paced_job.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
@@ -56,47 +55,15 @@ class terminal_of_tmux {
 
 bool has_tmux() { return run_in_shell("command -v tmux").exit_code == 0; }
 
-/// Long enough that it is paused before it ends.
-std::vector<std::string> steps_of_ordered_job() {
-  auto words = small_job();
-  words.insert(words.end(), {"--steps", "1500", "--epochs", "10000"});
-  return words;
-}
+/// More steps than it does before its test lets it finish.
+const std::vector<std::string> many_steps = {"--epochs", "60"};
 
-/// A job of two processes that takes orders.
-std::vector<std::string> ordered_processes(std::vector<std::string> options = {}) {
-  std::vector<std::string> command = {TROUPE_PROGRAM, "launch", "--nproc-per-node",   "2",
-                                      "--json",       "--",     FASHION_MNIST_PROGRAM};
-  auto job = steps_of_ordered_job();
-  command.insert(command.end(), job.begin(), job.end());
-  command.insert(command.end(), {"--json", "--inspect", "--inspect-control"});
-  command.insert(command.end(), options.begin(), options.end());
-  return command;
-}
-
-void check_same_weights(const process_result& ended) {
-  static const auto untouched = run_launched(2, steps_of_ordered_job()).weights_sha256();
-  INFO(ended.errors);
-  CHECK(ended.exit_code == 0);
-  CHECK_THAT(ended.output, ContainsSubstring("\"weights_sha256\":\"" + untouched));
-}
-
-std::vector<std::string> two_processes() {
-  return {TROUPE_PROGRAM,
-          "launch",
-          "--nproc-per-node",
-          "2",
-          "--",
-          FASHION_MNIST_PROGRAM,
-          "--inspect",
-          "--batch",
-          "64",
-          "--steps",
-          "1000000",
-          "--epochs",
-          "100000",
-          "--microbatches",
-          "4"};
+/// Options of a job that takes orders.
+std::vector<std::string> with_orders(std::vector<std::string> options = {}) {
+  options.insert(options.end(), many_steps.begin(), many_steps.end());
+  // Without a log there is no audit log, and no order is taken.
+  options.insert(options.end(), {"--inspect-control", "--log-level", "warn"});
+  return options;
 }
 
 }  // namespace
@@ -105,7 +72,8 @@ TEST_CASE(
     "a terminal shows a running job, a process that is killed and its restart, and the end of the job") {
   if (!has_tmux()) SKIP("tmux is not installed: it is in Debian's package tmux");
   temp_folder folder;
-  inspected_job job(two_processes());
+  paced_job paced(2, many_steps);
+  auto& job = paced.inspected();
   auto record = (folder.path() / "record.jsonl").string();
   auto command = std::string(TROUPE_PROGRAM) + " inspect ";
   terminal_of_tmux terminal(folder.path(), "stty -a >" + (folder.path() / "before").string() + "; " +
@@ -158,7 +126,8 @@ TEST_CASE(
 TEST_CASE("orders are given from a terminal, and the job trains the same bits") {
   if (!has_tmux()) SKIP("tmux is not installed: it is in Debian's package tmux");
   temp_folder folder;
-  inspected_job job(ordered_processes());
+  paced_job paced(2, with_orders());
+  auto& job = paced.inspected();
   auto record = (folder.path() / "record.jsonl").string();
   auto command = std::string(TROUPE_PROGRAM) + " inspect ";
   terminal_of_tmux terminal(folder.path(),
@@ -204,7 +173,7 @@ TEST_CASE("orders are given from a terminal, and the job trains the same bits") 
   terminal.wait_for("let the job go on?");
   terminal.press("y");
   terminal.wait_for("resume: done");
-  check_same_weights(job.process().wait());
+  CHECK(paced.finish() == untouched_weights(many_steps));
   terminal.wait_for("Connection refused");
 
   terminal.tmux({"respawn-pane", "-k", command + "--replay " + record + "; sleep 100"});
@@ -217,7 +186,8 @@ TEST_CASE("orders are given from a terminal, and the job trains the same bits") 
 
 TEST_CASE("orders are given by scripts, which learn what came of them, and the job trains the same bits") {
   temp_folder folder;
-  inspected_job job(ordered_processes({"--inspect-audit-log", (folder.path() / "audit.jsonl").string()}));
+  paced_job paced(2, with_orders({"--inspect-audit-log", (folder.path() / "audit.jsonl").string()}));
+  auto& job = paced.inspected();
   auto ordered = [&](std::vector<std::string> words) {
     words.insert(words.begin(), "--order");
     return job.inspect(words);
@@ -251,14 +221,15 @@ TEST_CASE("orders are given by scripts, which learn what came of them, and the j
   CHECK_THAT(killed.output, ContainsSubstring("the process was replaced by"));
   CHECK(ordered({"log_level", "--level", "warn"}).exit_code == 0);
   CHECK(ordered({"resume"}).output == "resume: done: the job goes on\n");
-  check_same_weights(job.process().wait());
+  CHECK(paced.finish() == untouched_weights(many_steps));
   std::ostringstream audit;
   audit << std::ifstream(folder.path() / "audit.jsonl").rdbuf();
   CHECK_THAT(audit.str(), ContainsSubstring("\"user_agent\":\"troupe inspect\""));
 }
 
 TEST_CASE("a job that takes no orders says how it would take some") {
-  inspected_job job(two_processes());
+  paced_job paced(2, many_steps);
+  auto& job = paced.inspected();
   auto refused = job.inspect({"--order", "pause"});
   CHECK(refused.exit_code == 1);
   CHECK_THAT(refused.output, ContainsSubstring("pause: refused: this job takes no orders") &&

@@ -33,11 +33,16 @@ std::string weights_in(const std::string& output) {
 
 paced_job::paced_job(int num_processes, const std::vector<std::string>& options)
     : job_(command(num_processes, (folder_.path() / "until").string(), options)) {
-  const auto& url = job_.url();
+  set_address(job_.url());
+}
+
+void paced_job::set_address(const std::string& url) {
   auto colon = url.rfind(':'), mark = url.find("/#token=");
   port_ = static_cast<std::uint16_t>(std::stoi(url.substr(colon + 1, mark - colon - 1)));
   token_ = url.substr(mark + 8);
 }
+
+void paced_job::follow_rank_0() { set_address(job_.process().wait_for_line("http://")); }
 
 nlohmann::json paced_job::read(const std::string& name) const {
   auto answer = get("/api/v1/" + name);

@@ -9,7 +9,8 @@
 
 namespace troupe::testing {
 
-/// A job of paced_worker with --inspect that is asked over HTTP: it trains slowly until `finish`.
+/// A job of paced_worker with --inspect that is asked over HTTP: it trains slowly until `finish`, or until
+/// its steps are done (320, or as options say).
 class paced_job {
  public:
   explicit paced_job(int num_processes, const std::vector<std::string>& options = {});
@@ -20,13 +21,18 @@ class paced_job {
   std::string bearer() const { return "Authorization: Bearer " + token_; }
   http_answer get(const std::string& target) const { return ask_http(port_, "GET", target, {bearer()}); }
   nlohmann::json read(const std::string& name) const;
+  /// Asks the inspector of the process that has taken rank 0 over from now on.
+  void follow_rank_0();
   /// The stream of its events, to be read until the next step, say.
   client_socket events() const;
 
   /// Lets it train to its end, and returns its weights_sha256. Fails the test if it does not end well.
   std::string finish();
+  inspected_job& inspected() { return job_; }
 
  private:
+  void set_address(const std::string& url);
+
   temp_folder folder_;
   inspected_job job_;
   std::uint16_t port_ = 0;

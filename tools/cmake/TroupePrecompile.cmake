@@ -1,6 +1,7 @@
 # Headers of others that many sources include, parsed once for all of them. Off where a compiler cache keeps whole objects
 # and wants to see every source as it is, and in the asan preset: there each source must include what it uses.
-# (What is installed is held to that in every build, by tests/package.)
+# (Installed headers without a source of their own are held to that in every build, by tests/package; of the others clang-tidy
+# looks at those that change.)
 set(troupe_precompile_default ON)
 if(CMAKE_CXX_COMPILER_LAUNCHER OR TROUPE_SANITIZE MATCHES address)
   set(troupe_precompile_default OFF)

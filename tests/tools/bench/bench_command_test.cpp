@@ -219,10 +219,10 @@ TEST_CASE("bench compute holds a step to the rates of a product and of a copy th
 
 TEST_CASE("bench compute says how much longer a step takes beside busy loops") {
   auto lines =
-      objects_of(bench("compute --model loop --busy-loops 2 --threads 1,2 --rounds 2 --seconds 0.05 --json"));
+      objects_of(bench("compute --model loop --busy-loops 2 --threads 1,2 --rounds 1 --seconds 0.05 --json"));
   REQUIRE(lines.size() == 2);
   for (const auto& line : lines) {
-    check_is_spread(line.at("slowdown"), 2);
+    check_is_spread(line.at("slowdown"), 1);
     CHECK(line.at("slowdown").at("min") > 0);
     CHECK(line.at("busy_loops") == 2);
   }

@@ -74,7 +74,8 @@ http_response control_intake::answer_taken(open_order order, audited_order audit
     return json_answer(503,
                        {{"error",
                          "the audit log cannot be written, and no order is taken without it: rank 0's log "
-                         "says why"}});
+                         "says why. If that is off (--log-level off), start the job with "
+                         "--inspect-audit-log FILE"}});
   ++num_taken_;
   json taken = {{"id", order.id}, {"action", audited.action}, {"target", to_string(order.target)}};
   auto posted = job_->orders()->post(std::move(order));

@@ -184,7 +184,9 @@ TEST_CASE("the API keeps the newest outcomes, and those of the process that this
 TEST_CASE("no order is taken that cannot be written into the audit log") {
   ordered one;
   one.log->set_level(spdlog::level::off);
-  CHECK(one.post("pause", "{}").status == 503);
+  auto refused = one.post("pause", "{}");
+  CHECK(refused.status == 503);
+  CHECK_THAT(one.error(refused), ContainsSubstring("--inspect-audit-log FILE"));
   CHECK(one.num_posted == 0);
 }
 
