@@ -72,7 +72,7 @@ TEST_CASE("replicas are spread in blocks, and a member without any takes part bu
                  error_of([&] { replicated.backward({tensor::full({}, 1)}); });
     run_replicas(replicated, 0);
     model.train(false);
-    CHECK_NOTHROW(replicated.forward({batch_of(0, 0).samples}));
+    replicated.forward({batch_of(0, 0).samples});
     model.parameters()[0]->wait_ready();
   });
   CHECK(own == std::vector<std::vector<int>>{{0}, {1}, {2}, {}});
@@ -99,6 +99,8 @@ TEST_CASE("means over replicas have the bits of one member, for any numbers on t
       std::vector<tensor> own;
       for (int i = 0; i < *at; ++i) own.push_back(metric(first + i));
       auto found = mean_over_replicas(own, group);
+      static std::mutex checking;
+      std::lock_guard lock(checking);
       for (int i = 0; i < *at; ++i) CHECK(same_bits(own[static_cast<std::size_t>(i)], metric(first + i)));
       if (group.rank() + 1 == group.size()) result = found;
     });
