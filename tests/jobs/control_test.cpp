@@ -3,14 +3,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <csignal>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "jobs/job.hpp"
@@ -26,31 +23,18 @@ namespace {
 
 using words = std::vector<std::string>;
 
-/// More steps than it does before its test lets it finish.
-words with_many_steps(words options) {
-  options.insert(options.end(), {"--epochs", "60"});
-  return options;
-}
-
-/// Without a log there is no audit log, and no order is taken.
-words with_log(words options) {
-  options.insert(options.end(), {"--log-level", "warn"});
-  return options;
-}
-
 /// A paced job of four processes that is given orders.
-class ordered_job {
+class ordered_job : public paced_job {
  public:
-  explicit ordered_job(words options) : job_(4, with_many_steps(with_log(std::move(options)))) {
+  explicit ordered_job(const words& options) : paced_job(4, options) {
     while (read("job")["state"] != "running" || read("job")["step"] < 1 || read("nodes")["nodes"].size() < 4)
       wait();
   }
 
-  json read(const std::string& name) const { return job_.read(name); }
   http_answer post(const std::string& action, const json& body, bool with_header = true) const {
-    words headers = {job_.bearer(), "Content-Type: application/json", "User-Agent: control_test"};
+    words headers = {bearer(), "Content-Type: application/json", "User-Agent: control_test"};
     if (with_header) headers.emplace_back("X-Troupe-Request: 1");
-    return ask_http(job_.port(), "POST", "/api/v1/control/" + action, headers, body.dump());
+    return ask_http(port(), "POST", "/api/v1/control/" + action, headers, body.dump());
   }
   /// Gives an order that is taken, and returns its outcome.
   json carried_out(const std::string& action, const json& body = json::object()) const {
@@ -60,12 +44,12 @@ class ordered_job {
     return outcome_of(json::parse(taken.body)["id"]);
   }
   json outcome_of(const std::string& id) const {
-    auto events = job_.events();
+    auto stream = events();
     auto begin = "data: {\"id\":\"" + id + "\"";
-    auto text = events.read_until(begin);
+    auto text = stream.read_until(begin);
     REQUIRE_THAT(text, ContainsSubstring(begin));
     auto rest = text.substr(text.find(begin) + 6);
-    while (rest.find('\n') == std::string::npos) rest += events.read_until("\n");
+    while (rest.find('\n') == std::string::npos) rest += stream.read_until("\n");
     return json::parse(rest.substr(0, rest.find('\n')));
   }
   void check_done(const std::string& action, const json& body = json::object()) const {
@@ -82,12 +66,8 @@ class ordered_job {
     }
   }
   void wait() const { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
-  void follow_rank_0() { job_.follow_rank_0(); }
   /// To its end: the weights are those of the same job in one process that nobody touched.
-  void check_same_weights() { CHECK(job_.finish() == untouched_weights(with_many_steps({}))); }
-
- private:
-  paced_job job_;
+  void check_same_weights() { CHECK(finish() == untouched_weights(many_steps)); }
 };
 
 }  // namespace
@@ -95,7 +75,7 @@ class ordered_job {
 TEST_CASE("a job is paused, stepped, saved and resumed, and trains the same bits") {
   temp_folder folder;
   auto snapshots = folder.path() / "snapshots";
-  ordered_job job({"--inspect-control", "--snapshot-dir", snapshots.string(), "--snapshot-interval", "1h"});
+  ordered_job job(with_orders({"--snapshot-dir", snapshots.string(), "--snapshot-interval", "1h"}));
   CHECK(job.read("job")["control"] == true);
   auto running = job.carried_out("snapshot");
   CHECK(running["outcome"] == "done");
@@ -128,7 +108,7 @@ TEST_CASE("a job is paused, stepped, saved and resumed, and trains the same bits
 
 TEST_CASE("a job whose actors are killed and restarted on order trains the same bits") {
   temp_folder folder;
-  ordered_job job({"--inspect-control", "--snapshot-dir", folder.path().string()});
+  ordered_job job(with_orders({"--snapshot-dir", folder.path().string()}));
   job.check_done("kill", {{"actor", job.actor("device", 1)}});
   job.check_done("restart", {{"actor", job.actor("device", 0)}});
   job.check_done("kill", {{"actor", job.actor("stage", 2)}});
@@ -144,7 +124,7 @@ TEST_CASE("a job whose actors are killed and restarted on order trains the same 
 TEST_CASE(
     "a job whose processes are killed and restarted on order, also while it is paused, trains the same "
     "bits") {
-  ordered_job job({"--inspect-control"});
+  ordered_job job(with_orders());
   job.check_done("kill", {{"rank", 2}});
   job.check_done("restart", {{"rank", 1}});
   job.check_done("pause");
@@ -158,7 +138,7 @@ TEST_CASE("rank 0 is restarted: its successor serves again and tells what became
   temp_folder folder;
   auto is_kill = GENERATE(false, true);
   auto audit = (folder.path() / "audit.jsonl").string();
-  ordered_job job({"--inspect-control", "--inspect-audit-log", audit});
+  ordered_job job(with_orders({"--inspect-audit-log", audit}));
   auto taken = job.post(is_kill ? "kill" : "restart", {{"rank", 0}});
   REQUIRE(taken.status == 202);
   job.follow_rank_0();
@@ -170,7 +150,7 @@ TEST_CASE("rank 0 is restarted: its successor serves again and tells what became
 }
 
 TEST_CASE("a job that takes no orders refuses all, and is not harmed") {
-  ordered_job job({});
+  ordered_job job(many_steps);
   CHECK(job.read("job")["control"] == false);
   for (const char* action : {"pause", "resume", "snapshot", "kill", "nonsense"}) {
     auto refused = job.post(action, json::object());

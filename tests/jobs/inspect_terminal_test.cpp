@@ -55,17 +55,6 @@ class terminal_of_tmux {
 
 bool has_tmux() { return run_in_shell("command -v tmux").exit_code == 0; }
 
-/// More steps than it does before its test lets it finish.
-const std::vector<std::string> many_steps = {"--epochs", "60"};
-
-/// Options of a job that takes orders.
-std::vector<std::string> with_orders(std::vector<std::string> options = {}) {
-  options.insert(options.end(), many_steps.begin(), many_steps.end());
-  // Without a log there is no audit log, and no order is taken.
-  options.insert(options.end(), {"--inspect-control", "--log-level", "warn"});
-  return options;
-}
-
 }  // namespace
 
 TEST_CASE(

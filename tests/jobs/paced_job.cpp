@@ -65,6 +65,14 @@ std::string paced_job::finish() {
   return weights_in(ended.output);
 }
 
+const std::vector<std::string> many_steps = {"--epochs", "60"};
+
+std::vector<std::string> with_orders(std::vector<std::string> more) {
+  more.insert(more.end(), many_steps.begin(), many_steps.end());
+  more.insert(more.end(), {"--inspect-control", "--log-level", "warn"});
+  return more;
+}
+
 std::string untouched_weights(const std::vector<std::string>& options) {
   std::vector<std::string> command = {PACED_WORKER, "--microbatches", "4"};
   command.insert(command.end(), options.begin(), options.end());

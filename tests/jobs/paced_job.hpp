@@ -10,7 +10,7 @@
 namespace troupe::testing {
 
 /// A job of paced_worker with --inspect that is asked over HTTP: it trains slowly until `finish`, or until
-/// its steps are done (320, or as options say).
+/// its steps are done (320, or as the options say).
 class paced_job {
  public:
   explicit paced_job(int num_processes, const std::vector<std::string>& options = {});
@@ -38,6 +38,12 @@ class paced_job {
   std::uint16_t port_ = 0;
   std::string token_;
 };
+
+/// Options for more steps than a job does before its test lets it finish.
+extern const std::vector<std::string> many_steps;
+/// Options of such a job that takes orders. It has a log, which is its audit log unless `more` names a file:
+/// without one no order is taken.
+std::vector<std::string> with_orders(std::vector<std::string> more = {});
 
 /// The weights_sha256 of the same job, in one process that nobody watches.
 std::string untouched_weights(const std::vector<std::string>& options = {});

@@ -62,7 +62,9 @@ TEST_CASE("fewer devices than stages share them") {
 }
 
 TEST_CASE("the reference names the fields of --json, in their order") {
-  auto line = nlohmann::ordered_json::parse(schedule("--memory-per-chunk 1K --list --json").output);
+  auto line = nlohmann::ordered_json::parse(
+      schedule("--kind pipedream_2bw --replicas 2 --flush-every 2 --memory-per-chunk 1K --list --json")
+          .output);
   std::string printed, documented;
   for (const auto& [name, value] : line.items()) printed += name + '\n';
   std::istringstream page(text_of(REFERENCE_PAGE));
