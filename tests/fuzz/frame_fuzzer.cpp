@@ -36,10 +36,10 @@ void try_frame(input bytes) {
 }
 
 std::vector<std::byte> tensor_header(const tensor_tag& tag, const tensor_layout& layout,
-                                     const std::optional<authentication_code>& code) {
-  std::vector<std::byte> written(tensor_header_bytes(layout.extents, code));
+                                     const tensor_header_options& options) {
+  std::vector<std::byte> written(tensor_header_bytes(layout.extents, options));
   byte_writer writer(written);
-  write_tensor_header(tag, layout.type, layout.extents, code, writer);
+  write_tensor_header(tag, layout.type, layout.extents, options, writer);
   return written;
 }
 
@@ -56,20 +56,23 @@ void try_tensor_header(input bytes) {
   auto body_bytes = reader.get<std::uint64_t>();
   if (!reader.ok()) return;
   tensor_tag tag, tag_again;
-  std::optional<authentication_code> code, code_again;
-  auto layout = decode_layout(read_tensor_header(bytes.subspan(8), tag, code), body_bytes);
+  tensor_header_options options, options_again;
+  auto layout = decode_layout(read_tensor_header(bytes.subspan(8), tag, options), body_bytes);
   if (!layout) return;
-  auto written = tensor_header(tag, *layout, code);
-  auto layout_again = decode_layout(read_tensor_header(written, tag_again, code_again), body_bytes);
-  expect(tag_again == tag && code_again == code && layout_again == layout,
+  auto written = tensor_header(tag, *layout, options);
+  auto layout_again = decode_layout(read_tensor_header(written, tag_again, options_again), body_bytes);
+  expect(tag_again == tag && options_again == options && layout_again == layout,
          "a tensor's header is read back as another one");
 }
 
 std::vector<std::string> tensor_header_seeds() {
   std::string body_bytes = std::string(1, 24) + std::string(7, 0);
   tensor_tag tag{.generation = 1, .step = 2, .role = tensor_role::gradient};
-  return {body_bytes + text_of(tensor_header(tag, {dtype::f32, {2, 3}}, {})),
-          body_bytes + text_of(tensor_header(tag, {dtype::i64, {3}}, authentication_code{}))};
+  return {
+      body_bytes + text_of(tensor_header(tag, {dtype::f32, {2, 3}}, {})),
+      body_bytes + text_of(tensor_header(tag, {dtype::i64, {3}}, {.body_code = authentication_code{}})),
+      body_bytes + text_of(tensor_header(tag, {dtype::i64, {3}},
+                                         {.place = shared_place{sharing_notice::elements, 1, 64, 4096, 9}}))};
 }
 
 void try_greeting(input bytes) {

@@ -1,9 +1,11 @@
 // A job of replicas whose model uses some weights in some microbatches only (--model conditional), has
 // statistics of all replicas (sync_batch_norm), which some replicas do not compute (sometimes_normed), or has
-// a weight whose gradient is computed by blocks of rows (wide). Says what came of it, a line each: "RANK WHAT
+// a weight whose gradient is computed by blocks of rows (wide), of which it says whether it reads those of
+// others in place. Says what came of it, a line each: "RANK WHAT
 // VALUE".
 #include <cinttypes>
 #include <cstdio>
+#include <fstream>
 #include <string>
 
 #include "package/synthetic.hpp"
@@ -40,6 +42,15 @@ nn::Sequential model_named(const std::string& name) {
   throw bad_input("there is no model '" + name + "'");
 }
 
+/// Whether this process reads memory of others.
+bool reads_in_place() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find(" r--s ") != std::string::npos && line.find("memfd:troupe-") != std::string::npos)
+      return true;
+  return false;
+}
+
 void run(const std::string& model, const job_options& options) {
   auto pipeline = Pipeline(model_named(model), options).optimizer(optim::Adam({.lr = 1e-2}));
   auto world = World::init(options);
@@ -49,6 +60,7 @@ void run(const std::string& model, const job_options& options) {
                     std::printf("%d loss-%" PRIu64 " %a\n", rank, done.step, done.loss);
                   }});
   std::printf("%d last-loss %a\n", rank, trainer.fit(samples).loss);
+  if (model == "wide") std::printf("%d in-place %s\n", rank, reads_in_place() ? "yes" : "no");
   auto evaluated = trainer.evaluate(samples);
   std::printf("%d evaluated %a,%a,%" PRId64 "\n", rank, evaluated.loss, evaluated.accuracy,
               evaluated.num_samples);

@@ -40,6 +40,8 @@ class fake_program : public stage_program {
     weight().values<float>()[0] = 1 + 0.125f * static_cast<float>(stage);
   }
 
+  void share_gradients(const memory_source& shared) override { shared({1}, dtype::f32); }
+
   std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor targets) override {
     note(which.training ? "F" : "E", which.index);
     expect(inputs.size() == 1, "one input");

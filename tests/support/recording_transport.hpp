@@ -38,6 +38,10 @@ class recording_transport : public transport {
     before_tensor(tag);
     tensors.push_back({to_rank, tag, std::move(value)});
   }
+  tensor allocate_shared(shape extents, dtype type) override {
+    shared.push_back(tensor::empty(std::move(extents), type));
+    return shared.back();
+  }
   transport_statistics counters;  ///< what statistics() says
   transport_statistics statistics() const override { return counters; }
 
@@ -49,6 +53,7 @@ class recording_transport : public transport {
   std::vector<std::pair<std::uint64_t, std::map<int, node_address>>> connected;
   std::vector<control_frame> frames;
   std::vector<sent_tensor> tensors;
+  std::vector<tensor> shared;  ///< what was allocated
   /// Called before a tensor is recorded; may throw.
   std::function<void(const tensor_tag&)> before_tensor = [](const tensor_tag&) {};
 

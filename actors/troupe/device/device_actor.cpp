@@ -39,7 +39,9 @@ device_state::device_state(caf::event_based_actor* self, device_options options)
     : self_(self),
       options_(std::move(options)),
       waiter_(self, {options_.out, options_.spin, options_.fenced, options_.account, options_.from_replicas}),
-      account_(*options_.ring, options_.device) {}
+      account_(*options_.ring, options_.device),
+      sums_(
+          [this](std::int64_t num_bytes) { return options_.out->allocate_shared({num_bytes}, dtype::u8); }) {}
 
 caf::behavior device_state::make_behavior() {
   return {[this](const begin_generation& order) { on_begin(order); },
@@ -72,6 +74,30 @@ void device_state::on_begin(const begin_generation& order) {
   committed_step_ = 0;  // the last generation's may be later than this one's first step
   running_ = true;
   set_num_threads(order.job->num_threads);
+  share_memory();
+}
+
+/// All devices of the generation before have stopped: no process reads this device's sums any more.
+void device_state::share_memory() {
+  sums_.clear();
+  shared_stages_.clear();
+  account_scope charged(options_.account);
+  memory_scope counted(memory_category::gradients);
+  for (auto& attached : order_.stages)
+    if (has_replicas_elsewhere(attached.stage)) {
+      shared_stages_.insert(attached.stage);
+      attached.program->share_gradients([this](shape extents, dtype type) {
+        return options_.out->allocate_shared(std::move(extents), type);
+      });
+    }
+}
+
+bool device_state::has_replicas_elsewhere(int stage) const {
+  const auto& job = *order_.job;
+  for (int replica = 0; replica < job.training.num_replicas; ++replica)
+    if (host_of(job.placed, job.hosts, {.stage = stage, .replica = replica}).rank != options_.rank)
+      return true;
+  return false;
 }
 
 stopped device_state::on_quiesce(const quiesce& order) {

@@ -87,7 +87,7 @@ struct node_report {
   /// See transport_statistics.
   std::uint64_t control_frames_sent = 0, control_frames_received = 0;
   std::uint64_t tensors_sent = 0, tensors_received = 0;
-  std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0;
+  std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0, tensor_bytes_shared = 0;
   std::uint64_t stale_frames = 0, bad_frames = 0;
   std::uint64_t loader_changes = 0;              ///< see loader_status
   std::vector<collective_position> collectives;  ///< of the process groups that exist here
@@ -97,8 +97,8 @@ struct node_report {
   void serialize(Archive& archive) {
     archive(generation, rank, incarnation, pid, host, phase, supervisor, children, devices);
     archive(control_frames_sent, control_frames_received, tensors_sent, tensors_received, tensor_bytes_sent,
-            tensor_bytes_received, stale_frames, bad_frames, loader_changes, collectives, peers,
-            core_wait_ns);
+            tensor_bytes_received, tensor_bytes_shared, stale_frames, bad_frames, loader_changes, collectives,
+            peers, core_wait_ns);
   }
 };
 

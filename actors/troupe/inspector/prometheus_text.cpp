@@ -200,6 +200,9 @@ void write_processes(metric_writer& out, const job_view& view, std::int64_t now_
            &report::tensor_bytes_sent);
   per_rank(out, view, "troupe_tensor_received_bytes_total", "Bytes of tensors received from other processes.",
            &report::tensor_bytes_received);
+  per_rank(out, view, "troupe_tensor_shared_bytes_total",
+           "Bytes of sent tensors that processes of the same host read in place.",
+           &report::tensor_bytes_shared);
   per_rank(out, view, "troupe_tensors_sent_total", "Tensors sent to other processes.", &report::tensors_sent);
   per_rank(out, view, "troupe_tensors_received_total", "Tensors received from other processes.",
            &report::tensors_received);

@@ -143,6 +143,7 @@ json total_json(int rank, const node_view& node) {
           {"tensors_received", report.tensors_received},
           {"tensor_bytes_sent", report.tensor_bytes_sent},
           {"tensor_bytes_received", report.tensor_bytes_received},
+          {"tensor_bytes_shared", report.tensor_bytes_shared},
           {"control_frames_sent", report.control_frames_sent},
           {"control_frames_received", report.control_frames_received},
           {"stale_frames", report.stale_frames},

@@ -316,6 +316,7 @@ node_report supervisor_state::on_inspect() {
   report.tensors_received = counted.tensors_received;
   report.tensor_bytes_sent = counted.tensor_bytes_sent;
   report.tensor_bytes_received = counted.tensor_bytes_received;
+  report.tensor_bytes_shared = counted.tensor_bytes_shared;
   report.stale_frames = counted.stale_frames;
   report.bad_frames = counted.bad_frames;
   report.core_wait_ns = core_wait_.total_ns();

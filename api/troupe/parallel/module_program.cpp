@@ -275,6 +275,10 @@ tensor module_program::replica_gradients(int piece) {
   return average_ ? average_->values_of(piece) : gradients_->replica_gradients(piece);
 }
 
+void module_program::share_gradients(const memory_source& shared) {
+  if (!average_) gradients_->share_memory(shared);
+}
+
 /// Where a parameter's step needs nothing but its own gradient, it is stepped while the gradients of others
 /// travel.
 void module_program::take_summed_gradients(int piece, const std::vector<tensor>& parts) {

@@ -67,6 +67,7 @@ class module_program : public stage_program {
   }
   int num_gradient_pieces(std::uint64_t step) override;
   tensor replica_gradients(int piece) override;
+  void share_gradients(const memory_source& shared) override;
   void take_summed_gradients(int piece, const std::vector<tensor>& parts) override;
   bool defer_update(const progress_callback& progress) override;
   std::string non_finite() override;

@@ -11,6 +11,7 @@
 #include "troupe/parallel/numeric_options.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
 #include "troupe/parallel/tied_gradients.hpp"
+#include "troupe/program/stage_program.hpp"
 
 namespace troupe {
 
@@ -41,6 +42,7 @@ class step_gradients {
   void give_pieces_of(const parameter& of, std::int64_t num_elements,
                       const std::function<void(int piece)>& on_piece);
   tensor replica_gradients(int piece) { return compressed_.message_of(piece); }
+  void share_memory(const stage_program::memory_source& shared) { compressed_.share_memory(shared); }
   /// Steps some elements of the parameter `which.index` of `stepped`, with their summed gradient.
   using part_stepper = std::function<void(const optim::parameter_part& which, const tensor& gradient)>;
   /// Gives the sums of large gradients to `step_part`, which steps them at once, while they are in the cache.

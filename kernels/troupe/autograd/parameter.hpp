@@ -18,7 +18,7 @@ namespace troupe {
 using initializer = std::function<void(tensor& value, std::uint64_t seed, std::string_view name)>;
 
 /// A trainable tensor and its gradient. A parameter is first only described (shape and initializer);
-/// `materialize` allocates its memory, and from then on the tensors stay the same and only their elements
+/// `materialize` allocates its memory, and from then on the value stays the same tensor and only its elements
 /// change. Copies are deep.
 ///
 /// An update may be pending: a gradient reduction or optimizer step that DataParallel has begun. Modules wait

@@ -56,4 +56,8 @@ memory_scope::memory_scope(memory_category category) : outer_(current_category) 
 }
 memory_scope::~memory_scope() { current_category = outer_; }
 
+memory_charge::memory_charge(std::size_t size_bytes)
+    : size_bytes_(size_bytes), charge_(std::make_unique<block_charge>(size_bytes, current_category)) {}
+memory_charge::~memory_charge() { charge_->debit(size_bytes_); }
+
 }  // namespace troupe

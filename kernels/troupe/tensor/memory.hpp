@@ -7,6 +7,8 @@
 
 namespace troupe {
 
+class block_charge;
+
 /// Category of memory in the statistics.
 enum class memory_category : std::uint8_t { other, parameters, gradients, optimizer, activations };
 constexpr std::size_t num_memory_categories = 5;
@@ -46,6 +48,20 @@ class memory_scope {
 
  private:
   memory_category outer_;
+};
+
+/// Charges this thread's memory_account for a block that is not from allocate(), under this thread's
+/// category, as long as it lives. Any thread may destroy it.
+class memory_charge {
+ public:
+  explicit memory_charge(std::size_t size_bytes);
+  ~memory_charge();
+  memory_charge(const memory_charge&) = delete;
+  memory_charge& operator=(const memory_charge&) = delete;
+
+ private:
+  std::size_t size_bytes_;
+  std::unique_ptr<block_charge> charge_;
 };
 
 }  // namespace troupe

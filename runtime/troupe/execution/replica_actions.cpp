@@ -57,7 +57,10 @@ plan_interpreter::running_all_reduce& plan_interpreter::all_reduce_of(const acti
   auto num_pieces = program(op.stage).num_gradient_pieces(optimizer_step(step_, op.microbatch));
   running = {&op, step_, num_pieces,
              replica_exchange(replica_, options_.running.num_replicas, num_pieces + (has_metrics(op) ? 1 : 0),
-                              tag(tensor_role::replica_gradients, op.stage, op.microbatch, 0))};
+                              tag(tensor_role::replica_gradients, op.stage, op.microbatch, 0),
+                              [this, stage = op.stage](int piece, std::int64_t num_elements, dtype type) {
+                                return host_.sum_memory(stage, piece, num_elements, type);
+                              })};
   return running;
 }
 

@@ -10,10 +10,12 @@
 
 namespace troupe {
 
-replica_exchange::replica_exchange(int replica, int num_replicas, int num_pieces, const tensor_tag& tag)
+replica_exchange::replica_exchange(int replica, int num_replicas, int num_pieces, const tensor_tag& tag,
+                                   sum_memory memory)
     : replica_(replica),
       num_replicas_(num_replicas),
       tag_(tag),
+      memory_(std::move(memory)),
       pieces_(static_cast<std::size_t>(num_pieces)) {}
 
 void replica_exchange::give(int piece, const tensor& gradients, const sender& send) {
@@ -95,7 +97,7 @@ void replica_exchange::add_up_piece(int piece, inbox& arrived, const sender& sen
           std::string(to_string(state.type)));
     inputs.push_back(std::as_const(each).bytes().data());
   }
-  auto sum = tensor::empty({count}, state.type);
+  auto sum = memory_(piece, count, state.type);
   auto* output = sum.bytes().data();
   if (state.type == dtype::f32)
     reduce_node(inputs, output, count, dtype::f32, reduce_op::sum);  // the faster one

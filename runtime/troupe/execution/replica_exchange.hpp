@@ -21,10 +21,14 @@ class replica_exchange {
   /// To the same stage of the replica that the tag names.
   using sender = std::function<void(const tensor_tag& to, tensor value)>;
   using taker = std::function<void(int piece, const std::vector<tensor>& sums)>;
+  /// Memory for the sums of a piece, of any value. It may be that of the G before: who gives a piece has
+  /// taken the sums of the last one.
+  using sum_memory = std::function<tensor(int piece, std::int64_t num_elements, dtype type)>;
 
   replica_exchange() = default;
   /// `tag`: of this stage, step and G; its role, port and replica are set for each message.
-  replica_exchange(int replica, int num_replicas, int num_pieces, const tensor_tag& tag);
+  replica_exchange(int replica, int num_replicas, int num_pieces, const tensor_tag& tag,
+                   sum_memory memory = new_memory);
 
   /// Sends a complete piece, f32, bf16 or f16 [n], to the replicas that add up its parts, this one included,
   /// or an i32 [n] to all. Its sums have its dtype: they are computed in f32 and rounded once. No effect if
@@ -54,6 +58,9 @@ class replica_exchange {
     std::int64_t begin = 0, count = 0;
   };
 
+  static tensor new_memory(int, std::int64_t num_elements, dtype type) {
+    return tensor::empty({num_elements}, type);
+  }
   static tensor_role result_role(const piece_state& piece);
   bool gives_result(const piece_state& piece, int replica) const;
   part part_of(const piece_state& piece, int replica) const;
@@ -65,6 +72,7 @@ class replica_exchange {
 
   int replica_ = 0, num_replicas_ = 1;
   tensor_tag tag_;
+  sum_memory memory_;
   std::vector<piece_state> pieces_;
   std::vector<int> given_;  ///< the pieces not taken yet, in the order they were given
   int num_taken_ = 0;

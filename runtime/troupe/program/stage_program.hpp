@@ -119,14 +119,21 @@ class stage_program {
   virtual int num_gradient_pieces(std::uint64_t step);
   /// A complete piece of the gradients of this replica's microbatches: f32, bf16 or f16 [n] in CPU memory,
   /// the same dtype and n > 0 in all replicas. take_summed_gradients gets the sum in that dtype, which
-  /// is rounded once. Or an i32 [n] of any n > 0, a message that take_summed_gradients gets from all
-  /// replicas, in order. Its elements must not change until then. Undefined: the piece depends on sums that
-  /// are not there yet; it is asked for again after each take_summed_gradients. The default throws
-  /// std::logic_error, for programs that run without replicas.
+  /// is rounded once. Its elements must not change until then. Or an i32 [n] of any n > 0, a message that
+  /// take_summed_gradients gets from all replicas, in order: in new memory each time. Undefined: the piece
+  /// depends on sums that are not there yet; it is asked for again after each take_summed_gradients. The
+  /// default throws std::logic_error, for programs that run without replicas.
   virtual tensor replica_gradients(int piece);
-  /// `parts`: together, one after the other, the n elements of the piece. May step the weights that they
-  /// belong to, before apply. Pieces come in any order, each once a step, after the last backward_weight;
-  /// with defer_update also within forwards of the next step.
+  /// Memory of any value that the processes of other replicas read in place if they are on this host.
+  using memory_source = std::function<tensor(shape extents, dtype type)>;
+  /// Called between steps, in each generation in which other processes have replicas of the stage: what
+  /// replica_gradients returns, but for messages, costs them no copy if it is in this memory. The default
+  /// does nothing.
+  virtual void share_gradients(const memory_source& /*shared*/) {}
+  /// `parts`: together, one after the other, the n elements of the piece, which must not be written, nor used
+  /// after the return: they may be in memory of another process. May step the weights that they belong to,
+  /// before apply. Pieces come in any order, each once a step, after the last backward_weight; with
+  /// defer_update also within forwards of the next step.
   virtual void take_summed_gradients(int piece, const std::vector<tensor>& parts);
 
   /// Called in a G that apply follows, with pieces still to come: whether forwards of the next step may begin

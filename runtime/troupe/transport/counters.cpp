@@ -64,6 +64,7 @@ peer_counters& transport_counters::with(int rank) {
 transport_statistics transport_counters::read() const {
   transport_statistics now;
   now.tensor_bytes_copied = tensor_bytes_copied;
+  now.tensor_bytes_shared = tensor_bytes_shared;
   now.stale_frames = stale_frames;
   now.bad_frames = bad_frames;
   now.ended_generation = ended_generation;

@@ -27,7 +27,7 @@ struct peer_counters {
 /// transport_statistics that any thread may add to.
 class transport_counters {
  public:
-  std::atomic<std::uint64_t> tensor_bytes_copied = 0;
+  std::atomic<std::uint64_t> tensor_bytes_copied = 0, tensor_bytes_shared = 0;
   std::atomic<std::uint64_t> stale_frames = 0, bad_frames = 0, ended_generation = 0;
 
   /// Those with a rank. They stay where they are, and there are as many as ranks that anything was sent to or

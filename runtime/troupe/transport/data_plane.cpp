@@ -1,5 +1,7 @@
 #include "troupe/transport/data_plane.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <exception>
 #include <limits>
@@ -27,6 +29,7 @@ constexpr std::size_t max_lost = 16;
 constexpr auto bad_head = "its header is not authentic or has another format";
 constexpr auto bad_layout = "its header does not match its size";
 constexpr auto no_memory = "there is no memory for it";
+constexpr auto not_mapped = "its header names memory that this process does not read";
 
 /// Progress calls to complete a connection, which needs far fewer. A limit, since peers may send
 /// continuously.
@@ -40,6 +43,7 @@ data_plane::data_plane(ucp_context_h context, plane_settings& settings, std::uin
       nonce_(make_nonce()),
       worker_(std::make_unique<ucx_worker>(context)),
       link_(settings.link),
+      sharing_(settings.shared),
       reader_(settings, nonce_),
       max_fetches_(settings.heads_are_private ? copies_at_once : std::numeric_limits<std::size_t>::max()) {
   worker_->handle_messages(tensor_message, on_frame, this);
@@ -47,6 +51,7 @@ data_plane::data_plane(ucp_context_h context, plane_settings& settings, std::uin
 
 std::vector<std::byte> data_plane::address() const {
   std::vector<std::byte> bytes(nonce_.begin(), nonce_.end());
+  append_heap_address({::getpid(), settings_.shared.name()}, bytes);
   auto worker = worker_->address();
   bytes.insert(bytes.end(), worker.begin(), worker.end());
   return bytes;
@@ -92,19 +97,22 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
   for (const auto& [rank, address] : peers) {
     if (rank == settings_.rank) continue;
     auto bytes = std::span<const std::byte>(address.data);
-    if (bytes.size() <= sizeof(receiver_nonce))
-      throw_invalid("transport::connect", "an address of rank " + std::to_string(rank) + " with a nonce",
+    if (bytes.size() <= sizeof(receiver_nonce) + heap_address_bytes)
+      throw_invalid("transport::connect",
+                    "an address of rank " + std::to_string(rank) + " with a nonce and a heap",
                     std::to_string(bytes.size()) + " bytes");
     receiver_nonce receiver;
     std::ranges::copy(bytes.first<sizeof receiver>(), receiver.begin());
-    auto params = endpoint_params(bytes.subspan(sizeof receiver));
+    auto params = endpoint_params(bytes.subspan(sizeof receiver + heap_address_bytes));
     peer made{nullptr, {settings_, generation, rank, receiver}, &settings_.counters.with(rank), false, {},
               {}};
     auto status = ucp_ep_create(worker_->get(), &params, &made.endpoint);
-    if (status == UCS_OK)
-      peers_.insert_or_assign(rank, std::move(made));
-    else
+    if (status != UCS_OK) {
       fail(rank, "the data connection cannot be made", status);
+      continue;
+    }
+    peers_.insert_or_assign(rank, std::move(made));
+    sharing_.connect(rank, heap_address_in(bytes.subspan(sizeof receiver, heap_address_bytes)));
   }
 }
 
@@ -174,25 +182,43 @@ bool data_plane::send_over_link() {
 
 bool data_plane::send_now(int to_rank, outgoing_tensor&& what) {
   auto& to = peers_.at(to_rank);
+  tensor_header_options options{std::move(what.body_code),
+                                sharing_.place_of(std::as_const(what.value).bytes())};
+  bool is_shared = options.place && sharing_.is_read_by(to_rank, *options.place);
+  if (is_shared) settings_.counters.tensor_bytes_shared += what.value.size_bytes();
+  to.in_flight.add(what.tag, what.value.size_bytes());
+  auto body = is_shared ? std::span<const std::byte>() : std::as_const(what.value).bytes();
+  return send_frame(to_rank, what.tag, options, std::move(what.value), body, to.counted);
+}
+
+/// `value` is kept until UCX has sent `body`.
+bool data_plane::send_frame(int to_rank, const tensor_tag& tag, const tensor_header_options& options,
+                            tensor&& value, std::span<const std::byte> body, peer_counters* counted) {
+  auto& to = peers_.at(to_rank);
   bool made_work = !to.was_heard && poll_until_idle();
-  to.heads.write(what.tag, what.body_code, what.value, head_);
+  to.heads.write(tag, options, value, body, head_);
   auto& transfer = start(to_rank);
-  transfer.value = std::move(what.value);
+  transfer.value = std::move(value);
   transfer.head.swap(head_);
-  transfer.tag = what.tag;
-  to.in_flight.add(transfer.tag, transfer.value.size_bytes());
+  transfer.tag = tag;
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.send = on_sent;
   param.user_data = &transfer;
-  transfer.counted = to.counted;
-  auto bytes = transfer.value.bytes();
+  transfer.counted = counted;
   auto* request = ucp_am_send_nbx(to.endpoint, tensor_message, transfer.head.data(), transfer.head.size(),
-                                  bytes.data(), bytes.size(), &param);
+                                  body.data(), body.size(), &param);
   if (UCS_PTR_IS_PTR(request)) return false;
   if (UCS_PTR_IS_ERR(request)) fail(to_rank, "a tensor could not be sent", UCS_PTR_STATUS(request));
   end(transfer);
   return !UCS_PTR_IS_ERR(request) && !made_work;
+}
+
+void data_plane::send_notices() {
+  if (phase_ != phase::running) return;
+  for (const auto& each : sharing_.take_notices())
+    send_frame(each.to_rank, {.generation = generation_}, {{}, each.what}, tensor::zeros({1}, dtype::u8), {},
+               nullptr);
 }
 
 void data_plane::on_sent(void* request, ucs_status_t status, void* user_data) {
@@ -223,11 +249,30 @@ ucs_status_t data_plane::on_frame(void* self, const void* head, std::size_t head
 void data_plane::receive(std::span<const std::byte> head, const void* body, std::size_t body_bytes) {
   auto layout = open(head, body_bytes);
   if (layout.empty()) return;
+  const auto& place = opened_.options.place;
+  if (place && place->notice != sharing_notice::elements) return take_notice(*place, body_bytes);
   auto& value = opened_.value;
+  if (place && body_bytes == 0) {
+    auto shared = refer_to_shared(layout);
+    if (!shared) return lose(opened_.from_rank, not_mapped);
+    value = std::move(*shared);
+    return arrivals_.push_back(std::move(opened_));
+  }
   if (!room_.take(layout, body_bytes, value)) return lose(opened_.from_rank, bad_layout);
   std::copy_n(static_cast<const std::byte*>(body), body_bytes, value.bytes().data());
   settings_.counters.tensor_bytes_copied += body_bytes;
   arrivals_.push_back(std::move(opened_));
+}
+
+void data_plane::take_notice(const shared_place& notice, std::size_t body_bytes) {
+  if (body_bytes > 0) return lose(opened_.from_rank, bad_layout);
+  sharing_.on_notice(opened_.from_rank, notice);
+}
+
+std::optional<tensor> data_plane::refer_to_shared(std::span<const std::byte> layout) const {
+  auto decoded = decode_layout(layout, {});
+  if (!decoded) return {};
+  return sharing_.refer_to(opened_.from_rank, *opened_.options.place, *decoded);
 }
 
 /// Keeps the descriptor of a large tensor for a later fetch (UCS_INPROGRESS), or lets UCX release it
@@ -265,6 +310,9 @@ std::span<const std::byte> data_plane::open(std::span<const std::byte> head, std
   auto from = peers_.find(opened_.from_rank);
   opened_.counted = from == peers_.end() ? nullptr : from->second.counted;
   if (from != peers_.end()) from->second.was_heard = true;
+  const auto& place = opened_.options.place;
+  if (place && place->notice == sharing_notice::elements && body_bytes > 0)
+    sharing_.on_offer(opened_.from_rank, *place);
   return layout;
 }
 
@@ -332,16 +380,17 @@ tensor_transfer& data_plane::start(int peer) {
 
 void data_plane::end(tensor_transfer& transfer) {
   note_ended(transfer);
-  if (transfer.value.defined())
+  if (transfer.counted)
     peers_.at(transfer.peer).in_flight.subtract(transfer.tag, transfer.value.size_bytes());
+  transfer.counted = nullptr;
   transfer.value = {};
   transfer.arrival.reset();
   ended_.splice(ended_.begin(), in_flight_, transfer.self);
 }
 
-/// If it was sent.
+/// If it was sent, and is no notice.
 void data_plane::note_ended(const tensor_transfer& transfer) {
-  if (transfer.value.defined()) transfer.counted->count_completed(transfer.value);
+  if (transfer.counted) transfer.counted->count_completed(transfer.value);
 }
 
 void data_plane::fail(int rank, const std::string& action, ucs_status_t status) {

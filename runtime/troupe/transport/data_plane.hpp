@@ -11,6 +11,7 @@
 #include "troupe/transport/emulated_link.hpp"
 #include "troupe/transport/head_reader.hpp"
 #include "troupe/transport/head_writer.hpp"
+#include "troupe/transport/memory_sharing.hpp"
 #include "troupe/transport/plane.hpp"
 #include "troupe/transport/send_queue.hpp"
 #include "troupe/transport/ucx_worker.hpp"
@@ -25,7 +26,7 @@ struct tensor_transfer {
   int peer = 0;
   tensor value;                           ///< sent tensor
   tensor_tag tag;                         ///< of it
-  peer_counters* counted = nullptr;       ///< of the peer, of a sent tensor
+  peer_counters* counted = nullptr;       ///< of the peer; null: fetched, or a notice
   std::vector<std::byte> head;            ///< header of the sent tensor
   std::optional<tensor_arrival> arrival;  ///< fetched tensor
   std::list<tensor_transfer>::iterator self;
@@ -39,7 +40,8 @@ using transfer_list = std::list<tensor_transfer>;
 ///
 /// A tensor is an active message: header (tag, layout, code) and elements. Small tensors arrive eagerly with
 /// their elements; of large ones the header is announced, and this node then fetches the elements from the
-/// sender's memory (rendezvous), a limited number at a time.
+/// sender's memory (rendezvous), a limited number at a time. Elements in memory that the receiver reads in
+/// place (memory_sharing) stay where they are: the header goes alone.
 class data_plane {
  public:
   /// Throws ucx_error. `settings` must outlive it.
@@ -48,17 +50,18 @@ class data_plane {
   data_plane& operator=(const data_plane&) = delete;
   ~data_plane();
 
-  /// The nonce of the generation, then the worker's address.
+  /// The nonce of the generation, where this process's shared memory is, then the worker's address.
   std::vector<std::byte> address() const;
   /// Readable when something happens after a successful arm().
   int event_fd() const { return worker_->event_fd(); }
   /// Whether anything was done.
   bool progress() {
     bool worked = worker_->progress();
+    if (sharing_.has_notices()) send_notices();
     return (num_waiting_ > 0 && send_waiting()) || worked;
   }
   /// False: do not sleep, because there is work already or work that makes no event.
-  bool arm() { return arrivals_.empty() && !has_failures() && worker_->arm(); }
+  bool arm() { return arrivals_.empty() && !has_failures() && !sharing_.has_notices() && worker_->arm(); }
   /// Whether a tensor is on an emulated_link, which makes no event.
   bool must_look_often() const { return link_.is_busy(); }
   /// A peer that cannot be connected (it may just have died) is added to the failures.
@@ -112,6 +115,11 @@ class data_plane {
   void finish_reads();
   bool poll_until_idle();
   bool send_now(int to_rank, outgoing_tensor&& what);
+  bool send_frame(int to_rank, const tensor_tag& tag, const tensor_header_options& options, tensor&& value,
+                  std::span<const std::byte> body, peer_counters* counted);
+  void send_notices();
+  void take_notice(const shared_place& notice, std::size_t body_bytes);
+  std::optional<tensor> refer_to_shared(std::span<const std::byte> layout) const;
   void wait_for_turn(peer& to, outgoing_tensor&& what);
   bool send_waiting();
   bool send_over_link();
@@ -131,6 +139,7 @@ class data_plane {
   std::map<int, peer> peers_;
   std::size_t num_waiting_ = 0;  ///< in the queues of all peers, and on the link
   emulated_link link_;
+  memory_sharing sharing_;
   head_reader reader_;
   transfer_list in_flight_;
   transfer_list ended_;          ///< reused, for the memory of their headers

@@ -11,7 +11,7 @@ std::span<const std::byte> head_reader::read(std::span<const std::byte> head, st
   if (read_frame(head, body_bytes, frame, code) || frame.header.kind != frame_kind::tensor ||
       !std::cmp_equal(frame.header.to_rank, settings_.rank) || !is_authentic(frame.header, head, code))
     return {};
-  auto layout = read_tensor_header(frame.extension, arrival.tag, arrival.body_code);
+  auto layout = read_tensor_header(frame.extension, arrival.tag, arrival.options);
   if (layout.empty() || arrival.tag.generation != frame.header.generation) return {};
   arrival.from_rank = static_cast<int>(frame.header.from_rank);
   return layout;

@@ -1,6 +1,6 @@
 #pragma once
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "troupe/transport/plane.hpp"
@@ -15,8 +15,9 @@ class head_writer {
               const receiver_nonce& receiver);
 
   /// Call it in the order of the sends. Throws std::invalid_argument for more than 255 extents.
-  void write(const tensor_tag& tag, const std::optional<authentication_code>& body_code, const tensor& value,
-             std::vector<std::byte>& head);
+  /// `body`: the elements that go with the header: those of `value`, or none.
+  void write(const tensor_tag& tag, const tensor_header_options& options, const tensor& value,
+             std::span<const std::byte> body, std::vector<std::byte>& head);
 
  private:
   const plane_settings* settings_;

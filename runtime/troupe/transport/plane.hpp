@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/shared_memory/shared_heap.hpp"
 #include "troupe/transport/counters.hpp"
 #include "troupe/transport/emulated_rate.hpp"
 #include "troupe/transport/tensor_header.hpp"
@@ -21,6 +22,8 @@ struct plane_settings {
   bool heads_are_private = false;
   transport_counters counters;
   emulated_rate link = nullptr;
+  /// Memory that peers of this host read in place. Freed memory is not written again: they may still read it.
+  shared_heap shared{freed_segments::returned};
 };
 
 struct control_arrival {
@@ -38,7 +41,7 @@ struct generation_notice {
 struct tensor_arrival {
   int from_rank = 0;
   tensor_tag tag;
-  std::optional<authentication_code> body_code;  ///< if frames are verified
+  tensor_header_options options;
   tensor value;
   peer_counters* counted = nullptr;  ///< of the sender; null: it is no member of the generation
 };

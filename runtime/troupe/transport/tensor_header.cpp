@@ -11,8 +11,10 @@
 namespace troupe {
 namespace {
 
-/// The tag, and one byte each for the role, the dtype, the number of extents, and whether a code follows.
-constexpr std::size_t fixed_bytes = 2 * sizeof(std::uint64_t) + 7 * sizeof(std::uint32_t) + 4;
+/// The tag, and one byte each for the role, the dtype, the number of extents, and whether a code and a place
+/// follow.
+constexpr std::size_t fixed_bytes = 2 * sizeof(std::uint64_t) + 7 * sizeof(std::uint32_t) + 5;
+constexpr std::size_t place_bytes = 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
 bool known(tensor_role role) {
   return role >= tensor_role::activation && role <= tensor_role::replica_values;
@@ -43,23 +45,43 @@ void read_code(byte_reader& reader, std::optional<authentication_code>& code) {
   std::ranges::copy(reader.take(authentication_code_bytes), code.emplace().begin());
 }
 
-bool has_size(const tensor_layout& layout, std::uint64_t body_bytes) {
+bool known(sharing_notice notice) {
+  return notice >= sharing_notice::elements && notice <= sharing_notice::freed;
+}
+
+/// False for a notice that is unknown.
+bool read_place(byte_reader& reader, std::optional<shared_place>& place) {
+  place.reset();
+  auto notice = reader.get<std::uint8_t>();
+  if (notice == 0) return true;
+  auto& read = place.emplace();
+  read.notice = static_cast<sharing_notice>(notice);
+  read.segment = reader.get<std::uint64_t>();
+  read.offset = reader.get<std::uint64_t>();
+  read.segment_bytes = reader.get<std::uint64_t>();
+  read.fd = reader.get<std::uint32_t>();
+  return known(read.notice);
+}
+
+bool has_size(const tensor_layout& layout, std::optional<std::uint64_t> body_bytes) {
   std::uint64_t size = 0;
   auto elements = static_cast<std::uint64_t>(layout.extents.num_elements());
-  return !__builtin_mul_overflow(elements, size_bytes(layout.type), &size) && size == body_bytes;
+  return !__builtin_mul_overflow(elements, size_bytes(layout.type), &size) &&
+         size == body_bytes.value_or(size);
 }
 
 }  // namespace
 
-std::size_t tensor_header_bytes(const shape& extents, const std::optional<authentication_code>& body_code) {
+std::size_t tensor_header_bytes(const shape& extents, const tensor_header_options& options) {
   auto rank = extents.extents().size();
   if (rank > std::numeric_limits<std::uint8_t>::max())
     throw_invalid("send_tensor", "at most 255 extents", to_string(extents));
-  return fixed_bytes + sizeof(std::uint64_t) * rank + (body_code ? body_code->size() : 0);
+  return fixed_bytes + sizeof(std::uint64_t) * rank + (options.body_code ? options.body_code->size() : 0) +
+         (options.place ? place_bytes : 0);
 }
 
 void write_tensor_header(const tensor_tag& tag, dtype type, const shape& extents,
-                         const std::optional<authentication_code>& body_code, byte_writer& writer) {
+                         const tensor_header_options& options, byte_writer& writer) {
   const auto& each = extents.extents();
   writer.put(tag.generation);
   writer.put(tag.step);
@@ -74,21 +96,30 @@ void write_tensor_header(const tensor_tag& tag, dtype type, const shape& extents
   writer.put(static_cast<std::uint8_t>(type));
   writer.put(static_cast<std::uint8_t>(each.size()));
   for (auto extent : each) writer.put(static_cast<std::uint64_t>(extent));
+  const auto& [body_code, place] = options;
   writer.put(static_cast<std::uint8_t>(body_code.has_value()));
   if (body_code) writer.put(*body_code);
+  writer.put(place ? static_cast<std::uint8_t>(place->notice) : std::uint8_t{0});
+  if (!place) return;
+  writer.put(place->segment);
+  writer.put(place->offset);
+  writer.put(place->segment_bytes);
+  writer.put(place->fd);
 }
 
 std::span<const std::byte> read_tensor_header(std::span<const std::byte> bytes, tensor_tag& tag,
-                                              std::optional<authentication_code>& body_code) {
+                                              tensor_header_options& options) {
   byte_reader reader(bytes);
   read_tag(reader, tag);
   auto layout = take_layout(reader);
-  read_code(reader, body_code);
-  if (!reader.ok() || !reader.at_end() || !known(tag.role)) return {};
+  read_code(reader, options.body_code);
+  bool is_known = read_place(reader, options.place);
+  if (!is_known || !reader.ok() || !reader.at_end() || !known(tag.role)) return {};
   return layout;
 }
 
-std::optional<tensor_layout> decode_layout(std::span<const std::byte> bytes, std::uint64_t body_bytes) {
+std::optional<tensor_layout> decode_layout(std::span<const std::byte> bytes,
+                                           std::optional<std::uint64_t> body_bytes) {
   try {
     byte_reader reader(bytes);
     tensor_layout layout;

@@ -19,17 +19,41 @@ struct tensor_layout {
   bool operator==(const tensor_layout&) const = default;
 };
 
-/// The header extension of a tensor frame is the tensor's tag, its layout and, if frames are verified, the
-/// code of its elements. Throws std::invalid_argument for more than 255 extents.
-std::size_t tensor_header_bytes(const shape& extents, const std::optional<authentication_code>& body_code);
+/// What transports tell each other of shared memory (memory_sharing).
+enum class sharing_notice : std::uint8_t {
+  elements = 1,  ///< where a tensor's elements are, in the sender's memory
+  mapped = 2,    ///< the sender reads that segment of the receiver in place
+  freed = 3      ///< the sender has freed that segment of its own
+};
+
+/// A segment, the offset in it in bytes, the segment's size, and its descriptor in the owner's process; of a
+/// notice without elements the segment counts.
+struct shared_place {
+  sharing_notice notice = sharing_notice::elements;
+  std::uint64_t segment = 0, offset = 0, segment_bytes = 0;
+  std::uint32_t fd = 0;
+  bool operator==(const shared_place&) const = default;
+};
+
+/// What a header says besides tag and layout.
+struct tensor_header_options {
+  std::optional<authentication_code> body_code;  ///< of the elements, if frames are verified
+  std::optional<shared_place> place;             ///< where they are, besides in the body or instead
+  bool operator==(const tensor_header_options&) const = default;
+};
+
+/// The header extension of a tensor frame is the tensor's tag, its layout and the options. Throws
+/// std::invalid_argument for more than 255 extents.
+std::size_t tensor_header_bytes(const shape& extents, const tensor_header_options& options);
 void write_tensor_header(const tensor_tag& tag, dtype type, const shape& extents,
-                         const std::optional<authentication_code>& body_code, byte_writer& writer);
+                         const tensor_header_options& options, byte_writer& writer);
 
 /// Decodes a header from any bytes. Returns the part for decode_layout, or no bytes if the header is invalid.
 std::span<const std::byte> read_tensor_header(std::span<const std::byte> bytes, tensor_tag& tag,
-                                              std::optional<authentication_code>& body_code);
-/// Empty if the layout is invalid or its tensor has not `body_bytes` bytes.
-std::optional<tensor_layout> decode_layout(std::span<const std::byte> bytes, std::uint64_t body_bytes);
+                                              tensor_header_options& options);
+/// Empty if the layout is invalid or its tensor has not `body_bytes` bytes, if any are given.
+std::optional<tensor_layout> decode_layout(std::span<const std::byte> bytes,
+                                           std::optional<std::uint64_t> body_bytes);
 
 /// A node makes a new nonce for each generation and puts it into its address, so that headers sent to it in
 /// an earlier generation are refused.

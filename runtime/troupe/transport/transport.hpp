@@ -75,6 +75,8 @@ struct transport_statistics {
   /// Bytes that this process copied out of UCX's receive buffers (eager protocol). Larger tensors go directly
   /// from the sender's memory into the receiver's tensor (rendezvous protocol).
   std::uint64_t tensor_bytes_copied = 0;
+  /// Of tensor_bytes_sent: in memory of this process that the receivers read in place.
+  std::uint64_t tensor_bytes_shared = 0;
   std::uint64_t stale_frames = 0;  ///< of an older generation: dropped
   std::uint64_t bad_frames = 0;    ///< failed the length, version or authentication check: dropped
   /// Tensors that could not be sent or fetched because the peer was in a later generation already: dropped.
@@ -106,6 +108,15 @@ class transport {
   /// sender arranges by giving the tensor away. Never blocks. A tag of another generation than the
   /// current one is dropped and counted.
   virtual void send_tensor(int to_rank, const tensor_tag& tag, tensor value) = 0;
+  /// Memory for tensors that go to other processes again and again, such as gradients. A process of this host
+  /// that gets such a tensor, or a part of it, reads the elements where they are, instead of a copy. They
+  /// must not be written before all receivers have read them, which they show by an answer, or connect() has
+  /// begun a later generation. Receivers must not write them at all. Elements of any value. Ordinary memory,
+  /// which is copied, if it is small, the transport has no other process, or the system has no descriptor or
+  /// no memory to share: see transport_statistics::tensor_bytes_shared.
+  virtual tensor allocate_shared(shape extents, dtype type) {
+    return tensor::empty(std::move(extents), type);
+  }
   /// Polls the data plane on the calling thread while `waiter` waits: busily for `spin` after the last event,
   /// then asleep on a descriptor. Arrived tensors go to `waiter`, the rest to transport_events. Returns true
   /// when the waiter no longer waits. Returns false at once if another waiter owns polling or the transport

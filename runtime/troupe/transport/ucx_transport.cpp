@@ -70,6 +70,13 @@ class ucx_transport final : public transport {
   void connect(std::uint64_t generation, const std::map<int, node_address>& peers) override;
   void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) override;
   void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override;
+  tensor allocate_shared(shape extents, dtype type) override {
+    try {
+      return settings_.shared.empty(extents, type);
+    } catch (const system_failure&) {
+      return tensor::empty(std::move(extents), type);
+    }
+  }
   bool receive_for(tensor_waiter& waiter, std::chrono::nanoseconds spin) override {
     return tensors_.receive_for(waiter, spin);
   }

@@ -305,3 +305,18 @@ TEST_CASE("evaluation reduces nothing") {
   CHECK(here.model->calls == calls{"E1.0", "E1.1"});
   CHECK(here.steps_done() == steps{0});
 }
+
+TEST_CASE("gradients are to be in memory that other processes read where these have replicas of the stage") {
+  for (int num_processes : {1, 2}) {
+    one_device here(1, 1, 0);
+    here.job->training = make_plan({.kind = schedule_kind::gpipe,
+                                    .num_stages = 1,
+                                    .num_microbatches = 2,
+                                    .num_devices = 1,
+                                    .num_replicas = 2});
+    here.job->placed = place_cells(here.job->training);
+    here.job->hosts = spread(here.job->placed, view_of_world(num_processes));
+    here.begin();
+    CHECK(here.out.shared.size() == (num_processes == 1 ? 0 : 1));
+  }
+}

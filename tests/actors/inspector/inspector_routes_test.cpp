@@ -118,6 +118,7 @@ TEST_CASE("a link shows what both its ends count, and rates once there are two r
   shown one;
   auto answer = json::parse(one.get("/api/v1/links").body);
   CHECK(answer["totals"][0]["tensor_bytes_sent"] == 1000);
+  CHECK(answer["totals"][0]["tensor_bytes_shared"] == 600);
   REQUIRE(answer["links"].size() == 2);
   auto link = answer["links"][0];
   CHECK(link["from"] == 0);

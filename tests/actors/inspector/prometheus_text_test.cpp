@@ -26,7 +26,8 @@ TEST_CASE("metrics are in base units, with help and type, and no actor in a labe
   auto text = shown_text();
   for (const char* line :
        {"troupe_step 7\n", "troupe_loss 0.25\n", "troupe_recoveries_total 1\n",
-        "troupe_tensor_sent_bytes_total{rank=\"1\"} 1000\n", "troupe_report_age_seconds{rank=\"0\"} 1.01\n",
+        "troupe_tensor_sent_bytes_total{rank=\"1\"} 1000\n",
+        "troupe_tensor_shared_bytes_total{rank=\"0\"} 600\n", "troupe_report_age_seconds{rank=\"0\"} 1.01\n",
         "troupe_devices{activity=\"computing\"} 2\n", "troupe_step_duration_seconds 0.25\n",
         "troupe_actor_mailbox_messages{role=\"device\",rank=\"1\"} 3\n",
         "troupe_actor_mailbox_oldest_seconds{role=\"device\",rank=\"0\"} 0.25\n",

@@ -30,6 +30,7 @@ node_report report_of_rank(int rank, std::uint32_t incarnation) {
   with_other.tensors_received = 8;
   report.peers = {{1 - rank, with_other}};
   report.tensor_bytes_sent = 1000;
+  report.tensor_bytes_shared = 600;
   report.tensors_sent = 10;
   return report;
 }

@@ -2,10 +2,12 @@
 // and weights step as sums come.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -381,4 +383,74 @@ TEST_CASE("replicas that average their weights exchange nothing in other steps, 
   for (std::size_t i = 0; i < 30000; ++i)
     REQUIRE(weight.values<float>()[i] == 0.5F * (3 * own.values<float>()[i]));
   CHECK(std::ranges::equal(std::as_const(moment).bytes(), std::as_const(own_moment).bytes()));
+}
+
+TEST_CASE("large gradients move to memory that others read in place, once, and steps have the same bits") {
+  auto moved = program_with(optim::Adam()), kept = program_with(optim::Adam());
+  std::vector<tensor> blocks;
+  auto shared = [&](shape extents, dtype type) {
+    auto made = tensor::empty(std::move(extents), type);
+    std::memset(made.bytes().data(), 255, made.size_bytes());
+    return blocks.emplace_back(made);
+  };
+  auto is_in_block = [&](const tensor& piece) {
+    return std::ranges::any_of(blocks, [&](const tensor& block) {
+      auto all = std::as_const(block).bytes(), own = piece.bytes();
+      return own.data() >= all.data() && own.data() + own.size() <= all.data() + all.size();
+    });
+  };
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    moved->share_gradients(shared);
+    CHECK(blocks.size() == 1);  // of both weights
+    for (auto* each : {moved.get(), kept.get()}) {
+      compute(*each, step);
+      if (each == moved.get())
+        for (int piece : {1, 2}) CHECK(is_in_block(each->replica_gradients(piece)));
+      take_sums(*each);
+      each->apply(step);
+    }
+    check_same(*moved, *kept);
+  }
+}
+
+TEST_CASE("a gradient that has been computed moves with its elements") {
+  auto program = program_with(optim::Adam());
+  compute(*program, 0);
+  auto before = program->replica_gradients(1).clone();
+  program->share_gradients([](shape extents, dtype type) { return tensor::zeros(std::move(extents), type); });
+  auto after = program->replica_gradients(1);
+  CHECK(std::ranges::equal(std::as_const(before).bytes(), std::as_const(after).bytes()));
+}
+
+TEST_CASE("gradients that leave in another form stay where they are") {
+  for (auto numerics :
+       {numeric_options{.top_k_gradients = 0.1}, numeric_options{.gradient_sync = dtype::bf16}}) {
+    auto program = program_with(optim::Adam(), numerics);
+    bool is_asked = false;
+    program->share_gradients([&](shape extents, dtype type) {
+      is_asked = true;
+      return tensor::empty(std::move(extents), type);
+    });
+    CHECK_FALSE(is_asked);
+  }
+}
+
+TEST_CASE("gradients stay usable where there is no memory to share, and move when there is") {
+  auto moved = program_with(optim::Adam()), kept = program_with(optim::Adam());
+  CHECK_THROWS_AS(moved->share_gradients([](const shape&, dtype) -> tensor { throw std::bad_alloc(); }),
+                  std::bad_alloc);
+  int num_blocks = 0;
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    for (auto* each : {moved.get(), kept.get()}) {
+      compute(*each, step);
+      take_sums(*each);
+      each->apply(step);
+    }
+    check_same(*moved, *kept);
+    moved->share_gradients([&](shape extents, dtype type) {
+      ++num_blocks;
+      return tensor::empty(std::move(extents), type);
+    });
+  }
+  CHECK(num_blocks == 1);
 }

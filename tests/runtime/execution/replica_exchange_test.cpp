@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <deque>
@@ -9,6 +10,7 @@
 #include <stdexcept>
 
 #include "troupe/execution/replica_exchange.hpp"
+#include "troupe/execution/sum_buffers.hpp"
 #include "troupe/ops/convert.hpp"
 
 using namespace troupe;
@@ -183,4 +185,105 @@ TEST_CASE("messages of any length go to all replicas, which take them in the ord
     CHECK(one.arrived.num_held() == 0);
     CHECK(one.sums[0] == std::vector<float>{0, 1, 1, 2, 2, 2});
   }
+}
+
+namespace {
+
+/// A replica that gives the same memory in each step, as gradients are, and adds up in the same memory.
+struct member_in_place {
+  int replica = 0;
+  std::uint64_t step = 0;
+  tensor gradients = tensor::empty({num_elements});
+  sum_buffers buffers{[](std::int64_t num_bytes) { return tensor::empty({num_bytes}, dtype::u8); }};
+  replica_exchange exchange = {};
+  inbox arrived = {};
+  std::vector<float> sums = std::vector<float>(num_elements);
+
+  static constexpr int num_pieces = 3, num_replicas = 3;
+  static constexpr std::int64_t num_elements = 600, per_piece = num_elements / num_pieces;
+  static float gradient(int replica, std::uint64_t step, std::int64_t element) {
+    return static_cast<float>(100 * (replica + 1) + static_cast<int>(step) * 7 + element % 50);
+  }
+
+  void begin(const replica_exchange::sender& send) {
+    exchange = replica_exchange(
+        replica, num_replicas, num_pieces, {.generation = 1, .step = step},
+        [this](int piece, std::int64_t count, dtype type) { return buffers.of(0, piece, count, type); });
+    auto values = gradients.values<float>();
+    for (std::int64_t i = 0; i < num_elements; ++i)
+      values[static_cast<std::size_t>(i)] = gradient(replica, step, i);
+    for (int piece = 0; piece < num_pieces; ++piece)
+      exchange.give(piece, gradients.rows(piece * per_piece, per_piece), send);
+  }
+  void take(int piece, const std::vector<tensor>& parts) {
+    auto at = sums.begin() + piece * per_piece;
+    for (const auto& part : parts) at = std::ranges::copy(part.values<float>(), at).out;
+  }
+  bool has_right_sums() const {
+    for (std::int64_t i = 0; i < num_elements; ++i) {
+      float expected = 0;
+      for (int from = 0; from < num_replicas; ++from) expected += gradient(from, step, i);
+      if (sums[static_cast<std::size_t>(i)] != expected) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("gradients and sums may stay where they are: who gives the next ones has read the last ones") {
+  std::mt19937 draw(GENERATE(range(1U, 40U)));
+  std::deque<member_in_place> members(member_in_place::num_replicas);
+  std::vector<std::pair<tensor_tag, tensor>> sent;
+  auto send = [&](const tensor_tag& to, tensor value) { sent.emplace_back(to, std::move(value)); };
+  for (int i = 0; i < member_in_place::num_replicas; ++i) {
+    members[static_cast<std::size_t>(i)].replica = i;
+    members[static_cast<std::size_t>(i)].begin(send);
+  }
+  constexpr std::uint64_t num_steps = 6;
+  std::size_t num_done = 0;
+  while (num_done < members.size()) {
+    REQUIRE_FALSE(sent.empty());
+    auto which = std::uniform_int_distribution<std::size_t>(0, sent.size() - 1)(draw);
+    auto [tag, value] = std::move(sent[which]);
+    sent.erase(sent.begin() + static_cast<std::ptrdiff_t>(which));
+    auto& receiver = members.at(tag.replica);
+    receiver.arrived.put(tag, std::move(value));
+    receiver.exchange.go_on(receiver.arrived, send, [&](int piece, const std::vector<tensor>& parts) {
+      receiver.take(piece, parts);
+    });
+    if (!receiver.exchange.is_done()) continue;
+    REQUIRE(receiver.has_right_sums());
+    if (++receiver.step == num_steps)
+      ++num_done;
+    else
+      receiver.begin(send);
+  }
+}
+
+TEST_CASE("a piece's sums have the same memory in each step, in blocks of several pieces") {
+  int num_blocks = 0;
+  sum_buffers buffers([&](std::int64_t num_bytes) {
+    ++num_blocks;
+    return tensor::empty({num_bytes}, dtype::u8);
+  });
+  auto first = buffers.of(0, 0, 1001, dtype::bf16);
+  auto second = buffers.of(0, 1, 500, dtype::f32);
+  auto other_stage = buffers.of(1, 0, 500, dtype::f32);
+  CHECK(num_blocks == 1);
+  CHECK(first.dtype() == dtype::bf16);
+  CHECK(first.num_elements() == 1001);
+  for (const auto* each : {&first, &second, &other_stage})
+    CHECK(reinterpret_cast<std::uintptr_t>(each->bytes().data()) % 64 == 0);
+  CHECK(std::as_const(second).bytes().data() >= std::as_const(first).bytes().data() + first.size_bytes());
+  CHECK(std::as_const(other_stage).bytes().data() >=
+        std::as_const(second).bytes().data() + second.size_bytes());
+  CHECK(buffers.of(0, 1, 500, dtype::f32).bytes().data() == second.bytes().data());
+  CHECK(buffers.of(0, 1, 600, dtype::bf16).bytes().data() == second.bytes().data());
+  CHECK(buffers.of(0, 1, 600, dtype::f32).bytes().data() != second.bytes().data());
+  CHECK(num_blocks == 1);
+  CHECK(buffers.of(2, 0, 1 << 24, dtype::f32).num_elements() == 1 << 24);
+  CHECK(num_blocks == 2);
+  buffers.clear();
+  std::ranges::fill(first.bytes(), std::byte{1});  // who has the tensor keeps its memory
 }

@@ -12,8 +12,8 @@ std::vector<std::byte> layout_of(const troupe::shape& extents) {
   troupe::byte_writer writer(bytes);
   troupe::write_tensor_header({}, troupe::dtype::i64, extents, {}, writer);
   troupe::tensor_tag tag;
-  std::optional<troupe::authentication_code> code;
-  auto layout = troupe::read_tensor_header(bytes, tag, code);
+  troupe::tensor_header_options options;
+  auto layout = troupe::read_tensor_header(bytes, tag, options);
   return {layout.begin(), layout.end()};
 }
 

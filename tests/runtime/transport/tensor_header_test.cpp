@@ -10,21 +10,21 @@ namespace {
 struct tensor_header {
   troupe::tensor_tag tag;
   troupe::tensor_layout layout;
-  std::optional<troupe::authentication_code> body_code;
+  troupe::tensor_header_options options;
   bool operator==(const tensor_header&) const = default;
 };
 
 std::vector<std::byte> encode(const tensor_header& header) {
   const auto& [type, extents] = header.layout;
-  std::vector<std::byte> bytes(troupe::tensor_header_bytes(extents, header.body_code));
+  std::vector<std::byte> bytes(troupe::tensor_header_bytes(extents, header.options));
   troupe::byte_writer writer(bytes);
-  troupe::write_tensor_header(header.tag, type, extents, header.body_code, writer);
+  troupe::write_tensor_header(header.tag, type, extents, header.options, writer);
   return bytes;
 }
 
 std::optional<tensor_header> decode(std::span<const std::byte> bytes, std::uint64_t body_bytes) {
   tensor_header header;
-  auto read = troupe::read_tensor_header(bytes, header.tag, header.body_code);
+  auto read = troupe::read_tensor_header(bytes, header.tag, header.options);
   auto layout = troupe::decode_layout(read, body_bytes);
   if (read.empty() || !layout) return std::nullopt;
   header.layout = *layout;
@@ -34,7 +34,8 @@ std::optional<tensor_header> decode(std::span<const std::byte> bytes, std::uint6
 tensor_header full_header() {
   return {{1, 2, 3, 4, 5, troupe::tensor_role::parameter, 6, 7, 8, 9},
           {troupe::dtype::i64, {2, 3}},
-          troupe::authentication_code{}};
+          {troupe::authentication_code{},
+           troupe::shared_place{troupe::sharing_notice::elements, 10, 11, 12, 13}}};
 }
 
 constexpr std::uint64_t sample_bytes = 48;
@@ -46,7 +47,7 @@ TEST_CASE("a tensor header is decoded as it was encoded, with and without a code
   CHECK(decode(encode(full_header()), sample_bytes) == full_header());
   auto scalar = full_header();
   scalar.layout.extents = {};
-  scalar.body_code.reset();
+  scalar.options = {};
   CHECK(decode(encode(scalar), 8) == scalar);
 }
 

@@ -7,6 +7,7 @@
 
 #include "event_recorder.hpp"
 #include "support/spawn_ranks.hpp"
+#include "troupe/transport/memory_sharing.hpp"
 #include "troupe/transport/tensor_header.hpp"
 #include "troupe/transport/ucx_transport.hpp"
 #include "troupe/wire/codec.hpp"
@@ -24,14 +25,14 @@ inline ucx_transport_options test_options(int rank) {
   return options;
 }
 
-/// The two parts of the address of a data plane.
+/// Parts of the address of a data plane.
 inline receiver_nonce nonce_in(const node_address& address) {
   receiver_nonce nonce;
   std::copy_n(address.data.begin(), nonce.size(), nonce.begin());
   return nonce;
 }
 inline std::span<const std::byte> worker_address_in(const node_address& address) {
-  return std::span(address.data).subspan(sizeof(receiver_nonce));
+  return std::span(address.data).subspan(sizeof(receiver_nonce) + heap_address_bytes);
 }
 
 /// A tensor of bytes that only this seed has.

@@ -65,8 +65,9 @@ void replayed_tensor(test_rank& self) {
   troupe::head_writer heads(settings, 5, 0, nonce_in(address));
   auto elements = pattern(1000, 1);
   std::vector<std::byte> first, second;
-  heads.write({5, 1}, {}, elements, first);
-  heads.write({5, 2}, {}, elements, second);
+  auto body = std::as_const(elements).bytes();
+  heads.write({5, 1}, {}, elements, body, first);
+  heads.write({5, 2}, {}, elements, body, second);
   for (const auto& head : {first, first, second, first, second}) to_data.send(head, elements.bytes(), 0);
   self.wait_for(0, 1);
 }

@@ -28,6 +28,40 @@ std::map<std::size_t, factored_gradient> factored_of(int rank,
   return result;
 }
 
+/// Of memory for the gradients of several parameters: not one file descriptor for each.
+constexpr std::int64_t least_block_elements = std::int64_t{4} << 20;
+constexpr std::int64_t aligned_elements = 16;
+
+std::int64_t room_of(const parameter& of) {
+  return (of.extents.num_elements() + aligned_elements - 1) / aligned_elements * aligned_elements;
+}
+
+/// To one block of memory. The old memory goes first: both at a time would be more than a step needs.
+void move_gradients(const std::vector<parameter*>& of, const stage_program::memory_source& to) {
+  std::vector<tensor> kept;
+  std::int64_t num_elements = 0;
+  for (auto* each : of) {
+    kept.push_back(each->has_gradient ? each->gradient().clone() : tensor());
+    each->gradient() = {};
+    num_elements += room_of(*each);
+  }
+  tensor block;
+  try {
+    block = to({num_elements}, dtype::f32);
+  } catch (...) {
+    for (std::size_t i = 0; i < of.size(); ++i)
+      of[i]->gradient() = kept[i].defined() ? kept[i] : tensor::zeros(of[i]->extents);
+    throw;
+  }
+  std::int64_t next = 0;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    auto& gradient = of[i]->gradient();
+    gradient = block.rows(next, of[i]->extents.num_elements()).reshape(of[i]->extents);
+    if (kept[i].defined()) gradient.copy_from(kept[i]);
+    next += room_of(*of[i]);
+  }
+}
+
 std::vector<tensor> in_f32(std::vector<tensor> sums) {
   for (auto& each : sums)
     if (each.dtype() != dtype::f32) each = cast(each, dtype::f32);
@@ -55,6 +89,24 @@ compressed_gradients::compressed_gradients(const numeric_options& numerics,
       auto index = pieces_.part_of(piece).index;
       residuals_.try_emplace(index, tensor::zeros(parameters_[index].target->extents));
     }
+}
+
+void compressed_gradients::share_memory(const stage_program::memory_source& shared) {
+  if (has_shared_memory_ || numerics_.top_k_gradients > 0 || numerics_.gradient_sync != dtype::f32) return;
+  std::vector<parameter*> next;
+  std::int64_t num_elements = 0;
+  for (int piece = 1; piece < pieces_.count(); ++piece)
+    if (is_first_of_its_parameter(piece) && !factored(piece)) {
+      auto* target = parameters_[pieces_.part_of(piece).index].target;
+      if (target->gradient().device() != device{}) continue;
+      next.push_back(target);
+      num_elements += room_of(*target);
+      if (num_elements < least_block_elements) continue;
+      move_gradients(std::exchange(next, {}), shared);
+      num_elements = 0;
+    }
+  if (!next.empty()) move_gradients(next, shared);
+  has_shared_memory_ = true;
 }
 
 bool compressed_gradients::is_first_of_its_parameter(int piece) const {

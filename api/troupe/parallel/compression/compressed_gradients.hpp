@@ -5,6 +5,7 @@
 #include "troupe/parallel/compression/factored_gradient.hpp"
 #include "troupe/parallel/gradient_pieces.hpp"
 #include "troupe/parallel/numeric_options.hpp"
+#include "troupe/program/stage_program.hpp"
 
 namespace troupe {
 
@@ -25,6 +26,8 @@ class compressed_gradients {
                        const std::vector<std::size_t>& by_use);
 
   const gradient_pieces& pieces() const { return pieces_; }
+  /// Moves the gradients that are sent as they are to memory from `shared`, once.
+  void share_memory(const stage_program::memory_source& shared);
   /// See stage_program::replica_gradients.
   tensor message_of(int piece);
   /// The summed elements of a piece in f32, one part after the other, from what the exchange gave. None if
@@ -50,7 +53,8 @@ class compressed_gradients {
   std::map<std::size_t, factored_gradient> factored_;  ///< by index of the parameter
   gradient_pieces pieces_;
   std::map<std::size_t, tensor> residuals_;  ///< with top_k_gradients, likewise
-  std::vector<bool> had_gradient_;           ///< [parameters_] in this step
+  bool has_shared_memory_ = false;
+  std::vector<bool> had_gradient_;  ///< [parameters_] in this step
 };
 
 }  // namespace troupe

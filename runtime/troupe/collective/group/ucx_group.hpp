@@ -7,7 +7,7 @@
 #include "troupe/collective/group/store.hpp"
 #include "troupe/collective/net/network_options.hpp"
 #include "troupe/collective/shm/peer_connector.hpp"
-#include "troupe/collective/shm/shared_heap.hpp"
+#include "troupe/shared_memory/shared_heap.hpp"
 
 namespace troupe {
 

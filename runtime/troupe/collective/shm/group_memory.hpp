@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "troupe/collective/shm/shared_heap.hpp"
+#include "troupe/shared_memory/shared_heap.hpp"
 
 namespace troupe {
 

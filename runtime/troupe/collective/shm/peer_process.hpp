@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "troupe/collective/shm/group_memory.hpp"
-#include "troupe/collective/shm/shared_heap.hpp"
+#include "troupe/shared_memory/shared_heap.hpp"
 
 namespace troupe {
 

@@ -18,6 +18,9 @@ namespace {
 // A socket holds some hundred messages, and the receiver may not have read them for a while.
 constexpr int locations_between_exchanges = 16;
 
+// What other members cannot read in place goes inline.
+static_assert(largest_private_bytes <= shm::control_block::max_inline_bytes);
+
 }  // namespace
 
 process_memory::process_memory(shared_heap& heap, std::vector<std::shared_ptr<peer_process>> peers)

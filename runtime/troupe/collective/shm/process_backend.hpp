@@ -9,8 +9,8 @@
 #include "troupe/collective/shm/member_memory.hpp"
 #include "troupe/collective/shm/peer_connector.hpp"
 #include "troupe/collective/shm/peer_process.hpp"
-#include "troupe/collective/shm/shared_heap.hpp"
 #include "troupe/collective/shm/shm_backend.hpp"
+#include "troupe/shared_memory/shared_heap.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/collective/shm/shared_heap.hpp"
+#include "troupe/shared_memory/shared_heap.hpp"
 
 #include <sys/resource.h>
 

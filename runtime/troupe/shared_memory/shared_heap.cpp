@@ -1,12 +1,14 @@
-#include "troupe/collective/shm/shared_heap.hpp"
+#include "troupe/shared_memory/shared_heap.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -14,8 +16,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "troupe/collective/shm/control_block.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/tensor/memory.hpp"
 
 namespace troupe {
 
@@ -23,12 +25,23 @@ mapping::~mapping() {
   if (first_) ::munmap(first_, size_bytes_);
 }
 
-std::shared_ptr<shared_segment> make_segment(std::uint64_t id, std::size_t size_bytes) {
+std::string segment_name(const heap_name& heap, std::uint64_t id) {
+  constexpr auto digits = "0123456789abcdef";
+  std::string name = "troupe-";
+  for (auto each : heap) {
+    name += digits[std::to_integer<unsigned>(each) >> 4];
+    name += digits[std::to_integer<unsigned>(each) & 15];
+  }
+  return name + '-' + std::to_string(id);
+}
+
+std::shared_ptr<shared_segment> make_segment(std::uint64_t id, std::size_t size_bytes,
+                                             const std::string& name) {
   auto made = std::make_shared<shared_segment>();
   made->id = id;
   made->size_bytes = whole_pages(size_bytes);
   made->fd = unique_fd(
-      static_cast<int>(check_posix(::memfd_create("troupe", MFD_CLOEXEC | MFD_ALLOW_SEALING),
+      static_cast<int>(check_posix(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING),
                                    "make a shared segment (if descriptors have run out, raise ulimit -n)")));
   check_posix(::ftruncate(made->fd.get(), static_cast<off_t>(made->size_bytes)), "size a shared segment");
   check_posix(::fcntl(made->fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
@@ -54,17 +67,39 @@ std::unique_ptr<mapping> map_segment(int fd, std::size_t size_bytes, paging when
   return mapped;
 }
 
-std::unique_ptr<mapping> map_received_segment(int fd, std::size_t size_bytes, paging when) {
+namespace {
+
+void require_sealed(int fd, std::size_t size_bytes) {
   struct stat status {};
   check_posix(::fstat(fd, &status), "look at a shared segment");
   auto seals = check_posix(::fcntl(fd, F_GET_SEALS), "look at the seals of a shared segment");
   if ((seals & F_SEAL_SHRINK) == 0 || static_cast<std::size_t>(status.st_size) != size_bytes)
     throw std::runtime_error("[shared segment] expected " + std::to_string(size_bytes) +
                              " bytes sealed against shrinking, got " + std::to_string(status.st_size));
+}
+
+}  // namespace
+
+std::unique_ptr<mapping> map_received_segment(int fd, std::size_t size_bytes, paging when) {
+  require_sealed(fd, size_bytes);
   return map_segment(fd, size_bytes, when);
 }
 
+std::unique_ptr<mapping> map_received_for_reading(int fd, std::size_t size_bytes) {
+  require_sealed(fd, size_bytes);
+  auto* memory = ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) throw system_failure("map a shared segment for reading", errno);
+  ::madvise(memory, size_bytes, MADV_DONTDUMP);
+  return std::make_unique<mapping>(static_cast<std::byte*>(memory), size_bytes);
+}
+
 namespace {
+
+heap_name random_name() {
+  heap_name name;
+  check_posix(::getrandom(name.data(), name.size(), 0), "get random bytes");
+  return name;
+}
 
 /// Rounds up to one of eight sizes between two powers of two, in whole pages: at most an eighth is wasted.
 std::size_t block_bytes(std::size_t size_bytes) {
@@ -78,6 +113,10 @@ std::size_t block_bytes(std::size_t size_bytes) {
 /// extents, each of which maps a part of one segment: one extent at first, more when parts were revoked.
 class shared_heap::state {
  public:
+  explicit state(freed_segments freed) : freed_(freed) {}
+
+  const heap_name& name() const { return name_; }
+
   std::byte* take(std::size_t size) {
     if (auto* first = take_cached(size)) return first;
     auto segment = new_segment(size);
@@ -94,7 +133,8 @@ class shared_heap::state {
   void give_back(std::byte* first, std::size_t size) {
     std::lock_guard lock(mutex_);
     statistics_.current -= size;
-    if (const auto& own = extents_.at(first); own.size == size && own.of) {
+    if (const auto& own = extents_.at(first);
+        freed_ == freed_segments::cached && own.size == size && own.of) {
       free_[size].push_back(first);
       statistics_.cached += size;
     } else {
@@ -117,7 +157,7 @@ class shared_heap::state {
       std::lock_guard lock(mutex_);
       id = ++last_id_;
     }
-    return troupe::make_segment(id, size);
+    return troupe::make_segment(id, size, segment_name(name_, id));
   }
 
   void revoke(std::span<const std::byte> bytes) {
@@ -145,8 +185,17 @@ class shared_heap::state {
     statistics_.cached = 0;
   }
 
+  bool has_released() const { return has_released_; }
+
+  bool has_segment(std::uint64_t id) const {
+    std::lock_guard lock(mutex_);
+    return std::ranges::any_of(extents_,
+                               [id](const auto& each) { return each.second.of && each.second.of->id == id; });
+  }
+
   std::vector<std::uint64_t> take_released() {
     std::lock_guard lock(mutex_);
+    has_released_ = false;
     return std::exchange(released_, {});
   }
 
@@ -229,18 +278,25 @@ class shared_heap::state {
   /// An extent of `of` was removed. Without extents the segment is released.
   void end(const std::shared_ptr<shared_segment>& of) {
     auto is_used = std::ranges::any_of(extents_, [&](const auto& each) { return each.second.of == of; });
-    if (of && !is_used) released_.push_back(of->id);
+    if (!of || is_used) return;
+    released_.push_back(of->id);
+    has_released_ = true;
   }
 
+  const freed_segments freed_;
+  const heap_name name_ = random_name();
   mutable std::mutex mutex_;
   extent_map extents_;
   std::map<std::size_t, std::vector<std::byte*>> free_;
   std::vector<std::uint64_t> released_;
+  std::atomic<bool> has_released_ = false;
   std::uint64_t last_id_ = 0;
   shared_heap_statistics statistics_;
 };
 
-shared_heap::shared_heap() : state_(std::make_shared<state>()) {}
+shared_heap::shared_heap(freed_segments freed) : state_(std::make_shared<state>(freed)) {}
+
+const heap_name& shared_heap::name() const { return state_->name(); }
 
 tensor shared_heap::allocate(shape extents, dtype type) {
   auto made = empty(std::move(extents), type);
@@ -250,11 +306,13 @@ tensor shared_heap::allocate(shape extents, dtype type) {
 
 tensor shared_heap::empty(shape extents, dtype type) {
   auto wanted = static_cast<std::size_t>(extents.num_elements()) * size_bytes(type);
-  if (wanted <= shm::control_block::max_inline_bytes) return tensor::empty(std::move(extents), type);
+  if (wanted <= largest_private_bytes) return tensor::empty(std::move(extents), type);
   auto size = block_bytes(wanted);
+  auto charged = std::make_shared<memory_charge>(wanted);
   auto* first = state_->take(size);
-  std::shared_ptr<void> owner(
-      first, [from = state_, size](void* block) { from->give_back(static_cast<std::byte*>(block), size); });
+  std::shared_ptr<void> owner(first, [from = state_, size, charged = std::move(charged)](void* block) {
+    from->give_back(static_cast<std::byte*>(block), size);
+  });
   return tensor::wrap(std::move(owner), first, std::move(extents), type);
 }
 
@@ -265,6 +323,8 @@ std::shared_ptr<shared_segment> shared_heap::make_segment(std::size_t size_bytes
   return state_->new_segment(size_bytes);
 }
 void shared_heap::revoke(std::span<const std::byte> bytes) { state_->revoke(bytes); }
+bool shared_heap::has_released() const { return state_->has_released(); }
+bool shared_heap::has_segment(std::uint64_t id) const { return state_->has_segment(id); }
 std::vector<std::uint64_t> shared_heap::take_released() { return state_->take_released(); }
 void shared_heap::release_cached() { state_->release_cached(); }
 shared_heap_statistics shared_heap::statistics() const { return state_->statistics(); }

@@ -1,8 +1,11 @@
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "troupe/posix/unique_fd.hpp"
@@ -36,6 +39,11 @@ struct shared_segment {
   unique_fd fd;
 };
 
+/// 128 random bits. Segments of a heap have it in their names, from which another process that opens one sees
+/// that it is the one it was told of.
+using heap_name = std::array<std::byte, 16>;
+std::string segment_name(const heap_name& heap, std::uint64_t id);
+
 /// Segments are multiples of this.
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t whole_pages(std::size_t size_bytes) {
@@ -43,7 +51,8 @@ constexpr std::size_t whole_pages(std::size_t size_bytes) {
 }
 
 /// Zero bytes in whole pages. Throws system_failure.
-std::shared_ptr<shared_segment> make_segment(std::uint64_t id, std::size_t size_bytes);
+std::shared_ptr<shared_segment> make_segment(std::uint64_t id, std::size_t size_bytes,
+                                             const std::string& name = "troupe");
 /// When a mapping gets its pages.
 enum class paging : std::uint8_t { at_once, when_used };
 /// Maps all of it. Throws system_failure.
@@ -51,6 +60,11 @@ std::unique_ptr<mapping> map_segment(int fd, std::size_t size_bytes, paging when
 /// Maps a segment of another process. Throws system_failure, and std::runtime_error if its size is not
 /// `size_bytes` or could shrink.
 std::unique_ptr<mapping> map_received_segment(int fd, std::size_t size_bytes, paging when = paging::at_once);
+/// The same, for reading only. Pages that nobody has written yet are made when they are read.
+std::unique_ptr<mapping> map_received_for_reading(int fd, std::size_t size_bytes);
+
+/// Tensors of at most so many bytes are ordinary memory.
+constexpr std::size_t largest_private_bytes = 1024;
 
 struct shared_heap_statistics {
   std::size_t current = 0;            ///< bytes held by tensors
@@ -60,14 +74,21 @@ struct shared_heap_statistics {
   std::uint64_t num_revoked = 0;      ///< tensors whose pages were replaced after a failure
 };
 
-/// Allocates tensors in memory that other processes of the host can map: one segment for each tensor. A freed
-/// segment is cached for the next tensor of its size. Each segment needs a file descriptor (`ulimit -n`), so
-/// small tensors, whose elements groups send inline, are ordinary memory. Tensors may outlive the heap.
-/// Thread-safe.
+/// What a heap does with the segment of a tensor that is gone.
+enum class freed_segments : std::uint8_t {
+  cached,   ///< for the next tensor of its size, which may write to it
+  returned  ///< to the system, once no other process maps it: what others still read stays as it is
+};
+
+/// Allocates tensors in memory that other processes of the host can map: one segment for each tensor. Each
+/// segment needs a file descriptor (`ulimit -n`), so small tensors are ordinary memory. They are
+/// charged to the thread's memory_account, like others, and may outlive the heap. Thread-safe.
 class shared_heap {
  public:
-  shared_heap();
+  /// Throws system_failure if there are no random numbers.
+  explicit shared_heap(freed_segments freed = freed_segments::cached);
 
+  const heap_name& name() const;
   /// Elements that are zero. Throws system_failure.
   tensor allocate(shape extents, dtype type);
   /// Elements of any value.
@@ -90,6 +111,10 @@ class shared_heap {
   /// that are not in this heap. Throws system_failure.
   void revoke(std::span<const std::byte> bytes);
 
+  /// Whether take_released would return any. Cheap.
+  bool has_released() const;
+  /// Whether tensors of the heap are in the segment, or may be again.
+  bool has_segment(std::uint64_t id) const;
   /// The ids of segments that were freed since the last call: other processes can unmap them.
   std::vector<std::uint64_t> take_released();
   /// Returns cached segments to the system.

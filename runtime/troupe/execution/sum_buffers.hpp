@@ -1,0 +1,34 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe {
+
+/// The memory of a device's sums over replicas (replica_exchange::sum_memory), piece by piece, G after G the
+/// same, in blocks of several pieces. Not thread-safe.
+class sum_buffers {
+ public:
+  /// Gives memory for a block, u8 [n].
+  using block_source = std::function<tensor(std::int64_t num_bytes)>;
+  explicit sum_buffers(block_source source) : source_(std::move(source)) {}
+
+  /// The memory of this piece; another one than before if it needs more.
+  tensor of(int stage, int piece, std::int64_t num_elements, dtype type);
+  /// Returns all memory. No process may read sums in it any more.
+  void clear();
+
+ private:
+  tensor take(std::int64_t num_bytes);
+
+  block_source source_;
+  tensor block_;  ///< the newest one
+  std::int64_t num_used_ = 0;
+  std::map<std::pair<int, int>, tensor> pieces_;  ///< u8
+};
+
+}  // namespace troupe
