@@ -68,11 +68,11 @@ void try_tensor_header(input bytes) {
 std::vector<std::string> tensor_header_seeds() {
   std::string body_bytes = std::string(1, 24) + std::string(7, 0);
   tensor_tag tag{.generation = 1, .step = 2, .role = tensor_role::gradient};
-  return {
-      body_bytes + text_of(tensor_header(tag, {dtype::f32, {2, 3}}, {})),
-      body_bytes + text_of(tensor_header(tag, {dtype::i64, {3}}, {.body_code = authentication_code{}})),
-      body_bytes + text_of(tensor_header(tag, {dtype::i64, {3}},
-                                         {.place = shared_place{sharing_notice::elements, 1, 64, 4096, 9}}))};
+  return {body_bytes + text_of(tensor_header(tag, {dtype::f32, {2, 3}}, {})),
+          body_bytes + text_of(tensor_header(tag, {dtype::i64, {3}}, {.body_code = authentication_code{}})),
+          body_bytes + text_of(tensor_header(
+                           tag, {dtype::i64, {3}},
+                           {.place = shared_place{segment_report::holds_elements, 1, 64, 4096, 9}}))};
 }
 
 void try_greeting(input bytes) {

@@ -40,8 +40,10 @@ device_state::device_state(caf::event_based_actor* self, device_options options)
       options_(std::move(options)),
       waiter_(self, {options_.out, options_.spin, options_.fenced, options_.account, options_.from_replicas}),
       account_(*options_.ring, options_.device),
-      sums_(
-          [this](std::int64_t num_bytes) { return options_.out->allocate_shared({num_bytes}, dtype::u8); }) {}
+      shared_memory_([this](shape extents, dtype type) {
+        return options_.out->allocate_shared(std::move(extents), type);
+      }),
+      sums_(shared_memory_) {}
 
 caf::behavior device_state::make_behavior() {
   return {[this](const begin_generation& order) { on_begin(order); },
@@ -80,24 +82,15 @@ void device_state::on_begin(const begin_generation& order) {
 /// All devices of the generation before have stopped: no process reads this device's sums any more.
 void device_state::share_memory() {
   sums_.clear();
-  shared_stages_.clear();
   account_scope charged(options_.account);
   memory_scope counted(memory_category::gradients);
   for (auto& attached : order_.stages)
-    if (has_replicas_elsewhere(attached.stage)) {
-      shared_stages_.insert(attached.stage);
-      attached.program->share_gradients([this](shape extents, dtype type) {
-        return options_.out->allocate_shared(std::move(extents), type);
-      });
-    }
+    if (is_shared(attached.stage)) attached.program->share_gradients(shared_memory_);
 }
 
-bool device_state::has_replicas_elsewhere(int stage) const {
+bool device_state::is_shared(int stage) const {
   const auto& job = *order_.job;
-  for (int replica = 0; replica < job.training.num_replicas; ++replica)
-    if (host_of(job.placed, job.hosts, {.stage = stage, .replica = replica}).rank != options_.rank)
-      return true;
-  return false;
+  return is_on_several_members(job.placed, job.hosts, stage, job.training.num_replicas);
 }
 
 stopped device_state::on_quiesce(const quiesce& order) {

@@ -107,15 +107,16 @@ class device_state : private action_host {
   void set_status(device_activity activity, const plan_position& at);
   stage_program& program_of(int stage) const;
   void share_memory();
-  bool has_replicas_elsewhere(int stage) const;
+  /// Whether other processes read what this one computes for the stage.
+  bool is_shared(int stage) const;
   /// Whose weights are those of the job, see plan.
   bool is_of_first_replica() const { return order_.job->training.replica_of(options_.device) == 0; }
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override;
   void send(const tensor_tag& tag, tensor value) override;
   tensor sum_memory(int stage, int piece, std::int64_t num_elements, dtype type) override {
-    return shared_stages_.contains(stage) ? sums_.of(stage, piece, num_elements, type)
-                                          : tensor::empty({num_elements}, type);
+    return is_shared(stage) ? sums_.of(stage, piece, num_elements, type)
+                            : action_host::sum_memory(stage, piece, num_elements, type);
   }
   void take_arrivals() override { waiter_.take_from_replicas(); }
   void wait_within(const action& op, const plan_position& awaited) override;
@@ -148,8 +149,8 @@ class device_state : private action_host {
   input_waiter waiter_;
   step_account account_;
   step_sampling sampling_;
-  sum_buffers sums_;             ///< of shared_stages_
-  std::set<int> shared_stages_;  ///< of which other processes have replicas in this generation
+  const stage_program::memory_source shared_memory_;  ///< transport::allocate_shared
+  sum_buffers sums_;                                  ///< of the stages that are shared
 
   // current generation
   std::uint64_t generation_ = 0;

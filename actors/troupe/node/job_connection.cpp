@@ -32,6 +32,10 @@ void job_connection::connect(const launch_environment& launch, event_router& eve
   ucx.interface = options_.network_interface;
   ucx.verify_frames = options_.verify_frames;
   ucx.link = options_.link;
+  ucx.on_unshared_memory = [log = options_.log](const std::string& cause) {
+    log->warn("no memory for gradients that processes of this host read in place: they are copied ({})",
+              cause);
+  };
   transport_ = make_ucx_transport(ucx, events);
   agent_client_options client;
   client.address = launch.master_addr;

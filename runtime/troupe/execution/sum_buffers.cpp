@@ -22,7 +22,7 @@ tensor sum_buffers::of(int stage, int piece, std::int64_t num_elements, dtype ty
 tensor sum_buffers::take(std::int64_t num_bytes) {
   if (!block_.defined() || block_.num_elements() - num_used_ < num_bytes) {
     auto doubled = block_.defined() ? std::min(2 * block_.num_elements(), largest_block) : first_block;
-    block_ = source_(std::max(num_bytes, doubled));
+    block_ = source_({std::max(num_bytes, doubled)}, dtype::u8);
     num_used_ = 0;
   }
   num_used_ += num_bytes;

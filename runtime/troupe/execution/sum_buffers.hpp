@@ -1,11 +1,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <utility>
 
-#include "troupe/tensor/tensor.hpp"
+#include "troupe/program/stage_program.hpp"
 
 namespace troupe {
 
@@ -13,9 +12,7 @@ namespace troupe {
 /// same, in blocks of several pieces. Not thread-safe.
 class sum_buffers {
  public:
-  /// Gives memory for a block, u8 [n].
-  using block_source = std::function<tensor(std::int64_t num_bytes)>;
-  explicit sum_buffers(block_source source) : source_(std::move(source)) {}
+  explicit sum_buffers(stage_program::memory_source source) : source_(std::move(source)) {}
 
   /// The memory of this piece; another one than before if it needs more.
   tensor of(int stage, int piece, std::int64_t num_elements, dtype type);
@@ -25,7 +22,7 @@ class sum_buffers {
  private:
   tensor take(std::int64_t num_bytes);
 
-  block_source source_;
+  stage_program::memory_source source_;
   tensor block_;  ///< the newest one
   std::int64_t num_used_ = 0;
   std::map<std::pair<int, int>, tensor> pieces_;  ///< u8

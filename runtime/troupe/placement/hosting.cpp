@@ -58,6 +58,13 @@ member_id host_of(const placement& placed, const hosting& hosts, const cell& wan
   return hosts.member_of(placed.device_of(wanted));
 }
 
+bool is_on_several_members(const placement& placed, const hosting& hosts, int stage, int num_replicas) {
+  auto first = host_of(placed, hosts, {.stage = stage});
+  for (int replica = 1; replica < num_replicas; ++replica)
+    if (host_of(placed, hosts, {.stage = stage, .replica = replica}) != first) return true;
+  return false;
+}
+
 hosting spread(const placement& placed, const view& present) {
   auto active = active_members("spread", present);
   auto num_devices = static_cast<std::size_t>(placed.num_devices());

@@ -40,6 +40,9 @@ std::string hosting_text(const hosting& of);
 /// not have.
 member_id host_of(const placement& placed, const hosting& hosts, const cell& wanted);
 
+/// Whether several members host the replicas of a stage.
+bool is_on_several_members(const placement& placed, const hosting& hosts, int stage, int num_replicas);
+
 /// Where devices run when a job begins: contiguous blocks over the active members in ascending order, the
 /// first ones getting one device more where they do not come out even; with fewer devices than members the
 /// last ones get none. Throws std::invalid_argument for a view without an active member.

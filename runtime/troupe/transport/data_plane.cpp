@@ -37,13 +37,15 @@ constexpr int max_idle_polls = 100;
 
 }  // namespace
 
-data_plane::data_plane(ucp_context_h context, plane_settings& settings, std::uint64_t generation)
+data_plane::data_plane(ucp_context_h context, plane_settings& settings, shared_heap& shared,
+                       std::uint64_t generation)
     : settings_(settings),
       generation_(generation),
       nonce_(make_nonce()),
       worker_(std::make_unique<ucx_worker>(context)),
       link_(settings.link),
-      sharing_(settings.shared),
+      shared_(shared),
+      sharing_(shared),
       reader_(settings, nonce_),
       max_fetches_(settings.heads_are_private ? copies_at_once : std::numeric_limits<std::size_t>::max()) {
   worker_->handle_messages(tensor_message, on_frame, this);
@@ -51,7 +53,7 @@ data_plane::data_plane(ucp_context_h context, plane_settings& settings, std::uin
 
 std::vector<std::byte> data_plane::address() const {
   std::vector<std::byte> bytes(nonce_.begin(), nonce_.end());
-  append_heap_address({::getpid(), settings_.shared.name()}, bytes);
+  append_heap_address({::getpid(), shared_.name()}, bytes);
   auto worker = worker_->address();
   bytes.insert(bytes.end(), worker.begin(), worker.end());
   return bytes;
@@ -250,7 +252,7 @@ void data_plane::receive(std::span<const std::byte> head, const void* body, std:
   auto layout = open(head, body_bytes);
   if (layout.empty()) return;
   const auto& place = opened_.options.place;
-  if (place && place->notice != sharing_notice::elements) return take_notice(*place, body_bytes);
+  if (place && place->report != segment_report::holds_elements) return take_notice(*place, body_bytes);
   auto& value = opened_.value;
   if (place && body_bytes == 0) {
     auto shared = refer_to_shared(layout);
@@ -311,7 +313,7 @@ std::span<const std::byte> data_plane::open(std::span<const std::byte> head, std
   opened_.counted = from == peers_.end() ? nullptr : from->second.counted;
   if (from != peers_.end()) from->second.was_heard = true;
   const auto& place = opened_.options.place;
-  if (place && place->notice == sharing_notice::elements && body_bytes > 0)
+  if (place && place->report == segment_report::holds_elements && body_bytes > 0)
     sharing_.on_offer(opened_.from_rank, *place);
   return layout;
 }

@@ -44,8 +44,8 @@ using transfer_list = std::list<tensor_transfer>;
 /// place (memory_sharing) stay where they are: the header goes alone.
 class data_plane {
  public:
-  /// Throws ucx_error. `settings` must outlive it.
-  data_plane(ucp_context_h context, plane_settings& settings, std::uint64_t generation);
+  /// Throws ucx_error. `settings` and `shared`, whose memory peers read in place, must outlive it.
+  data_plane(ucp_context_h context, plane_settings& settings, shared_heap& shared, std::uint64_t generation);
   data_plane(const data_plane&) = delete;
   data_plane& operator=(const data_plane&) = delete;
   ~data_plane();
@@ -139,6 +139,7 @@ class data_plane {
   std::map<int, peer> peers_;
   std::size_t num_waiting_ = 0;  ///< in the queues of all peers, and on the link
   emulated_link link_;
+  const shared_heap& shared_;
   memory_sharing sharing_;
   head_reader reader_;
   transfer_list in_flight_;

@@ -28,11 +28,11 @@ void memory_sharing::on_notice(int from_rank, const shared_place& notice) {
   auto found = peers_.find(from_rank);
   if (found == peers_.end()) return;
   auto& from = found->second;
-  if (notice.notice == sharing_notice::mapped) {
+  if (notice.report == segment_report::mapped) {
     if (heap_.has_segment(notice.segment))
       from.reads.insert(notice.segment);
     else  // freed meanwhile
-      notices_.push_back({from_rank, {sharing_notice::freed, notice.segment}});
+      notices_.push_back({from_rank, {segment_report::freed, notice.segment}});
   } else {
     from.memory.unmap(notice.segment);
     from.offered.erase(notice.segment);
@@ -43,7 +43,7 @@ std::optional<shared_place> memory_sharing::place_of(std::span<const std::byte> 
   auto found = bytes.empty() ? std::nullopt : heap_.locate(bytes);
   if (!found) return {};
   const auto& segment = *found->segment;
-  return shared_place{sharing_notice::elements, segment.id, found->offset, segment.size_bytes,
+  return shared_place{segment_report::holds_elements, segment.id, found->offset, segment.size_bytes,
                       static_cast<std::uint32_t>(segment.fd.get())};
 }
 
@@ -55,7 +55,7 @@ auto memory_sharing::take_notices() -> std::vector<notice> {
 void memory_sharing::tell_freed() {
   for (auto id : heap_.take_released())
     for (auto& [rank, each] : peers_)
-      if (each.reads.erase(id) > 0) notices_.push_back({rank, {sharing_notice::freed, id}});
+      if (each.reads.erase(id) > 0) notices_.push_back({rank, {segment_report::freed, id}});
 }
 
 bool memory_sharing::is_read_by(int rank, const shared_place& place) const {
@@ -69,7 +69,7 @@ void memory_sharing::on_offer(int from_rank, const shared_place& place) {
   auto found = peers_.find(from_rank);
   if (found == peers_.end() || !found->second.offered.insert(place.segment).second) return;
   if (found->second.memory.map(place.segment, static_cast<int>(place.fd), place.segment_bytes))
-    notices_.push_back({from_rank, {sharing_notice::mapped, place.segment}});
+    notices_.push_back({from_rank, {segment_report::mapped, place.segment}});
 }
 
 std::optional<tensor> memory_sharing::refer_to(int from_rank, const shared_place& place,

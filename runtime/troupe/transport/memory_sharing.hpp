@@ -20,7 +20,7 @@ heap_address heap_address_in(std::span<const std::byte> bytes);
 /// Which memory of this process the others of a generation read in place, and which of theirs this one reads.
 ///
 /// The elements of a tensor from transport::allocate_shared go to a peer as those of any other at first, and
-/// the header says where they are. If the peer can map that segment, it tells (sharing_notice::mapped), and
+/// the header says where they are. If the peer can map that segment, it tells (segment_report::mapped), and
 /// from then on headers go alone. Peers of other hosts never tell. When the segment is freed, the owner tells
 /// (freed), so that the peer does not keep it.
 ///

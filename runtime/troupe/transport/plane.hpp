@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "troupe/shared_memory/shared_heap.hpp"
 #include "troupe/transport/counters.hpp"
 #include "troupe/transport/emulated_rate.hpp"
 #include "troupe/transport/tensor_header.hpp"
@@ -22,8 +21,6 @@ struct plane_settings {
   bool heads_are_private = false;
   transport_counters counters;
   emulated_rate link = nullptr;
-  /// Memory that peers of this host read in place. Freed memory is not written again: they may still read it.
-  shared_heap shared{freed_segments::returned};
 };
 
 struct control_arrival {

@@ -45,22 +45,22 @@ void read_code(byte_reader& reader, std::optional<authentication_code>& code) {
   std::ranges::copy(reader.take(authentication_code_bytes), code.emplace().begin());
 }
 
-bool known(sharing_notice notice) {
-  return notice >= sharing_notice::elements && notice <= sharing_notice::freed;
+bool known(segment_report report) {
+  return report >= segment_report::holds_elements && report <= segment_report::freed;
 }
 
-/// False for a notice that is unknown.
+/// False for a report that is unknown.
 bool read_place(byte_reader& reader, std::optional<shared_place>& place) {
   place.reset();
-  auto notice = reader.get<std::uint8_t>();
-  if (notice == 0) return true;
+  auto report = reader.get<std::uint8_t>();
+  if (report == 0) return true;
   auto& read = place.emplace();
-  read.notice = static_cast<sharing_notice>(notice);
+  read.report = static_cast<segment_report>(report);
   read.segment = reader.get<std::uint64_t>();
   read.offset = reader.get<std::uint64_t>();
   read.segment_bytes = reader.get<std::uint64_t>();
   read.fd = reader.get<std::uint32_t>();
-  return known(read.notice);
+  return known(read.report);
 }
 
 bool has_size(const tensor_layout& layout, std::optional<std::uint64_t> body_bytes) {
@@ -99,7 +99,7 @@ void write_tensor_header(const tensor_tag& tag, dtype type, const shape& extents
   const auto& [body_code, place] = options;
   writer.put(static_cast<std::uint8_t>(body_code.has_value()));
   if (body_code) writer.put(*body_code);
-  writer.put(place ? static_cast<std::uint8_t>(place->notice) : std::uint8_t{0});
+  writer.put(place ? static_cast<std::uint8_t>(place->report) : std::uint8_t{0});
   if (!place) return;
   writer.put(place->segment);
   writer.put(place->offset);

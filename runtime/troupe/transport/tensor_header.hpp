@@ -19,17 +19,17 @@ struct tensor_layout {
   bool operator==(const tensor_layout&) const = default;
 };
 
-/// What transports tell each other of shared memory (memory_sharing).
-enum class sharing_notice : std::uint8_t {
-  elements = 1,  ///< where a tensor's elements are, in the sender's memory
-  mapped = 2,    ///< the sender reads that segment of the receiver in place
-  freed = 3      ///< the sender has freed that segment of its own
+/// What a header says of a segment of shared memory (memory_sharing).
+enum class segment_report : std::uint8_t {
+  holds_elements = 1,  ///< the tensor's elements are in this segment of the sender
+  mapped = 2,          ///< the sender reads this segment of the receiver in place
+  freed = 3            ///< the sender has freed this segment of its own
 };
 
-/// A segment, the offset in it in bytes, the segment's size, and its descriptor in the owner's process; of a
-/// notice without elements the segment counts.
+/// A segment, the offset in it in bytes, the segment's size, and its descriptor in the owner's process. If it
+/// was mapped or freed, only the segment counts.
 struct shared_place {
-  sharing_notice notice = sharing_notice::elements;
+  segment_report report = segment_report::holds_elements;
   std::uint64_t segment = 0, offset = 0, segment_bytes = 0;
   std::uint32_t fd = 0;
   bool operator==(const shared_place&) const = default;

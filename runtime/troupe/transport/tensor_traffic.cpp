@@ -31,7 +31,7 @@ std::vector<std::byte> tensor_traffic::begin_generation(std::uint64_t generation
     dependencies_.gate.begin(generation);
     if (plane_) retired_.splice(retired_.end(), plane_->stop());
     plane_.reset();
-    plane_.emplace(context_.get(), dependencies_.settings, generation);
+    plane_.emplace(context_.get(), dependencies_.settings, shared_, generation);
     address = plane_->address();
   }
   dependencies_.thread.wake();

@@ -36,6 +36,8 @@ class tensor_traffic {
   std::vector<std::byte> begin_generation(std::uint64_t generation);
   void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
   void send(int to_rank, const tensor_tag& tag, tensor&& value);
+  /// See transport. Throws system_failure.
+  tensor allocate_shared(shape extents, dtype type) { return shared_.empty(std::move(extents), type); }
 
   /// See transport.
   bool receive_for(tensor_waiter& waiter, std::chrono::nanoseconds spin);
@@ -74,6 +76,9 @@ class tensor_traffic {
   polling_ownership ownership_;
   wakeup waiter_wakeup_;  ///< of the waiter that owns polling
   receiver thread_, waiting_;
+
+  /// Freed memory is not written again: peers may still read it.
+  shared_heap shared_{freed_segments::returned};
 
   polled_mutex mutex_;
   std::optional<data_plane> plane_;  ///< none before the first generation

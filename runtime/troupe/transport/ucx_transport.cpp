@@ -42,6 +42,7 @@ class ucx_transport final : public transport {
   ucx_transport(const ucx_transport_options& options, transport_events& events)
       : events_(events),
         spin_(options.spin),
+        on_unshared_memory_(options.on_unshared_memory),
         settings_{options.rank,
                   options.secret,
                   frame_authenticator(options.secret),
@@ -72,9 +73,10 @@ class ucx_transport final : public transport {
   void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override;
   tensor allocate_shared(shape extents, dtype type) override {
     try {
-      return settings_.shared.empty(extents, type);
-    } catch (const system_failure&) {
-      return tensor::empty(std::move(extents), type);
+      return tensors_.allocate_shared(extents, type);
+    } catch (const system_failure& problem) {
+      if (on_unshared_memory_) on_unshared_memory_(problem.what());
+      return transport::allocate_shared(std::move(extents), type);
     }
   }
   bool receive_for(tensor_waiter& waiter, std::chrono::nanoseconds spin) override {
@@ -96,6 +98,7 @@ class ucx_transport final : public transport {
 
   transport_events& events_;
   const std::chrono::microseconds spin_;
+  const std::function<void(const std::string& cause)> on_unshared_memory_;
   plane_settings settings_;
   generation_gate gate_;
   wakeup wakeup_;

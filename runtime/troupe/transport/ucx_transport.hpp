@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ struct ucx_transport_options {
   std::chrono::microseconds spin = std::chrono::microseconds(100);
   /// Tensors to other processes go over an emulated link with this rate.
   emulated_rate link = nullptr;
+  /// Called in allocate_shared, on its thread, where the system has no descriptor or no memory to share: the
+  /// tensor will be copied. May be empty.
+  std::function<void(const std::string& cause)> on_unshared_memory = nullptr;
 };
 
 /// UCX between processes. `events` must outlive it. Throws std::invalid_argument for a short secret and

@@ -306,17 +306,48 @@ TEST_CASE("evaluation reduces nothing") {
   CHECK(here.steps_done() == steps{0});
 }
 
-TEST_CASE("gradients are to be in memory that other processes read where these have replicas of the stage") {
+namespace {
+
+/// The device of the second of two replicas of one stage, which are hosted by so many processes. It has
+/// begun.
+struct second_replica : one_device {
+  explicit second_replica(int num_processes) : one_device(1, 1, 1) {
+    job->training = make_plan({.kind = schedule_kind::gpipe,
+                               .num_stages = 1,
+                               .num_microbatches = 2,
+                               .num_devices = 1,
+                               .num_replicas = 2});
+    job->placed = place_cells(job->training);
+    job->hosts = spread(job->placed, view_of_world(num_processes));
+    auto program = std::make_shared<fake_program>(model, 0);
+    actors.send(
+        device,
+        begin_generation{1, job, {{0, program, owner.handle()}}, scheduler.handle(), loader.handle(), 0, 2});
+  }
+};
+
+bool is_part_of(const tensor& part, const tensor& whole) {
+  auto all = whole.bytes(), own = part.bytes();
+  return own.data() >= all.data() && own.data() + own.size() <= all.data() + all.size();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "gradients and sums are in memory that other processes read where these have replicas of the stage") {
   for (int num_processes : {1, 2}) {
-    one_device here(1, 1, 0);
-    here.job->training = make_plan({.kind = schedule_kind::gpipe,
-                                    .num_stages = 1,
-                                    .num_microbatches = 2,
-                                    .num_devices = 1,
-                                    .num_replicas = 2});
-    here.job->placed = place_cells(here.job->training);
-    here.job->hosts = spread(here.job->placed, view_of_world(num_processes));
-    here.begin();
-    CHECK(here.out.shared.size() == (num_processes == 1 ? 0 : 1));
+    second_replica here(num_processes);
+    bool is_shared = num_processes == 2;
+    CHECK(here.out.shared.size() == (is_shared ? 1 : 0));  // the program's, see fake_program
+    here.give(here.training(0, 1));
+    here.batch_arrives(0);
+    auto gradient = here.tag(0, 0, 0, tensor_role::replica_gradients);
+    gradient.replica = 1;
+    here.actors.send(here.device, tensor_arrived{gradient, tensor::full({1}, 1)});
+    auto sent = std::ranges::find(here.out.tensors, tensor_role::summed_gradients,
+                                  [](const auto& each) { return each.tag.role; });
+    REQUIRE(sent != here.out.tensors.end());
+    CHECK(here.out.shared.size() == (is_shared ? 2 : 0));
+    if (is_shared) CHECK(is_part_of(sent->value, here.out.shared.back()));
   }
 }

@@ -1,6 +1,7 @@
 #include "troupe/tensor/memory_account.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -142,4 +143,19 @@ TEST_CASE("threads that charge, take over and free at once leave an account at z
   CHECK(account.statistics().current + other.statistics().current == block_size);
   shared = {};
   CHECK(account.statistics().current + other.statistics().current == 0);
+}
+
+TEST_CASE("memory from elsewhere is charged while its charge lives, whichever thread ends that") {
+  auto account = memory_account::make();
+  std::unique_ptr<memory_charge> charge;
+  {
+    account_scope charged(account);
+    memory_scope counted(memory_category::gradients);
+    charge = std::make_unique<memory_charge>(block_size);
+  }
+  CHECK(held(account, memory_use::gradients) == block_size);
+  std::thread([&] { charge.reset(); }).join();
+  CHECK(account.statistics().current == 0);
+  memory_charge of_nobody(block_size);
+  CHECK(account.statistics().current == 0);
 }

@@ -194,7 +194,7 @@ struct member_in_place {
   int replica = 0;
   std::uint64_t step = 0;
   tensor gradients = tensor::empty({num_elements});
-  sum_buffers buffers{[](std::int64_t num_bytes) { return tensor::empty({num_bytes}, dtype::u8); }};
+  sum_buffers buffers{[](shape extents, dtype type) { return tensor::empty(std::move(extents), type); }};
   replica_exchange exchange = {};
   inbox arrived = {};
   std::vector<float> sums = std::vector<float>(num_elements);
@@ -263,9 +263,9 @@ TEST_CASE("gradients and sums may stay where they are: who gives the next ones h
 
 TEST_CASE("a piece's sums have the same memory in each step, in blocks of several pieces") {
   int num_blocks = 0;
-  sum_buffers buffers([&](std::int64_t num_bytes) {
+  sum_buffers buffers([&](shape extents, dtype type) {
     ++num_blocks;
-    return tensor::empty({num_bytes}, dtype::u8);
+    return tensor::empty(std::move(extents), type);
   });
   auto first = buffers.of(0, 0, 1001, dtype::bf16);
   auto second = buffers.of(0, 1, 500, dtype::f32);

@@ -171,3 +171,15 @@ TEST_CASE("a hosting is decoded as it was encoded, and its text names device and
   CHECK(decode<hosting>(encode(hosts)) == hosts);
   CHECK(hosting_text(hosts) == "device 0: rank 0\ndevice 1: rank 0\ndevice 2: rank 3\n");
 }
+
+TEST_CASE("the replicas of a stage are on one member or on several") {
+  auto placed = place_cells(make_plan({.num_stages = 2, .num_devices = 2, .num_replicas = 3}));
+  auto several = [&](const std::vector<int>& ranks, int stage) {
+    return is_on_several_members(placed, on_ranks(ranks), stage, 3);
+  };
+  CHECK_FALSE(several({4, 4, 4, 4, 4, 4}, 0));
+  CHECK_FALSE(several({0, 1, 0, 1, 0, 1}, 1));
+  CHECK(several({0, 1, 0, 1, 0, 2}, 1));
+  CHECK_FALSE(several({0, 1, 0, 1, 0, 2}, 0));
+  CHECK(several({3, 1, 0, 1, 0, 1}, 0));
+}

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
+#include "troupe/tensor/memory_account.hpp"
+
 using namespace troupe;
 
 namespace {
@@ -79,4 +81,17 @@ TEST_CASE("revoking without file descriptors leaves a tensor that only this proc
   ::setrlimit(RLIMIT_NOFILE, &limit);
   CHECK_FALSE(heap.locate(x.bytes()).has_value());
   CHECK(x.values<float>()[4999] == 2);
+}
+
+TEST_CASE("tensors of a heap are charged to the account of who allocates them") {
+  auto account = memory_account::make();
+  shared_heap heap;
+  tensor x;
+  {
+    account_scope charged(account);
+    x = heap.empty({10000}, dtype::f32);
+  }
+  CHECK(account.statistics().current >= 40000);
+  x = {};  // its memory is kept for the next one
+  CHECK(account.statistics().current == 0);
 }

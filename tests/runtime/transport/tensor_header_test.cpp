@@ -35,7 +35,7 @@ tensor_header full_header() {
   return {{1, 2, 3, 4, 5, troupe::tensor_role::parameter, 6, 7, 8, 9},
           {troupe::dtype::i64, {2, 3}},
           {troupe::authentication_code{},
-           troupe::shared_place{troupe::sharing_notice::elements, 10, 11, 12, 13}}};
+           troupe::shared_place{troupe::segment_report::holds_elements, 10, 11, 12, 13}}};
 }
 
 constexpr std::uint64_t sample_bytes = 48;

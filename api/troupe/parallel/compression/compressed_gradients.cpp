@@ -28,22 +28,23 @@ std::map<std::size_t, factored_gradient> factored_of(int rank,
   return result;
 }
 
-/// Of memory for the gradients of several parameters: not one file descriptor for each.
+/// Gradients move in blocks of several parameters, since each block needs a file descriptor.
 constexpr std::int64_t least_block_elements = std::int64_t{4} << 20;
 constexpr std::int64_t aligned_elements = 16;
 
-std::int64_t room_of(const parameter& of) {
+std::int64_t padded_size_of(const parameter& of) {
   return (of.extents.num_elements() + aligned_elements - 1) / aligned_elements * aligned_elements;
 }
 
-/// To one block of memory. The old memory goes first: both at a time would be more than a step needs.
+/// Moves them to one new block of memory. The old memory is freed first: both together would be more than a
+/// step needs.
 void move_gradients(const std::vector<parameter*>& of, const stage_program::memory_source& to) {
   std::vector<tensor> kept;
   std::int64_t num_elements = 0;
   for (auto* each : of) {
     kept.push_back(each->has_gradient ? each->gradient().clone() : tensor());
     each->gradient() = {};
-    num_elements += room_of(*each);
+    num_elements += padded_size_of(*each);
   }
   tensor block;
   try {
@@ -58,7 +59,7 @@ void move_gradients(const std::vector<parameter*>& of, const stage_program::memo
     auto& gradient = of[i]->gradient();
     gradient = block.rows(next, of[i]->extents.num_elements()).reshape(of[i]->extents);
     if (kept[i].defined()) gradient.copy_from(kept[i]);
-    next += room_of(*of[i]);
+    next += padded_size_of(*of[i]);
   }
 }
 
@@ -100,7 +101,7 @@ void compressed_gradients::share_memory(const stage_program::memory_source& shar
       auto* target = parameters_[pieces_.part_of(piece).index].target;
       if (target->gradient().device() != device{}) continue;
       next.push_back(target);
-      num_elements += room_of(*target);
+      num_elements += padded_size_of(*target);
       if (num_elements < least_block_elements) continue;
       move_gradients(std::exchange(next, {}), shared);
       num_elements = 0;
