@@ -110,8 +110,7 @@ TEST_CASE("the account of a block is debited on whichever thread frees it, also 
   auto account = memory_account::make();
   std::vector<tensor> held_by_others;
   {
-    auto handle = account;
-    account_scope charged(handle);
+    account_scope charged(account);
     for (int count = 0; count < 100; ++count) held_by_others.push_back(block());
   }
   CHECK(account.statistics().current == 100 * block_size);
