@@ -24,7 +24,7 @@ std::pair<int, int> gradient_pieces::pieces_of(const parameter& whose) const {
 tensor gradient_pieces::elements_of(int piece) const {
   if (is_packed(piece)) return pack();
   const auto& part = part_of(piece);
-  auto& gradient = parameters_[part.index]->gradient();
+  auto& gradient = parameters_[part.index]->gradient_in_update();
   auto elements = in_a_row(gradient).rows(part.first, part.count);
   if (!parameters_[part.index]->has_gradient) elements.fill_zero();
   return elements.to({});
@@ -35,9 +35,10 @@ tensor gradient_pieces::pack() const {
   auto packed = tensor::zeros({num_packed_});
   std::int64_t next = 0;
   for (auto index : layout_.small) {
-    const auto* each = parameters_[index];
+    auto* each = parameters_[index];
     auto count = each->extents.num_elements();
-    if (each->has_gradient && count > 0) packed.rows(next, count).copy_from(in_a_row(each->gradient()));
+    if (each->has_gradient && count > 0)
+      packed.rows(next, count).copy_from(in_a_row(each->gradient_in_update()));
     next += count;
   }
   auto values = packed.values<float>();
@@ -46,9 +47,9 @@ tensor gradient_pieces::pack() const {
 }
 
 void gradient_pieces::set_elements(int piece, const std::vector<tensor>& parts) const {
-  auto target = is_packed(piece)
-                    ? tensor::empty({num_packed_})
-                    : optim::elements_of(parameters_[part_of(piece).index]->gradient(), part_of(piece));
+  auto target = is_packed(piece) ? tensor::empty({num_packed_})
+                                 : optim::elements_of(parameters_[part_of(piece).index]->gradient_in_update(),
+                                                      part_of(piece));
   std::int64_t next = 0;
   for (const auto& part : parts) {
     target.rows(next, part.num_elements()).copy_from(part);
@@ -62,7 +63,7 @@ void gradient_pieces::unpack(const tensor& packed) const {
   for (auto index : layout_.small) {
     auto* each = parameters_[index];
     auto count = each->extents.num_elements();
-    if (count > 0) in_a_row(each->gradient()).copy_from(packed.rows(next, count));
+    if (count > 0) in_a_row(each->gradient_in_update()).copy_from(packed.rows(next, count));
     next += count;
   }
   auto values = packed.values<float>();

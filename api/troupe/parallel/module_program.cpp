@@ -89,9 +89,10 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
   if (auto period = options.numerics.average_every; period > 0)
     average_.emplace(period, targets_of(parameters_));
   optimizer_ = options.optimizer(parameters_);
-  weights_by_layer_ = weights_by_layer(layers_->modules(), parameters_, tied);
+  auto by_layer = weights_by_layer(layers_->modules(), parameters_, tied);
+  deferred_.emplace(parameters_, tied, [this](std::size_t index) { return gradients_->is_stepped(index); });
   gradients_.emplace(options.numerics, reductions_of(model, partition, options.numerics), counted_in(model),
-                     parameters_, in_order_of_use(weights_by_layer_, parameters_.size()),
+                     parameters_, in_order_of_use(by_layer, parameters_.size()),
                      tied_gradients(std::move(tied)));
 }
 
@@ -150,8 +151,7 @@ void module_program::check_first_pass(const std::vector<variable>& outputs, cons
 std::vector<variable> module_program::run_layers(std::vector<variable> inputs, bool training) {
   for (const auto& layer : layers_->modules())
     if (layer->is_training() != training) layer->train(training);
-  if (!progress_) return layers_->run(std::move(inputs));
-  return layers_->run(std::move(inputs), [this](std::size_t layer) { wait_for_weights_of(layer); });
+  return layers_->run(std::move(inputs), [this](std::size_t) { deferred_->go_on(); });
 }
 
 module_program::pass& module_program::begin_pass(const microbatch& mb, std::vector<tensor> inputs) {
@@ -287,7 +287,7 @@ void module_program::take_summed_gradients(int piece, const std::vector<tensor>&
     return gradients_->mark_changed();
   }
   gradients_->take_summed_gradients(piece, parts, part_stepper());
-  if (progress_) gradients_->step_packed(part_stepper());
+  if (deferred_->is_pending()) gradients_->step_packed(part_stepper());
 }
 
 /// Null where a parameter's step needs more than its own gradient.
@@ -302,32 +302,22 @@ step_gradients::part_stepper module_program::part_stepper() {
 bool module_program::defer_update(const progress_callback& progress) {
   auto step_part = part_stepper();
   if (average_ || !step_part) return false;
-  progress_ = progress;
+  deferred_->begin(progress);
   has_finite_loss_ = std::isfinite(metrics_.loss_sum);
   gradients_->step_packed(step_part);
   return true;
 }
 
-/// A weight whose step waits for all gradients is there when the update is complete, which ends progress_.
-void module_program::wait_for_weights_of(std::size_t layer) {
-  auto is_there = [this](std::size_t index) { return gradients_->is_stepped(index); };
-  for (bool waits = false; progress_; waits = true) {
-    if (waits && std::ranges::all_of(weights_by_layer_[layer], is_there)) return;
-    auto progress = progress_;  // it may be replaced within
-    progress(waits);
-  }
-}
-
 std::string module_program::non_finite() {
   if (!looks_for_non_finite_) return {};
-  if (progress_ ? !has_finite_loss_ : !std::isfinite(metrics_.loss_sum)) return "the loss";
+  if (deferred_->is_pending() ? !has_finite_loss_ : !std::isfinite(metrics_.loss_sum)) return "the loss";
   const auto* found = gradients_->first_non_finite();
   if (!found) return {};
   return "the gradient of " + std::ranges::find(parameters_, found, &named_parameter::target)->name;
 }
 
 void module_program::apply(std::uint64_t step) {
-  progress_ = nullptr;
+  deferred_->end();
   if (!passes_.empty() && passes_.begin()->first.first <= step)
     throw std::logic_error("[module_program::apply] microbatch " +
                            std::to_string(passes_.begin()->first.second) + " of step " +
@@ -344,7 +334,7 @@ void module_program::discard() {
   passes_.clear();
   last_accumulated_ = -1;
   on_piece_ = nullptr;
-  progress_ = nullptr;
+  deferred_->end();
   metrics_ = {};
   for (const auto& each : parameters_) each.target->has_gradient = false;
   gradients_->discard();

@@ -12,6 +12,7 @@
 #include "troupe/nn/loss.hpp"
 #include "troupe/optim/optimizer.hpp"
 #include "troupe/parallel/compression/weight_average.hpp"
+#include "troupe/parallel/deferred_update.hpp"
 #include "troupe/parallel/model_cut.hpp"
 #include "troupe/parallel/step_gradients.hpp"
 #include "troupe/parallel/weight_versions.hpp"
@@ -41,8 +42,8 @@ struct module_program_options {
 /// Evaluation saves no activations. Tied weights, a loss scale and clipping need the reductions of
 /// stage_reductions.hpp in the plan.
 ///
-/// A layer must read no other layer's weights, except tied ones: while an update is deferred, each waits for
-/// its own.
+/// While an update is deferred, a forward waits for each weight when an operation comes to it: modules that
+/// read weights by other means than the operations of functions.hpp call parameter::wait_ready before.
 ///
 /// Between two flushes the parameters' tensors change places (weight_versions): an optimizer must not keep
 /// their handles from one step to the next.
@@ -96,7 +97,6 @@ class module_program : public stage_program {
                     void (backward_pass::*run)(const tensor&));
   void accumulate(const microbatch& mb, const piece_callback& on_piece);
   step_gradients::part_stepper part_stepper();
-  void wait_for_weights_of(std::size_t layer);
   void require_ascending(const microbatch& mb) const;
   void end_accumulation(const microbatch& mb);
   void use_version(const microbatch& mb, std::optional<weight_versions::scope>& scope);
@@ -115,18 +115,17 @@ class module_program : public stage_program {
   std::vector<nn::named_buffer> buffers_;    // the same
   std::unique_ptr<optim::optimizer_state> optimizer_;
   std::optional<step_gradients> gradients_;
+  std::optional<deferred_update> deferred_;
   std::uint64_t flush_every_;
-  std::optional<weight_versions> versions_;                 ///< if it flushes less often than it steps
-  std::optional<weight_average> average_;                   ///< with numeric_options::average_every
-  std::vector<std::vector<std::size_t>> weights_by_layer_;  ///< indices in parameters_ of what each reads
-  bool is_checked_ = false;                                 ///< by check_first_pass
+  std::optional<weight_versions> versions_;  ///< if it flushes less often than it steps
+  std::optional<weight_average> average_;    ///< with numeric_options::average_every
+  bool is_checked_ = false;                  ///< by check_first_pass
   // The current step.
   std::map<std::pair<std::uint64_t, int>, pass> passes_;  // [step, microbatch]
   int last_accumulated_ = -1;
   std::uint64_t accumulated_step_ = 0;  ///< of last_accumulated_
   int num_replicas_ = 1;                ///< likewise
   piece_callback on_piece_;             ///< while the last weight gradients are computed
-  progress_callback progress_;          ///< while the update is deferred
   bool has_finite_loss_ = true;         ///< of the step whose update is deferred
   step_metrics metrics_;
 };

@@ -98,7 +98,7 @@ void step_gradients::step_packed(const part_stepper& step_part) {
   if (!has_packed_) return;
   for (auto index : compressed_.pieces().packed())
     if (auto& each = *stepped_[index]; each.needs_step())
-      step({index, 0, each.extents.num_elements()}, {in_a_row(each.gradient())}, step_part);
+      step({index, 0, each.extents.num_elements()}, {in_a_row(each.gradient_in_update())}, step_part);
 }
 
 /// Applies loss scale and clipping in one pass over the gradients, if necessary.
@@ -116,9 +116,9 @@ void step_gradients::use_norm(double norm) {
 const parameter* step_gradients::find_non_finite() const {
   auto is_finite = [this](std::size_t index) {
     const auto& found = exchanged_[index];
-    const auto* each = stepped_[index];
+    auto* each = stepped_[index];
     if (found.num_stepped > 0) return found.is_finite;
-    return !each->needs_step() || all_finite(std::span(&each->gradient(), 1));
+    return !each->needs_step() || all_finite(std::span(&each->gradient_in_update(), 1));
   };
   for (std::size_t index = 0; index < stepped_.size(); ++index)
     if (!is_finite(index)) return stepped_[index];

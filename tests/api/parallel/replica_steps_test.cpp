@@ -2,6 +2,8 @@
 // and weights step as sums come.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -21,6 +23,7 @@
 #include "troupe/random/uniform.hpp"
 
 using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -173,6 +176,35 @@ class recorder : public nn::Module {
   std::vector<int>& seen_;
 };
 
+/// A layer of two operations with weights.
+class two_linears : public nn::module_of<two_linears> {
+ public:
+  explicit two_linears(recorder after_each) : after_each_(std::move(after_each)) {}
+  variable forward(const variable& x) override { return after_each_(second_(after_each_(first_(x)))); }
+  void each_child(const child_visitor& visit) override {
+    visit("first", first_);
+    visit("second", second_);
+  }
+
+ private:
+  nn::Linear first_{200, 150}, second_{150, 200};
+  recorder after_each_;
+};
+
+/// Reads the weight of a layer before it runs it.
+class reads_unready : public nn::module_of<reads_unready> {
+ public:
+  variable forward(const variable& x) override {
+    sum_ += linear_.parameters().front()->value().values<float>()[0];
+    return linear_(x);
+  }
+  void each_child(const child_visitor& visit) override { visit("", linear_); }
+
+ private:
+  nn::Linear linear_{200, 150};
+  float sum_ = 0;
+};
+
 /// The exchange of a deferred update as the interpreter drives it: with each wait one piece comes, in
 /// `order`, then the optimizer's step.
 struct deferred_exchange {
@@ -223,7 +255,7 @@ void check_deferred(const nn::Graph& model, const numeric_options& numerics, con
 
 }  // namespace
 
-TEST_CASE("a forward waits layer by layer for the weights of a deferred update, which has the same bits") {
+TEST_CASE("a forward waits for the weights of a deferred update one by one, which has the same bits") {
   int num_taken = 0;
   std::vector<int> seen;
   recorder at(num_taken, seen);
@@ -236,6 +268,30 @@ TEST_CASE("a forward waits layer by layer for the weights of a deferred update, 
     auto last = std::vector<int>(seen.end() - 4, seen.end());
     CHECK(last == std::vector<int>{0, 2, 3, 3});
   }
+}
+
+TEST_CASE("a layer of several operations waits for each one's weights when it comes to it") {
+  int num_taken = 0;
+  std::vector<int> seen;
+  for (auto precision : {dtype::f32, dtype::bf16}) {
+    nn::Sequential model(two_linears(recorder(num_taken, seen)));
+    seen.clear();
+    // Piece 0: all small ones; 1: the first operation's weight; 2: the second one's.
+    check_deferred(model, {.precision = precision}, {0, 1, 2}, num_taken);
+    auto last = std::vector<int>(seen.end() - 2, seen.end());
+    CHECK(last == std::vector<int>{2, 3});
+  }
+}
+
+TEST_CASE("a weight that is read before its deferred update is complete is an error that says what to do") {
+  auto program = make_module_programs(nn::Sequential(reads_unready()), 1, {.optimizer = optim::Adam()})(0);
+  compute(*program, 0);
+  REQUIRE(program->defer_update([](bool) {}));
+  auto next = [&] {
+    program->forward({.step = 1, .num_replicas = 2}, {tensor::full({4, 200}, 1)},
+                     tensor::from(std::vector<std::int64_t>{0, 1, 2, 1}, {4}));
+  };
+  CHECK_THROWS_WITH(next(), ContainsSubstring("weight[150, 200]") && ContainsSubstring("wait_ready()"));
 }
 
 TEST_CASE("a forward waits for the first use of a weight that it uses several times") {

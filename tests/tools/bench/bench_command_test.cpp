@@ -292,8 +292,8 @@ TEST_CASE("bench ddp --replicas times a pipeline's replicas beside, also of a mo
   auto lines = objects_of(bench(std::string(arguments) + " --json"));
   REQUIRE(lines.size() == 2);
   for (const auto& line : lines)
-    for (const char* measured : {"replicas_step_s", "step_beside_replicas_s", "replicas_over_ddp",
-                                 "processor_s", "replicas_processor_s", "replicas_over_ddp_by_processor"}) {
+    for (const char* measured : {"replicas_step_s", "replicas_over_ddp", "processor_s",
+                                 "replicas_processor_s", "replicas_over_ddp_by_processor"}) {
       INFO(line.at("model") << ": " << measured);
       check_is_spread(line.at(measured), 1);
       CHECK(line.at(measured).at("min") > 0);

@@ -35,7 +35,9 @@ struct parameter_times {
 
 double seconds(clock::duration since) { return std::chrono::duration<double>(since).count(); }
 
-void time_one(compute_model& model, std::uint64_t step, std::map<parameter*, parameter_times>& all) {
+/// Returns the seconds of the step.
+double time_one(compute_model& model, optim::optimizer_state& optimizer, std::uint64_t step,
+                std::map<parameter*, parameter_times>& all) {
   for (auto& [each, times] : all) times.use->set_pending(true);
   auto begin = clock::now();
   auto loss = loss_of(model, step, [&](const variable& x) { return model.module->forward(x); }).loss;
@@ -47,6 +49,8 @@ void time_one(compute_model& model, std::uint64_t step, std::map<parameter*, par
   };
   loss.backward(
       {}, {.on_gradient = is_ready, .on_rows = [&](parameter& which, std::int64_t) { is_ready(which); }});
+  optimizer.apply(step);
+  return seconds(clock::now() - begin);
 }
 
 }  // namespace
@@ -66,14 +70,14 @@ double best_step(double compute, std::span<const timed_parameter> parameters) {
 std::vector<timed_parameter> time_parameters(compute_model& model, optim::optimizer_state& optimizer) {
   std::map<parameter*, parameter_times> all;
   for (auto* each : model.module->parameters()) each->set_update(all[each].use);
-  for (std::uint64_t step = 0; step < num_steps; ++step) {
-    time_one(model, step, all);
-    optimizer.apply(step);
-  }
+  std::vector<double> steps;
+  for (std::uint64_t step = 0; step < num_steps; ++step)
+    steps.push_back(time_one(model, optimizer, step, all));
+  auto step_s = median_of(std::move(steps));
   auto num_elements = static_cast<double>(model.module->num_parameters());
   std::vector<timed_parameter> result;
   for (const auto& [each, times] : all)
-    result.push_back({median_of(times.used), median_of(times.ready),
+    result.push_back({median_of(times.used) / step_s, median_of(times.ready) / step_s,
                       static_cast<double>(each->extents.num_elements()) / num_elements});
   return result;
 }

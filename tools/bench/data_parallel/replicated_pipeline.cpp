@@ -14,8 +14,6 @@
 namespace troupe::bench {
 namespace {
 
-constexpr int num_uncounted = 3;
-
 /// The model's batches, as many times one after the other as there are replicas.
 class repeated_batches final : public batch_source {
  public:

@@ -15,10 +15,12 @@ namespace troupe::bench {
 /// call only.
 class replicated_pipeline {
  public:
+  static constexpr int num_uncounted = 3;  ///< steps
+
   /// All processes do this alike. `self` outlives it. No other job may be defined while it is used.
   replicated_pipeline(const compute_model& model, node& self);
 
-  /// Trains some steps that are not counted, then `count` more; all processes together. Returns when this
+  /// Trains num_uncounted steps, then `count` more; all processes together. Returns when this
   /// process's replica came to the loss of each, and of the one before: [count + 1].
   std::vector<step_moment> run(int count);
 

@@ -1,0 +1,236 @@
+#include "bench/data_parallel/ddp_measurement.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "bench/compute/compute_models.hpp"
+#include "bench/data_parallel/best_step.hpp"
+#include "bench/data_parallel/replicated_pipeline.hpp"
+#include "bench/data_parallel/throttled_backend.hpp"
+#include "bench/measure/spread.hpp"
+#include "bench/measure/step_clock.hpp"
+#include "bench/processes/bench_node.hpp"
+#include "troupe/parallel/data_parallel.hpp"
+
+namespace troupe::bench {
+namespace {
+
+double over_ranks(reduce_op op, double value, communicator& group) {
+  auto x = tensor::full({1}, static_cast<float>(value));
+  group.all_reduce(x, op, {.progress = progress_by::waiter}).wait();
+  return double{x.values<float>()[0]};
+}
+
+double max_over_ranks(double value, communicator& group) { return over_ranks(reduce_op::max, value, group); }
+
+/// The moments of `count` steps, after some that are not counted: at the loss of the one before, then of
+/// each.
+using steps_runner = std::function<std::vector<step_moment>(int count)>;
+
+std::vector<step_moment> run_steps(int count, const std::function<void()>& forward,
+                                   const std::function<void()>& rest) {
+  std::vector<step_moment> moments;
+  for (int i = -replicated_pipeline::num_uncounted; i <= count; ++i) {
+    forward();
+    if (i >= 0) moments.push_back(step_moment::now());
+    rest();
+  }
+  return moments;
+}
+
+compute_model model_of(const ddp_job& job) {
+  return make_compute_model({.name = job.model, .batch = job.batch});
+}
+
+/// Trains a model without communication.
+class lone_steps {
+ public:
+  explicit lone_steps(const ddp_job& job)
+      : model_(model_of(job)), optimizer_(model_.optimizer(model_.module->named_parameters())) {}
+
+  std::vector<step_moment> run(int count) {
+    loss_result result;
+    return run_steps(
+        count,
+        [&] {
+          result = loss_of(model_, step_, [&](const variable& x) { return model_.module->forward(x); });
+        },
+        [&] {
+          result.loss.backward();
+          optimizer_->apply(step_++);
+        });
+  }
+  std::vector<timed_parameter> time_parameters() { return bench::time_parameters(model_, *optimizer_); }
+  const compute_model& model() const { return model_; }
+
+ private:
+  compute_model model_;
+  std::unique_ptr<optim::optimizer_state> optimizer_;
+  std::uint64_t step_ = 0;
+};
+
+/// When the optimizer steps: each weight as its gradient comes, or all when all gradients are there.
+enum class optimizer_steps { overlapped, after_all_reduces };
+
+/// Trains a model with DataParallel over a group.
+class data_parallel_steps {
+ public:
+  data_parallel_steps(const ddp_job& job, communicator& group, optimizer_steps how)
+      : model_(model_of(job)),
+        replicated_(*model_.module, group,
+                    {.bucket_size_mb = job.bucket_size_mb, .first_bucket_mb = job.first_bucket_mb}),
+        optimizer_(how == optimizer_steps::overlapped ? replicated_.make_optimizer(model_.optimizer)
+                                                      : model_.optimizer(model_.module->named_parameters())) {
+  }
+
+  std::vector<step_moment> run(int count) {
+    loss_result result;
+    auto moments = run_steps(
+        count,
+        [&] { result = loss_of(model_, step_, [&](const variable& x) { return replicated_.forward(x); }); },
+        [&] {
+          replicated_.backward(result.loss);
+          optimizer_->apply(step_++);
+        });
+    optimizer_->synchronize();
+    return moments;
+  }
+
+ private:
+  compute_model model_;
+  DataParallel replicated_;
+  std::unique_ptr<optim::optimizer_state> optimizer_;
+  std::uint64_t step_ = 0;
+};
+
+class ddp_measurement {
+ public:
+  /// `link`: the rate of the link between replicas, which it sets.
+  ddp_measurement(const ddp_job& job, node& self, std::atomic<std::uint64_t>& link)
+      : job_(job),
+        self_(self),
+        link_(link),
+        num_ranks_(self.world_size()),
+        groups_(self),
+        group_(groups_.make("plain")),
+        alone_(job) {}
+
+  nlohmann::ordered_json run() {
+    auto one_s = max_over_ranks(median_s({alone_.run(num_turns)}), *group_);
+    parameters_ = alone_.time_parameters();
+    auto measured = time_beside_each_other(*group_, one_s);
+    const auto& [alone, overlapped, waiting, replicas] = measured;
+    const auto& unit = alone_.model().unit;
+    nlohmann::ordered_json line{{unit + "_per_s", items_per_s(overlapped)},
+                                {"step_s", overlapped.step_s},
+                                {"compute_s", alone.step_s},
+                                {"step_over_compute", overlapped.step_s / alone.step_s},
+                                {"waiting_step_over_compute", waiting.step_s / alone.step_s}};
+    if (job_.replicas)
+      line.update({{"replicas_" + unit + "_per_s", items_per_s(replicas)},
+                   {"replicas_step_s", replicas.step_s},
+                   {"replicas_over_ddp", overlapped.step_s / replicas.step_s},
+                   {"processor_s", overlapped.processor_s},
+                   {"replicas_processor_s", replicas.processor_s},
+                   {"replicas_over_ddp_by_processor", overlapped.processor_s / replicas.processor_s}});
+    for (auto ratio : job_.links) line["links"].push_back(time_link(ratio, alone.step_s));
+    return line;
+  }
+
+ private:
+  static constexpr int num_turns = 4;
+
+  /// In seconds.
+  struct timed_step {
+    double step_s = 0;       ///< the median of the slowest rank
+    double processor_s = 0;  ///< the mean, of all ranks together
+  };
+  struct timed_kinds {
+    timed_step alone, overlapped, waiting, replicas;
+  };
+
+  static double median_s(const std::vector<std::vector<step_moment>>& turns) {
+    timed_steps steps;
+    for (const auto& each : turns) steps.add(each);
+    return steps.median_s();
+  }
+
+  /// In short turns, so that what else the machine does takes as much from each; `step_s`: about what a step
+  /// takes. Without job_.replicas, none of these.
+  timed_kinds time_beside_each_other(communicator& group, double step_s) {
+    data_parallel_steps overlapped(job_, group, optimizer_steps::overlapped);
+    data_parallel_steps waiting(job_, group, optimizer_steps::after_all_reduces);
+    std::optional<replicated_pipeline> replicas;
+    std::vector<steps_runner> kinds{[&](int count) { return alone_.run(count); },
+                                    [&](int count) { return overlapped.run(count); },
+                                    [&](int count) { return waiting.run(count); }};
+    if (job_.replicas) {
+      replicas.emplace(alone_.model(), self_);
+      kinds.emplace_back([&](int count) { return replicas->run(count); });
+    }
+    auto count = static_cast<int>(std::max(5.0, std::floor(job_.seconds / num_turns / step_s)));
+    std::vector<timed_steps> times(kinds.size());
+    for (int turn = 0; turn < num_turns; ++turn)
+      for (std::size_t i = 0; i < kinds.size(); ++i) {
+        times[i].add(kinds[i](count));
+        max_over_ranks(0, *group_);  // none begins before all are here
+      }
+    auto result_of = [&](const timed_steps& of) -> timed_step {
+      return {max_over_ranks(of.median_s(), *group_),
+              over_ranks(reduce_op::sum, of.mean_processor_s(), *group_)};
+    };
+    timed_kinds results{result_of(times[0]), result_of(times[1]), result_of(times[2]), {}};
+    if (job_.replicas) results.replicas = result_of(times[3]);
+    return results;
+  }
+
+  double items_per_s(const timed_step& of) const {
+    return static_cast<double>(alone_.model().items * num_ranks_) / of.step_s;
+  }
+
+  /// A link over which the gradients of a step take `ratio` times `compute_s`, about what computing it takes.
+  nlohmann::ordered_json time_link(double ratio, double compute_s) {
+    call_signature all{.kind = collective_kind::all_reduce, .count = alone_.model().module->num_parameters()};
+    auto communication_s = ratio * compute_s;
+    auto bytes_per_s = link_bytes(all, num_ranks_) / communication_s;
+    auto group = groups_.make("link " + std::to_string(ratio), over_link(num_ranks_, bytes_per_s));
+    link_ = static_cast<std::uint64_t>(bytes_per_s);
+    auto measured = time_beside_each_other(*group, std::max(compute_s, communication_s));
+    link_ = 0;
+    const auto& [alone, overlapped, waiting, replicas] = measured;
+    auto larger = std::max(alone.step_s, communication_s);
+    auto parameters = parameters_;
+    for (auto& each : parameters) {
+      each.moves *= communication_s;
+      each.used *= alone.step_s;
+      each.ready *= alone.step_s;
+    }
+    nlohmann::ordered_json line{{"communication_over_compute", ratio},
+                                {"step_over_larger", overlapped.step_s / larger},
+                                {"best_over_larger", best_step(alone.step_s, parameters) / larger},
+                                {"waiting_step_over_larger", waiting.step_s / larger},
+                                {"step_over_sum", overlapped.step_s / (alone.step_s + communication_s)}};
+    if (job_.replicas) line["replicas_step_over_larger"] = replicas.step_s / larger;
+    return line;
+  }
+
+  const ddp_job& job_;
+  node& self_;
+  std::atomic<std::uint64_t>& link_;
+  int num_ranks_;
+  ucx_groups groups_;
+  std::unique_ptr<communicator> group_;
+  lone_steps alone_;
+  std::vector<timed_parameter> parameters_;  // as time_parameters returns them
+};
+
+}  // namespace
+
+nlohmann::ordered_json measure_ddp(const ddp_job& job, node& self, std::atomic<std::uint64_t>& link) {
+  return ddp_measurement(job, self, link).run();
+}
+
+}  // namespace troupe::bench

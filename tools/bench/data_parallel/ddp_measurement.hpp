@@ -1,0 +1,31 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "troupe/node/node.hpp"
+
+namespace troupe::bench {
+
+/// What one measurement of `troupe bench ddp` trains, in processes of a job.
+struct ddp_job {
+  std::string model = "mlp";
+  int ranks = 2;
+  int threads = 1;         ///< of each process
+  std::int64_t batch = 0;  ///< of each process; 0: the model's own
+  double seconds = 4;      ///< of each timing
+  double bucket_size_mb = 25, first_bucket_mb = 1;
+  std::vector<double> links;  ///< how long the gradients take over each, over the time of computing a step
+  bool replicas = false;      ///< measure a pipeline's replicas beside
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ddp_job, model, ranks, threads, batch, seconds,
+                                                bucket_size_mb, first_bucket_mb, links, replicas)
+
+/// Measures steps of DataParallel, those of a process alone and, if wanted, those of a pipeline's replicas,
+/// over each link; all processes of a job do this alike. `link`: the rate of the link between replicas, which
+/// it sets. The result is that of rank 0, as `troupe bench ddp` prints it.
+nlohmann::ordered_json measure_ddp(const ddp_job& job, node& self, std::atomic<std::uint64_t>& link);
+
+}  // namespace troupe::bench
