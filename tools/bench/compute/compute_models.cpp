@@ -112,7 +112,7 @@ compute_model make_cnn(const compute_model_options& options) {
   return made;
 }
 
-/// The layer of README's "A training loop of your own".
+/// A residual layer.
 class residual : public nn::module_of<residual> {
  public:
   variable forward(const variable& x) override { return add(x, linear_(relu(norm_(x)))); }
