@@ -26,8 +26,7 @@ tensor random_integers(shape extents, std::int64_t below, std::uint32_t stream) 
   auto result = tensor::empty(std::move(extents), dtype::i64);
   auto values = result.values<std::int64_t>();
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = philox4x32({static_cast<std::uint32_t>(i), stream, 0, 0}, {3, 4})[0] %
-                static_cast<std::uint64_t>(below);
+    values[i] = std::int64_t{philox4x32({static_cast<std::uint32_t>(i), stream, 0, 0}, {3, 4})[0]} % below;
   return result;
 }
 
