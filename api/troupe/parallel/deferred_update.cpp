@@ -4,9 +4,9 @@
 
 namespace troupe {
 
-class deferred_update::one_update : public pending_update {
+class deferred_update::weight_update : public pending_update {
  public:
-  one_update(deferred_update& owner, std::size_t index) : owner_(owner), index_(index) {}
+  weight_update(deferred_update& owner, std::size_t index) : owner_(owner), index_(index) {}
 
  protected:
   void finish() override {
@@ -26,7 +26,7 @@ deferred_update::deferred_update(const std::vector<named_parameter>& parameters,
   for (std::size_t index = 0; index < parameters.size(); ++index) {
     auto* target = parameters[index].target;
     if (!target->requires_gradient) continue;
-    updates_.push_back(std::make_shared<one_update>(*this, index));
+    updates_.push_back(std::make_shared<weight_update>(*this, index));
     auto wait_here = [&](parameter& use) {
       use.set_update(updates_.back());
       uses_.push_back(&use);
@@ -42,28 +42,32 @@ deferred_update::~deferred_update() {
   for (auto* each : uses_) each->set_update(nullptr);
 }
 
-void deferred_update::begin(const stage_program::progress_callback& progress) {
-  progress_ = progress;
+void deferred_update::begin(const stage_program::progress_callback& callback) {
+  callback_ = callback;
+  require_waits();
+}
+
+void deferred_update::require_waits() {
   for (const auto& each : updates_) each->set_pending(true);
 }
 
 void deferred_update::end() {
-  progress_ = nullptr;
+  callback_ = nullptr;
   for (const auto& each : updates_) each->set_pending(false);
 }
 
-void deferred_update::go_on() {
-  if (!progress_) return;
-  auto progress = progress_;  // it may be ended within
-  progress(false);
+void deferred_update::progress() {
+  if (!callback_) return;
+  auto call = callback_;  // it may be ended within
+  call(false);
 }
 
 /// A weight whose step waits for all gradients has its new value when the update is complete.
 void deferred_update::wait_for(std::size_t index) {
-  go_on();
-  while (progress_ && !is_stepped_(index)) {
-    auto progress = progress_;
-    progress(true);
+  progress();
+  while (callback_ && !is_stepped_(index)) {
+    auto call = callback_;
+    call(true);
   }
 }
 

@@ -23,22 +23,26 @@ class deferred_update {
   deferred_update& operator=(const deferred_update&) = delete;
   ~deferred_update();
 
-  void begin(const stage_program::progress_callback& progress);
-  /// It is complete, or given up.
+  /// From now on each weight is pending until a forward has waited for it or end is called.
+  void begin(const stage_program::progress_callback& callback);
+  /// The same where no update is deferred, so that a module which reads a weight without waiting fails in any
+  /// run, and not only when an update happens to be late.
+  void require_waits();
+  /// The update is complete, or given up.
   void end();
-  bool is_pending() const { return progress_ != nullptr; }
-  /// Goes on with what is there, without waiting. No effect unless one is pending.
-  void go_on();
+  bool is_pending() const { return callback_ != nullptr; }
+  /// Calls the callback, not to wait. No effect unless an update is pending.
+  void progress();
 
  private:
-  class one_update;
+  class weight_update;
 
   void wait_for(std::size_t index);
 
   std::function<bool(std::size_t)> is_stepped_;
-  std::vector<std::shared_ptr<one_update>> updates_;
+  std::vector<std::shared_ptr<weight_update>> updates_;
   std::vector<parameter*> uses_;
-  stage_program::progress_callback progress_;  ///< null: none is pending
+  stage_program::progress_callback callback_;  ///< null: none is pending
 };
 
 }  // namespace troupe

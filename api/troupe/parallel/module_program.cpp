@@ -131,6 +131,7 @@ std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<te
       pass_id{static_cast<std::uint32_t>(mb.step), static_cast<std::uint32_t>(mb.global_index())});
   nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
   auto& recorded = begin_pass(mb, std::move(inputs));
+  if (!is_checked_ && mb.num_replicas > 1 && steps_by_parts()) deferred_->require_waits();
   auto outputs = run_layers(recorded.inputs, mb.training);
   if (!is_checked_) check_first_pass(outputs, targets);
   auto from = is_last_ ? take_loss(mb, outputs.front(), targets)
@@ -143,6 +144,7 @@ std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<te
 
 /// Finds errors in user-defined modules and losses that would otherwise only show in wrong results.
 void module_program::check_first_pass(const std::vector<variable>& outputs, const tensor& targets) {
+  deferred_->end();  // of require_waits
   for (const auto& each : outputs) check_parameters(each, layers_->modules());
   if (is_last_) check_loss(loss_, outputs.front().value, targets);
   is_checked_ = true;
@@ -151,7 +153,7 @@ void module_program::check_first_pass(const std::vector<variable>& outputs, cons
 std::vector<variable> module_program::run_layers(std::vector<variable> inputs, bool training) {
   for (const auto& layer : layers_->modules())
     if (layer->is_training() != training) layer->train(training);
-  return layers_->run(std::move(inputs), [this](std::size_t) { deferred_->go_on(); });
+  return layers_->run(std::move(inputs), [this](std::size_t) { deferred_->progress(); });
 }
 
 module_program::pass& module_program::begin_pass(const microbatch& mb, std::vector<tensor> inputs) {
@@ -290,9 +292,14 @@ void module_program::take_summed_gradients(int piece, const std::vector<tensor>&
   if (deferred_->is_pending()) gradients_->step_packed(part_stepper());
 }
 
-/// Null where a parameter's step needs more than its own gradient.
+/// Whether a parameter's step needs nothing but its own gradient.
+bool module_program::steps_by_parts() const {
+  return !average_ && !versions_ && optimizer_->is_elementwise() && gradients_->may_step_early();
+}
+
+/// Null unless steps_by_parts.
 step_gradients::part_stepper module_program::part_stepper() {
-  if (versions_ || !optimizer_->is_elementwise() || !gradients_->may_step_early()) return {};
+  if (!steps_by_parts()) return {};
   return [this, step = *gradients_->optimizer_step(accumulated_step_)](const optim::parameter_part& which,
                                                                        const tensor& gradient) {
     optimizer_->apply_part(step, which, gradient);
@@ -301,7 +308,7 @@ step_gradients::part_stepper module_program::part_stepper() {
 
 bool module_program::defer_update(const progress_callback& progress) {
   auto step_part = part_stepper();
-  if (average_ || !step_part) return false;
+  if (!step_part) return false;
   deferred_->begin(progress);
   has_finite_loss_ = std::isfinite(metrics_.loss_sum);
   gradients_->step_packed(step_part);

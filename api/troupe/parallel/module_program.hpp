@@ -43,7 +43,8 @@ struct module_program_options {
 /// stage_reductions.hpp in the plan.
 ///
 /// While an update is deferred, a forward waits for each weight when an operation comes to it: modules that
-/// read weights by other means than the operations of functions.hpp call parameter::wait_ready before.
+/// read weights by other means than the operations of functions.hpp call parameter::wait_ready before. In a
+/// stage whose updates may be deferred the first forward throws std::logic_error for one that does not.
 ///
 /// Between two flushes the parameters' tensors change places (weight_versions): an optimizer must not keep
 /// their handles from one step to the next.
@@ -96,6 +97,7 @@ class module_program : public stage_program {
   void run_backward(pass& recorded, std::vector<tensor> output_gradients,
                     void (backward_pass::*run)(const tensor&));
   void accumulate(const microbatch& mb, const piece_callback& on_piece);
+  bool steps_by_parts() const;
   step_gradients::part_stepper part_stepper();
   void require_ascending(const microbatch& mb) const;
   void end_accumulation(const microbatch& mb);

@@ -288,16 +288,18 @@ TEST_CASE("bench ddp times steps of several processes, alone and over a slow lin
 }
 
 TEST_CASE("bench ddp --replicas times a pipeline's replicas beside, also of a model that is no chain") {
-  auto arguments = "ddp --model cnn,gpt --batch 1 --ranks 2 --rounds 1 --seconds 0.05 --replicas";
+  auto arguments = "ddp --model cnn,gpt --batch 1 --ranks 2 --rounds 1 --seconds 0.05 --replicas --links 0.5";
   auto lines = objects_of(bench(std::string(arguments) + " --json"));
   REQUIRE(lines.size() == 2);
-  for (const auto& line : lines)
+  for (const auto& line : lines) {
+    check_is_spread(line.at("links")[0].at("replicas_step_over_larger"), 1);
     for (const char* measured : {"replicas_step_s", "replicas_over_ddp", "processor_s",
                                  "replicas_processor_s", "replicas_over_ddp_by_processor"}) {
       INFO(line.at("model") << ": " << measured);
       check_is_spread(line.at(measured), 1);
       CHECK(line.at(measured).at("min") > 0);
     }
+  }
   CHECK_THAT(bench(arguments).output,
              ContainsSubstring("replicas_over_ddp") && ContainsSubstring("replicas_over_ddp_by_processor"));
 }

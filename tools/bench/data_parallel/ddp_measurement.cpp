@@ -1,7 +1,6 @@
 #include "bench/data_parallel/ddp_measurement.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -46,9 +45,9 @@ compute_model model_of(const ddp_job& job) {
 }
 
 /// Trains a model without communication.
-class lone_steps {
+class compute_steps {
  public:
-  explicit lone_steps(const ddp_job& job)
+  explicit compute_steps(const ddp_job& job)
       : model_(model_of(job)), optimizer_(model_.optimizer(model_.module->named_parameters())) {}
 
   std::vector<step_moment> run(int count) {
@@ -116,19 +115,21 @@ class ddp_measurement {
         num_ranks_(self.world_size()),
         groups_(self),
         group_(groups_.make("plain")),
-        alone_(job) {}
+        computing_(job) {}
 
   nlohmann::ordered_json run() {
-    auto one_s = max_over_ranks(median_s({alone_.run(num_turns)}), *group_);
-    parameters_ = alone_.time_parameters();
+    timed_steps first;
+    first.add(computing_.run(least_steps_of_a_turn));
+    auto one_s = max_over_ranks(first.median_s(), *group_);
+    parameters_ = computing_.time_parameters();
     auto measured = time_beside_each_other(*group_, one_s);
-    const auto& [alone, overlapped, waiting, replicas] = measured;
-    const auto& unit = alone_.model().unit;
+    const auto& [computing, overlapped, waiting, replicas] = measured;
+    const auto& unit = computing_.model().unit;
     nlohmann::ordered_json line{{unit + "_per_s", items_per_s(overlapped)},
                                 {"step_s", overlapped.step_s},
-                                {"compute_s", alone.step_s},
-                                {"step_over_compute", overlapped.step_s / alone.step_s},
-                                {"waiting_step_over_compute", waiting.step_s / alone.step_s}};
+                                {"compute_s", computing.step_s},
+                                {"step_over_compute", overlapped.step_s / computing.step_s},
+                                {"waiting_step_over_compute", waiting.step_s / computing.step_s}};
     if (job_.replicas)
       line.update({{"replicas_" + unit + "_per_s", items_per_s(replicas)},
                    {"replicas_step_s", replicas.step_s},
@@ -136,12 +137,12 @@ class ddp_measurement {
                    {"processor_s", overlapped.processor_s},
                    {"replicas_processor_s", replicas.processor_s},
                    {"replicas_over_ddp_by_processor", overlapped.processor_s / replicas.processor_s}});
-    for (auto ratio : job_.links) line["links"].push_back(time_link(ratio, alone.step_s));
+    for (auto ratio : job_.links) line["links"].push_back(time_link(ratio, computing.step_s));
     return line;
   }
 
  private:
-  static constexpr int num_turns = 4;
+  static constexpr int num_turns = 4, least_steps_of_a_turn = 5;
 
   /// In seconds.
   struct timed_step {
@@ -149,14 +150,8 @@ class ddp_measurement {
     double processor_s = 0;  ///< the mean, of all ranks together
   };
   struct timed_kinds {
-    timed_step alone, overlapped, waiting, replicas;
+    timed_step computing, overlapped, waiting, replicas;
   };
-
-  static double median_s(const std::vector<std::vector<step_moment>>& turns) {
-    timed_steps steps;
-    for (const auto& each : turns) steps.add(each);
-    return steps.median_s();
-  }
 
   /// In short turns, so that what else the machine does takes as much from each; `step_s`: about what a step
   /// takes. Without job_.replicas, none of these.
@@ -164,14 +159,14 @@ class ddp_measurement {
     data_parallel_steps overlapped(job_, group, optimizer_steps::overlapped);
     data_parallel_steps waiting(job_, group, optimizer_steps::after_all_reduces);
     std::optional<replicated_pipeline> replicas;
-    std::vector<steps_runner> kinds{[&](int count) { return alone_.run(count); },
+    std::vector<steps_runner> kinds{[&](int count) { return computing_.run(count); },
                                     [&](int count) { return overlapped.run(count); },
                                     [&](int count) { return waiting.run(count); }};
     if (job_.replicas) {
-      replicas.emplace(alone_.model(), self_);
+      replicas.emplace(computing_.model(), self_);
       kinds.emplace_back([&](int count) { return replicas->run(count); });
     }
-    auto count = static_cast<int>(std::max(5.0, std::floor(job_.seconds / num_turns / step_s)));
+    auto count = std::max(least_steps_of_a_turn, static_cast<int>(job_.seconds / num_turns / step_s));
     std::vector<timed_steps> times(kinds.size());
     for (int turn = 0; turn < num_turns; ++turn)
       for (std::size_t i = 0; i < kinds.size(); ++i) {
@@ -188,31 +183,32 @@ class ddp_measurement {
   }
 
   double items_per_s(const timed_step& of) const {
-    return static_cast<double>(alone_.model().items * num_ranks_) / of.step_s;
+    return static_cast<double>(computing_.model().items * num_ranks_) / of.step_s;
   }
 
   /// A link over which the gradients of a step take `ratio` times `compute_s`, about what computing it takes.
   nlohmann::ordered_json time_link(double ratio, double compute_s) {
-    call_signature all{.kind = collective_kind::all_reduce, .count = alone_.model().module->num_parameters()};
+    call_signature all{.kind = collective_kind::all_reduce,
+                       .count = computing_.model().module->num_parameters()};
     auto communication_s = ratio * compute_s;
     auto bytes_per_s = link_bytes(all, num_ranks_) / communication_s;
     auto group = groups_.make("link " + std::to_string(ratio), over_link(num_ranks_, bytes_per_s));
     link_ = static_cast<std::uint64_t>(bytes_per_s);
     auto measured = time_beside_each_other(*group, std::max(compute_s, communication_s));
     link_ = 0;
-    const auto& [alone, overlapped, waiting, replicas] = measured;
-    auto larger = std::max(alone.step_s, communication_s);
+    const auto& [computing, overlapped, waiting, replicas] = measured;
+    auto larger = std::max(computing.step_s, communication_s);
     auto parameters = parameters_;
     for (auto& each : parameters) {
       each.moves *= communication_s;
-      each.used *= alone.step_s;
-      each.ready *= alone.step_s;
+      each.used *= computing.step_s;
+      each.ready *= computing.step_s;
     }
     nlohmann::ordered_json line{{"communication_over_compute", ratio},
                                 {"step_over_larger", overlapped.step_s / larger},
-                                {"best_over_larger", best_step(alone.step_s, parameters) / larger},
+                                {"best_over_larger", best_step(computing.step_s, parameters) / larger},
                                 {"waiting_step_over_larger", waiting.step_s / larger},
-                                {"step_over_sum", overlapped.step_s / (alone.step_s + communication_s)}};
+                                {"step_over_sum", overlapped.step_s / (computing.step_s + communication_s)}};
     if (job_.replicas) line["replicas_step_over_larger"] = replicas.step_s / larger;
     return line;
   }
@@ -223,7 +219,7 @@ class ddp_measurement {
   int num_ranks_;
   ucx_groups groups_;
   std::unique_ptr<communicator> group_;
-  lone_steps alone_;
+  compute_steps computing_;
   std::vector<timed_parameter> parameters_;  // as time_parameters returns them
 };
 
