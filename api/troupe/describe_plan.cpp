@@ -35,7 +35,7 @@ void describe_plan(const plan& described, job_description& into) {
   into.add("stages of the reductions", listed(described.reductions, [](const std::vector<int>& stages) {
              return "(" + listed(stages, number) + ")";
            }));
-  into.add("stages that replicas run together", listed(described.joint_stages, number));
+  into.add("stages that replicas run together", listed(described.synchronized_stages, number));
   for (std::size_t device = 0; device < described.devices.size(); ++device)
     into.add("plan of device " + std::to_string(device),
              listed(described.devices[device], [](const action& op) { return to_string(op); }));

@@ -31,7 +31,7 @@ plan_csv_options implied_by(const Pipeline& pipeline, const job_options& options
           pipeline.replicas(),
           reductions.num_before_all_reduce(),
           pipeline.numerics().average_every > 0,
-          joint_stages_of(pipeline.model(), partition)};
+          synchronized_stages_of(pipeline.model(), partition)};
 }
 
 /// `most_devices`: as many as the processes can have.
@@ -86,7 +86,7 @@ plan plan_of_map(const Pipeline& pipeline, const job_options& options, int most_
       *pipeline.device_map(),
       {pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices, implied.reductions,
        implied.edges, devices, pipeline.flush_every(), implied.num_replicas,
-       implied.reductions_before_all_reduce, implied.averages_weights, implied.joint_stages});
+       implied.reductions_before_all_reduce, implied.averages_weights, implied.synchronized_stages});
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
@@ -161,7 +161,7 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
                     implied.num_replicas,
                     implied.reductions_before_all_reduce,
                     implied.averages_weights,
-                    implied.joint_stages});
+                    implied.synchronized_stages});
 }
 
 job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training,
@@ -193,7 +193,7 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   if (training.num_replicas > 1)
     job.description.add("stages that all replicas hold alike", text_of(contents));
   job.identity = identity_of(pipeline, options);
-  if (!job.training.joint_stages.empty()) job.identity.emplace_back("sync_batch_norm", "true");
+  if (!job.training.synchronized_stages.empty()) job.identity.emplace_back("sync_batch_norm", "true");
   return job;
 }
 

@@ -294,7 +294,7 @@ void device_state::set_status(device_activity activity, const plan_position& at)
 
 void device_state::begin_step() {
   step_begun_ = true;
-  // The ends of the passes of joint stages, which nobody takes.
+  // The ends of the passes of synchronized stages, which nobody takes.
   waiter_.take_from_replicas();
   waiter_.arrived().forget_before(call_->index, deferred_step_ ? deferred_step_->step : step_);
   account_.begin_step(generation_, step_);

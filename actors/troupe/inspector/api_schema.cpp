@@ -130,11 +130,11 @@ const char* api_schema() {
 "plan": {"type": "object", "additionalProperties": false, "required": ["plan", "simulated"],
   "properties": {
     "plan": {"type": ["object", "null"], "additionalProperties": false,
-      "required": ["schedule", "num_stages", "num_microbatches", "steps_per_run", "joint_stages", "devices"],
+      "required": ["schedule", "num_stages", "num_microbatches", "steps_per_run", "synchronized_stages", "devices"],
       "properties": {
         "schedule": {"type": "string"}, "num_stages": {"$ref": "#/$defs/count"},
         "num_microbatches": {"$ref": "#/$defs/count"}, "steps_per_run": {"type": "integer", "minimum": 1},
-        "joint_stages": {"type": "array", "items": {"$ref": "#/$defs/count"},
+        "synchronized_stages": {"type": "array", "items": {"$ref": "#/$defs/count"},
           "description": "all replicas run the F, B and I of these together, and wait for each other within them"},
         "devices": {"type": "array", "items": {"type": "object", "additionalProperties": false,
           "required": ["device", "rank", "stages", "actions"],

@@ -43,9 +43,12 @@ json plan_json(const job_view& view) {
     if (device < view.scheduler->hosts.num_devices()) rank = view.scheduler->hosts.member_of({device}).rank;
     devices.push_back({{"device", device}, {"rank", rank}, {"stages", stages}, {"actions", actions}});
   }
-  json known = {{"schedule", to_string(shown->kind)},          {"num_stages", shown->num_stages},
-                {"num_microbatches", shown->num_microbatches}, {"steps_per_run", shown->flush_every},
-                {"joint_stages", shown->joint_stages},         {"devices", devices}};
+  json known = {{"schedule", to_string(shown->kind)},
+                {"num_stages", shown->num_stages},
+                {"num_microbatches", shown->num_microbatches},
+                {"steps_per_run", shown->flush_every},
+                {"synchronized_stages", shown->synchronized_stages},
+                {"devices", devices}};
   return {{"plan", known},
           {"simulated", timeline_object(simulate(*shown, {}), "forwards of one microbatch")}};
 }

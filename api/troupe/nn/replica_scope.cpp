@@ -21,7 +21,7 @@ void add_up_over_replicas(tensor& values) {
   if (!current->sum_)
     throw std::logic_error(
         "[SyncBatchNorm] expected a pass that all " + std::to_string(current->num_replicas_) +
-        " replicas run together, as plan::joint_stages says, got one that each runs alone");
+        " replicas run together, as plan::synchronized_stages says, got one that each runs alone");
   current->sum_(values);
 }
 

@@ -33,15 +33,15 @@ replica_content content_of(const nn::Graph& model, const stage_range& stage,
   return replica_content::equal;
 }
 
-std::vector<int> joint_stages_of(const nn::Graph& model, const std::vector<stage_range>& partition) {
-  std::vector<int> joint;
+std::vector<int> synchronized_stages_of(const nn::Graph& model, const std::vector<stage_range>& partition) {
+  std::vector<int> synchronized;
   for (std::size_t stage = 0; stage < partition.size(); ++stage)
     for (int index = partition[stage].first; index < partition[stage].last; ++index)
       if (has_statistics_of(*model[index], statistics_of::replicas)) {
-        joint.push_back(static_cast<int>(stage));
+        synchronized.push_back(static_cast<int>(stage));
         break;
       }
-  return joint;
+  return synchronized;
 }
 
 std::vector<replica_content> contents_of(const nn::Graph& model, const std::vector<stage_range>& partition,

@@ -16,9 +16,9 @@ namespace troupe {
 /// holds back (top-k, PowerSGD), and weights that are only averaged now and then.
 replica_content content_of(const nn::Graph& model, const stage_range& stage, const numeric_options& numerics);
 
-/// The stages of which all replicas run forward and backward together (plan::joint_stages): those with a
-/// SyncBatchNorm over replicas.
-std::vector<int> joint_stages_of(const nn::Graph& model, const std::vector<stage_range>& partition);
+/// The stages of which all replicas run forward and backward together (plan::synchronized_stages): those with
+/// a SyncBatchNorm over replicas.
+std::vector<int> synchronized_stages_of(const nn::Graph& model, const std::vector<stage_range>& partition);
 
 /// content_of for all stages of a partition.
 std::vector<replica_content> contents_of(const nn::Graph& model, const std::vector<stage_range>& partition,

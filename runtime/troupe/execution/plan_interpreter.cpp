@@ -17,7 +17,7 @@ void check_count(const char* what, int stage, std::size_t got, std::size_t expec
 }
 
 /// [position] the next action of the same stage, if it is one that stages or replicas do together.
-std::vector<const action*> joint_actions_after(const std::vector<action>& actions) {
+std::vector<const action*> reductions_after(const std::vector<action>& actions) {
   std::vector<const action*> after(actions.size(), nullptr);
   std::map<int, const action*> next_of_stage;
   for (std::size_t position = actions.size(); position-- > 0;) {
@@ -40,7 +40,7 @@ plan_interpreter::plan_interpreter(options chosen, const program_lookup& program
     : options_(std::move(chosen)),
       graph_(options_.running.num_stages, options_.running.edges),
       replica_(options_.running.replica_of(options_.device)),
-      contributes_to_(joint_actions_after(actions())),
+      contributes_to_(reductions_after(actions())),
       inputs_(inputs),
       host_(host) {
   for (const auto& op : actions())
@@ -56,7 +56,7 @@ void plan_interpreter::begin_step(std::uint64_t step) {
   position_ = 0;
   forms_.begin_step();
   all_reduces_.clear();
-  num_joint_messages_.clear();
+  num_pass_messages_.clear();
 }
 
 bool plan_interpreter::run_next() {
@@ -106,11 +106,11 @@ bool plan_interpreter::run_forward(const action& op) {
   if (graph_.takes_samples(op.stage)) inputs->push_back(rows_of(host_.samples()->inputs, op.microbatch));
   auto targets = takes_targets(op.stage) ? rows_of(host_.samples()->targets, op.microbatch) : tensor();
   host_.on_begin(op);
-  auto joint = joint_pass_of(op);
+  auto pass = synchronized_pass_of(op);
   auto which = microbatch_of(op);
-  which.sums = joint ? &*joint : nullptr;
+  which.sums = pass ? &*pass : nullptr;
   auto outputs = program(op.stage).forward(which, std::move(*inputs), std::move(targets));
-  if (joint) joint->end();
+  if (pass) pass->end();
   host_.on_end(op);
   send_outputs(op, outputs);
   return true;
@@ -170,9 +170,9 @@ bool plan_interpreter::run_backward(const action& op) {
   auto gradients = take(tags);
   if (!gradients) return false;
   host_.on_begin(op);
-  auto joint = joint_pass_of(op);
+  auto pass = synchronized_pass_of(op);
   auto which = microbatch_of(op);
-  which.sums = joint ? &*joint : nullptr;
+  which.sums = pass ? &*pass : nullptr;
   auto& computes = program(op.stage);
   auto output_gradients = sums_by_port(op.stage, std::move(*gradients));
   // Sent first, so that the stages before continue while this one computes its weight gradients.
@@ -183,7 +183,7 @@ bool plan_interpreter::run_backward(const action& op) {
     send(computes.backward_input(which, std::move(output_gradients)));
     if (op.kind == action_kind::backward) computes.backward_weight(which);
   }
-  if (joint) joint->end();
+  if (pass) pass->end();
   host_.on_end(op);
   return true;
 }

@@ -9,8 +9,8 @@
 
 #include "troupe/execution/edge_forms.hpp"
 #include "troupe/execution/inbox.hpp"
-#include "troupe/execution/joint_pass.hpp"
 #include "troupe/execution/replica_exchange.hpp"
+#include "troupe/execution/synchronized_pass.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/program/stage_program.hpp"
 #include "troupe/schedule/cut.hpp"
@@ -43,7 +43,7 @@ class action_host {
   virtual void take_arrivals() {}
   /// Within the action `op`: waits for something to come from other replicas, for the action at `awaited`,
   /// and puts it into the inbox. Throws action_interrupted. The default throws std::logic_error, for hosts
-  /// that neither run joint stages (plan::joint_stages) nor defer updates.
+  /// that neither run synchronized stages (plan::synchronized_stages) nor defer updates.
   virtual void wait_within(const action& op, const plan_position& awaited);
   /// Whether the next step may begin before the updates of this one are complete; asked in a G.
   virtual bool may_defer_updates() { return false; }
@@ -87,8 +87,8 @@ class action_host {
 /// its gradients have left, and the next step may begin. Both end while its forwards run, at the latest
 /// before the stage's first backward.
 ///
-/// A forward and a backward of a joint stage get microbatch::sums, with which they wait for those of the
-/// other replicas while they run (joint_pass).
+/// A forward and a backward of a synchronized stage get microbatch::sums, with which they wait for those of
+/// the other replicas while they run (synchronized_pass).
 ///
 /// Not thread-safe. Knows no actor, no thread and no network.
 class plan_interpreter {
@@ -145,7 +145,7 @@ class plan_interpreter {
 
   bool takes_targets(int stage) const;
   microbatch microbatch_of(const action& op) const;
-  std::optional<joint_pass> joint_pass_of(const action& op);
+  std::optional<synchronized_pass> synchronized_pass_of(const action& op);
   tensor rows_of(const tensor& samples, int microbatch) const;
   std::optional<std::vector<tensor>> take(const std::vector<tensor_tag>& tags);
   std::vector<tensor> sums_by_port(int stage, std::vector<tensor> gradients) const;
@@ -204,9 +204,9 @@ class plan_interpreter {
   std::size_t position_ = 0;
   bool is_halted_ = false;
   edge_forms forms_;
-  std::map<int, running_all_reduce> all_reduces_;    ///< by stage
-  std::map<int, std::uint32_t> num_joint_messages_;  ///< by joint stage
-  std::map<int, running_all_reduce> deferred_;       ///< by stage, of the current or the previous step
+  std::map<int, running_all_reduce> all_reduces_;   ///< by stage
+  std::map<int, std::uint32_t> num_pass_messages_;  ///< by synchronized stage
+  std::map<int, running_all_reduce> deferred_;      ///< by stage, of the current or the previous step
 };
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// plan_interpreter: what replicas do together, the Gs and the passes of joint stages.
+// plan_interpreter: what replicas do together, the Gs and the passes of synchronized stages.
 #include <array>
 #include <bit>
 #include <stdexcept>
@@ -115,11 +115,11 @@ void plan_interpreter::take_piece(const running_all_reduce& of, int piece, const
 }
 
 /// None unless all replicas run the action together.
-std::optional<joint_pass> plan_interpreter::joint_pass_of(const action& op) {
-  if (!options_.running.is_joint(op)) return {};
-  return joint_pass(
+std::optional<synchronized_pass> plan_interpreter::synchronized_pass_of(const action& op) {
+  if (!options_.running.is_synchronized(op)) return {};
+  return synchronized_pass(
       op, replica_, options_.running.num_running_replicas(), tag(tensor_role::replica_values, op.stage, 0, 0),
-      num_joint_messages_[op.stage],
+      num_pass_messages_[op.stage],
       [this](const tensor_tag& to, tensor value) { host_.send(to, std::move(value)); },
       [this, op](const tensor_tag& wanted) { return receive_within(op, wanted); });
 }

@@ -11,7 +11,7 @@
 namespace troupe {
 
 /// Adds up over the replicas of a stage within a forward or backward pass, which all replicas run together
-/// (plan::joint_stages).
+/// (plan::synchronized_stages).
 class replica_sums {
  public:
   virtual ~replica_sums() = default;
@@ -39,7 +39,7 @@ struct microbatch {
   /// `index` and `count` are those of one replica of several, which all have equally many microbatches.
   int replica = 0;
   int num_replicas = 1;
-  /// Of a forward, input gradient or backward of a joint stage, while it runs; else null.
+  /// Of a forward, input gradient or backward of a synchronized stage, while it runs; else null.
   replica_sums* sums = nullptr;
   /// Among those of all replicas, replica by replica: what random numbers depend on.
   int global_index() const { return replica * count + index; }

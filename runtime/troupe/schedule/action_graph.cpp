@@ -179,7 +179,7 @@ void join_replicas(const plan& drawn, int size, int first, const std::vector<std
 void join_replicas(const plan& drawn, int size, action_graph& graph) {
   for (int node = 0; node < size; ++node) {
     const auto& op = graph.nodes[static_cast<std::size_t>(node)].op;
-    if (op.kind != action_kind::all_reduce && !drawn.is_joint(op)) continue;
+    if (op.kind != action_kind::all_reduce && !drawn.is_synchronized(op)) continue;
     std::vector<std::vector<int>> inputs;  // before any is added
     for (int member = node; member < drawn.num_running_replicas() * size; member += size)
       inputs.push_back(graph.nodes[static_cast<std::size_t>(member)].inputs);

@@ -12,8 +12,8 @@ namespace troupe {
 /// F waits for F of the stages that its stage has edges from; B and I for their stage's F and for B or I of
 /// the stages that it has edges to; W for its stage's I; R for what each of the other stages that take part
 /// does before its own R; G for what the devices of the other replicas do before theirs; F, B and I of a
-/// joint stage also for all that those of the other replicas wait for; A for nothing else. An input that the
-/// plan lacks is left out; of an action that occurs twice the first one counts.
+/// synchronized stage also for all that those of the other replicas wait for; A for nothing else. An input
+/// that the plan lacks is left out; of an action that occurs twice the first one counts.
 struct action_graph {
   static constexpr int none = -1;
   struct node {
@@ -27,7 +27,7 @@ struct action_graph {
   std::vector<node> nodes;           ///< device after device, in program order
   std::vector<int> first_of_device;  ///< [num_job_devices + 1] node
   /// Nodes that run together: in each replica the Rs of each reduction; of all replicas the Gs of a stage,
-  /// and the Fs, Bs and Is of a joint stage.
+  /// and the Fs, Bs and Is of a synchronized stage.
   std::vector<std::vector<int>> together;
 };
 

@@ -41,8 +41,8 @@ void check_members(const plan& checked, findings& found) {
     found.emplace_back("the plan has reductions of gradients, but forwards only");
 }
 
-void check_joint_stages(const plan& checked, findings& found) {
-  const auto& stages = checked.joint_stages;
+void check_synchronized_stages(const plan& checked, findings& found) {
+  const auto& stages = checked.synchronized_stages;
   if (stages.empty()) return;
   bool is_ascending = std::ranges::adjacent_find(stages, std::greater_equal()) == stages.end();
   if (!is_ascending || stages.front() < 0 || stages.back() >= checked.num_stages)
@@ -109,7 +109,7 @@ std::vector<std::string> check_form(const plan& checked) {
   if (checked.num_stages >= 1) {
     check_edges(checked, found);
     check_members(checked, found);
-    check_joint_stages(checked, found);
+    check_synchronized_stages(checked, found);
   }
   return found;
 }

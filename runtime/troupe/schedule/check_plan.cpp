@@ -202,8 +202,8 @@ std::vector<std::string> check_plan(const plan& checked) {
   check_reductions(checked, found);
   std::ranges::move(check_applies(checked), std::back_inserter(found));
   std::ranges::move(check_all_reduces(checked), std::back_inserter(found));
-  // At each G, and each F, B and I of a joint stage, all replicas are equally far, since their lists are one:
-  // what is sound for one is for all.
+  // At each G, and each F, B and I of a synchronized stage, all replicas are equally far, since their lists
+  // are one: what is sound for one is for all.
   auto one_replica = checked;
   one_replica.num_replicas = 1;
   for (auto& cycle : find_cycles(action_graph(one_replica))) found.push_back(std::move(cycle));

@@ -26,7 +26,7 @@ struct plan_position {
 ///
 /// A cut is closed if each action inside has its inputs inside, and if each reduction of each step is inside
 /// with the Rs of all its stages or of none, each all-reduce with the Gs of all replicas or of none, likewise
-/// each F, B and I of a joint stage. Devices
+/// each F, B and I of a synchronized stage. Devices
 /// that run up to a closed cut all get there. Of the tensors sent only those are not taken then whose
 /// receiving action is outside.
 struct cut {

@@ -72,12 +72,13 @@ class wait_walk {
   bool follow_tensor(int device) {
     auto& link = found_.chain.back();
     const auto& waiting = graph_.nodes[static_cast<std::size_t>(node_of(device, link.at.action))];
-    bool is_joint = seen_.running.is_joint(waiting.op);
+    bool is_synchronized = seen_.running.is_synchronized(waiting.op);
     std::vector<int> sent;
     for (auto input : waiting.inputs) {
       if (input == action_graph::none) continue;
       const auto& sender = graph_.nodes[static_cast<std::size_t>(input)];
-      if (sender.device == device || (is_joint && !is_of_same_replica(sender.device, device))) continue;
+      if (sender.device == device || (is_synchronized && !is_of_same_replica(sender.device, device)))
+        continue;
       if (is_past(input, link.at.step)) {
         sent.push_back(input);
         continue;
@@ -91,7 +92,7 @@ class wait_walk {
       link.from = *busy;
       return true;
     }
-    if (!is_joint) return !sent.empty() && blame_lost(device, sent);
+    if (!is_synchronized) return !sent.empty() && blame_lost(device, sent);
     if (auto late = replica_outside(device)) {
       link.wanted = waiting.op;
       link.from = *late;
@@ -115,8 +116,8 @@ class wait_walk {
     return {};
   }
 
-  /// The device of another replica that has yet to do its part of the joint action of `device`; none: all
-  /// have begun it and wait within.
+  /// The device of another replica that has yet to do its part of the synchronized action of `device`; none:
+  /// all have begun it and wait within.
   std::optional<int> replica_outside(int device) const {
     const auto& at = found_.chain.back().at;
     for (int other = 0; other < seen_.running.num_job_devices(); ++other) {
@@ -137,7 +138,7 @@ class wait_walk {
     return graph_.first_of_device[static_cast<std::size_t>(device)] + static_cast<int>(action);
   }
 
-  /// Whether the device of a joint action's node waits at it, and not for its own replica.
+  /// Whether the device of a synchronized action's node waits at it, and not for its own replica.
   bool waits_within(int number, std::uint64_t step) const {
     const auto& node = graph_.nodes[static_cast<std::size_t>(number)];
     const auto& at = seen_.devices[static_cast<std::size_t>(node.device)];
@@ -161,7 +162,7 @@ class wait_walk {
       link.wanted = sender.op;
       link.from = sender.device;
       for_s = std::min(for_s, seen_.devices[static_cast<std::size_t>(sender.device)]->for_s);
-      bool is_within = !is_of_same_replica(sender.device, device) && seen_.running.is_joint(sender.op);
+      bool is_within = !is_of_same_replica(sender.device, device) && seen_.running.is_synchronized(sender.op);
       what += (what.empty() ? "what " : " or what ") + name(sender.device) + " sent " +
               (is_within ? "within " : "after ") + to_string(sender.op);
     }

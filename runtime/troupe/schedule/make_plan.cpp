@@ -76,8 +76,8 @@ std::vector<int> place_stages(int num_stages, int num_devices) {
   return device_of_stage;
 }
 
-void check_joint_stages(const plan_options& options) {
-  const auto& stages = options.joint_stages;
+void check_synchronized_stages(const plan_options& options) {
+  const auto& stages = options.synchronized_stages;
   if (stages.empty()) return;
   bool is_ascending = std::ranges::adjacent_find(stages, std::greater_equal()) == stages.end();
   if (!is_ascending || stages.front() < 0 || stages.back() >= options.num_stages)
@@ -130,9 +130,9 @@ std::vector<int> placement_of(const schedule_row& row, const plan_options& optio
   return device_of_stage;
 }
 
-std::vector<int> joint_stages_of(const plan_options& options) {
+std::vector<int> synchronized_stages_of(const plan_options& options) {
   bool has_others = options.num_replicas > 1 && options.kind != schedule_kind::forward_only;
-  return has_others ? options.joint_stages : std::vector<int>();
+  return has_others ? options.synchronized_stages : std::vector<int>();
 }
 
 /// Of `made` the edges, reductions and devices of the stages are known. `graph` is that of its edges.
@@ -166,7 +166,7 @@ plan make_plan(const plan_options& options) {
   check_options(options);
   if (!options.device_of_stage.empty()) check_placement(options);
   check_reductions(options);
-  check_joint_stages(options);
+  check_synchronized_stages(options);
   if (row.chunked) check_chunks(row, options);
   plan made{.kind = options.kind,
             .num_stages = options.num_stages,
@@ -179,7 +179,7 @@ plan make_plan(const plan_options& options) {
             .num_replicas = options.num_replicas,
             .reductions_before_all_reduce = options.reductions_before_all_reduce,
             .averages_weights = options.averages_weights,
-            .joint_stages = joint_stages_of(options)};
+            .synchronized_stages = synchronized_stages_of(options)};
   for (int step = 0; step < options.flush_every; ++step)
     made.reductions.insert(made.reductions.end(), options.reductions.begin(), options.reductions.end());
   if (made.edges.empty()) made.edges = chain_edges(options.num_stages);

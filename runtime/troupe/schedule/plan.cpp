@@ -65,10 +65,10 @@ action action_from(std::string_view text) {
   return read;
 }
 
-bool plan::is_joint(const action& op) const {
+bool plan::is_synchronized(const action& op) const {
   bool is_pass = op.kind == action_kind::forward || op.kind == action_kind::backward ||
                  op.kind == action_kind::input_gradient;
-  return is_pass && num_running_replicas() > 1 && std::ranges::binary_search(joint_stages, op.stage);
+  return is_pass && num_running_replicas() > 1 && std::ranges::binary_search(synchronized_stages, op.stage);
 }
 
 const std::vector<action>& plan::actions_of(int job_device) const {

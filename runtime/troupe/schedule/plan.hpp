@@ -89,7 +89,7 @@ struct plan {
   bool averages_weights = false;
   /// Stages, ascending, whose F and B or I all replicas run together, since they add up something over the
   /// replicas within them (statistics of SyncBatchNorm). None in a plan of one replica or of forwards only.
-  std::vector<int> joint_stages = {};
+  std::vector<int> synchronized_stages = {};
   int num_devices() const { return static_cast<int>(devices.size()); }  ///< of one replica
   int microbatches_per_step() const { return num_microbatches / flush_every; }
   int reductions_per_step() const { return static_cast<int>(reductions.size()) / flush_every; }
@@ -97,8 +97,8 @@ struct plan {
 
   /// Replicas that run the lists.
   int num_running_replicas() const { return kind == schedule_kind::forward_only ? 1 : num_replicas; }
-  /// Whether all replicas run it together, since it is an F, B or I of a joint stage.
-  bool is_joint(const action& op) const;
+  /// Whether all replicas run it together, since it is an F, B or I of a synchronized stage.
+  bool is_synchronized(const action& op) const;
   int num_job_devices() const { return num_replicas * num_devices(); }
   int job_device(int replica, int device) const { return replica * num_devices() + device; }
   int replica_of(int job_device) const { return job_device / num_devices(); }
@@ -119,9 +119,9 @@ struct plan_options {
   std::vector<int> device_of_stage = {};
   int flush_every = 1;  ///< see plan::flush_every; more than 1 with pipedream_2bw only
   int num_replicas = 1;
-  int reductions_before_all_reduce = 0;  ///< see plan
-  bool averages_weights = false;         ///< see plan
-  std::vector<int> joint_stages = {};    ///< see plan; left out where there is one replica
+  int reductions_before_all_reduce = 0;       ///< see plan
+  bool averages_weights = false;              ///< see plan
+  std::vector<int> synchronized_stages = {};  ///< see plan; left out where there is one replica
 };
 
 /// How many stages a device has with the kind unless the user says otherwise: 1, or 2 where the kind places

@@ -93,7 +93,7 @@ class csv_reader {
     read_.num_replicas = options.num_replicas;
     read_.reductions_before_all_reduce = options.reductions_before_all_reduce;
     read_.averages_weights = options.averages_weights;
-    if (read_.num_running_replicas() > 1) read_.joint_stages = options.joint_stages;
+    if (read_.num_running_replicas() > 1) read_.synchronized_stages = options.synchronized_stages;
     place_stages();
     add_updates(options.reductions);
     check();
@@ -188,7 +188,7 @@ class csv_reader {
   void check() const {
     auto found = check_plan(read_);
     if (found.empty()) return;
-    std::string text = "the plan is not sound: ";
+    std::string text = "the plan is not valid: ";
     for (std::size_t i = 0; i < std::min(found.size(), most_csv_findings); ++i)
       text += (i ? "; " : "") + with_cells(found[i]);
     if (found.size() > most_csv_findings)

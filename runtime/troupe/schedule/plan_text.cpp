@@ -23,9 +23,9 @@ std::string plan_text(const plan& of) {
     for (const auto& each : of.edges) text += " " + to_string(each) + ",";
     text += "\n";
   }
-  if (!of.joint_stages.empty()) {
+  if (!of.synchronized_stages.empty()) {
     text += "all replicas together";
-    for (auto stage : of.joint_stages) text += " " + std::to_string(stage);
+    for (auto stage : of.synchronized_stages) text += " " + std::to_string(stage);
     text += "\n";
   }
   for (auto device : of.device_of_stage) text += std::to_string(device) + " ";

@@ -15,7 +15,7 @@ constexpr std::size_t most_findings = 10;
 void check_sound(const plan& simulated) {
   auto found = check_plan(simulated);
   if (found.empty()) return;
-  std::string text = "the plan is not sound: ";
+  std::string text = "the plan is not valid: ";
   for (std::size_t i = 0; i < std::min(found.size(), most_findings); ++i) text += (i ? "; " : "") + found[i];
   if (found.size() > most_findings)
     text += "; and " + std::to_string(found.size() - most_findings) + " more findings";

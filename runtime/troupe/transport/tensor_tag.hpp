@@ -14,7 +14,8 @@ enum class tensor_role : std::uint8_t {
   restored_state = 7,     ///< of a stage that the receiving process restores
   replica_gradients = 8,  ///< of one replica, the elements that the receiving one adds up
   summed_gradients = 9,   ///< over all replicas, the elements that the sending one has added up
-  replica_values = 10     ///< of one replica, for a sum over replicas within an action (plan::joint_stages)
+  replica_values =
+      10  ///< of one replica, for a sum over replicas within an action (plan::synchronized_stages)
 };
 
 /// Whether an action of the receiving stage takes it before it runs.

@@ -113,21 +113,21 @@ struct threaded_device {
 };
 
 /// Two replicas, which run stage 1 together.
-plan joint_plan() {
+plan synchronized_plan() {
   return make_plan({.kind = schedule_kind::gpipe,
                     .num_stages = 3,
                     .num_microbatches = 2,
                     .num_devices = 3,
                     .num_replicas = 2,
-                    .joint_stages = {1}});
+                    .synchronized_stages = {1}});
 }
 
 /// What the other replica sends in its forward of microbatch `microbatch`.
 void add_up_with(std::uint32_t microbatch, const std::function<void(const tensor_tag&, tensor)>& put) {
   std::uint32_t messages = 2 * microbatch;  // a sum and an end in each pass before
-  joint_pass other({1, action_kind::forward, static_cast<int>(microbatch)}, 1, 2,
-                   {.generation = 1, .call = 3, .stage = 1}, messages, put,
-                   [](const tensor_tag&) -> tensor { throw action_interrupted(); });
+  synchronized_pass other({1, action_kind::forward, static_cast<int>(microbatch)}, 1, 2,
+                          {.generation = 1, .call = 3, .stage = 1}, messages, put,
+                          [](const tensor_tag&) -> tensor { throw action_interrupted(); });
   auto values = tensor::full({1}, 2);
   CHECK_THROWS_AS(other.add_up(values), action_interrupted);
 }
@@ -164,7 +164,7 @@ TEST_CASE(
 }
 
 TEST_CASE("within an action a device waits for the other replica, in the transport or for who brings it") {
-  threaded_device here(joint_plan());
+  threaded_device here(synchronized_plan());
   here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
   for (auto microbatch : {0U, 1U}) here.out.add_arrival(here.tag(microbatch, tensor_role::activation));
   here.out.wait_until_sent(1);  // its own values, to the other replica
@@ -181,7 +181,7 @@ TEST_CASE("within an action a device waits for the other replica, in the transpo
 }
 
 TEST_CASE("a device that waits within an action gives it up when its generation is fenced") {
-  threaded_device here(joint_plan());
+  threaded_device here(synchronized_plan());
   here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
   here.out.add_arrival(here.tag(0, tensor_role::activation));
   here.out.wait_until_sent(1);
@@ -194,7 +194,7 @@ TEST_CASE("a device that waits within an action gives it up when its generation 
 }
 
 TEST_CASE("what replicas have sent for earlier steps, such as the ends of their passes, is forgotten") {
-  threaded_device here(joint_plan());
+  threaded_device here(synchronized_plan());
   auto of_step = [&here](std::uint64_t step) {
     add_up_with(0, [&](tensor_tag tag, tensor value) {
       tag.step = step;

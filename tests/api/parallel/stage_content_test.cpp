@@ -40,7 +40,7 @@ TEST_CASE("replicas hold the statistics of all alike, and run such a stage toget
   nn::Graph model(nn::Sequential(inner, nn::SyncBatchNorm(4), nn::BatchNorm2d(4), nn::Linear(4, 2)));
   CHECK(contents_of(model, {{0, 1}, {1, 2}, {2, 3}, {3, 4}}, {}) == std::vector{equal, equal, own, equal});
   CHECK(content_of(model, {1, 3}, {}) == own);
-  CHECK(joint_stages_of(model, {{0, 1}, {1, 3}, {3, 4}}) == std::vector{0, 1});
-  CHECK(joint_stages_of(model, {{0, 4}}) == std::vector{0});
-  CHECK(joint_stages_of(nn::Graph(nn::Sequential(nn::BatchNorm2d(4))), {{0, 1}}).empty());
+  CHECK(synchronized_stages_of(model, {{0, 1}, {1, 3}, {3, 4}}) == std::vector{0, 1});
+  CHECK(synchronized_stages_of(model, {{0, 4}}) == std::vector{0});
+  CHECK(synchronized_stages_of(nn::Graph(nn::Sequential(nn::BatchNorm2d(4))), {{0, 1}}).empty());
 }

@@ -240,44 +240,46 @@ namespace {
 
 /// Device 0: 0F0 0F1 0B0 0B1 0G 0A; device 1: 1F0 1F1 1B0 1B1 1G 1A; of two replicas, which run stage 1
 /// together.
-plan joint_stages() {
+plan synchronized_stages() {
   return make_plan({.kind = schedule_kind::gpipe,
                     .num_stages = 2,
                     .num_microbatches = 2,
                     .num_devices = 2,
                     .num_replicas = 2,
-                    .joint_stages = {1}});
+                    .synchronized_stages = {1}});
 }
 
 }  // namespace
 
 TEST_CASE("the stages that replicas run together are in the plan, its text and what a file is read with") {
-  auto made = joint_stages();
+  auto made = synchronized_stages();
   CHECK(check_plan(made).empty());
-  CHECK(made.is_joint({1, forward, 0}));
-  CHECK(made.is_joint({1, backward, 1}));
-  CHECK_FALSE(made.is_joint({1, weight_gradient, 1}));
-  CHECK_FALSE(made.is_joint({0, forward, 0}));
+  CHECK(made.is_synchronized({1, forward, 0}));
+  CHECK(made.is_synchronized({1, backward, 1}));
+  CHECK_FALSE(made.is_synchronized({1, weight_gradient, 1}));
+  CHECK_FALSE(made.is_synchronized({0, forward, 0}));
   CHECK(plan_text(made) != plan_text(replicated_stages()));
-  auto read = read_plan_csv(to_csv(made), "plan.csv", {.num_replicas = 2, .joint_stages = {1}});
-  CHECK(read.joint_stages == std::vector{1});
-  CHECK(read_plan_csv(to_csv(made), "plan.csv", {.joint_stages = {1}}).joint_stages.empty());
-  CHECK(make_plan({.num_stages = 2, .num_devices = 1, .joint_stages = {1}}).joint_stages.empty());
-  CHECK(forward_projection(made, 3).joint_stages.empty());
+  auto read = read_plan_csv(to_csv(made), "plan.csv", {.num_replicas = 2, .synchronized_stages = {1}});
+  CHECK(read.synchronized_stages == std::vector{1});
+  CHECK(read_plan_csv(to_csv(made), "plan.csv", {.synchronized_stages = {1}}).synchronized_stages.empty());
+  CHECK(
+      make_plan({.num_stages = 2, .num_devices = 1, .synchronized_stages = {1}}).synchronized_stages.empty());
+  CHECK(forward_projection(made, 3).synchronized_stages.empty());
   for (const auto& stages : {std::vector{2}, std::vector{-1}, std::vector{1, 0}, std::vector{1, 1}}) {
     auto wrong = made;
-    wrong.joint_stages = stages;
+    wrong.synchronized_stages = stages;
     CHECK_FALSE(check_plan(wrong).empty());
-    CHECK_THROWS_AS(make_plan({.num_stages = 2, .num_devices = 1, .num_replicas = 2, .joint_stages = stages}),
-                    bad_input);
+    CHECK_THROWS_AS(
+        make_plan({.num_stages = 2, .num_devices = 1, .num_replicas = 2, .synchronized_stages = stages}),
+        bad_input);
   }
   auto alone = make_plan({.num_stages = 2, .num_devices = 1});
-  alone.joint_stages = {1};
+  alone.synchronized_stages = {1};
   CHECK_FALSE(check_plan(alone).empty());
 }
 
-TEST_CASE("an action of a joint stage waits for what those of the other replicas wait for") {
-  auto made = joint_stages();
+TEST_CASE("an action of a synchronized stage waits for what those of the other replicas wait for") {
+  auto made = synchronized_stages();
   auto closed = smallest_closed_cut(made, {{{0, 0}, {0, 1}, {0, 0}, {0, 0}}});
   CHECK(closed == cut{{{0, 1}, {0, 1}, {0, 1}, {0, 1}}});  // 1F0 of both, and what it takes
   auto open = find_open_wait(made, {{{0, 1}, {0, 1}, {0, 1}, {0, 0}}});
@@ -295,8 +297,9 @@ TEST_CASE("an action of a joint stage waits for what those of the other replicas
   CHECK(advanced_cut(made, after_forwards, step_unit::action) == cut{{{0, 2}, {0, 1}, {0, 2}, {0, 1}}});
 }
 
-TEST_CASE("a device that waits within a joint action waits for the replica that does not return from it") {
-  auto made = joint_stages();
+TEST_CASE(
+    "a device that waits within a synchronized action waits for the replica that does not return from it") {
+  auto made = synchronized_stages();
   auto at = [](device_activity activity, std::size_t action) {
     return std::optional(device_position{activity, 3, action, 2.0});
   };
@@ -320,9 +323,10 @@ TEST_CASE("a device that waits within a joint action waits for the replica that 
 }
 
 TEST_CASE(
-    "a joint action that is the first of its devices waits for a replica in the step before, or for what was "
+    "a synchronized action that is the first of its devices waits for a replica in the step before, or for "
+    "what was "
     "lost") {
-  auto made = make_plan({.kind = schedule_kind::gpipe, .num_replicas = 2, .joint_stages = {0}});
+  auto made = make_plan({.kind = schedule_kind::gpipe, .num_replicas = 2, .synchronized_stages = {0}});
   auto at = [](device_activity activity, std::uint64_t step, std::size_t action) {
     return std::optional(device_position{activity, step, action, 2.0});
   };

@@ -70,7 +70,7 @@ test("a device that waits within what all replicas run together waits for the re
   const frame = shownFrame(4);
   // Two replicas of two stages; stage 1 is run together.
   frame.plan = {
-    schedule: "gpipe", num_stages: 2, num_microbatches: 2, steps_per_run: 1, joint_stages: [1],
+    schedule: "gpipe", num_stages: 2, num_microbatches: 2, steps_per_run: 1, synchronized_stages: [1],
     devices: [0, 1].map((stage) => ({ device: stage, rank: stage, stages: [stage], actions: ["F0", "F1", "B0", "B1"].map((each) => `${stage}${each}`) })),
   };
   const waiting = (number: number, position: number) => device(number, "waiting_for_tensor", position, { action: frame.plan!.devices[number % 2]!.actions[position]! });
@@ -89,7 +89,7 @@ test("a device that waits within what all replicas run together waits for the re
 test("a device that waits in a G waits for the replica before it, then for one that computes beyond it", () => {
   const frame = shownFrame(2);
   frame.plan = {
-    schedule: "gpipe", num_stages: 1, num_microbatches: 1, steps_per_run: 1, joint_stages: [],
+    schedule: "gpipe", num_stages: 1, num_microbatches: 1, steps_per_run: 1, synchronized_stages: [],
     devices: [{ device: 0, rank: 0, stages: [0], actions: ["0F0", "0B0", "0G", "0A"] }],
   };
   const waiting = device(0, "waiting_for_tensor", 2, { action: "0G" });

@@ -157,7 +157,7 @@ export interface Plan {
   num_stages: number;
   num_microbatches: number;
   steps_per_run: number;
-  joint_stages: number[];
+  synchronized_stages: number[];
   devices: PlanDevice[];
 }
 

@@ -75,7 +75,7 @@ function replicaOutside(frame: Frame, device: Device): Device | null {
   if (!plan || device.action === null) return null;
   const actions = parseActions(device.action);
   const isSum = actions.some((one) => one.kind === "G");
-  if (!isSum && !actions.some((one) => plan.joint_stages.includes(one.stage) && "FBI".includes(one.kind))) return null;
+  if (!isSum && !actions.some((one) => plan.synchronized_stages.includes(one.stage) && "FBI".includes(one.kind))) return null;
   const others = frame.devices.filter((other) => other.device !== device.device && other.device % plan.devices.length === device.device % plan.devices.length);
   const late = others.find((other) => isBefore(other, device));
   if (late) return late;

@@ -8,21 +8,21 @@
 
 namespace troupe {
 
-/// The sums of one pass of a joint stage, as one replica sees them: each sends its values to all others, and
-/// all add up in the fixed tree over replicas (tree_reduce), so that they have the same bits. Meant for few
-/// values, since each replica gets those of all.
+/// The sums of one pass of a synchronized stage, as one replica sees them: each sends its values to all
+/// others, and all add up in the fixed tree over replicas (tree_reduce), so that they have the same bits.
+/// Meant for few values, since each replica gets those of all.
 ///
 /// A message says which action it is of and which sum of it, and the last one of a pass that it has ended: so
 /// replicas whose modules add up differently are told so, instead of adding up unlike things or waiting.
-class joint_pass final : public replica_sums {
+class synchronized_pass final : public replica_sums {
  public:
   using sender = std::function<void(const tensor_tag& to, tensor value)>;
   /// Waits for a tensor; throws action_interrupted.
   using receiver = std::function<tensor(const tensor_tag& tag)>;
   /// `tag`: of the stage and step; its port and replica are set for each message. `num_messages`: that each
   /// replica has sent for the stage in this step.
-  joint_pass(const action& op, int replica, int num_replicas, const tensor_tag& tag,
-             std::uint32_t& num_messages, sender send, receiver receive);
+  synchronized_pass(const action& op, int replica, int num_replicas, const tensor_tag& tag,
+                    std::uint32_t& num_messages, sender send, receiver receive);
 
   void add_up(tensor& values) override;
   /// Tells the others that this replica adds up no more in the pass. They do not wait for it.

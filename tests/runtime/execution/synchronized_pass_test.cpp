@@ -1,6 +1,6 @@
 // What replicas add up within an action: sums in the fixed tree, and what is told where they do not meet
 // alike.
-#include "troupe/execution/joint_pass.hpp"
+#include "troupe/execution/synchronized_pass.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -25,9 +25,9 @@ struct meeting {
   explicit meeting(std::size_t num_replicas)
       : incoming(num_replicas), inboxes(num_replicas), num_messages(num_replicas, 0) {}
 
-  joint_pass pass(int replica, const action& op, std::uint64_t step = 4) {
+  synchronized_pass pass(int replica, const action& op, std::uint64_t step = 4) {
     auto at = static_cast<std::size_t>(replica);
-    return joint_pass(
+    return synchronized_pass(
         op, replica, static_cast<int>(inboxes.size()), tag_of(step), num_messages[at],
         [this](const tensor_tag& to, tensor value) { incoming[to.replica].put(to, std::move(value)); },
         [this, at](const tensor_tag& wanted) {
@@ -80,7 +80,7 @@ TEST_CASE("replicas that come to different sums are told which") {
     meeting replicas(2);
     auto early = tensor::full({second.count}, 1);
     // The other one's values are there before this one waits, so that nobody blocks.
-    auto of_other = joint_pass(
+    auto of_other = synchronized_pass(
         second.op, 1, 2, tag_of(4), replicas.num_messages[1],
         [&](const tensor_tag& to, tensor value) { replicas.inboxes[0].put(to, std::move(value)); },
         [](const tensor_tag&) -> tensor { throw action_interrupted(); });

@@ -1,4 +1,4 @@
-#include "troupe/execution/joint_pass.hpp"
+#include "troupe/execution/synchronized_pass.hpp"
 
 #include <algorithm>
 #include <array>
@@ -36,8 +36,8 @@ std::string text_of(const tensor& message, int stage) {
 
 }  // namespace
 
-joint_pass::joint_pass(const action& op, int replica, int num_replicas, const tensor_tag& tag,
-                       std::uint32_t& num_messages, sender send, receiver receive)
+synchronized_pass::synchronized_pass(const action& op, int replica, int num_replicas, const tensor_tag& tag,
+                                     std::uint32_t& num_messages, sender send, receiver receive)
     : op_(op),
       replica_(replica),
       num_replicas_(num_replicas),
@@ -48,7 +48,7 @@ joint_pass::joint_pass(const action& op, int replica, int num_replicas, const te
   tag_.role = tensor_role::replica_values;
 }
 
-void joint_pass::add_up(tensor& values) {
+void synchronized_pass::add_up(tensor& values) {
   if (values.dtype() != dtype::f32 || values.device().type != device::kind::cpu || values.num_elements() == 0)
     throw std::logic_error("[replica_sums] expected f32 elements in CPU memory, got " + describe(values));
   auto own = message_of(values);
@@ -66,17 +66,17 @@ void joint_pass::add_up(tensor& values) {
   ++number_;
 }
 
-void joint_pass::end() {
+void synchronized_pass::end() {
   send(message_of({}));
   ++num_messages_;
 }
 
-void joint_pass::send(const tensor& message) {
+void synchronized_pass::send(const tensor& message) {
   for (int to = 0; to < num_replicas_; ++to)
     if (to != replica_) sender_(tag_of(replica_, to), message);
 }
 
-tensor joint_pass::message_of(const tensor& values) const {
+tensor synchronized_pass::message_of(const tensor& values) const {
   auto message = tensor::empty({head_size + (values.defined() ? values.num_elements() : 0)});
   auto to = message.values<float>();
   head of{static_cast<std::int32_t>(op_.kind), op_.microbatch, number_};
@@ -85,7 +85,7 @@ tensor joint_pass::message_of(const tensor& values) const {
   return message;
 }
 
-void joint_pass::check(const tensor& message, int from, const tensor& own) const {
+void synchronized_pass::check(const tensor& message, int from, const tensor& own) const {
   if (message.dtype() != dtype::f32 || message.num_elements() < head_size)
     throw std::logic_error("[replica_sums] expected the values of replica " + std::to_string(from) +
                            ", got " + describe(message));
@@ -97,7 +97,7 @@ void joint_pass::check(const tensor& message, int from, const tensor& own) const
                          "over replicas (SyncBatchNorm), in the same order");
 }
 
-tensor_tag joint_pass::tag_of(int from, int to) const {
+tensor_tag synchronized_pass::tag_of(int from, int to) const {
   auto made = tag_;
   made.port = num_messages_ * static_cast<std::uint32_t>(num_replicas_) + static_cast<std::uint32_t>(from);
   made.replica = static_cast<std::uint32_t>(to);
