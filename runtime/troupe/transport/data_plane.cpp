@@ -43,7 +43,7 @@ data_plane::data_plane(ucp_context_h context, plane_settings& settings, shared_h
       generation_(generation),
       nonce_(make_nonce()),
       worker_(std::make_unique<ucx_worker>(context)),
-      link_(settings.link),
+      outgoing_(settings.link),
       shared_(shared),
       sharing_(shared),
       reader_(settings, nonce_),
@@ -70,15 +70,8 @@ transfer_list data_plane::stop() {
   phase_ = phase::destroying;
   worker_.reset();
   for (const auto& transfer : in_flight_) note_ended(transfer);
-  drop_waiting();
+  for (const auto& [rank, what] : outgoing_.drop()) peers_.at(rank).counted->count_completed(what.value);
   return std::move(in_flight_);
-}
-
-void data_plane::drop_waiting() {
-  if (auto carried = link_.drop()) peers_.at(carried->first).waiting.put(std::move(carried->second));
-  for (auto& [rank, to] : peers_)
-    while (!to.waiting.empty()) to.counted->count_completed(to.waiting.take().value);
-  num_waiting_ = 0;
 }
 
 /// UCX 1.13 aborts the process if a worker is destroyed while it reads another process's memory. Such a read
@@ -106,8 +99,7 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
     receiver_nonce receiver;
     std::ranges::copy(bytes.first<sizeof receiver>(), receiver.begin());
     auto params = endpoint_params(bytes.subspan(sizeof receiver + heap_address_bytes));
-    peer made{nullptr, {settings_, generation, rank, receiver}, &settings_.counters.with(rank), false, {},
-              {}};
+    peer made{nullptr, {settings_, generation, rank, receiver}, &settings_.counters.with(rank), false};
     auto status = ucp_ep_create(worker_->get(), &params, &made.endpoint);
     if (status != UCS_OK) {
       fail(rank, "the data connection cannot be made", status);
@@ -131,55 +123,19 @@ bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<au
                       tensor&& value) {
   auto found = peers_.find(to_rank);
   if (found == peers_.end()) return true;
-  auto& to = found->second;
-  to.counted->count_sent(value);
+  found->second.counted->count_sent(value);
   outgoing_tensor what{tag, body_code, std::move(value)};
-  if (link_.exists() || !send_queue::may_go(tag, to.in_flight)) {
-    wait_for_turn(to, std::move(what));
-    return false;
-  }
-  return send_now(to_rank, std::move(what));
-}
-
-void data_plane::wait_for_turn(peer& to, outgoing_tensor&& what) {
-  if (link_.exists()) what.put_at = emulated_link::clock::now();
-  to.waiting.put(std::move(what));
-  ++num_waiting_;
+  if (outgoing_.may_go(to_rank, tag)) return send_now(to_rank, std::move(what));
+  outgoing_.wait(to_rank, std::move(what));
+  return false;
 }
 
 /// Whatever may go now; whether anything was sent.
 bool data_plane::send_waiting() {
   if (phase_ != phase::running) return false;
-  if (link_.exists() || link_.is_busy()) return send_over_link();
   bool sent = false;
-  for (auto& [rank, to] : peers_)
-    for (; !to.waiting.empty() && send_queue::may_go(to.waiting.front().tag, to.in_flight); sent = true) {
-      --num_waiting_;
-      send_now(rank, to.waiting.take());
-    }
+  for (; auto next = outgoing_.take(); sent = true) send_now(next->first, std::move(next->second));
   return sent;
-}
-
-/// The peers share the link.
-bool data_plane::send_over_link() {
-  bool sent = false;
-  for (;; sent = true) {
-    if (auto over = link_.take()) {
-      --num_waiting_;
-      send_now(over->first, std::move(over->second));
-    }
-    if (link_.is_busy() || !link_.exists()) return sent;
-    auto next = peers_.end();
-    for (auto each = peers_.begin(); each != peers_.end(); ++each) {
-      const auto& waiting = each->second.waiting;
-      if (waiting.empty()) continue;
-      bool is_sooner = next == peers_.end() ||
-                       send_order_of(waiting.front().tag) < send_order_of(next->second.waiting.front().tag);
-      if (is_sooner) next = each;
-    }
-    if (next == peers_.end()) return sent;
-    link_.carry(next->first, next->second.waiting.take());
-  }
 }
 
 bool data_plane::send_now(int to_rank, outgoing_tensor&& what) {
@@ -188,7 +144,7 @@ bool data_plane::send_now(int to_rank, outgoing_tensor&& what) {
                                 sharing_.place_of(std::as_const(what.value).bytes())};
   bool is_shared = options.place && sharing_.is_read_by(to_rank, *options.place);
   if (is_shared) settings_.counters.tensor_bytes_shared += what.value.size_bytes();
-  to.in_flight.add(what.tag, what.value.size_bytes());
+  outgoing_.begin(to_rank, what.tag, what.value.size_bytes());
   auto body = is_shared ? std::span<const std::byte>() : std::as_const(what.value).bytes();
   return send_frame(to_rank, what.tag, options, std::move(what.value), body, to.counted);
 }
@@ -382,8 +338,7 @@ tensor_transfer& data_plane::start(int peer) {
 
 void data_plane::end(tensor_transfer& transfer) {
   note_ended(transfer);
-  if (transfer.counted)
-    peers_.at(transfer.peer).in_flight.subtract(transfer.tag, transfer.value.size_bytes());
+  if (transfer.counted) outgoing_.complete(transfer.peer, transfer.tag, transfer.value.size_bytes());
   transfer.counted = nullptr;
   transfer.value = {};
   transfer.arrival.reset();

@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "troupe/transport/arrival_buffer_cache.hpp"
-#include "troupe/transport/emulated_link.hpp"
 #include "troupe/transport/head_reader.hpp"
 #include "troupe/transport/head_writer.hpp"
 #include "troupe/transport/memory_sharing.hpp"
+#include "troupe/transport/outgoing_tensors.hpp"
 #include "troupe/transport/plane.hpp"
-#include "troupe/transport/send_queue.hpp"
 #include "troupe/transport/ucx_worker.hpp"
 
 namespace troupe {
@@ -58,12 +57,12 @@ class data_plane {
   bool progress() {
     bool worked = worker_->progress();
     if (sharing_.has_notices()) send_notices();
-    return (num_waiting_ > 0 && send_waiting()) || worked;
+    return (outgoing_.has_waiting() && send_waiting()) || worked;
   }
   /// False: do not sleep, because there is work already or work that makes no event.
   bool arm() { return arrivals_.empty() && !has_failures() && !sharing_.has_notices() && worker_->arm(); }
   /// Whether a tensor is on an emulated_link, which makes no event.
-  bool must_look_often() const { return link_.is_busy(); }
+  bool must_look_often() const { return outgoing_.is_on_link(); }
   /// A peer that cannot be connected (it may just have died) is added to the failures.
   void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
   /// Sends it in its turn (send_queue). Returns false if the progress thread must poll (a request is in
@@ -91,8 +90,6 @@ class data_plane {
     head_writer heads;
     peer_counters* counted = nullptr;
     bool was_heard = false;  ///< a message from it arrived: its connection is established
-    bytes_in_flight in_flight;
-    send_queue waiting;
   };
   static ucs_status_t on_frame(void* self, const void* head, std::size_t head_bytes, void* body,
                                std::size_t body_bytes, const ucp_am_recv_param_t* param);
@@ -120,10 +117,7 @@ class data_plane {
   void send_notices();
   void take_notice(const shared_place& notice, std::size_t body_bytes);
   std::optional<tensor> refer_to_shared(std::span<const std::byte> layout) const;
-  void wait_for_turn(peer& to, outgoing_tensor&& what);
   bool send_waiting();
-  bool send_over_link();
-  void drop_waiting();
   tensor_transfer& start(int peer);
   void end(tensor_transfer& transfer);
   void note_ended(const tensor_transfer& transfer);
@@ -137,8 +131,7 @@ class data_plane {
   enum class phase { running, finishing_reads, destroying };
   phase phase_ = phase::running;
   std::map<int, peer> peers_;
-  std::size_t num_waiting_ = 0;  ///< in the queues of all peers, and on the link
-  emulated_link link_;
+  outgoing_tensors outgoing_;
   const shared_heap& shared_;
   memory_sharing sharing_;
   head_reader reader_;
