@@ -10,8 +10,8 @@
 namespace troupe {
 namespace {
 
-/// Options that may differ between processes.
-constexpr const char* followed_options[] = {
+/// Options in which all processes must agree.
+constexpr const char* agreed_options[] = {
     "seed",       "batch",  "devices",     "threads",       "snapshot_every", "snapshot_interval",
     "disk_every", "resume", "fresh_start", "on_non_finite", "on_lost_state"};
 
@@ -20,7 +20,7 @@ constexpr const char* followed_options[] = {
 job_description describe_job(const Pipeline& pipeline, const job_options& options, const plan& training,
                              const placement& placed, const hosting& home, const std::string& numeric_class) {
   job_description job;
-  for (const auto* name : followed_options) job.add(name, find_job_field(name)->text(options));
+  for (const auto* name : agreed_options) job.add(name, find_job_field(name)->text(options));
   job.add("microbatches", std::to_string(training.microbatches_per_step()));
   job.add("stages", std::to_string(training.num_stages));
   job.add("replicas", std::to_string(training.num_replicas));

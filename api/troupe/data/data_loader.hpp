@@ -68,7 +68,8 @@ class DataLoader {
  public:
   class iterator;
 
-  /// Throws std::invalid_argument for options out of their range and if a shard has no complete batch.
+  /// Throws std::invalid_argument for options out of their range, with drop_last if a shard has no complete
+  /// batch, and with drop_last for shard_tail::uneven.
   explicit DataLoader(dataset_ptr samples, const data_loader_options& options = {});
   DataLoader(DataLoader&&) noexcept;
   DataLoader& operator=(DataLoader&&) noexcept;

@@ -19,8 +19,8 @@ class child_list {
   ~child_list() = default;
 
   /// Adds a child, and ties its weights to those of the children before it. Throws std::invalid_argument,
-  /// beginning with `function`, for a null pointer, for parameters that the list contains already, and for a
-  /// name that another child has.
+  /// beginning with `function`, for a null pointer, for parameters that the list contains already, for a
+  /// name that another child has, and for a TiedLinear whose weight no child before it has.
   void add(const char* function, std::string name, std::shared_ptr<Module> child);
 
   int size() const { return static_cast<int>(children_.size()); }

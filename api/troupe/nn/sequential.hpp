@@ -25,7 +25,7 @@ class Sequential : public module_of<Sequential> {
   }
 
   /// Throws std::invalid_argument for a null pointer, for parameters that this Sequential contains already,
-  /// and for a duplicate name.
+  /// for a duplicate name, and for a TiedLinear whose weight no child before it has.
   void push_back(std::shared_ptr<Module> child) { push_back(std::to_string(size()), std::move(child)); }
   void push_back(std::string name, std::shared_ptr<Module> child) {
     children_.add("Sequential::push_back", std::move(name), std::move(child));

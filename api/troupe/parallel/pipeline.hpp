@@ -34,7 +34,7 @@ class Pipeline {
   explicit Pipeline(nn::Graph model);
   /// Takes stages or device_map_file, microbatches, replicas, schedule, flush_every, plan, precision,
   /// clip_grad_norm, gradient_sync, top_k_gradients, power_sgd_rank, average_every and loss_scale from
-  /// `options`. Throws bad_input as the setters do.
+  /// `options`. Throws as the setters do.
   Pipeline(nn::Graph model, const job_options& options);
 
   /// Number of contiguous stages of about equal cost; 0 (the default): one per device, or two in the
