@@ -36,19 +36,20 @@ dataset_ptr make_points() {
 void train(const job_options& options) {
   auto world = World::init(options, every_backend());
   nn::Sequential model(nn::Linear(2, 32), nn::ReLU(), nn::Linear(32, 32), nn::ReLU(), nn::Linear(32, 2));
-  model.materialize(1);
+  model.materialize(options.seed);
   DataParallel replicated(model, world, {.num_replicas = num_replicas});
-  auto optimizer = replicated.make_optimizer(optim::Adam({.lr = 1e-2}));
+  auto optimizer = replicated.make_optimizer(optim::Adam({.lr = options.learning_rate}));
 
   auto points = make_points();
   std::vector<DataLoader> loaders;  // one for each replica of this process
   for (int replica : replicated.own_replicas())
     loaders.emplace_back(
-        points, data_loader_options{.batch = batch, .num_replicas = num_replicas, .replica = replica});
+        points, data_loader_options{
+                    .batch = batch, .num_replicas = num_replicas, .replica = replica, .seed = options.seed});
   auto num_steps = points->num_samples() / num_replicas / batch;
-  for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
+  for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     std::vector<tensor> losses;
-    for (auto& loader : loaders) loader.begin_epoch(epoch);
+    for (auto& loader : loaders) loader.begin_epoch(static_cast<std::uint64_t>(epoch) - 1);
     for (std::int64_t step = 0; step < num_steps; ++step) {
       losses.clear();
       for (auto& loader : loaders) {
@@ -61,13 +62,18 @@ void train(const job_options& options) {
       optimizer->apply(replicated.step() - 1);
     }
     auto loss = mean_over_replicas(losses, replicated.group()).values<float>()[0];
-    if (world.rank() == 0 && epoch % 5 == 4)
-      std::printf("epoch %2llu   loss %.9g\n", static_cast<unsigned long long>(epoch) + 1,
-                  static_cast<double>(loss));
+    if (world.rank() == 0 && (epoch % 5 == 0 || epoch == options.epochs))
+      std::printf("epoch %2d   loss %.9g\n", epoch, static_cast<double>(loss));
   }
   world.barrier();
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return run_program(argc, argv, {}, train); }
+int main(int argc, char** argv) {
+  job_options defaults;
+  defaults.epochs = 20;
+  defaults.learning_rate = 1e-2;
+  return run_program(argc, argv, defaults, train, {},
+                     used_options::of_world().plus({"epochs", "seed", "learning_rate"}));
+}

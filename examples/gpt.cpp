@@ -2,14 +2,16 @@
 //   gpt --data book.txt --size small --steps 1000 --snapshot-dir runs/book
 //   gpt --size small --sample-from runs/book --prompt "It was"
 // Weights in the published form of GPT-2 (safetensors) can be read: as a beginning, if they are of bytes, and
-// to go on with tokens, which are given as numbers because there is no tokenizer here.
+// to go on with tokens, which are given as token ids because there is no tokenizer here.
 //   gpt --size gpt2-124m --sample-from model.safetensors --prompt-tokens "464 3290 373" --length 20
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <optional>
+#include <span>
 #include <sstream>
+#include <stdexcept>
 #include <troupe/troupe.hpp>
 
 using namespace troupe;
@@ -24,6 +26,7 @@ const std::map<std::string, nn::gpt_options> sizes{
     {"gpt2-124m", nn::gpt2_124m()},
 };
 constexpr std::int64_t num_bytes = 256;
+constexpr int most_layers = 1000;
 
 nn::gpt_options size_named(const std::string& name) {
   if (auto found = sizes.find(name); found != sizes.end()) return found->second;
@@ -35,69 +38,86 @@ bool yes_or_no(const std::string& option, const std::string& text) {
   return text == "yes";
 }
 
-double number_in(const std::string& option, const std::string& text) {
-  char* end = nullptr;
-  auto number = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != 0 || !(number >= 0))
-    throw bad_input(option + " " + text + ": expected a number that is not negative");
-  return number;
-}
-
-int layers_in(const std::string& text) {
-  char* end = nullptr;
-  auto number = std::strtod(text.c_str(), &end);
-  if (*end != 0 || !(number >= 1 && number <= 1000) || number != std::floor(number))
-    throw bad_input("--layers " + text + ": expected a whole number of blocks, 1 to 1000");
-  return static_cast<int>(number);
-}
-
 /// "464 3290 373"
-std::vector<std::int64_t> tokens_in(const std::string& text, std::int64_t vocabulary) {
-  std::vector<std::int64_t> tokens;
+std::vector<std::int64_t> token_ids_in(const std::string& text, std::int64_t vocabulary) {
+  std::vector<std::int64_t> ids;
   std::istringstream words(text);
   for (std::string word; words >> word;) {
-    auto number = number_in("--prompt-tokens", word);
-    if (number != std::floor(number) || number >= static_cast<double>(vocabulary))
-      throw bad_input("--prompt-tokens " + word + ": expected whole numbers below " +
-                      std::to_string(vocabulary));
-    tokens.push_back(static_cast<std::int64_t>(number));
+    std::int64_t id = -1;
+    const auto* end = word.data() + word.size();
+    auto [stop, status] = std::from_chars(word.data(), end, id);
+    if (status != std::errc() || stop != end || id < 0 || id >= vocabulary)
+      throw bad_input("--prompt-tokens: expected token ids below " + std::to_string(vocabulary) +
+                      " with spaces between them, such as \"84 104 101\", got '" + word + "'");
+    ids.push_back(id);
   }
-  return tokens;
+  return ids;
 }
 
 /// From a snapshot folder, a file of `troupe snapshot export`, or one in GPT-2's published form.
 void load(nn::Sequential& model, const std::filesystem::path& from) {
   auto weights = read_weights(from);
   if (have_gpt2_layout(weights)) return read_gpt2_weights(from, model);
-  model.load_state_dict(weights);
+  try {
+    model.load_state_dict(weights);
+  } catch (const std::runtime_error& problem) {
+    throw bad_input("--sample-from " + from.string() + ": " + problem.what() +
+                    ". Use the --size and --layers that it was trained with");
+  }
 }
 
 /// What the program's own options say about writing text.
 struct sampling {
-  std::string from, prompt = "\n", prompt_tokens, length = "400", temperature = "0.8", exported;
+  std::string from, prompt = "\n", prompt_tokens, exported;
+  int length = 400;
+  double temperature = 0.8;
   bool operator==(const sampling&) const = default;
 };
 
-void sample(nn::Sequential model, const sampling& wanted, const nn::gpt_options& size, std::uint64_t seed) {
-  nn::generate_options options{.num_tokens = static_cast<int>(number_in("--length", wanted.length)),
-                               .temperature = number_in("--temperature", wanted.temperature),
-                               .context = size.context,
-                               .seed = seed};
-  const auto vocabulary = size.vocabulary;
-  auto tokens = tokens_in(wanted.prompt_tokens, vocabulary);
-  bool are_numbers = !tokens.empty();
-  if (!are_numbers && vocabulary != num_bytes)
+void check(const sampling& wanted, std::int64_t vocabulary) {
+  if (wanted.length < 0) throw bad_input("--length must be 0 or more, got " + std::to_string(wanted.length));
+  if (!std::isfinite(wanted.temperature) || wanted.temperature < 0)
+    throw bad_input("--temperature must be a number of 0 or more, for example 0.8");
+  if (!wanted.prompt_tokens.empty() && wanted.prompt != sampling().prompt)
+    throw bad_input("--prompt and --prompt-tokens both say how the text begins: give one of them");
+  if (wanted.prompt_tokens.empty() && vocabulary != num_bytes)
     throw bad_input("a model of " + std::to_string(vocabulary) +
                     " tokens needs a tokenizer, which this program has not: give --prompt-tokens, for "
                     "example \"464 3290 373\"");
-  if (!are_numbers)
-    for (unsigned char byte : wanted.prompt) tokens.push_back(byte);
+  if (wanted.prompt.empty())
+    throw bad_input(
+        "--prompt is empty, and the text must begin with something: give at least one byte, or "
+        "leave --prompt out to begin with a new line");
+}
+
+/// How the text begins.
+std::vector<std::int64_t> prompt_of(const sampling& wanted, std::int64_t vocabulary) {
+  if (wanted.prompt_tokens.empty()) {
+    auto bytes = std::as_bytes(std::span(wanted.prompt));
+    std::vector<std::int64_t> tokens;
+    for (auto byte : bytes) tokens.push_back(std::to_integer<std::int64_t>(byte));
+    return tokens;
+  }
+  auto ids = token_ids_in(wanted.prompt_tokens, vocabulary);
+  if (ids.empty())
+    throw bad_input("--prompt-tokens has no token id: give at least one, for example \"84 104 101\"");
+  return ids;
+}
+
+void sample(nn::Sequential model, const sampling& wanted, const nn::gpt_options& size, std::uint64_t seed) {
+  check(wanted, size.vocabulary);
+  auto tokens = prompt_of(wanted, size.vocabulary);
+  bool are_ids = !wanted.prompt_tokens.empty();
   model.materialize(0);
   load(model, wanted.from);
   if (!wanted.exported.empty()) write_gpt2_weights(wanted.exported, model);
-  std::cout << (are_numbers ? wanted.prompt_tokens : wanted.prompt);
-  for (auto token : nn::generate(model, tokens, options))
-    are_numbers ? std::cout << ' ' << token : std::cout << static_cast<char>(token);
+  std::cout << (are_ids ? wanted.prompt_tokens : wanted.prompt);
+  for (auto token : nn::generate(model, tokens,
+                                 {.num_tokens = wanted.length,
+                                 .temperature = wanted.temperature,
+                                 .context = size.context,
+                                 .seed = seed}))
+    are_ids ? std::cout << ' ' << token : std::cout << static_cast<char>(token);
   std::cout << '\n';
 }
 
@@ -133,14 +153,18 @@ void train(const job_options& options, nn::Sequential model, const nn::gpt_optio
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string size = "small", num_layers, weights, profile, memory = "no", checkpoint_blocks = "no";
+  std::string size = "small", weights, profile, memory = "no", checkpoint_blocks = "no";
+  int num_layers = 0;
   sampling text;
   job_options defaults;
   defaults.data = "/usr/share/common-licenses/GPL-3";
   defaults.batch = 16;
   auto body = [&](const job_options& options) {
     auto model_options = size_named(size);
-    if (!num_layers.empty()) model_options.num_layers = layers_in(num_layers);
+    if (num_layers < 0 || num_layers > most_layers)
+      throw bad_input("--layers must lie between 1 and " + std::to_string(most_layers) +
+                      ", or be 0 for as many as the --size has, got " + std::to_string(num_layers));
+    if (num_layers > 0) model_options.num_layers = num_layers;
     model_options.checkpoint_blocks = yes_or_no("--checkpoint-blocks", checkpoint_blocks);
     auto model = nn::gpt_layers(model_options);
     if (text.from.empty() && text != sampling())
@@ -150,16 +174,15 @@ int main(int argc, char** argv) {
     if (!text.from.empty() && (!weights.empty() || !profile.empty() || memory != "no"))
       throw bad_input(
           "--sample-from writes text instead of training: leave --weights, --write-profile and --memory out");
-    if (text.from.empty())
-      train(options, model, model_options, weights, profile, memory);
-    else
-      sample(model, text, model_options, options.seed);
+    if (text.from.empty()) return train(options, model, model_options, weights, profile, memory);
+    used_options::only({"seed"}).refuse_others(options, "--sample-from, which writes text without training,");
+    sample(model, text, model_options, options.seed);
   };
   return run_program(
       argc, argv, defaults, body,
       {{"--size", "tiny, small, medium, gpt2 (its width and depth, of bytes) or gpt2-124m (its tokens too)",
         &size},
-       {"--layers", "Transformer blocks, if not as many as the size has", &num_layers},
+       {"--layers", "Transformer blocks; 0: as many as the size has", &num_layers},
        {"--checkpoint-blocks",
         "yes: backward computes each block again, for far less memory and the same bits", &checkpoint_blocks},
        {"--weights", "Begin with the weights in this safetensors file, in GPT-2's published form", &weights},
@@ -176,7 +199,7 @@ int main(int argc, char** argv) {
         "Write text with the weights in this snapshot folder or safetensors file, instead of training",
         &text.from},
        {"--prompt", "How the text begins", &text.prompt},
-       {"--prompt-tokens", "How it begins, as numbers of tokens; tokens are written then",
+       {"--prompt-tokens", "How it begins, as token ids with spaces between them; token ids are written then",
         &text.prompt_tokens},
        {"--length", "Bytes or tokens to write", &text.length},
        {"--temperature", "0: always the likeliest; 1: as often as the model says", &text.temperature},

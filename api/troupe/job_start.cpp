@@ -1,5 +1,7 @@
 #include "troupe/job_start.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 
 #include "troupe/collective/group/store.hpp"
@@ -182,6 +184,30 @@ void check_folders_writable(const job_options& options) {
   }
 }
 
+std::string owner_of(const node& self) {
+  return "job " + self.job_id() + " (process " + std::to_string(::getpid()) + " on " + host_name() + ")";
+}
+
+/// Throws bad_input if another job writes to the folder.
+std::optional<folder_lock> lock_folder(const node& self, lock_role role, const job_options& options,
+                                       spdlog::logger& log) {
+  if (options.snapshot_dir.empty()) return {};
+  try {
+    // Only names of processes are in it: whoever may write snapshots here may lock the folder.
+    mode_t mode = options.snapshot_access == "owner"   ? 0600
+                  : options.snapshot_access == "group" ? 0640
+                                                       : 0666;
+    std::optional<folder_lock> lock(std::in_place, options.snapshot_dir, role, owner_of(self), mode);
+    if (!lock->is_held() && self.rank() == 0)
+      log.warn(
+          "--snapshot-dir: the file system of \"{}\" has no locks: make sure that no other job writes there",
+          options.snapshot_dir.string());
+    return lock;
+  } catch (const snapshot_error& problem) {
+    throw bad_input(std::string("--snapshot-dir: ") + problem.what());
+  }
+}
+
 job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t trainer,
                          const job_options& options, const job_identity& identity, spdlog::logger& log) {
   auto& store = self.keys();
@@ -189,15 +215,21 @@ job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t tr
   if (self.rank() != 0) {
     put(store, keys.of("folders", self.rank()), problem_of_folders(options));
     follow_verdict(self, keys);
-    return {};
+    job_start start;
+    start.lock = lock_folder(self, lock_role::joins, options, log);
+    return start;
   }
   job_start start;
   start.is_first = incarnation == 0 || !get(store, keys.verdict(), answer_time);
   start.trained_before = !start.is_first && get(store, keys.trained(), answer_time);
-  if (!start.is_first) return start;
+  if (!start.is_first) {
+    start.lock = lock_folder(self, lock_role::joins, options, log);
+    return start;
+  }
   auto problem = gather_problems(self, keys, problem_of_folders(options));
   if (problem.empty()) {
     try {
+      start.lock = lock_folder(self, lock_role::begins, options, log);
       start.resume_from = choose_snapshot(options, identity, log);
     } catch (const bad_input& refused) {
       problem = refused.what();

@@ -8,6 +8,7 @@
 
 #include "troupe/config/job_options.hpp"
 #include "troupe/node/node.hpp"
+#include "troupe/snapshot/folder_lock.hpp"
 #include "troupe/snapshot/manifest.hpp"
 
 namespace troupe {
@@ -18,14 +19,17 @@ struct job_start {
       resume_from;              ///< the snapshot to resume from; none: start from the initial weights
   bool is_first = true;         ///< false in a process that replaces a lost one
   bool trained_before = false;  ///< an earlier process of this rank completed a step
+  std::optional<folder_lock>
+      lock;  ///< of the folder with snapshots, if there is one; to be kept until the job ends
 };
 
 using job_identity = std::vector<std::pair<std::string, std::string>>;
 
 /// Every process calls this before its first step; the first call waits for all processes. Each process
 /// checks that it can write to its folders, and rank 0 selects the snapshot to resume from and reads it
-/// completely. If a check fails, every process throws bad_input, rank 0 with the reason; nothing is deleted.
-/// `incarnation` counts the restarts of this rank, `trainer` the earlier Trainers of this World.
+/// completely. No two jobs may write to one folder at a time. If a check fails, every process throws
+/// bad_input, rank 0 with the reason; nothing is deleted. `incarnation` counts the restarts of this rank,
+/// `trainer` the earlier Trainers of this World.
 job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t trainer,
                          const job_options& options, const job_identity& identity, spdlog::logger& log);
 

@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "troupe/schedule/draw.hpp"
+#include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/trace/trace.hpp"
 
 namespace troupe {
@@ -31,6 +33,20 @@ std::string time_left(const step_event& event, int batch) {
   if (event.samples_per_s <= 0) return "-";
   auto seconds = static_cast<double>(event.target_step - event.step) * batch / event.samples_per_s;
   return format("%d:%02d", static_cast<int>(seconds) / 60, static_cast<int>(seconds) % 60);
+}
+
+/// What is on disk after `steps` optimizer steps, of which a snapshot counts `steps_of_run` as one.
+std::string line_on_snapshots(const std::filesystem::path& folder, std::uint64_t steps,
+                              std::uint64_t steps_of_run) try {
+  for (const auto& info : snapshot_store({.folder = folder}).list()) {
+    if (info.state != snapshot_state::ok) continue;
+    auto newest = info.step * steps_of_run;
+    return "snapshots: " + folder.string() +
+           (newest == steps ? "" : " (the newest is of step " + std::to_string(newest) + ")");
+  }
+  return "no snapshots could be written to " + folder.string();
+} catch (const snapshot_error& problem) {
+  return std::string("snapshots: ") + problem.what();
 }
 
 }  // namespace
@@ -61,6 +77,7 @@ void progress::clear_line() {
 }
 
 void progress::on_step(const step_event& event) {
+  has_trained_ = true;
   if (!is_active_) return;
   if (options_.json) {
     print(nlohmann::json{
@@ -84,6 +101,7 @@ void progress::on_step(const step_event& event) {
 }
 
 void progress::on_resumed(const resume_event& event) {
+  has_resumed_ = event.found;
   if (!is_active_) return;
   if (options_.json)
     return print(nlohmann::json{
@@ -108,7 +126,10 @@ void progress::on_recovered(const recovery_event& event) {
 }
 
 void progress::on_fitted(const fit_result& fitted, const plan& planned) {
+  bool is_done_already = std::exchange(has_resumed_, false) && !std::exchange(has_trained_, false);
   if (!is_active_ || options_.json) return;
+  if (is_done_already)
+    print("nothing was trained: the snapshot has all steps of this fit. Raise --steps or --epochs for more");
   text_drawing drawing{100, is_terminal_};
   auto name = planned.kind == schedule_kind::custom ? "the plan in the file" : to_string(planned.kind);
   print("\nplanned: one step of " + std::string(name) + ", all stages alike");
@@ -125,12 +146,13 @@ void progress::on_fitted(const fit_result& fitted, const plan& planned) {
   print(bubble);
   print(format("step: %.2f ms, at most %d saved microbatches in a stage", 1e3 * fitted.step_s,
                fitted.peak_activations));
-  if (!options_.trace_dir.empty())
+  if (!fitted.trace.empty())
     print("trace: " + options_.trace_dir.string() + " (open in ui.perfetto.dev)");
-  if (options_.snapshot_dir.empty()) return;
-  std::error_code ignored;
-  bool there = std::filesystem::is_directory(options_.snapshot_dir, ignored);
-  print((there ? "snapshots: " : "no snapshots could be written to ") + options_.snapshot_dir.string());
+  else if (!options_.trace_dir.empty())
+    print("no trace could be written to " + options_.trace_dir.string());
+  if (!options_.snapshot_dir.empty())
+    print(line_on_snapshots(options_.snapshot_dir, fitted.steps,
+                            static_cast<std::uint64_t>(planned.flush_every)));
 }
 
 void progress::on_memory(const memory_report& report) {

@@ -6,8 +6,8 @@
 namespace troupe {
 
 /// Prints training progress on rank 0: a live status line on a terminal, a line from time to time in a file
-/// or pipe, or with options.json one JSON object per line and nothing else (events `step`, `recovered`,
-/// `memory`, `done`). Prints nothing on other ranks.
+/// or pipe, or with options.json one JSON object per line and nothing else (events `step`, `resumed`,
+/// `recovered`, `memory`, `done`). Prints nothing on other ranks.
 class progress {
  public:
   explicit progress(const World& world);
@@ -30,6 +30,7 @@ class progress {
   bool is_terminal_;
   int num_devices_;
   bool line_open_ = false;
+  bool has_resumed_ = false, has_trained_ = false;  ///< since the last fit
   std::int64_t last_print_ns_ = 0;
 };
 

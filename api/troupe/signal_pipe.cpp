@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/transport/ucx_library.hpp"
 
 namespace troupe {
 namespace {
@@ -29,6 +30,7 @@ signal_pipe::signal_pipe() {
   read_ = unique_fd(ends[0]);
   write_ = unique_fd(ends[1]);
   handler_fd = ends[1];
+  restore_debug_signal();
   struct sigaction action {};
   action.sa_handler = write_down;
   action.sa_flags = SA_RESTART;

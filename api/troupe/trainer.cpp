@@ -15,6 +15,7 @@
 #include "troupe/job/step_timeline.hpp"
 #include "troupe/job/trained_data.hpp"
 #include "troupe/job_start.hpp"
+#include "troupe/parallel/partition.hpp"
 #include "troupe/pipeline_job.hpp"
 #include "troupe/schedule/measured.hpp"
 #include "troupe/step_rate.hpp"
@@ -61,6 +62,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_, world_.world_size()));
   auto start =
       agree_on_start(self, world_.shared_->incarnation, number, options, job->identity, *world_.shared_->log);
+  world_.shared_->snapshots = std::move(start.lock);
   job->begin_with = start.resume_from;
   job->trained_before = start.trained_before;
   job->job_id = self.job_id();
@@ -100,16 +102,21 @@ void Trainer::warn_of_idle_devices() const {
         plan_.num_job_devices(), world_.num_devices(), num_idle);
   else if (plan_.num_replicas > 1)
     world_.shared_->log->warn(
-        "{} replicas of {} stages on {} devices each leave {} of the job's {} devices idle. Use --stages {} "
-        "for all",
+        "{} replicas of {} stages on {} devices each leave {} of the job's {} devices idle. {}",
         plan_.num_replicas, plan_.num_stages, plan_.num_devices(), num_idle, world_.num_devices(),
-        (world_.num_devices() + plan_.num_replicas - 1) / plan_.num_replicas *
-            usual_chunks(pipeline_.schedule()));
+        advice_on_stages((world_.num_devices() + plan_.num_replicas - 1) / plan_.num_replicas));
   else
-    world_.shared_->log->warn(
-        "{} stages for {} devices: devices without a stage compute nothing ({}). Use --stages {} for all",
-        plan_.num_stages, world_.num_devices(), num_idle,
-        world_.num_devices() * usual_chunks(pipeline_.schedule()));
+    world_.shared_->log->warn("{} stages for {} devices: devices without a stage compute nothing ({}). {}",
+                              plan_.num_stages, world_.num_devices(), num_idle,
+                              advice_on_stages(world_.num_devices()));
+}
+
+/// How all of `num_devices` devices of a replica get a stage.
+std::string Trainer::advice_on_stages(int num_devices) const {
+  auto wanted = num_devices * usual_chunks(pipeline_.schedule());
+  if (auto most = most_stages(pipeline_.model()); wanted > most)
+    return "The model has layers for " + std::to_string(most) + " stages: use fewer processes or --devices";
+  return "Use --stages " + std::to_string(wanted) + " for all";
 }
 
 /// Returns the number of earlier Trainers of this World. Waits until all processes have finished with the
@@ -186,9 +193,9 @@ fit_result Trainer::fit(dataset_ptr samples) {
   runs_ = std::min(runs_, result.steps_done);
   if (given_) given_->release_before(result.replays_from);
   if (thrown) std::rethrow_exception(thrown);
-  if (!options.trace_dir.empty()) write_trace(options.trace_dir);
 
   fit_result fitted;
+  if (!options.trace_dir.empty()) fitted.trace = write_trace(options.trace_dir);
   fitted.steps = result.steps_done * steps_of_run();
   fitted.loss = result.metrics.mean_loss();
   fitted.planned_bubble = summarize(simulate(plan_, {})).bubble_fraction;
@@ -200,8 +207,16 @@ fit_result Trainer::fit(dataset_ptr samples) {
   return fitted;
 }
 
-void Trainer::write_trace(const std::filesystem::path& folder) const {
-  world_.shared_->self->write_trace(folder / ("trace-rank-" + to_string(world_.rank()) + ".json"));
+/// Returns the file. Empty: it could not be written, which is no reason to lose what was trained.
+std::filesystem::path Trainer::write_trace(const std::filesystem::path& folder) const {
+  auto file = folder / ("trace-rank-" + to_string(world_.rank()) + ".json");
+  try {
+    world_.shared_->self->write_trace(file);
+    return file;
+  } catch (const std::exception& problem) {
+    world_.shared_->log->warn("--trace-dir: there is no trace of this fit: {}", problem.what());
+    return {};
+  }
 }
 
 evaluation_result Trainer::evaluate(dataset_ptr samples) {

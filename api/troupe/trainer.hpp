@@ -37,9 +37,10 @@ struct step_event {
   std::function<void()> cancel = [] {};
 };
 
-/// A lost process was replaced, and the interrupted step is done. Every rank receives this event.
+/// A lost process was replaced, or a failed stage or device started again, and the interrupted step is done.
+/// Every rank receives this event.
 struct recovery_event {
-  int rank = -1;  ///< the lost rank
+  int rank = -1;  ///< the lost rank; -1: no process was lost
   std::string cause;
   std::uint64_t generation = 0;
   double seconds = 0;  ///< from the loss to the end of the interrupted step, on the launcher's clock
@@ -69,6 +70,8 @@ struct fit_result {
   double step_s = 0;         ///< seconds from a step's first action to its last; of K steps together
   int peak_activations = 0;  ///< maximum number of microbatches whose activations a stage held
   timeline last_step;        ///< in seconds
+  /// This process's, with trace_dir; empty: none was asked for, or it could not be written.
+  std::filesystem::path trace = {};
 };
 
 struct evaluation_result {
@@ -159,11 +162,11 @@ class Trainer {
   /// within or between the two calls.
   ///
   /// A batch has samples [N, ...] and targets [N, ...], in memory of any device, where N is a multiple of the
-  /// microbatches. It is copied, and kept until a state after its step is safe: on two processes, or with a
-  /// snapshot folder on disk. Unlike fit, optimizer_step does not wait for its state to be copied: copies and
-  /// snapshots are made as --snapshot-every, --disk-every and --snapshot-interval say. on_step is not called,
-  /// since the loop is the caller's. In a job that resumes, the calls of steps that the snapshot has return
-  /// at once, with the loss of the snapshot's step.
+  /// microbatches of all replicas. It is copied, and kept until a state after its step is safe: on two
+  /// processes, or with a snapshot folder on disk. Unlike fit, optimizer_step does not wait for its state to
+  /// be copied: copies and snapshots are made as --snapshot-every, --disk-every and --snapshot-interval say.
+  /// on_step is not called, since the loop is the caller's. In a job that resumes, the calls of steps that
+  /// the snapshot has return at once, with the loss of the snapshot's step.
   ///
   /// Throws bad_input in every process, after which the job can continue, for a batch without samples or
   /// targets, whose numbers differ, or that the microbatches do not divide. Between the two calls, all calls
@@ -177,11 +180,11 @@ class Trainer {
   tensor forward(const batch& given);
 
   /// Pauses the job of all processes: fit, evaluate and predict stand still after the steps that the devices
-  /// were granted (at most 8, or about 2 s), and later ones before their first step. A pause lasts until
-  /// some process calls resume. Processes may be lost and replaced meanwhile; the job then stands where it
-  /// stood before. A request to stop the job (SIGTERM) ends a pause. A paused job is not taken for one that
-  /// hangs. pause, resume and step may be called from any thread of any process while the Trainer exists, and
-  /// return at once; pause_status says what came of them.
+  /// were granted (at most 8; fewer if they take more than about 2 s, but at least 2), and later ones before
+  /// their first step. A pause lasts until some process calls resume. Processes may be lost and replaced
+  /// meanwhile; the job then stands where it stood before. A request to stop the job (SIGTERM) ends a pause.
+  /// A paused job is not taken for one that hangs. pause, resume and step may be called from any thread of
+  /// any process while the Trainer exists, and return at once; pause_status says what came of them.
   void pause();
   void resume();
   /// Takes a paused job `count` units further and pauses it again; pauses one that runs first. The job stands
@@ -196,8 +199,9 @@ class Trainer {
  private:
   std::uint32_t take_place();
   void warn_of_idle_devices() const;
+  std::string advice_on_stages(int num_devices) const;
   void resume_data(const snapshot_manifest& from);
-  void write_trace(const std::filesystem::path& folder) const;
+  std::filesystem::path write_trace(const std::filesystem::path& folder) const;
   /// Optimizer steps of one run of the plan, which is a step of the job.
   std::uint64_t steps_of_run() const { return static_cast<std::uint64_t>(plan_.flush_every); }
   void require_no_open_step(const char* call) const;

@@ -71,6 +71,7 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   node_options made;
   made.launch = read_launch_environment(process_environment());
   auto self = made.launch.value_or(launch_environment());
+  bool names_network = !made.launch && options.given.contains("network_interface");
   shared->incarnation = self.incarnation;
   shared->backends = std::make_unique<backend_registry>(
       options.backend, linked,
@@ -90,6 +91,9 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   made.log = shared->log = make_logger(options, self.rank);
   record_events(self, shared->log);
   if (self.launched_by_troupe && self.rank == 0) warn_of_launcher_options(options, *shared->log);
+  if (names_network)
+    shared->log->warn(
+        "--network-interface: a job of one process, started without a launcher, uses no network");
   made.collectives = [open = shared->open] { return open->positions(); };
   shared->self = node::start(made);
   show_inspector(*shared->self, options);

@@ -5,6 +5,7 @@
 #include "troupe/collective/group/group_builder.hpp"
 #include "troupe/config/profile_environment.hpp"
 #include "troupe/node/node.hpp"
+#include "troupe/snapshot/folder_lock.hpp"
 #include "troupe/world.hpp"
 
 namespace troupe {
@@ -19,6 +20,8 @@ struct World::state {
   std::shared_ptr<open_groups> open = std::make_shared<open_groups>();  ///< for the inspector
   std::weak_ptr<void> trainer;     ///< a Trainer exists while this has not expired
   std::uint32_t num_trainers = 0;  ///< created so far
+  std::optional<folder_lock>
+      snapshots;  ///< of the last Trainer's folder, until the node has written the last one
 
   // Members are destroyed in reverse order. A backend's library may wait for the other processes when it
   // shuts down, and so is destroyed last, when all have left the job.

@@ -84,6 +84,7 @@ int main(int argc, char** argv) {
   defaults.epochs = 20;
   defaults.learning_rate = 1e-2;
   std::string cuts;
-  return run_program(argc, argv, defaults, [&](const job_options& options) { train(options, cuts); },
-                     {{"--cut-before", "nodes with which stages begin", &cuts}});
+  return run_program(
+      argc, argv, defaults, [&](const job_options& options) { train(options, cuts); },
+      {{"--cut-before", "nodes with which stages begin", &cuts}}, used_options::of_trainer());
 }

@@ -79,14 +79,20 @@ void loop(const dataset_ptr& points, const std::filesystem::path& saved) {
 
 void run(const job_options& options, const std::string& write, const std::string& points,
          const std::string& position) {
+  if (points.empty() && !position.empty())
+    throw bad_input("--loop takes batches of points: add --points FILES");
+  if (write.empty() && points.empty())
+    throw bad_input(
+        "expected --write FILES, --points FILES or both, got neither. Write points first, for example "
+        "--write points-0,points-1,points-2");
+  bool trains = !points.empty() && position.empty();
+  if (!trains)
+    used_options::only({}).refuse_others(options,
+                                         "a run with --loop or without --points, which trains nothing,");
   int seed = 0;
   for (const auto& file : names_in(write)) write_points(file, ++seed);
-  if (points.empty()) return;
-  auto samples = points_in(names_in(points));
-  if (position.empty())
-    train(options, samples);
-  else
-    loop(samples, position);
+  if (trains) train(options, points_in(names_in(points)));
+  if (!position.empty()) loop(points_in(names_in(points)), position);
 }
 
 }  // namespace
@@ -97,9 +103,10 @@ int main(int argc, char** argv) {
   defaults.microbatches = 4;
   defaults.learning_rate = 1e-2;
   std::string write, points, position;
-  return run_program(argc, argv, defaults,
-                     [&](const job_options& options) { run(options, write, points, position); },
-                     {{"--write", "files to write points to, separated by commas", &write},
-                      {"--points", "files to read points from", &points},
-                      {"--loop", "take 20 batches in a loop; keeps the position in this file", &position}});
+  return run_program(
+      argc, argv, defaults, [&](const job_options& options) { run(options, write, points, position); },
+      {{"--write", "files to write points to, separated by commas", &write},
+       {"--points", "files to read points from", &points},
+       {"--loop", "take 20 batches in a loop; keeps the position in this file", &position}},
+      used_options::of_trainer());
 }

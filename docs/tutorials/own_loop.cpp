@@ -97,10 +97,10 @@ void train(const World& world, const ProcessGroup& all, training_state& state, i
   if (world.rank() == 0) std::cout << "loss of the last step " << mean.values<float>()[0] << '\n';
 }
 
-void run(const job_options& options, const std::string& lose) {
+void run(const job_options& options, int lose) {
   auto launched = read_launch_environment(process_environment());
   bool is_first_life = !launched || launched->incarnation == 0;
-  auto lost_rank = lose.empty() || !is_first_life ? -1 : std::stoi(lose);
+  auto lost_rank = is_first_life ? lose : -1;
   auto world = World::init(options);
   auto state = initial_state();
   while (state.steps_done < num_steps) {
@@ -117,7 +117,8 @@ void run(const job_options& options, const std::string& lose) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string lose;
-  return run_program(argc, argv, {}, [&](const job_options& options) { run(options, lose); },
-                     {{"--lose", "the rank that kills itself half-way; none if not given", &lose}});
+  int lose = -1;
+  return run_program(
+      argc, argv, {}, [&](const job_options& options) { run(options, lose); },
+      {{"--lose", "the rank that kills itself half-way; -1: none", &lose}}, used_options::of_world());
 }

@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   defaults.epochs = 60;
   defaults.learning_rate = 5e-3;
   std::string loss = "huber";
-  return run_program(argc, argv, defaults,
-                     [&](const job_options& options) { train(options, loss_named(loss)); },
-                     {{"--loss", "absolute or huber", &loss}});
+  return run_program(
+      argc, argv, defaults, [&](const job_options& options) { train(options, loss_named(loss)); },
+      {{"--loss", "absolute or huber", &loss}}, used_options::of_trainer());
 }

@@ -68,5 +68,5 @@ int main(int argc, char** argv) {
   defaults.microbatches = 2;
   defaults.epochs = 20;
   defaults.learning_rate = 1e-2;
-  return run_program(argc, argv, defaults, train);
+  return run_program(argc, argv, defaults, train, {}, used_options::of_trainer());
 }

@@ -10,11 +10,9 @@ using namespace troupe;
 
 namespace {
 
-constexpr std::int64_t size = 64;
-
-/// The batch of a step, the same in every process: points [64, 2] in a square, whose label says whether they
-/// lie within a circle. Nobody needs to have all of them at once.
-batch make_batch(std::uint64_t step) {
+/// The batch of a step, the same in every process: points [size, 2] in a square, whose label says whether
+/// they lie within a circle. Nobody needs to have all of them at once.
+batch make_batch(std::uint64_t step, std::int64_t size) {
   std::vector<float> points;
   std::vector<std::uint8_t> labels;
   for (std::int64_t i = 0; i < size; ++i) {
@@ -36,26 +34,26 @@ double accuracy_of(const tensor& outputs, const tensor& labels) {
   return static_cast<double>(num_correct) / static_cast<double>(expected.size());
 }
 
-void train(Trainer& trainer, int lost_rank, int rank) {
+void train(Trainer& trainer, const job_options& options, int lost_rank, int rank) {
   double mean_loss = 1;
-  for (std::uint64_t step = 0; mean_loss > 0.2 && step < 1000; ++step) {
-    auto loss = trainer.forward_backward(make_batch(step));  // the gradients of all stages are there
+  for (std::uint64_t step = 0; mean_loss > 0.2 && step < options.steps; ++step) {
+    auto loss = trainer.forward_backward(make_batch(step, options.batch));  // all stages have gradients now
     mean_loss = 0.95 * mean_loss + 0.05 * loss;
     if (rank == lost_rank && step == 40) std::raise(SIGKILL);
     trainer.optimizer_step();  // now the weights have changed
   }
 }
 
-void run(const job_options& options, const std::string& lose) {
+void run(const job_options& options, int lose) {
   auto launched = read_launch_environment(process_environment());
   bool is_first_life = !launched || launched->incarnation == 0;
   auto world = World::init(options);
   nn::Sequential model(nn::Linear(2, 32), nn::ReLU(), nn::Linear(32, 32), nn::ReLU(), nn::Linear(32, 2));
-  auto pipeline = Pipeline(model, options).optimizer(optim::Adam({.lr = 1e-2}));
+  auto pipeline = Pipeline(model, options).optimizer(optim::Adam({.lr = options.learning_rate}));
   Trainer trainer(world, pipeline);
-  train(trainer, lose.empty() || !is_first_life ? -1 : std::stoi(lose), world.rank().value());
+  train(trainer, options, is_first_life ? lose : -1, world.rank().value());
 
-  auto fresh = make_batch(1000);
+  auto fresh = make_batch(options.steps, 64);
   auto accuracy = accuracy_of(trainer.forward({fresh.inputs, {}}), fresh.targets);
   auto weights = trainer.weights_sha256();
   if (world.rank() == 0) std::cout << "accuracy " << accuracy << "  weights " << weights << '\n';
@@ -64,7 +62,13 @@ void run(const job_options& options, const std::string& lose) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string lose;
-  return run_program(argc, argv, {}, [&](const job_options& options) { run(options, lose); },
-                     {{"--lose", "the rank that kills itself within a step; none if not given", &lose}});
+  job_options defaults;
+  defaults.batch = 64;
+  defaults.steps = 1000;
+  defaults.learning_rate = 1e-2;
+  int lose = -1;
+  return run_program(
+      argc, argv, defaults, [&](const job_options& options) { run(options, lose); },
+      {{"--lose", "the rank that kills itself within a step; -1: none", &lose}},
+      used_options::of_trainer().without({"epochs", "trace_dir"}));
 }

@@ -51,11 +51,11 @@ int main(int argc, char** argv) {
   defaults.epochs = 1;
   defaults.learning_rate = 3e-3;
   std::string norm = "sync";
-  return run_program(argc, argv, defaults,
-                     [&](const job_options& options) {
-                       if (norm != "sync" && norm != "batch")
-                         throw bad_input("--norm " + norm + ": expected sync or batch");
-                       train(options, norm);
-                     },
-                     {{"--norm", "sync or batch", &norm}});
+  return run_program(
+      argc, argv, defaults,
+      [&](const job_options& options) {
+        if (norm != "sync" && norm != "batch") throw bad_input("--norm " + norm + ": expected sync or batch");
+        train(options, norm);
+      },
+      {{"--norm", "sync or batch", &norm}}, used_options::of_trainer());
 }

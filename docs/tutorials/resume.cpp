@@ -69,5 +69,6 @@ int main(int argc, char** argv) {
     train(options, Pipeline(make_model("fields", 4), options), points(2048, false));
   };
   return run_program(argc, argv, defaults, body,
-                     {{"--fine-tune", "take over the weights in this snapshot folder or file", &from}});
+                     {{"--fine-tune", "take over the weights in this snapshot folder or file", &from}},
+                     used_options::of_trainer());
 }

@@ -64,12 +64,16 @@ int main(int argc, char** argv) {
   std::string save, load;
   auto body = [&](const job_options& options) {
     if (save.empty() == load.empty()) throw bad_input("expected either --save FILE or --load FILE");
-    if (!load.empty()) return load_and_predict(load);
+    if (!load.empty()) {
+      used_options::only({}).refuse_others(options, "--load, which only predicts,");
+      return load_and_predict(load);
+    }
     if (options.snapshot_dir.empty())
       throw bad_input("--save needs --snapshot-dir FOLDER, where the weights come from");
     train_and_save(options, save);
   };
   return run_program(argc, argv, defaults, body,
                      {{"--save", "train, and write the weights to this file", &save},
-                      {"--load", "read this file or snapshot folder, and predict", &load}});
+                      {"--load", "read this file or snapshot folder, and predict", &load}},
+                     used_options::of_trainer());
 }

@@ -369,3 +369,43 @@ TEST_CASE("a job that resumes with other stages ends with the same bits") {
     CHECK(train(options, first) == std::pair(expected, std::uint64_t{6}));
   }
 }
+
+TEST_CASE("two jobs cannot write snapshots to one folder at a time") {
+  temp_folder folder;
+  auto options = steps(2);
+  options.snapshot_dir = folder.path() / "run";
+  {
+    Trainer first(World::local(1, options), pipeline(1));
+    first.fit(samples());
+    for (bool fresh_start : {false, true}) {
+      auto second = options;
+      second.fresh_start = fresh_start;
+      CHECK_THROWS_MATCHES(Trainer(World::local(1, second), pipeline(1)), bad_input,
+                           MessageMatches(ContainsSubstring("--snapshot-dir: the folder") &&
+                                          ContainsSubstring("is in use by job")));
+    }
+  }
+  options.resume = true;
+  CHECK_NOTHROW(Trainer(World::local(1, options), pipeline(1)));
+}
+
+TEST_CASE("a trace that cannot be written costs nothing that was trained") {
+  temp_folder folder;
+  auto options = steps(3);
+  auto expected = [&] {
+    Trainer plain(World::local(1, options), pipeline(1));
+    plain.fit(samples());
+    return plain.weights_sha256();
+  }();
+  options.trace_dir = folder.path() / "traces";
+  std::vector<std::string> hashes;
+  for (bool is_there : {true, false}) {
+    Trainer traced(World::local(1, options), pipeline(1), {.on_step = [&](const step_event&) {
+                     if (!is_there) std::filesystem::remove_all(options.trace_dir);
+                   }});
+    auto fitted = traced.fit(samples());
+    CHECK(std::filesystem::exists(options.trace_dir / "trace-rank-0.json") == is_there);
+    CHECK(fitted.trace == (is_there ? options.trace_dir / "trace-rank-0.json" : std::filesystem::path()));
+    CHECK(traced.weights_sha256() == expected);
+  }
+}

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -67,8 +68,12 @@ words join(words first, const words& second) {
   return first;
 }
 
+/// With those options of a short job that are not among `options`.
 words example(const words& options) {
-  return join({FASHION_MNIST_PROGRAM, "--steps", "4", "--batch", "64", "--microbatches", "4"}, options);
+  words command = {FASHION_MNIST_PROGRAM};
+  for (const auto& usual : {words{"--steps", "4"}, {"--batch", "64"}, {"--microbatches", "4"}})
+    if (std::ranges::find(options, usual.front()) == options.end()) command = join(command, usual);
+  return join(command, options);
 }
 
 words launched(const words& program, const words& launch_options = {}) {
@@ -142,6 +147,11 @@ variables by_hand(int rank, const std::string& port, const std::string& secret =
                     {"MASTER_PORT", port}};
   if (!secret.empty()) made["TROUPE_JOB_SECRET"] = secret;
   return made;
+}
+
+/// A file of a snapshot: not the lock of the job that writes to the folder.
+bool is_file_of_snapshot(const fs::directory_entry& entry) {
+  return entry.is_regular_file() && entry.path().filename() != "job.lock";
 }
 
 fs::path newest_snapshot(const fs::path& folder) {
@@ -336,7 +346,7 @@ TEST_CASE("training continues without snapshots when the disk is full, with a wa
   CHECK(result.exit_code == 0);
   CHECK_THAT(result.errors, ContainsSubstring("training continues") && ContainsSubstring("No space left"));
   for (const auto& entry : fs::recursive_directory_iterator(small.path() / "snapshots"))
-    CHECK_FALSE(entry.is_regular_file());
+    CHECK_FALSE(is_file_of_snapshot(entry));
 }
 
 TEST_CASE("results that cannot be written to standard output are an error") {
@@ -362,7 +372,7 @@ TEST_CASE("resuming without a usable snapshot is refused, naming each one, and c
   REQUIRE(run(example(job)).exit_code == 0);
   std::map<std::string, std::string> before;
   for (const auto& entry : fs::recursive_directory_iterator(snapshots)) {
-    if (!entry.is_regular_file()) continue;
+    if (!is_file_of_snapshot(entry)) continue;
     if (entry.path().filename().string().starts_with("stage-"))
       std::fstream(entry.path(), std::ios::in | std::ios::out | std::ios::binary).seekp(300).put('!');
     before[entry.path()] = contents(entry.path());
@@ -377,7 +387,7 @@ TEST_CASE("resuming without a usable snapshot is refused, naming each one, and c
     CHECK(result.output.find("\"step\"") == std::string::npos);
     std::map<std::string, std::string> after;
     for (const auto& entry : fs::recursive_directory_iterator(snapshots))
-      if (entry.is_regular_file()) after[entry.path()] = contents(entry.path());
+      if (is_file_of_snapshot(entry)) after[entry.path()] = contents(entry.path());
     CHECK(after == before);
   };
   auto resumed =

@@ -72,3 +72,10 @@ TEST_CASE("three devices over two processes give the bits of one, also if either
   check_fault(2, {"--stages", "3", "--devices", "2"}, "forward@rank=" + std::to_string(rank) + ",step=7",
               rank);
 }
+
+TEST_CASE("a job with more devices than its model has stages is not advised to use more stages") {
+  auto few = run_launched(3, {"--size", "tiny", "--stages", "2", "--devices", "2", "--steps", "1"}, {},
+                          example::gpt);
+  CHECK_THAT(few.process.errors,
+             Catch::Matchers::ContainsSubstring("layers for 4 stages: use fewer processes"));
+}

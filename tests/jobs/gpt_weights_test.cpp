@@ -1,6 +1,7 @@
 // The gpt example with weights in GPT-2's published form.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
 
 #include "jobs/job.hpp"
 #include "support/temp_folder.hpp"
@@ -35,8 +36,8 @@ TEST_CASE("a trained GPT is exported in the published form, and sampled and trai
   auto file = (folder.path() / "model.safetensors").string();
   run_local(tiny_with({"--devices", "3", "--snapshot-dir", snapshots}), example::gpt);
 
-  std::vector<std::string> sampling{"--size", "tiny", "--prompt", "The ", "--length", "12"};
-  auto from = [&](const std::string& source, std::vector<std::string> more = {}) {
+  std::vector<std::string> sampling{"--size", "tiny", "--length", "12"};
+  auto from = [&](const std::string& source, std::vector<std::string> more = {"--prompt", "The "}) {
     auto options = sampling;
     options.insert(options.end(), {"--sample-from", source});
     options.insert(options.end(), more.begin(), more.end());
@@ -44,7 +45,7 @@ TEST_CASE("a trained GPT is exported in the published form, and sampled and trai
     CHECK(ran.exit_code == 0);
     return ran.output;
   };
-  auto text = from(snapshots, {"--export", file});
+  auto text = from(snapshots, {"--prompt", "The ", "--export", file});
   CHECK(text.starts_with("The "));
   CHECK(from(file) == text);
   CHECK(from(file, {"--prompt-tokens", "84 104 101 32"}).starts_with("84 104 101 32 "));
@@ -80,8 +81,9 @@ TEST_CASE(
   CHECK_THAT(unclear.errors, ContainsSubstring("--checkpoint-blocks 1: expected yes or no"));
   auto deep = run_gpt({"--size", "tiny", "--layers", "2.5"});
   CHECK(deep.exit_code == 2);
-  CHECK_THAT(deep.errors, ContainsSubstring("--layers 2.5: expected a whole number of blocks"));
-  CHECK_THAT(run_gpt({"--size", "tiny", "--layers", "abc"}).errors, ContainsSubstring("1 to 1000"));
+  CHECK_THAT(deep.errors, ContainsSubstring("--layers: expected a whole number, got '2.5'"));
+  CHECK_THAT(run_gpt({"--size", "tiny", "--layers", "0x10"}).errors, ContainsSubstring("got '0x10'"));
+  CHECK_THAT(run_gpt({"--size", "tiny", "--layers", "1001"}).errors, ContainsSubstring("between 1 and 1000"));
   CHECK(run_gpt({"--size", "tiny", "--layers", "1", "--weights", file}).exit_code == 2);
   auto silent = run_gpt({"--size", "tiny", "--prompt", "We"});
   CHECK(silent.exit_code == 2);
@@ -89,7 +91,40 @@ TEST_CASE(
   auto both = run_gpt({"--size", "tiny", "--sample-from", file, "--memory", "yes"});
   CHECK(both.exit_code == 2);
   CHECK_THAT(both.errors, ContainsSubstring("leave --weights, --write-profile and --memory out"));
-  auto number = run_gpt({"--size", "tiny", "--sample-from", file, "--prompt-tokens", "1 256"});
-  CHECK(number.exit_code == 2);
-  CHECK_THAT(number.errors, ContainsSubstring("whole numbers below 256"));
+}
+
+TEST_CASE("what to write, and how it begins, is refused with the option's name and what it takes") {
+  auto check = [](const std::vector<std::string>& options, const std::string& text) {
+    std::vector<std::string> command{"--size", "tiny", "--sample-from", "not-looked-at"};
+    command.insert(command.end(), options.begin(), options.end());
+    auto result = run_gpt(command);
+    INFO(options[0] << ' ' << options[1] << '\n' << result.errors);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.errors, ContainsSubstring(text));
+  };
+  for (const auto* length : {"inf", "1e400", "2.5", "0x10"})
+    check({"--length", length}, "--length: expected a whole number, got '" + std::string(length) + "'");
+  check({"--length", "-1"}, "--length must be 0 or more, got -1");
+  check({"--temperature", "inf"}, "--temperature must be a number of 0 or more");
+  check({"--temperature", "warm"}, "--temperature: expected a number, got 'warm'");
+  check({"--prompt", ""}, "--prompt is empty");
+  check({"--prompt-tokens", " "}, "--prompt-tokens has no token id");
+  check({"--prompt-tokens", "1 256"}, "token ids below 256 with spaces between them");
+  check({"--prompt-tokens", "1,2,x"}, "with spaces between them, such as \"84 104 101\", got '1,2,x'");
+  check({"--prompt-tokens", "1 2", "--prompt", "We"}, "give one of them");
+  check({"--steps", "5"}, "--steps was given, but --sample-from, which writes text without training");
+}
+
+TEST_CASE("a folder without weights, and weights of a model of another size, are refused as bad input") {
+  temp_folder folder;
+  auto snapshots = (folder.path() / "snapshots").string();
+  run_local(tiny_with({"--snapshot-dir", snapshots}), example::gpt);
+  auto other = run_gpt({"--size", "small", "--sample-from", snapshots});
+  CHECK(other.exit_code == 2);
+  CHECK_THAT(other.errors, ContainsSubstring("Use the --size and --layers that it was trained with"));
+  auto empty = folder.path() / "empty";
+  std::filesystem::create_directory(empty);
+  auto none = run_gpt({"--size", "tiny", "--sample-from", empty.string()});
+  CHECK(none.exit_code == 2);
+  CHECK_THAT(none.errors, ContainsSubstring("there is no complete snapshot in the folder"));
 }

@@ -1,5 +1,6 @@
 // Jobs of several processes that train a graph whose values skip stages: the same bits as in one process,
 // also when processes are killed.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -18,7 +19,9 @@ namespace {
 using words = std::vector<std::string>;
 
 process_result run_worker(int num_processes, const words& options, int steps = 12) {
-  words command = {GRAPH_WORKER, "--steps", std::to_string(steps), "--microbatches", "4"};
+  words command = {GRAPH_WORKER, "--steps", std::to_string(steps)};
+  if (std::ranges::find(options, "--microbatches") == options.end())
+    command.insert(command.end(), {"--microbatches", "4"});
   if (num_processes > 1) {
     words launcher = {TROUPE_PROGRAM, "launch", "--nproc-per-node", std::to_string(num_processes), "--"};
     command.insert(command.begin(), launcher.begin(), launcher.end());

@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -264,6 +265,16 @@ TEST_CASE("troupe inspect says what is wrong with its arguments, and who does no
   CHECK_THAT(refused({"nonsense", "--once"}), ContainsSubstring("http://HOST:PORT/#token=TOKEN"));
   CHECK_THAT(refused({"--once", "--json"}), ContainsSubstring("exclude each other"));
   CHECK_THAT(refused({"--replay", "/nowhere", "--once"}), ContainsSubstring("cannot read the record"));
+  temp_folder folder;
+  auto loop = (folder.path() / "loop").string();
+  std::filesystem::create_symlink(loop, loop);
+  CHECK_THAT(refused({loop, "--once"}),
+             ContainsSubstring("'" + loop + "': Too many levels of symbolic links"));
+  CHECK_THAT(refused({"--replay", loop, "--once"}), ContainsSubstring("Too many levels of symbolic links"));
+  CHECK_THAT(refused({"--token-file", "--once"}),
+             ContainsSubstring("--token-file needs a value, got the option --once"));
+  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--order", "step", "--count", "99999999999999999999"}),
+             ContainsSubstring("--count: expected a whole number of at most"));
   CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--diagnose"}),
              ContainsSubstring("cannot ask the inspector"));
   CHECK_THAT(refused({"http://127.0.0.1:1/#token=x"}), ContainsSubstring("expected a terminal"));

@@ -2,6 +2,7 @@
 // the job.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
@@ -26,8 +27,9 @@ std::vector<std::string> program(std::vector<std::string> options, int num_proce
   std::vector<std::string> command = {
       TROUPE_PROGRAM,       "launch", "--nproc-per-node", std::to_string(num_processes), "--",
       FASHION_MNIST_PROGRAM};
-  auto small = small_job();
-  command.insert(command.end(), small.begin(), small.end());
+  auto small = small_job();  // it begins with --steps
+  bool has_steps = std::ranges::find(options, "--steps") != options.end();
+  command.insert(command.end(), small.begin() + (has_steps ? 2 : 0), small.end());
   command.insert(command.end(), options.begin(), options.end());
   return command;
 }

@@ -41,6 +41,10 @@ void check_drill(const std::string& drill, const std::multiset<int>& killed, int
   REQUIRE(!recoveries.empty());
   CHECK(recoveries.back()["generation"] == 1 + killed.size());
   CHECK(killed.contains(recoveries.back()["rank"].get<int>()));
+  std::set<int> named;
+  for (const auto& recovery : recoveries)
+    for (const auto& loss : recovery["losses"]) named.insert(loss["rank"].get<int>());
+  CHECK(named == std::set<int>(killed.begin(), killed.end()));
 }
 
 std::string at(const std::string& point, int rank, const std::string& more = "") {

@@ -1,5 +1,6 @@
 // What stages combine before the optimizer's step (tied weights, norms, a loss scale that overflows at
 // first): the same bits however it is hosted, and when a process is killed in the middle of it.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -12,9 +13,13 @@ using namespace troupe::testing;
 
 namespace {
 
+/// The small job with these options, names and values by turns, added or in place of its own.
 std::vector<std::string> gpt_with(const std::vector<std::string>& more) {
-  auto options = small_gpt_job();
-  options.insert(options.end(), more.begin(), more.end());
+  auto options = more;
+  auto small = small_gpt_job();
+  for (std::size_t i = 0; i < small.size(); i += 2)
+    if (std::ranges::find(more, small[i]) == more.end())
+      options.insert(options.end(), {small[i], small[i + 1]});
   return options;
 }
 

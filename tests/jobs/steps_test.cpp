@@ -67,7 +67,7 @@ void check_same_as_fit(int num_processes, const words& options, const words& num
   bool is_killed = num_processes > 1 && std::ranges::any_of(options, [](const std::string& option) {
                      return option == "--fault" || option == "--kill-rank";
                    });
-  CHECK((result.errors.find("was killed by SIGKILL") != std::string::npos) == is_killed);
+  CHECK((result.errors.find("killed by SIGKILL") != std::string::npos) == is_killed);
 }
 
 std::string fault(const std::string& point, int rank, int step) {

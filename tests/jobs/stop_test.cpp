@@ -167,6 +167,20 @@ TEST_CASE("a process alone saves its last step at SIGTERM") {
   check_resumes(folder.path(), saved_step(result.errors));
 }
 
+TEST_CASE("a process alone that is started with SIGHUP ignored trains on when it comes") {
+  background_process job(
+      {.command = join({"sh", "-c", R"(trap '' HUP; exec "$@")", "sh", FASHION_MNIST_PROGRAM}, long_job()),
+       .environment = {},
+       .without = {"RANK", "WORLD_SIZE", "UCX_DEBUG_SIGNO"}});
+  job.wait_for_line("\"event\":\"step\"");
+  job.signal(SIGHUP);
+  job.signal(SIGTERM);
+  auto result = job.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 128 + SIGTERM);
+  CHECK_THAT(result.errors, !ContainsSubstring("SIGHUP"));
+}
+
 TEST_CASE("an exception of one rank is printed, ends the job after three attempts, and is in the last line") {
   auto result = run_process(
       {.command = {TROUPE_PROGRAM, "launch", "--nproc-per-node", "4", FAILING_WORKER, "2", "throw"},

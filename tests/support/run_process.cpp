@@ -51,6 +51,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   ::dup2(::open("/dev/null", O_RDONLY), 0);
   ::dup2(output, 1);
   ::dup2(errors, 2);
+  // Tests run in the background may have these ignored.
+  for (int number : {SIGINT, SIGHUP, SIGTERM}) ::signal(number, SIG_DFL);
   ::execvpe(command[0], command, environment);
   ::_exit(127);
 }

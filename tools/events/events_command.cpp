@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/trace/perfetto.hpp"
 #include "troupe/trace/process_events.hpp"
 
@@ -45,9 +47,18 @@ void print(const process_events& process, std::size_t last) {
   }
 }
 
+process_events events_in(const std::filesystem::path& file) {
+  try {
+    return read_events(file);
+  } catch (const system_failure& problem) {
+    throw bad_input("cannot read " + file.string() + ": " + std::strerror(problem.error_number()) +
+                    ". Expected a file events-RANK.INCARNATION.bin of `troupe launch --log-dir`");
+  }
+}
+
 int show(const events_arguments& arguments) {
   std::vector<process_events> processes;
-  for (const auto& file : arguments.files) processes.push_back(read_events(file));
+  for (const auto& file : arguments.files) processes.push_back(events_in(file));
   if (!arguments.trace.empty()) write_perfetto(processes, arguments.trace);
   for (const auto& process : processes) print(process, arguments.last);
   return 0;

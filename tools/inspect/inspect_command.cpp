@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "commands.hpp"
 #include "inspect/draw.hpp"
@@ -116,6 +117,15 @@ int print_job(const job_snapshot& job, const inspect_arguments& arguments) {
   return 0;
 }
 
+/// Whether `url` names a folder instead of an address, which may be longer than the name of any file.
+bool is_folder(const std::string& url) {
+  std::error_code problem;
+  bool found = std::filesystem::is_directory(url, problem);
+  if (problem == std::errc::too_many_symbolic_link_levels || problem == std::errc::permission_denied)
+    throw bad_input("cannot read the folder '" + url + "': " + problem.message());
+  return found;
+}
+
 /// What a folder of `troupe launch --log-dir` keeps of lost processes.
 int inspect_lost(const inspect_arguments& arguments, bool prints) {
   if (arguments.diagnose || !arguments.record.empty() || arguments.order)
@@ -145,7 +155,7 @@ int inspect(const inspect_arguments& arguments) {
     if (!record.warning().empty()) std::fprintf(stderr, "troupe: %s\n", record.warning().c_str());
     return print_job(record.at(record.size() - 1), arguments);
   }
-  if (std::filesystem::is_directory(arguments.url)) return inspect_lost(arguments, prints);
+  if (is_folder(arguments.url)) return inspect_lost(arguments, prints);
   auto at = address_of(arguments);
   try {
     if (arguments.order) return send_order(arguments, at);

@@ -1,6 +1,8 @@
 #include "inspect/job_record.hpp"
 
 #include <cerrno>
+#include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "troupe/error/errors.hpp"
@@ -25,7 +27,8 @@ bool is_snapshot(const json& line) {
 
 /// An open file of a folder reads as an empty one.
 void check_is_file(const std::filesystem::path& file) {
-  if (std::filesystem::is_directory(file))
+  std::error_code none;  // opening it says what is wrong
+  if (std::filesystem::is_directory(file, none))
     throw bad_input("cannot replay '" + file.string() +
                     "': it is a folder. Expected a file that `troupe inspect --record FILE` wrote");
 }
@@ -73,8 +76,8 @@ job_record::job_record(const std::filesystem::path& file) {
   check_is_file(file);
   std::ifstream in(file);
   if (!in)
-    throw bad_input("cannot read the record " + file.string() +
-                    ": expected a file of `troupe inspect --record`");
+    throw bad_input("cannot read the record " + file.string() + ": " + std::strerror(errno) +
+                    ". Expected a file of `troupe inspect --record`");
   std::string text;
   std::getline(in, text);
   check_first(file, text);

@@ -27,16 +27,21 @@ class job_output {
   void read_rest();
   /// Writes everything, unless its readers take too long.
   void flush();
+  /// What the output adds to the outcome of the job: 0 if all of it was written, 128 + SIGPIPE if its reader
+  /// has closed its end (as a program that the signal ends), 1 if results are missing for another reason.
+  int exit_code() const;
 
  private:
-  void add(int rank, unique_fd source, bool is_errors, const std::string& log_name);
-  unique_fd open_log(const std::string& name) const;
+  void add(int rank, unique_fd source, bool is_errors, log_file log);
+  log_file open_log(const std::string& name, std::uint32_t incarnation);
+  void warn_of_lost_output();
 
   bool json_;
   std::filesystem::path log_dir_;
   line_sink out_, err_;
   repeated_lines said_;  ///< the program's final error messages
   std::list<line_splitter> splitters_;
+  bool has_warned_of_output_ = false;
 };
 
 }  // namespace troupe

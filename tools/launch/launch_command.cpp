@@ -1,5 +1,11 @@
+#include <fcntl.h>
+
+#include <cerrno>
+#include <utility>
+
 #include "commands.hpp"
 #include "launcher.hpp"
+#include "troupe/cluster/agent.hpp"
 #include "troupe/config/duration_text.hpp"
 #include "troupe/config/events_environment.hpp"
 #include "troupe/error/errors.hpp"
@@ -26,6 +32,14 @@ void add_time(CLI::App& command, const std::string& name, std::chrono::milliseco
   command.add_option_function<std::string>(name, store, help)->type_name("TIME")->default_str(to_text(value));
 }
 
+/// The next files that are opened would take the numbers of standard descriptors that are closed. A write to
+/// the one that takes the place of standard output fails, as one to a closed descriptor does.
+void fill_closed_descriptors() {
+  for (auto [fd, mode] : {std::pair{0, O_RDONLY}, {1, O_RDONLY}, {2, O_WRONLY}})
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", mode) != fd)
+      throw system_failure("open /dev/null", errno);
+}
+
 int launch(launch_arguments arguments, const CLI::App& parsed, std::vector<std::string> command) {
   if (!command.empty() && command.front() == "--")
     command.erase(command.begin());
@@ -35,6 +49,9 @@ int launch(launch_arguments arguments, const CLI::App& parsed, std::vector<std::
                     " See `troupe launch --help`; the program's options come after the program");
   }
   auto& options = arguments.options;
+  if (parsed.count("--log-dir") > 0 && options.log_dir.empty())
+    throw bad_input("--log-dir: expected a folder for the log files, got ''. Leave it out to keep none");
+  fill_closed_descriptors();
   options.command = std::move(command);
   options.events_per_thread = read_events_environment(process_environment()).events_per_thread;
   for (const auto& text : arguments.drills) options.drills.push_back(parse_drill(text));
@@ -72,7 +89,7 @@ void add_launch_command(CLI::App& app, int& exit_code) {
       "Also write each process's output, and the last events of lost ones, to files in this folder");
   command
       ->add_option("--drill", arguments->drills,
-                   "Kill rank RANK when STEP steps are done: RANK@STEP; repeatable")
+                   "Kill rank RANK when STEP steps are done, at least 1: RANK@STEP; repeatable")
       ->allow_extra_args(false);
   command->add_option("--master-addr", options.master_addr, "Address the job's agent listens on")
       ->capture_default_str();
@@ -81,7 +98,7 @@ void add_launch_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(0, 65535).description(""));
   add_time(*command, "--join-timeout", options.join_timeout, "Time for all processes to join");
   add_time(*command, "--suspect-after", options.suspect_after,
-           "Kill a process that sends no heartbeat for this time");
+           "Kill a process that sends no heartbeat for this time, at least " + to_text(least_suspect_after));
   add_time(*command, "--grace", options.grace,
            "Time for the job to save its state and end after SIGTERM, SIGINT or SIGHUP; then it is killed");
   command->add_flag(

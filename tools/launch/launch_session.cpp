@@ -17,8 +17,6 @@ using namespace std::chrono_literals;
 
 /// How long members may take to end by themselves after the agent has notified them of the job's failure.
 constexpr auto time_to_end_alone = 1s;
-/// The same after the job has stopped on request.
-constexpr auto time_to_end_stopped = 5s;
 /// Between the suspicion of a process and its being killed.
 constexpr auto time_to_die_alone = 100ms;
 /// How long the agent waits for the error message of a process that ended with a nonzero exit code; the
@@ -84,6 +82,8 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
   auto said = agent_->failure_of(of.rank, status.signal ? 0ms : time_to_hear_failure);
   if (!said.empty()) cause += ": " + said;
   auto outcome = agent_->process_lost(of.rank, cause, detected, of.drilled_at);
+  // A recovery that the agent completed before it knew of this loss does not include it.
+  posted_.run_all();
   if (outcome == loss_outcome::had_left) {
     outcome_.note_exit_code(status.shell_code());
     return output_.say(describe_loss({of.rank, cause}) + " after it had left the job");
@@ -96,10 +96,7 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
   }
   if (outcome == loss_outcome::came_too_late)
     return output_.say(describe_loss({of.rank, cause}) + ": the job was done before it had joined again");
-  if (outcome == loss_outcome::job_failed) {
-    posted_.run_all();
-    return on_end_while_ending(status);
-  }
+  if (outcome == loss_outcome::job_failed || phase_ > phase::stopping) return on_end_while_ending(status);
   auto first = "rank " + std::to_string(of.rank) + " failed first: " + cause;
   if (status.code == bad_input_exit_code)
     return fail(first + "; starting it again would not cure that", status.shell_code());
@@ -243,7 +240,8 @@ int launcher::session::finish() {
                 " was not run: the job ended before");
   if (!outcome_.last_line().empty()) output_.say(outcome_.last_line());
   output_.flush();
-  return outcome_.exit_code();
+  auto code = outcome_.exit_code();
+  return code == 0 ? output_.exit_code() : code;
 }
 
 // --- callbacks of the agent, posted from its thread
@@ -317,11 +315,21 @@ void launcher::session::run_drill(const drill& wanted) {
   worker.process->signal(SIGKILL);
 }
 
+/// The agent reports the first loss, with its cause; this process has seen the end of every process.
+std::vector<member_loss> launcher::session::losses_of(const recovery_report& report) const {
+  auto lost = lost_ranks_;
+  lost[report.loss.rank] = report.loss.cause;
+  std::vector<member_loss> losses;
+  for (const auto& [rank, cause] : lost) losses.push_back({rank, cause});
+  return losses;
+}
+
 void launcher::session::on_recovered(const recovery_report& report) {
   auto step = report.loss.rank < 0 ? step_ : step_at_loss_;
   int kept = options_.num_processes - static_cast<int>(lost_ranks_.size());
-  output_.say(recovery_line(report, step, kept));
-  if (options_.json) output_.add_result(recovery_json(report, step, kept));
+  auto losses = losses_of(report);
+  output_.say(recovery_line(report, losses, step, kept));
+  if (options_.json) output_.add_result(recovery_json(report, losses, step, kept));
   lost_ranks_.clear();
   if (callbacks_.on_recovered) callbacks_.on_recovered(report);
 }
@@ -335,7 +343,7 @@ void launcher::session::on_job_failed(const std::string& cause) {
 void launcher::session::on_job_stopped(int signal, const std::string& what) {
   if (phase_ > phase::stopping) return;
   outcome_.stop(signal, what, !had_view_);
-  end_job(phase::told, had_view_ ? time_to_end_stopped : options_.grace);
+  end_job(phase::told, had_view_ ? options_.time_to_end_stopped : options_.grace);
 }
 
 }  // namespace troupe

@@ -20,6 +20,7 @@ class launcher::session {
   session(launch_options options, launch_callbacks callbacks);
   int run();
   void kill(int rank);
+  int stopped_by() const { return stop_signal_; }
 
  private:
   using clock = std::chrono::steady_clock;
@@ -48,6 +49,7 @@ class launcher::session {
   void on_kill(int rank, std::uint32_t incarnation, const std::string& cause);
   void on_progress(const job_progress& progress);
   void on_recovered(const recovery_report& report);
+  std::vector<member_loss> losses_of(const recovery_report& report) const;
   void on_job_failed(const std::string& cause);
   void run_drill(const drill& wanted);
 

@@ -4,10 +4,23 @@
 #include <utility>
 
 #include "launch_session.hpp"
+#include "troupe/cluster/agent.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
 namespace {
+
+void check_drill(const drill& wanted, int num_processes) {
+  if (wanted.rank >= num_processes)
+    throw bad_input(std::string("a drill names rank ") + std::to_string(wanted.rank) +
+                    ", expected a rank from 0 to " + std::to_string(num_processes - 1));
+  if (wanted.step == 0)
+    throw bad_input(
+        "--drill " + std::to_string(wanted.rank) +
+        "@0: expected the number of steps that are done when the rank is killed, at least 1, got 0. "
+        "`--fault joined@rank=" +
+        std::to_string(wanted.rank) + "` of the program strikes before the first step");
+}
 
 launch_options checked(launch_options options) {
   if (options.command.empty())
@@ -23,10 +36,8 @@ launch_options checked(launch_options options) {
                             {"--join-timeout", options.join_timeout},
                             {"--suspect-after", options.suspect_after}})
     if (time.count() <= 0) throw bad_input(std::string(name) + " must be above 0, for example 20s");
-  for (const auto& drill : options.drills)
-    if (drill.rank >= options.num_processes)
-      throw bad_input(std::string("a drill names rank ") + std::to_string(drill.rank) +
-                      ", expected a rank from 0 to " + std::to_string(options.num_processes - 1));
+  check_suspect_after(options.suspect_after);
+  for (const auto& drill : options.drills) check_drill(drill, options.num_processes);
   std::error_code problem;
   if (!options.log_dir.empty()) std::filesystem::create_directories(options.log_dir, problem);
   if (problem)
@@ -56,6 +67,8 @@ launcher::launcher(launch_options options, launch_callbacks callbacks)
 launcher::~launcher() = default;
 
 int launcher::run() { return session_->run(); }
+
+int launcher::stopped_by() const { return session_->stopped_by(); }
 
 void launcher::kill(int rank) { session_->kill(rank); }
 

@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// Fault injection of the option --drill: kill `rank` as soon as `step` steps are done.
+/// Fault injection of the option --drill: kill `rank` as soon as `step` steps are done, at least 1.
 struct drill {
   int rank = 0;
   std::uint64_t step = 0;
@@ -32,9 +32,11 @@ struct launch_options {
   std::string master_addr = "127.0.0.1";
   std::uint16_t master_port = 0;  ///< 0: any free one
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
-  std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
+  std::chrono::milliseconds suspect_after = std::chrono::seconds(1);  ///< at least least_suspect_after
   /// How long a job that was sent SIGTERM, SIGINT or SIGHUP may take to save its work and end.
   std::chrono::milliseconds grace = std::chrono::seconds(20);
+  /// How long the processes of a job that has stopped, its state saved, may take to end by themselves.
+  std::chrono::milliseconds time_to_end_stopped = std::chrono::seconds(5);
   /// Between SIGTERM and SIGKILL when a failed job is ended.
   std::chrono::milliseconds time_to_end = std::chrono::seconds(5);
   /// How long a killed process may take to end. After that (it hangs in the kernel) the job ends without it.
@@ -68,12 +70,15 @@ class launcher {
 
   /// Runs the job. Returns 0 if every process ended with 0, or was lost when the job's work was done; 128 +
   /// signal if the job was asked to stop; else the exit code of the first that failed (128 + signal), or 1 if
-  /// the job failed as a whole. Throws bad_input if the program or the port cannot be used.
+  /// the job failed as a whole. If only the output of the job could not be written: 1, or 128 + SIGPIPE if
+  /// its reader has closed its end. Throws bad_input if the program or the port cannot be used.
   ///
   /// Call it once, on a thread that stays alive: the processes are killed when it ends. Meanwhile it handles
-  /// SIGINT, SIGTERM and SIGHUP (blocked in the calling thread; block them in other threads before) and
-  /// ignores SIGPIPE.
+  /// SIGINT, SIGTERM and SIGHUP (blocked in the calling thread; block them in other threads before), but for
+  /// those that are ignored, and ignores SIGPIPE.
   int run();
+  /// After run(): the signal that asked the job to stop; 0: none.
+  int stopped_by() const;
 
   /// Kills the current process of `rank`, as a drill does, while run() runs; its recovery is timed from here.
   /// Nothing happens if there is none, or if the job is ending. Thread-safe, and returns at once. Throws

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 namespace troupe {
 namespace {
@@ -23,16 +24,32 @@ void line_sink::write_some() {
   auto size = std::min(piece_bytes, pending_.size());
   auto wrote = ::write(fd_, pending_.data(), size);
   if (wrote < 0 && (errno == EINTR || errno == EAGAIN)) return;
-  if (wrote < 0) broken_ = true;
-  pending_.erase(0, broken_ ? pending_.size() : static_cast<std::size_t>(wrote));
+  if (wrote < 0 && error_ == 0) error_ = errno;
+  pending_.erase(0, wrote < 0 ? pending_.size() : static_cast<std::size_t>(wrote));
 }
 
 void line_sink::flush(int timeout_ms) {
   pollfd polled{fd_, POLLOUT, 0};
   while (wants_write() && ::poll(&polled, 1, timeout_ms) > 0) write_some();
+  if (wants_write() && error_ == 0) error_ = ETIMEDOUT;
 }
 
-line_splitter::line_splitter(unique_fd source, std::string prefix, line_sink& to, unique_fd log,
+void log_file::write(std::string_view bytes) {
+  while (fd_ && !bytes.empty()) {
+    auto wrote = ::write(fd_.get(), bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return warn_of(errno);
+    bytes.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+}
+
+void log_file::warn_of(int error) {
+  if (std::exchange(has_warned_, true)) return;
+  warn_("cannot write the log file " + path_.string() + ": " + std::strerror(error) +
+        ". The job goes on, and lines are missing there; make room, or choose another --log-dir");
+}
+
+line_splitter::line_splitter(unique_fd source, std::string prefix, line_sink& to, log_file log,
                              repeated_lines* said)
     : source_(std::move(source)), prefix_(std::move(prefix)), to_(&to), log_(std::move(log)), said_(said) {
   ::fcntl(source_.get(), F_SETFL, O_NONBLOCK);
@@ -52,8 +69,7 @@ void line_splitter::read() {
 
 /// A carriage return ends a line too: it ends a progress line that is drawn over itself.
 void line_splitter::add(std::string_view bytes) {
-  if (log_ && !at_end_) [[maybe_unused]]
-    auto wrote = ::write(log_.get(), bytes.data(), bytes.size());
+  if (!at_end_) log_.write(bytes);
   for (char byte : bytes) {
     bool ends = byte == '\n' || byte == '\r';
     if (byte == '\r' && line_.empty()) continue;

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "troupe/posix/unique_fd.hpp"
 
@@ -23,16 +24,39 @@ class line_sink {
   bool wants_write() const { return !pending_.empty(); }
   /// Over 1 MiB is pending: stop reading from the processes.
   bool full() const { return pending_.size() > (1 << 20); }
-  /// Writes one piece; call it when poll says that `fd` is writable. If the reader has closed its end,
-  /// pending lines are dropped.
+  /// Writes one piece; call it when poll says that `fd` is writable. If that fails, pending lines are
+  /// dropped; later ones are tried again.
   void write_some();
   /// Writes all pending bytes. Gives up after `timeout_ms` without progress.
   void flush(int timeout_ms);
+  /// Why lines are missing: the errno of the first write that failed, ETIMEDOUT if flush() gave up; 0: none
+  /// are.
+  int error() const { return error_; }
 
  private:
   int fd_;
-  bool broken_ = false;
+  int error_ = 0;
   std::string pending_;
+};
+
+/// A file that takes all bytes of a stream. One that cannot be written is warned of once, and tried again
+/// with the bytes that come later.
+class log_file {
+ public:
+  using warning = std::function<void(const std::string&)>;
+  /// None: nothing is written.
+  log_file() = default;
+  log_file(unique_fd fd, std::filesystem::path path, warning warn)
+      : fd_(std::move(fd)), path_(std::move(path)), warn_(std::move(warn)) {}
+  void write(std::string_view bytes);
+
+ private:
+  void warn_of(int error);
+
+  unique_fd fd_;
+  std::filesystem::path path_;
+  warning warn_;
+  bool has_warned_ = false;
 };
 
 /// Detects repeated lines among those that begin with a given text (a program's error message): when all
@@ -53,9 +77,8 @@ class repeated_lines {
 /// Cuts one stream of a process into lines, writes them to a sink with a prefix, and all bytes to a log file.
 class line_splitter {
  public:
-  /// `source` is read without blocking. Without a `log` nothing is logged. Lines that `said` has
-  /// seen before are only logged; null: no lines.
-  line_splitter(unique_fd source, std::string prefix, line_sink& to, unique_fd log, repeated_lines* said);
+  /// `source` is read without blocking. Lines that `said` has seen before are only logged; null: no lines.
+  line_splitter(unique_fd source, std::string prefix, line_sink& to, log_file log, repeated_lines* said);
   int fd() const { return source_.get(); }
   bool at_end() const { return at_end_; }
   line_sink& sink() const { return *to_; }
@@ -68,7 +91,7 @@ class line_splitter {
   unique_fd source_;
   std::string prefix_;
   line_sink* to_;
-  unique_fd log_;
+  log_file log_;
   repeated_lines* said_;
   std::string line_;
   bool at_end_ = false;

@@ -5,14 +5,24 @@
 #include <csignal>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/transport/ucx_library.hpp"
 
 namespace troupe {
 namespace {
 
+bool is_ignored(int number) {
+  struct sigaction present {};
+  ::sigaction(number, nullptr, &present);
+  return !(present.sa_flags & SA_SIGINFO) && present.sa_handler == SIG_IGN;
+}
+
+/// Without the ignored ones: the kernel would queue these too once they are blocked.
 sigset_t taken_signals() {
+  restore_debug_signal();
   sigset_t set;
   ::sigemptyset(&set);
-  for (int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, number);
+  for (int number : {SIGINT, SIGTERM, SIGHUP})
+    if (!is_ignored(number)) ::sigaddset(&set, number);
   return set;
 }
 

@@ -8,7 +8,8 @@
 namespace troupe {
 
 /// Receives SIGINT, SIGTERM and SIGHUP through a readable descriptor, and ignores SIGPIPE, during its
-/// lifetime.
+/// lifetime. Signals that are ignored when it is made stay ignored: SIGHUP under nohup, and SIGINT of what a
+/// shell without job control starts in the background.
 class signal_guard {
  public:
   signal_guard();

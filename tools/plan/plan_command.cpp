@@ -2,12 +2,37 @@
 
 #include "commands.hpp"
 #include "prediction.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/usage/number_text.hpp"
 
 namespace troupe {
 namespace {
 
 constexpr const char* description =
     "Say what each device of a job will hold, send and take, before anything is allocated";
+
+/// An option such as `--memory 8G,4G` or `--memory 8G 4G`: one value for all devices, or one for each.
+template <class Value>
+CLI::Option* add_per_device(CLI::App& command, const std::string& name, std::vector<Value>& values,
+                            Value (*read)(std::string_view), const std::string& help) {
+  auto store = [name, &values, read](const std::vector<std::string>& words) {
+    try {
+      for (std::string_view rest : words) {
+        auto comma = rest.find(',');
+        for (; comma != rest.npos; comma = rest.find(',')) {
+          values.push_back(read(rest.substr(0, comma)));
+          rest.remove_prefix(comma + 1);
+        }
+        values.push_back(read(rest));
+      }
+    } catch (const bad_input& problem) {
+      throw bad_input(name + ": " + problem.what());
+    }
+  };
+  return command.add_option_function<std::vector<std::string>>(name, store, help);
+}
+
+std::uint64_t memory_from(std::string_view text) { return bytes_from(text); }
 
 void add_options(CLI::App& command, plan_request& request) {
   command.add_option("job", request.job_file, "YAML file of the job, as --config takes it")->required();
@@ -16,15 +41,15 @@ void add_options(CLI::App& command, plan_request& request) {
       ->required();
   command.add_option("--processes", request.processes, "Processes, with the job's devices in each")
       ->capture_default_str();
-  command
-      .add_option("--memory", request.memory,
-                  "Bytes, such as 8G, of each device: one for all, or as many as devices, with commas")
-      ->delimiter(',')
-      ->transform(CLI::AsSizeValue(false));
-  command
-      .add_option("--speed", request.speed,
-                  "Of each device, relative to the one that was measured: one for all, or as many as devices")
-      ->delimiter(',');
+  add_per_device(
+      command, "--memory", request.memory, memory_from,
+      "Bytes of each device, such as 8G, up to 8T: one for all, or as many as devices, with commas; "
+      "0: no limit")
+      ->type_name("BYTES");
+  add_per_device(command, "--speed", request.speed, number_from,
+                 "Of each device, relative to the one that was measured: one for all, or as many as devices, "
+                 "with commas")
+      ->type_name("FLOAT");
   command
       .add_option("--bandwidth", request.bytes_per_s,
                   "Bytes per second between devices (default: transfers take no time)")

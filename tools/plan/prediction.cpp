@@ -1,20 +1,36 @@
 #include "prediction.hpp"
 
+#include <cstdio>
 #include <utility>
 
-#include "troupe/config/job_options.hpp"
+#include "troupe/config/apply_yaml.hpp"
+#include "troupe/config/job_fields.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/parallel/automatic_placement.hpp"
 #include "troupe/profile_job.hpp"
+#include "troupe/snapshot/printable_text.hpp"
+#include "troupe/usage/nearest.hpp"
 
 namespace troupe {
 namespace {
 
 constexpr int most_devices = 1 << 12;
 
+/// A job's file may set options that only its program knows. A key that is much like one of a job is a typing
+/// error.
+bool is_of_program(const std::filesystem::path& file, const yaml_setting& setting) {
+  std::vector<std::string> known;
+  for (const auto& field : job_fields()) known.emplace_back(field.name);
+  if (!meant_by(setting.key, known).empty()) return false;
+  std::fprintf(stderr, "troupe: %s:%d: key '%s' is no option of every job: left to the program\n",
+               file.c_str(), setting.key_line, printable(setting.key).c_str());
+  return true;
+}
+
 job_options job_in(const std::filesystem::path& file) {
   job_options job;
-  apply_yaml(file, job);
+  apply_yaml(file, job,
+             {.take = [&file](const yaml_setting& setting) { return is_of_program(file, setting); }});
   try {
     check_options(job);
   } catch (const bad_input& problem) {
@@ -65,7 +81,8 @@ std::vector<device_capacity> devices_of(const plan_request& request, int num_dev
     devices.push_back(
         {value_for(request.speed, device, 1.0), value_for(request.memory, device, std::uint64_t{0})});
   for (const auto& each : devices)
-    if (!(each.speed > 0)) throw bad_input("--speed must be a number above 0");
+    if (!(each.speed > 0))
+      throw bad_input("--speed must be a number above 0, got " + std::to_string(each.speed));
   return devices;
 }
 
@@ -117,7 +134,8 @@ void place_automatically(prediction& result) {
 
 prediction predict(const plan_request& request) {
   if (request.processes < 1 || request.processes > most_devices)
-    throw bad_input("--processes must be at least 1 and at most " + std::to_string(most_devices));
+    throw bad_input("--processes must be at least 1 and at most " + std::to_string(most_devices) + ", got " +
+                    std::to_string(request.processes));
   auto options = job_in(request.job_file);
   prediction result{.profile = read_profile(request.profile_file), .map = {}, .options = {}, .job = {}};
   check_microbatches(request, options, result.profile);

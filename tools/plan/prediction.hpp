@@ -14,9 +14,10 @@ struct plan_request {
   std::filesystem::path job_file;
   std::filesystem::path profile_file;
   int processes = 1;
-  std::vector<std::uint64_t> memory = {};  ///< bytes: one for all devices, or one for each; empty: no limit
-  std::vector<double> speed = {};          ///< the same, relative to the device that was measured
-  double bytes_per_s = 0;                  ///< between devices; 0: transfers take no time
+  std::vector<std::uint64_t> memory =
+      {};                          ///< bytes: one for all devices, or one for each; empty or 0: no limit
+  std::vector<double> speed = {};  ///< the same, relative to the device that was measured
+  double bytes_per_s = 0;          ///< between devices; 0: transfers take no time
   double latency_s = 0;
   std::optional<std::string> map_file;  ///< to write
   bool json = false;

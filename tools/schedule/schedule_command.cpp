@@ -2,6 +2,8 @@
 
 #include "commands.hpp"
 #include "schedule_request.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/usage/number_text.hpp"
 
 namespace troupe {
 namespace {
@@ -62,6 +64,18 @@ void add_plan_options(CLI::App& command, schedule_request& request) {
       ->needs(best);
 }
 
+CLI::Option* add_bytes(CLI::App& command, const std::string& name, std::optional<std::uint64_t>& bytes,
+                       const std::string& help) {
+  auto store = [name, &bytes](const std::string& text) {
+    try {
+      bytes = bytes_from(text);
+    } catch (const bad_input& problem) {
+      throw bad_input(name + ": " + problem.what());
+    }
+  };
+  return command.add_option_function<std::string>(name, store, help)->type_name("BYTES");
+}
+
 void add_costs(CLI::App& command, schedule_request& request) {
   auto& costs = request.costs;
   auto add = [&command](const char* name, double& value, const char* text) {
@@ -78,13 +92,10 @@ void add_costs(CLI::App& command, schedule_request& request) {
                   "Part of the first three that --best takes for the same in smaller stages and microbatches")
       ->capture_default_str()
       ->needs(command.get_option("--best"));
-  auto* per_chunk = command
-                        .add_option("--memory-per-chunk", request.memory_per_chunk,
-                                    "Bytes, such as 64M, that a stage keeps of a microbatch for its backward")
-                        ->transform(CLI::AsSizeValue(false));
-  command
-      .add_option("--memory", request.memory, "Bytes that each device has for that: refuse what keeps more")
-      ->transform(CLI::AsSizeValue(false))
+  auto* per_chunk = add_bytes(command, "--memory-per-chunk", request.memory_per_chunk,
+                              "Bytes, such as 64M, that a stage keeps of a microbatch for its backward");
+  add_bytes(command, "--memory", request.memory,
+            "Bytes that each device has for that: refuse what keeps more (with 0, all that keeps any)")
       ->needs(per_chunk);
 }
 

@@ -12,7 +12,10 @@ namespace troupe {
 
 snapshot_store open_store(const snapshot_query& query) {
   std::error_code problem;
-  if (!std::filesystem::is_directory(query.folder, problem))
+  auto type = std::filesystem::status(query.folder, problem).type();
+  if (problem && type != std::filesystem::file_type::not_found)
+    throw bad_input("cannot read the snapshot folder '" + query.folder.string() + "': " + problem.message());
+  if (type != std::filesystem::file_type::directory)
     throw bad_input("there is no snapshot folder '" + query.folder.string() +
                     "'. Expected the folder that the job's --snapshot-dir named");
   return snapshot_store({query.folder});

@@ -4,7 +4,9 @@
 #include <cstdio>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/error/job_stopped.hpp"
 #include "troupe/usage/output_problem.hpp"
+#include "troupe/usage/parse_command_line.hpp"
 #include "troupe/usage/usage_problem.hpp"
 #include "troupe/usage/version.hpp"
 
@@ -13,7 +15,7 @@ int run_program(CLI::App& app, int argc, char** argv, const int& exit_code) {
   app.set_version_flag("--version", "troupe " + version_text());
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of file sizes fails with an error instead
   try {
-    app.parse(argc, argv);
+    parse_command_line(app, argc, argv);
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
     std::fprintf(stderr, "troupe: %s\n", usage_problem(app, problem).c_str());
@@ -21,6 +23,9 @@ int run_program(CLI::App& app, int argc, char** argv, const int& exit_code) {
   } catch (const bad_input& problem) {
     std::fprintf(stderr, "troupe: %s\n", problem.what());
     return 2;
+  } catch (const job_stopped& stopped) {
+    std::fprintf(stderr, "troupe: %s\n", stopped.what());
+    return 128 + stopped.signal();
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "troupe: %s\n", failure.what());
     return 1;

@@ -11,6 +11,13 @@
 #include "troupe/transport/ucx_transport.hpp"
 
 namespace troupe {
+namespace {
+
+/// Under a launcher, whose agent is there before its processes: the launcher ends them when its own
+/// --join-timeout is over.
+constexpr std::chrono::hours launched_connect_timeout{1};
+
+}  // namespace
 
 job_connection::job_connection(const node_options& options, event_router& events) : options_(options) {
   if (options_.launch) {
@@ -44,7 +51,7 @@ void job_connection::connect(const launch_environment& launch, event_router& eve
   client.rank = launch.rank;
   client.world_size = launch.world_size;
   client.incarnation = launch.incarnation;
-  client.connect_timeout = options_.join_timeout;
+  client.connect_timeout = launch.launched_by_troupe ? launched_connect_timeout : options_.join_timeout;
   members_ = connect_agent(client, events);
 }
 

@@ -21,6 +21,7 @@
 #include "troupe/node/await_actors.hpp"
 #include "troupe/node/event_router.hpp"
 #include "troupe/node/job_connection.hpp"
+#include "troupe/scheduler/progress_watch.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 #include "troupe/trace/recording.hpp"
 
@@ -78,6 +79,8 @@ class real_node : public node {
     try {
       if (world_size_ > 1) run({}, {});
       faults_.at(fault_point::leaving);
+      for (const auto& fault : faults_.not_fired())
+        options_.log->warn("--fault {}: it was not injected, the job did not come to it", to_string(fault));
       connection_->members().leave();
       has_left_ = true;
     } catch (const job_stopped&) {  // the program has made all its calls
@@ -296,6 +299,7 @@ class real_node : public node {
 }  // namespace
 
 std::unique_ptr<node> node::start(const node_options& options) {
+  check_progress_timeout(options.progress_timeout);
   return std::make_unique<real_node>(options);
 }
 

@@ -32,7 +32,7 @@ struct node_options {
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
   /// A process that sends no heartbeat for this long counts as lost. Used where rank 0 hosts the agent.
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
-  /// A device or loader without progress for this long counts as lost; 0: never.
+  /// A device or loader without progress for this long counts as lost, at least 320 ms; 0: never.
   std::chrono::milliseconds progress_timeout{0};
   /// See job_options; counts on rank 0.
   std::string inspect;

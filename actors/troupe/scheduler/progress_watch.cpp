@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "troupe/error/errors.hpp"
 #include "troupe/scheduler/position_in_call.hpp"
 #include "troupe/supervisor/messages.hpp"
 
@@ -11,6 +12,10 @@ namespace {
 
 /// A node reports only without progress: if it has not reported for this many intervals, it makes progress.
 constexpr int intervals_until_stale = 3;
+/// Nodes take so many samples within the limit, but none more often than this.
+constexpr int samples_within_limit = 16;
+constexpr std::chrono::milliseconds least_interval{20};
+constexpr std::chrono::milliseconds least_limit = samples_within_limit * least_interval;
 
 double seconds_of(std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -23,7 +28,17 @@ std::string text_of(std::chrono::milliseconds time) {
 
 std::chrono::milliseconds progress_interval(std::chrono::milliseconds progress_timeout) {
   using std::chrono::milliseconds;
-  return std::clamp<milliseconds>(progress_timeout / 16, milliseconds(20), milliseconds(10'000));
+  return std::clamp<milliseconds>(progress_timeout / samples_within_limit, least_interval,
+                                  milliseconds(10'000));
+}
+
+void check_progress_timeout(std::chrono::milliseconds progress_timeout) {
+  if (progress_timeout.count() == 0 || progress_timeout >= least_limit) return;
+  throw bad_input("--progress-timeout: expected at least " + std::to_string(least_limit.count()) +
+                  "ms, or 0 for never, got " + std::to_string(progress_timeout.count()) +
+                  "ms. Progress is looked at every " + std::to_string(least_interval.count()) +
+                  "ms at most, and a limit needs " + std::to_string(samples_within_limit) +
+                  " such looks; choose one above the longest action");
 }
 
 void stall_watch::add(const node_progress& seen, time_point now) { nodes_[seen.rank] = {now, seen}; }

@@ -14,6 +14,9 @@ namespace troupe {
 
 /// How often nodes sample and report their devices: often enough to detect a stall soon after its limit.
 std::chrono::milliseconds progress_interval(std::chrono::milliseconds progress_timeout);
+/// Throws bad_input for a limit, which names --progress-timeout, that is too short for enough samples:
+/// actions that take longer would pass unseen. 0 is no limit.
+void check_progress_timeout(std::chrono::milliseconds progress_timeout);
 
 /// The newest progress report of each node; gives find_stall its input.
 class stall_watch {

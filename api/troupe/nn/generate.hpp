@@ -16,7 +16,7 @@ struct generate_options {
 
 /// Samples a continuation of `tokens` from `model` (tokens [1, T] to logits [1, T, V]), without gradients and
 /// in evaluation mode. A pure function of weights, tokens and options. Throws std::invalid_argument for empty
-/// tokens, a negative temperature or num_tokens, and context < 1.
+/// tokens, a negative temperature, top_k or num_tokens, and context < 1.
 std::vector<std::int64_t> generate(Module& model, std::vector<std::int64_t> tokens,
                                    const generate_options& options);
 

@@ -19,6 +19,9 @@ struct stage_range {
 /// layers with parameters.
 std::vector<stage_range> partition_into_stages(const nn::Graph& model, int stages);
 
+/// The most stages that partition_into_stages makes of a model: its layers with parameters, at least 1.
+int most_stages(const nn::Graph& model);
+
 /// The stages that begin with these nodes; the first one, which begins with the first node, is not named.
 /// Throws bad_input, saying what to do, for an unknown name, names that are not in the order of the nodes,
 /// and a stage without parameters.

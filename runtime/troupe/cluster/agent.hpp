@@ -10,6 +10,15 @@
 
 namespace troupe {
 
+/// Interval of the heartbeats from each member to the agent.
+constexpr std::chrono::milliseconds member_heartbeat{100};
+/// The least agent_options::suspect_after: twice that interval, so that a member whose heartbeat comes a
+/// whole interval late is not suspected. The agent looks eight times within suspect_after, and more often
+/// than heartbeats come.
+constexpr std::chrono::milliseconds least_suspect_after = 2 * member_heartbeat;
+/// Throws bad_input, which names --suspect-after, for less than that.
+void check_suspect_after(std::chrono::milliseconds suspect_after);
+
 struct agent_options {
   std::string address = "127.0.0.1";
   /// 0: any free port; see agent::port().
@@ -18,7 +27,7 @@ struct agent_options {
   int world_size = 1;
   /// Members that have not joined by then end the job; the error names the missing ranks.
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
-  /// A member that sends no heartbeat for this time is suspected.
+  /// A member that sends no heartbeat for this time is suspected. At least least_suspect_after.
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
   /// True: a launcher restarts lost processes. False: a lost member ends the job (mpirun, started by hand).
   bool replaces_lost_members = true;
@@ -60,7 +69,7 @@ enum class loss_outcome {
 /// The job's rendezvous server (as torchrun's c10d store and elastic agent in one): it admits members,
 /// detects lost ones by heartbeats, decides the generation, and hosts the key-value store. One per job, in
 /// the launcher, or in rank 0 of a job without launcher. Runs a thread. Listens from construction on; throws
-/// bad_input naming address and port if it cannot.
+/// bad_input naming address and port if it cannot, and for a suspect_after that is too short.
 ///
 /// The destructor waits for the members to leave (agent_options::linger), then closes everything.
 class agent {

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <memory>
 
+#include "troupe/cluster/agent.hpp"
 #include "troupe/cluster/membership.hpp"
 
 namespace troupe {
@@ -13,7 +14,7 @@ struct agent_client_options {
   int rank = 0;
   int world_size = 1;
   std::uint32_t incarnation = 0;
-  std::chrono::milliseconds heartbeat = std::chrono::milliseconds(100);
+  std::chrono::milliseconds heartbeat = member_heartbeat;
   /// An agent that sends no heartbeat for this time counts as lost. Long, because a launcher may be suspended
   /// for a while (Ctrl-Z).
   std::chrono::milliseconds agent_timeout = std::chrono::seconds(60);

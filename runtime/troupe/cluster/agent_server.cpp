@@ -197,6 +197,7 @@ void agent_server::on_message(agent_connection& from, const agent_wire::client_m
 }
 
 void agent_server::on_hello(agent_connection& from, const agent_wire::hello& message) {
+  if (job_end_) return tell_end(from);
   auto reason = state_.refusal(message.rank, message.incarnation).value_or("");
   if (message.world_size != options_.world_size)
     reason = "it was started for a job of " + std::to_string(message.world_size) +
@@ -205,12 +206,19 @@ void agent_server::on_hello(agent_connection& from, const agent_wire::hello& mes
              return other.peer && !other.closed() && other.peer->rank == message.rank;
            }))
     reason = "rank " + std::to_string(message.rank) + " is taken by another process that is joining";
-  if (!job_end_cause_.empty()) reason = "the job has ended: " + job_end_cause_;
   from.send(agent_wire::answer{reason});
   if (reason.empty())
     from.peer = message;
   else
     from.finish();
+}
+
+/// A process that comes after the end of the job ends as its members did. It is not refused, which would say
+/// that its input is bad.
+void agent_server::tell_end(agent_connection& to) {
+  to.send(agent_wire::answer{});
+  to.send(*job_end_);
+  to.finish();
 }
 
 void agent_server::on_join(agent_connection& from, const agent_wire::join_job& message) {
@@ -300,14 +308,13 @@ void agent_server::perform(const send_stop& stop) {
 }
 
 void agent_server::perform(const end_job& end) {
-  job_end_cause_ = end.signal ? "it was stopped" : end.cause;
   // The owner is told the cause before processes end because of it.
   if (end.signal && callbacks_.on_job_stopped) callbacks_.on_job_stopped(end.signal, end.cause);
   if (!end.signal && callbacks_.on_job_failed) callbacks_.on_job_failed(end.cause);
-  agent_wire::agent_message message = agent_wire::job_end{end.cause};
-  if (end.signal) message = agent_wire::job_stopped{end.signal, end.cause};
+  job_end_ = agent_wire::job_end{end.cause};
+  if (end.signal) job_end_ = agent_wire::job_stopped{end.signal, end.cause};
   for (auto& connection : connections_)
-    if (connection.peer) connection.send(message);
+    if (connection.peer) connection.send(*job_end_);
 }
 
 }  // namespace troupe

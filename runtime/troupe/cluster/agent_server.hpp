@@ -48,6 +48,7 @@ class agent_server final : public agent {
 
   void on_message(agent_connection& from, const agent_wire::client_message& message);
   void on_hello(agent_connection& from, const agent_wire::hello& message);
+  void tell_end(agent_connection& to);
   void on_join(agent_connection& from, const agent_wire::join_job& message);
   void on_leave(agent_connection& from);
   membership_outputs on_member_message(int rank, const agent_wire::client_message& message);
@@ -76,8 +77,8 @@ class agent_server final : public agent {
   membership_state state_;
   key_values keys_;
   agent_connections connections_;
-  std::string job_end_cause_;
-  std::map<int, std::string> failures_;  ///< by rank, reported by its current process
+  std::optional<agent_wire::agent_message> job_end_;  ///< what the members were told; none: it goes on
+  std::map<int, std::string> failures_;               ///< by rank, reported by its current process
   std::vector<failure_question> questions_;
   clock::time_point next_heartbeat_{};
   bool warned_of_descriptors_ = false;

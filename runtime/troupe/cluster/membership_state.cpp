@@ -10,7 +10,11 @@ namespace {
 
 std::string name(int rank) { return "rank " + std::to_string(rank); }
 
-std::string seconds(std::chrono::steady_clock::duration time) {
+/// "1.5 s"; below a second "203 ms"
+std::string text_of(std::chrono::steady_clock::duration time) {
+  using std::chrono::milliseconds;
+  if (time < std::chrono::seconds(1))
+    return std::to_string(std::chrono::ceil<milliseconds>(time).count()) + " ms";
   char text[32];
   std::snprintf(text, sizeof text, "%.1f s", std::chrono::duration<double>(time).count());
   return text;
@@ -284,7 +288,7 @@ membership_outputs membership_state::check_joined_in_time(time_point now) {
     missing += (count++ ? ", " : "") + std::to_string(rank);
   }
   return failed((count == 1 ? "rank " : "ranks ") + missing + " of " + std::to_string(rules_.world_size) +
-                " did not join the job within " + seconds(rules_.join_timeout) +
+                " did not join the job within " + text_of(rules_.join_timeout) +
                 ". See what they printed; a longer time is --join-timeout");
 }
 
@@ -294,13 +298,13 @@ membership_outputs membership_state::check_alive(int rank, time_point now) {
   auto silence = now - slot.heard;
   if (silence >= rules_.suspect_after) {
     if (slot.exited) return exited_without_leaving(rank);
-    return suspect(rank, slot.connected ? "no heartbeat for " + seconds(silence) : "its connection broke",
+    return suspect(rank, slot.connected ? "no heartbeat for " + text_of(silence) : "its connection broke",
                    now);
   }
   if (forming_ && !over_ && !slot.acknowledged && now - raised_at_ >= rules_.join_timeout)
     return suspect(rank,
                    "it did not stop for generation " + std::to_string(generation_) + " within " +
-                       seconds(rules_.join_timeout),
+                       text_of(rules_.join_timeout),
                    now);
   return {};
 }
@@ -309,7 +313,7 @@ membership_outputs membership_state::check_alive(int rank, time_point now) {
 /// it ends.
 membership_outputs membership_state::check_dying(int rank, time_point now) {
   if (now - *slots_[rank].failing_since < rules_.dying_time) return {};
-  return suspect(rank, "it did not end within " + seconds(rules_.dying_time) + " of an error of its own",
+  return suspect(rank, "it did not end within " + text_of(rules_.dying_time) + " of an error of its own",
                  now);
 }
 

@@ -68,8 +68,9 @@ unique_fd listen_on(const std::string& address, std::uint16_t port) {
   auto what = "cannot listen on " + endpoint_name(address, port) + ": " + std::strerror(problem) + ". ";
   if (problem == EADDRINUSE)
     throw bad_input(what +
-                    "Another program or job has this port: end it, or choose another port with "
-                    "--master-port (MASTER_PORT); under `troupe launch` 0 means any free one");
+                    "Another program or job has this port: end it, or choose another port: "
+                    "`troupe launch --master-port` (0: any free one), or MASTER_PORT of a program that is "
+                    "started by hand");
   throw bad_input(what +
                   "Choose an address of this host (--master-addr) and a port you may use (--master-port)");
 }

@@ -1,22 +1,37 @@
+#include "troupe/config/apply_yaml.hpp"
+
+#include <algorithm>
+
 #include "troupe/config/job_fields.hpp"
-#include "troupe/config/yaml_settings.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/usage/nearest.hpp"
 
 namespace troupe {
 namespace {
 
-std::string known_keys() {
-  std::string names;
-  for (const auto& field : job_fields()) names += (names.empty() ? "" : ", ") + std::string(field.name);
+std::vector<std::string> known_keys(const other_settings& others) {
+  std::vector<std::string> names;
+  for (const auto& field : job_fields()) names.emplace_back(field.name);
+  names.insert(names.end(), others.names.begin(), others.names.end());
   return names;
 }
 
-void apply_setting(const std::filesystem::path& file, const yaml_setting& setting, job_options& options) {
+[[noreturn]] void refuse_key(const std::filesystem::path& file, const yaml_setting& setting,
+                             const other_settings& others) {
+  auto known = known_keys(others);
+  auto nearest = std::ranges::min_element(
+      known, {}, [&](const std::string& name) { return edit_distance(setting.key, name); });
+  std::string list;
+  for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
+  refuse_at_line(file, setting.key_line,
+                 "unknown key '" + setting.key + "'; did you mean '" + *nearest + "'? Known keys: " + list);
+}
+
+void apply_setting(const std::filesystem::path& file, const yaml_setting& setting, job_options& options,
+                   const other_settings& others) {
   const auto* field = find_job_field(setting.key);
-  if (!field)
-    refuse_at_line(file, setting.key_line,
-                   "unknown key '" + setting.key + "'; did you mean '" +
-                       std::string(nearest_job_field(setting.key).name) + "'? Known keys: " + known_keys());
+  if (!field && others.take(setting)) return;
+  if (!field) refuse_key(file, setting, others);
   try {
     field->set(setting.value, options);
   } catch (const bad_input& problem) {
@@ -26,11 +41,13 @@ void apply_setting(const std::filesystem::path& file, const yaml_setting& settin
 
 }  // namespace
 
-void apply_yaml(const std::filesystem::path& file, job_options& options) {
+void apply_yaml(const std::filesystem::path& file, job_options& options, const other_settings& others) {
   auto changed = options;
   for (const auto& setting : read_yaml_settings(file, "configuration file"))
-    apply_setting(file, setting, changed);
+    apply_setting(file, setting, changed, others);
   options = changed;
 }
+
+void apply_yaml(const std::filesystem::path& file, job_options& options) { apply_yaml(file, options, {}); }
 
 }  // namespace troupe

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 
 #include "troupe/config/job_fields.hpp"
 #include "troupe/error/errors.hpp"
@@ -97,6 +99,33 @@ void check_exchange(const job_options& options) {
   }
 }
 
+/// "1e-05": the shortest text of the number.
+std::string text_of(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+/// `expected` is as in "a number above 0, for example 0.001".
+void check_number(const char* option, double value, bool fits, const std::string& expected) {
+  if (!std::isfinite(value) || !fits)
+    throw bad_input(std::string(option) + " must be " + expected + ", got " + text_of(value));
+}
+
+void check_learning(const job_options& options) {
+  check_number("--learning-rate", options.learning_rate, options.learning_rate > 0,
+               "a number above 0, for example 0.001");
+  check_number("--clip-grad-norm", options.clip_grad_norm, options.clip_grad_norm >= 0,
+               "a number above 0, for example 1, or 0 for no clipping");
+  using f32 = std::numeric_limits<float>;
+  check_number("--loss-scale", options.loss_scale,
+               options.loss_scale >= f32::min() && options.loss_scale <= f32::max(),
+               "a number from 1.2e-38 to 3.4e38, for example 65536");
+  if (options.given.contains("loss_scale") && options.precision != dtype::f16)
+    throw bad_input("--loss-scale " + text_of(options.loss_scale) + " is about f16, and --precision is " +
+                    std::string(to_string(options.precision)) +
+                    ": add --precision f16, or leave --loss-scale out");
+}
+
 void check_whole_periods(std::uint64_t steps, int period, const char* end, const char* option) {
   auto every = static_cast<std::uint64_t>(period);
   if (steps % every == 0) return;
@@ -129,6 +158,21 @@ void check_snapshots(const job_options& options) {
     throw bad_input("--resume needs to know where the snapshots are: add --snapshot-dir FOLDER");
   if (options.disk_every != 0)
     throw bad_input("--disk-every needs a folder to write to: add --snapshot-dir FOLDER");
+  for (const auto* name : {"snapshot_access", "snapshot_interval"})
+    if (options.given.contains(name))
+      throw bad_input(find_job_field(name)->option_name() +
+                      " is about the snapshots in a folder: add --snapshot-dir FOLDER");
+}
+
+void check_faults(const job_options& options) {
+  for (const auto& fault : faults_from(options.fault)) {
+    bool is_on_disk = fault.point == fault_point::part_half_written ||
+                      fault.point == fault_point::before_manifest || fault.point == fault_point::read_part;
+    if (is_on_disk && options.snapshot_dir.empty())
+      throw bad_input("--fault " + std::string(to_string(fault.point)) +
+                      " strikes where snapshots on disk are written or read, and this job has none: add "
+                      "--snapshot-dir FOLDER");
+  }
 }
 
 void check_inspect(const job_options& options) {
@@ -149,18 +193,14 @@ void check_options(const job_options& options) {
   check_layout(options);
   check_flush(options);
   check_snapshots(options);
-  if (!std::isfinite(options.learning_rate) || options.learning_rate <= 0)
-    throw bad_input("--learning-rate must be a number above 0, for example 0.001");
-  if (!std::isfinite(options.clip_grad_norm) || options.clip_grad_norm < 0)
-    throw bad_input("--clip-grad-norm must be a number above 0, for example 1, or 0 for no clipping");
+  check_learning(options);
   check_exchange(options);
-  if (!(options.top_k_gradients >= 0 && options.top_k_gradients <= 1))
-    throw bad_input("--top-k-gradients must lie between 0 and 1, for example 0.01, or 0 for all elements");
+  check_number("--top-k-gradients", options.top_k_gradients,
+               options.top_k_gradients >= 0 && options.top_k_gradients <= 1,
+               "a number from 0 to 1, for example 0.01, or 0 for all elements");
   check_range("--power-sgd-rank", options.power_sgd_rank, 0, 1 << 20);
   check_range("--average-every", options.average_every, 0, 1 << 30);
   check_whole_averages(options.steps, options.average_every);
-  if (!std::isfinite(options.loss_scale) || options.loss_scale <= 0)
-    throw bad_input("--loss-scale must be a number above 0, for example 65536");
   if (options.data.empty()) throw bad_input("--data must name the folder of the dataset");
   if (options.network_interface.empty())
     throw bad_input("--network-interface must name a network interface, for example lo (see `ip link`)");
@@ -176,7 +216,7 @@ void check_options(const job_options& options) {
   check_word("--snapshot-access", options.snapshot_access, {"owner", "group", "umask"});
   check_word("--on-lost-state", options.on_lost_state, {"stop", "restart"});
   check_word("--log-level", options.log_level, {"trace", "debug", "info", "warn", "error", "off"});
-  fault_plan(options.fault, 0, 0);
+  check_faults(options);
 }
 
 void check_whole_flushes(std::uint64_t steps, int flush_every) {

@@ -27,7 +27,9 @@ std::chrono::milliseconds duration_from(std::string_view text) {
   auto [stop, status] = std::from_chars(text.data(), end, number);
   auto scale = status == std::errc() ? unit_ms({stop, static_cast<std::size_t>(end - stop)}) : 0;
   auto total = number * scale;
-  if (scale == 0 || !(total >= 0 && total <= longest_ms))
+  if (scale != 0 && total > longest_ms)
+    throw bad_input("expected a duration of 366 days (8784h) at most, got '" + std::string(text) + "'");
+  if (scale == 0 || !(total >= 0))
     throw bad_input("expected a duration such as 5s, 200ms, 2m or a number of seconds, got '" +
                     std::string(text) + "'");
   return std::chrono::milliseconds(std::llround(total));

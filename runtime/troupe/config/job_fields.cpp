@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <concepts>
+#include <limits>
 #include <vector>
 
 #include "troupe/config/duration_text.hpp"
@@ -49,7 +50,7 @@ const job_field fields[] = {
      "steps between two averages of the replicas' weights, with no gradients exchanged (local SGD); 0: none"},
     {"on_non_finite", &o::on_non_finite,
      "a loss or gradient that is infinite or NaN: stop, skip the step, or go_on"},
-    {"snapshot_dir", &o::snapshot_dir, "folder of the snapshots; empty: in memory only"},
+    {"snapshot_dir", &o::snapshot_dir, "folder of the snapshots; none: in memory only"},
     {"snapshot_every", &o::snapshot_every,
      "steps between state copies in memory; 0: copying stays below 2 % of the time"},
     {"snapshot_interval", &o::snapshot_interval, "least time between snapshots on disk"},
@@ -59,14 +60,14 @@ const job_field fields[] = {
     {"snapshot_access", &o::snapshot_access, "who may read snapshots: owner, group, or umask"},
     {"on_lost_state", &o::on_lost_state,
      "two neighbours lost at once, nothing on disk: stop, or restart at step 0"},
-    {"trace_dir", &o::trace_dir, "write a Perfetto trace per process there; empty: none"},
+    {"trace_dir", &o::trace_dir, "write a Perfetto trace per process there"},
     {"inspect", &o::inspect,
      "watch the job over HTTP at this address, ADDRESS:PORT; alone: a free local port", "127.0.0.1:0"},
     {"inspect_token_file", &o::inspect_token_file, "the inspector's token; needed where others can reach it"},
     {"inspect_control", &o::inspect_control,
      "let those with the inspector's token pause the job, and restart or kill parts of it"},
     {"inspect_audit_log", &o::inspect_audit_log,
-     "append the orders to this file; empty: inspector_audit.jsonl in the snapshot folder, or the log"},
+     "append the orders to this file; none: inspector_audit.jsonl in the snapshot folder, or the log"},
     {"isa", &o::isa, "cap of the instruction set: auto, sse41, avx2, avx512_core, avx512_core_bf16"},
     {"backend", &o::backend, "carries the calls of process groups: ucx, local, gloo, mpi or nccl"},
     {"network_interface", &o::network_interface, "the network the job may use; lo: this host only"},
@@ -88,11 +89,24 @@ const job_field fields[] = {
   throw bad_input("expected " + std::string(expected) + ", got '" + std::string(text) + "'");
 }
 
+/// "a whole number from 0 to 18446744073709551615"
+template <class Number>
+std::string range_of(std::string_view expected) {
+  using limits = std::numeric_limits<Number>;
+  if constexpr (std::floating_point<Number>)
+    return std::string(expected) + " that f64 can hold";
+  else
+    return std::string(expected) + " from " + std::to_string(limits::min()) + " to " +
+           std::to_string(limits::max());
+}
+
 template <class Number>
 void parse_number(std::string_view text, std::string_view expected, Number& value) {
   Number read{};
   auto* end = text.data() + text.size();
   auto [stop, status] = std::from_chars(text.data(), end, read);
+  if (status == std::errc::result_out_of_range && stop == end)
+    refuse(range_of<Number>(expected.substr(0, expected.find(" >="))), text);
   if (status != std::errc() || stop != end) refuse(expected, text);
   value = read;
 }

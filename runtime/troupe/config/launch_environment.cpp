@@ -9,6 +9,8 @@ namespace troupe {
 namespace {
 
 constexpr int max_int = std::numeric_limits<int>::max();
+/// Each process keeps a little of each other one.
+constexpr int most_processes = 1 << 16;
 
 /// The names one launcher uses for the same three things.
 struct launcher {
@@ -106,7 +108,7 @@ std::optional<launch_environment> read_launch_environment(const environment_read
   const auto* names = find_launcher(read);
   if (!names) return std::nullopt;
   launch_environment who;
-  who.world_size = *number_of(read, names->world_size, 1, max_int);
+  who.world_size = *number_of(read, names->world_size, 1, most_processes);
   who.rank = *number_of(read, names->rank, 0, who.world_size - 1);
   who.local_rank = number_of(read, names->local_rank, 0, who.world_size - 1).value_or(who.rank);
   who.master_addr = master_addr_of(read, *names, who.world_size);

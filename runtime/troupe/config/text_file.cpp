@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <system_error>
 #include <vector>
 
 #include "troupe/error/errors.hpp"
@@ -14,7 +15,9 @@ std::string read_text_file(const std::filesystem::path& file, const std::string&
   auto refuse = [&](const std::string& why) {
     throw bad_input("cannot read the " + what + " '" + file.string() + "': " + why);
   };
-  if (std::filesystem::is_directory(file)) refuse("it is a folder");
+  std::error_code problem;
+  if (std::filesystem::is_directory(file, problem)) refuse("it is a folder");
+  if (problem) refuse(problem.message());
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   if (!stream) refuse(std::strerror(errno));

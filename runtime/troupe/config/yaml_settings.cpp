@@ -17,7 +17,12 @@ int line_of(const YAML::Mark& mark) { return mark.line + 1; }
 
 YAML::Node parse(const std::filesystem::path& file, const std::string& text) {
   try {
-    return YAML::Load(text);
+    auto documents = YAML::LoadAll(text);
+    if (documents.size() > 1)
+      refuse_at_line(file, line_of(documents[1].Mark()),
+                     "expected one YAML document, got a second one after '---': leave the '---' out, or put "
+                     "what follows into a file of its own");
+    return documents.empty() ? YAML::Node() : documents.front();
   } catch (const YAML::Exception& problem) {
     refuse_at_line(file, line_of(problem.mark), problem.msg);
   }

@@ -18,6 +18,8 @@ constexpr std::array<std::string_view, 16> names = {
     "apply",    "copy_state", "keep_copy", "part_half_written", "before_manifest", "read_part",
     "recovery", "leaving",    "gather",    "all_reduce"};
 
+constexpr std::array<std::string_view, 4> kinds = {"kill", "stop", "fail", "hang"};
+
 [[noreturn]] void refuse(std::string_view text, const std::string& problem) {
   std::string known;
   for (auto name : names) known += (known.empty() ? "" : ", ") + std::string(name);
@@ -33,10 +35,9 @@ fault_point point_from(std::string_view name, std::string_view text) {
 }
 
 fault_kind kind_from(std::string_view name, std::string_view text) {
-  if (name.empty() || name == "kill") return fault_kind::kill;
-  if (name == "stop") return fault_kind::stop;
-  if (name == "fail") return fault_kind::fail;
-  if (name == "hang") return fault_kind::hang;
+  if (name.empty()) return fault_kind::kill;
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    if (kinds[i] == name) return static_cast<fault_kind>(i);
   refuse(text, "'" + std::string(name) + "' is none of kill, stop, fail and hang");
 }
 
@@ -66,6 +67,15 @@ void inject(fault_kind kind, fault_point point) {
 }  // namespace
 
 std::string_view to_string(fault_point point) { return names[static_cast<std::size_t>(point)]; }
+
+std::string to_string(const planned_fault& fault) {
+  auto text = std::string(to_string(fault.point)) + ":" +
+              std::string(kinds[static_cast<std::size_t>(fault.kind)]) +
+              "@rank=" + std::to_string(fault.rank);
+  if (fault.step) text += ",step=" + std::to_string(*fault.step);
+  if (fault.incarnation > 0) text += ",incarnation=" + std::to_string(fault.incarnation);
+  return text;
+}
 
 std::vector<planned_fault> faults_from(std::string_view text) {
   std::vector<planned_fault> faults;
@@ -106,6 +116,13 @@ void fault_plan::at(fault_point point, std::optional<std::uint64_t> step) const 
   for (const auto& [planned, fired] : mine_)
     if (planned.point == point && (!planned.step || planned.step == step) && !fired->exchange(true))
       inject(planned.kind, point);
+}
+
+std::vector<planned_fault> fault_plan::not_fired() const {
+  std::vector<planned_fault> left;
+  for (const auto& [planned, fired] : mine_)
+    if (!*fired) left.push_back(planned);
+  return left;
 }
 
 }  // namespace troupe

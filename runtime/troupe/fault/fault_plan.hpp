@@ -42,6 +42,8 @@ struct planned_fault {
   std::uint64_t incarnation = 0;  ///< 0, so that a respawned process does not fire again
   std::optional<std::uint64_t> step = {};
 };
+/// In the form that faults_from reads.
+std::string to_string(const planned_fault& fault);
 
 /// The faults of a text, which ';' separates. Throws bad_input naming the text and the points there are.
 std::vector<planned_fault> faults_from(std::string_view text);
@@ -56,6 +58,8 @@ class fault_plan {
   /// Injects the fault that is planned for this point; returns if there is none. Thread-safe. Throws
   /// std::runtime_error for a `fail`.
   void at(fault_point point, std::optional<std::uint64_t> step = {}) const;
+  /// The faults of this process that have not fired.
+  std::vector<planned_fault> not_fired() const;
 
  private:
   struct entry {

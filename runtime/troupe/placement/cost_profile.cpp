@@ -81,7 +81,7 @@ layer_value value_from(const json& object) {
 
 void require_known(const json& object) {
   if (!object.is_object() || object.value("kind", "") != profile_kind)
-    refuse_profile("expected a file that profile_model has written, got another one");
+    refuse_profile("expected a file that --write-profile of a training program has written, got another one");
   if (auto found = number_from<int>(object, "version"); found != profile_version)
     refuse_profile("expected version " + std::to_string(profile_version) + ", got " + std::to_string(found) +
                    ": measure the model again");
@@ -171,8 +171,9 @@ cost_profile profile_from_json(std::string_view text) {
       return profile;
     });
   } catch (const json_error& problem) {
-    refuse_profile("expected a file that profile_model has written, got one that is none: " +
-                   std::string(problem.what()));
+    refuse_profile(
+        "expected a file that --write-profile of a training program has written, got one that is none: " +
+        std::string(problem.what()));
   }
 }
 

@@ -185,11 +185,11 @@ std::string identity_differences(const std::vector<std::pair<std::string, std::s
   for (const auto& [name, value] : wanted) {
     auto saved = left.extract(name);
     if (saved.empty())
-      add(name + " is " + value + ", the snapshot has none");
+      add(name + " is " + value + ", the snapshot has the default");
     else if (saved.mapped() != value)
       add(name + " is " + value + ", the snapshot has " + saved.mapped());
   }
-  for (const auto& [name, saved] : left) add(name + " is not given, the snapshot has " + saved);
+  for (const auto& [name, saved] : left) add(name + " has the default value, the snapshot has " + saved);
   return text;
 }
 

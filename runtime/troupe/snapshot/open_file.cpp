@@ -26,7 +26,7 @@ std::string advice(int error_number) {
     case EACCES:
     case EPERM:
     case EROFS:
-      return "Choose a folder that this user may read and write";
+      return "Choose a file or folder that this user may read and write";
     case EMFILE:
     case ENFILE:
       return "Raise the limit on open files (ulimit -n), or have fewer open at a time (max_open_shards of a "

@@ -3,11 +3,19 @@
 #include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
 
 #include "troupe/error/errors.hpp"
 
 namespace troupe {
 namespace {
+
+std::string reason_of(int error_number) { return std::generic_category().message(error_number); }
+
+[[noreturn]] void fail(const std::string& action, int error_number) {
+  throw std::runtime_error("cannot " + action + ": " + reason_of(error_number));
+}
 
 /// A list of events, one a line, written beside its final name and renamed when it is complete.
 class trace_writer {
@@ -43,14 +51,13 @@ class trace_writer {
     check("write");
     std::error_code problem;
     std::filesystem::rename(partial_, file_, problem);
-    if (problem)
-      throw system_failure("rename " + partial_.string() + " to " + file_.string(), problem.value());
+    if (problem) fail("rename " + partial_.string() + " to " + file_.string(), problem.value());
     finished_ = true;
   }
 
  private:
   void check(const std::string& action) const {
-    if (!stream_) throw system_failure(action + " " + partial_.string(), errno);
+    if (!stream_) fail(action + " " + partial_.string(), errno);
   }
 
   std::filesystem::path file_;
@@ -153,7 +160,7 @@ void add_thread(trace_writer& writer, const process_events& process, const threa
 nlohmann::json read_trace(const std::filesystem::path& file) {
   errno = 0;
   std::ifstream stream(file);
-  if (!stream) throw system_failure("open " + file.string(), errno);
+  if (!stream) throw bad_input("cannot open " + file.string() + ": " + reason_of(errno));
   auto read = nlohmann::json::parse(stream, nullptr, false);
   if (!read.is_object() || !read.contains("traceEvents") || !read["traceEvents"].is_array())
     throw bad_input(file.string() + " is no trace: expected a JSON object with a list named traceEvents");

@@ -33,20 +33,23 @@ ucs_log_func_rc_t to_standard_error(const char*, unsigned, const char*, ucs_log_
   return UCS_LOG_FUNC_RC_STOP;
 }
 
-/// Removes UCX's handler of SIGHUP, which prints UCX's state: for a job the signal is a request to stop. A
-/// handler that is not UCX's stays.
-void give_back_debug_signal() {
-  const auto number = static_cast<int>(ucs_global_opts.debug_signo);
+/// Whether UCX's own handler of `number` is installed.
+bool is_handled_by_ucx(int number) {
   struct sigaction present {};
-  if (number <= 0 || ::sigaction(number, nullptr, &present) != 0) return;
-  if (present.sa_handler == SIG_DFL || present.sa_handler == SIG_IGN) return;
+  if (::sigaction(number, nullptr, &present) != 0) return false;
+  if (present.sa_handler == SIG_DFL || present.sa_handler == SIG_IGN) return false;
   Dl_info handler{};
   if (::dladdr(reinterpret_cast<const void*>(present.sa_handler), &handler) == 0 || !handler.dli_fname)
-    return;
-  if (std::string_view(handler.dli_fname).find("libucs") != std::string_view::npos) ::signal(number, SIG_DFL);
+    return false;
+  return std::string_view(handler.dli_fname).find("libucs") != std::string_view::npos;
 }
 
 }  // namespace
+
+void restore_debug_signal() {
+  const auto number = static_cast<int>(ucs_global_opts.debug_signo);
+  if (number > 0 && is_handled_by_ucx(number)) ucs_debug_disable_signal(number);
+}
 
 void configure_ucx_library() {
   static std::once_flag once;
@@ -55,7 +58,7 @@ void configure_ucx_library() {
     ucs_log_push_handler(to_standard_error);
     ucx_log_suppressor expected;  // UCX warns about signals that the environment excludes
     for (int signal_number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) ucs_debug_disable_signal(signal_number);
-    give_back_debug_signal();
+    restore_debug_signal();
   });
 }
 

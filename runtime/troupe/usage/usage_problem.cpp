@@ -79,26 +79,30 @@ std::string range_in_words(const std::string& range) {
   return "from " + lowest + (highest.size() > most_digits ? " on" : " to " + highest);
 }
 
+/// A whole number that the option's type does not hold.
+std::string nearer_number(const std::string& type, const std::string& value) {
+  if (!value.starts_with('-')) return "a smaller whole number";
+  return type.starts_with("UINT") ? "a whole number from 0 on" : "a greater whole number";
+}
+
 /// What an option takes; empty: CLI11's words are better.
 std::string expected_by(const CLI::Option& option, const std::string& value, const std::string& problem) {
+  if (option.get_items_expected_max() == 0) return "true or false";
   auto type = option.get_type_name();
-  if (type.find("SIZE") != type.npos) return {};  // CLI11 has changed the value
-  std::string number = type.starts_with("INT") || type.starts_with("UINT") ? "a whole number" : "a number";
+  bool is_whole = type.starts_with("INT") || type.starts_with("UINT");
+  std::string number = is_whole ? "a whole number" : "a number";
   constexpr std::string_view in_range = "not in range ";
   auto range = problem.find(in_range);
   if (range != problem.npos && is_number(value))
     return number + " " + range_in_words(problem.substr(range + in_range.size()));
-  auto is_numeric = number == "a whole number" || type.starts_with("FLOAT");
-  return is_numeric ? number : std::string();
+  if (is_whole && !value.empty() && value.find_first_not_of("0123456789", value.front() == '-') == value.npos)
+    return nearer_number(type, value);
+  return is_whole || type.starts_with("FLOAT") ? number : std::string();
 }
 
 std::string value_problem(const CLI::App& command, const std::string& problem) {
   const auto* option = option_in(command, problem);
-  auto unit = problem.find(" unit not recognized");
-  if (option && unit != problem.npos)
-    return option->get_name() + ": expected a number of bytes, such as 64M or 2G, got the unit '" +
-           problem.substr(option->get_name().size() + 2, unit - option->get_name().size() - 2) + "'";
-  if (!option || option->results().empty()) return problem;
+  if (!option || option->results().empty() || problem.find(": expected ") != problem.npos) return problem;
   const auto& value = option->results().back();
   auto expected = expected_by(*option, value, problem);
   return expected.empty() ? problem : option->get_name() + ": expected " + expected + ", got '" + value + "'";
@@ -115,14 +119,18 @@ std::string number_of_values_problem(const std::string& problem) {
 
 }  // namespace
 
+std::string see_help(const CLI::App& command) {
+  auto name = full_name(command);
+  return " See `" + (name.empty() ? "PROGRAM" : name) + " --help`";
+}
+
 std::string did_you_mean(const CLI::App& command, const std::string& word) {
   return suggestion(meant_by(word.substr(0, word.find('=')), names_of_options(command)));
 }
 
 std::string usage_problem(const CLI::App& app, const CLI::ParseError& problem) {
   const auto& command = innermost(app);
-  auto name = full_name(command);
-  auto help = " See `" + (name.empty() ? "PROGRAM" : name) + " --help`";
+  auto help = see_help(command);
   if (is_about_value(problem)) return value_problem(command, problem.what()) + "." + help;
   if (problem.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch))
     return number_of_values_problem(problem.what()) + "." + help;

@@ -2,13 +2,17 @@
 #include <spdlog/sinks/ostream_sink.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <sstream>
 
 #include "one_scheduler.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/scheduler/progress_watch.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -27,6 +31,14 @@ struct watched_job : one_scheduler {
 };
 
 }  // namespace
+
+TEST_CASE("a limit that is too short for enough samples is refused with the least one, and 0 is none") {
+  for (auto good : {0ms, 320ms, 600'000ms}) CHECK_NOTHROW(check_progress_timeout(good));
+  for (auto bad : {1ms, 319ms}) CHECK_THROWS_AS(check_progress_timeout(bad), bad_input);
+  CHECK_THROWS_WITH(
+      check_progress_timeout(1ms),
+      ContainsSubstring("--progress-timeout: expected at least 320ms") && ContainsSubstring("got 1ms"));
+}
 
 TEST_CASE(
     "a device that does not return is named with all that wait for it at half the limit, and suspected at "

@@ -65,6 +65,14 @@ TEST_CASE("no partition has a smaller largest stage") {
     }
 }
 
+TEST_CASE("the most stages of a model are its layers with parameters") {
+  auto most = troupe::most_stages(five_layers());
+  CHECK(most == 5);
+  CHECK_NOTHROW(partition_into_stages(five_layers(), most));
+  CHECK_THROWS(partition_into_stages(five_layers(), most + 1));
+  CHECK(troupe::most_stages(nn::Sequential(nn::Flatten())) == 1);
+}
+
 TEST_CASE("more stages than layers is refused with both numbers") {
   CHECK_THROWS_AS(partition_into_stages(five_layers(), 6), troupe::bad_input);
   CHECK_THROWS_WITH(partition_into_stages(five_layers(), 6), ContainsSubstring("more stages than layers") &&

@@ -206,6 +206,18 @@ TEST_CASE("a process without heartbeats is killed once, and its end starts a new
         kill_process{1, 1, "unreachable"});
 }
 
+TEST_CASE("times below a second are told in milliseconds") {
+  std::chrono::steady_clock::time_point now;
+  membership_state late({.world_size = 2, .join_timeout = 5ms}, now);
+  CHECK_THAT(only<end_job>(late.tick(now + 5ms)).cause,
+             ContainsSubstring("did not join the job within 5 ms."));
+  membership_state silent({.world_size = 1, .suspect_after = 250ms}, now);
+  silent.joined(make_member(0), now);
+  silent.tick(now + 125ms);
+  CHECK(silent.tick(now + 249ms).empty());
+  CHECK(only<kill_process>(silent.tick(now + 251ms)).cause == "no heartbeat for 251 ms");
+}
+
 TEST_CASE("an agent that was suspended itself does not suspect its members") {
   job test(2);
   test.join_all(2);

@@ -1,5 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
 #include <fstream>
 
 #include "support/temp_folder.hpp"
@@ -89,6 +90,14 @@ TEST_CASE("a file that is no map of settings is refused") {
                     ContainsSubstring("job.yaml:2:") && ContainsSubstring("twice"));
 }
 
+TEST_CASE("a second document is refused with its line") {
+  CHECK_THROWS_AS(applied("batch: 16\n---\nbatch: 8\n"), bad_input);
+  CHECK_THROWS_WITH(applied("batch: 16\n---\nbatch: 8\n"),
+                    ContainsSubstring("job.yaml:3: expected one YAML document, got a second one"));
+  CHECK_THROWS_WITH(applied("batch: 16\n---\n"), ContainsSubstring("expected one YAML document"));
+  CHECK(applied("---\nbatch: 16\n...\n").batch == 16);
+}
+
 TEST_CASE("a YAML file that cannot be read is named") {
   troupe::testing::temp_folder folder;
   troupe::job_options options;
@@ -96,6 +105,13 @@ TEST_CASE("a YAML file that cannot be read is named") {
                     ContainsSubstring("none.yaml") && ContainsSubstring("No such file"));
   CHECK_THROWS_WITH(troupe::apply_yaml(folder.path(), options), ContainsSubstring("folder"));
   CHECK_THROWS_AS(troupe::apply_yaml(folder.path(), options), bad_input);
+  auto loop = folder.path() / "loop";
+  std::filesystem::create_symlink(loop, loop);
+  CHECK_THROWS_AS(troupe::apply_yaml(loop, options), bad_input);
+  CHECK_THROWS_WITH(
+      troupe::apply_yaml(loop, options),
+      ContainsSubstring("cannot read the configuration file '" + loop.string() + "': Too many"));
+  CHECK_THROWS_WITH(troupe::apply_yaml(std::string(300, 'x'), options), ContainsSubstring("name too long"));
 }
 
 TEST_CASE("a refused YAML file leaves the options as they were") {

@@ -65,7 +65,8 @@ TEST_CASE("numbers out of range name their option") {
                  o.replicas = 2;
                  o.top_k_gradients = fraction;
                }),
-               ContainsSubstring("--top-k-gradients must lie between 0 and 1"));
+               ContainsSubstring("--top-k-gradients must be a number from 0 to 1") &&
+                   ContainsSubstring(fraction < 0 ? ", got -0.5" : ", got 1.5"));
   CHECK_THAT(complaint([](job_options& o) { o.top_k_gradients = 0.5; }),
              ContainsSubstring("--top-k-gradients 0.5") && ContainsSubstring("--replicas 2"));
   CHECK_THAT(complaint([](job_options& o) { o.gradient_sync = troupe::dtype::bf16; }),
@@ -92,6 +93,36 @@ TEST_CASE("numbers out of range name their option") {
              ContainsSubstring("--snapshot-interval"));
   CHECK_THAT(complaint([](job_options& o) { o.join_timeout = {}; }), ContainsSubstring("--join-timeout"));
   CHECK_THAT(complaint([](job_options& o) { o.suspect_after = {}; }), ContainsSubstring("--suspect-after"));
+}
+
+TEST_CASE("numbers that f32 cannot hold are refused as a loss scale") {
+  for (double scale : {1e39, 1e300, 1e-300, -1.0})
+    CHECK_THAT(
+        complaint([scale](job_options& o) { o.loss_scale = scale, o.precision = troupe::dtype::f16; }),
+        ContainsSubstring("--loss-scale must be a number from 1.2e-38 to 3.4e38, for example 65536, got "));
+  CHECK_THAT(complaint([](job_options& o) { o.loss_scale = 1e39; }), ContainsSubstring("got 1e+39"));
+  CHECK_THAT(complaint([](job_options& o) { o.learning_rate = -0.5; }), ContainsSubstring(", got -0.5"));
+  CHECK_THAT(complaint([](job_options& o) { o.clip_grad_norm = -1; }), ContainsSubstring(", got -1"));
+}
+
+TEST_CASE("options that change nothing are refused with the one that they are about") {
+  auto given = [](const char* name) { return complaint([name](job_options& o) { o.given = {name}; }); };
+  CHECK_THAT(given("loss_scale"), ContainsSubstring("--loss-scale 65536 is about f16") &&
+                                      ContainsSubstring("--precision is f32: add --precision f16"));
+  CHECK_THAT(given("snapshot_access"),
+             ContainsSubstring("--snapshot-access") && ContainsSubstring("add --snapshot-dir"));
+  CHECK_THAT(given("snapshot_interval"), ContainsSubstring("add --snapshot-dir"));
+  for (std::string point : {"part_half_written", "before_manifest", "read_part"}) {
+    auto fault = "forward@rank=0;" + point + ":fail@rank=0";
+    CHECK_THAT(complaint([&](job_options& o) { o.fault = fault; }),
+               ContainsSubstring("--fault " + point) && ContainsSubstring("add --snapshot-dir"));
+    CHECK(complaint([&](job_options& o) { o.fault = fault, o.snapshot_dir = "runs"; }).empty());
+  }
+  CHECK(complaint([](job_options& o) {
+          o.given = {"loss_scale", "snapshot_access", "snapshot_interval"};
+          o.precision = troupe::dtype::f16;
+          o.snapshot_dir = "runs";
+        }).empty());
 }
 
 TEST_CASE("steps that do not end at a flush are refused with those that do") {

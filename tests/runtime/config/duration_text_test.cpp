@@ -28,6 +28,12 @@ TEST_CASE("malformed durations are refused with the known units") {
                                                   Catch::Matchers::ContainsSubstring("'5 weeks'"));
 }
 
+TEST_CASE("a duration of more than a year is refused with the limit") {
+  CHECK_THROWS_WITH(duration_from("99999999999m"),
+                    Catch::Matchers::ContainsSubstring("366 days (8784h) at most, got '99999999999m'"));
+  CHECK(duration_from("8784h") == 8784h);
+}
+
 TEST_CASE("a printed duration reads back") {
   for (auto duration : {0ms, 1ms, 1500ms, 60'000ms})
     CHECK(duration_from(troupe::to_text(duration)) == duration);

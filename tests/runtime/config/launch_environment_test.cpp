@@ -108,6 +108,8 @@ TEST_CASE("malformed numbers, or numbers out of range, are refused with the vari
   CHECK_THROWS_AS(read({{"RANK", "0"}, {"WORLD_SIZE", "0"}}), bad_input);
   CHECK_THROWS_AS(read({{"RANK", "0"}, {"WORLD_SIZE", "2x"}}), bad_input);
   CHECK_THROWS_AS(read({{"RANK", "0"}, {"WORLD_SIZE", "99999999999999999999"}}), bad_input);
+  CHECK_THROWS_WITH(read({{"RANK", "0"}, {"WORLD_SIZE", "2147483647"}}),
+                    ContainsSubstring("WORLD_SIZE: expected a number from 1 to 65536, got '2147483647'"));
   CHECK_THROWS_WITH(read({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "70000"}}),
                     ContainsSubstring("MASTER_PORT"));
   CHECK_THROWS_AS(read({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TROUPE_INCARNATION", "x"}}), bad_input);

@@ -66,3 +66,15 @@ TEST_CASE("a fault plan that cannot be read names the text and the points") {
   CHECK_THROWS_AS(troupe::fault_plan("forward@rank=x", 1, 0), troupe::bad_input);
   CHECK_THROWS_AS(troupe::fault_plan("forward@rank=1,colour=red", 1, 0), troupe::bad_input);
 }
+
+TEST_CASE("a plan tells which of this process's faults were not injected") {
+  constexpr auto text =
+      "apply:fail@rank=0,step=3;forward@rank=0,step=99;joined:hang@rank=0,incarnation=1;load@rank=1";
+  troupe::fault_plan plan(text, 0, 0);
+  CHECK(plan.not_fired().size() == 2);
+  CHECK_THROWS(plan.at(troupe::fault_point::apply, 3));
+  auto left = plan.not_fired();
+  REQUIRE(left.size() == 1);
+  CHECK(to_string(left[0]) == "forward:kill@rank=0,step=99");
+  CHECK(to_string(troupe::fault_plan(text, 0, 1).not_fired().at(0)) == "joined:hang@rank=0,incarnation=1");
+}

@@ -216,6 +216,6 @@ TEST_CASE("a manifest may contain text that is no UTF-8") {
 TEST_CASE("what differs between a job and a snapshot is named, also what only one of them has") {
   CHECK(identity_differences({{"seed", "7"}, {"batch", "32"}}, {{"seed", "7"}, {"batch", "32"}}).empty());
   CHECK(identity_differences({{"seed", "7"}, {"precision", "bf16"}}, {{"seed", "1"}, {"clip", "2"}}) ==
-        "seed is 7, the snapshot has 1; precision is bf16, the snapshot has none; "
-        "clip is not given, the snapshot has 2");
+        "seed is 7, the snapshot has 1; precision is bf16, the snapshot has the default; "
+        "clip has the default value, the snapshot has 2");
 }

@@ -1,8 +1,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "support/run_process.hpp"
 
@@ -46,7 +50,30 @@ void check_refused(const std::string& arguments, const std::string& part) {
   CHECK_THAT(seen.errors, ContainsSubstring(part));
 }
 
+/// Waits until the process has started so many others, at most a minute.
+void wait_for_children(pid_t of, std::ptrdiff_t count) {
+  auto file = "/proc/" + std::to_string(of) + "/task/" + std::to_string(of) + "/children";
+  for (int tries = 0; tries < 6000; ++tries, std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
+    std::ifstream stream(file);
+    if (std::distance(std::istream_iterator<pid_t>(stream), {}) >= count) return;
+  }
+  FAIL("the processes did not start: " << file);
+}
+
 }  // namespace
+
+TEST_CASE("a bench whose job is asked to stop ends as by that signal, and says so") {
+  troupe::testing::background_process bench(
+      {.command = {TROUPE_PROGRAM, "bench", "ddp", "--models", "mlp", "--ranks", "2", "--rounds", "1000"},
+       .environment = {},
+       .without = {}});
+  wait_for_children(bench.pid(), 3);  // two processes, and the guard against orphans
+  bench.signal(SIGTERM);
+  auto result = bench.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 128 + SIGTERM);
+  CHECK_THAT(result.errors, ContainsSubstring("troupe: SIGTERM stopped the measured job"));
+}
 
 TEST_CASE("bench recovery kills as often as asked and ends with the undisturbed run's weights") {
   auto lines =

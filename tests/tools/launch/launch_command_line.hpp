@@ -13,4 +13,11 @@ inline run_options launch(std::vector<std::string> options,
   return {.command = std::move(command), .environment = {}, .without = {}};
 }
 
+/// The same program with `signals` ("HUP INT") ignored from its start, as nohup does with SIGHUP.
+inline run_options ignoring(const std::string& signals, run_options program) {
+  auto& command = program.command;
+  command.insert(command.begin(), {"sh", "-c", "trap '' " + signals + R"(; exec "$@")", "sh"});
+  return program;
+}
+
 }  // namespace troupe::testing

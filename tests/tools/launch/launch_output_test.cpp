@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
 
 namespace {
 
@@ -18,6 +20,13 @@ run_options launch_shell(std::vector<std::string> options, const std::string& sc
   command.insert(command.end(), options.begin(), options.end());
   command.insert(command.end(), {"sh", "-c", script});
   return {.command = std::move(command), .environment = {}, .without = {}};
+}
+
+/// The first recovery in the output of a job with --json.
+nlohmann::json recovery_in(const std::string& output) {
+  auto begin = output.find("{\"event\":\"recovery\"");
+  REQUIRE(begin != output.npos);
+  return nlohmann::json::parse(output.substr(begin, output.find('\n', begin) - begin));
 }
 
 }  // namespace
@@ -69,9 +78,7 @@ TEST_CASE("with --json standard output holds only the output of rank 0") {
 TEST_CASE("with --json a recovery is an object on standard output") {
   auto result = run_process(launch({"--nproc-per-node", "2", "--json"}, {"2", "1.0=kill"}));
   CHECK(result.exit_code == 0);
-  auto begin = result.output.find("{\"event\":\"recovery\"");
-  REQUIRE(begin != std::string::npos);
-  auto event = nlohmann::json::parse(result.output.substr(begin, result.output.find('\n', begin) - begin));
+  auto event = recovery_in(result.output);
   CHECK(event["rank"] == 1);
   CHECK(event["cause"] == "killed by SIGKILL");
   CHECK(event["kept_running"] == 1);
@@ -82,12 +89,75 @@ TEST_CASE("with --json a recovery is an object on standard output") {
   CHECK_THAT(result.errors, ContainsSubstring("rank 1 was killed by SIGKILL at step"));
 }
 
-TEST_CASE("a closed output pipe does not keep the job from ending") {
-  auto result =
-      run_process({.command = {"sh", "-c", std::string(TROUPE_PROGRAM) + " launch seq 100000 | head -1"},
-                   .environment = {},
-                   .without = {}});
+TEST_CASE("a reader that closes its end keeps no job from going on, and the exit code is that of SIGPIPE") {
+  auto result = run_in_shell("{ " + std::string(TROUPE_PROGRAM) +
+                             " launch sh -c 'seq 100000; echo done >&2'; echo code $? >&2; } | head -1");
   CHECK(result.output == "[0] 1\n");
+  CHECK(result.errors == "[0] done\ncode 141\n");
+}
+
+TEST_CASE("a standard output that cannot be written is warned of once, and the job goes on and ends with 1") {
+  auto launch = std::string(TROUPE_PROGRAM) + " launch --max-restarts 0 sh -c ";
+  for (auto [to, error] :
+       {std::pair{">/dev/full", "No space left on device"}, {">&-", "Bad file descriptor"}}) {
+    CAPTURE(to);
+    auto result = run_in_shell(launch + "'echo 1; sleep 0.2; echo 2; sleep 0.2; echo done >&2' " + to);
+    CHECK(result.exit_code == 1);
+    CHECK(result.errors == std::string("troupe: cannot write to standard output, results are missing: ") +
+                               error + "\n[0] done\n");
+    CHECK(run_in_shell(launch + "'echo 1; exit 3' " + to).exit_code == 3);
+  }
+}
+
+TEST_CASE("a log file that cannot be written is warned of once, and the job goes on") {
+  temp_folder folder;
+  std::filesystem::create_symlink("/dev/full", folder.path() / "rank-1.0.out");
+  auto result = run_process(launch_shell({"--nproc-per-node", "2", "--log-dir", folder.path().string()},
+                                         "for i in 1 2 3; do echo $i; sleep 0.1; done"));
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.errors,
+             StartsWith("troupe: cannot write the log file " + (folder.path() / "rank-1.0.out").string() +
+                        ": No space left on device"));
+  CHECK(std::ranges::count(result.errors, '\n') == 1);
+  CHECK_THAT(result.output, ContainsSubstring("[1] 3\n"));
+  CHECK(text_of(folder.path() / "rank-0.0.out") == "1\n2\n3\n");
+}
+
+TEST_CASE("a log file has all that it has room for") {
+  temp_folder folder;
+  auto file = folder.path() / "rank-0.0.out";
+  // The unit is 512 bytes in some shells and 1,024 in others.
+  auto result = run_in_shell("ulimit -f 3; TROUPE_EVENTS=0 " + std::string(TROUPE_PROGRAM) +
+                             " launch --log-dir " + folder.path().string() + " seq 10000 | tail -1");
+  CHECK(result.output == "[0] 10000\n");
+  CHECK_THAT(result.errors, ContainsSubstring(file.string() + ": File too large"));
+  auto size_bytes = std::filesystem::file_size(file);
+  CHECK((size_bytes == 3 * 512 || size_bytes == 3 * 1024));
+}
+
+TEST_CASE("a process whose log file cannot be made is started again without it") {
+  temp_folder folder;
+  std::filesystem::create_directory(folder.path() / "rank-0.1.out");
+  auto result = run_process(launch_shell({"--log-dir", folder.path().string()},
+                                         "echo $TROUPE_INCARNATION; [ $TROUPE_INCARNATION = 1 ]"));
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(result.output == "[0] 0\n[0] 1\n");
+  CHECK_THAT(result.errors, ContainsSubstring("rank-0.1.out: Is a directory. The job goes on without it"));
+}
+
+TEST_CASE("processes that are lost together are all named, in the text and in the object") {
+  auto result =
+      run_process(launch({"--nproc-per-node", "4", "--json", "--drill", "1@3", "--drill", "2@3"}, {"2"}));
+  CAPTURE(result.output, result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.errors, ContainsSubstring("ranks 1 and 2 were killed by SIGKILL at step ") &&
+                                ContainsSubstring("2 other processes kept running"));
+  auto event = recovery_in(result.output);
+  CHECK(event["losses"] == nlohmann::json::parse(R"([{"rank":1,"cause":"killed by SIGKILL"},
+                                                     {"rank":2,"cause":"killed by SIGKILL"}])"));
+  CHECK(event["kept_running"] == 2);
 }
 
 TEST_CASE("every process gets its own rank variables and none that were set before") {

@@ -78,6 +78,22 @@ TEST_CASE("SIGTERM, SIGINT and SIGHUP stop the job, which reports what it saved,
   }
 }
 
+TEST_CASE(
+    "a job that is started with SIGHUP and SIGINT ignored goes on when they come, and stops at SIGTERM") {
+  background_process launcher(ignoring("HUP INT", launch({"--nproc-per-node", "2"}, {"0"})));
+  auto pids = pids_of(launcher, 2);
+  pids.push_back(launcher.pid());
+  for (auto pid : pids)
+    for (int number : {SIGHUP, SIGINT}) ::kill(pid, number);
+  launcher.signal(SIGTERM);
+  auto result = launcher.wait();
+  CAPTURE(result.output, result.errors);
+  CHECK(result.exit_code == 128 + SIGTERM);
+  CHECK_THAT(result.output, !ContainsSubstring("incarnation 1"));
+  CHECK_THAT(result.errors, !ContainsSubstring("SIGHUP") && !ContainsSubstring("SIGINT") &&
+                                EndsWith("at step 10, which is saved\n"));
+}
+
 TEST_CASE("processes that are no members get the signal itself, and may end with code 0") {
   for (int number : {SIGTERM, SIGINT}) {
     background_process launcher(launch({"--nproc-per-node", "2"}, {"0", "0.0=catch", "1.0=catch"}));

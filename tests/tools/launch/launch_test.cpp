@@ -93,6 +93,15 @@ TEST_CASE("a worker that never joins ends the job, and is named") {
              ContainsSubstring("rank 1 of 3 did not join") && ContainsSubstring("--join-timeout"));
 }
 
+TEST_CASE("processes that come after the time to join end as the job does, whatever they notice first") {
+  // The second connects when the job has ended.
+  auto result = run_process(
+      launch({"--nproc-per-node", "2", "--join-timeout", "2500ms"}, {"1", "0.0=no-join", "1.0=late"}));
+  CAPTURE(result.output, result.errors);
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.errors, ContainsSubstring("ranks 0, 1 of 2 did not join the job within 2.5 s"));
+}
+
 TEST_CASE("a process that stops is killed as a suspect and started again") {
   auto result = run_process(launch({"--nproc-per-node", "2", "--suspect-after", "2"}, {"2", "1.0=stop"}));
   CAPTURE(result.output, result.errors);
@@ -155,7 +164,12 @@ TEST_CASE("a program that cannot be launched is refused with code 2 and an error
   CHECK_THAT(errors_of({"--nproc-per-node", "0", "true"}), ContainsSubstring("--nproc-per-node is 0"));
   CHECK_THAT(errors_of({"--drill", "1@2", "true"}), ContainsSubstring("rank 1"));
   CHECK_THAT(errors_of({"--drill", "two@2", "true"}), ContainsSubstring("RANK@STEP"));
+  CHECK_THAT(errors_of({"--drill", "0@0", "true"}),
+             ContainsSubstring("--drill 0@0") && ContainsSubstring("at least 1, got 0"));
+  CHECK_THAT(errors_of({"--suspect-after", "3ms", "true"}),
+             ContainsSubstring("--suspect-after: expected at least 200ms, got 3ms"));
   CHECK_THAT(errors_of({"--log-dir", "/proc/nothing", "true"}), ContainsSubstring("/proc/nothing"));
+  CHECK_THAT(errors_of({"--log-dir", "", "true"}), ContainsSubstring("--log-dir: expected a folder"));
   auto taken = listen_on("127.0.0.1", 0);
   auto port = std::to_string(local_port(taken));
   CHECK_THAT(errors_of({"--master-port", port, "true"}), ContainsSubstring("127.0.0.1:" + port));
@@ -205,7 +219,7 @@ TEST_CASE("a value that an option does not take is refused with what it takes") 
              ContainsSubstring("--cost-f: expected a number, got 'one'"));
   CHECK_THAT(errors_of({"schedule", "--memory-per-chunk", "1Q"}),
              ContainsSubstring(
-                 "--memory-per-chunk: expected a number of bytes, such as 64M or 2G, got the unit 'q'"));
+                 "--memory-per-chunk: expected a number of bytes, such as 64M or 2G, got the unit 'Q'"));
 }
 
 TEST_CASE("a program's own options are passed through") {

@@ -34,6 +34,7 @@
 #include "troupe/cluster/job_secret.hpp"
 #include "troupe/config/events_environment.hpp"
 #include "troupe/config/launch_environment.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/trace/recording.hpp"
 
 namespace {
@@ -150,9 +151,9 @@ int main(int argc, char** argv) {
   std::unique_ptr<troupe::membership> link;
   try {
     link = troupe::connect_agent(options, events);
-  } catch (const std::exception& refused) {
+  } catch (const troupe::bad_input& refused) {
     std::printf("%s\n", refused.what());
-    return 1;
+    return 2;
   }
   {
     std::lock_guard lock(events.mutex);

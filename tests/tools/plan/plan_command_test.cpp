@@ -118,6 +118,7 @@ TEST_CASE("what cannot be planned is refused with what to do") {
     folder.write("map.yaml", "version: 1\nembed: 0\nact: 0\nmid: 0\nhead: 1\n");
     folder.write("three.yaml", "version: 1\nembed: 0\nact: 0\nmid: 1\nhead: 2\n");
     folder.write("empty_stage.yaml", "version: 1\nembed: 0\nact: 1\nmid: 0\nhead: 1\n");
+    folder.write("two.yaml", "version: 1\nembed: 0\nact: 0\nmid: 0\n---\nhead: 1\n");
     folder.write("unknown.yaml", "version: 1\nembed: 0\nact: 0\nmid.0..2: 0\nhead: 1\n");
     auto seen = folder.run(arguments);
     CAPTURE(job, arguments);
@@ -146,11 +147,36 @@ TEST_CASE("what cannot be planned is refused with what to do") {
   expect(job + "device_map: empty_stage.yaml\n", "", "empty_stage.yaml",
          "the stage from act to act would have no parameters");
   expect(job + "device_map: unknown.yaml\n", "", "unknown.yaml", "no layer 'mid.0'");
-  expect(job, "--processes 0", "at least 1");
+  expect(job, "--processes 0", "at least 1", ", got 0");
+  expect(job, "--memory -1", "--memory: expected a whole number of bytes from 0 to 8T", "got '-1'");
+  expect(job, "--memory=-1", "got '-1'");
+  expect(job, "--memory 99999999999999999999", "got '99999999999999999999'");
+  expect(job, "--memory 1.5M", "--memory: expected a whole number of bytes", "got '1.5M'");
+  expect(job, "--memory=4M,", "--memory: expected a whole number of bytes", "got ''");
+  expect(job, "--memory 4M,,4M", "got ''");
+  expect(job, "--speed 1,", "--speed: expected a number", "got ''");
+  expect(job, "--memory --json", "--memory needs a value, got the option --json");
+  expect(job, "--write-map= --json", "--write-map needs a value after the '='");
+  expect("batch: 32\n---\nbatch: 64\n", "", "job.yaml:3: expected one YAML document");
+  expect(job + "device_map: two.yaml\n", "", "two.yaml:6: expected one YAML document");
   expect(job, "--processes 2", "4 devices for 3 layers");
   expect(job, "--speed 1,2,3", "--speed has 3 values for 2 devices");
-  expect(job, "--speed 0", "above 0");
+  expect(job, "--speed 0", "above 0, got 0");
   expect(job, "--bandwidth -1", "--bandwidth: expected a number from 0 on, got '-1'");
+}
+
+TEST_CASE("a memory of 0 is no limit") {
+  plan_folder folder(two_devices);
+  auto without = folder.run("--json");
+  CHECK(folder.run("--memory 0 --json").output == without.output);
+  CHECK(folder.run("--memory 0,2K").exit_code == 0);
+}
+
+TEST_CASE("options of the program itself in a job's file are left to it, with a note") {
+  auto seen = plan_folder(two_devices + std::string("size: tiny\n")).run("--json");
+  CHECK(seen.exit_code == 0);
+  CHECK(seen.output == plan_folder(two_devices).run("--json").output);
+  CHECK_THAT(seen.errors, ContainsSubstring("troupe: job.yaml:5: key 'size' is no option of every job"));
 }
 
 TEST_CASE("a file that is no profile is refused") {

@@ -215,8 +215,17 @@ TEST_CASE("a plan file that is no plan is refused with line, rank and cell") {
 }
 
 TEST_CASE("bad input is refused with exit code 2 and nothing on standard output") {
-  check_refused("--memory -1 --memory-per-chunk 1G", "--memory must lie between 0 and 8T");
-  check_refused("--memory-per-chunk 18446744073709551615", "--memory-per-chunk must lie between");
+  check_refused("--memory -1 --memory-per-chunk 1G",
+                "--memory: expected a whole number of bytes from 0 to 8T, such as 64M or 2G, got '-1'");
+  check_refused("--memory-per-chunk 18446744073709551615", "--memory-per-chunk: expected a whole number of");
+  check_refused("--memory-per-chunk 18446744073709551608G", "got '18446744073709551608G'");
+  check_refused("--memory-per-chunk 1.5M", "got '1.5M'");
+  check_refused("--memory 0 --memory-per-chunk 1K", "more than --memory");
+  check_refused("--svg= --json", "--svg needs a value after the '=', got none");
+  check_refused("--svg --json", "--svg needs a value, got the option --json");
+  check_refused("--json=maybe", "--json: expected true or false, got 'maybe'");
+  check_refused("--stages 99999999999999999999",
+                "--stages: expected a whole number of at most 9223372036854775807");
   check_refused("--plan \"\"", "--plan names no file");
   check_refused("--svg /tmp/x --csv /tmp/x", "Name two");
   check_refused("--devices 2147483647 --best", "--devices");

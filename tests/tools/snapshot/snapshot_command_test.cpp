@@ -260,6 +260,21 @@ TEST_CASE("bad input ends with exit code 2 and a message that names it") {
     CHECK(run(command).exit_code == 2);
     CHECK(run(command + " " + folder.part("10").string()).exit_code == 2);
   }
+  auto negative = run("show --step -1 " + folder.name());
+  CHECK(negative.exit_code == 2);
+  CHECK_THAT(negative.errors,
+             ContainsSubstring("--step: expected a whole number from 0 on") && ContainsSubstring("got '-1'"));
+  auto swallowed = run("export " + folder.name() + " --output= --json");
+  CHECK(swallowed.exit_code == 2);
+  CHECK_THAT(swallowed.errors, ContainsSubstring("--output needs a value after the '=', got none") &&
+                                   ContainsSubstring("troupe snapshot export --help"));
+  auto loop = empty.path() / "loop";
+  std::filesystem::create_symlink(loop, loop);
+  auto unreadable = run("list " + loop.string());
+  CHECK(unreadable.exit_code == 2);
+  CHECK_THAT(unreadable.errors, ContainsSubstring("cannot read the snapshot folder '" + loop.string() +
+                                                  "': Too many levels of symbolic links"));
+  std::filesystem::remove(loop);
   CHECK(run("show " + empty.path().string()).exit_code == 2);
   CHECK(run("").exit_code == 2);
   CHECK(run("burn " + folder.name()).exit_code == 2);

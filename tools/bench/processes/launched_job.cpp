@@ -7,8 +7,10 @@
 
 #include "bench/measure/report.hpp"
 #include "bench/processes/subprocess.hpp"
+#include "child_process.hpp"
 #include "troupe/cluster/tcp_socket.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/error/job_stopped.hpp"
 
 namespace troupe::bench {
 namespace {
@@ -29,6 +31,9 @@ launch_options options_of(std::vector<std::string> command, int num_processes, i
   options.json = true;
   options.output_fd = output.get();
   options.error_fd = errors.get();
+  // A measurement that is stopped has nothing to save.
+  options.grace = std::chrono::seconds(1);
+  options.time_to_end_stopped = std::chrono::milliseconds(1);
   return options;
 }
 
@@ -43,7 +48,10 @@ launched_job::launched_job(std::vector<std::string> command, int num_processes, 
                 std::move(callbacks)) {}
 
 std::vector<nlohmann::json> launched_job::run() {
-  check_exit_code(launcher_.run(), "the measured job", content_of(errors_));
+  auto code = launcher_.run();
+  if (int signal = launcher_.stopped_by())
+    throw job_stopped(signal, signal_name(signal) + " stopped the measured job before its end");
+  check_exit_code(code, "the measured job", content_of(errors_));
   return json_objects_in(content_of(output_));
 }
 

@@ -16,7 +16,8 @@ class launched_job {
                launch_callbacks callbacks = {});
 
   /// Runs the job to its end and returns the JSON objects that rank 0 printed. Throws bad_input if the
-  /// program cannot be used, and std::runtime_error with what the job printed if it failed.
+  /// program cannot be used, job_stopped if a signal to this process stopped it, and std::runtime_error with
+  /// what the job printed if it failed.
   std::vector<nlohmann::json> run();
   /// While run() runs: kills the process of a rank. Thread-safe.
   void kill(int rank) { launcher_.kill(rank); }

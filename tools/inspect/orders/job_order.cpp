@@ -40,6 +40,17 @@ void check_options(const order_words& words) {
   refuse_with(words.rank.has_value(), "--rank", {"restart", "kill"});
 }
 
+json step_from(const order_words& words) {
+  constexpr std::int64_t most_steps = 1'000'000'000, most_smaller = 1000;  // what an inspector takes
+  auto unit = words.unit.empty() ? "step" : words.unit;
+  auto most = unit == "step" ? most_steps : most_smaller;
+  auto count = words.count.value_or(1);
+  if (count < 1 || count > most)
+    refuse_order("expected --count from 1 to " + std::to_string(most) + " with --unit " + unit + ", got " +
+                 std::to_string(count));
+  return {{"unit", unit}, {"count", count}};
+}
+
 json target_from(const order_words& words) {
   if (words.actor.empty() == !words.rank)
     refuse_order("expected either --actor ID (of /api/v1/actors) or --rank R with " + words.action +
@@ -84,8 +95,7 @@ job_order order_from(const order_words& words) {
                  words.action + "'");
   check_options(words);
   job_order order{words.action};
-  if (words.action == "step")
-    order.body = {{"unit", words.unit.empty() ? "step" : words.unit}, {"count", words.count.value_or(1)}};
+  if (words.action == "step") order.body = step_from(words);
   if (words.action == "log_level") {
     if (words.level.empty())
       refuse_order("expected --level trace, debug, info, warn or error with log_level");

@@ -66,8 +66,13 @@ std::string_view to_string(data_split split) { return split == data_split::train
 
 dataset_ptr fashion_mnist(const std::filesystem::path& folder, data_split split) {
   return with_advice([&] {
-    if (!std::filesystem::is_directory(folder))
+    std::error_code problem;
+    auto found = std::filesystem::status(folder, problem);
+    if (found.type() == std::filesystem::file_type::not_found)
       throw bad_input("the data set's folder '" + folder.string() + "' does not exist");
+    if (!std::filesystem::is_directory(found))
+      throw bad_input("the data set's folder '" + folder.string() +
+                      "' cannot be read: " + (problem ? problem.message() : "it is no folder"));
     auto files = files_of(folder, split);
     auto extents = check_headers(files);
     return std::make_shared<dataset>(extents,

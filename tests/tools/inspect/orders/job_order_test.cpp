@@ -32,6 +32,10 @@ TEST_CASE("what is typed becomes the body of an order") {
 
 TEST_CASE("an order that there is not, and options that are missing or another order's, are refused") {
   check_refused({.action = "stop"}, "expected one of pause, resume, step");
+  check_refused({.action = "step", .count = 0},
+                "expected --count from 1 to 1000000000 with --unit step, got 0");
+  check_refused({.action = "step", .unit = "action", .count = 1001},
+                "expected --count from 1 to 1000 with --unit action, got 1001");
   check_refused({.action = "pause", .count = 2}, "expected --count with step only, got it with pause");
   check_refused({.action = "snapshot", .unit = "step"}, "--unit with step only");
   check_refused({.action = "step", .level = "info"}, "--level with log_level only");

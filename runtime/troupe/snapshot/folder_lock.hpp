@@ -1,0 +1,40 @@
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "troupe/posix/unique_fd.hpp"
+#include "troupe/snapshot/snapshot_error.hpp"
+
+namespace troupe {
+
+/// Processes of another job write to the folder.
+class folder_in_use : public snapshot_error {
+ public:
+  using snapshot_error::snapshot_error;
+};
+
+/// begins: the job's first process, which no process of another job may be beside. joins: any later one.
+enum class lock_role : std::uint8_t { begins, joins };
+
+/// Every process of a job that writes snapshots to a folder holds a shared lock (flock) of FOLDER/job.lock,
+/// so that no second job begins there. The system gives it up when the process ends, however it ends.
+class folder_lock {
+ public:
+  /// `owner`: says who holds it, for the message to others. `mode`: permissions of the file. Waits a few
+  /// seconds for processes that are ending. Throws folder_in_use, naming the owner, and snapshot_error if the
+  /// file cannot be opened.
+  folder_lock(const std::filesystem::path& folder, lock_role role, const std::string& owner,
+              mode_t mode = 0600);
+
+  /// False: the file system has no locks, so that another job would not be noticed.
+  bool is_held() const { return is_held_; }
+
+ private:
+  unique_fd file_;
+  bool is_held_ = false;
+};
+
+}  // namespace troupe

@@ -1,0 +1,18 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+namespace troupe {
+
+/// Of one device, or of one activation: a plan has fewer than 2^20, whose bytes are still counted in 64 bits.
+constexpr std::uint64_t most_memory_bytes = std::uint64_t{1} << 43;
+
+/// A number of bytes: "4096", "64M", "2 GiB". Units are powers of 1024 (K, M, G, T, P; also with B or iB;
+/// small letters too). Throws bad_input "expected a number of bytes ..., got 'TEXT'" for anything else, and
+/// for more than `most`.
+std::uint64_t bytes_from(std::string_view text, std::uint64_t most = most_memory_bytes);
+
+/// A finite number. Throws bad_input "expected a number ..., got 'TEXT'" for anything else.
+double number_from(std::string_view text);
+
+}  // namespace troupe

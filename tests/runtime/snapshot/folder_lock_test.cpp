@@ -1,0 +1,60 @@
+#include "troupe/snapshot/folder_lock.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <optional>
+
+#include "child_process.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+TEST_CASE("a job cannot begin in a folder that another job writes to, and is told who that is") {
+  temp_folder folder;
+  folder_lock first(folder.path(), lock_role::begins, "job 12 (process 34 on here)");
+  CHECK(first.is_held());
+  CHECK_THROWS_MATCHES(
+      folder_lock(folder.path(), lock_role::begins, "job 56"), folder_in_use,
+      MessageMatches(ContainsSubstring(folder.path().string()) &&
+                     ContainsSubstring("in use by job 12 (process 34 on here)") &&
+                     ContainsSubstring("Wait until that job has ended, or choose another folder")));
+}
+
+TEST_CASE("processes of a job hold the folder together, and the last one that ends gives it up") {
+  temp_folder folder;
+  std::optional<folder_lock> first(std::in_place, folder.path(), lock_role::begins, "job 1");
+  std::optional<folder_lock> second(std::in_place, folder.path(), lock_role::joins, "job 1");
+  CHECK(second->is_held());
+  first.reset();
+  CHECK_THROWS_AS(folder_lock(folder.path(), lock_role::begins, "job 2"), folder_in_use);
+  second.reset();
+  CHECK(folder_lock(folder.path(), lock_role::begins, "job 2").is_held());
+}
+
+TEST_CASE("a process that is killed holds no folder") {
+  temp_folder folder;
+  auto body = [&] {
+    folder_lock held(folder.path(), lock_role::begins, "job 1");
+    ::raise(SIGKILL);
+  };
+  CHECK(signal_that_ended(body) == SIGKILL);
+  CHECK(folder_lock(folder.path(), lock_role::begins, "job 2").is_held());
+}
+
+TEST_CASE("the owner's name is that of the newest job, whatever the length of the one before") {
+  temp_folder folder;
+  { folder_lock before(folder.path(), lock_role::begins, "a job with a long name"); }
+  folder_lock held(folder.path(), lock_role::begins, "job\n2");
+  CHECK_THROWS_MATCHES(folder_lock(folder.path(), lock_role::begins, "job 3"), folder_in_use,
+                       MessageMatches(ContainsSubstring("in use by job\\x0a2. Wait")));
+}
+
+TEST_CASE("a folder that does not exist cannot be held") {
+  temp_folder folder;
+  CHECK_THROWS_MATCHES(folder_lock(folder.path() / "none", lock_role::begins, "job 1"), snapshot_error,
+                       MessageMatches(ContainsSubstring("cannot open") && ContainsSubstring("job.lock")));
+}
