@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <utility>
 
 #include "troupe/collective/group/store.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/fail_job_on_exception.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/snapshot/durable_file.hpp"
 #include "troupe/snapshot/numeric_class_problem.hpp"
@@ -143,6 +145,32 @@ std::optional<snapshot_manifest> choose_from(snapshot_store& store, const job_op
   return search.found;
 }
 
+std::string owner_of(const node& self) {
+  return "job " + self.job_id() + " (process " + std::to_string(::getpid()) + " on " + host_name() + ")";
+}
+
+/// Throws bad_input if another job writes to the folder.
+std::optional<folder_lock> lock_folder(const node& self, lock_role role, const job_options& options,
+                                       spdlog::logger& log) {
+  if (options.snapshot_dir.empty()) return {};
+  try {
+    folder_lock lock(options.snapshot_dir, role, owner_of(self));
+    if (!lock.is_held() && self.rank() == 0)
+      log.warn(
+          "--snapshot-dir: the file system of \"{}\" has no locks: make sure that no other job writes there",
+          options.snapshot_dir.string());
+    return lock;
+  } catch (const snapshot_error& problem) {
+    throw bad_input(std::string("--snapshot-dir: ") + problem.what());
+  }
+}
+
+/// Of a process that comes after the first one of its job.
+job_start join(node& self, job_start start, const job_options& options, spdlog::logger& log) {
+  start.lock = fail_job_on_exception(self, [&] { return lock_folder(self, lock_role::joins, options, log); });
+  return start;
+}
+
 }  // namespace
 
 snapshot_access snapshot_access_of(const job_options& options) {
@@ -184,30 +212,6 @@ void check_folders_writable(const job_options& options) {
   }
 }
 
-std::string owner_of(const node& self) {
-  return "job " + self.job_id() + " (process " + std::to_string(::getpid()) + " on " + host_name() + ")";
-}
-
-/// Throws bad_input if another job writes to the folder.
-std::optional<folder_lock> lock_folder(const node& self, lock_role role, const job_options& options,
-                                       spdlog::logger& log) {
-  if (options.snapshot_dir.empty()) return {};
-  try {
-    // Only names of processes are in it: whoever may write snapshots here may lock the folder.
-    mode_t mode = options.snapshot_access == "owner"   ? 0600
-                  : options.snapshot_access == "group" ? 0640
-                                                       : 0666;
-    std::optional<folder_lock> lock(std::in_place, options.snapshot_dir, role, owner_of(self), mode);
-    if (!lock->is_held() && self.rank() == 0)
-      log.warn(
-          "--snapshot-dir: the file system of \"{}\" has no locks: make sure that no other job writes there",
-          options.snapshot_dir.string());
-    return lock;
-  } catch (const snapshot_error& problem) {
-    throw bad_input(std::string("--snapshot-dir: ") + problem.what());
-  }
-}
-
 job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t trainer,
                          const job_options& options, const job_identity& identity, spdlog::logger& log) {
   auto& store = self.keys();
@@ -215,17 +219,12 @@ job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t tr
   if (self.rank() != 0) {
     put(store, keys.of("folders", self.rank()), problem_of_folders(options));
     follow_verdict(self, keys);
-    job_start start;
-    start.lock = lock_folder(self, lock_role::joins, options, log);
-    return start;
+    return join(self, {}, options, log);
   }
   job_start start;
   start.is_first = incarnation == 0 || !get(store, keys.verdict(), answer_time);
   start.trained_before = !start.is_first && get(store, keys.trained(), answer_time);
-  if (!start.is_first) {
-    start.lock = lock_folder(self, lock_role::joins, options, log);
-    return start;
-  }
+  if (!start.is_first) return join(self, std::move(start), options, log);
   auto problem = gather_problems(self, keys, problem_of_folders(options));
   if (problem.empty()) {
     try {

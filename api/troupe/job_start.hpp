@@ -19,8 +19,8 @@ struct job_start {
       resume_from;              ///< the snapshot to resume from; none: start from the initial weights
   bool is_first = true;         ///< false in a process that replaces a lost one
   bool trained_before = false;  ///< an earlier process of this rank completed a step
-  std::optional<folder_lock>
-      lock;  ///< of the folder with snapshots, if there is one; to be kept until the job ends
+  /// Of the folder with snapshots, if there is one: to be kept until the job ends.
+  std::optional<folder_lock> lock = {};
 };
 
 using job_identity = std::vector<std::pair<std::string, std::string>>;

@@ -77,7 +77,7 @@ void progress::clear_line() {
 }
 
 void progress::on_step(const step_event& event) {
-  has_trained_ = true;
+  has_only_resumed_ = false;
   if (!is_active_) return;
   if (options_.json) {
     print(nlohmann::json{
@@ -101,7 +101,7 @@ void progress::on_step(const step_event& event) {
 }
 
 void progress::on_resumed(const resume_event& event) {
-  has_resumed_ = event.found;
+  has_only_resumed_ = event.found;
   if (!is_active_) return;
   if (options_.json)
     return print(nlohmann::json{
@@ -126,9 +126,9 @@ void progress::on_recovered(const recovery_event& event) {
 }
 
 void progress::on_fitted(const fit_result& fitted, const plan& planned) {
-  bool is_done_already = std::exchange(has_resumed_, false) && !std::exchange(has_trained_, false);
+  bool has_trained = !std::exchange(has_only_resumed_, false);
   if (!is_active_ || options_.json) return;
-  if (is_done_already)
+  if (!has_trained)
     print("nothing was trained: the snapshot has all steps of this fit. Raise --steps or --epochs for more");
   text_drawing drawing{100, is_terminal_};
   auto name = planned.kind == schedule_kind::custom ? "the plan in the file" : to_string(planned.kind);

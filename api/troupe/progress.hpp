@@ -30,7 +30,7 @@ class progress {
   bool is_terminal_;
   int num_devices_;
   bool line_open_ = false;
-  bool has_resumed_ = false, has_trained_ = false;  ///< since the last fit
+  bool has_only_resumed_ = false;  ///< from a snapshot, and trained nothing since
   std::int64_t last_print_ns_ = 0;
 };
 

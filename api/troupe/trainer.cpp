@@ -62,7 +62,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_, world_.world_size()));
   auto start =
       agree_on_start(self, world_.shared_->incarnation, number, options, job->identity, *world_.shared_->log);
-  world_.shared_->snapshots = std::move(start.lock);
+  world_.shared_->folder = std::move(start.lock);
   job->begin_with = start.resume_from;
   job->trained_before = start.trained_before;
   job->job_id = self.job_id();

@@ -20,8 +20,8 @@ struct World::state {
   std::shared_ptr<open_groups> open = std::make_shared<open_groups>();  ///< for the inspector
   std::weak_ptr<void> trainer;     ///< a Trainer exists while this has not expired
   std::uint32_t num_trainers = 0;  ///< created so far
-  std::optional<folder_lock>
-      snapshots;  ///< of the last Trainer's folder, until the node has written the last one
+  /// Of the last Trainer's snapshot folder, until the node has written the last snapshot.
+  std::optional<folder_lock> folder;
 
   // Members are destroyed in reverse order. A backend's library may wait for the other processes when it
   // shuts down, and so is destroyed last, when all have left the job.

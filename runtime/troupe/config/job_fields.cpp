@@ -8,7 +8,6 @@
 
 #include "troupe/config/duration_text.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/usage/nearest.hpp"
 
 namespace troupe {
 namespace {
@@ -172,11 +171,6 @@ std::span<const job_field> job_fields() { return fields; }
 const job_field* find_job_field(std::string_view name) {
   auto* found = std::ranges::find(fields, name, &job_field::name);
   return found == std::end(fields) ? nullptr : found;
-}
-
-const job_field& nearest_job_field(std::string_view name) {
-  return *std::ranges::min_element(
-      fields, {}, [name](const job_field& field) { return edit_distance(name, field.name); });
 }
 
 }  // namespace troupe

@@ -41,7 +41,4 @@ std::span<const job_field> job_fields();
 /// Null if no field has this name.
 const job_field* find_job_field(std::string_view name);
 
-/// The field whose name is the fewest letters away from `name`.
-const job_field& nearest_job_field(std::string_view name);
-
 }  // namespace troupe

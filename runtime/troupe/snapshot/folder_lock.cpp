@@ -22,9 +22,9 @@ constexpr auto lock_file_name = "job.lock";
 constexpr auto longest_wait = 3s;
 constexpr auto between_attempts = 20ms;
 
-unique_fd open_lock(const std::filesystem::path& file, mode_t mode) {
-  unique_fd opened(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, mode));
-  // A file of another user of the group: reading is enough for a lock.
+unique_fd open_lock(const std::filesystem::path& file) {
+  unique_fd opened(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  // Another user's file: reading is enough for a lock.
   if (!opened && errno == EACCES) opened = unique_fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!opened) fail_on_file("open", file, errno);
   return opened;
@@ -60,9 +60,8 @@ void write_owner(const unique_fd& file, const std::string& owner) {
 
 }  // namespace
 
-folder_lock::folder_lock(const std::filesystem::path& folder, lock_role role, const std::string& owner,
-                         mode_t mode)
-    : file_(open_lock(folder / lock_file_name, mode)) {
+folder_lock::folder_lock(const std::filesystem::path& folder, lock_role role, const std::string& owner)
+    : file_(open_lock(folder / lock_file_name)) {
   auto problem = lock_in_time(file_, role == lock_role::begins ? LOCK_EX : LOCK_SH);
   if (problem == 0 && role == lock_role::begins) {
     write_owner(file_, owner);

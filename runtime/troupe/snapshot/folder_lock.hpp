@@ -1,6 +1,4 @@
 #pragma once
-#include <sys/types.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -23,11 +21,10 @@ enum class lock_role : std::uint8_t { begins, joins };
 /// so that no second job begins there. The system gives it up when the process ends, however it ends.
 class folder_lock {
  public:
-  /// `owner`: says who holds it, for the message to others. `mode`: permissions of the file. Waits a few
-  /// seconds for processes that are ending. Throws folder_in_use, naming the owner, and snapshot_error if the
-  /// file cannot be opened.
-  folder_lock(const std::filesystem::path& folder, lock_role role, const std::string& owner,
-              mode_t mode = 0600);
+  /// `owner`: says who holds it, for the message to others. Waits a few seconds for processes that are
+  /// ending. Throws folder_in_use, naming the owner, and snapshot_error if the file cannot be opened. Whoever
+  /// may enter the folder may read the owner.
+  folder_lock(const std::filesystem::path& folder, lock_role role, const std::string& owner);
 
   /// False: the file system has no locks, so that another job would not be noticed.
   bool is_held() const { return is_held_; }

@@ -86,4 +86,23 @@ void check_same(stage_program& one, stage_program& other) {
   }
 }
 
+std::vector<named_tensor> copy_of_state(stage_program& program) {
+  std::vector<named_tensor> copies;
+  for (const auto& each : program.state()) copies.push_back({each.name, each.value.clone()});
+  return copies;
+}
+
+void check_discarded(stage_program& program, const std::vector<named_tensor>& saved) {
+  program.discard();
+  program.load_state(saved);
+  program.take_metrics();
+  auto expected = program_with(optim::Adam());
+  for (auto* each : {&program, expected.get()}) {
+    compute(*each, 0);
+    take_sums(*each);
+    each->apply(0);
+  }
+  check_same(*expected, program);
+}
+
 }  // namespace troupe::testing

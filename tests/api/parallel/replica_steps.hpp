@@ -27,4 +27,9 @@ void take_sums(stage_program& program, int broken = -1);
 
 void check_same(stage_program& one, stage_program& other);
 
+std::vector<named_tensor> copy_of_state(stage_program& program);
+/// Discards what `program`, which steps by Adam, has done of step 0, and does the step from `saved`: nothing
+/// of the first try is left.
+void check_discarded(stage_program& program, const std::vector<named_tensor>& saved);
+
 }  // namespace troupe::testing

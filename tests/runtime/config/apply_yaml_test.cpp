@@ -67,6 +67,8 @@ TEST_CASE("an unknown key is refused with file, line and the nearest key") {
   CHECK_THROWS_WITH(applied("epochs: 3\n\nbacth: 12\n"),
                     ContainsSubstring("job.yaml:3:") && ContainsSubstring("'bacth'") &&
                         ContainsSubstring("did you mean 'batch'") && ContainsSubstring("microbatches"));
+  CHECK_THROWS_WITH(applied("snapshot-dir: runs\n"), ContainsSubstring("did you mean 'snapshot_dir'"));
+  CHECK_THROWS_WITH(applied("learningrate: 1\n"), ContainsSubstring("did you mean 'learning_rate'"));
 }
 
 TEST_CASE("a value of the wrong type is refused with file, line and key") {

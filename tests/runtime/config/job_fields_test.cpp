@@ -47,9 +47,4 @@ TEST_CASE("a field refuses the text of another type") {
   CHECK(options.seed == ~std::uint64_t{0});
 }
 
-TEST_CASE("the nearest field is the one with the fewest letters changed") {
-  CHECK(troupe::nearest_job_field("bacth").name == "batch");
-  CHECK(troupe::nearest_job_field("snapshot-dir").name == "snapshot_dir");
-  CHECK(troupe::nearest_job_field("learningrate").name == "learning_rate");
-  CHECK(troupe::find_job_field("bacth") == nullptr);
-}
+TEST_CASE("a name that no field has is not found") { CHECK(troupe::find_job_field("bacth") == nullptr); }

@@ -3,6 +3,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <future>
 #include <optional>
 
 #include "child_process.hpp"
@@ -33,6 +35,16 @@ TEST_CASE("processes of a job hold the folder together, and the last one that en
   CHECK_THROWS_AS(folder_lock(folder.path(), lock_role::begins, "job 2"), folder_in_use);
   second.reset();
   CHECK(folder_lock(folder.path(), lock_role::begins, "job 2").is_held());
+}
+
+TEST_CASE("a job that begins waits for a process that is about to end") {
+  temp_folder folder;
+  std::optional<folder_lock> ending(std::in_place, folder.path(), lock_role::begins, "job 1");
+  auto next = std::async(std::launch::async,
+                         [&] { return folder_lock(folder.path(), lock_role::begins, "job 2").is_held(); });
+  CHECK(next.wait_for(std::chrono::milliseconds(200)) == std::future_status::timeout);
+  ending.reset();
+  CHECK(next.get());
 }
 
 TEST_CASE("a process that is killed holds no folder") {

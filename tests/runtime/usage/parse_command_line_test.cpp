@@ -75,6 +75,8 @@ TEST_CASE("an option of the command or of its program is no value") {
   given.parse({"show", "--output=--json", "file"});
   CHECK(given.output == "--json");
   CHECK_FALSE(given.json);
+  given.parse({"show", "--", "--output="});  // after -- all words are values
+  CHECK(given.file == "--output=");
 }
 
 TEST_CASE("the words of another program are its own") {
