@@ -386,3 +386,19 @@ TEST_CASE("replicas of which only some come to a SyncBatchNorm end the job, and 
   CHECK_THAT(result.errors, Catch::Matchers::ContainsSubstring("all replicas must run the same modules") &&
                                 Catch::Matchers::ContainsSubstring("SyncBatchNorm"));
 }
+
+TEST_CASE(
+    "samples without a label have the same bits in any processes, stages and replicas, which may be lost") {
+  auto run = [](int num_processes, int replicas, int stages, const values& more = {}) {
+    values options = {"--replicas", std::to_string(replicas), "--stages", std::to_string(stages)};
+    options.insert(options.end(), more.begin(), more.end());
+    return run_worker("partly_labelled", num_processes, options);
+  };
+  for (int replicas : {1, 2}) {
+    auto expected = run(1, replicas, 1);
+    CHECK(run(4, replicas, 4 / replicas) == expected);
+    for (const auto* lost : {"forward@rank=1,step=4", "backward@rank=3,step=5"})
+      CHECK(run(4, replicas, 4 / replicas, {"--snapshot-every", "2", "--fault", lost})["weights"] ==
+            expected.at("weights"));
+  }
+}

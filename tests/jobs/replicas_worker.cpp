@@ -1,8 +1,8 @@
 // A job of replicas whose model uses some weights in some microbatches only (--model conditional), has
-// statistics of all replicas (sync_batch_norm), which some replicas do not compute (sometimes_normed), or has
+// statistics of all replicas (sync_batch_norm), which some replicas do not compute (sometimes_normed), has
 // a weight whose gradient is computed by blocks of rows (wide), of which it says whether it reads those of
-// others in place. Says what came of it, a line each: "RANK WHAT
-// VALUE".
+// others in place, or samples of which some have no label (partly_labelled). Says what came of it, a line
+// each: "RANK WHAT VALUE".
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>
@@ -10,6 +10,7 @@
 
 #include "package/synthetic.hpp"
 #include "support/conditional_model.hpp"
+#include "support/partly_labelled.hpp"
 
 using namespace troupe;
 
@@ -33,6 +34,9 @@ class sometimes_normed : public nn::module_of<sometimes_normed> {
 nn::Sequential model_named(const std::string& name) {
   if (name == "conditional") return testing::conditional_model();
   if (name == "sync_batch_norm") return normed_model();
+  if (name == "partly_labelled")
+    return nn::Sequential(nn::Linear(2, 16), nn::ReLU(), nn::Linear(16, 16), nn::ReLU(), nn::Linear(16, 16),
+                          nn::ReLU(), nn::Linear(16, 4));
   if (name == "wide")
     return nn::Sequential(nn::Linear(2, 1100), nn::ReLU(), nn::Linear(1100, 1100), nn::ReLU(),
                           nn::Linear(1100, 4));
@@ -55,7 +59,7 @@ void run(const std::string& model, const job_options& options) {
   auto pipeline = Pipeline(model_named(model), options).optimizer(optim::Adam({.lr = 1e-2}));
   auto world = World::init(options);
   auto rank = world.rank().value();
-  auto samples = testing::four_corners(250);
+  auto samples = model == "partly_labelled" ? testing::partly_labelled(250) : testing::four_corners(250);
   Trainer trainer(world, pipeline, {.on_step = [rank](const step_event& done) {
                     std::printf("%d loss-%" PRIu64 " %a\n", rank, done.step, done.loss);
                   }});
@@ -72,7 +76,7 @@ void run(const std::string& model, const job_options& options) {
 
 int main(int argc, char** argv) {
   std::string model;
-  return run_program(argc, argv, testing::small_options(),
-                     [&](const job_options& options) { run(model, options); },
-                     {{"--model", "conditional, sync_batch_norm, sometimes_normed or wide", &model}});
+  return run_program(
+      argc, argv, testing::small_options(), [&](const job_options& options) { run(model, options); },
+      {{"--model", "conditional, sync_batch_norm, sometimes_normed, wide or partly_labelled", &model}});
 }

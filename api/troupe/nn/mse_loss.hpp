@@ -11,6 +11,7 @@ class MSELoss {
   loss_result operator()(const variable& prediction, const tensor& targets, double gradient_scale) const {
     return mse_loss(prediction, targets, gradient_scale);
   }
+  std::int64_t num_counted(const tensor& targets) const { return targets.num_elements(); }
 };
 
 }  // namespace troupe::nn

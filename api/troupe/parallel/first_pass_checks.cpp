@@ -14,6 +14,7 @@ namespace {
 struct loss_outcome {
   double value = 0, sum = 0;
   double gradient = 0;  ///< the magnitudes of its elements, added up
+  std::int64_t num_counted = 0;
 };
 
 double sum_of_magnitudes(const tensor& value) {
@@ -37,7 +38,8 @@ loss_outcome outcome_of(const nn::Loss& loss, const tensor& output, const tensor
     throw bad_input("the loss: expected num_correct of at most " + std::to_string(targets.num_elements()) +
                     " targets, got " + std::to_string(result.num_correct));
   result.loss.backward();
-  return {sum_of_magnitudes(result.loss.value), result.loss_sum, sum_of_magnitudes(from.gradient())};
+  return {sum_of_magnitudes(result.loss.value), result.loss_sum, sum_of_magnitudes(from.gradient()),
+          result.num_counted};
 }
 
 /// Whether 2 * half == whole within the precision of 16-bit dtypes.
@@ -65,7 +67,7 @@ void check_parameters(const variable& output, const std::vector<std::shared_ptr<
   }
 }
 
-void check_loss(const nn::Loss& loss, const tensor& output, const tensor& targets) {
+std::int64_t check_loss(const nn::Loss& loss, const tensor& output, const tensor& targets) {
   auto whole = outcome_of(loss, output, targets, 1), half = outcome_of(loss, output, targets, 0.5);
   if (!is_twice(whole.value, half.value) || !is_twice(whole.gradient, half.gradient))
     throw bad_input(
@@ -83,6 +85,13 @@ void check_loss(const nn::Loss& loss, const tensor& output, const tensor& target
     throw bad_input(
         "the loss: expected a loss_result::loss_sum that does not depend on gradient_scale, got " +
         std::to_string(whole.sum) + " at 1 and " + std::to_string(half.sum) + " at 0.5");
+  if (!loss.tells_num_counted() && whole.num_counted < 1)
+    throw bad_input(
+        "the loss: expected loss_result::num_counted, what the mean is taken over, of at least 1, got " +
+        std::to_string(whole.num_counted) + " for targets " + describe(targets) +
+        ": fill it in. Where it depends on the targets, and may be 0, give the job "
+        "nn::Loss(function, num_counted), with a function that returns it for targets");
+  return whole.num_counted;
 }
 
 }  // namespace troupe

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -13,8 +14,8 @@ namespace troupe {
 /// in each_parameter: it would be neither initialized, trained nor saved.
 void check_parameters(const variable& output, const std::vector<std::shared_ptr<nn::Module>>& layers);
 
-/// Throws bad_input unless `loss` counts samples and applies gradient_scale as nn::Loss documents. Calls
-/// `loss` twice on the given output and targets.
-void check_loss(const nn::Loss& loss, const tensor& output, const tensor& targets);
+/// Throws bad_input unless `loss` counts and applies gradient_scale as nn::Loss documents. Calls `loss` twice
+/// on the given output and targets. Returns the loss_result::num_counted of these.
+std::int64_t check_loss(const nn::Loss& loss, const tensor& output, const tensor& targets);
 
 }  // namespace troupe

@@ -62,6 +62,7 @@ void add_loss(record_of_bytes& to, const nn::Loss& loss, const tensor& targets) 
   auto result = loss(output, targets, 0.5);
   to.add(result.loss_sum);
   to.add(static_cast<double>(result.num_correct));
+  to.add(static_cast<double>(result.num_counted));
   to.add(result.loss.value);
   if (!result.loss.requires_gradient()) return;
   result.loss.backward();

@@ -61,7 +61,8 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
       loss_(options.loss),
       precision_(options.numerics.precision),
       looks_for_non_finite_(options.numerics.on_non_finite != non_finite_policy::go_on),
-      flush_every_(static_cast<std::uint64_t>(options.flush_every)) {
+      flush_every_(static_cast<std::uint64_t>(options.flush_every)),
+      counted_targets_(options.loss, options.numerics.average_every > 0) {
   std::vector<std::shared_ptr<nn::Module>> layers;
   for (int index = values_.nodes.first; index < values_.nodes.last; ++index) {
     auto prefix = model.prefix_of(index);
@@ -122,7 +123,7 @@ std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<te
     for (auto& each : inputs) constants.push_back({std::move(each), nullptr});
     auto outputs = run_layers(std::move(constants), mb.training);
     if (!is_last_ || !targets.defined()) return values_of(outputs);
-    take_loss(mb, outputs.front(), targets);
+    evaluate_loss(outputs.front(), targets);
     return {};
   }
   std::optional<weight_versions::scope> version;
@@ -146,7 +147,10 @@ std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<te
 void module_program::check_first_pass(const std::vector<variable>& outputs, const tensor& targets) {
   deferred_->end();  // of require_waits
   for (const auto& each : outputs) check_parameters(each, layers_->modules());
-  if (is_last_) check_loss(loss_, outputs.front().value, targets);
+  if (is_last_) {
+    auto num_counted = check_loss(loss_, outputs.front().value, targets);
+    if (counted_targets_.needs_example()) counted_targets_.learn(num_counted);
+  }
   is_checked_ = true;
 }
 
@@ -175,12 +179,19 @@ void module_program::use_version(const microbatch& mb, std::optional<weight_vers
                            ": set module_program_options::flush_every as the plan has it");
 }
 
+/// Recorded only in a batch of which something counts: without it there is nothing to learn.
 variable module_program::take_loss(const microbatch& mb, const variable& output, const tensor& targets) {
-  auto num_samples = targets.num_elements();  // a token is a sample
-  auto batch = static_cast<double>(num_samples) * (average_ ? mb.count : mb.global_count());
-  auto result = loss_(output, targets, gradients_->loss_scale() / batch);
-  metrics_ += {.loss_sum = result.loss_sum, .num_samples = num_samples, .num_correct = result.num_correct};
-  return result.loss;
+  auto batch = counted_targets_.of_batch(mb, targets);
+  auto scale = batch > 0 ? gradients_->loss_scale() / static_cast<double>(batch) : 0;
+  auto result = loss_(output, targets, scale);
+  counted_targets_.require(targets, result.num_counted);
+  metrics_ += {result.loss_sum, result.num_counted, result.num_correct};
+  return batch > 0 ? result.loss : detach(result.loss);
+}
+
+void module_program::evaluate_loss(const variable& output, const tensor& targets) {
+  auto result = loss_(output, targets, 1);
+  metrics_ += {result.loss_sum, result.num_counted, result.num_correct};
 }
 
 module_program::pass& module_program::pass_of(const microbatch& mb, const char* action) {
@@ -343,6 +354,7 @@ void module_program::discard() {
   on_piece_ = nullptr;
   deferred_->end();
   metrics_ = {};
+  counted_targets_.discard();
   for (const auto& each : parameters_) each.target->has_gradient = false;
   gradients_->discard();
 }

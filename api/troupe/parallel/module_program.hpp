@@ -15,6 +15,7 @@
 #include "troupe/parallel/deferred_update.hpp"
 #include "troupe/parallel/model_cut.hpp"
 #include "troupe/parallel/step_gradients.hpp"
+#include "troupe/parallel/target_count.hpp"
 #include "troupe/parallel/weight_versions.hpp"
 #include "troupe/program/stage_program.hpp"
 
@@ -35,8 +36,9 @@ struct module_program_options {
 /// The program of one pipeline stage: some nodes of a graph, and in the last stage the loss. Its ports are
 /// those of cut_model.
 ///
-/// The gradient of each sample is scaled by 1 / global batch (microbatch size times number of microbatches of
-/// all replicas, or of its own where replicas average their weights); metrics are sums. The bits do not
+/// The gradient is scaled by 1 / the number of targets that the loss counts in the global batch (in the
+/// microbatches of all replicas, or of its own where replicas average their weights); metrics are sums over
+/// them. In a step in which none counts no parameter has a gradient. The bits do not
 /// depend on the partition into stages or on the order of the microbatches' forward and backward passes.
 /// Weight gradients must be computed in ascending microbatch order; any other order throws std::logic_error.
 /// Evaluation saves no activations. Tied weights, a loss scale and clipping need the reductions of
@@ -103,6 +105,7 @@ class module_program : public stage_program {
   void end_accumulation(const microbatch& mb);
   void use_version(const microbatch& mb, std::optional<weight_versions::scope>& scope);
   variable take_loss(const microbatch& mb, const variable& output, const tensor& targets);
+  void evaluate_loss(const variable& output, const tensor& targets);
   pass& pass_of(const microbatch& mb, const char* action);
 
   // Constant after construction.
@@ -129,6 +132,7 @@ class module_program : public stage_program {
   int num_replicas_ = 1;                ///< likewise
   piece_callback on_piece_;             ///< while the last weight gradients are computed
   bool has_finite_loss_ = true;         ///< of the step whose update is deferred
+  target_count counted_targets_;
   step_metrics metrics_;
 };
 

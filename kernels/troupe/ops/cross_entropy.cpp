@@ -1,5 +1,6 @@
 #include "troupe/ops/cross_entropy.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "troupe/error/errors.hpp"
@@ -23,6 +24,12 @@ void require_arguments(const tensor& logits, const tensor& labels, const cross_e
     throw_invalid(operation, "label_smoothing in [0, 1)", std::to_string(options.label_smoothing));
 }
 
+template <class T>
+std::int64_t num_other_than(std::int64_t ignored, const tensor& labels) {
+  return std::ranges::count_if(labels.values<T>(),
+                               [ignored](T each) { return std::int64_t{each} != ignored; });
+}
+
 }  // namespace
 
 cross_entropy_result cross_entropy_forward(const tensor& logits, const tensor& labels,
@@ -43,6 +50,15 @@ tensor cross_entropy_backward(const tensor& logits, const tensor& labels, const 
   auto gradient = empty_like(logits);
   kernels_on(logits.device()).cross_entropy.backward(logits, labels, log_sum_exp, scale, options, gradient);
   return gradient;
+}
+
+std::int64_t num_counted(const tensor& labels, const cross_entropy_options& options) {
+  if (!labels.defined() || !is_label(labels.dtype()))
+    throw_invalid(operation, "labels i64, i32 or u8", describe(labels));
+  auto here = labels.to({});
+  if (here.dtype() == dtype::u8) return num_other_than<std::uint8_t>(options.ignore_index, here);
+  if (here.dtype() == dtype::i32) return num_other_than<std::int32_t>(options.ignore_index, here);
+  return num_other_than<std::int64_t>(options.ignore_index, here);
 }
 
 void throw_label_out_of_range(std::int64_t label, std::int64_t sample, std::int64_t num_classes) {

@@ -35,4 +35,8 @@ cross_entropy_result cross_entropy_forward(const tensor& logits, const tensor& l
 tensor cross_entropy_backward(const tensor& logits, const tensor& labels, const tensor& log_sum_exp,
                               double scale, const cross_entropy_options& options = {});
 
+/// The labels, i64, i32 or u8 of any shape, that are not ignore_index: cross_entropy_result::num_counted
+/// without the loss. Copies labels on a GPU to the CPU.
+std::int64_t num_counted(const tensor& labels, const cross_entropy_options& options = {});
+
 }  // namespace troupe

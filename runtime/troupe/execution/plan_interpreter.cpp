@@ -109,6 +109,8 @@ bool plan_interpreter::run_forward(const action& op) {
   auto pass = synchronized_pass_of(op);
   auto which = microbatch_of(op);
   which.sums = pass ? &*pass : nullptr;
+  if (targets.defined() && which.training)
+    which.batch_targets = averaged_rows_of(host_.samples()->targets, op.microbatch);
   auto outputs = program(op.stage).forward(which, std::move(*inputs), std::move(targets));
   if (pass) pass->end();
   host_.on_end(op);
@@ -315,6 +317,16 @@ tensor plan_interpreter::rows_of(const tensor& samples, int microbatch) const {
   auto rows = samples.shape()[0] / (steps * which.global_count());
   auto before = microbatch / which.count * which.global_count() + which.global_index();
   return samples.rows(before * rows, rows);
+}
+
+/// The rows of all microbatches over which the optimizer step of this one averages.
+tensor plan_interpreter::averaged_rows_of(const tensor& samples, int microbatch) const {
+  auto which = microbatch_of({0, action_kind::forward, microbatch});
+  std::int64_t steps = options_.running.flush_every;
+  auto rows = samples.shape()[0] / (steps * which.global_count());
+  auto before = microbatch / which.count * which.global_count();
+  if (!options_.running.averages_weights) return samples.rows(before * rows, which.global_count() * rows);
+  return samples.rows((before + which.replica * which.count) * rows, which.count * rows);
 }
 
 }  // namespace troupe

@@ -147,6 +147,7 @@ class plan_interpreter {
   microbatch microbatch_of(const action& op) const;
   std::optional<synchronized_pass> synchronized_pass_of(const action& op);
   tensor rows_of(const tensor& samples, int microbatch) const;
+  tensor averaged_rows_of(const tensor& samples, int microbatch) const;
   std::optional<std::vector<tensor>> take(const std::vector<tensor_tag>& tags);
   std::vector<tensor> sums_by_port(int stage, std::vector<tensor> gradients) const;
   std::optional<std::vector<tensor>> take_activations(const action& op);

@@ -41,6 +41,10 @@ struct microbatch {
   int num_replicas = 1;
   /// Of a forward, input gradient or backward of a synchronized stage, while it runs; else null.
   replica_sums* sums = nullptr;
+  /// Of a training forward of the stage that computes the loss: the targets, [B, ...], of all microbatches
+  /// over which its optimizer step averages: those of all replicas, or of this one if replicas average their
+  /// weights. Undefined: as many targets count in each microbatch as in this one.
+  tensor batch_targets = {};
   /// Among those of all replicas, replica by replica: what random numbers depend on.
   int global_index() const { return replica * count + index; }
   int global_count() const { return num_replicas * count; }

@@ -183,3 +183,13 @@ TEST_CASE("labels out of range and other shapes are refused by name", "[host]") 
   CHECK_THROWS_WITH(cross_entropy_forward(logits, label(0, 0), {.label_smoothing = 1}),
                     ContainsSubstring("label_smoothing in [0, 1)"));
 }
+
+TEST_CASE("labels are counted without the loss as with it, in each dtype") {
+  auto labels = tensor::from(std::vector<std::int64_t>{0, -100, 2, -100, 1, 7}, {2, 3});
+  CHECK(num_counted(labels) == 4);
+  CHECK(num_counted(labels, {.ignore_index = 7}) == 5);
+  CHECK(num_counted(tensor::from(std::vector<std::int32_t>{-100, 3}, {2})) == 1);
+  CHECK(num_counted(tensor::from(std::vector<std::uint8_t>{1, 255, 0}, {3}), {.ignore_index = 255}) == 2);
+  CHECK(num_counted(tensor::empty({0}, dtype::i64)) == 0);
+  CHECK_THROWS_AS(num_counted(tensor::zeros({2})), std::invalid_argument);
+}
