@@ -230,3 +230,45 @@ TEST_CASE("training that ends by --epochs before --steps reports that once") {
   CHECK_THAT(ran.process.errors, ContainsSubstring(expected));
   CHECK(ran.process.errors.find(expected, first + 1) == std::string::npos);
 }
+
+TEST_CASE("SIGTERM at once after rank 0 was killed saves what the other ranks hold") {
+  temp_folder folder;
+  auto mark = "TROUPE_TEST_OF=" + folder.path().string();
+  auto options =
+      launched(join(long_job(), {"--snapshot-dir", folder.path().string(), "--disk-every", "1000000"}));
+  options.environment = {{"TROUPE_TEST_OF", folder.path().string()}};
+  background_process job(options);
+  job.wait_for_line("\"step\":5");
+  ::kill(process_with({mark, "RANK=0"}), SIGKILL);
+  job.signal(SIGTERM);
+  auto result = job.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 128 + SIGTERM);
+  CHECK_THAT(result.errors, EndsWith(": --resume continues from there\n"));
+  CHECK(saved_step(result.errors) >= 5);
+  check_resumes(folder.path(), saved_step(result.errors));
+}
+
+TEST_CASE("a replacement that is stopped before it joins is killed and started again") {
+  temp_folder folder;
+  auto path = folder.path().string();
+  // The first process that finds the file, which is the replacement, stops before it becomes the program.
+  words program{"sh", "-c",
+                "[ -e \"$0/stop\" ] && mkdir \"$0/stopped\" 2>/dev/null && kill -STOP $$; exec \"$@\"", path,
+                FASHION_MNIST_PROGRAM};
+  words launcher{TROUPE_PROGRAM, "launch", "--json", "--nproc-per-node", "4", "--join-timeout", "5s", "--"};
+  auto options = launched({});
+  options.command = join(join(launcher, program), join(long_job(), {"--steps", "400"}));
+  options.environment = {{"TROUPE_TEST_OF", path}};
+  background_process job(options);
+  job.wait_for_line("\"step\":5");
+  std::ofstream(folder.path() / "stop").flush();
+  ::kill(process_with({"TROUPE_TEST_OF=" + path, "RANK=1"}), SIGKILL);
+  auto result = job.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(std::filesystem::exists(folder.path() / "stopped"));
+  CHECK_THAT(result.errors, ContainsSubstring("did not join the job within 5.0 s (--join-timeout)"));
+  words alone{"--batch", "64", "--microbatches", "4", "--epochs", "1000", "--stages", "4", "--steps", "400"};
+  CHECK_THAT(result.output, ContainsSubstring(run_local(alone).weights_sha256()));
+}

@@ -52,7 +52,8 @@ class call_runner {
   void on_cut_reached(const cut_reached& reached);
   void stop();
   void on_check_stop() {
-    if (job_.now == job_state::phase::gathering && calls_.entered().empty()) ending_.end_stopped();
+    if (job_.now != job_state::phase::gathering) return;
+    if (calls_.entered().empty() || (!job_.known.job && !calls_.has_job())) ending_.end_stopped();
   }
 
   const entered_calls& entered() const { return calls_; }

@@ -22,6 +22,8 @@ class entered_calls {
 
   /// Whether all `world_size` processes are in the call of this index.
   bool is_complete(int world_size, std::size_t index) const;
+  /// Whether a rank that has entered a call has a job.
+  bool has_job() const { return !hashes_.empty(); }
   /// The lowest rank's request. At least one rank must have entered.
   const call_request& request() const { return entered_.begin()->second; }
   /// Which ranks differ, and in which fields of the job or the request; none if all agree.

@@ -11,7 +11,10 @@ void job_ending::fail(const std::string& cause) {
 }
 
 bool job_ending::has_nothing_to_save() const {
-  if (!job_.known.job || job_.job().snapshots.folder.empty()) return true;
+  // A node that was restarted learns the job, and where it saves, from its program; others may hold the
+  // state.
+  if (!job_.known.job) return options_.generation == 1;
+  if (job_.job().snapshots.folder.empty()) return true;
   if (!job_.is_restored && options_.generation > 1) return false;
   return job_.is_running() ? job_.position == commits_.step_on_disk().value_or(0) : !job_.is_unsaved;
 }
@@ -23,6 +26,11 @@ void job_ending::end_stopped() {
 
 /// The summary of a stop: "at step 117, which is saved in snapshots: ...".
 std::string job_ending::text_of_stop() const {
+  if (!job_.known.job && options_.generation > 1)
+    return "before rank " + std::to_string(options_.rank) +
+           ", which was restarted, came to a call of the job; what was saved in a snapshot folder before is "
+           "there: "
+           "--resume continues from it";
   if (!job_.known.job) return "before it trained anything";
   if (job_.position == 0 && (job_.is_restored || options_.generation == 1)) return "before its first step";
   auto where =

@@ -25,7 +25,8 @@ struct agent_options {
   std::uint16_t port = 0;
   std::vector<std::byte> secret;
   int world_size = 1;
-  /// Members that have not joined by then end the job; the error names the missing ranks.
+  /// Members that have not joined by then end the job; the error names the missing ranks. A replacement of a
+  /// lost member is killed instead, so that its launcher starts another.
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
   /// A member that sends no heartbeat for this time is suspected. At least least_suspect_after.
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
@@ -41,8 +42,8 @@ struct agent_options {
 /// Callbacks from the agent to its owner (the launcher), on the agent's thread. They must not block nor call
 /// the agent. Empty functions are not called.
 struct agent_callbacks {
-  /// Kill this incarnation of `rank`, which hangs or was reported unreachable, then call process_lost. If the
-  /// owner has replaced that process already, do nothing. Called once per process.
+  /// Kill this incarnation of `rank`, which hangs, was reported unreachable or has not joined in time, then
+  /// call process_lost. If the owner has replaced that process already, do nothing. Called once per member.
   std::function<void(int rank, std::uint32_t incarnation, const std::string& cause)> kill;
   std::function<void(const membership_view&)> on_view;
   std::function<void(const job_progress&)> on_progress;

@@ -265,8 +265,13 @@ void membership_state::failing(int rank, time_point now) {
 
 membership_outputs membership_state::tick(time_point now) {
   if (ended_) return {};
-  bool slept = now - last_tick_ > rules_.suspect_after / 2;
+  auto since_last = now - last_tick_;
+  bool slept = since_last > rules_.suspect_after / 2;
   last_tick_ = now;
+  if (slept) {
+    raised_at_ += since_last;
+    for (auto& each : slots_) each.awaited_since += since_last;
+  }
   auto outputs = over_ ? membership_outputs() : check_joined_in_time(now);
   for (int rank = 0; rank < rules_.world_size && !ended_; ++rank) {
     if (slots_[rank].state != status::joined) continue;
@@ -281,6 +286,15 @@ membership_outputs membership_state::check_joined_in_time(time_point now) {
     return s.state == status::awaited && now - s.awaited_since >= rules_.join_timeout;
   };
   if (std::ranges::none_of(slots_, late)) return {};
+  auto is_replacement = [this](const slot& s) {
+    return rules_.replaces_lost_members && s.least_incarnation > 0;
+  };
+  if (std::ranges::all_of(slots_, [&](const slot& s) { return !late(s) || is_replacement(s); })) {
+    membership_outputs kills;
+    for (int rank = 0; rank < rules_.world_size; ++rank)
+      if (late(slots_[rank])) kills.push_back(kill_late_replacement(rank, now));
+    return kills;
+  }
   std::string missing;
   int count = 0;
   for (int rank = 0; rank < rules_.world_size; ++rank) {
@@ -290,6 +304,16 @@ membership_outputs membership_state::check_joined_in_time(time_point now) {
   return failed((count == 1 ? "rank " : "ranks ") + missing + " of " + std::to_string(rules_.world_size) +
                 " did not join the job within " + text_of(rules_.join_timeout) +
                 ". See what they printed; a longer time is --join-timeout");
+}
+
+/// Of a process that hangs, or was stopped, before it joins; others of the job have a state to go on from.
+/// Said again after the same time, until process_lost.
+kill_process membership_state::kill_late_replacement(int rank, time_point now) {
+  auto& slot = slots_[rank];
+  slot.awaited_since = now;
+  return {rank, slot.least_incarnation,
+          "it replaces a lost process and did not join the job within " + text_of(rules_.join_timeout) +
+              " (--join-timeout)"};
 }
 
 membership_outputs membership_state::check_alive(int rank, time_point now) {

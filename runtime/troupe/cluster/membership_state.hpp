@@ -120,7 +120,7 @@ class membership_state {
   void failing(int rank, time_point now);
   bool is_failing(int rank) const { return slots_.at(rank).failing_since.has_value(); }
   /// Checks the timeouts. Call it several times within suspect_after. After a longer gap (the agent itself
-  /// was suspended) silence is ignored once.
+  /// was suspended) silence is ignored once, and the gap does not count as time to join.
   membership_outputs tick(time_point now);
 
  private:
@@ -148,6 +148,7 @@ class membership_state {
   membership_outputs exited_without_leaving(int rank);
   membership_outputs gone(int rank);
   membership_outputs check_joined_in_time(time_point now);
+  kill_process kill_late_replacement(int rank, time_point now);
   membership_outputs check_alive(int rank, time_point now);
   membership_outputs check_dying(int rank, time_point now);
   std::optional<int> first_in(status state) const;

@@ -90,3 +90,38 @@ TEST_CASE("a stop during a recovery waits for the recovery, since only memory ho
   REQUIRE(here.members.stops.size() == 1);
   CHECK_THAT(here.members.stops[0], ContainsSubstring("at step 8, which is saved in "));
 }
+
+TEST_CASE("a stop soon after the loss of rank 0 waits for its program, since others hold the state") {
+  one_scheduler here(
+      {.generation = 2, .window = 4, .on_disk = true, .disk_interval = 1000s, .knows_job = false});
+  stop(here);
+  here.actors.send(here.scheduler, copies_held{2, {1, 0, {{7, {1}, 1, own}, {7, {0}, 1, peer}}, 0}});
+  here.actors.send(here.scheduler, call_entered{2, 1, here.train(0, 100), 0, 0, 7});
+  here.actors.advance(2s);
+  CHECK(here.members.stops.empty());
+  here.know_job();
+  here.enter(0, here.train(0, 100));
+  here.all_restored();
+  here.all_done(7);
+  here.all_held(8);
+  here.all_written(8);
+  REQUIRE(here.members.stops.size() == 1);
+  CHECK_THAT(here.members.stops[0], ContainsSubstring("at step 8, which is saved in "));
+}
+
+TEST_CASE(
+    "a stop after the loss of rank 0 ends a job of which no process is in a call, or that trains nothing") {
+  one_scheduler between({.generation = 2, .knows_job = false}),
+      without_job({.generation = 2, .knows_job = false});
+  for (auto* here : {&between, &without_job}) {
+    stop(*here);
+    CHECK(here->members.stops.empty());
+  }
+  without_job.enter(1, without_job.barrier(0));
+  for (auto* here : {&between, &without_job}) {
+    here->actors.advance(1s);
+    REQUIRE(here->members.stops.size() == 1);
+    CHECK_THAT(here->members.stops[0],
+               ContainsSubstring("rank 0, which was restarted") && ContainsSubstring("--resume"));
+  }
+}

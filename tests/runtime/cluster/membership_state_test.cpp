@@ -287,7 +287,43 @@ TEST_CASE("a restarted process has the whole join timeout") {
   test.lose(1);
   test.acknowledge(0, 2);
   CHECK(test.pass(9s, {0}).empty());
-  CHECK_THAT(only<end_job>(test.pass(1s, {0})).cause, ContainsSubstring("rank 1 of 2"));
+  CHECK(only<kill_process>(test.pass(1s, {0})).rank == 1);
+}
+
+TEST_CASE("a replacement that does not join in time is killed, and the next one may join") {
+  job test(3);
+  test.join_all(3);
+  CHECK(test.pass(60s, {0, 1, 2}).empty());
+  test.lose(1);
+  for (int rank : {0, 2}) test.acknowledge(rank, 2);
+  auto kill = only<kill_process>(test.pass(10s, {0, 2}));
+  CHECK(kill.rank == 1);
+  CHECK(kill.incarnation == 1);
+  CHECK_THAT(kill.cause, ContainsSubstring("did not join the job within 10.0 s"));
+  CHECK(test.pass(9900ms, {0, 2}).empty());
+  CHECK(only<kill_process>(test.pass(100ms, {0, 2})).incarnation == 1);  // the launcher may have missed it
+  test.lose(1);
+  for (int rank : {0, 2}) test.acknowledge(rank, 3);
+  CHECK(only<send_view>(test.join(1, 2)).view.generation == 3);
+  CHECK_FALSE(test.state.job_ended());
+}
+
+TEST_CASE("a rank that was never there ends the job although another one's replacement is late too") {
+  job test(3);
+  test.join(0);
+  test.join(1);
+  test.lose(1);
+  CHECK_THAT(only<end_job>(test.pass(10s, {0})).cause, ContainsSubstring("ranks 1, 2 of 3"));
+}
+
+TEST_CASE("time in which the agent itself was suspended is not taken from that to join") {
+  job test(2);
+  test.join(0);
+  CHECK(test.pass(5s, {0}).empty());
+  test.now += 1h;
+  CHECK(test.state.tick(test.now).empty());
+  CHECK(test.pass(4900ms, {0}).empty());
+  CHECK_THAT(only<end_job>(test.pass(100ms, {0})).cause, ContainsSubstring("rank 1 of 2"));
 }
 
 TEST_CASE("processes that may not join as a rank are refused with the reason") {
