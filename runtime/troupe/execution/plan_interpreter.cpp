@@ -16,6 +16,11 @@ void check_count(const char* what, int stage, std::size_t got, std::size_t expec
                          std::to_string(stage) + ", one for each " + ports + ", got " + std::to_string(got));
 }
 
+/// Travels to another device in place of a gradient that is undefined, since what travels has elements. No
+/// gradient has this dtype: values of dtypes that are not floating have none.
+tensor in_place_of_gradient() { return tensor::zeros({1}, dtype::u8); }
+bool is_in_place_of_gradient(const tensor& value) { return value.defined() && value.dtype() == dtype::u8; }
+
 /// [position] the next action of the same stage, if it is one that stages or replicas do together.
 std::vector<const action*> reductions_after(const std::vector<action>& actions) {
   std::vector<const action*> after(actions.size(), nullptr);
@@ -171,6 +176,8 @@ bool plan_interpreter::run_backward(const action& op) {
     tags.push_back(tag(tensor_role::gradient, op.stage, op.microbatch, index));
   auto gradients = take(tags);
   if (!gradients) return false;
+  for (auto& each : *gradients)
+    if (is_in_place_of_gradient(each)) each = {};
   host_.on_begin(op);
   auto pass = synchronized_pass_of(op);
   auto which = microbatch_of(op);
@@ -277,6 +284,8 @@ void plan_interpreter::deliver(const tensor_tag& tag, tensor value) {
   const auto& plan = options_.running;
   if (plan.job_device(static_cast<int>(tag.replica), plan.device_of_stage[tag.stage]) == options_.device)
     inputs_.put(tag, std::move(value));
+  else if (tag.role == tensor_role::gradient && !value.defined())
+    host_.send(tag, in_place_of_gradient());
   else
     host_.send(tag, std::move(value));
 }

@@ -75,7 +75,8 @@ class action_host {
 /// edge from the stage, which are added up for each output port in the reverse order of
 /// stage_graph::outputs_of, as a backward pass does: the last use of a tensor comes first; R the
 /// contributions of all its stages. A tensor that goes to several input ports of a stage is sent once, to the
-/// first. Results go to the inbox if the receiving stage is on this device, otherwise to the host. A stage
+/// first. Results go to the inbox if the receiving stage is on this device, otherwise to the host; a gradient
+/// that is undefined goes there as one element of u8, which says so. A stage
 /// contributes to a reduction as soon as the action before its R has ended, and likewise before its G.
 ///
 /// Gs of a stage add up its gradients over the replicas, see replica_exchange. A piece of the gradients

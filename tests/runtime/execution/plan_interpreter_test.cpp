@@ -45,6 +45,7 @@ class scripted_program : public stage_program {
 struct scripted_device : action_host {
   std::vector<std::string> events;
   std::vector<tensor_tag> sent;
+  std::vector<tensor> sent_values;
   std::optional<batch> loaded;
   bool applies_non_finite = false;
   std::map<int, scripted_program> stages;
@@ -59,9 +60,10 @@ struct scripted_device : action_host {
   }
 
   const batch* samples() override { return loaded ? &*loaded : nullptr; }
-  void send(const tensor_tag& tag, tensor) override {
+  void send(const tensor_tag& tag, tensor value) override {
     events.push_back("send to " + std::to_string(tag.stage));
     sent.push_back(tag);
+    sent_values.push_back(std::move(value));
   }
   void on_prediction(const action& op, const tensor&) override {
     events.push_back("predicted " + to_string(op));
@@ -148,6 +150,27 @@ TEST_CASE("a gradient that is undefined, since nothing is learned there, adds no
     device.run();
     CHECK(device.stages[0].seen_gradients[0].values<float>()[0] == 5);
   }
+}
+
+TEST_CASE("a gradient that is undefined goes to another device with elements, and is undefined there") {
+  scripted_device receiver(forked(2, {1, 1, 0}));
+  receiver.load();
+  receiver.stages[2].input_gradients = {tensor(), number(2)};
+  for (std::uint32_t port : {0u, 1u})
+    receiver.box.put({3, 7, 4, 2, 0, tensor_role::activation, port}, number(1));
+  receiver.run();
+  REQUIRE(receiver.sent_values.size() == 2);
+  for (const auto& each : receiver.sent_values) CHECK(each.defined());
+
+  scripted_device sender(forked(2, {0, 1, 1}));
+  sender.load();
+  sender.stages[0].outputs = {number(1)};
+  sender.run();
+  sender.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 0}, receiver.sent_values[0]);
+  sender.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 1}, receiver.sent_values[0]);
+  sender.run();
+  REQUIRE(sender.stages[0].seen_gradients.size() == 1);
+  CHECK_FALSE(sender.stages[0].seen_gradients[0].defined());
 }
 
 TEST_CASE("gradients come back on the edges that the inputs came by") {
