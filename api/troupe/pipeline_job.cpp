@@ -7,6 +7,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/job_start.hpp"
 #include "troupe/ops/numeric_class.hpp"
+#include "troupe/parallel/layer_modes.hpp"
 #include "troupe/parallel/model_cut.hpp"
 #include "troupe/parallel/module_program.hpp"
 #include "troupe/parallel/stage_content.hpp"
@@ -110,6 +111,8 @@ job_identity identity_of(const Pipeline& pipeline, const job_options& options) {
     identity.emplace_back("average_every", std::to_string(numerics.average_every));
   if (pipeline.flush_every() > 1)
     identity.emplace_back("flush_every", std::to_string(pipeline.flush_every()));
+  if (auto modes = modes_of(pipeline.model()); !modes.evaluated.empty())
+    identity.emplace_back("layers in evaluation mode", text_of(modes));
   if (options.on_non_finite == "skip")
     identity.emplace_back("on_non_finite", "skip");  // counts skipped steps
   return identity;

@@ -15,6 +15,7 @@
 #include "troupe/job/step_timeline.hpp"
 #include "troupe/job/trained_data.hpp"
 #include "troupe/job_start.hpp"
+#include "troupe/parallel/layer_modes.hpp"
 #include "troupe/parallel/partition.hpp"
 #include "troupe/pipeline_job.hpp"
 #include "troupe/schedule/measured.hpp"
@@ -52,6 +53,11 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     throw;
   }
   if (plan_.num_job_devices() < world_.num_devices() && world_.rank() == 0) warn_of_idle_devices();
+  if (auto modes = modes_of(pipeline_.model());
+      modes.trained.empty() && !modes.evaluated.empty() && world_.rank() == 0)
+    world_.shared_->log->warn(
+        "the whole model is in evaluation mode, and is trained so: dropout does nothing, batch norms keep "
+        "their running statistics. Call train() on the model before the Pipeline takes it for training mode");
   bool is_asked_for = world_.options().given.contains("devices");
   if (is_asked_for && plan_.num_job_devices() > world_.num_devices() && world_.rank() == 0)
     world_.shared_->log->warn(

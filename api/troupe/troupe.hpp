@@ -22,6 +22,7 @@
 #include "troupe/nn/cross_entropy.hpp"
 #include "troupe/nn/dropout.hpp"
 #include "troupe/nn/embedding.hpp"
+#include "troupe/nn/evaluation_scope.hpp"
 #include "troupe/nn/flatten.hpp"
 #include "troupe/nn/generate.hpp"
 #include "troupe/nn/gpt.hpp"

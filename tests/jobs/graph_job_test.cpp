@@ -101,3 +101,61 @@ TEST_CASE("a graph resumes from its snapshot, with other cuts too") {
   REQUIRE(in_folder({"--resume"}, 8).exit_code == 0);
   check_same_as_reference(in_folder({"--resume", "--cut", "no", "--stages", "4"}));
 }
+
+namespace {
+
+/// Jobs of `model` over 2 and 4 processes, with and without replicas, of which each in turn is killed within
+/// the second fit or, of the first process, at the end of the first one.
+void check_kills(const std::string& model) {
+  auto with = [&model](words more) {
+    more.insert(more.begin(), {"--model", model, "--snapshot-every", "2"});
+    return more;
+  };
+  constexpr int steps_of_a_fit = 6;
+  auto run = [&](int processes, const words& options) {
+    return run_worker(processes, with(options), steps_of_a_fit);
+  };
+  for (const auto& replicas : {words{}, words{"--replicas", "2", "--microbatches", "2"}}) {
+    auto with_replicas = [&replicas](words more) {
+      more.insert(more.end(), replicas.begin(), replicas.end());
+      return more;
+    };
+    auto expected = printed_by(run(1, with_replicas({"--cut", "no", "--stages", "1"})));
+    REQUIRE(expected.size() == 5);
+    auto check = [&](const process_result& result) {
+      INFO(model << "\n" << result.output << result.errors);
+      REQUIRE(result.exit_code == 0);
+      CHECK(printed_by(result) == expected);
+    };
+    check(run(replicas.empty() ? 4 : 2, with_replicas({"--schedule", "zb_h1"})));
+    for (int lost : replicas.empty() ? std::vector{0, 2} : std::vector{1, 3}) {
+      auto fault = "apply@rank=" + std::to_string(lost) + ",step=" + (lost == 0 ? "5" : "8");
+      auto result = run(4, with_replicas({"--fault", fault}));
+      check(result);
+      CHECK_THAT(result.errors, ContainsSubstring("was killed by SIGKILL"));
+    }
+    check(run(2, with_replicas({"--cut", "no", "--stages", "2", "--fault", "backward@rank=1,step=9"})));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("layers in evaluation mode stay so in jobs, over evaluations, kills, other cuts and resumptions") {
+  check_kills("modes");
+  temp_folder folder;
+  auto in_folder = [&](words more, int processes, int steps_of_a_fit) {
+    more.insert(more.end(), {"--model", "modes", "--snapshot-dir", folder.path().string()});
+    return run_worker(processes, more, steps_of_a_fit);
+  };
+  REQUIRE(in_folder({}, 2, 5).exit_code == 0);
+  auto resumed = in_folder({"--resume", "--cut", "no", "--stages", "4"}, 1, 7);
+  INFO(resumed.output << resumed.errors);
+  REQUIRE(resumed.exit_code == 0);
+  CHECK(printed_by(resumed) ==
+        printed_by(run_worker(1, {"--model", "modes", "--cut", "no", "--stages", "1"}, 7)));
+}
+
+TEST_CASE("values without gradients cross processes that are killed: the bits of one process") {
+  check_kills(GENERATE("tokens", "mask", "bool_mask", "sent_detached", "received_detached", "both_uses",
+                       "detached_twice", "learns_sometimes", "nothing_behind_it"));
+}

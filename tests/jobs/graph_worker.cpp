@@ -1,10 +1,13 @@
 // A job that trains a U-Net, whose skip connections go past stages, and says what came of it, a line each:
-// "RANK WHAT HASH".
+// "RANK WHAT HASH". With --model another one, in two fits with an evaluation between: "modes", which has
+// layers in evaluation mode, or one of ungraded_models.hpp.
 #include <troupe/snapshot/weights_hash.hpp>
 
 #include "package/synthetic.hpp"
 #include "support/graph_models.hpp"
+#include "support/models_with_modes.hpp"
 #include "support/random_tensor.hpp"
+#include "support/ungraded_models.hpp"
 
 using namespace troupe;
 
@@ -19,28 +22,45 @@ dataset_ptr images() {
       labelled_samples{testing::random_tensor({count, 64}, "images"), tensor::from(classes, {count})});
 }
 
-void run(const job_options& options, bool is_cut) {
-  auto pipeline = Pipeline(testing::small_unet(3), options).optimizer(optim::Adam({.lr = 1e-2}));
-  if (is_cut) pipeline.cut_before({"down2", "bottom", "grow2"});
+struct trained_model {
+  nn::Graph model;
+  std::vector<std::string> cuts;
+  dataset_ptr samples;
+  int num_fits = 1;
+};
+
+trained_model model_named(const std::string& name) {
+  if (name == "unet") return {testing::small_unet(3), {"down2", "bottom", "grow2"}, images()};
+  if (name == "modes") return {testing::model_with_modes(), {"2", "4", "5"}, testing::four_corners(204), 2};
+  return {testing::ungraded_model(name), {"second", "third", "fourth"}, testing::token_rows(204), 2};
+}
+
+void run(const job_options& options, const std::string& model, bool is_cut) {
+  auto trained = model_named(model);
+  auto pipeline = Pipeline(trained.model, options).optimizer(optim::Adam({.lr = 1e-2}));
+  if (is_cut) pipeline.cut_before(trained.cuts);
   auto world = World::init(options);
   Trainer trainer(world, pipeline);
   auto say = [&](const char* what, const std::string& value) {
     std::printf("%d %s %s\n", world.rank().value(), what, value.c_str());
     std::fflush(stdout);
   };
-  auto samples = images();
-  say("steps", std::to_string(trainer.fit(samples).steps));
-  say("loss", std::to_string(trainer.evaluate(samples).loss));
+  for (int fit = 1; fit < trained.num_fits; ++fit) {
+    trainer.fit(trained.samples);
+    trainer.evaluate(trained.samples);
+  }
+  say("steps", std::to_string(trainer.fit(trained.samples).steps));
+  say("loss", std::to_string(trainer.evaluate(trained.samples).loss));
   say("weights", trainer.weights_sha256());
   say("state", weights_sha256(trainer.state_dict()));
-  say("outputs", weights_sha256({{"outputs", trainer.predict(samples)}}));
+  say("outputs", weights_sha256({{"outputs", trainer.predict(trained.samples)}}));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string cut = "yes";
+  std::string cut = "yes", model = "unet";
   return run_program(argc, argv, testing::small_options(),
-                     [&](const job_options& options) { run(options, cut == "yes"); },
-                     {{"--cut", "yes: at named nodes", &cut}});
+                     [&](const job_options& options) { run(options, model, cut == "yes"); },
+                     {{"--cut", "yes: at named nodes", &cut}, {"--model", "what is trained", &model}});
 }

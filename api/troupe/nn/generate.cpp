@@ -6,6 +6,7 @@
 #include "troupe/autograd/grad_mode.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/math/exponential.hpp"
+#include "troupe/nn/evaluation_scope.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/random/philox.hpp"
 
@@ -55,15 +56,13 @@ std::vector<std::int64_t> generate(Module& model, std::vector<std::int64_t> toke
                                    const generate_options& options) {
   check(tokens, options);
   no_grad nothing_recorded;
-  auto was_training = model.is_training();
-  model.eval();
+  evaluation_scope evaluating(model);
   philox_stream random(options.seed, random_purpose::sampling, {0, 0, 0});
   auto given = static_cast<std::ptrdiff_t>(tokens.size());
   for (int made = 0; made < options.num_tokens; ++made) {
     auto uniform = random.block(static_cast<std::uint32_t>(made))[0] * 0x1p-32;
     tokens.push_back(choose(last_scores(model, tokens, options.context), options, uniform));
   }
-  model.train(was_training);
   return {tokens.begin() + given, tokens.end()};
 }
 

@@ -164,6 +164,18 @@ void Module::require_own_parts(const Module& original) const {
           "constructor, as nn::Checkpoint does");
 }
 
+void Module::copy_modes(const Module& original) {
+  training_ = original.training_;
+  std::vector<const Module*> children;
+  // This visitor does not change the module.
+  const_cast<Module&>(original)  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+      .each_child([&](const std::string&, const Module& child) { children.push_back(&child); });
+  std::size_t index = 0;
+  each_child([&](const std::string&, Module& child) {
+    if (index < children.size()) child.copy_modes(*children[index++]);
+  });
+}
+
 void Module::train(bool training) {
   training_ = training;
   each_child([training](const std::string&, Module& child) { child.train(training); });

@@ -86,7 +86,8 @@ class Module {
   unmatched_names load_state_dict(const std::vector<named_tensor>& saved, copy_by_name_options options = {});
 
   /// Switches this module and its children to training mode (the default) or evaluation mode, which changes
-  /// dropout and batch norm.
+  /// dropout and batch norm. Each module has a mode of its own, which copies, evaluations, pipelines and
+  /// their snapshots keep: a batch norm in evaluation mode stays so while the others train.
   void train(bool training = true);
   void eval() { train(false); }
   bool is_training() const { return training_; }
@@ -114,11 +115,15 @@ class Module {
   /// For implementations of `clone`: throws std::logic_error, naming it, if this module shares a child,
   /// parameter or buffer with `original`.
   void require_own_parts(const Module& original) const;
+  /// For implementations of `clone`: takes the modes of `original` and of all within it, which a copy
+  /// constructor of one's own may have left out.
+  void copy_modes(const Module& original);
 
   /// Called by materialize before it materializes the children, for state that depends on the module's name.
   virtual void on_materialize(std::uint64_t /*seed*/, const std::string& /*prefix*/) {}
 
  private:
+  friend class evaluation_scope;
   void collect(const std::string& prefix, std::vector<named_parameter>& into);
   void collect(const std::string& prefix, std::vector<named_buffer>& into);
   void fill(std::uint64_t seed, const std::string& prefix);
@@ -134,7 +139,9 @@ class module_of : public Module {
  public:
   std::shared_ptr<Module> clone() const override {
     auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
-    static_cast<const module_of&>(*copy).require_own_parts(*this);
+    auto& as_base = static_cast<module_of&>(*copy);
+    as_base.require_own_parts(*this);
+    as_base.copy_modes(*this);
     return copy;
   }
 };

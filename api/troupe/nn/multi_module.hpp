@@ -34,7 +34,9 @@ class multi_module_of : public MultiModule {
  public:
   std::shared_ptr<Module> clone() const override {
     auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
-    static_cast<const multi_module_of&>(*copy).require_own_parts(*this);
+    auto& as_base = static_cast<multi_module_of&>(*copy);
+    as_base.require_own_parts(*this);
+    as_base.copy_modes(*this);
     return copy;
   }
 };

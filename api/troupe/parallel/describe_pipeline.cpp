@@ -1,6 +1,7 @@
 #include "troupe/parallel/describe_pipeline.hpp"
 
 #include "troupe/parallel/function_fingerprint.hpp"
+#include "troupe/parallel/layer_modes.hpp"
 
 namespace troupe {
 namespace {
@@ -63,6 +64,7 @@ void describe_pipeline(const Pipeline& pipeline, job_description& into) {
   into.add("optimizer",
            type_name(pipeline.optimizer().target_type()) + ", tried: " + fingerprint(pipeline.optimizer()));
   into.add("parameters", std::to_string(pipeline.model().num_parameters()));
+  into.add("layers in evaluation mode", text_of(modes_of(pipeline.model())));
   auto cuts = pipeline.cuts_text();
   into.add("stages begin with", cuts.empty() ? "nodes of equal cost" : cuts);
   into.add("device map", pipeline.device_map() ? text_of(*pipeline.device_map()) : "none");

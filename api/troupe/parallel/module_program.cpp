@@ -10,6 +10,7 @@
 #include "troupe/autograd/graph_node.hpp"
 #include "troupe/autograd/pass_id.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/nn/evaluation_scope.hpp"
 #include "troupe/nn/replica_scope.hpp"
 #include "troupe/ops/copy_by_name.hpp"
 #include "troupe/parallel/first_pass_checks.hpp"
@@ -155,8 +156,9 @@ void module_program::check_first_pass(const std::vector<variable>& outputs, cons
 }
 
 std::vector<variable> module_program::run_layers(std::vector<variable> inputs, bool training) {
-  for (const auto& layer : layers_->modules())
-    if (layer->is_training() != training) layer->train(training);
+  // In training each module has the mode that the model came with.
+  std::optional<nn::evaluation_scope> evaluating;
+  if (!training) evaluating.emplace(layers_->modules());
   return layers_->run(std::move(inputs), [this](std::size_t) { deferred_->progress(); });
 }
 

@@ -3,7 +3,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <stdexcept>
 
-#include "troupe/nn/module.hpp"
+#include "troupe/nn/dropout.hpp"
+#include "troupe/nn/linear.hpp"
+#include "troupe/nn/sequential.hpp"
 
 namespace nn = troupe::nn;
 using troupe::tensor;
@@ -55,6 +57,27 @@ TEST_CASE("tokens are drawn with the model's probabilities, and equally for equa
   CHECK(std::abs(likely / 3999.0 - 0.4046) < 0.035);
   auto best = draw(1, 1);
   for (std::size_t i = 1; i < best.size(); ++i) REQUIRE(best[i] == (best[i - 1] + 1) % 5);
+}
+
+TEST_CASE("each layer has its mode again after generating, also when the model fails") {
+  nn::Sequential model(Counting(1), nn::Dropout(0.5), nn::Sequential(nn::Dropout(0.5), nn::Dropout(0.5)));
+  auto& inner = dynamic_cast<nn::Sequential&>(*model[2]);
+  model[1]->eval();
+  inner[0]->eval();
+  auto check = [&] {
+    CHECK(model.is_training());
+    CHECK_FALSE(model[1]->is_training());
+    CHECK(inner.is_training());
+    CHECK_FALSE(inner[0]->is_training());
+    CHECK(inner[1]->is_training());
+  };
+  nn::generate(model, {2, 3}, {.num_tokens = 1, .temperature = 0, .context = 3});
+  check();
+  nn::Sequential failing(nn::Dropout(0.5), nn::Linear(2, 2));
+  failing[0]->eval();
+  CHECK_THROWS(nn::generate(failing, {2, 3}, {.num_tokens = 1}));
+  CHECK(failing.is_training());
+  CHECK_FALSE(failing[0]->is_training());
 }
 
 TEST_CASE("generating from nothing or with impossible options is refused") {

@@ -19,6 +19,16 @@ using troupe::testing::same_bits;
 
 namespace {
 
+/// A copy constructor of its own, which leaves out what it inherits.
+class Forgetful : public nn::module_of<Forgetful> {
+ public:
+  Forgetful() = default;
+  Forgetful(const Forgetful& other) : module_of(), inner(std::make_shared<nn::Linear>(*other.inner)) {}
+  troupe::variable forward(const troupe::variable& x) override { return inner->forward(x); }
+  void each_child(const child_visitor& visit) override { visit("inner", *inner); }
+  std::shared_ptr<nn::Linear> inner = std::make_shared<nn::Linear>(2, 2);
+};
+
 nn::Sequential small_model() {
   return nn::Sequential(nn::Flatten(), nn::Linear(6, 5), nn::ReLU(), std::make_shared<nn::Linear>(5, 2));
 }
@@ -142,4 +152,19 @@ TEST_CASE("a module moves to the device of its inputs, and a missing device is r
   CHECK(model.parameters()[0]->value().device() == troupe::device{});
   CHECK_THROWS_WITH(model.to({troupe::device::kind::cuda, 99}), ContainsSubstring("cuda:99 is not there"));
   CHECK(same_bits(weights_of(model), before));
+}
+
+TEST_CASE("a clone has the modes of its original, each of its own, whatever its copy constructor does") {
+  nn::Sequential model(Forgetful(), nn::Sequential(nn::Linear(2, 2), nn::Linear(2, 2)));
+  model[0]->eval();
+  dynamic_cast<Forgetful&>(*model[0]).inner->train();
+  dynamic_cast<nn::Sequential&>(*model[1])[1]->eval();
+  auto copy = std::dynamic_pointer_cast<nn::Sequential>(model.clone());
+  CHECK(copy->is_training());
+  CHECK_FALSE((*copy)[0]->is_training());
+  CHECK(dynamic_cast<Forgetful&>(*(*copy)[0]).inner->is_training());
+  auto& nested = dynamic_cast<nn::Sequential&>(*(*copy)[1]);
+  CHECK(nested.is_training());
+  CHECK(nested[0]->is_training());
+  CHECK_FALSE(nested[1]->is_training());
 }
