@@ -176,6 +176,14 @@ void Module::copy_modes(const Module& original) {
   });
 }
 
+void Module::zero_grad() {
+  for (auto* each : parameters()) each->has_gradient = false;
+}
+
+void Module::requires_gradient(bool required) {
+  for (auto* each : parameters()) each->requires_gradient = required;
+}
+
 void Module::train(bool training) {
   training_ = training;
   each_child([training](const std::string&, Module& child) { child.train(training); });

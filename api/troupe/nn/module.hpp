@@ -92,6 +92,15 @@ class Module {
   void eval() { train(false); }
   bool is_training() const { return training_; }
 
+  /// Drops the gradients of all parameters (PyTorch's zero_grad, which sets them to none): the next backward
+  /// pass begins anew instead of adding to them, and optimizers do not step a parameter without a gradient.
+  void zero_grad();
+  /// Lets all parameters be trained, or freezes them (PyTorch's requires_grad_): operations that are computed
+  /// while a parameter is frozen give it no gradient, and optimizers do not change it. A gradient that it has
+  /// waits until it is unfrozen. Sets parameter::requires_gradient, which freezes a single one.
+  void requires_gradient(bool required = true);
+  void freeze() { requires_gradient(false); }
+
   using parameter_visitor = std::function<void(parameter&)>;
   /// Finds the parameter with this full name in a preceding layer; null if there is none.
   using weight_finder = std::function<std::shared_ptr<parameter>(const std::string& name)>;

@@ -11,4 +11,8 @@ std::vector<tensor> gradients_of(std::span<parameter* const> parameters) {
   return gradients;
 }
 
+void drop_gradients(std::span<const named_parameter> parameters) {
+  for (const auto& each : parameters) each.target->has_gradient = false;
+}
+
 }  // namespace troupe::optim

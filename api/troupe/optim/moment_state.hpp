@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "troupe/ops/adam_step.hpp"
+#include "troupe/optim/gradients_of.hpp"
 #include "troupe/optim/lr_schedule.hpp"
 #include "troupe/optim/optimizer.hpp"
 
@@ -20,6 +21,7 @@ class moment_state : public optimizer_state {
   moment_state(step_function step, update_kind kind, lr_schedule schedule,
                std::vector<named_parameter> parameters);
   void apply(std::uint64_t step) override;
+  void zero_grad() override { drop_gradients(parameters_); }
   bool is_elementwise() const override { return kind_ == update_kind::elementwise; }
   void apply_part(std::uint64_t step, const parameter_part& part, const tensor& gradient) override;
   std::vector<named_tensor> state() const override;

@@ -27,6 +27,15 @@ class optimizer_state {
                           const tensor& /*gradient*/) {
     throw std::logic_error("[apply_part] expected an optimizer that is_elementwise(), got another");
   }
+  /// Drops the gradients of the parameters (PyTorch's zero_grad, which sets them to none), so that the next
+  /// backward pass begins anew: those that a backward pass through another model's loss has left, or those of
+  /// a step that is not to be made. After `apply` there are none. The default throws std::logic_error, for
+  /// optimizers of one's own without it.
+  virtual void zero_grad() {
+    throw std::logic_error(
+        "[zero_grad] expected an optimizer that overrides zero_grad, got one without it: call zero_grad() of "
+        "the model");
+  }
   /// Waits until all applied steps are complete; an optimizer of DataParallel::make_optimizer completes them
   /// asynchronously. Throws the error that prevented a step (collective_error).
   virtual void synchronize() {}

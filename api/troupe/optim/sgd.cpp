@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "troupe/ops/sgd_step.hpp"
+#include "troupe/optim/gradients_of.hpp"
 #include "troupe/optim/moment_state.hpp"
 #include "troupe/optim/parameter_part.hpp"
 #include "troupe/tensor/memory.hpp"
@@ -34,6 +35,8 @@ class sgd_state : public optimizer_state {
     for (const auto& each : parameters_)
       if (each.target->needs_step()) each.target->mark_stepped_with_converted();
   }
+
+  void zero_grad() override { drop_gradients(parameters_); }
 
   bool is_elementwise() const override { return true; }
   void apply_part(std::uint64_t step, const parameter_part& part, const tensor& gradient) override {

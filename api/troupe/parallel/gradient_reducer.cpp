@@ -199,13 +199,18 @@ void gradient_reducer::mark_unused_ready() {
 }
 
 void gradient_reducer::abort_step(const std::vector<std::string>& unused) {
-  std::string names;
+  std::string names, frozen;
   for (const auto& name : unused) names += (names.empty() ? "" : ", ") + name;
+  for (const auto& each : parameters_)
+    if (!each.target->requires_gradient && frozen.empty())
+      frozen = ". " + each.name +
+               " was frozen after its model was wrapped: wrap the model again, or unfreeze "
+               "it before its forward pass";
   group_.abort("its backward pass brought no gradient for " + names);
   throw std::logic_error(
       "[DataParallel] expected a gradient for every parameter from the backward pass, got none for " + names +
       " on rank " + to_string(group_.group().rank_of(group_.rank())) +
-      "; freeze what is never used, or set find_unused_parameters");
+      "; freeze what is never used before the model is wrapped, or set find_unused_parameters" + frozen);
 }
 
 void gradient_reducer::end_step() {

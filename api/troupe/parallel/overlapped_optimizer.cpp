@@ -3,16 +3,17 @@
 #include <stdexcept>
 #include <utility>
 
+#include "troupe/optim/gradients_of.hpp"
+
 namespace troupe {
 
 overlapped_optimizer::overlapped_optimizer(std::shared_ptr<gradient_reducer> reducer,
                                            const std::vector<named_parameter>& all,
                                            const optim::Optimizer& optimizer)
     : reducer_(std::move(reducer)) {
-  std::vector<named_parameter> frozen;
   for (const auto& each : all)
-    if (!each.target->requires_gradient) frozen.push_back(each);
-  frozen_state_ = optimizer(std::move(frozen));
+    if (!each.target->requires_gradient) frozen_.push_back(each);
+  frozen_state_ = optimizer(frozen_);
   for (std::size_t bucket = 0; bucket < reducer_->num_buckets(); ++bucket) {
     auto parameters = reducer_->parameters_of(bucket);
     auto state = optimizer(parameters);
@@ -36,6 +37,13 @@ void overlapped_optimizer::apply(std::uint64_t step) {
       part.to_step.insert(each.target);
     }
   reducer_->on_reduced([this, step](const reduced_chunk& chunk) { step_chunk(chunk, step); });
+}
+
+// Of a step that is pending, `apply` has taken note: no parameter has a gradient any more.
+void overlapped_optimizer::zero_grad() {
+  for (const auto& part : parts_) optim::drop_gradients(part.parameters);
+  optim::drop_gradients(frozen_);
+  reducer_->forget_sums();
 }
 
 /// Gradients that are not averaged would make the members' weights diverge.
@@ -65,8 +73,14 @@ void overlapped_optimizer::step_chunk(const reduced_chunk& chunk, std::uint64_t 
     if (!chunk.is_last) return;
     for (auto* each : std::exchange(part.to_step, {})) each->mark_stepped_with_converted();
   } else if (chunk.is_last) {
-    for (auto* each : std::exchange(part.to_step, {})) each->has_gradient = true;
+    // As they were when `apply` was called: one may have been frozen since.
+    std::vector<parameter*> frozen_since;
+    for (auto* each : std::exchange(part.to_step, {})) {
+      each->has_gradient = true;
+      if (!std::exchange(each->requires_gradient, true)) frozen_since.push_back(each);
+    }
     part.state->apply(step);
+    for (auto* each : frozen_since) each->requires_gradient = false;
   }
 }
 

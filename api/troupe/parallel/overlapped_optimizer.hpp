@@ -20,6 +20,8 @@ class overlapped_optimizer : public optim::optimizer_state {
   overlapped_optimizer& operator=(const overlapped_optimizer&) = delete;
 
   void apply(std::uint64_t step) override;
+  /// Steps that are pending are completed all the same.
+  void zero_grad() override;
   void synchronize() override { reducer_->finish(); }
   std::vector<named_tensor> state() const override;
 
@@ -37,6 +39,7 @@ class overlapped_optimizer : public optim::optimizer_state {
 
   std::shared_ptr<gradient_reducer> reducer_;
   std::vector<part> parts_;  // by bucket
+  std::vector<named_parameter> frozen_;
   std::unique_ptr<optim::optimizer_state> frozen_state_;
 };
 

@@ -49,6 +49,27 @@ void require_fitting(const graph_node& node, std::size_t input, const tensor& gr
                 describe(gradient));
 }
 
+/// Freezes what was frozen when the operation was recorded and is not any more: it gets no gradient.
+class frozen_as_recorded {
+ public:
+  explicit frozen_as_recorded(const graph_node& node) {
+    auto trained = node.trained_parameters();
+    for (auto* each : node.recorded->parameters())
+      if (each->requires_gradient && std::ranges::count(trained, each) == 0) unfrozen_since_.push_back(each);
+    set(false);
+  }
+  ~frozen_as_recorded() { set(true); }
+  frozen_as_recorded(const frozen_as_recorded&) = delete;
+  frozen_as_recorded& operator=(const frozen_as_recorded&) = delete;
+
+ private:
+  void set(bool requires_gradient) {
+    for (auto* each : unfrozen_since_) each->requires_gradient = requires_gradient;
+  }
+
+  std::vector<parameter*> unfrozen_since_;
+};
+
 /// Computes the gradients of the node's inputs.
 void bring_to_inputs(const graph_node& node, const tensor& output_gradient) {
   auto gradients = node.recorded->backward_input(output_gradient);
@@ -116,7 +137,7 @@ void backward_pass::visit(const std::shared_ptr<graph_node>& node, weight_mode m
         "[backward] expected to run through each operation once, got one that a backward pass within this "
         "one has used up");
   auto output_gradient = std::exchange(node->gradient, {});
-  auto has_parameters = !node->recorded->parameters().empty();
+  auto has_parameters = !node->trained_parameters().empty();
   auto is_weight_first =
       has_parameters && mode == weight_mode::immediate && node->recorded->can_run_weight_first();
   if (is_weight_first) add_weights(*node, output_gradient);
@@ -134,7 +155,8 @@ void backward_pass::visit(const std::shared_ptr<graph_node>& node, weight_mode m
 }
 
 void backward_pass::add_weights(graph_node& node, const tensor& output_gradient) {
-  auto parameters = node.recorded->parameters();
+  auto parameters = node.trained_parameters();
+  frozen_as_recorded unchanged(node);
   auto is_last_use = [this](parameter* each) { return remaining_.at(each) == 1; };
   if (options_.on_gradient && options_.on_rows && std::ranges::all_of(parameters, is_last_use)) {
     if (output_gradient.defined()) node.recorded->backward_weight_by_rows(output_gradient, options_.on_rows);
@@ -149,7 +171,7 @@ void backward_pass::add_weights(graph_node& node, const tensor& output_gradient)
 void backward_pass::count_parameters(const std::vector<std::shared_ptr<graph_node>>& nodes) {
   for (const auto& node : nodes)
     if (node->recorded)
-      for (auto* each : node->recorded->parameters()) ++remaining_[each];
+      for (auto* each : node->trained_parameters()) ++remaining_[each];
 }
 
 }  // namespace troupe

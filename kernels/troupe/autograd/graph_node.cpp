@@ -25,12 +25,15 @@ std::string describe(const tensor_metadata& form) {
 graph_node::graph_node(const tensor& value) : form_(value), is_leaf_(true), order_(++newest) {}
 
 graph_node::graph_node(const tensor& value, std::unique_ptr<operation> made_by,
-                       std::vector<std::shared_ptr<graph_node>> from)
+                       std::vector<std::shared_ptr<graph_node>> from, std::vector<parameter*> parameters)
     : recorded(std::move(made_by)),
       inputs(std::move(from)),
       form_(value),
       is_leaf_(false),
-      order_(++newest) {}
+      order_(++newest),
+      parameters_(std::move(parameters)) {
+  std::erase_if(parameters_, [](const parameter* each) { return !each->requires_gradient; });
+}
 
 // Destroys nodes iteratively: recursion over a chain of a million nodes would overflow the stack.
 graph_node::~graph_node() {
@@ -47,6 +50,12 @@ graph_node::~graph_node() {
 void graph_node::add_gradient(tensor more) {
   if (!more.defined()) return;
   gradient = gradient.defined() ? add(gradient, more) : std::move(more);
+}
+
+std::vector<parameter*> graph_node::trained_parameters() const {
+  auto trained = parameters_;
+  std::erase_if(trained, [](const parameter* each) { return !each->requires_gradient; });
+  return trained;
 }
 
 void graph_node::unshare_gradient() {

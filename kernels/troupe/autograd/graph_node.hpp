@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "troupe/autograd/operation.hpp"
+#include "troupe/autograd/parameter.hpp"
 
 namespace troupe {
 
@@ -27,9 +28,9 @@ class graph_node {
  public:
   /// A leaf.
   explicit graph_node(const tensor& value);
-  /// `inputs` has a null pointer for each constant.
+  /// `inputs` has a null pointer for each constant. `parameters`: those of the operation.
   graph_node(const tensor& value, std::unique_ptr<operation> recorded,
-             std::vector<std::shared_ptr<graph_node>> inputs);
+             std::vector<std::shared_ptr<graph_node>> inputs, std::vector<parameter*> parameters);
   ~graph_node();
   graph_node(const graph_node&) = delete;
   graph_node& operator=(const graph_node&) = delete;
@@ -44,6 +45,8 @@ class graph_node {
   void add_gradient(tensor more);
   /// Copies the gradient if its memory is shared with the caller of backward or with another leaf.
   void unshare_gradient();
+  /// The operation's parameters that get a gradient: frozen neither when it was recorded nor now.
+  std::vector<parameter*> trained_parameters() const;
 
   std::unique_ptr<operation> recorded;              ///< null once a backward pass has released it
   std::vector<std::shared_ptr<graph_node>> inputs;  ///< empty once released
@@ -53,6 +56,7 @@ class graph_node {
   tensor_metadata form_;
   bool is_leaf_;
   std::uint64_t order_;
+  std::vector<parameter*> parameters_;  ///< not frozen when the operation was recorded
 };
 
 /// The sequence number of the newest node of any graph.

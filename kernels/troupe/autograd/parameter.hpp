@@ -46,10 +46,12 @@ struct parameter {
 
   std::string name;  ///< within its module, for example "weight"
   shape extents;
-  initializer init;               ///< fills the initial value; null: zeros
-  bool has_gradient = false;      ///< whether a gradient was accumulated since the optimizer's last step
-  std::string tied_to;            ///< full name of the weight that this parameter is tied to; empty: none
-  bool requires_gradient = true;  ///< false: frozen, without gradient and not changed by optimizers
+  initializer init;           ///< fills the initial value; null: zeros
+  bool has_gradient = false;  ///< whether a gradient was accumulated since the optimizer's last step
+  std::string tied_to;        ///< full name of the weight that this parameter is tied to; empty: none
+  /// false: frozen. Operations that are computed meanwhile give it no gradient, also if it is unfrozen before
+  /// their backward pass, and optimizers do not change it.
+  bool requires_gradient = true;
 
   /// The value. Throws std::logic_error while an update is pending.
   const tensor& value() const { return no_update_pending().value_; }

@@ -24,13 +24,15 @@ variable leaf(tensor value) {
 variable detach(const variable& from) { return {from.value, nullptr}; }
 
 variable record(tensor value, const std::vector<variable>& inputs, std::unique_ptr<operation> recorded) {
+  auto parameters = recorded->parameters();
   auto wanted = std::ranges::any_of(inputs, &variable::requires_gradient) ||
-                std::ranges::any_of(recorded->parameters(), &parameter::requires_gradient);
+                std::ranges::any_of(parameters, &parameter::requires_gradient);
   if (!is_grad_enabled() || !wanted) return {std::move(value), nullptr};
   std::vector<std::shared_ptr<graph_node>> from;
   for (const auto& input : inputs) from.push_back(input.node);
   value.set_memory_category(memory_category::activations);
-  auto node = std::make_shared<graph_node>(value, std::move(recorded), std::move(from));
+  auto node =
+      std::make_shared<graph_node>(value, std::move(recorded), std::move(from), std::move(parameters));
   return {std::move(value), std::move(node)};
 }
 

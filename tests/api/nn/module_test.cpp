@@ -168,3 +168,35 @@ TEST_CASE("a clone has the modes of its original, each of its own, whatever its 
   CHECK(nested[0]->is_training());
   CHECK_FALSE(nested[1]->is_training());
 }
+
+TEST_CASE("zero_grad drops gradients, and freezing lets no more come") {
+  auto model = small_model();
+  model.materialize(1);
+  auto pass = [&] {
+    auto y = model({random_tensor({3, 6}, "x")});
+    if (y.requires_gradient()) y.backward(random_tensor({3, 2}, "dy"));
+  };
+  auto have_gradients = [&] {
+    return std::ranges::count_if(model.parameters(), [](const auto* each) { return each->has_gradient; });
+  };
+  pass();
+  auto once = model.parameters()[0]->gradient().clone();
+  pass();
+  CHECK_FALSE(same_bits(model.parameters()[0]->gradient(), once));
+  model.zero_grad();
+  CHECK(have_gradients() == 0);
+  pass();
+  CHECK(have_gradients() == 4);
+  CHECK(same_bits(model.parameters()[0]->gradient(), once));
+  model.zero_grad();
+  model[1]->freeze();
+  pass();
+  CHECK(have_gradients() == 2);
+  model.requires_gradient(false);
+  model.zero_grad();
+  pass();
+  CHECK(have_gradients() == 0);
+  model.requires_gradient();
+  pass();
+  CHECK(have_gradients() == 4);
+}

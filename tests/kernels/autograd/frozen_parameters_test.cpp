@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 #include "kernels/autograd/finite_differences.hpp"
@@ -120,5 +121,42 @@ TEST_CASE("layers whose parameters are all frozen still return the gradient of t
     check_untouched(none.weight);
     check_untouched(none.bias);
     CHECK(same_bits(none.dx.to({}), run(each, true, true).dx.to({})));
+  }
+}
+
+TEST_CASE("what was frozen while a layer was computed gets no gradient, if it is unfrozen before backward") {
+  for (const auto& each : layers)
+    for (bool weight_was_frozen : {true, false})
+      for (bool bias_was_frozen : {true, false}) {
+        CAPTURE(each.name, weight_was_frozen, bias_was_frozen);
+        outcome made{make_parameter("weight", each.weight), make_parameter("bias", each.bias), {}};
+        made.weight.requires_gradient = !weight_was_frozen;
+        made.bias.requires_gradient = !bias_was_frozen;
+        auto x = leaf(placed(random_tensor(each.input, "x")));
+        auto y = each.compute(x, made.weight, made.bias);
+        made.weight.requires_gradient = made.bias.requires_gradient = true;
+        std::vector<parameter*> told;
+        y.backward(placed(random_tensor(y.value.shape(), "dy")),
+                   {.on_gradient = [&told](parameter& one) { told.push_back(&one); }});
+        CHECK(made.weight.has_gradient == !weight_was_frozen);
+        CHECK(made.bias.has_gradient == !bias_was_frozen);
+        CHECK(std::ranges::count(told, &made.weight) == (weight_was_frozen ? 0 : 1));
+        CHECK(std::ranges::count(told, &made.bias) == (bias_was_frozen ? 0 : 1));
+        CHECK(made.weight.requires_gradient);
+        CHECK(made.bias.requires_gradient);
+        CHECK(x.gradient().defined());
+      }
+}
+
+TEST_CASE("what is frozen between a layer's computation and its backward gets no gradient") {
+  for (const auto& each : layers) {
+    CAPTURE(each.name);
+    outcome made{make_parameter("weight", each.weight), make_parameter("bias", each.bias), {}};
+    auto x = leaf(placed(random_tensor(each.input, "x")));
+    auto y = each.compute(x, made.weight, made.bias);
+    made.weight.requires_gradient = made.bias.requires_gradient = false;
+    y.backward(placed(random_tensor(y.value.shape(), "dy")));
+    check_untouched(made.weight);
+    check_untouched(made.bias);
   }
 }
