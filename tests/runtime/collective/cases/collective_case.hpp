@@ -27,6 +27,7 @@ struct collective_case {
 };
 
 std::vector<collective_case> reduction_cases();
+std::vector<collective_case> non_finite_cases();
 std::vector<collective_case> copying_cases();
 std::vector<collective_case> message_cases();
 std::vector<collective_case> many_calls_cases();

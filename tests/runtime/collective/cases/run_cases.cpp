@@ -5,8 +5,8 @@
 namespace troupe::testing {
 
 void run_collective_cases(members& given) {
-  for (auto* cases : {reduction_cases, copying_cases, message_cases, many_calls_cases, many_groups_cases,
-                      fixed_order_cases, leaf_reduction_cases}) {
+  for (auto* cases : {reduction_cases, non_finite_cases, copying_cases, message_cases, many_calls_cases,
+                      many_groups_cases, fixed_order_cases, leaf_reduction_cases}) {
     for (const auto& each : cases()) {
       try {
         each.run(given);

@@ -10,8 +10,13 @@
 namespace troupe::mpi_calls {
 namespace {
 
+/// MPI_MAX and MPI_MIN of floats may leave NaN out, so such elements go as integers in the same order.
+bool has_ordered_keys(const call_signature& call) {
+  return is_floating(call.type) && (call.op == reduce_op::max || call.op == reduce_op::min);
+}
+
 MPI_Datatype reduced_type(dtype type) {
-  if (is_floating(type)) return MPI_FLOAT;
+  if (type == dtype::f32) return MPI_FLOAT;
   if (type == dtype::i32) return MPI_INT32_T;
   if (type == dtype::i64) return MPI_INT64_T;
   return MPI_UINT8_T;
@@ -51,12 +56,14 @@ void lay_out(mpi_call& in, const collective_operation& what) {
 }
 
 int begin_reduction(mpi_call& in, MPI_Comm with, const collective_operation& what, int member) {
-  auto type = reduced_type(what.signature.type);
   auto op = op_of(what.signature.op);
   auto count = count_of(what.signature.count);
   in.input = reduced_elements::widened(what.input);
+  if (has_ordered_keys(what.signature))
+    in.input = reduced_elements::ordered_keys(in.input, what.signature.op);
+  auto type = reduced_type(in.input.dtype());
   auto part = what.parts.empty() ? what.signature.count : what.parts[static_cast<std::size_t>(member)];
-  in.output = tensor::empty({part}, reduced_elements::reduction_type(what.signature.type));
+  in.output = tensor::empty({part}, in.input.dtype());
   const void* from = std::as_const(in.input).bytes().data();
   void* to = in.output.bytes().data();
   if (what.signature.kind == collective_kind::all_reduce)
@@ -112,8 +119,11 @@ void finish(mpi_call& in, const collective_operation& what, int member, int size
   bool writes = what.output.defined() &&
                 !(what.signature.kind == collective_kind::reduce && what.signature.root != member);
   if (!writes) return;
-  if (is_reduction(what.signature.kind))
-    return reduced_elements::finish(in.output, what.signature.op, size, what.output);
+  if (is_reduction(what.signature.kind)) {
+    auto reduced =
+        has_ordered_keys(what.signature) ? reduced_elements::from_ordered_keys(in.output) : in.output;
+    return reduced_elements::finish(reduced, what.signature.op, size, what.output);
+  }
   auto output = what.output;
   output.copy_from(in.output);
 }
