@@ -36,7 +36,9 @@ struct communicator_options {
 /// order. A call returns at once; the calls run one after the other. Sends and receives run beside them, in
 /// order for each peer and direction.
 ///
-/// Tensors are contiguous and on the backend's device; f32, bf16, f16 (summed in f32), i32, i64 and u8. n:
+/// Tensors are contiguous and on the backend's device; f32, bf16, f16 (summed in f32), i32, i64 and u8; bool
+/// too in calls that move elements. Every reduction of NaN and something else is NaN, max and min too (but
+/// over `nccl`: NCCL leaves NaN out of max and min). n:
 /// size(). A broken precondition throws std::invalid_argument. When the group fails, work::wait() throws
 /// collective_error on every member, which names group, sequence number, operation and ranks. Afterwards all
 /// calls fail; make a new group.

@@ -38,15 +38,24 @@ std::int64_t part_begin(const collective_operation& what, member_index member) {
 
 namespace {
 
-void require_numbers(const tensor& x, const char* where, const char* what) {
+void require_tensor(const tensor& x, const char* where, const char* what) {
   if (!x.defined()) throw_invalid(where, std::string("a tensor as ") + what, "an undefined one");
+}
+
+/// For calls that compute. Those that move elements take bool too.
+void require_numbers(const tensor& x, const char* where, const char* what) {
+  require_tensor(x, where, what);
   if (x.dtype() == dtype::boolean)
-    throw_invalid(where, std::string(what) + " of f32, bf16, f16, i32, i64 or u8", describe(x));
+    throw_invalid(where,
+                  std::string(what) +
+                      " of f32, bf16, f16, i32, i64 or u8 (bool tensors are moved, but not reduced: convert "
+                      "them to u8)",
+                  describe(x));
 }
 
 void require_same_call(const tensor& x, dtype type, std::int64_t num_elements, const char* where,
                        const char* what) {
-  require_numbers(x, where, what);
+  require_tensor(x, where, what);
   if (x.dtype() != type || x.num_elements() != num_elements)
     throw_invalid(where,
                   std::string(what) + " of " + std::to_string(num_elements) + " elements of " +
@@ -180,7 +189,7 @@ collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vect
 
 collective_operation all_gather_of(const tensor& part, tensor all, std::vector<std::int64_t> parts,
                                    member_index member) {
-  require_numbers(part, "all_gather", "part");
+  require_tensor(part, "all_gather", "part");
   require_same_call(part, part.dtype(), parts[static_cast<std::size_t>(member)], "all_gather", "part");
   require_same_call(all, part.dtype(), total(parts), "all_gather", "all");
   auto signature = signed_as(collective_kind::all_gather, all.dtype(), all.num_elements());
@@ -189,7 +198,7 @@ collective_operation all_gather_of(const tensor& part, tensor all, std::vector<s
 }
 
 collective_operation broadcast_of(tensor x, member_index root) {
-  require_numbers(x, "broadcast", "x");
+  require_tensor(x, "broadcast", "x");
   auto signature = signed_as(collective_kind::broadcast, x.dtype(), x.num_elements());
   signature.root = root;
   return {signature, x, x, {}};
@@ -205,7 +214,7 @@ collective_operation reduce_of(const tensor& x, tensor result, member_index root
 }
 
 collective_operation gather_of(const tensor& part, tensor all, member_index root, int num_members) {
-  require_numbers(part, "gather", "part");
+  require_tensor(part, "gather", "part");
   std::vector<std::int64_t> parts(static_cast<std::size_t>(num_members), part.num_elements());
   if (all.defined()) require_same_call(all, part.dtype(), total(parts), "gather", "all");
   auto signature = signed_as(collective_kind::gather, part.dtype(), total(parts));
@@ -214,7 +223,7 @@ collective_operation gather_of(const tensor& part, tensor all, member_index root
 }
 
 collective_operation scatter_of(const tensor& all, tensor part, member_index root, int num_members) {
-  require_numbers(part, "scatter", "part");
+  require_tensor(part, "scatter", "part");
   std::vector<std::int64_t> parts(static_cast<std::size_t>(num_members), part.num_elements());
   if (all.defined()) require_same_call(all, part.dtype(), total(parts), "scatter", "all");
   auto signature = signed_as(collective_kind::scatter, part.dtype(), total(parts));
@@ -223,7 +232,7 @@ collective_operation scatter_of(const tensor& all, tensor part, member_index roo
 }
 
 collective_operation all_to_all_of(const tensor& x, tensor result, int num_members) {
-  require_numbers(x, "all_to_all", "x");
+  require_tensor(x, "all_to_all", "x");
   require_same_call(result, x.dtype(), x.num_elements(), "all_to_all", "result");
   if (x.num_elements() % num_members != 0)
     throw_invalid("all_to_all", "a multiple of " + std::to_string(num_members) + " elements as x",
@@ -236,12 +245,12 @@ collective_operation all_to_all_of(const tensor& x, tensor result, int num_membe
 }
 
 collective_operation send_of(const tensor& x, member_index peer) {
-  require_numbers(x, "send", "x");
+  require_tensor(x, "send", "x");
   return {signed_as(collective_kind::send, x.dtype(), x.num_elements()), x, {}, {}, peer};
 }
 
 collective_operation receive_of(tensor x, member_index peer) {
-  require_numbers(x, "receive", "x");
+  require_tensor(x, "receive", "x");
   auto signature = signed_as(collective_kind::receive, x.dtype(), x.num_elements());
   return {signature, {}, std::move(x), {}, peer};
 }

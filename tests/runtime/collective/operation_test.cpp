@@ -19,7 +19,6 @@ TEST_CASE("tensors that do not fit are refused by the name of the call and of th
   CHECK_REFUSED(all_reduce_of({}, three, reduce_op::sum), "[all_reduce] expected a tensor as x");
   CHECK_REFUSED(all_reduce_of(three, four, reduce_op::sum), "result of 3 elements of f32, got f32[4]");
   CHECK_REFUSED(all_reduce_of(three, halves, reduce_op::sum), "got bf16[3]");
-  CHECK_REFUSED(all_reduce_of(tensor::zeros({3}, dtype::boolean), three, reduce_op::sum), "bool");
   CHECK_REFUSED(reduce_scatter_of(four, three, {1, 3}, reduce_op::sum, 0), "result of 1 elements");
   CHECK_REFUSED(reduce_scatter_of(four, three, {2, 3}, reduce_op::sum, 1), "x of 5 elements");
   CHECK_REFUSED(all_gather_of(three, four, {3, 3}, 0), "all of 6 elements");
@@ -37,6 +36,21 @@ TEST_CASE("tensors that do not fit are refused by the name of the call and of th
   CHECK_REFUSED(receive_of({}, 1), "[receive]");
   CHECK_REFUSED(require_parts({1, 2}, 3, "all_gather"), "3 part sizes >= 0, one a member, got 2 sizes");
   CHECK_REFUSED(require_parts({1, -2}, 2, "all_gather"), "the least -2");
+}
+
+TEST_CASE("calls that move elements take bool tensors, those that reduce them say what to do") {
+  auto three = tensor::zeros({3}, dtype::boolean), six = tensor::zeros({6}, dtype::boolean);
+  CHECK_NOTHROW(all_gather_of(three, six, {3, 3}, 0));
+  CHECK_NOTHROW(broadcast_of(three, 0));
+  CHECK_NOTHROW(gather_of(three, six, 0, 2));
+  CHECK_NOTHROW(scatter_of(six, three, 0, 2));
+  CHECK_NOTHROW(all_to_all_of(six, tensor::zeros({6}, dtype::boolean), 2));
+  CHECK_NOTHROW(send_of(three, 1));
+  CHECK_NOTHROW(receive_of(three, 1));
+  CHECK_REFUSED(broadcast_of({}, 0), "a tensor as x");
+  CHECK_REFUSED(all_reduce_of(three, three, reduce_op::max), "convert them to u8), got bool[3]");
+  CHECK_REFUSED(reduce_of(three, three, 0, reduce_op::sum), "bool");
+  CHECK_REFUSED(reduce_scatter_of(six, three, {3, 3}, reduce_op::sum, 0), "bool");
 }
 
 TEST_CASE("inputs and outputs that overlap anywhere but in place are refused") {

@@ -9,7 +9,7 @@ double input_element(int member, std::int64_t i) { return static_cast<double>((m
 
 void all_gather_of_equal_parts(members& given) {
   auto& group = given.all;
-  for (auto type : collective_types)
+  for (auto type : moved_types)
     for (auto part : case_sizes(type)) {
       auto own = filled(
           part, type, [&](std::int64_t i) { return input_element(group.rank(), i); }, placement::shifted);
@@ -22,7 +22,7 @@ void all_gather_of_equal_parts(members& given) {
 
 void all_gather_in_place(members& given) {
   auto& group = given.all;
-  for (auto type : collective_types)
+  for (auto type : moved_types)
     for (auto part : case_sizes(type)) {
       auto all = placed(part * group.size(), type);
       auto own = all.rows(group.rank() * part, part);
@@ -35,7 +35,7 @@ void all_gather_in_place(members& given) {
 
 void all_gather_of_unequal_parts(members& given) {
   auto& group = given.all;
-  for (auto type : collective_types)
+  for (auto type : moved_types)
     for (std::int64_t step : {1, 700, 3000}) {
       std::vector<std::int64_t> parts;  // the first member's part is empty
       std::int64_t total = 0;
@@ -54,7 +54,7 @@ void all_gather_of_unequal_parts(members& given) {
 
 void broadcast_from_every_root(members& given) {
   auto& group = given.all;
-  for (auto type : collective_types)
+  for (auto type : moved_types)
     for (auto count : case_sizes(type))
       for (int root = 0; root < group.size(); ++root) {
         auto x = filled(
@@ -67,7 +67,7 @@ void broadcast_from_every_root(members& given) {
 
 void gather_to_every_root(members& given) {
   auto& group = given.all;
-  for (auto type : collective_types)
+  for (auto type : moved_types)
     for (auto part : case_sizes(type))
       for (int root = 0; root < group.size(); ++root) {
         auto own = filled(part, type, [&](std::int64_t i) { return input_element(group.rank(), i); });
@@ -81,7 +81,7 @@ void gather_to_every_root(members& given) {
 
 void scatter_from_every_root(members& given) {
   auto& group = given.all;
-  for (auto type : collective_types)
+  for (auto type : moved_types)
     for (auto part : case_sizes(type))
       for (int root = 0; root < group.size(); ++root) {
         auto all = group.rank() != root ? tensor() : filled(part * group.size(), type, [&](std::int64_t i) {
@@ -95,7 +95,7 @@ void scatter_from_every_root(members& given) {
 
 void all_to_all_of_all_types(members& given) {
   auto& group = given.all;
-  for (auto type : collective_types)
+  for (auto type : moved_types)
     for (auto part : case_sizes(type)) {
       auto x =
           filled(part * group.size(), type, [&](std::int64_t i) { return input_element(group.rank(), i); });

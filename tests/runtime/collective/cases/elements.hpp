@@ -12,6 +12,9 @@
 namespace troupe::testing {
 
 constexpr dtype collective_types[] = {dtype::f32, dtype::bf16, dtype::f16, dtype::i32, dtype::i64, dtype::u8};
+/// Those of calls that only move elements.
+constexpr dtype moved_types[] = {dtype::f32, dtype::bf16, dtype::f16,    dtype::i32,
+                                 dtype::i64, dtype::u8,   dtype::boolean};
 constexpr reduce_op reduce_ops[] = {reduce_op::sum, reduce_op::mean, reduce_op::max, reduce_op::min,
                                     reduce_op::product};
 
@@ -24,11 +27,14 @@ void with_type(dtype type, Body body) {
   if (type == dtype::i32) body(std::int32_t{});
   if (type == dtype::i64) body(std::int64_t{});
   if (type == dtype::u8) body(std::uint8_t{});
+  if (type == dtype::boolean) body(bool{});
 }
 
 template <class T>
 T element_of(double value) {
-  if constexpr (std::is_integral_v<T>)
+  if constexpr (std::is_same_v<T, bool>)
+    return static_cast<std::int64_t>(value) % 2 == 1;
+  else if constexpr (std::is_integral_v<T>)
     return static_cast<T>(static_cast<std::int64_t>(value));  // toward zero
   else
     return T(static_cast<float>(value));

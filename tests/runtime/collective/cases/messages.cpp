@@ -12,7 +12,7 @@ void ring_of_messages(members& given) {
   auto& group = given.all;
   if (group.size() == 1) return;
   int next = (group.rank() + 1) % group.size(), before = (group.rank() + group.size() - 1) % group.size();
-  for (auto type : collective_types)
+  for (auto type : moved_types)
     for (auto count : case_sizes(type)) {
       auto out = filled(
           count, type, [&](std::int64_t i) { return sent(group.rank(), 0, i); }, placement::shifted);
