@@ -79,6 +79,15 @@ void try_npy(input bytes) {
     expect(again.shape() == read.shape() && std::ranges::equal(again.bytes(), read.bytes()),
            "an array is read back as another one");
   });
+  for (auto type : {dtype::f16, dtype::i32, dtype::boolean})
+    allow<bad_input>([&] {
+      auto converted = read_npy(file, {.as = type});
+      auto rows = npy_dataset(file, {}, {.samples_as = type});
+      if (rows->num_samples() == 0) return;
+      auto row = rows->read_rows(0, rows->num_samples()).samples;
+      expect(row.shape() == converted.shape() && std::ranges::equal(row.bytes(), converted.bytes()),
+             "rows of an array differ from it");
+    });
   allow<bad_input>([&] {
     auto samples = npy_dataset(file);
     if (auto last = samples->num_samples() - 1; last >= 0) static_cast<void>(samples->read(std::array{last}));
@@ -105,6 +114,7 @@ void try_npy_header(input bytes) {
 
 std::vector<std::string> npy_header_seeds() {
   return {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }   \n",
+          "{'descr': '<f8', 'fortran_order': True, 'shape': (3, 1), }\n",
           "{\"shape\":(2,),\"descr\":\"|u1\",\"fortran_order\":False}\n"};
 }
 

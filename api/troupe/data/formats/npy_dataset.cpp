@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "troupe/data/formats/data_file.hpp"
 #include "troupe/data/formats/npy_header.hpp"
@@ -13,7 +14,10 @@ namespace {
 /// The rows of an array in a file.
 class npy_rows {
  public:
-  explicit npy_rows(const std::filesystem::path& file) : layout_(read_npy_layout(file)), file_(file) {
+  /// `option` is the name of `as` for messages.
+  npy_rows(const std::filesystem::path& file, std::optional<dtype> as, const std::string& option)
+      : layout_(read_npy_layout(file)), file_(file) {
+    with_name([&] { dtype_ = npy_dtype(layout_.header, as, option); });
     if (extents().rank() < 1)
       throw bad_input("cannot read " + file.string() + ": expected samples [N, ...], found one number");
     if (file_.size_bytes() != layout_.file_bytes)
@@ -31,17 +35,21 @@ class npy_rows {
   tensor read(std::span<const std::int64_t> indices) {
     auto rows = extents().extents();
     rows[0] = static_cast<std::int64_t>(indices.size());
-    auto result = tensor::empty(shape(std::move(rows)), layout_.header.type);
+    auto result = tensor::empty(shape(std::move(rows)), dtype_);
+    auto same = same_dtype(layout_.header.type) == dtype_;
+    auto elements = row_bytes_ / size_bytes(layout_.header.type);
+    std::vector<std::byte> stored;
     for (std::size_t i = 0; i < indices.size();) {
       std::size_t count = 1;
       while (i + count < indices.size() && indices[i + count] == indices[i + count - 1] + 1) ++count;
-      file_.read_at(offset_of(indices[i]), result.bytes().subspan(i * row_bytes_, count * row_bytes_));
+      auto row_size = elements * size_bytes(dtype_);
+      auto to = result.bytes().subspan(i * row_size, count * row_size);
+      if (!same) stored.resize(count * row_bytes_);
+      auto from = same ? to : std::span(stored);
+      file_.read_at(offset_of(indices[i]), from);
+      auto first = indices[i] * static_cast<std::int64_t>(elements);
+      with_name([&] { convert_numbers(from, layout_.header.type, to, dtype_, first); });
       i += count;
-    }
-    try {
-      check_npy_elements(result);
-    } catch (const bad_input& problem) {
-      throw bad_input("cannot read " + path().string() + ": " + problem.what());
     }
     return result;
   }
@@ -52,20 +60,31 @@ class npy_rows {
   void close() { file_.close(); }
 
  private:
+  template <class Function>
+  void with_name(Function call) const {
+    try {
+      call();
+    } catch (const bad_input& problem) {
+      throw bad_input("cannot read " + path().string() + ": " + problem.what());
+    }
+  }
   std::uint64_t offset_of(std::int64_t row) const {
     return layout_.offset + static_cast<std::uint64_t>(row) * row_bytes_;
   }
 
   npy_layout layout_;
   data_file file_;
-  std::uint64_t row_bytes_ = 0;
+  dtype dtype_ = dtype::f32;     ///< of what is read
+  std::uint64_t row_bytes_ = 0;  ///< in the file
 };
 
 class npy_reader : public sample_reader {
  public:
-  npy_reader(const std::filesystem::path& samples, const std::filesystem::path& labels) : samples_(samples) {
+  npy_reader(const std::filesystem::path& samples, const std::filesystem::path& labels,
+             const npy_dataset_options& options)
+      : samples_(samples, options.samples_as, "samples_as") {
     if (labels.empty()) return;
-    labels_.emplace(labels);
+    labels_.emplace(labels, options.labels_as, "labels_as");
     if (labels_->extents()[0] != samples_.extents()[0])
       throw bad_input("expected a label for each of the " + std::to_string(samples_.extents()[0]) +
                       " samples in " + samples.string() + ", found " + std::to_string(labels_->extents()[0]) +
@@ -93,8 +112,9 @@ class npy_reader : public sample_reader {
 
 }  // namespace
 
-dataset_ptr npy_dataset(const std::filesystem::path& samples, const std::filesystem::path& labels) {
-  return std::make_shared<dataset>(std::make_shared<npy_reader>(samples, labels));
+dataset_ptr npy_dataset(const std::filesystem::path& samples, const std::filesystem::path& labels,
+                        const npy_dataset_options& options) {
+  return std::make_shared<dataset>(std::make_shared<npy_reader>(samples, labels, options));
 }
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <span>
+#include <vector>
 
 #include "troupe/data/formats/npy_header.hpp"
 #include "troupe/error/errors.hpp"
@@ -21,6 +22,7 @@ constexpr std::size_t version_1_bytes = magic.size() + 2 + 2;  ///< with the ver
 constexpr std::size_t alignment_bytes = 64;
 /// Maximum header size: far more than dozens of extents need.
 constexpr std::size_t max_header_bytes = 0xffff;
+constexpr std::size_t elements_at_once = std::size_t{1} << 20;  ///< that are read, then converted
 
 /// `size` bytes of the file as text. Throws bad_input if it has fewer.
 std::string take(regular_file& in, std::uint64_t& left, std::size_t size, const std::string& message) {
@@ -61,8 +63,8 @@ void check_size_of(const npy_header& header, std::uint64_t left) {
                                          size_bytes(header.type), &expected);
   if (too_many || expected != left)
     throw bad_input(std::string(too_many || expected > left ? "it is truncated" : "it is too long") +
-                    ": expected the elements of " + std::string(to_string(header.type)) +
-                    to_string(header.extents) + ", found " + std::to_string(left) + " bytes");
+                    ": expected the elements of " + to_string(header.type) + to_string(header.extents) +
+                    ", found " + std::to_string(left) + " bytes");
 }
 
 /// Calls `read` with the file, at its first element, and its layout. Errors name the file.
@@ -88,17 +90,21 @@ npy_layout read_npy_layout(const std::filesystem::path& file) {
   return with_npy(file, [](regular_file&, const npy_layout& layout) { return layout; });
 }
 
-void check_npy_elements(const tensor& array) {
-  auto is_boolean = [](std::byte value) { return value <= std::byte{1}; };
-  if (array.dtype() == dtype::boolean && !std::ranges::all_of(array.bytes(), is_boolean))
-    throw bad_input("expected bytes of 0 or 1 as bool, found others");
-}
-
-tensor read_npy(const std::filesystem::path& file) {
-  return with_npy(file, [](regular_file& in, const npy_layout& layout) {
-    auto array = tensor::empty(layout.header.extents, layout.header.type);
-    in.read_all(array.bytes());
-    check_npy_elements(array);
+tensor read_npy(const std::filesystem::path& file, const npy_options& options) {
+  return with_npy(file, [&](regular_file& in, const npy_layout& layout) {
+    const auto& [type, extents] = layout.header;
+    auto array = tensor::empty(extents, npy_dtype(layout.header, options.as, "as"));
+    auto size = size_bytes(type), converted = size_bytes(array.dtype());
+    std::vector<std::byte> stored(std::min<std::size_t>(elements_at_once, array.bytes().size() / converted) *
+                                  size);
+    for (auto rest = array.bytes(); !rest.empty();) {
+      auto count = std::min(elements_at_once, rest.size() / converted);
+      auto from = std::span(stored).first(count * size);
+      in.read_all(from);
+      auto first = static_cast<std::int64_t>((array.bytes().size() - rest.size()) / converted);
+      convert_numbers(from, type, rest.first(count * converted), array.dtype(), first);
+      rest = rest.subspan(count * converted);
+    }
     return array;
   });
 }
@@ -106,7 +112,7 @@ tensor read_npy(const std::filesystem::path& file) {
 void write_npy(const std::filesystem::path& file, const tensor& array) {
   if (!array.defined()) throw_invalid("write_npy", "a defined array", "an undefined one");
   auto here = array.to({});
-  auto text = to_text(npy_header{here.dtype(), here.shape()});
+  auto text = to_text(npy_header{stored_as(here.dtype()), here.shape()});
   auto total = (version_1_bytes + text.size() + 1 + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
   text.resize(total - version_1_bytes, ' ');
   text.back() = '\n';

@@ -12,19 +12,49 @@
 namespace troupe {
 namespace {
 
-using known_dtype = std::pair<dtype, std::string_view>;
-constexpr std::array<known_dtype, 6> names{{{dtype::f32, "<f4"},
-                                            {dtype::f16, "<f2"},
-                                            {dtype::i64, "<i8"},
-                                            {dtype::i32, "<i4"},
-                                            {dtype::u8, "|u1"},
-                                            {dtype::boolean, "|b1"}}};
+using known_type = std::pair<stored_number, std::string_view>;
+/// What follows the byte order.
+constexpr std::array<known_type, 12> names{{{stored_number::f32, "f4"},
+                                            {stored_number::f16, "f2"},
+                                            {stored_number::i64, "i8"},
+                                            {stored_number::i32, "i4"},
+                                            {stored_number::u8, "u1"},
+                                            {stored_number::boolean, "b1"},
+                                            {stored_number::f64, "f8"},
+                                            {stored_number::i8, "i1"},
+                                            {stored_number::i16, "i2"},
+                                            {stored_number::u16, "u2"},
+                                            {stored_number::u32, "u4"},
+                                            {stored_number::u64, "u8"}}};
 
-dtype dtype_named(std::string_view text) {
-  auto found = std::ranges::find(names, text, &known_dtype::second);
-  if (found != names.end()) return found->first;
-  throw bad_input("expected one of the dtypes <f4, <f2, <i8, <i4, |u1 and |b1, found '" + std::string(text) +
-                  "': convert the array with astype() and save it again");
+/// The byte order is '<', '=' (that of the machine, little-endian here), '|' (none) or, where elements have
+/// one byte, any.
+stored_number type_named(std::string_view text) {
+  auto found =
+      std::ranges::find(names, text.substr(std::min<std::size_t>(text.size(), 1)), &known_type::second);
+  if (found != names.end()) {
+    std::string_view orders = size_bytes(found->first) == 1 ? "<=>|" : "<=";
+    if (orders.find(text.front()) != std::string_view::npos) return found->first;
+    if (text.front() == '>')
+      throw bad_input("expected little-endian elements, found the dtype '" + std::string(text) +
+                      "': save array.astype('<" + std::string(found->second) + "')");
+  }
+  throw bad_input(
+      "expected one of the dtypes <f4, <f2, <i8, <i4, |u1 and |b1, or <f8, |i1, <i2, <u2, <u4 and <u8, which "
+      "are "
+      "converted, found '" +
+      std::string(text) + "': convert the array with astype() and save it again");
+}
+
+/// Whether elements in Fortran order are in C order too.
+bool is_one_order(const shape& extents) {
+  return extents.num_elements() == 0 ||
+         std::ranges::count_if(extents.extents(), [](auto extent) { return extent != 1; }) <= 1;
+}
+
+std::string name_of(stored_number type) {
+  auto name = std::string(std::ranges::find(names, type, &known_type::first)->second);
+  return (size_bytes(type) == 1 ? '|' : '<') + name;
 }
 
 /// A parser for the Python literals in a header.
@@ -104,7 +134,7 @@ shape read_shape(literal_reader& reader) {
 }
 
 struct fields {
-  std::optional<dtype> type;
+  std::optional<stored_number> type;
   std::optional<bool> fortran_order;
   std::optional<shape> extents;
 };
@@ -122,7 +152,7 @@ fields read_fields(literal_reader& reader) {
     auto key = reader.text();
     reader.expect(':');
     if (key == "descr")
-      set_once(result.type, key, dtype_named(reader.text()));
+      set_once(result.type, key, type_named(reader.text()));
     else if (key == "fortran_order")
       set_once(result.fortran_order, key, reader.truth());
     else if (key == "shape")
@@ -147,23 +177,30 @@ npy_header parse_npy_header(std::string_view text) {
     throw bad_input("its header has no " + std::string(!found.type            ? "descr"
                                                        : !found.fortran_order ? "fortran_order"
                                                                               : "shape"));
-  if (*found.fortran_order)
+  if (*found.fortran_order && !is_one_order(*found.extents))
     throw bad_input(
         "expected the elements in C order, found Fortran order: save numpy.ascontiguousarray(array)");
   return {*found.type, std::move(*found.extents)};
 }
 
 std::string to_text(const npy_header& header) {
-  auto name = std::ranges::find(names, header.type, &known_dtype::first);
-  if (name == names.end())
+  if (std::ranges::find(names, header.type, &known_type::first) == names.end())
     throw_invalid("write_npy", "f32, f16, i64, i32, u8 or bool, since NumPy knows no other dtype of ours",
-                  to_string(header.type));
+                  "bf16");
   std::string extents;
   for (auto extent : header.extents.extents()) extents += std::to_string(extent) + ", ";
   // A tuple with one element needs a trailing comma.
   if (!extents.empty()) extents.resize(extents.size() - (header.extents.rank() == 1 ? 1 : 2));
-  return "{'descr': '" + std::string(name->second) + "', 'fortran_order': False, 'shape': (" + extents +
-         "), }";
+  return "{'descr': '" + name_of(header.type) + "', 'fortran_order': False, 'shape': (" + extents + "), }";
+}
+
+dtype npy_dtype(const npy_header& header, std::optional<dtype> as, const std::string& option) {
+  if (as) return *as;
+  if (auto same = same_dtype(header.type)) return *same;
+  auto usual = std::string(to_string(usual_dtype(header.type)));
+  throw bad_input("expected elements of a dtype of tensors, found " + name_of(header.type) +
+                  ": say what to convert them to, for example {." + option + " = dtype::" + usual +
+                  "}, or convert the array with astype() and save it again");
 }
 
 }  // namespace troupe

@@ -1,21 +1,24 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "troupe/tensor/stored_number.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
 
 /// The content of the dictionary at the beginning of an NPY file.
 struct npy_header {
-  dtype type = dtype::f32;
+  stored_number type = stored_number::f32;
   shape extents;
 };
 
 /// Parses a header such as "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }", padded with spaces
-/// and ended by a newline. Throws bad_input, without the file's name, for any other text.
+/// and ended by a newline. Throws bad_input, without the file's name, for any other text. Fortran order is
+/// read where it is C order too: with at most one extent other than 1, or no elements.
 npy_header parse_npy_header(std::string_view text);
 
 /// Formats the dictionary, without padding. Throws std::invalid_argument for bf16.
@@ -31,7 +34,9 @@ struct npy_layout {
 /// Reads the header and checks it against the size of the file. Throws bad_input as read_npy does.
 npy_layout read_npy_layout(const std::filesystem::path& file);
 
-/// Throws bad_input, without the file's name, unless all elements of a boolean array are 0 or 1.
-void check_npy_elements(const tensor& array);
+/// The dtype of the tensor that such elements become: `as` if it is given. Throws bad_input, without the
+/// file's name, for elements that no tensor has unless `as` is given; `option` is where it is given, for the
+/// message.
+dtype npy_dtype(const npy_header& header, std::optional<dtype> as, const std::string& option);
 
 }  // namespace troupe

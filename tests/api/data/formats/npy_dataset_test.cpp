@@ -100,3 +100,23 @@ TEST_CASE("bytes that are no booleans are refused when they are read") {
   CHECK_NOTHROW(parts->read_rows(0, 39));
   CHECK_THROWS_WITH(parts->read_rows(39, 1), ContainsSubstring("expected bytes of 0 or 1 as bool"));
 }
+
+TEST_CASE("rows of numbers that no tensor has are converted when they are read") {
+  temp_folder folder;
+  auto file = folder.path() / "tokens.npy";
+  // As numpy.save writes an array of uint16 [3, 2].
+  std::string header = "{'descr': '<u2', 'fortran_order': False, 'shape': (3, 2), }\n";
+  std::ofstream(file, std::ios::binary)
+      << "\x93NUMPY" << '\1' << '\0' << static_cast<char>(header.size()) << '\0' << header
+      << std::string("\1\0\2\0\0\x80\xff\xff\5\0\6\0", 12);
+  CHECK_THROWS_WITH(npy_dataset(file),
+                    ContainsSubstring("tokens.npy") && ContainsSubstring("{.samples_as = dtype::i32}"));
+  CHECK_THROWS_WITH(npy_dataset(file, file, {.samples_as = dtype::i32}),
+                    ContainsSubstring("{.labels_as = dtype::i32}"));
+  auto parts = npy_dataset(file, file, {.samples_as = dtype::i32, .labels_as = dtype::f32});
+  auto got = parts->read(std::vector<std::int64_t>{2, 0, 1});
+  CHECK(same_bits(got.samples, tensor::from(std::vector<std::int32_t>{5, 6, 1, 2, 32768, 65535}, {3, 2})));
+  CHECK(same_bits(got.labels, tensor::from(std::vector<float>{5, 6, 1, 2, 32768, 65535}, {3, 2})));
+  CHECK_THROWS_WITH(npy_dataset(file, {}, {.samples_as = dtype::u8})->read_rows(1, 1),
+                    ContainsSubstring("tokens.npy") && ContainsSubstring("found 32768 at element 2"));
+}

@@ -11,6 +11,7 @@
 #include "troupe/error/errors.hpp"
 
 using Catch::Matchers::ContainsSubstring;
+using namespace std::string_literals;
 using namespace troupe;
 using namespace troupe::testing;
 
@@ -115,15 +116,78 @@ TEST_CASE("errors of npy files name the expected content") {
   auto with_type = [](const std::string& type) {
     return complaint(npy("{'descr': " + type + ", 'fortran_order': False, 'shape': (), }", "12345678"));
   };
-  CHECK_THAT(with_type("'<f8'"), ContainsSubstring("found '<f8'") && ContainsSubstring("astype()"));
-  CHECK_THAT(with_type("'>f4'"), ContainsSubstring("found '>f4'"));
+  CHECK_THAT(with_type("'<f8'"), ContainsSubstring("found <f8") && ContainsSubstring("{.as = dtype::f32}") &&
+                                     ContainsSubstring("astype()"));
+  CHECK_THAT(with_type("'>f4'"),
+             ContainsSubstring("found the dtype '>f4'") && ContainsSubstring("astype('<f4')"));
+  CHECK_THAT(with_type("'<c8'"), ContainsSubstring("found '<c8'"));
+  CHECK_THAT(with_type("'|f4'"), ContainsSubstring("found '|f4'"));
+  CHECK_THAT(with_type("''"), ContainsSubstring("found ''"));
   CHECK_THAT(with_type("'|O'"), ContainsSubstring("found '|O'"));
   CHECK_THAT(with_type("[('a', '<f4')]"), ContainsSubstring("a text in quotes"));
-  CHECK_THAT(complaint(npy("{'descr': '|u1', 'fortran_order': True, 'shape': (1, 1), }", "x")),
+  CHECK_THAT(complaint(npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2), }", "abcd")),
              ContainsSubstring("Fortran order") && ContainsSubstring("ascontiguousarray"));
   CHECK_THAT(complaint(npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", "\1\2")),
              ContainsSubstring("0 or 1"));
   CHECK_THAT(complaint("PK\3\4 and what else a zip file has"), ContainsSubstring("does not begin"));
+}
+
+TEST_CASE("dtypes are read with each byte order that means the same") {
+  auto array = tensor::from(std::vector<std::uint8_t>{7, 1}, {2});
+  for (std::string type : {"|u1", "<u1", "=u1", ">u1"})
+    CHECK(same_bits(read(npy("{'descr': '" + type + "', 'fortran_order': False, 'shape': (2,), }", "\7\1")),
+                    array));
+  for (std::string type : {"|b1", "<b1", "=b1"})
+    CHECK(read(npy("{'descr': '" + type + "', 'fortran_order': False, 'shape': (2,), }", "\1\1")).dtype() ==
+          dtype::boolean);
+  for (std::string type : {"<f4", "=f4"})
+    CHECK(same_bits(read(npy("{'descr': '" + type + "', 'fortran_order': False, 'shape': (1,), }",
+                             std::string("\0\0\x80\x3f", 4))),
+                    tensor::from(std::vector<float>{1}, {1})));
+}
+
+TEST_CASE("Fortran order is read where it is C order too") {
+  auto in_order = [](const std::string& extents, const std::string& elements) {
+    return read(npy("{'descr': '|u1', 'fortran_order': True, 'shape': " + extents + ", }", elements));
+  };
+  CHECK(same_bits(in_order("(3,)", "abc"), tensor::from(std::vector<std::uint8_t>{'a', 'b', 'c'}, {3})));
+  CHECK(in_order("(1, 3)", "abc").shape() == shape{1, 3});
+  CHECK(in_order("(3, 1)", "abc").shape() == shape{3, 1});
+  CHECK(in_order("()", "a").shape() == shape{});
+  CHECK(in_order("(2, 0, 3)", "").shape() == shape{2, 0, 3});
+  CHECK_THROWS_AS(in_order("(2, 1, 2)", "abcd"), bad_input);
+}
+
+TEST_CASE("numbers that no tensor has are converted where that is asked for") {
+  temp_folder folder;
+  auto file = folder.path() / "array.npy";
+  auto one = [&](const std::string& type, const std::string& bytes, dtype as) {
+    write_bytes(file, npy("{'descr': '" + type + "', 'fortran_order': False, 'shape': (1,), }", bytes));
+    return read_npy(file, {.as = as});
+  };
+  // As numpy.save writes numpy.array([0.5, -2.25, 1e-3]).
+  write_bytes(
+      file, npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }",
+                std::string("\0\0\0\0\0\0\xe0\x3f\0\0\0\0\0\0\x02\xc0\xfc\xa9\xf1\xd2\x4d\x62\x50\x3f", 24)));
+  CHECK(same_bits(read_npy(file, {.as = dtype::f32}),
+                  tensor::from(std::vector<float>{0.5F, -2.25F, 1e-3F}, {3})));
+  CHECK_THROWS_WITH(read_npy(file, {.as = dtype::i32}),
+                    ContainsSubstring("array.npy") && ContainsSubstring("found 0.5 at element 0"));
+  CHECK_THROWS_WITH(read_npy(file), ContainsSubstring("{.as = dtype::f32}"));
+  CHECK(one("<u2", "\xff\xff", dtype::i32).values<std::int32_t>()[0] == 65535);
+  CHECK(one("<u4", "\xff\xff\xff\xff", dtype::i64).values<std::int64_t>()[0] == 0xffffffff);
+  CHECK(one("|i1", "\xff", dtype::i32).values<std::int32_t>()[0] == -1);
+  CHECK(one("<i2", "\0\x80"s, dtype::i64).values<std::int64_t>()[0] == -32768);
+  CHECK(one("|u1", "\x02", dtype::f32).values<float>()[0] == 2);
+  CHECK_THROWS_WITH(read(npy("{'descr': '<u2', 'fortran_order': False, 'shape': (1,), }", "ab")),
+                    ContainsSubstring("{.as = dtype::i32}"));
+  // Longer than what is converted at once.
+  std::string many(2 * 1'100'000, '\0');
+  many[2 * 1'099'999] = '\x05';
+  write_bytes(file, npy("{'descr': '<u2', 'fortran_order': False, 'shape': (1100000,), }", many));
+  auto values = read_npy(file, {.as = dtype::i32});
+  CHECK(values.values<std::int32_t>()[1'099'999] == 5);
+  CHECK(values.values<std::int32_t>()[1'099'998] == 0);
 }
 
 TEST_CASE("npy headers are read strictly") {
