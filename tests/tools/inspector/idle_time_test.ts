@@ -49,6 +49,16 @@ test("a slow stage costs the others time as a straggler, and not itself", () => 
   assert.ok(split[2]!.seconds.straggler < split[3]!.seconds.straggler / 4);
 });
 
+test("a slow stage whose process lacks cores is no straggler", () => {
+  const forward = same(0.01);
+  forward[2] = 0.05;
+  const split = splitIdleTime(simulate(forward, same(0.02), 0, "s"), planned, 4, (device) => device === 2);
+  const all = splitOf(forward, same(0.02));
+  assert.ok(split[3]!.seconds.cores > 0.02);
+  split.forEach((one, device) => near(one.seconds.cores + one.seconds.straggler, all[device]!.seconds.straggler));
+  for (const one of splitIdleTime(simulate(forward, same(0.02), 0, "s"), planned, 4, () => true)) near(one.seconds.straggler, 0);
+});
+
 test("without a plan to compare with nobody is called a straggler", () => {
   const forward = same(0.01);
   forward[2] = 0.05;

@@ -8,8 +8,9 @@ import { refusalText } from "../../../tools/inspector/src/feed.js";
 import { edgePx, flowGraph, labelHeightPx, labelWidthPx } from "../../../tools/inspector/src/flow_graph.js";
 import { formatBytes, formatNumber, formatSeconds } from "../../../tools/inspector/src/format.js";
 import { History } from "../../../tools/inspector/src/history.js";
+import { coresText, healthOf, Staleness } from "../../../tools/inspector/src/job_health.js";
 import { addEvents, eventRow, filterEvents } from "../../../tools/inspector/src/job_events.js";
-import { pathOf, scaleOf, thinOut } from "../../../tools/inspector/src/series.js";
+import { pathOf, roundTicks, scaleOf, smooth, thinOut, toLog } from "../../../tools/inspector/src/series.js";
 import { addSteps, bubbleOf, stepsUntil, throughput } from "../../../tools/inspector/src/steps.js";
 import { actionBars, barsOf, ticks } from "../../../tools/inspector/src/timeline_layout.js";
 import { rowWindow, scrollToShow } from "../../../tools/inspector/src/virtual_rows.js";
@@ -39,6 +40,63 @@ test("the token is found in the link, and nothing else is taken for one", () => 
   assert.equal(tokenIn("#token=abc-._~9"), "abc-._~9");
   assert.equal(tokenIn("#a=1&token=xyz"), "xyz");
   for (const text of ["", "#", "#token=", "#/overview", "#tokens=a", "token=a"]) assert.equal(tokenIn(text), null);
+});
+
+test("a job is only green while it goes on and nothing is wrong, and says so", () => {
+  const frame = shownFrame();
+  frame.job.newest_step_ms = frame.job.updated_ms - 100;
+  frame.findings = [];
+  assert.deepEqual(healthOf(frame), { kind: "good", word: "running", text: "Nothing is wrong, as far as can be seen." });
+  frame.findings = null;
+  assert.equal(healthOf(frame).text, "");
+  frame.findings = [{ kind: "stuck_rank", actor: null, rank: 1, device: 1, text: "", since_ms: 0, seen_ms: 0 }];
+  assert.deepEqual([healthOf(frame).kind, healthOf(frame).word], ["between", "running, 1 finding"]);
+  frame.findings = [];
+  frame.job.steps_per_s = 0;
+  frame.job.newest_step_ms = frame.job.updated_ms - 20_000;
+  assert.deepEqual([healthOf(frame).kind, healthOf(frame).word], ["between", "no step for 20 s"]);
+  frame.job.is_paused = true;
+  assert.equal(healthOf(frame).word, "paused");
+  frame.job.is_paused = false;
+  frame.job.call_kind = "evaluate";
+  assert.equal(healthOf(frame).kind, "good");
+  assert.equal(healthOf(frame, false).kind, "bad");
+  assert.equal(healthOf(frame, true, 12).kind, "between");
+});
+
+test("what a job tells is stale when it stays the same, by the reader's clock", () => {
+  const staleness = new Staleness();
+  assert.equal(staleness.seconds(0, 5_000), 0);
+  assert.equal(staleness.seconds(999, 6_000), 0);
+  assert.equal(staleness.seconds(999, 18_000), 12);
+  assert.equal(staleness.seconds(1_499, 19_000), 0);
+});
+
+test("too few cores are told of, and a few waits are not", () => {
+  const { nodes } = shownFrame();
+  assert.equal(coresText(nodes), "");
+  nodes[1] = { ...nodes[1]!, cores_waited_for: 0.75 };
+  nodes[2] = { ...nodes[2]!, cores_waited_for: 0.5 };
+  assert.match(coresText(nodes), /^1.3 threads wait for a core on average \(rank 1, rank 2\): there are too few cores/);
+});
+
+test("a smoothed curve follows the values, begins at the first one, and keeps gaps", () => {
+  const points = [4, 2, NaN, 2, 2].map((y, x) => ({ x, y }));
+  assert.deepEqual(smooth(points, 0), points);
+  const found = smooth(points, 0.5).map((one) => one.y);
+  assert.equal(found[0], 4);
+  assert.ok(found[1]! > 2 && found[1]! < 3 && Number.isNaN(found[2]) && found[4]! < found[3]! && found[4]! > 2);
+});
+
+test("a logarithmic axis has no place for zero, and ticks are round", () => {
+  assert.deepEqual(toLog([{ x: 1, y: 100 }, { x: 2, y: 0 }, { x: 3, y: -1 }]).map((one) => one.y), [2, NaN, NaN]);
+  assert.deepEqual(roundTicks({ least: 0.02, greatest: 0.39 }, 4), [0.1, 0.2, 0.3]);
+  assert.deepEqual(roundTicks({ least: 0, greatest: 1000 }, 4), [0, 500, 1000]);
+  assert.deepEqual(roundTicks({ least: 1, greatest: 1 }, 4), []);
+  for (const scale of [{ least: 0, greatest: 7 }, { least: 2.31, greatest: 2.34 }, { least: 1, greatest: 123_456 }]) {
+    const ticks = roundTicks(scale, 4);
+    assert.ok(ticks.length >= 1 && ticks.length <= 4 && ticks.every((one) => one >= scale.least && one <= scale.greatest), String(ticks));
+  }
 });
 
 test("routes lead back to where they came from, and broken ones to the overview", () => {

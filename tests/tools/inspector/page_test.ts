@@ -55,6 +55,25 @@ test("the link opens the page, the token leaves the address, and a later visit n
   });
 });
 
+test("a job with a finding is amber, one without says that nothing is wrong, and one that stands says for how long", async () => {
+  try {
+    await withPage(async (page) => {
+      served.findings = [];
+      await page.getByText("Nothing is wrong, as far as can be seen.").waitFor();
+      await page.locator("#health-word .pill.good").waitFor();
+      served.frame.job = { ...served.frame.job, steps_per_s: 0, newest_step_ms: served.frame.job.updated_ms - 20_000 };
+      await page.locator("#health-word .pill.between", { hasText: "no step for 20 s" }).waitFor();
+      await page.locator("#steps-per-second", { hasText: "0 steps/s" }).waitFor();
+      served.findings = [{ kind: "stuck_rank", actor: null, rank: 1, device: 1, text: "device 1 does not return", since_ms: 1, seen_ms: 2 }];
+      await page.locator("#health-word .pill.between", { hasText: "1 finding" }).waitFor();
+      assert.equal(await page.locator(".pill.good", { hasText: "running" }).count(), 0);
+    });
+  } finally {
+    served.findings = null;
+    served.frame = shownFrame();
+  }
+});
+
 test("a wrong token, or none, sees nothing of the job", async () => {
   for (const hash of ["#token=wrong-wrong-wrong", ""])
     await withPage(async (page) => {
@@ -303,6 +322,20 @@ test("orders are offered only where the job takes them, sent only once they are 
     await page.waitForFunction(() => (document.querySelector("select") as HTMLSelectElement).value === "debug");
   });
   served.frame = shownFrame();
+});
+
+test("snapshots that are on disk now are listed, and no others", async () => {
+  try {
+    await withPage(async (page) => {
+      served.frame.snapshots = { ...served.frame.snapshots, on_disk: [32, 24] };
+      for (const step of [8, 16, 24, 32]) served.emit("snapshot", { step, at_ms: 1_700_000_000_000 + step });
+      await page.keyboard.press("7");
+      await page.locator("#on-disk li").first().waitFor();
+      assert.deepEqual((await page.locator("#on-disk li").allInnerTexts()).map((one) => one.replace(/,.*/, "")), ["step 32", "step 24"]);
+    });
+  } finally {
+    served.frame = shownFrame();
+  }
 });
 
 test("a job that goes away leaves what was seen of it, and says so", async () => {

@@ -35,6 +35,10 @@ export interface Job {
   loss: number | null;
   steps_per_s: number | null;
   samples_per_s: number | null;
+  /// Older servers do not have these three.
+  newest_step_ms?: number | null;
+  seconds_left?: number | null;
+  learning_rate?: number | null;
   num_recoveries: number;
   recoveries: Recovery[];
   control?: boolean;
@@ -57,6 +61,9 @@ export interface Node {
 }
 
 export interface Memory {
+  /// As the kernel counts it; the others are those of tensors in CPU memory.
+  resident_bytes?: number | null;
+  peak_resident_bytes?: number | null;
   current_bytes: number;
   peak_bytes: number;
   parameters_bytes: number;
@@ -177,6 +184,8 @@ export interface Snapshots {
   committed_step: number | null;
   step_on_disk: number | null;
   pending: number;
+  /// Steps of those that are in the folder now, newest first; null or not there: not known.
+  on_disk?: number[] | null;
 }
 
 export interface LogLine {

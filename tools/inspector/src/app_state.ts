@@ -33,6 +33,11 @@ export interface AppState {
   eventFilter: string;
   hiddenKinds: Set<string>;
   zoom: number;
+  /// For how long the job has told the same, in seconds.
+  staleS: number;
+  isLogLoss: boolean;
+  /// Weight of the past in the curve of the loss; 0: not smoothed.
+  lossSmoothing: number;
   scrollTops: Map<string, number>;
   message: string;
 }

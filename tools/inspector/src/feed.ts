@@ -14,6 +14,8 @@ export interface FeedListener {
 
 const intervalMs = 1000;
 const soonMs = 60;
+/// A process that is stopped takes connections and does not answer: the job must not look as it did before.
+const answerWithinMs = 8000;
 const eventKinds = ["step", "generation", "recovery", "call", "pause", "snapshot", "node", "node_state", "actor", "finding", "control", "dropped", "restarted"];
 
 class Refused extends Error {}
@@ -80,7 +82,7 @@ export class Feed {
 
   /// The parsed answer; the same object as before if its text is the same.
   private async read<T>(name: string): Promise<{ value: T; isNew: boolean }> {
-    const answer = await fetch(`/api/v1/${name}`, { headers: { Accept: "application/json" } });
+    const answer = await fetch(`/api/v1/${name}`, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(answerWithinMs) });
     const text = await answer.text();
     if (answer.status === 401 || answer.status === 403) throw new Refused(text);
     if (!answer.ok) throw new Error(`/api/v1/${name} answered ${answer.status}: ${text}`);
@@ -95,7 +97,7 @@ export class Feed {
   /// For what older servers do not have.
   private async readIfThere<T>(name: string): Promise<T | null> {
     if (this.missing.has(name)) return null;
-    const answer = await fetch(`/api/v1/${name}`);
+    const answer = await fetch(`/api/v1/${name}`, { signal: AbortSignal.timeout(answerWithinMs) });
     if (answer.status === 404) {
       this.missing.add(name);
       return null;

@@ -4,16 +4,16 @@
 //
 //   gap      |--------- producer still at work ---------|--- input is made, action has not begun ---|
 //            |- as long as in the plan -|- longer ------|
-//   reason     warm-up or dependency      straggler        communication
+//   reason     warm-up or dependency   straggler or cores  communication
 //
 // A planned gap before a device's first action, or after its last one, is warm-up (or drain); between actions
 // it is a dependency. Gaps before actions with no input from another device are dependencies too: on samples, or on
-// a step of the same device. What a recovery took between two steps is told apart by the job's list of recoveries.
+// a step of the same device. A producer whose process lacks cores is no straggler. What a recovery took between two steps is told apart by the job's list of recoveries.
 
 import type { Recovery, Step, TimedAction, Timeline } from "./api.js";
 import { inputsOf, parseActions, produces, type Action } from "./actions.js";
 
-export const idleReasons = ["warm-up", "dependency", "communication", "straggler", "recovery"] as const;
+export const idleReasons = ["warm-up", "dependency", "communication", "straggler", "cores", "recovery"] as const;
 export type IdleReason = (typeof idleReasons)[number];
 
 export interface IdleSpan {
@@ -29,7 +29,7 @@ export interface DeviceIdle {
 }
 
 function noSeconds(): Record<IdleReason, number> {
-  return { "warm-up": 0, dependency: 0, communication: 0, straggler: 0, recovery: 0 };
+  return { "warm-up": 0, dependency: 0, communication: 0, straggler: 0, cores: 0, recovery: 0 };
 }
 
 function busyOf(timeline: Timeline): number {
@@ -68,14 +68,14 @@ function endsByCell(timeline: Timeline): Map<string, Ends[]> {
 }
 
 /// `numDevices`: of one replica. Replicas have the same actions, each on devices of its own.
-/// When the last input of an action from another device was made; null: there is none.
-function readyAt(text: string, device: number, numStages: number, ends: Map<string, Ends[]>, numDevices: number): number | null {
+/// The last input of an action from another device to be made; null: there is none.
+function readyAt(text: string, device: number, numStages: number, ends: Map<string, Ends[]>, numDevices: number): Ends | null {
   const isSameReplica = (left: number, right: number) => Math.floor(left / numDevices) === Math.floor(right / numDevices);
-  let ready: number | null = null;
+  let ready: Ends | null = null;
   for (const action of parseActions(text))
     for (const input of inputsOf(action, numStages))
       for (const made of ends.get(keyOf(input)) ?? [])
-        if (made.device !== device && isSameReplica(made.device, device) && produces(made.action, input)) ready = Math.max(ready ?? made.end, made.end);
+        if (made.device !== device && isSameReplica(made.device, device) && produces(made.action, input) && (ready === null || made.end > ready.end)) ready = made;
   return ready;
 }
 
@@ -102,16 +102,16 @@ class Splitter {
   }
 
   /// A wait for others of which `planned` seconds were to be expected.
-  addWait(reason: IdleReason, begin: number, end: number, planned: number): void {
+  addWait(reason: IdleReason, begin: number, end: number, planned: number, producerLacksCores: boolean): void {
     const expected = Math.min(end, begin + planned);
     this.add(reason, begin, expected);
-    this.add("straggler", Math.max(begin, expected), end);
+    this.add(producerLacksCores ? "cores" : "straggler", Math.max(begin, expected), end);
   }
 }
 
 function splitDevice(
   actions: TimedAction[], device: number, makespan: number, numStages: number, ends: Map<string, Ends[]>,
-  gaps: Map<string, number>, numDevices: number,
+  gaps: Map<string, number>, numDevices: number, lacksCores: (device: number) => boolean, last: number,
 ): DeviceIdle {
   const split = new Splitter();
   let at = 0;
@@ -121,27 +121,30 @@ function splitDevice(
     const ready = readyAt(one.action, device, numStages, ends, numDevices);
     if (ready === null) split.add(reason, at, one.begin);
     else {
-      const made = Math.min(Math.max(at, ready), one.begin);
-      split.addWait(reason, at, made, gaps.get(one.action) ?? 0);
+      const made = Math.min(Math.max(at, ready.end), one.begin);
+      split.addWait(reason, at, made, gaps.get(one.action) ?? 0, lacksCores(ready.device));
       split.add("communication", made, one.begin);
     }
     busy += one.end - one.begin;
     at = Math.max(at, one.end);
   });
-  split.addWait("warm-up", at, makespan, gaps.get("") ?? 0);
+  split.addWait("warm-up", at, makespan, gaps.get("") ?? 0, lacksCores(last));
   return { spans: split.spans, seconds: split.seconds, busy };
 }
 
 /// For each device of `measured`. Their spans add up to all its idle time. Without a simulation what exceeds
-/// it cannot be told, and nothing is a straggler's.
-export function splitIdleTime(measured: Timeline, simulated: Timeline | null, numStages: number): DeviceIdle[] {
+/// it cannot be told, and nothing is a straggler's. `lacksCores`: whether threads of a device's process wait for cores.
+export function splitIdleTime(measured: Timeline, simulated: Timeline | null, numStages: number, lacksCores: (device: number) => boolean = () => false): DeviceIdle[] {
   const unit = unitOf(simulated, measured);
   const ends = endsByCell(measured);
   const numDevices = simulated?.devices.length || measured.devices.length;
+  const endOf = (device: number) => measured.devices[device]!.reduce((end, one) => Math.max(end, one.end), 0);
+  let last = 0;
+  for (let device = 1; device < measured.devices.length; ++device) if (endOf(device) > endOf(last)) last = device;
   return measured.devices.map((actions, device) => {
     const gaps = plannedGaps(simulated, device % numDevices, unit);
     if (!simulated) for (const one of [...actions.map((action) => action.action), ""]) gaps.set(one, Infinity);
-    return splitDevice(actions, device, measured.makespan, numStages, ends, gaps, numDevices);
+    return splitDevice(actions, device, measured.makespan, numStages, ends, gaps, numDevices, lacksCores, last);
   });
 }
 

@@ -13,6 +13,8 @@ export interface EventRow {
   rank: number | null;
   /// "stage 1" of the actor that it is about.
   actor: string | null;
+  /// Of a snapshot that came to disk.
+  step: number | null;
   /// Of an order that has an outcome.
   order: OrderOutcome | null;
 }
@@ -96,13 +98,14 @@ export function eventRow(kind: string, id: string, json: string, nowMs: number):
     text: shown.text,
     rank: numberOr(fields.rank, null),
     actor: kind === "actor" ? actorText(fields) : null,
+    step: kind === "snapshot" ? numberOr(fields.step, null) : null,
     order: kind === "control" ? { id: text(fields.id), action: text(fields.action), outcome: word(fields.outcome), text: fields.text ? text(fields.text) : "" } : null,
   };
 }
 
 export function logRow(line: LogLine): EventRow {
   const level = line.level.startsWith("warn") ? "warning" : ["error", "critical"].includes(line.level) ? "error" : "info";
-  return { key: `log ${line.number}`, at_ms: line.at_ms, kind: "log", level, text: `${line.level}: ${line.text}`, rank: 0, actor: null, order: null };
+  return { key: `log ${line.number}`, at_ms: line.at_ms, kind: "log", level, text: `${line.level}: ${line.text}`, rank: 0, actor: null, step: null, order: null };
 }
 
 export interface EventFilter {

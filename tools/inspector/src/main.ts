@@ -1,6 +1,6 @@
 // The page of the inspector: state, routes and keys. What is shown is made from the state by the views.
 
-import { jobState, tokenIn, type Frame, type Step } from "./api.js";
+import { tokenIn, type Frame, type Step } from "./api.js";
 import { parseRoute, routeHash, viewNames, type AppActions, type AppState, type ViewName } from "./app_state.js";
 import { controlBar } from "./control_bar.js";
 import { showKeys } from "./dialogs.js";
@@ -9,6 +9,7 @@ import { Feed, openSession, type Connection, type FeedListener } from "./feed.js
 import { formatClock, formatNumber, formatSeconds } from "./format.js";
 import { History } from "./history.js";
 import { addEvents, type EventRow } from "./job_events.js";
+import { healthOf, Staleness } from "./job_health.js";
 import { Orders } from "./orders.js";
 import { addSteps } from "./steps.js";
 import { actorView } from "./views/actor_view.js";
@@ -67,10 +68,14 @@ const state: AppState = {
   eventFilter: "",
   hiddenKinds: new Set(["step"]),
   zoom: 1,
+  staleS: 0,
+  isLogLoss: false,
+  lossSmoothing: 0,
   scrollTops: new Map(),
   message: "",
 };
 
+const staleness = new Staleness();
 const history = new History<Frame>(keptMs, keptRows);
 const page = document.getElementById("page")!;
 let isDrawing = false;
@@ -113,6 +118,7 @@ const listener: FeedListener = {
     history.add(frame.at_ms, frame, size);
     state.oldestMs = history.oldestMs ?? frame.at_ms;
     state.newestMs = frame.at_ms;
+    state.staleS = staleness.seconds(frame.job.updated_ms, frame.at_ms);
     if (state.isLive) state.frame = frame;
     drawSoon();
   },
@@ -142,6 +148,11 @@ function showAt(at_ms: number): void {
 
 // ---- the parts that all views have
 
+function healthPill(frame: Frame): Child {
+  const health = healthOf(frame, !state.isLive || state.connection === "open", state.isLive ? state.staleS : 0);
+  return h("span", { id: "health-word", title: health.text }, pill(health.word, health.kind));
+}
+
 function header(): Child {
   const job = state.frame?.job;
   return h(
@@ -149,7 +160,7 @@ function header(): Child {
     h("h1", null, "Troupe"),
     job
       ? [
-          pill(jobState(job)),
+          healthPill(state.frame!),
           h("span", { class: "where", id: "where" }, `step ${formatNumber(job.step)}, generation ${job.generation}, ${job.world_size} process${job.world_size === 1 ? "" : "es"}`),
         ]
       : null,

@@ -63,3 +63,37 @@ export function pathOf(points: Point[], width: number, height: number, scale: Sc
   }
   return path;
 }
+
+/// The running mean of the values, the past weighing `weight` (0: none, and the values stay; towards 1: more), and
+/// corrected for its beginning. Values that are no number stay, and are passed over.
+export function smooth(points: Point[], weight: number): Point[] {
+  if (weight <= 0) return points;
+  let mean = 0;
+  let known = 0;
+  return points.map((one) => {
+    if (!Number.isFinite(one.y)) return one;
+    mean = weight * mean + (1 - weight) * one.y;
+    known = weight * known + (1 - weight);
+    return { x: one.x, y: mean / known };
+  });
+}
+
+/// For a logarithmic axis: what is not positive has no place there.
+export function toLog(points: Point[]): Point[] {
+  return points.map((one) => ({ x: one.x, y: one.y > 0 ? Math.log10(one.y) : NaN }));
+}
+
+/// At most `most` round numbers within a scale: multiples of 1, 2 or 5 times a power of ten.
+export function roundTicks({ least, greatest }: Scale, most: number): number[] {
+  const span = greatest - least;
+  if (!(span > 0) || most < 1) return [];
+  const power = Math.floor(Math.log10(span / most));
+  for (const factor of [1, 2, 5, 10, 20, 50]) {
+    // Whole numbers and one division: 3 * 0.1 is not 0.3.
+    const place = (index: number) => (power < 0 ? (index * factor) / 10 ** -power : index * factor * 10 ** power);
+    const first = Math.ceil(least / place(1) - 1e-9);
+    const last = Math.floor(greatest / place(1) + 1e-9);
+    if (last - first < most) return Array.from({ length: last - first + 1 }, (_, index) => place(first + index));
+  }
+  return [];
+}

@@ -1,14 +1,19 @@
 // Loss, throughput, idle time, memory and membership at one look.
 
 import type { AppActions, AppState } from "../app_state.js";
-import { jobState, type Frame, type Node, type Step } from "../api.js";
+import { type Frame, type Node, type Step } from "../api.js";
 import { h, type Child, type VNode } from "../dom.js";
 import { formatAge, formatBytes, formatNumber, formatPercent, formatSeconds, formatClock } from "../format.js";
+import { coresText, healthOf, type Health } from "../job_health.js";
+import { smooth, toLog, type Point } from "../series.js";
 import { bubbleOf, stepsUntil, throughput } from "../steps.js";
-import { button, card, curve, facts, pill, table } from "./pieces.js";
+import { button, card, chart, facts, pill, table } from "./pieces.js";
 
-function findings(frame: Frame, actions: AppActions): Child {
-  if (!frame.findings || frame.findings.length === 0) return null;
+function findings(frame: Frame, health: Health, actions: AppActions): Child {
+  if (!frame.findings || frame.findings.length === 0) {
+    if (health.text === "") return null;
+    return h("p", { class: health.kind === "good" ? "all-well" : "notice", key: "health", id: "health", role: "status" }, health.text);
+  }
   return h(
     "section", { class: "findings", key: "findings", "aria-label": "findings" },
     frame.findings.map((one, index) =>
@@ -36,8 +41,8 @@ function memoryCard(nodes: Node[]): Child {
   const most = Math.max(1, ...known.map((one) => one.memory!.peak_bytes));
   const categories = ["parameters", "gradients", "optimizer", "activations", "other"] as const;
   return card(
-    "Memory of tensors",
-    h("p", { class: "legend" }, categories.map((one) => h("span", { key: one }, h("i", { class: `swatch memory-${one}` }), one))),
+    "Memory",
+    h("p", { class: "legend" }, h("span", { key: "what" }, "tensors in CPU memory:"), categories.map((one) => h("span", { key: one }, h("i", { class: `swatch memory-${one}` }), one))),
     h("div", { class: "bars" }, known.slice(0, 64).map((node) => {
       const memory = node.memory!;
       return h(
@@ -45,7 +50,8 @@ function memoryCard(nodes: Node[]): Child {
         h("span", { class: "bar-name" }, `rank ${node.rank}`),
         h("span", { class: "bar", title: `at most ${formatBytes(memory.peak_bytes)}` }, categories.map((one) =>
           h("i", { key: one, class: `memory-${one}`, title: `${one}: ${formatBytes(memory[`${one}_bytes`])}`, style: { width: `${(memory[`${one}_bytes`] / most) * 100}%` } }))),
-        h("span", { class: "bar-value" }, `${formatBytes(memory.current_bytes)}, at most ${formatBytes(memory.peak_bytes)}`),
+        h("span", { class: "bar-value" }, `${formatBytes(memory.current_bytes)}, at most ${formatBytes(memory.peak_bytes)}`,
+          memory.resident_bytes ? h("span", { class: "note", title: `at most ${formatBytes(memory.peak_resident_bytes)}; with code, stacks and libraries` }, `; process ${formatBytes(memory.resident_bytes)}`) : null),
       );
     })),
     known.length > 64 ? h("p", null, `and ${known.length - 64} more processes: see the supervision tree`) : null,
@@ -77,22 +83,41 @@ function recoveries(frame: Frame): Child {
   );
 }
 
+const smoothings: [string, number][] = [["none", 0], ["little", 0.6], ["some", 0.9], ["much", 0.98]];
+
+function lossCard(steps: Step[], state: AppState, actions: AppActions): VNode {
+  const frame = state.frame!;
+  const values = steps.map((one) => ({ x: one.step, y: one.loss ?? NaN }));
+  const placed = (points: Point[]) => (state.isLogLoss ? toLog(points) : points);
+  const choice = (name: string, options: { text: string; value: string; isChosen: boolean }[], use: (value: string) => void) =>
+    h("label", { key: name }, `${name} `, h("select", { id: `loss-${name}`, onchange: (event: Event) => use((event.currentTarget as HTMLSelectElement).value) },
+      options.map((one) => h("option", { key: one.value, value: one.value, selected: one.isChosen }, one.text))));
+  return h(
+    "section", { class: "card wide", key: "Loss", "aria-label": "Loss" }, h("h2", null, "Loss"),
+    h("div", { class: "chart-head" },
+      h("p", { class: "figure", id: "loss" }, formatNumber(frame.job.loss, 5)),
+      h("span", { class: "choices" },
+        choice("scale", ["linear", "log"].map((one) => ({ text: one, value: one, isChosen: (one === "log") === state.isLogLoss })), (value) => actions.change((changed) => { changed.isLogLoss = value === "log"; })),
+        choice("smoothing", smoothings.map(([text, weight]) => ({ text, value: String(weight), isChosen: weight === state.lossSmoothing })), (value) => actions.change((changed) => { changed.lossSmoothing = Number(value); })))),
+    chart("loss by step", placed(smooth(values, state.lossSmoothing)), { fromZero: false, heightPx: 130, isLog: state.isLogLoss, behind: state.lossSmoothing > 0 ? placed(values) : [] }),
+  );
+}
+
 function curves(steps: Step[], frame: Frame): VNode[] {
   const points = (of: (step: Step) => number | null) => steps.map((one) => ({ x: one.step, y: of(one) ?? NaN }));
   const newest = steps[steps.length - 1];
   const bubble = newest ? bubbleOf(newest) : null;
   return [
-    card("Loss", h("p", { class: "figure", id: "loss" }, formatNumber(frame.job.loss, 5)), curve("loss by step", points((one) => one.loss), false)),
     card(
       "Throughput",
       h("p", { class: "figure" }, `${formatNumber(frame.job.samples_per_s)} samples/s`),
-      curve("samples per second by step", throughput(steps, 20).map((y, index) => ({ x: steps[index]!.step, y })), true),
-      h("p", null, `${formatNumber(frame.job.steps_per_s)} steps/s`),
+      chart("samples per second by step", throughput(steps, 20).map((y, index) => ({ x: steps[index]!.step, y })), { fromZero: true }),
+      h("p", { id: "steps-per-second" }, `${formatNumber(frame.job.steps_per_s)} steps/s`),
     ),
     card(
       "Bubble",
       h("p", { class: "figure" }, formatPercent(bubble)),
-      curve("idle part of the devices' time by step", points(bubbleOf), true),
+      chart("idle part of the devices' time by step", points(bubbleOf), { fromZero: true, format: (value) => `${Math.round(value * 100)} %` }),
       h("p", null, newest ? `a step spans ${formatSeconds(newest.span_s)}, of which a device computes ${formatSeconds(newest.busy_s)}` : "no step yet"),
     ),
   ];
@@ -102,18 +127,26 @@ export function overviewView(state: AppState, actions: AppActions): Child {
   const frame = state.frame!;
   const steps = stepsUntil(state.steps, frame.at_ms);
   const { job } = frame;
+  const health = healthOf(frame, !state.isLive || state.connection === "open", state.isLive ? state.staleS : 0);
+  const cores = coresText(frame.nodes);
+  const resident = frame.nodes.reduce((sum, one) => sum + (one.memory?.resident_bytes ?? 0), 0);
   const callText = job.call_kind === null ? "–" : `${job.call_kind.replaceAll("_", " ")} (call ${job.call})`;
   return [
-    findings(frame, actions),
+    findings(frame, health, actions),
+    cores === "" ? null : h("p", { class: "notice", key: "cores", id: "cores" }, cores),
     h(
       "div", { class: "cards", key: "cards" },
       card("Job", facts([
-        ["state", pill(jobState(job))],
+        ["state", pill(health.word, health.kind)],
         ["call", callText],
         ["generation", job.generation],
         ["runs for", formatAge(frame.at_ms, job.started_ms)],
+        ["time left", job.seconds_left === null || job.seconds_left === undefined ? null : `${formatSeconds(Math.round(job.seconds_left))} of this call`],
+        ["learning rate", job.learning_rate === null || job.learning_rate === undefined ? null : formatNumber(job.learning_rate)],
+        ["memory", resident > 0 ? `${formatBytes(resident)} in ${formatNumber(frame.nodes.length)} process${frame.nodes.length === 1 ? "" : "es"}` : null],
         ["recoveries", job.num_recoveries],
       ]), progress(frame)),
+      lossCard(steps, state, actions),
       curves(steps, frame),
       memoryCard(frame.nodes),
     ),

@@ -8,7 +8,10 @@ import { card, facts, nothingYet } from "./pieces.js";
 export function snapshotsView(state: AppState): Child {
   const frame = state.frame!;
   const { snapshots, job } = frame;
-  const past = state.events.filter((one) => one.kind === "snapshot" && one.at_ms <= (state.isLive ? Infinity : frame.at_ms)).slice(-100).reverse();
+  const past = state.events.filter((one) => one.kind === "snapshot" && one.at_ms <= (state.isLive ? Infinity : frame.at_ms)).slice(-100);
+  const onDisk = snapshots.on_disk ?? null;
+  // When those that are there came to disk, as far as this page has seen it.
+  const cameAt = new Map(past.map((one) => [one.step, one.at_ms]));
   const behind = (step: number | null) => (step === null ? "none yet" : job.step === null || job.step <= step ? `step ${formatNumber(step)}` : `step ${formatNumber(step)}, ${formatNumber(job.step - step)} behind`);
   return [
     h(
@@ -20,6 +23,9 @@ export function snapshotsView(state: AppState): Child {
         ["being written", formatNumber(snapshots.pending)],
       ])),
     ),
-    card("Newest on disk", past.length === 0 ? nothingYet("No snapshot came to disk since this page was opened, or since the oldest event that the job keeps.") : h("ul", { class: "past" }, past.map((one) => h("li", { key: one.key }, h("time", null, formatClock(one.at_ms)), ` ${one.text}`)))),
+    card("Now on disk", onDisk === null
+      ? nothingYet(snapshots.folder === null ? "Snapshots are kept in memory only." : "Which snapshots the folder has is not known: rank 0 cannot read it.")
+      : onDisk.length === 0 ? nothingYet("The folder has no snapshot yet.")
+      : h("ul", { class: "past", id: "on-disk" }, onDisk.map((step) => h("li", { key: String(step) }, `step ${formatNumber(step)}`, cameAt.has(step) ? h("span", { class: "note" }, ", since ", h("time", null, formatClock(cameAt.get(step)!))) : null)))),
   ];
 }

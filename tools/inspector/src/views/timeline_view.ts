@@ -5,6 +5,7 @@ import type { Frame, Timeline } from "../api.js";
 import { describeAction } from "../actions.js";
 import { h, type Child, type VNode } from "../dom.js";
 import { formatNumber, formatPercent, formatSeconds } from "../format.js";
+import { coresText, lacksCoresFrom } from "../job_health.js";
 import { idleReasons, recoveryTime, splitIdleTime, unitOf, type DeviceIdle } from "../idle_time.js";
 import { actionBars, idleBars, ticks, type Bar } from "../timeline_layout.js";
 import { button, nothingYet, table } from "./pieces.js";
@@ -82,7 +83,7 @@ function idleTable(idle: DeviceIdle[], makespan: number, recovery: number): VNod
       }),
     ],
   });
-  const mean: DeviceIdle = { spans: [], seconds: { "warm-up": 0, dependency: 0, communication: 0, straggler: 0, recovery: 0 }, busy: 0 };
+  const mean: DeviceIdle = { spans: [], seconds: { "warm-up": 0, dependency: 0, communication: 0, straggler: 0, cores: 0, recovery: 0 }, busy: 0 };
   for (const one of idle) {
     mean.busy += one.busy / idle.length;
     for (const reason of idleReasons) mean.seconds[reason] += one.seconds[reason] / idle.length;
@@ -131,13 +132,18 @@ export function timelineView(state: AppState, actions: AppActions): Child {
   const labelPx = (isNarrow ? 80 : 168) + tagsPx;
   const widthPx = Math.max(200, (state.widthPx - labelPx - 24) * state.zoom);
   const pxPerSecond = (widthPx - 4) / span;
-  const idle = measured ? splitIdleTime(measured, planned, frame.plan?.num_stages ?? 0) : [];
+  const waitedFor = new Map(frame.nodes.map((one) => [one.rank, one.cores_waited_for]));
+  const rankOf = new Map(frame.devices.map((one) => [one.device, one.rank]));
+  const lacksCores = (device: number) => (waitedFor.get(rankOf.get(device) ?? -1) ?? 0) >= lacksCoresFrom;
+  const idle = measured ? splitIdleTime(measured, planned, frame.plan?.num_stages ?? 0, lacksCores) : [];
+  const cores = coresText(frame.nodes);
   const drawing: Drawing = { planned, measured, idle, plannedPx: pxPerSecond * (unit || 1), measuredPx: pxPerSecond, widthPx, labelPx, isNarrow };
   const rows = Array.from({ length: numDevices }, (_, device) => device);
   const ofStep = state.steps.find((one) => one.step === frame.measured.step);
   const zoom = (factor: number) => actions.change((changed) => { changed.zoom = Math.min(64, Math.max(1, changed.zoom * factor)); });
   return [
     about(frame, unit),
+    cores === "" ? null : h("p", { class: "notice", key: "cores", id: "cores" }, cores),
     h("div", { class: "bar-of-view", key: "zoom" }, legend(), h("span", { class: "buttons" }, button("−", () => zoom(0.5), { "aria-label": "zoom out", title: "zoom out (-)" }), button("+", () => zoom(2), { "aria-label": "zoom in", title: "zoom in (+)" }))),
     h(
       "div", { class: "timeline", key: "timeline", tabindex: "0", role: "region", "aria-label": "pipeline timeline", style: { height: `${Math.min(numDevices * rowPx + axisPx + 18, Math.max(260, state.heightPx - 330))}px` },
@@ -146,7 +152,7 @@ export function timelineView(state: AppState, actions: AppActions): Child {
       virtualRows(state, rows, (device) => rowOf(frame, device, drawing), state.heightPx),
     ),
     measured ? idleTable(idle, measured.makespan, ofStep ? recoveryTime(ofStep, frame.job.recoveries) : 0) : null,
-    measured ? h("p", { class: "note", key: "meaning" }, "warm-up: before a device's first action and after its last one, as long as planned; dependency: between two actions, as long as planned, or until samples or an action of the same device; straggler: longer than planned, since the maker of the input was late; communication: after the input was made, until the action began; recovery: between this step and the one before it.") : null,
+    measured ? h("p", { class: "note", key: "meaning" }, "warm-up: before a device's first action and after its last one, as long as planned; dependency: between two actions, as long as planned, or until samples or an action of the same device; straggler: longer than planned, since the maker of the input was late; cores: the same, where threads of the maker's process wait for a core: the machine has too few of them; communication: after the input was made, until the action began; recovery: between this step and the one before it.") : null,
   ];
 }
 
