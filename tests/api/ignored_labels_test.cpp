@@ -177,7 +177,7 @@ TEST_CASE("a batch of which no label counts moves no weight, not even by momentu
   auto points = four_corners(num_samples);
   auto none = std::make_shared<dataset>(labelled_samples{
       points->samples(), tensor::from(std::vector<std::int64_t>(num_samples, -100), {num_samples})});
-  for (const auto& of : {layout{2, 1, 1, 1}, layout{2, 1, 3, 1}, layout{4, 2, 1, 2}, layout{2, 2, 3, 2}}) {
+  for (const auto& of : {layout{2, 1, 1, 1}, layout{2, 1, 3, 3}, layout{4, 2, 2, 4}, layout{2, 2, 3, 6}}) {
     CAPTURE(of.replicas, of.stages);
     auto pipeline = pipeline_of(of).optimizer(optim::AdamW({.lr = 0.1, .weight_decay = 0.1}));
     std::vector<double> losses;
