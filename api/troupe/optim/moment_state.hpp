@@ -8,7 +8,10 @@
 
 namespace troupe::optim {
 
-/// Optimizer state with the first and second moments of each parameter's gradient, shared by Adam and LAMB.
+/// Optimizer state with the first and second moments of each parameter's gradient and the number of its
+/// steps, shared by Adam and LAMB. The moments begin as zeros, and their bias is corrected by the number of
+/// steps that the parameter itself has had: a parameter that gets its first gradient late moves as in a first
+/// step.
 class moment_state : public optimizer_state {
  public:
   /// The step operation of troupe/ops with its options bound; `rate_factor` is the schedule's value.
@@ -24,18 +27,20 @@ class moment_state : public optimizer_state {
   void zero_grad() override { drop_gradients(parameters_); }
   bool is_elementwise() const override { return kind_ == update_kind::elementwise; }
   void apply_part(std::uint64_t step, const parameter_part& part, const tensor& gradient) override;
+  void end_parts(std::uint64_t step, std::size_t index) override;
   std::vector<named_tensor> state() const override;
 
  private:
   adam_slot slot_of(std::size_t index) const;
-  void step_slots(std::uint64_t step);
+  std::uint64_t num_steps(std::size_t index, std::uint64_t step) const;
+  double rate_factor(std::uint64_t step) const { return schedule_ ? schedule_(step) : 1; }
 
   step_function step_;
   update_kind kind_;
   lr_schedule schedule_;
   std::vector<named_parameter> parameters_;
   std::vector<tensor> exp_avg_, exp_avg_sq_;
-  std::vector<adam_slot> slots_;  ///< of the current step
+  tensor num_steps_;  ///< i64 [parameters], on the CPU; unknown_steps: as many as the job
 };
 
 /// Throws std::invalid_argument "[where] expected <option> ..., got ..." unless `is_good`.

@@ -15,18 +15,21 @@ namespace troupe::optim {
 class optimizer_state {
  public:
   virtual ~optimizer_state() = default;
-  /// Applies step number `step`, from 0, to the parameters that have a gradient, and marks their gradients as
-  /// used (parameter::mark_stepped).
+  /// Applies step number `step` of the job, from 0, to the parameters that have a gradient, and marks their
+  /// gradients as used (parameter::mark_stepped). The learning rate's schedule goes by this number; what
+  /// depends on how often a parameter was stepped, as Adam's bias correction, by a number in the state.
   virtual void apply(std::uint64_t step) = 0;
   /// Whether the step of an element depends only on that element's gradient, weight and state.
   virtual bool is_elementwise() const { return false; }
   /// Applies the step to some elements of a parameter; only if is_elementwise(). `gradient`: f32 [count], of
   /// these elements, wherever it lies; the parameter's update may be pending. After it has stepped all
-  /// elements of a parameter, the caller calls parameter::mark_stepped_with_converted.
+  /// elements of a parameter, the caller calls end_parts, then parameter::mark_stepped_with_converted.
   virtual void apply_part(std::uint64_t /*step*/, const parameter_part& /*which*/,
                           const tensor& /*gradient*/) {
     throw std::logic_error("[apply_part] expected an optimizer that is_elementwise(), got another");
   }
+  /// Called when apply_part has stepped all elements of parameter `index` in step `step`.
+  virtual void end_parts(std::uint64_t /*step*/, std::size_t /*index*/) {}
   /// Drops the gradients of the parameters (PyTorch's zero_grad, which sets them to none), so that the next
   /// backward pass begins anew: those that a backward pass through another model's loss has left, or those of
   /// a step that is not to be made. After `apply` there are none. The default throws std::logic_error, for
@@ -40,12 +43,18 @@ class optimizer_state {
   /// asynchronously. Throws the error that prevented a step (collective_error).
   virtual void synchronize() {}
   /// Synchronizes, then returns handles to the state, named "<parameter>/<name>", for example
-  /// "0.weight/exp_avg". The step number is not part of it: it is an argument of `apply`.
+  /// "0.weight/exp_avg". The job's step number is not part of it: it is an argument of `apply`.
   virtual std::vector<named_tensor> state() const = 0;
-  /// Restores a saved `state`. Throws std::runtime_error and changes nothing if names, shapes or dtypes
-  /// differ.
-  void load_state(const std::vector<named_tensor>& saved) { copy_by_name(state(), saved); }
+  /// Restores a saved `state`. One that an earlier version of Troupe saved has no numbers of steps: each
+  /// parameter then goes on as if it had been stepped in all steps of the job. Throws std::runtime_error and
+  /// changes nothing if names, shapes or dtypes differ.
+  void load_state(const std::vector<named_tensor>& saved);
 };
+
+/// A saved state of an earlier version of Troupe, which did not count the steps of each parameter, with such
+/// counts for `state` that say so (troupe/layout/step_counts.hpp); any other as it is.
+std::vector<named_tensor> with_step_counts(std::vector<named_tensor> saved,
+                                           const std::vector<named_tensor>& state);
 
 /// A factory of optimizer states: cheap to copy; each stage calls it with its own materialized parameters.
 /// SGD, Adam, AdamW, LAMB and any function of this signature can be used.

@@ -313,10 +313,11 @@ bool module_program::steps_by_parts() const {
 /// Null unless steps_by_parts.
 step_gradients::part_stepper module_program::part_stepper() {
   if (!steps_by_parts()) return {};
-  return [this, step = *gradients_->optimizer_step(accumulated_step_)](const optim::parameter_part& which,
-                                                                       const tensor& gradient) {
-    optimizer_->apply_part(step, which, gradient);
-  };
+  auto step = *gradients_->optimizer_step(accumulated_step_);
+  return {[this, step](const optim::parameter_part& which, const tensor& gradient) {
+            optimizer_->apply_part(step, which, gradient);
+          },
+          [this, step](std::size_t index) { optimizer_->end_parts(step, index); }};
 }
 
 bool module_program::defer_update(const progress_callback& progress) {

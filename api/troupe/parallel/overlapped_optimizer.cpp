@@ -71,7 +71,13 @@ void overlapped_optimizer::step_chunk(const reduced_chunk& chunk, std::uint64_t 
       if (auto* target = part.parameters[each.index].target; part.to_step.contains(target))
         part.state->apply_part(step, each, optim::elements_of(target->gradient_in_update(), each));
     if (!chunk.is_last) return;
-    for (auto* each : std::exchange(part.to_step, {})) each->mark_stepped_with_converted();
+    auto stepped = std::exchange(part.to_step, {});
+    for (std::size_t index = 0; index < part.parameters.size(); ++index) {
+      auto* target = part.parameters[index].target;
+      if (!stepped.contains(target)) continue;
+      part.state->end_parts(step, index);
+      target->mark_stepped_with_converted();
+    }
   } else if (chunk.is_last) {
     // As they were when `apply` was called: one may have been frozen since.
     std::vector<parameter*> frozen_since;

@@ -83,13 +83,14 @@ void step_gradients::step(optim::parameter_part which, const std::vector<tensor>
     which.count = part.num_elements();
     if (numerics_.on_non_finite != non_finite_policy::go_on && found.is_finite)
       found.is_finite = all_finite(std::span(&part, 1));
-    step_part(which, part);
+    step_part.step(which, part);
     which.first += which.count;
     found.num_stepped += which.count;
   }
   auto& target = *stepped_[which.index];
   found.is_whole = found.num_stepped == target.extents.num_elements();
   if (!found.is_whole) return;
+  step_part.end(which.index);
   target.mark_stepped_with_converted();
   tied_.mark_stepped(target);
 }

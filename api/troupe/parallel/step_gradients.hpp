@@ -43,8 +43,14 @@ class step_gradients {
                       const std::function<void(int piece)>& on_piece);
   tensor replica_gradients(int piece) { return compressed_.message_of(piece); }
   void share_memory(const stage_program::memory_source& shared) { compressed_.share_memory(shared); }
-  /// Steps some elements of the parameter `which.index` of `stepped`, with their summed gradient.
-  using part_stepper = std::function<void(const optim::parameter_part& which, const tensor& gradient)>;
+  /// Steps parameters of `stepped` while gradients of others are still to come; false: none is set.
+  struct part_stepper {
+    /// Some elements of the parameter `which.index`, with their summed gradient.
+    std::function<void(const optim::parameter_part& which, const tensor& gradient)> step;
+    /// Called when all elements of parameter `index` are stepped.
+    std::function<void(std::size_t index)> end;
+    explicit operator bool() const { return static_cast<bool>(step); }
+  };
   /// Gives the sums of large gradients to `step_part`, which steps them at once, while they are in the cache.
   /// If it is null, or this replica had no gradient, copies them to the gradients; likewise the small ones.
   void take_summed_gradients(int piece, const std::vector<tensor>& sums, const part_stepper& step_part);

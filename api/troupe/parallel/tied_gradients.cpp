@@ -4,17 +4,14 @@
 #include <map>
 #include <stdexcept>
 
-#include "troupe/ops/elementwise.hpp"
 #include "troupe/program/packed_state.hpp"
 
 namespace troupe {
 namespace {
 
-/// The gradient of a use; zeros if the step did not reach it.
-tensor gradient_of(const named_parameter& use) {
-  if (!use.target->has_gradient) use.target->gradient().fill_zero();
-  return use.target->gradient();
-}
+/// What a stage tells of a use that the step did not reach.
+tensor no_gradient() { return tensor::zeros({}, dtype::u8); }
+bool is_gradient(const tensor& shared) { return shared.dtype() == dtype::f32; }
 
 }  // namespace
 
@@ -26,12 +23,13 @@ bool tied_gradients::is_use(const parameter& one) const {
   });
 }
 
+/// A weight of which no use has a gradient has none.
 void tied_gradients::combine_own() {
   for (const auto& each : weights_) {
     if (each.in_several_stages) continue;
-    auto sum = gradient_of(each.here.front());
-    for (std::size_t i = 1; i < each.here.size(); ++i) axpy(1, gradient_of(each.here[i]), sum);
-    each.here.front().target->has_gradient = true;
+    for (std::size_t i = 1; i < each.here.size(); ++i)
+      if (auto& use = *each.here[i].target; use.has_gradient)
+        add_gradient(*each.here.front().target, use.gradient());
   }
 }
 
@@ -39,7 +37,9 @@ tensor tied_gradients::share() {
   std::vector<named_tensor> gradients;
   for (const auto& each : weights_)
     if (each.in_several_stages)
-      for (const auto& use : each.here) gradients.push_back({use.name, gradient_of(use).to({})});
+      for (const auto& use : each.here)
+        gradients.push_back(
+            {use.name, use.target->has_gradient ? use.target->gradient().to({}) : no_gradient()});
   packed_state_pool pool;  // without it, the memory is freed when all stages have added it
   return pack_state(gradients, pool);
 }
@@ -51,15 +51,12 @@ void tied_gradients::combine(const std::vector<tensor>& shares) {
   for (const auto& each : weights_) {
     if (!each.in_several_stages) continue;
     auto& first = *each.here.front().target;
+    first.has_gradient = false;
     for (const auto& name : each.uses) {
       auto found = gradients.find(name);
       if (found == gradients.end()) throw std::runtime_error("no stage gave the gradient of " + name);
-      if (&name == &each.uses.front())
-        first.gradient().copy_from(found->second);
-      else
-        axpy(1, found->second.to(first.gradient().device()), first.gradient());
+      if (is_gradient(found->second)) add_gradient(first, found->second.to(first.gradient().device()));
     }
-    first.has_gradient = true;
   }
 }
 

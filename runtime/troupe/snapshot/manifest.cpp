@@ -20,8 +20,9 @@ using json = nlohmann::ordered_json;
 /// Before version 3 a part had the number of its stage only, its contents were not listed, and the partition
 /// into stages was part of the identity. Before version 4 the results of calls had other forms, which are not
 /// read. Before version 5 the data were not named, or only a stream, as part of the identity. Before version
-/// 6 there was a part for each replica, also where they were equal.
-constexpr int manifest_version = 6;
+/// 6 there was a part for each replica, also where they were equal. Before version 7 optimizers counted the
+/// steps of the job, not those of each parameter.
+constexpr int manifest_version = 7;
 constexpr int oldest_version = 1;
 /// The nesting of a valid manifest: that of a box of a tensor of a part.
 constexpr int deepest_nesting = 9;
@@ -125,6 +126,7 @@ snapshot_manifest manifest_from(const json& fields) {
   if (version == 4) std::erase_if(manifest.identity, [](const auto& each) { return each.first == "stream"; });
   if (version >= 5 && !fields.at("data").is_null()) manifest.data = fields.at("data").get<std::string>();
   if (version >= 4) manifest.calls = file_from(fields.at("calls"));
+  manifest.counts_steps = version >= 7;
   for (const auto& part : fields.at("parts")) manifest.parts.push_back(part_from(part));
   return manifest;
 }

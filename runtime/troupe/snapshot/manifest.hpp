@@ -58,6 +58,9 @@ struct snapshot_manifest {
   /// size_bytes of a file that may be longer, and their checksum. None: unknown, as in manifests before
   /// format version 4.
   std::optional<manifest_file> calls;
+  /// Whether the state counts the steps of each parameter (step_counts.hpp); false in manifests before format
+  /// version 7.
+  bool counts_steps = true;
   bool operator==(const snapshot_manifest&) const = default;
 };
 

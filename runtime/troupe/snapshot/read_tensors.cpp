@@ -6,6 +6,8 @@
 #include <map>
 #include <string_view>
 
+#include "troupe/layout/step_counts.hpp"
+
 namespace troupe {
 namespace {
 
@@ -63,6 +65,10 @@ class gathered_tensor {
 
   /// The first box that is missing still; null: none.
   const box* missing() const { return missing_.empty() ? nullptr : &missing_.front(); }
+  void set_unknown_steps() {
+    value_.values<std::int64_t>()[0] = unknown_steps;
+    missing_.clear();
+  }
   bool lacks_some_of(const tensor_contents& held) const {
     if (!is_same_tensor(held)) return missing() != nullptr;  // `take` says what is wrong
     return belongs(held) && std::ranges::any_of(boxes_held(held), [&](const box& one) {
@@ -152,7 +158,7 @@ int distance(const part_id& held, const part_id& wanted) {
 std::vector<named_tensor> read_tensors(const snapshot_store& store, const snapshot_manifest& manifest,
                                        const std::vector<tensor_contents>& wanted, const part_id& first) {
   tensors_by_name gathered;
-  std::vector<const gathered_tensor*> in_order;
+  std::vector<gathered_tensor*> in_order;
   for (const auto& one : wanted)
     in_order.push_back(&gathered.emplace(one.name, gathered_tensor(one))->second);
   auto parts = manifest.parts;
@@ -169,6 +175,8 @@ std::vector<named_tensor> read_tensors(const snapshot_store& store, const snapsh
   }
   std::vector<named_tensor> result;
   for (std::size_t at = 0; at < wanted.size(); ++at) {
+    if (in_order[at]->missing() && !manifest.counts_steps && is_step_count(wanted[at]))
+      in_order[at]->set_unknown_steps();
     if (const auto* hole = in_order[at]->missing())
       throw snapshot_error("no part of the snapshot of step " + std::to_string(manifest.step) + " holds " +
                            to_string(*hole) + " of " + wanted[at].name + " (" + described(wanted[at]) +

@@ -10,6 +10,8 @@ namespace troupe {
 /// `first`, if there is such a part, before others, then the other parts of its replica, and only parts that
 /// hold something that is missing still: a replica gets its own values also where replicas differ.
 ///
+/// Counts of steps that a snapshot of an earlier format lacks are unknown_steps.
+///
 /// Throws snapshot_error as read_part does; if no part holds an element that is wanted, or only as another
 /// dtype or of another shape, naming tensor and box; and if parts that were read hold different values of an
 /// element.

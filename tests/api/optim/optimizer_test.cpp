@@ -1,6 +1,7 @@
 #include "troupe/optim/optimizer.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <limits>
 #include <stdexcept>
@@ -41,17 +42,18 @@ std::vector<std::string> names_of(const std::vector<troupe::named_tensor>& state
 
 }  // namespace
 
-TEST_CASE("Adam keeps two means for each parameter and steps every one") {
+TEST_CASE("Adam keeps two means and a number of steps for each parameter and steps every one") {
   two_parameters stepped, expected;
   optim::Optimizer description = optim::Adam({.lr = 0.25, .weight_decay = 0.5});
   auto optimizer = description(stepped.named());
   CHECK(names_of(optimizer->state()) == std::vector<std::string>{"0.weight/exp_avg", "0.weight/exp_avg_sq",
-                                                                 "0.bias/exp_avg", "0.bias/exp_avg_sq"});
+                                                                 "0.weight/step", "0.bias/exp_avg",
+                                                                 "0.bias/exp_avg_sq", "0.bias/step"});
   optimizer->apply(4);
   for (auto* each : {&expected.weight, &expected.bias}) {
     auto extents = each->value().shape();
     adam_slot slot{each->value(), each->gradient(), tensor::zeros(extents), tensor::zeros(extents)};
-    troupe::adam_step(std::span(&slot, 1), 4, {.learning_rate = 0.25, .weight_decay = 0.5});
+    troupe::adam_step(std::span(&slot, 1), 0, {.learning_rate = 0.25, .weight_decay = 0.5});
   }
   CHECK(same_bits(stepped.weight.value(), expected.weight.value()));
   CHECK(same_bits(stepped.bias.value(), expected.bias.value()));
@@ -82,16 +84,17 @@ TEST_CASE("AdamW decays the weights by themselves, one hundredth by default") {
   CHECK(same_bits(stepped.weight.value(), expected.weight.value()));
 }
 
-TEST_CASE("LAMB keeps Adam's means and decays the weights by one hundredth by default") {
+TEST_CASE("LAMB keeps what Adam keeps and decays the weights by one hundredth by default") {
   two_parameters stepped, expected;
   auto optimizer = optim::LAMB({.lr = 0.25})(stepped.named());
   CHECK(names_of(optimizer->state()) == std::vector<std::string>{"0.weight/exp_avg", "0.weight/exp_avg_sq",
-                                                                 "0.bias/exp_avg", "0.bias/exp_avg_sq"});
+                                                                 "0.weight/step", "0.bias/exp_avg",
+                                                                 "0.bias/exp_avg_sq", "0.bias/step"});
   stepped.bias.has_gradient = false;
   optimizer->apply(4);
   adam_slot slot{expected.weight.value(), expected.weight.gradient(), tensor::zeros({3, 2}),
                  tensor::zeros({3, 2})};
-  troupe::lamb_step(std::span(&slot, 1), 4, {.learning_rate = 0.25, .weight_decay = 0.01});
+  troupe::lamb_step(std::span(&slot, 1), 0, {.learning_rate = 0.25, .weight_decay = 0.01});
   CHECK(same_bits(stepped.weight.value(), expected.weight.value()));
   CHECK(same_bits(stepped.bias.value(), expected.bias.value()));
   CHECK_FALSE(stepped.weight.has_gradient);
@@ -171,6 +174,7 @@ TEST_CASE("elements stepped separately have the bits of elements stepped togethe
       for (auto part : {optim::parameter_part{.index = 0, .first = 13, .count = 61 * 7 - 13},
                         optim::parameter_part{.index = 0, .first = 0, .count = 13}})
         alone->apply_part(step, part, optim::elements_of(cut.gradient(), part).clone());
+      alone->end_parts(step, 0);
     }
     CHECK(same_bits(cut.value(), whole.value()));
     CHECK(same_bits(cut.as(troupe::dtype::bf16), whole.as(troupe::dtype::bf16)));
@@ -185,4 +189,129 @@ TEST_CASE("LAMB, whose steps depend on a weight's norm, refuses to step elements
   CHECK_FALSE(optimizer->is_elementwise());
   CHECK_THROWS_AS(optimizer->apply_part(0, {.index = 0, .first = 0, .count = 1}, tensor::zeros({1})),
                   std::logic_error);
+}
+
+namespace {
+
+/// What torch.optim 2.14 makes of two parameters (lr 0.1, weight decay 0.01), of which the second gets its
+/// first gradient in step `late`, after `steps` steps.
+struct torch_values {
+  optim::Optimizer optimizer;
+  std::uint64_t late, steps;
+  std::vector<float> first, second;
+};
+
+std::vector<torch_values> values_of_torch() {
+  optim::Optimizer adam = optim::Adam({.lr = 0.1, .weight_decay = 0.01}),
+                   adamw = optim::AdamW({.lr = 0.1, .weight_decay = 0.01});
+  return {
+      {adam, 10, 11, {0x1.d3623p-6F, 0x1.c2c846p-3F, 0x1.010308p-1F}, {0x1.4ccccp-1F, -0x1.cccccep-1F}},
+      {adam, 10, 15, {-0x1.a7fc5cp-4F, 0x1.633a8cp-2F, 0x1.710ef8p-2F}, {0x1.177976p-2F, -0x1.0bd83p-1F}},
+      {adam,
+       1000,
+       1003,
+       {-0x1.73d7dep+3F, 0x1.90555cp+1F, -0x1.8e5f32p+2F},
+       {0x1.d44eb6p-2F, -0x1.6a3752p-1F}},
+      {adamw, 10, 11, {0x1.086698p-5F, 0x1.b84bbap-3F, 0x1.0db928p-1F}, {0x1.4c6a8p-1F, -0x1.cc49bcp-1F}},
+      {adamw, 10, 15, {-0x1.937b64p-4F, 0x1.610ea8p-2F, 0x1.9380e2p-2F}, {0x1.1557aep-2F, -0x1.0a0854p-1F}},
+      {adamw,
+       1000,
+       1003,
+       {-0x1.3e30a8p+4F, 0x1.3fa812p+4F, -0x1.3b41e2p+4F},
+       {0x1.d2abp-2F, -0x1.68f34ap-1F}}};
+}
+
+void give(parameter& to, const std::vector<float>& gradient, float factor) {
+  for (std::size_t i = 0; i < gradient.size(); ++i) to.gradient().values<float>()[i] = factor * gradient[i];
+  to.has_gradient = true;
+}
+
+void check_close(const parameter& found, const std::vector<float>& expected) {
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK_THAT(found.value().values<float>()[i], Catch::Matchers::WithinRel(expected[i], 2e-5F));
+}
+
+/// A parameter that has had no gradient in `late` steps, beside one that has had one in each.
+struct late_parameter {
+  parameter early{"early", tensor::full({3}, 1), tensor::zeros({3})};
+  parameter late{"late", tensor::full({3}, 1), tensor::zeros({3})};
+  std::vector<troupe::named_parameter> named() { return {{"early", &early}, {"late", &late}}; }
+  void step(optim::optimizer_state& optimizer, std::uint64_t number, bool is_late_one_used) {
+    give(early, {0.5F, 0.25F, -1}, 1);
+    if (is_late_one_used) give(late, {0.5F, 0.25F, -1}, 1);
+    optimizer.apply(number);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a parameter that gets its first gradient late moves as torch's does") {
+  for (const auto& [description, late, steps, first, second] : values_of_torch()) {
+    INFO(late << " of " << steps);
+    parameter early("early", tensor::from(std::vector<float>{0.5F, -0.25F, 1}, {3}), tensor::zeros({3})),
+        later("late", tensor::from(std::vector<float>{0.75F, -1}, {2}), tensor::zeros({2}));
+    auto optimizer = description({{"early", &early}, {"late", &later}});
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      give(early, {0.5F, -0.125F, 0.25F}, step % 2 == 0 ? 1 : -0.5F);
+      if (step >= late) give(later, {0.25F, -0.5F}, static_cast<float>(1 + (step - late) % 3));
+      optimizer->apply(step);
+    }
+    check_close(early, first);
+    check_close(later, second);
+  }
+}
+
+TEST_CASE("a parameter's first step has the same bits whenever it comes") {
+  for (const optim::Optimizer& description :
+       {optim::Optimizer(optim::Adam({.lr = 0.1})), optim::Optimizer(optim::AdamW({.lr = 0.1})),
+        optim::Optimizer(optim::LAMB({.lr = 0.1}))}) {
+    late_parameter model;
+    auto optimizer = description(model.named());
+    model.step(*optimizer, 0, false);
+    auto expected = model.early.value().clone();
+    for (std::uint64_t step : {1, 2, 3}) model.step(*optimizer, step, false);
+    CHECK(same_bits(model.late.value(), tensor::full({3}, 1)));
+    model.step(*optimizer, 4, true);
+    CHECK(same_bits(model.late.value(), expected));
+  }
+}
+
+TEST_CASE("the schedule goes by the job's step, also for a parameter that is stepped late") {
+  late_parameter model;
+  auto only_in_step_3 = [](std::uint64_t step) { return step == 3 ? 1.0 : 0.0; };
+  auto optimizer = optim::Adam({.lr = 0.1, .schedule = only_in_step_3})(model.named());
+  for (std::uint64_t step : {0, 1, 2}) model.step(*optimizer, step, false);
+  model.step(*optimizer, 3, true);
+  CHECK_THAT(model.late.value().values<float>()[0], Catch::Matchers::WithinRel(0.9F, 1e-5F));
+}
+
+TEST_CASE("the numbers of steps go on from a saved state, and a state without them has those of the job") {
+  for (bool is_old : {false, true}) {
+    late_parameter continued, restored;
+    auto first = optim::Adam({.lr = 0.1})(continued.named()),
+         second = optim::Adam({.lr = 0.1})(restored.named());
+    for (std::uint64_t step : {0, 1, 2}) continued.step(*first, step, step == 2);
+    auto saved = first->state();
+    if (is_old)
+      std::erase_if(saved, [](const troupe::named_tensor& each) { return each.name.ends_with("/step"); });
+    second->load_state(saved);
+    restored.early.value().copy_from(continued.early.value());
+    restored.late.value().copy_from(continued.late.value());
+    auto before = continued.late.value().clone();
+    continued.step(*first, 3, true);
+    restored.step(*second, 3, true);
+    CHECK(same_bits(continued.early.value(), restored.early.value()));
+    CHECK(same_bits(continued.late.value(), restored.late.value()) == !is_old);
+    if (!is_old) continue;
+    // As if it had had three steps before, of which the moments know one.
+    adam_slot slot{before, continued.late.gradient(), tensor::full({3}, 0), tensor::full({3}, 0)};
+    for (std::size_t i = 0; i < 3; ++i) {
+      auto g = continued.late.gradient().values<float>()[i];
+      slot.exp_avg.values<float>()[i] = static_cast<float>(1 - 0.9) * g;
+      slot.exp_avg_sq.values<float>()[i] = static_cast<float>(1 - 0.999) * (g * g);
+    }
+    troupe::adam_step(std::span(&slot, 1), 3, {.learning_rate = 0.1});
+    CHECK(same_bits(restored.late.value(), before));
+    CHECK(second->state()[2].value.values<std::int64_t>()[0] == 4);
+  }
 }

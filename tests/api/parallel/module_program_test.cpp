@@ -36,7 +36,8 @@ TEST_CASE("the state lists parameters, then the optimizer's state, each in name 
   std::vector<std::string> names;
   for (const auto& each : model.stages[1]->state()) names.push_back(each.name);
   CHECK(names == std::vector<std::string>{"4.bias", "4.weight", "4.bias/exp_avg", "4.bias/exp_avg_sq",
-                                          "4.weight/exp_avg", "4.weight/exp_avg_sq"});
+                                          "4.bias/step", "4.weight/exp_avg", "4.weight/exp_avg_sq",
+                                          "4.weight/step"});
 }
 
 TEST_CASE("a step interrupted and discarded leaves no trace") {
@@ -77,7 +78,7 @@ TEST_CASE("a state that does not fit is refused by name and nothing is loaded") 
     stage.load_state(saved);
   };
   CHECK_THROWS_WITH(load([](auto& saved) { saved.pop_back(); }),
-                    ContainsSubstring("missing tensor 2.weight/exp_avg_sq"));
+                    ContainsSubstring("missing tensor 2.weight/step"));
   CHECK_THROWS_WITH(load([](auto& saved) {
                       saved.push_back({"9.weight", tensor::zeros({1})});
                     }),

@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <cmath>
 #include <latch>
 #include <mutex>
 
@@ -86,6 +89,41 @@ TEST_CASE(
       CHECK_FALSE(model.b.parameters()[0]->has_gradient);
     });
   }
+}
+
+TEST_CASE("a branch that is first used late steps as in a first step, chunk by chunk too") {
+  std::vector<named_tensor> found[2][2];  // [member][overlapped]
+  on_members(2, [&](communicator& group) {
+    for (bool is_overlapped : {false, true}) {
+      branches model;
+      model.materialize(1);
+      DataParallel replicated(model, group, {.find_unused_parameters = true});
+      auto optimizer = is_overlapped ? replicated.make_optimizer(optim::Adam({.lr = 0.1}))
+                                     : optim::Adam({.lr = 0.1})(model.named_parameters());
+      auto before = model.b.parameters()[0]->value().clone();
+      for (std::uint64_t step = 0; step < 6; ++step) {
+        model.uses_both = step >= 5 && group.rank() == 1;
+        auto x = tensor::full({2, 4}, 1);
+        replicated.backward(
+            nn::CrossEntropy()(replicated.forward({x}), tensor::zeros({2}, dtype::i64), 0.5).loss);
+        optimizer->apply(step);
+      }
+      optimizer->synchronize();
+      auto state = copy_of(optimizer->state());
+      for (const auto& [name, target] : model.named_parameters())
+        state.push_back({name, target->value().clone()});
+      std::ranges::sort(state, {}, &named_tensor::name);
+      found[group.rank()][is_overlapped] = state;
+      static std::mutex checking;
+      std::lock_guard lock(checking);
+      const auto& after = model.b.parameters()[0]->value();
+      for (std::size_t i = 0; i < 12; ++i)
+        CHECK_THAT(std::abs(after.values<float>()[i] - before.values<float>()[i]),
+                   Catch::Matchers::WithinAbs(0.1, 1e-4));
+    }
+  });
+  for (bool is_overlapped : {false, true}) CHECK(same_bits(found[0][is_overlapped], found[1][is_overlapped]));
+  CHECK(same_bits(found[0][0], found[0][1]));
 }
 
 TEST_CASE("frozen weights beside learned biases stay as they are, on every member") {

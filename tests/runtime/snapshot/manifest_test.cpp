@@ -57,6 +57,7 @@ TEST_CASE("a manifest of format version 5 has a part for each replica") {
   auto read = manifest_from_text(text + R"(,"checksum":")" + to_hex(sum) + R"("})");
   REQUIRE(read.parts.size() == 2);
   for (const auto& part : read.parts) CHECK(part.content == replica_content::own);
+  CHECK_FALSE(read.counts_steps);
 }
 
 TEST_CASE("a manifest of format version 1 is read without its results of calls") {

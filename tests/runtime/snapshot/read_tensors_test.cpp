@@ -10,6 +10,7 @@
 #include "../layout/drawn_contents.hpp"
 #include "example_parts.hpp"
 #include "support/temp_folder.hpp"
+#include "troupe/layout/step_counts.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
@@ -117,6 +118,18 @@ TEST_CASE("a tensor that the snapshot lacks, or has in another form, is named") 
                     ContainsSubstring("no part of the snapshot of step 10 holds [0:3] of 2.weight (f32[3])"));
   CHECK_THROWS_WITH(read({"1.weight", tensor::zeros({3})}),
                     ContainsSubstring("stage 1 of the snapshot holds 1.weight as f32[100], but f32[3]"));
+}
+
+TEST_CASE("counts of steps that a snapshot of an earlier format lacks are those of the job") {
+  temp_folder folder;
+  snapshot_store store({folder.path() / "snapshots"});
+  auto manifest = write_snapshot(store, 10);
+  auto wanted = whole_contents({"0.weight/step", tensor::zeros({}, dtype::i64)});
+  CHECK_THROWS_WITH(read_tensors(store, manifest, {wanted}), ContainsSubstring("no part of the snapshot"));
+  manifest.counts_steps = false;
+  CHECK(read_tensors(store, manifest, {wanted})[0].value.values<std::int64_t>()[0] == unknown_steps);
+  wanted.type = dtype::f32;
+  CHECK_THROWS_WITH(read_tensors(store, manifest, {wanted}), ContainsSubstring("no part of the snapshot"));
 }
 
 TEST_CASE("what belongs to a replica is read for this replica only") {
