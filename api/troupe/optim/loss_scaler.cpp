@@ -1,5 +1,6 @@
 #include "troupe/optim/loss_scaler.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "troupe/ops/copy_by_name.hpp"
@@ -20,11 +21,21 @@ loss_scaler::loss_scaler(loss_scaler_options options)
                  "growth_factor > 1 and finite", options.growth_factor);
   require_option("loss_scaler", options.backoff_factor > 0 && options.backoff_factor < 1,
                  "backoff_factor in (0, 1)", options.backoff_factor);
+  auto least = static_cast<float>(options.least_scale);
+  require_option("loss_scaler", least > 0 && std::isfinite(least), "least_scale > 0 that f32 can hold",
+                 options.least_scale);
   require_option("loss_scaler", options.growth_interval >= 1, "growth_interval >= 1",
                  static_cast<double>(options.growth_interval));
 }
 
-double loss_scaler::scale() const { return scale_.values<float>()[0]; }
+/// A state that was saved before there was a least scale may be below it.
+double loss_scaler::scale() const { return std::max(scale_.values<float>()[0], least_scale()); }
+
+float loss_scaler::least_scale() const {
+  return static_cast<float>(std::min(options_.least_scale, options_.initial_scale));
+}
+
+bool loss_scaler::is_least() const { return scale() <= least_scale(); }
 
 bool loss_scaler::unscale_and_check(std::span<parameter* const> parameters) const {
   auto is_finite = scale_all(gradients_of(parameters), 1 / scale());
@@ -36,11 +47,11 @@ void loss_scaler::update(bool was_finite) {
   auto& scale = scale_.values<float>()[0];
   auto& good_steps = good_steps_.values<std::int64_t>()[0];
   if (!was_finite) {
-    scale *= static_cast<float>(options_.backoff_factor);
+    scale = std::max(scale * static_cast<float>(options_.backoff_factor), least_scale());
     good_steps = 0;
     ++skipped_steps_.values<std::int64_t>()[0];
   } else if (++good_steps >= options_.growth_interval) {
-    auto grown = scale * static_cast<float>(options_.growth_factor);
+    auto grown = static_cast<float>(this->scale()) * static_cast<float>(options_.growth_factor);
     if (std::isfinite(grown)) scale = grown;
     good_steps = 0;
   }

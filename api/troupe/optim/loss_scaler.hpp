@@ -11,6 +11,9 @@ struct loss_scaler_options {
   double growth_factor = 2;             ///< > 1, finite
   double backoff_factor = 0.5;          ///< in (0, 1)
   std::int64_t growth_interval = 2000;  ///< consecutive finite steps after which the scale grows, >= 1
+  /// > 0: the scale is not reduced below it, or below initial_scale if that is less. Gradients that are
+  /// infinite or NaN at this scale are so for another reason than the scale: see is_least().
+  double least_scale = 1;
 };
 
 /// The dynamic loss scale of mixed precision (Micikevicius et al., "Mixed precision training", 2018, section
@@ -21,6 +24,7 @@ struct loss_scaler_options {
 ///   loss = scaler.scale() * loss;  backward
 ///   bool is_finite = scaler.unscale_and_check(parameters);
 ///   if (is_finite) optimizer->apply(step - scaler.num_skipped());
+///   if (!is_finite && scaler.is_least()) throw ...;  // no scale helps
 ///   scaler.update(is_finite);
 ///
 /// If a model has several stages, all must take the same decision: combine their results, and call
@@ -31,8 +35,10 @@ class loss_scaler {
   explicit loss_scaler(loss_scaler_options options = {});
 
   double scale() const;
+  /// Whether the scale cannot be reduced any more: what is not finite now stays so.
+  bool is_least() const;
   /// Divides the gradients of the parameters that have one by the scale. If one of them is infinite or NaN,
-  /// returns false, and no parameter has a gradient afterwards.
+  /// before or after, returns false, and no parameter has a gradient afterwards.
   bool unscale_and_check(std::span<parameter* const> parameters) const;
   /// Call after each step: reduces the scale if the gradients were not finite, and increases it after
   /// growth_interval consecutive finite steps.
@@ -50,6 +56,8 @@ class loss_scaler {
   void load_state(const std::vector<named_tensor>& saved);
 
  private:
+  float least_scale() const;
+
   loss_scaler_options options_;
   tensor scale_, good_steps_, skipped_steps_;
 };

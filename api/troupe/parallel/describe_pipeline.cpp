@@ -52,7 +52,8 @@ void describe(const numeric_options& numerics, job_description& into) {
   into.add("loss_scale", std::to_string(scale.initial_scale) + ", times " +
                              std::to_string(scale.growth_factor) + " every " +
                              std::to_string(scale.growth_interval) + ", " +
-                             std::to_string(scale.backoff_factor) + " on overflow");
+                             std::to_string(scale.backoff_factor) + " on overflow, at least " +
+                             std::to_string(scale.least_scale));
 }
 
 }  // namespace

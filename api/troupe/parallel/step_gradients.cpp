@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -102,16 +103,23 @@ void step_gradients::step_packed(const part_stepper& step_part) {
       step({index, 0, each.extents.num_elements()}, {in_a_row(each.gradient_in_update())}, step_part);
 }
 
-/// Applies loss scale and clipping in one pass over the gradients, if necessary.
+/// Applies loss scale and clipping in one pass over the gradients, if necessary. No element is larger than
+/// the norm: if that stays finite, all do, and every stage takes the same decision.
 void step_gradients::use_norm(double norm) {
-  is_finite_ = std::isfinite(norm);
-  if (!is_finite_ && numerics_.skips_steps()) {
-    non_finite_ = find_non_finite();
-    return optim::drop_gradients(stepped_);
-  }
   auto scale = loss_scale();
   auto clip = numerics_.clip_grad_norm > 0 ? clipping_factor(norm / scale, numerics_.clip_grad_norm) : 1;
-  if (auto factor = clip / scale; factor != 1) scale_all(optim::gradients_of(stepped_), factor);
+  auto factor = clip / scale;
+  is_finite_ = std::isfinite(norm) && norm * factor <= std::numeric_limits<float>::max();
+  if (!is_finite_ && numerics_.skips_steps()) {
+    non_finite_ = std::isfinite(norm) ? first_with_gradient() : find_non_finite();
+    return optim::drop_gradients(stepped_);
+  }
+  if (factor != 1) scale_all(optim::gradients_of(stepped_), factor);
+}
+
+const parameter* step_gradients::first_with_gradient() const {
+  auto found = std::ranges::find_if(stepped_, &parameter::needs_step);
+  return found == stepped_.end() ? nullptr : *found;
 }
 
 const parameter* step_gradients::find_non_finite() const {
@@ -127,8 +135,9 @@ const parameter* step_gradients::find_non_finite() const {
 }
 
 const parameter* step_gradients::first_non_finite() const {
-  // Steps skipped by loss scaling are normal and are not reported.
-  if (scaler_ || numerics_.on_non_finite == non_finite_policy::go_on) return nullptr;
+  // Steps that are skipped while loss scaling finds its scale are normal and are not reported.
+  bool is_scale_sought = scaler_ && !scaler_->is_least();
+  if (is_scale_sought || numerics_.on_non_finite == non_finite_policy::go_on) return nullptr;
   if (numerics_.skips_steps()) return non_finite_;
   auto is_known = numerics_.needs_norm() && is_finite_;
   return is_known ? nullptr : find_non_finite();

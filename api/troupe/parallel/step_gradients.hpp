@@ -61,8 +61,9 @@ class step_gradients {
   /// Whether sums may be stepped before those of all other gradients are there.
   bool may_step_early() const { return !numerics_.needs_norm(); }
 
-  /// The first parameter of this stage whose gradient is infinite or NaN; null if there is none or
-  /// non_finite_policy is go_on. Call after the reductions and before the step.
+  /// The first parameter of this stage whose gradient is infinite or NaN; null if there is none,
+  /// non_finite_policy is go_on, or a lower loss scale may help. Call after the reductions and before the
+  /// step.
   const parameter* first_non_finite() const;
 
   /// The step number for the optimizer, which does not count skipped steps; none if this step is skipped.
@@ -88,6 +89,7 @@ class step_gradients {
 
   void step(optim::parameter_part which, const std::vector<tensor>& parts, const part_stepper& step_part);
   void use_norm(double norm);
+  const parameter* first_with_gradient() const;
   const parameter* find_non_finite() const;
   std::uint64_t num_skipped() const;
 

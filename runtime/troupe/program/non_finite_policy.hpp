@@ -4,8 +4,9 @@
 
 namespace troupe {
 
-/// What a job does when a loss or a gradient is infinite or NaN. Steps that f16's loss scaling skips do
-/// not count: overflow is how it finds its scale.
+/// What a job does when a loss or a gradient is infinite or NaN. Gradients that are so in a
+/// step that f16's loss scaling skips do not count as long as its scale can be lowered: overflow is how it
+/// finds it. At the least scale they count.
 enum class non_finite_policy : std::uint8_t {
   stop,  ///< the job ends with an error on the last state that was finite
   skip,  ///< all stages skip the step; they exchange their gradients' norms to agree

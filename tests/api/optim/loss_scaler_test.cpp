@@ -83,4 +83,36 @@ TEST_CASE("options of the loss scaler out of their range are named") {
   CHECK_THROWS_WITH(loss_scaler({.growth_factor = 1}), ContainsSubstring("growth_factor > 1"));
   CHECK_THROWS_WITH(loss_scaler({.backoff_factor = 1}), ContainsSubstring("backoff_factor in (0, 1)"));
   CHECK_THROWS_WITH(loss_scaler({.growth_interval = 0}), ContainsSubstring("growth_interval >= 1"));
+  CHECK_THROWS_WITH(loss_scaler({.least_scale = 0}), ContainsSubstring("least_scale > 0"));
+}
+
+TEST_CASE("the loss scale is not reduced below the least one, nor to 0 however many steps overflow") {
+  loss_scaler scaler;
+  for (int step = 0; step < 16; ++step) {
+    CHECK_FALSE(scaler.is_least());
+    scaler.update(false);
+  }
+  for (int step = 0; step < 200; ++step) {
+    CHECK(scaler.is_least());
+    scaler.update(false);
+  }
+  CHECK(scaler.scale() == 1);
+  auto a = with_gradient(0.5F);
+  CHECK(scaler.unscale_and_check(std::vector{&a}));
+  CHECK(same_bits(a.gradient(), tensor::full({3}, 0.5F)));
+}
+
+TEST_CASE("a loss scale that begins below the least one is not raised to it") {
+  loss_scaler scaler({.initial_scale = 0.25});
+  scaler.update(false);
+  CHECK(scaler.scale() == 0.25);
+  CHECK(loss_scaler({.initial_scale = 4, .least_scale = 4}).is_least());
+}
+
+TEST_CASE("a saved scale of 0, of a version without a least scale, is used as the least one") {
+  loss_scaler scaler;
+  auto saved = scaler.state();
+  saved[0].value = tensor::full({}, 0.0F);
+  scaler.load_state(saved);
+  CHECK(scaler.scale() == 1);
 }

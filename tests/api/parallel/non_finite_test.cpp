@@ -4,8 +4,10 @@
 
 #include "api/parallel/pipeline.hpp"
 #include "support/bits.hpp"
+#include "troupe/ops/convert.hpp"
 #include "troupe/optim/sgd.hpp"
 
+using troupe::cast;
 using troupe::dtype;
 using troupe::non_finite_policy;
 using troupe::numeric_options;
@@ -27,9 +29,10 @@ void bad_gradients(pipeline& model, std::uint64_t step) {
   for (int index = 0; index < num_microbatches; ++index) model.forward(step, index);
   for (int index = 0; index < num_microbatches; ++index) {
     auto which = pipeline::which(step, index);
-    auto gradient = input_gradient_of(model.at(1), which, {}).clone();
+    auto gradient = input_gradient_of(model.at(1), which, {});
     model.at(1).backward_weight(which);
-    if (index + 1 == num_microbatches) std::ranges::fill(gradient.values<float>(), std::nanf(""));
+    if (index + 1 == num_microbatches)
+      gradient = cast(tensor::full(gradient.shape(), std::nanf("")), gradient.dtype());
     input_gradient_of(model.at(0), which, gradient);
     model.at(0).backward_weight(which);
   }
@@ -109,4 +112,47 @@ TEST_CASE("steps that loss scaling skips are not reported as non-finite") {
   for (int stage : {0, 1})
     model.at(stage).reduce(0, {model.at(0).contribution_to(0), model.at(1).contribution_to(0)});
   for (auto& stage : model.stages) CHECK(stage->non_finite().empty());
+}
+
+namespace {
+
+/// Trains with gradients that are NaN until a value is reported, or the steps are over;
+/// says how many were applied.
+struct bad_steps {
+  int count = 0;
+  bool is_reported = false;
+};
+bad_steps train_with_bad_gradients(pipeline& model, int most) {
+  for (int step = 0; step < most; ++step) {
+    bad_gradients(model, static_cast<std::uint64_t>(step));
+    std::vector<tensor> norms{model.at(0).contribution_to(0), model.at(1).contribution_to(0)};
+    for (int stage : {0, 1}) model.at(stage).reduce(0, norms);
+    if (!model.at(0).non_finite().empty() || !model.at(1).non_finite().empty()) return {step, true};
+    for (int stage : {0, 1}) model.at(stage).apply(static_cast<std::uint64_t>(step));
+  }
+  return {most, false};
+}
+
+}  // namespace
+
+TEST_CASE("gradients that stay NaN in f16 are reported when the loss scale is the least") {
+  for (auto policy : {non_finite_policy::stop, non_finite_policy::skip}) {
+    auto model = with({.precision = dtype::f16, .loss_scale = {.initial_scale = 8}, .on_non_finite = policy});
+    auto before = model.parameters();
+    auto [count, is_reported] = train_with_bad_gradients(model, 10);
+    CHECK(is_reported);
+    CHECK(count == 3);
+    CHECK(model.at(0).non_finite() == "the gradient of 2.bias");
+    CHECK(same_bits(model.parameters(), before));
+  }
+}
+
+TEST_CASE("after any number of NaN steps in f16 a good one steps the weights as if it were the first") {
+  const numeric_options numerics{
+      .precision = dtype::f16, .loss_scale = {.initial_scale = 1}, .on_non_finite = non_finite_policy::go_on};
+  auto model = with(numerics), undisturbed = with(numerics);
+  CHECK_FALSE(train_with_bad_gradients(model, 200).is_reported);
+  model.train_step(200);
+  undisturbed.train_step(200);
+  CHECK(same_bits(model.parameters(), undisturbed.parameters()));
 }
