@@ -73,8 +73,8 @@ struct difference {
 };
 
 const std::vector<difference> differences = {{"microbatches", "microbatches: "},
-                                             {"loss", "loss: "},
-                                             {"optimizer", "optimizer: "},
+                                             {"loss", "loss label_smoothing: "},
+                                             {"optimizer", "optimizer lr: "},
                                              {"seed", "seed: "},
                                              {"model", "parameter 0.weight: "}};
 

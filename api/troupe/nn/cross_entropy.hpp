@@ -10,6 +10,7 @@ class CrossEntropy {
  public:
   CrossEntropy() = default;
   explicit CrossEntropy(cross_entropy_options options) : options_(options) {}
+  const cross_entropy_options& options() const { return options_; }
 
   /// The sums over the batch; backward gives `gradient_scale` times the gradient of the summed loss.
   loss_result operator()(const variable& logits, const tensor& labels, double gradient_scale) const {

@@ -48,8 +48,12 @@ class Loss {
   bool tells_num_counted() const { return static_cast<bool>(num_counted_); }
   std::int64_t num_counted(const tensor& targets) const { return num_counted_(targets); }
 
-  /// Of the function that was given.
+  /// The function that was given, and its type; null if it is of another.
   const std::type_info& target_type() const { return computes_.target_type(); }
+  template <class Function>
+  const Function* target() const {
+    return computes_.template target<Function>();
+  }
 
  private:
   std::function<function> computes_;

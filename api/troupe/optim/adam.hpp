@@ -19,6 +19,7 @@ class Adam {
   /// Throws std::invalid_argument naming the option that is out of its range.
   explicit Adam(adam_options options = {});
   std::unique_ptr<optimizer_state> operator()(std::vector<named_parameter> parameters) const;
+  const adam_options& options() const { return options_; }
 
  private:
   adam_options options_;
@@ -38,6 +39,7 @@ class AdamW {
  public:
   explicit AdamW(adamw_options options = {});
   std::unique_ptr<optimizer_state> operator()(std::vector<named_parameter> parameters) const;
+  const adamw_options& options() const { return options_; }
 
  private:
   adamw_options options_;

@@ -21,6 +21,7 @@ class LAMB {
   /// Throws std::invalid_argument naming the option that is out of its range.
   explicit LAMB(lamb_options options = {});
   std::unique_ptr<optimizer_state> operator()(std::vector<named_parameter> parameters) const;
+  const lamb_options& options() const { return options_; }
 
  private:
   lamb_options options_;

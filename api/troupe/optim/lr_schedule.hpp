@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace troupe::optim {
 
@@ -19,5 +20,8 @@ lr_schedule cosine(std::uint64_t total_steps, std::uint64_t warmup_steps = 0, do
 /// Multiplies the factor by `factor` every `step_size` steps. Throws std::invalid_argument unless step_size
 /// >= 1 and factor > 0.
 lr_schedule step_decay(std::uint64_t step_size, double factor = 0.1);
+
+/// How the schedule was made, "cosine(1000, 100, 0)"; "constant" for null; empty for a function of one's own.
+std::string text_of(const lr_schedule& schedule);
 
 }  // namespace troupe::optim

@@ -18,6 +18,7 @@ class SGD {
   /// Throws std::invalid_argument naming the option that is out of its range.
   explicit SGD(sgd_options options = {});
   std::unique_ptr<optimizer_state> operator()(std::vector<named_parameter> parameters) const;
+  const sgd_options& options() const { return options_; }
 
  private:
   sgd_options options_;

@@ -1,7 +1,10 @@
 #include "troupe/parallel/describe_pipeline.hpp"
 
+#include <utility>
+
 #include "troupe/parallel/function_fingerprint.hpp"
 #include "troupe/parallel/layer_modes.hpp"
+#include "troupe/parallel/training_settings.hpp"
 
 namespace troupe {
 namespace {
@@ -61,9 +64,8 @@ void describe(const numeric_options& numerics, job_description& into) {
 void describe_pipeline(const Pipeline& pipeline, job_description& into) {
   describe(pipeline.numerics(), into);
   into.add("top_k_gradients", pipeline.top_k_text());
-  into.add("loss", type_name(pipeline.loss().target_type()) + ", tried: " + fingerprint(pipeline.loss()));
-  into.add("optimizer",
-           type_name(pipeline.optimizer().target_type()) + ", tried: " + fingerprint(pipeline.optimizer()));
+  for (auto& [name, value] : training_settings(pipeline.optimizer(), pipeline.loss()))
+    into.add(name, std::move(value));
   into.add("parameters", std::to_string(pipeline.model().num_parameters()));
   into.add("layers in evaluation mode", text_of(modes_of(pipeline.model())));
   auto cuts = pipeline.cuts_text();

@@ -104,6 +104,15 @@ std::string fingerprint(const optim::Optimizer& optimizer) {
   return record.hash();
 }
 
+std::string fingerprint(const optim::lr_schedule& schedule) {
+  record_of_bytes record;
+  add_outcome(record, [&] {
+    for (std::uint64_t step = 0; step < 100; ++step) record.add(schedule(step));
+    for (std::uint64_t step = 100; step <= 1'000'000; step += step / 10) record.add(schedule(step));
+  });
+  return record.hash();
+}
+
 std::string fingerprint(const initializer& begin, const shape& extents) {
   if (!begin) return "zero";
   record_of_bytes record;

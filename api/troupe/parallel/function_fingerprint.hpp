@@ -3,6 +3,7 @@
 #include <typeinfo>
 
 #include "troupe/nn/loss.hpp"
+#include "troupe/optim/lr_schedule.hpp"
 #include "troupe/optim/optimizer.hpp"
 
 namespace troupe {
@@ -14,6 +15,8 @@ namespace troupe {
 std::string fingerprint(const nn::Loss& loss);
 /// Steps two small parameters at step numbers from 0 to a million.
 std::string fingerprint(const optim::Optimizer& optimizer);
+/// Evaluates the factors of steps from 0 to a million.
+std::string fingerprint(const optim::lr_schedule& schedule);
 /// Fills a small tensor with as many axes as `extents`.
 std::string fingerprint(const initializer& begin, const shape& extents);
 

@@ -46,25 +46,45 @@ TEST_CASE("optimizers of another type or with another effect at any step differ"
   auto with = [](optim::Optimizer optimizer) { return usual().optimizer(std::move(optimizer)); };
   auto adam = with(optim::Adam({.lr = 1e-3}));
   CHECK(difference(adam, with(optim::Adam({.lr = 1e-3}))).empty());
-  CHECK(names(difference(adam, with(optim::Adam({.lr = 1.001e-3}))), "optimizer"));
-  CHECK(names(difference(adam, with(optim::Adam({.lr = 1e-3, .beta2 = 0.99}))), "optimizer"));
+  CHECK(names(difference(adam, with(optim::Adam({.lr = 1.001e-3}))), "optimizer lr"));
+  CHECK(names(difference(adam, with(optim::Adam({.lr = 1e-3, .beta2 = 0.99}))), "optimizer beta2"));
   CHECK(names(difference(adam, with(optim::SGD({.lr = 1e-3}))), "optimizer"));
   CHECK(names(difference(adam, with(optim::AdamW({.lr = 1e-3, .weight_decay = 0.1}))), "optimizer"));
   auto decaying = [&](std::uint64_t steps) {
     return with(optim::Adam({.lr = 1e-3, .schedule = optim::cosine(steps, 5)}));
   };
   CHECK(difference(decaying(20'000), decaying(20'000)).empty());
-  CHECK(names(difference(decaying(20'000), decaying(30'000)), "optimizer"));
+  CHECK(names(difference(decaying(20'000), decaying(30'000)), "optimizer schedule"));
   auto own = [&](double lr) {
     return with([lr](std::vector<named_parameter> of) { return optim::SGD({.lr = lr})(std::move(of)); });
   };
   CHECK(difference(own(0.1), own(0.1)).empty());
-  CHECK(names(difference(own(0.1), own(0.2)), "optimizer"));
+  CHECK(names(difference(own(0.1), own(0.2)), "optimizer function"));
+}
+
+TEST_CASE("an option of the optimizer that differs is named with both values") {
+  auto with = [](optim::Optimizer optimizer) { return usual().optimizer(std::move(optimizer)); };
+  CHECK(difference(with(optim::Adam({.lr = 1e-3})), with(optim::Adam({.lr = 0.1}))) ==
+        "optimizer lr: rank 1 has 0.1, rank 0 has 0.001");
+  CHECK(difference(with(optim::SGD({.momentum = 0.9})),
+                   with(optim::SGD({.momentum = 0.9, .nesterov = true}))) ==
+        "optimizer nesterov: rank 1 has true, rank 0 has false");
+  auto scheduled = [&](optim::lr_schedule schedule) {
+    return with(optim::AdamW({.schedule = std::move(schedule)}));
+  };
+  CHECK(difference(scheduled(optim::cosine(6)), scheduled(optim::cosine(10, 2, 0.1))) ==
+        "optimizer schedule: rank 1 has cosine(10, 2, 0.1), rank 0 has cosine(6, 0, 0)");
+  CHECK(difference(scheduled(optim::linear_warmup(5)), scheduled(optim::step_decay(3, 0.5))) ==
+        "optimizer schedule: rank 1 has step_decay(3, 0.5), rank 0 has linear_warmup(5)");
+  auto own = [&](double factor) { return scheduled([factor](std::uint64_t) { return factor; }); };
+  CHECK(difference(own(1), own(1)).empty());
+  CHECK(names(difference(own(1), own(0.5)), "optimizer schedule"));
 }
 
 TEST_CASE("losses of another type or with other values differ") {
   CHECK(names(difference(usual(), usual().loss(nn::MSELoss())), "loss"));
-  CHECK(names(difference(usual(), usual().loss(nn::CrossEntropy({.label_smoothing = 0.1}))), "loss"));
+  CHECK(names(difference(usual(), usual().loss(nn::CrossEntropy({.label_smoothing = 0.1}))),
+              "loss label_smoothing"));
   auto own = [](double factor) {
     return usual().loss([factor](const variable& output, const tensor& targets, double gradient_scale) {
       return nn::MSELoss()(output, targets, factor * gradient_scale);
@@ -81,7 +101,7 @@ TEST_CASE("functions that throw when evaluated have equal fingerprints if their 
     });
   };
   CHECK(difference(failing("no lr"), failing("no lr")).empty());
-  CHECK(names(difference(failing("no lr"), failing("no momentum")), "optimizer"));
+  CHECK(names(difference(failing("no lr"), failing("no momentum")), "optimizer function"));
 }
 
 TEST_CASE("differing models are found, and the first difference is named") {
