@@ -115,8 +115,30 @@ void require_empty(snapshot_store& store, const job_options& options, spdlog::lo
   }
 }
 
+/// Refuses the state of another optimizer, and tells what else is another.
+void compare_settings(const job_definition& job, const snapshot_manifest& found, spdlog::logger& log) {
+  auto snapshot = "the snapshot of step " + std::to_string(found.step * job.training.flush_every);
+  if (!found.settings)
+    return log.warn(
+        "--resume: an earlier version of Troupe wrote {}, which does not say the optimizer: make sure that "
+        "it is "
+        "the same",
+        snapshot);
+  auto before = optimizer_in(*found.settings), now = optimizer_in(job.settings);
+  if (before != now && !job.reset_optimizer)
+    throw bad_input("--resume: " + snapshot + " has the optimizer's state of " + before +
+                    ", and this job uses " + now + ", which cannot go on from it. Use " + before +
+                    ", or --reset-optimizer to keep the weights and begin with a new state of " + now +
+                    ", or another --snapshot-dir");
+  if (job.reset_optimizer)
+    log.warn("--resume: the state of {} begins anew (--reset-optimizer); {} has that of {}", now, snapshot,
+             before);
+  for (const auto& difference : settings_differences(job.settings, *found.settings))
+    log.warn("--resume: {}", difference);
+}
+
 std::optional<snapshot_manifest> choose_from(snapshot_store& store, const job_options& options,
-                                             const job_identity& identity, spdlog::logger& log) {
+                                             const job_definition& job, spdlog::logger& log) {
   auto folder = options.snapshot_dir.string();
   auto search = store.find();
   if (!search.found && !search.unusable.empty()) {
@@ -131,12 +153,13 @@ std::optional<snapshot_manifest> choose_from(snapshot_store& store, const job_op
     log.warn("--resume: there is no snapshot in \"{}\", starting from the initial weights", folder);
     return {};
   }
-  if (auto other = identity_differences(identity, search.found->identity); !other.empty())
+  if (auto other = identity_differences(job.identity, search.found->identity); !other.empty())
     throw bad_input("--resume: the snapshot of step " + std::to_string(search.found->step) + " in " + folder +
                     " belongs to another job: " + other +
                     ". Use the same options, or another --snapshot-dir");
   if (auto problem = numeric_class_problem(*search.found, numeric_class()); !problem.empty())
     throw bad_input("--resume: " + problem);
+  compare_settings(job, *search.found, log);
   for (const auto& one : search.unusable) {
     if (one.info.state == snapshot_state::incomplete) continue;
     log.warn("a snapshot that cannot be used is set aside, an older one is used: {}", named(one));
@@ -178,14 +201,14 @@ snapshot_access snapshot_access_of(const job_options& options) {
   return options.snapshot_access == "umask" ? snapshot_access::umask : snapshot_access::owner;
 }
 
-std::optional<snapshot_manifest> choose_snapshot(const job_options& options, const job_identity& identity,
+std::optional<snapshot_manifest> choose_snapshot(const job_options& options, const job_definition& job,
                                                  spdlog::logger& log) {
   if (options.snapshot_dir.empty()) return {};
   try {
     snapshot_store_options made{options.snapshot_dir};
     made.access = snapshot_access_of(options);
     snapshot_store store(made);
-    if (options.resume) return choose_from(store, options, identity, log);
+    if (options.resume) return choose_from(store, options, job, log);
     require_empty(store, options, log);
     return {};
   } catch (const snapshot_error& problem) {
@@ -213,7 +236,7 @@ void check_folders_writable(const job_options& options) {
 }
 
 job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t trainer,
-                         const job_options& options, const job_identity& identity, spdlog::logger& log) {
+                         const job_options& options, const job_definition& job, spdlog::logger& log) {
   auto& store = self.keys();
   start_keys keys(trainer);
   if (self.rank() != 0) {
@@ -229,7 +252,7 @@ job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t tr
   if (problem.empty()) {
     try {
       start.lock = lock_folder(self, lock_role::begins, options, log);
-      start.resume_from = choose_snapshot(options, identity, log);
+      start.resume_from = choose_snapshot(options, job, log);
     } catch (const bad_input& refused) {
       problem = refused.what();
     }

@@ -23,15 +23,13 @@ struct job_start {
   std::optional<folder_lock> lock = {};
 };
 
-using job_identity = std::vector<std::pair<std::string, std::string>>;
-
 /// Every process calls this before its first step; the first call waits for all processes. Each process
 /// checks that it can write to its folders, and rank 0 selects the snapshot to resume from and reads it
 /// completely. No two jobs may write to one folder at a time. If a check fails, every process throws
 /// bad_input, rank 0 with the reason; nothing is deleted. `incarnation` counts the restarts of this rank,
 /// `trainer` the earlier Trainers of this World.
 job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t trainer,
-                         const job_options& options, const job_identity& identity, spdlog::logger& log);
+                         const job_options& options, const job_definition& job, spdlog::logger& log);
 
 /// The options for Trainer number `trainer` (from 0) of a World: each Trainer has its own snapshot folder.
 job_options options_for_trainer(job_options options, std::uint32_t trainer);
@@ -39,11 +37,12 @@ job_options options_for_trainer(job_options options, std::uint32_t trainer);
 /// Called by rank 0 after the first step: from then on, the loss of all processes loses work.
 void record_training_start(node& self, std::uint32_t trainer);
 
-/// Selects, on rank 0, the snapshot that a job with these options resumes from. Renames (sets aside) damaged
+/// Selects, on rank 0, the snapshot that a job with these options resumes from, and warns of what is another
+/// than in the job that wrote it. Renames (sets aside) damaged
 /// snapshots newer than the selected one, and all snapshots if `fresh_start` is set. Throws bad_input if a
-/// job with --resume finds no usable snapshot (the message names each one with the reason), and if a job
-/// without it finds any snapshot.
-std::optional<snapshot_manifest> choose_snapshot(const job_options& options, const job_identity& identity,
+/// job with --resume finds no usable snapshot (the message names each one with the reason), or one of another
+/// job or, without --reset-optimizer, of another optimizer; and if a job without it finds any snapshot.
+std::optional<snapshot_manifest> choose_snapshot(const job_options& options, const job_definition& job,
                                                  spdlog::logger& log);
 
 /// Creates the folders that this process writes to and writes a test file there. Throws bad_input if that

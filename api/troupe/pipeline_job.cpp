@@ -12,6 +12,7 @@
 #include "troupe/parallel/module_program.hpp"
 #include "troupe/parallel/stage_content.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
+#include "troupe/parallel/training_settings.hpp"
 #include "troupe/schedule/plan_csv.hpp"
 
 namespace troupe {
@@ -91,12 +92,14 @@ plan plan_of_map(const Pipeline& pipeline, const job_options& options, int most_
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
-job_identity identity_of(const Pipeline& pipeline, const job_options& options) {
-  job_identity identity{{"seed", std::to_string(options.seed)},
-                        {"batch", std::to_string(options.batch)},
-                        {"microbatches", std::to_string(pipeline.microbatches())},
-                        {"threads", std::to_string(options.threads)},
-                        {"parameters", std::to_string(pipeline.model().num_parameters())}};
+std::vector<std::pair<std::string, std::string>> identity_of(const Pipeline& pipeline,
+                                                             const job_options& options) {
+  std::vector<std::pair<std::string, std::string>> identity{
+      {"seed", std::to_string(options.seed)},
+      {"batch", std::to_string(options.batch)},
+      {"microbatches", std::to_string(pipeline.microbatches())},
+      {"threads", std::to_string(options.threads)},
+      {"parameters", std::to_string(pipeline.model().num_parameters())}};
   const auto& numerics = pipeline.numerics();
   if (numerics.precision != dtype::f32) identity.emplace_back("precision", to_string(numerics.precision));
   if (numerics.clip_grad_norm > 0)
@@ -196,6 +199,8 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   if (training.num_replicas > 1)
     job.description.add("stages that all replicas hold alike", text_of(contents));
   job.identity = identity_of(pipeline, options);
+  job.settings = training_settings(pipeline.optimizer(), pipeline.loss());
+  job.reset_optimizer = options.reset_optimizer;
   if (!job.training.synchronized_stages.empty()) job.identity.emplace_back("sync_batch_norm", "true");
   return job;
 }

@@ -66,8 +66,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
         plan_.num_replicas, plan_.num_devices(), plan_.num_job_devices(), world_.num_devices(),
         plan_.num_replicas);
   auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_, world_.world_size()));
-  auto start =
-      agree_on_start(self, world_.shared_->incarnation, number, options, job->identity, *world_.shared_->log);
+  auto start = agree_on_start(self, world_.shared_->incarnation, number, options, *job, *world_.shared_->log);
   world_.shared_->folder = std::move(start.lock);
   job->begin_with = start.resume_from;
   job->trained_before = start.trained_before;

@@ -1,6 +1,7 @@
 #include "troupe/disk_writer/disk_actor.hpp"
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <string>
 
@@ -119,11 +120,26 @@ found_on_disk disk_state::find() {
   return answer;
 }
 
+/// In the order of `wanted`, so that equal parts of replicas have the same bytes.
+std::vector<named_tensor> disk_state::read_earlier_job(const snapshot_manifest& manifest,
+                                                       const read_from_disk& wanted) const {
+  std::map<std::string, tensor> begun;
+  for (const auto& [name, value] : wanted.new_optimizer) begun.emplace(name, value.to({}));
+  auto kept = wanted.wanted;
+  std::erase_if(kept, [&](const tensor_contents& each) { return begun.contains(each.name); });
+  for (auto& [name, value] : read_tensors(store_, manifest, kept, wanted.part)) begun.emplace(name, value);
+  std::vector<named_tensor> state;
+  for (const auto& each : wanted.wanted) state.push_back({each.name, begun.at(each.name)});
+  return state;
+}
+
 stage_copy disk_state::read(const read_from_disk& wanted) const {
   if (options_.faults) options_.faults->at(fault_point::read_part, wanted.step);
   for (const auto& info : store_.list()) {
     if (!info.manifest || info.step != wanted.step) continue;
-    auto state = read_tensors(store_, *info.manifest, wanted.wanted, wanted.part);
+    auto state = info.manifest->job_id == options_.job_id
+                     ? read_tensors(store_, *info.manifest, wanted.wanted, wanted.part)
+                     : read_earlier_job(*info.manifest, wanted);
     if (wanted.metrics_of_replicas > 0)
       state.push_back(read_metrics(store_, *info.manifest, wanted.metrics_of_replicas));
     packed_state_pool fresh;

@@ -51,6 +51,8 @@ class disk_state {
   snapshot_committed commit(const commit_snapshot& order);
   found_on_disk find();
   results_read read(const read_results& wanted) const;
+  std::vector<named_tensor> read_earlier_job(const snapshot_manifest& manifest,
+                                             const read_from_disk& wanted) const;
   stage_copy read(const read_from_disk& wanted) const;
 
   disk_options options_;

@@ -70,6 +70,8 @@ struct read_from_disk {
   part_id part;
   std::vector<tensor_contents> wanted;
   std::int32_t metrics_of_replicas = 0;  ///< so many replicas' metrics of the step are wanted last; 0: none
+  /// Given instead of the tensors of these names of a snapshot that another job wrote.
+  std::vector<named_tensor> new_optimizer = {};
 };
 
 /// Supervisor -> disk_writer -> disk: the snapshot of this step has failed, remove its parts. A request

@@ -58,6 +58,10 @@ struct job_definition {
   lost_state_policy on_lost_state = lost_state_policy::stop;
   /// Options that the result's bits depend on. Written to every manifest; must equal a resumed snapshot's.
   std::vector<std::pair<std::string, std::string>> identity;
+  /// Written to every manifest as well: what may be another when a job resumes (snapshot_manifest::settings).
+  std::vector<std::pair<std::string, std::string>> settings;
+  /// A job that resumes begins with a new state of its optimizer.
+  bool reset_optimizer = false;
   /// Written to every manifest as well, for its step; filled in as training calls begin.
   std::shared_ptr<trained_data> data = std::make_shared<trained_data>();
   /// Unique to this job; written to its snapshots.

@@ -182,6 +182,7 @@ void snapshot_commits::commit(std::uint64_t step, std::vector<manifest_part> par
   manifest.num_stages = job_.num_stages();
   manifest.numeric_class = options_.numeric_class;
   manifest.identity = job.identity;
+  manifest.settings = job.settings;
   manifest.data = job.data->at(step);
   manifest.parts = std::move(parts);
   for (auto& part : manifest.parts) part.content = job.part_of(part.part.of).content;

@@ -56,9 +56,12 @@ struct stage_ready {
 };
 
 /// Supervisor -> stage, a request: which tensors does its state hold? Reply: contents_listed.
-struct list_contents {};
+struct list_contents {
+  bool with_new_optimizer = false;  ///< asks for what the optimizer's tensors begin with, too
+};
 struct contents_listed {
   std::vector<tensor_contents> contents;
+  std::vector<named_tensor> new_optimizer = {};
 };
 
 /// Supervisor -> stage: another member hosts the stage from now on. The stage keeps its copies of `step` and

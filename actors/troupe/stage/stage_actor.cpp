@@ -20,7 +20,7 @@ caf::behavior stage_state::make_behavior() {
   return {[this](const restore_stage& order) { return on_restore(order); },
           [this](const state_copied& copied) { on_copied(copied); },
           [this](const write_copy& order) { on_write(order); },
-          [this](const list_contents&) { return on_contents(); },
+          [this](const list_contents& wanted) { return on_contents(wanted); },
           [this](const set_aside& order) { on_set_aside(order); },
           [this](const io_replaced& replaced) { on_io_replaced(replaced); },
           [this](const replicate_again&) {
@@ -125,9 +125,13 @@ void stage_state::on_io_replaced(const io_replaced& replaced) {
   disk_writer_ = replaced.disk_writer;
 }
 
-contents_listed stage_state::on_contents() {
+/// The program may have trained: what an optimizer begins with is asked of another one.
+contents_listed stage_state::on_contents(const list_contents& wanted) {
   if (!program_) make_program();
-  return {whole_contents(program_->state())};
+  contents_listed listed{whole_contents(program_->state())};
+  if (wanted.with_new_optimizer)
+    listed.new_optimizer = options_.make_program(options_.part.of.stage)->optimizer_state();
+  return listed;
 }
 
 /// As after a restore of `step`, without the program: its new host makes another one.

@@ -59,7 +59,7 @@ class stage_state {
   caf::result<stage_ready> on_restore(const restore_stage& order);
   void on_copied(const state_copied& copied);
   void on_write(const write_copy& order);
-  contents_listed on_contents();
+  contents_listed on_contents(const list_contents& wanted);
   void make_program();
   void refuse_to_write(std::uint64_t step);
   void on_set_aside(const set_aside& order);

@@ -160,10 +160,12 @@ void state_restore::request_copy(const restore_source& source, Take take) {
 void state_restore::read_from_disk_for(const part_id& part) {
   reading_.insert(part);
   auto generation = generation_.number;
-  self_->request(children_.stages().at(part.of), options_.restore_timeout, list_contents{})
+  self_
+      ->request(children_.stages().at(part.of), options_.restore_timeout,
+                list_contents{children_.job().reset_optimizer})
       .then(
           [this, part, generation](const contents_listed& listed) {
-            if (generation == generation_.number) read_from_disk_for(part, listed.contents);
+            if (generation == generation_.number) read_from_disk_for(part, listed);
           },
           [this, generation](const caf::error& problem) {
             generations_.fail_unless_restarted(generation, "a stage cannot be restored: ", problem);
@@ -172,12 +174,14 @@ void state_restore::read_from_disk_for(const part_id& part) {
 
 /// Infinite, because the disk writer answers every request, also when the disk stalls. If it ends before,
 /// read_again repeats the request.
-void state_restore::read_from_disk_for(const part_id& part, std::vector<tensor_contents> wanted) {
+void state_restore::read_from_disk_for(const part_id& part, const contents_listed& listed) {
   const auto& job = children_.job();
+  auto wanted = listed.contents;
   bool is_last = part.of.stage == job.training.num_stages - 1;
   if (is_last && !job.shares_metrics()) wanted.push_back(metrics_contents());
   read_from_disk request{order_->plan.step, part, std::move(wanted),
-                         is_last && job.shares_metrics() ? job.training.num_replicas : 0};
+                         is_last && job.shares_metrics() ? job.training.num_replicas : 0,
+                         listed.new_optimizer};
   auto generation = generation_.number;
   self_->request(children_.disk_writer(), caf::infinite, std::move(request))
       .then(

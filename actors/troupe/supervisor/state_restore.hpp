@@ -67,7 +67,7 @@ class state_restore {
   template <class Take>
   void request_copy(const restore_source& source, Take take);
   void read_from_disk_for(const part_id& part);
-  void read_from_disk_for(const part_id& part, std::vector<tensor_contents> wanted);
+  void read_from_disk_for(const part_id& part, const contents_listed& listed);
   void send_copy(const restore_source& source);
   void on_replica_missing(std::uint64_t generation, const caf::error& problem);
   restore_stage order_for(const cell& stage, std::uint64_t step, bool from_scratch = false) const;

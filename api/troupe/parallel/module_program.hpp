@@ -79,6 +79,7 @@ class module_program : public stage_program {
   void discard() override;
   step_metrics take_metrics() override;
   std::vector<named_tensor> state() override;
+  std::vector<named_tensor> optimizer_state() override { return optimizer_->state(); }
   std::vector<named_tensor> parameters() override;
   std::vector<named_tensor> weights() override;
   void load_state(const std::vector<named_tensor>& saved) override;

@@ -148,6 +148,8 @@ void check_flush(const job_options& options) {
 
 void check_snapshots(const job_options& options) {
   if (options.snapshot_interval.count() < 0) throw bad_input("--snapshot-interval must not be negative");
+  if (options.reset_optimizer && !options.resume)
+    throw bad_input("--reset-optimizer is about a job that continues from a snapshot: add --resume");
   if (options.resume && options.fresh_start)
     throw bad_input(
         "--resume continues from a snapshot and --fresh-start ignores snapshots: choose one of them");

@@ -55,6 +55,8 @@ const job_field fields[] = {
     {"snapshot_interval", &o::snapshot_interval, "least time between snapshots on disk"},
     {"disk_every", &o::disk_every, "steps between snapshots on disk; 0: by time"},
     {"resume", &o::resume, "start from the newest valid snapshot in the snapshot folder"},
+    {"reset_optimizer", &o::reset_optimizer,
+     "resume with a new state of the optimizer, which may be another one than the snapshot's"},
     {"fresh_start", &o::fresh_start, "start anew although the folder holds snapshots, which are set aside"},
     {"snapshot_access", &o::snapshot_access, "who may read snapshots: owner, group, or umask"},
     {"on_lost_state", &o::on_lost_state,

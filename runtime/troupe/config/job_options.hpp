@@ -84,6 +84,9 @@ struct job_options {
   /// Start from the newest valid snapshot in snapshot_dir, or from the initial weights if the folder is
   /// empty. A folder whose snapshots are all unusable is an error.
   bool resume = false;
+  /// With `resume`: take weights and step from the snapshot, and begin with a new state of the optimizer
+  /// (moments, numbers of steps), which may then be another one than the snapshot's.
+  bool reset_optimizer = false;
   /// Start from the initial weights although snapshot_dir holds snapshots, which are kept under other names.
   bool fresh_start = false;
   /// Who may read snapshots: owner (files 0600 in folders 0700), group (0640, 0750), or umask (as the

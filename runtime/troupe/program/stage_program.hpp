@@ -166,6 +166,8 @@ class stage_program {
   /// Parameters come first, in name order; names do not depend on how the model was cut. What several stages
   /// hold alike (a tied weight) has one name and is in the state of each.
   virtual std::vector<named_tensor> state() = 0;
+  /// What of `state` the optimizer keeps, which job_options::reset_optimizer lets begin anew.
+  virtual std::vector<named_tensor> optimizer_state() { return {}; }
   /// Live handles to the parameters alone, in name order. Each parameter of the model is one stage's.
   virtual std::vector<named_tensor> parameters() = 0;
   /// The same with what else belongs to a trained model, such as running means.

@@ -21,7 +21,7 @@ using json = nlohmann::ordered_json;
 /// into stages was part of the identity. Before version 4 the results of calls had other forms, which are not
 /// read. Before version 5 the data were not named, or only a stream, as part of the identity. Before version
 /// 6 there was a part for each replica, also where they were equal. Before version 7 optimizers counted the
-/// steps of the job, not those of each parameter.
+/// steps of the job, not those of each parameter, and the settings were not listed.
 constexpr int manifest_version = 7;
 constexpr int oldest_version = 1;
 /// The nesting of a valid manifest: that of a box of a tensor of a part.
@@ -97,11 +97,15 @@ json to_json(const snapshot_manifest& manifest) {
                  {"numeric_class", manifest.numeric_class},
                  {"created", manifest.created},
                  {"identity", json::array()},
+                 {"settings", manifest.settings ? json::array() : json(nullptr)},
                  {"data", manifest.data ? json(*manifest.data) : json(nullptr)},
                  {"calls", to_json(manifest.calls)},
                  {"parts", json::array()}};
   for (const auto& [name, value] : manifest.identity)
     fields["identity"].push_back(json::array({name, value}));
+  if (manifest.settings)
+    for (const auto& [name, value] : *manifest.settings)
+      fields["settings"].push_back(json::array({name, value}));
   for (const auto& part : manifest.parts) fields["parts"].push_back(to_json(part));
   return fields;
 }
@@ -109,6 +113,13 @@ json to_json(const snapshot_manifest& manifest) {
 /// Parts are loaded whatever partition the job has that loads them.
 bool is_of_partition(const std::pair<std::string, std::string>& option) {
   return option.first == "stages" || option.first == "stages begin with";
+}
+
+std::vector<std::pair<std::string, std::string>> pairs_from(const json& fields) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const auto& each : fields)
+    pairs.emplace_back(each.at(0).get<std::string>(), each.at(1).get<std::string>());
+  return pairs;
 }
 
 snapshot_manifest manifest_from(const json& fields) {
@@ -119,14 +130,14 @@ snapshot_manifest manifest_from(const json& fields) {
   fields.at("num_stages").get_to(manifest.num_stages);
   fields.at("numeric_class").get_to(manifest.numeric_class);
   fields.at("created").get_to(manifest.created);
-  for (const auto& option : fields.at("identity"))
-    manifest.identity.emplace_back(option.at(0).get<std::string>(), option.at(1).get<std::string>());
+  manifest.identity = pairs_from(fields.at("identity"));
   auto version = fields.at("troupe_snapshot").get<int>();
   if (version < 3) std::erase_if(manifest.identity, is_of_partition);
   if (version == 4) std::erase_if(manifest.identity, [](const auto& each) { return each.first == "stream"; });
   if (version >= 5 && !fields.at("data").is_null()) manifest.data = fields.at("data").get<std::string>();
   if (version >= 4) manifest.calls = file_from(fields.at("calls"));
   manifest.counts_steps = version >= 7;
+  if (version >= 7 && !fields.at("settings").is_null()) manifest.settings = pairs_from(fields.at("settings"));
   for (const auto& part : fields.at("parts")) manifest.parts.push_back(part_from(part));
   return manifest;
 }
@@ -193,6 +204,31 @@ std::string identity_differences(const std::vector<std::pair<std::string, std::s
   }
   for (const auto& [name, saved] : left) add(name + " has the default value, the snapshot has " + saved);
   return text;
+}
+
+std::string optimizer_in(const std::vector<std::pair<std::string, std::string>>& settings) {
+  for (const auto& [name, value] : settings)
+    if (name == "optimizer") return value;
+  return {};
+}
+
+std::vector<std::string> settings_differences(const std::vector<std::pair<std::string, std::string>>& wanted,
+                                              const std::vector<std::pair<std::string, std::string>>& found) {
+  bool is_same_optimizer = optimizer_in(wanted) == optimizer_in(found);
+  auto is_compared = [&](const std::string& name) {
+    return name != "optimizer" && (is_same_optimizer || !name.starts_with("optimizer "));
+  };
+  std::map<std::string, std::string> left(found.begin(), found.end());
+  std::vector<std::string> differences;
+  for (const auto& [name, value] : wanted) {
+    auto saved = left.extract(name);
+    auto before = saved.empty() ? "none" : saved.mapped();
+    if (is_compared(name) && before != value)
+      differences.push_back(name + " was " + before + " in the snapshot, and is " + value);
+  }
+  for (const auto& [name, saved] : left)
+    if (is_compared(name)) differences.push_back(name + " was " + saved + " in the snapshot, and is none");
+  return differences;
 }
 
 std::optional<std::chrono::sys_seconds> time_written(const snapshot_manifest& manifest) {

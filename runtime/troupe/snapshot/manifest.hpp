@@ -50,6 +50,10 @@ struct snapshot_manifest {
   /// Options the bits depend on (seed, batch, microbatches, model fingerprint, ...), by name. A job that
   /// resumes compares.
   std::vector<std::pair<std::string, std::string>> identity;
+  /// What may be another when a job resumes, which is told then: the optimizer, its options and the loss.
+  /// Whether the state fits is decided by "optimizer". None: unknown, as in manifests before format
+  /// version 7.
+  std::optional<std::vector<std::pair<std::string, std::string>>> settings;
   /// Describes the data set from which its step took samples; empty: the program gave the batch. None:
   /// unknown, as in manifests before format version 5.
   std::optional<std::string> data;
@@ -74,6 +78,14 @@ std::string problem_of(const snapshot_manifest& manifest);
 /// are those of a call.
 std::string identity_differences(const std::vector<std::pair<std::string, std::string>>& wanted,
                                  const std::vector<std::pair<std::string, std::string>>& found);
+
+/// The optimizer that the settings name; empty if they name none.
+std::string optimizer_in(const std::vector<std::pair<std::string, std::string>>& settings);
+
+/// The differences of the settings but for the optimizer, a text for each: "optimizer lr was 0.001 in the
+/// snapshot, and is 0.01". Those of another optimizer's options are left out.
+std::vector<std::string> settings_differences(const std::vector<std::pair<std::string, std::string>>& wanted,
+                                              const std::vector<std::pair<std::string, std::string>>& found);
 
 /// The time in `created`; empty if the text is no time.
 std::optional<std::chrono::sys_seconds> time_written(const snapshot_manifest& manifest);

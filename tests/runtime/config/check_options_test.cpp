@@ -173,6 +173,8 @@ TEST_CASE("unknown words are refused with the known ones") {
 
 TEST_CASE("options that need a snapshot folder are refused without one") {
   CHECK_THAT(complaint([](job_options& o) { o.resume = true; }), ContainsSubstring("--snapshot-dir"));
+  CHECK_THAT(complaint([](job_options& o) { o.reset_optimizer = true, o.snapshot_dir = "runs"; }),
+             ContainsSubstring("--resume"));
   CHECK_THAT(complaint([](job_options& o) { o.fresh_start = true; }), ContainsSubstring("--snapshot-dir"));
   CHECK_THAT(complaint([](job_options& o) { o.resume = o.fresh_start = true, o.snapshot_dir = "runs"; }),
              ContainsSubstring("choose one"));

@@ -23,9 +23,17 @@ inline snapshot_part example_part(std::uint64_t step, int stage, int num_stages,
 }
 
 inline snapshot_manifest example_manifest(std::uint64_t step, std::vector<manifest_part> parts) {
-  return {
-      "job-7",          step, 3, static_cast<std::uint32_t>(parts.size()), "avx2", "", {{"seed", "7"}}, {},
-      std::move(parts), {}};
+  return {"job-7",
+          step,
+          3,
+          static_cast<std::uint32_t>(parts.size()),
+          "avx2",
+          "",
+          {{"seed", "7"}},
+          {},
+          {},
+          std::move(parts),
+          {}};
 }
 
 /// Writes and commits all parts of a step.

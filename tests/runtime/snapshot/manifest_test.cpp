@@ -36,6 +36,40 @@ TEST_CASE("a manifest is parsed from its text") {
   CHECK(manifest_from_text(manifest_text(of_data)) == of_data);
 }
 
+TEST_CASE("a manifest says what may be another when a job resumes, which one of format version 6 does not") {
+  auto manifest = example();
+  manifest.settings = {{"optimizer", "Adam"}, {"optimizer lr", "0.001"}};
+  CHECK(manifest_from_text(manifest_text(manifest)) == manifest);
+  CHECK(optimizer_in(*manifest.settings) == "Adam");
+  CHECK(manifest_from_text(manifest_text(manifest)).counts_steps);
+  std::string text = R"({"troupe_snapshot":6,"job_id":"job-7","step":5,"generation":3,"num_stages":1,)"
+                     R"("numeric_class":"avx2","created":"2024-06-07T08:09:10Z","identity":[["seed","7"]],)"
+                     R"("data":null,"calls":null,"parts":[)"
+                     R"({"stage":0,"file":"stage-0000.part","size_bytes":5,"checksum":"ab","host":"here"}])";
+  auto covered = text + "}";
+  auto sum = checksum_of(std::as_bytes(std::span(covered)));
+  auto read = manifest_from_text(text + R"(,"checksum":")" + to_hex(sum) + R"("})");
+  CHECK_FALSE(read.settings);
+  CHECK_FALSE(read.counts_steps);
+}
+
+TEST_CASE("settings that differ are named with both values, but for the options of another optimizer") {
+  using named_values = std::vector<std::pair<std::string, std::string>>;
+  named_values adam{
+      {"optimizer", "Adam"}, {"optimizer lr", "0.1"}, {"optimizer beta1", "0.9"}, {"loss", "MSELoss"}};
+  auto other = adam;
+  CHECK(settings_differences(adam, adam).empty());
+  other[1].second = "0.01";
+  other[3].second = "CrossEntropy";
+  CHECK(settings_differences(other, adam) ==
+        std::vector<std::string>{"optimizer lr was 0.1 in the snapshot, and is 0.01",
+                                 "loss was MSELoss in the snapshot, and is CrossEntropy"});
+  named_values sgd{{"optimizer", "SGD"}, {"optimizer lr", "1"}, {"loss", "MSELoss"}};
+  CHECK(settings_differences(sgd, adam).empty());
+  CHECK(settings_differences({{"optimizer", "Adam"}}, {{"optimizer", "Adam"}, {"optimizer lr", "1"}}) ==
+        std::vector<std::string>{"optimizer lr was 1 in the snapshot, and is none"});
+}
+
 TEST_CASE("a manifest says which parts are those of all replicas") {
   auto manifest = example();
   manifest.parts[1].content = replica_content::equal;
