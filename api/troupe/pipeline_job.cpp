@@ -170,6 +170,14 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
                     implied.synchronized_stages});
 }
 
+std::string problem_of_training(const Pipeline& pipeline) {
+  const auto& model = pipeline.model();
+  if (model.num_parameters() == 0 || model.num_trainable_parameters() > 0) return {};
+  return "all " + std::to_string(model.num_parameters()) +
+         " parameters of the model are frozen (requires_gradient is false), so that no step would change "
+         "one. Leave those to be trained unfrozen, or call evaluate or predict";
+}
+
 job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training,
                              int world_size) {
   job_definition job;

@@ -161,6 +161,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
         steps, options.epochs == 1 ? "one epoch" : std::to_string(options.epochs) + " epochs", options.steps);
   if (options.steps != 0) steps = std::min(options.steps, steps);
   fail_job_on_exception(self, [&] {
+    if (auto problem = problem_of_training(pipeline_); !problem.empty()) throw bad_input("fit: " + problem);
     check_whole_flushes(steps, plan_.flush_every);
     check_whole_averages(runs_ + steps, pipeline_.numerics().average_every);
   });

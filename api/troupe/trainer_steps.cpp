@@ -8,6 +8,7 @@
 #include "troupe/data/replaceable_source.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/job_start.hpp"
+#include "troupe/pipeline_job.hpp"
 #include "troupe/replica_weights.hpp"
 #include "troupe/trainer.hpp"
 #include "troupe/world_state.hpp"
@@ -93,8 +94,9 @@ double Trainer::forward_backward(const batch& given) {
                            std::to_string(plan_.flush_every) +
                            "), with which the batches of several steps overlap. Use fit, or flush_every(1)");
   auto& self = *world_.shared_->self;
-  if (auto problem = problem_of(given, plan_.num_replicas * pipeline_.microbatches()); !problem.empty())
-    refuse(self, call_kind::forward_backward, runs_, problem);
+  auto problem = problem_of_training(pipeline_);
+  if (problem.empty()) problem = problem_of(given, plan_.num_replicas * pipeline_.microbatches());
+  if (!problem.empty()) refuse(self, call_kind::forward_backward, runs_, problem);
   if (!given_) {
     given_ = std::make_shared<given_batches>();
     given_source_ = self.add_source(given_);

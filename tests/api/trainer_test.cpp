@@ -9,7 +9,9 @@
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"
+#include "troupe/ops/convert.hpp"
 #include "troupe/saved_weights.hpp"
+#include "troupe/snapshot/safetensors.hpp"
 #include "troupe/snapshot/weights_hash.hpp"
 
 using namespace troupe;
@@ -162,6 +164,44 @@ TEST_CASE("a saved model is loaded into other stages and predicts the same bits"
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
   Trainer loaded(World::local(3, steps(20)), pipeline(3).initial_weights(read_weights(file)));
   CHECK(same_bits(loaded.predict(samples()), outputs));
+}
+
+TEST_CASE("initial weights in bf16 and f16 are those converted to f32") {
+  auto model = normed_model();
+  model.materialize(8);
+  for (auto type : {dtype::bf16, dtype::f16}) {
+    std::vector<named_tensor> narrow, widened;
+    for (const auto& [name, value] : model.state_dict()) {
+      narrow.push_back({name, cast(value, type)});
+      widened.push_back({name, cast(narrow.back().value, dtype::f32)});
+    }
+    temp_folder folder;
+    auto file = folder.path() / "model.safetensors";
+    write_safetensors(file, narrow);
+    Trainer trainer(World::local(2, steps(4)), pipeline(2).initial_weights(read_weights(file)));
+    CHECK(trainer.weights_sha256() == weights_sha256(widened));
+  }
+}
+
+TEST_CASE("a model all of whose parameters are frozen is evaluated, and refused where it would be trained") {
+  auto model = normed_model();
+  for (const auto& each : model.named_parameters()) each.target->requires_gradient = false;
+  CHECK(model.num_trainable_parameters() == 0);
+  {
+    Trainer trainer(World::local(2, steps(4)), pipeline(2, model));
+    CHECK(trainer.evaluate(samples()).num_samples == 250);
+    CHECK_THROWS_MATCHES(trainer.fit(samples()), bad_input,
+                         MessageMatches(ContainsSubstring("parameters of the model are frozen")));
+  }
+  {
+    Trainer trainer(World::local(2, steps(4)), pipeline(2, model));
+    batch given{tensor::zeros({8, 2}), tensor::zeros({8}, dtype::i64)};
+    CHECK_THROWS_MATCHES(trainer.forward_backward(given), bad_input,
+                         MessageMatches(ContainsSubstring("parameters of the model are frozen")));
+  }
+  model.named_parameters()[0].target->requires_gradient = true;
+  Trainer trainer(World::local(2, steps(4)), pipeline(2, model));
+  CHECK(trainer.fit(samples()).steps == 4);
 }
 
 TEST_CASE("save refuses a file that cannot be written, and training continues") {

@@ -95,6 +95,16 @@ std::int64_t Module::num_parameters() const {
   return sum;
 }
 
+std::int64_t Module::num_trainable_parameters() const {
+  auto& self = const_cast<Module&>(*this);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  std::int64_t sum = 0;
+  self.each_parameter([&](const parameter& each) {
+    if (each.requires_gradient) sum += each.extents.num_elements();
+  });
+  self.each_child([&](const std::string&, const Module& child) { sum += child.num_trainable_parameters(); });
+  return sum;
+}
+
 double Module::cost() const {
   auto& self = const_cast<Module&>(*this);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   double sum = 0;

@@ -69,6 +69,8 @@ class Module {
 
   /// Available before materialize.
   std::int64_t num_parameters() const;
+  /// The number of elements of the parameters that are not frozen.
+  std::int64_t num_trainable_parameters() const;
   /// Estimated multiply-adds per sample of a forward pass, used to partition a model into stages.
   virtual double cost() const;
 
