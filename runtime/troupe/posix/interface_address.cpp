@@ -2,10 +2,12 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cstring>
+#include <map>
 #include <memory>
 
 #include "troupe/error/errors.hpp"
@@ -29,25 +31,56 @@ std::string host_of(const sockaddr* address) {
   return text;
 }
 
-}  // namespace
+/// By name of the interface; an empty address where it has none that can be used.
+struct found_interface {
+  bool is_up = false;
+  std::string host;
+};
 
-std::string address_of_interface(const std::string& interface) {
+std::map<std::string, found_interface> read_interfaces() {
   ifaddrs* read = nullptr;
   check_posix(::getifaddrs(&read), "list the network interfaces");
   std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> list(read, ::freeifaddrs);
-  std::string known, found;
+  std::map<std::string, found_interface> interfaces;
   for (auto* entry = list.get(); entry; entry = entry->ifa_next) {
+    auto& known = interfaces[entry->ifa_name];
+    known.is_up |= (entry->ifa_flags & IFF_UP) != 0;
     auto host = host_of(entry->ifa_addr);
-    if (host.empty()) continue;
-    known.append(known.empty() ? "" : ", ").append(entry->ifa_name).append(" (").append(host).append(")");
-    bool better =
-        found.empty() || (found.find(':') != std::string::npos && host.find(':') == std::string::npos);
-    if (interface == entry->ifa_name && better) found = host;
+    bool is_better = known.host.empty() ||
+                     (known.host.find(':') != std::string::npos && host.find(':') == std::string::npos);
+    if (!host.empty() && is_better) known.host = host;
   }
-  if (found.empty())
-    throw bad_input("network interface '" + interface +
-                    "' does not exist or has no address; there are: " + known);
-  return found;
+  return interfaces;
+}
+
+[[noreturn]] void refuse(const std::string& interface, const std::map<std::string, found_interface>& all) {
+  auto what = "network interface '" + interface + "' ";
+  if (auto known = all.find(interface); known != all.end()) {
+    if (!known->second.is_up)
+      throw bad_input(what + "is down: bring it up with `ip link set " + interface +
+                      " up`, or name another one");
+    throw bad_input(what +
+                    "has no IPv4 address and no IPv6 address that is valid outside it: give it one, or name "
+                    "another one");
+  }
+  std::string names;
+  for (const auto& [name, found] : all)
+    names += (names.empty() ? "" : ", ") + name + " (" +
+             (!found.is_up         ? "down"
+              : found.host.empty() ? "no address"
+                                   : found.host) +
+             ')';
+  throw bad_input(what + "does not exist; there " + (names.empty() ? "is none" : "are: " + names));
+}
+
+}  // namespace
+
+std::string address_of_interface(const std::string& interface) {
+  auto interfaces = read_interfaces();
+  auto found = interfaces.find(interface);
+  if (found == interfaces.end() || !found->second.is_up || found->second.host.empty())
+    refuse(interface, interfaces);
+  return found->second.host;
 }
 
 }  // namespace troupe

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/memory_file.hpp"
 #include "troupe/tensor/memory.hpp"
 
 namespace troupe {
@@ -40,9 +41,7 @@ std::shared_ptr<shared_segment> make_segment(std::uint64_t id, std::size_t size_
   auto made = std::make_shared<shared_segment>();
   made->id = id;
   made->size_bytes = whole_pages(size_bytes);
-  made->fd = unique_fd(
-      static_cast<int>(check_posix(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING),
-                                   "make a shared segment (if descriptors have run out, raise ulimit -n)")));
+  made->fd = make_memory_file(name, "make a shared segment");
   check_posix(::ftruncate(made->fd.get(), static_cast<off_t>(made->size_bytes)), "size a shared segment");
   check_posix(::fcntl(made->fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
               "seal a shared segment");

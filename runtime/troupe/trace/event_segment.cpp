@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/memory_file.hpp"
 #include "troupe/trace/read_layout.hpp"
 
 namespace troupe {
@@ -82,8 +83,7 @@ event_segment::event_segment(const event_segment_size& size, int rank, std::uint
 
 unique_fd event_segment::make_file(const event_segment_size& size, int rank, std::uint32_t incarnation) {
   auto bytes = event_segment_layout::size_bytes(size);
-  unique_fd made(static_cast<int>(check_posix(
-      ::memfd_create("troupe-events", MFD_CLOEXEC | MFD_ALLOW_SEALING), "make memory for events")));
+  auto made = make_memory_file("troupe-events", "make memory for events");
   check_posix(::ftruncate(made.get(), static_cast<off_t>(bytes)), "size memory for events");
   check_posix(::fcntl(made.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
               "seal memory for events");

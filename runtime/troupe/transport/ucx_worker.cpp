@@ -1,5 +1,6 @@
 #include "troupe/transport/ucx_worker.hpp"
 
+#include "troupe/posix/sysv_limits.hpp"
 #include "troupe/transport/ucx_context.hpp"
 #include "troupe/transport/ucx_library.hpp"
 
@@ -9,8 +10,11 @@ ucx_worker::ucx_worker(ucp_context_h context) {
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-  check_ucx(ucp_worker_create(context, &params, &worker_), "create a UCX worker");
-  auto status = ucp_worker_get_efd(worker_, &event_fd_);
+  auto status = ucp_worker_create(context, &params, &worker_);
+  if (status == UCS_ERR_NO_MEMORY || status == UCS_ERR_NO_RESOURCE)
+    throw ucx_error("create a UCX worker (" + to_text(read_sysv_limits()) + ')', status);
+  check_ucx(status, "create a UCX worker");
+  status = ucp_worker_get_efd(worker_, &event_fd_);
   if (status == UCS_OK) return;
   ucp_worker_destroy(worker_);
   check_ucx(status, "get the event descriptor of a UCX worker");
