@@ -6,6 +6,7 @@
 
 #include "troupe/config/events_environment.hpp"
 #include "troupe/config/job_fields.hpp"
+#include "troupe/config/other_launchers.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/snapshot/file_size_limit.hpp"
 #include "troupe/trace/recording.hpp"
@@ -91,6 +92,9 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   made.log = shared->log = make_logger(options, self.rank);
   record_events(self, shared->log);
   if (self.launched_by_troupe && self.rank == 0) warn_of_launcher_options(options, *shared->log);
+  if (!made.launch)
+    if (auto warning = warning_of_other_launcher(process_environment()); !warning.empty())
+      shared->log->warn(warning);
   if (names_network)
     shared->log->warn(
         "--network-interface: a job of one process, started without a launcher, uses no network");

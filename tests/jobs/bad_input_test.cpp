@@ -163,6 +163,14 @@ fs::path newest_snapshot(const fs::path& folder) {
 
 }  // namespace
 
+TEST_CASE("a process of a launcher that is not understood runs alone, and says what was seen") {
+  auto result = run({FASHION_MNIST_PROGRAM, "--steps", "1", "--batch", "64", "--microbatches", "4"},
+                    {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.errors,
+             ContainsSubstring("MPICH or Intel MPI as one of several (PMI_RANK=1, PMI_SIZE=2)"));
+}
+
 TEST_CASE("more stages than layers") {
   check_refused({"--stages", "30"}, {"30 stages", "5 layers", "at most"});
 }

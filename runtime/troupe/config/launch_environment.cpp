@@ -18,15 +18,15 @@ struct launcher {
   const char* rank;
   const char* world_size;
   const char* local_rank;
-  /// Whether the size alone says that this launcher started us. Slurm sets it in every allocation, also for
-  /// programs that `srun` did not start.
-  bool size_alone_counts;
+  /// The variable without which the others say nothing. Slurm sets SLURM_PROCID in batch scripts too, for
+  /// programs that `srun` did not start. Null: none is needed.
+  const char* proof;
 };
 
 constexpr launcher launchers[] = {
-    {"RANK/WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK", true},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", true},
-    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", false},
+    {"RANK/WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK", nullptr},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", nullptr},
+    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_ID"},
 };
 
 std::optional<std::string> text_of(const environment_reader& read, const char* name) {
@@ -56,13 +56,23 @@ std::optional<T> number_of(const environment_reader& read, const char* name, T l
                   " to run one process alone");
 }
 
+/// Slurm's numbers of the steps that are no `srun`: batch scripts, interactive shells and what else it counts
+/// as one.
+constexpr std::uint32_t first_special_step = 0xfffffff0;
+
+bool has_proof(const environment_reader& read, const launcher& names) {
+  if (!names.proof) return true;
+  auto step = number_of<std::uint32_t>(read, names.proof, 0, std::numeric_limits<std::uint32_t>::max());
+  return step && *step < first_special_step;
+}
+
 const launcher* find_launcher(const environment_reader& read) {
   for (const auto& candidate : launchers) {
+    if (!has_proof(read, candidate)) continue;
     bool rank = text_of(read, candidate.rank).has_value();
     bool size = text_of(read, candidate.world_size).has_value();
     if (rank && !size) refuse_half(candidate.rank, candidate.world_size, candidate);
-    if (!rank && size && candidate.size_alone_counts)
-      refuse_half(candidate.world_size, candidate.rank, candidate);
+    if (!rank && size) refuse_half(candidate.world_size, candidate.rank, candidate);
     if (rank) return &candidate;
   }
   if (text_of(read, "LOCAL_RANK")) refuse_half("LOCAL_RANK", "RANK", launchers[0]);
@@ -74,7 +84,10 @@ bool on_several_hosts(const environment_reader& read, const launcher& names, int
   std::string_view source = names.source;
   if (source == "Open MPI")
     return number_of(read, "OMPI_COMM_WORLD_LOCAL_SIZE", 1, max_int).value_or(world_size) < world_size;
-  if (source == "Slurm") return number_of(read, "SLURM_NNODES", 1, max_int).value_or(1) > 1;
+  if (source == "Slurm") {
+    auto num_hosts = number_of(read, "SLURM_STEP_NUM_NODES", 1, max_int);
+    return num_hosts.value_or(number_of(read, "SLURM_NNODES", 1, max_int).value_or(1)) > 1;
+  }
   return false;
 }
 

@@ -36,10 +36,10 @@ environment_reader process_environment();
 
 /// None when no launcher variable is set: a job of one process. Understands
 /// RANK/WORLD_SIZE/LOCAL_RANK/MASTER_ADDR/ MASTER_PORT, Open MPI (OMPI_COMM_WORLD_*) and Slurm (SLURM_PROCID,
-/// SLURM_NTASKS, SLURM_LOCALID), in this order of precedence. MASTER_ADDR and MASTER_PORT count with all of
-/// them. An empty variable counts as not set. Throws bad_input for half of a set (RANK without WORLD_SIZE),
-/// for text that is no number, for ranks out of range, for more than 65536 processes, and for a job on
-/// several hosts without MASTER_ADDR.
+/// SLURM_STEP_NUM_TASKS, SLURM_LOCALID, with the SLURM_STEP_ID of a step that `srun` has started), in this
+/// order of precedence. MASTER_ADDR and MASTER_PORT count with all of them. An empty variable counts as not
+/// set. Throws bad_input for half of a set (RANK without WORLD_SIZE), for text that is no number, for ranks
+/// out of range, for more than 65536 processes, and for a job on several hosts without MASTER_ADDR.
 std::optional<launch_environment> read_launch_environment(const environment_reader& read);
 
 }  // namespace troupe

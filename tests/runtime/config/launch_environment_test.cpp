@@ -5,7 +5,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <map>
+#include <utility>
 
+#include "troupe/config/other_launchers.hpp"
 #include "troupe/error/errors.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -73,13 +75,11 @@ TEST_CASE("Open MPI and Slurm are understood, and RANK wins over both") {
   CHECK(read(mpi)->rank == 1);
   CHECK(read(mpi)->job_id == "job-12");
 
-  variables slurm{{"SLURM_PROCID", "2"},
-                  {"SLURM_NTASKS", "3"},
-                  {"SLURM_LOCALID", "0"},
-                  {"SLURM_JOB_ID", "88"},
-                  {"SLURM_STEP_ID", "1"}};
+  variables slurm{{"SLURM_PROCID", "2"},  {"SLURM_NTASKS", "16"}, {"SLURM_STEP_NUM_TASKS", "3"},
+                  {"SLURM_LOCALID", "0"}, {"SLURM_JOB_ID", "88"}, {"SLURM_STEP_ID", "1"}};
   CHECK(read(slurm)->source == "Slurm");
   CHECK(read(slurm)->rank == 2);
+  CHECK(read(slurm)->world_size == 3);  // of the step, in an allocation of 16
   CHECK(read(slurm)->local_rank == 0);
   CHECK(read(slurm)->job_id == "88.1");
 
@@ -88,7 +88,43 @@ TEST_CASE("Open MPI and Slurm are understood, and RANK wins over both") {
   CHECK(read(mpi)->world_size == 2);
 }
 
-TEST_CASE("a shell inside a Slurm allocation is no job step") { CHECK_FALSE(read({{"SLURM_NTASKS", "4"}})); }
+TEST_CASE("what srun did not start in a Slurm allocation is no job step") {
+  CHECK_FALSE(read({{"SLURM_NTASKS", "4"}}));
+  variables batch_script{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_LOCALID", "0"}};
+  CHECK_FALSE(read(batch_script));
+  batch_script["SLURM_STEP_NUM_TASKS"] = "1";
+  for (const char* special : {"4294967291", "4294967290"}) {  // batch, interactive
+    batch_script["SLURM_STEP_ID"] = special;
+    CHECK_FALSE(read(batch_script));
+  }
+  batch_script["SLURM_STEP_ID"] = "0";
+  CHECK(read(batch_script)->world_size == 1);
+}
+
+TEST_CASE("processes of launchers that are not understood, and batch scripts without srun, are warned") {
+  auto warning = [](variables set) { return troupe::warning_of_other_launcher(reader_of(std::move(set))); };
+  CHECK(warning({}) == "");
+  CHECK(warning({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}) == "");
+  CHECK_THAT(
+      warning({{"PMI_RANK", "3"}, {"PMI_SIZE", "8"}, {"MPI_LOCALRANKID", "1"}}),
+      ContainsSubstring("MPICH or Intel MPI as one of several (PMI_RANK=3, PMI_SIZE=8, MPI_LOCALRANKID=1)") &&
+          ContainsSubstring("RANK=$PMI_RANK WORLD_SIZE=$PMI_SIZE LOCAL_RANK=$MPI_LOCALRANKID exec PROGRAM"));
+  // Flux, PALS and MVAPICH set MPICH's variables too.
+  variables pmi{{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}};
+  auto with_pmi = [&](variables own) {
+    return pmi.merge(own), std::exchange(pmi, {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}});
+  };
+  CHECK_THAT(warning(with_pmi({{"FLUX_TASK_RANK", "0"}, {"FLUX_JOB_SIZE", "2"}})),
+             ContainsSubstring("by Flux"));
+  CHECK_THAT(warning(with_pmi({{"PALS_RANKID", "0"}})),
+             ContainsSubstring("by PALS") && ContainsSubstring("WORLD_SIZE=N"));
+  CHECK_THAT(warning(with_pmi({{"MV2_COMM_WORLD_RANK", "0"}, {"MV2_COMM_WORLD_SIZE", "2"}})),
+             ContainsSubstring("by MVAPICH"));
+  CHECK_THAT(warning({{"JSM_NAMESPACE_RANK", "1"}, {"JSM_NAMESPACE_SIZE", "6"}}), ContainsSubstring("jsrun"));
+  CHECK_THAT(warning({{"PMIX_RANK", "1"}}), ContainsSubstring("PMIX_RANK=1"));
+  CHECK_THAT(warning({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}), ContainsSubstring("srun PROGRAM"));
+  CHECK(warning({{"SLURM_NTASKS", "1"}}) == "");
+}
 
 TEST_CASE("an incomplete set of variables is refused with the missing ones and what to set") {
   CHECK_THROWS_WITH(read({{"RANK", "0"}}), ContainsSubstring("RANK is set but WORLD_SIZE is not") &&
@@ -96,7 +132,8 @@ TEST_CASE("an incomplete set of variables is refused with the missing ones and w
   CHECK_THROWS_WITH(read({{"WORLD_SIZE", "2"}}), ContainsSubstring("WORLD_SIZE is set but RANK is not"));
   CHECK_THROWS_WITH(read({{"LOCAL_RANK", "0"}}), ContainsSubstring("LOCAL_RANK is set but RANK is not"));
   CHECK_THROWS_WITH(read({{"OMPI_COMM_WORLD_SIZE", "2"}}), ContainsSubstring("OMPI_COMM_WORLD_RANK is not"));
-  CHECK_THROWS_WITH(read({{"SLURM_PROCID", "0"}}), ContainsSubstring("SLURM_NTASKS is not"));
+  CHECK_THROWS_WITH(read({{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}}),
+                    ContainsSubstring("SLURM_STEP_NUM_TASKS is not"));
   CHECK_THROWS_AS(read({{"RANK", "0"}}), bad_input);
 }
 
@@ -116,7 +153,12 @@ TEST_CASE("malformed numbers, or numbers out of range, are refused with the vari
 }
 
 TEST_CASE("a job on several hosts needs MASTER_ADDR") {
-  variables slurm{{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "4"}, {"SLURM_NNODES", "2"}};
+  variables slurm{
+      {"SLURM_PROCID", "2"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_NNODES", "2"}, {"SLURM_STEP_ID", "0"}};
+  CHECK_THROWS_WITH(read(slurm), ContainsSubstring("MASTER_ADDR"));
+  slurm["SLURM_STEP_NUM_NODES"] = "1";  // a step on one of two hosts
+  CHECK(read(slurm)->master_addr == "127.0.0.1");
+  slurm["SLURM_STEP_NUM_NODES"] = "2";
   CHECK_THROWS_WITH(read(slurm), ContainsSubstring("MASTER_ADDR"));
   variables mpi{
       {"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
