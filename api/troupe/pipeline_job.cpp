@@ -13,6 +13,7 @@
 #include "troupe/parallel/stage_content.hpp"
 #include "troupe/parallel/stage_reductions.hpp"
 #include "troupe/parallel/training_settings.hpp"
+#include "troupe/schedule/gradient_order.hpp"
 #include "troupe/schedule/plan_csv.hpp"
 
 namespace troupe {
@@ -209,6 +210,8 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   job.identity = identity_of(pipeline, options);
   job.settings = training_settings(pipeline.optimizer(), pipeline.loss());
   job.reset_optimizer = options.reset_optimizer;
+  if (auto order = gradient_order_of(job.training); order != gradient_order::ascending)
+    job.identity.emplace_back("gradient_order", to_string(order));
   if (!job.training.synchronized_stages.empty()) job.identity.emplace_back("sync_batch_norm", "true");
   return job;
 }

@@ -18,6 +18,7 @@
 #include "troupe/parallel/layer_modes.hpp"
 #include "troupe/parallel/partition.hpp"
 #include "troupe/pipeline_job.hpp"
+#include "troupe/schedule/gradient_order.hpp"
 #include "troupe/schedule/measured.hpp"
 #include "troupe/step_rate.hpp"
 #include "troupe/unused_options.hpp"
@@ -53,6 +54,11 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     throw;
   }
   if (plan_.num_job_devices() < world_.num_devices() && world_.rank() == 0) warn_of_idle_devices();
+  if (gradient_order_of(plan_) == gradient_order::descending && world_.rank() == 0)
+    world_.shared_->log->warn(
+        "the plan in {} adds up weight gradients in descending order of microbatches: the weights have other "
+        "bits than with other schedules, and snapshots can be resumed with plans of this order only",
+        pipeline_.plan_file().string());
   if (auto modes = modes_of(pipeline_.model());
       modes.trained.empty() && !modes.evaluated.empty() && world_.rank() == 0)
     world_.shared_->log->warn(

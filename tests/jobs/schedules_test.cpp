@@ -1,6 +1,7 @@
 // Every schedule, hosted in one process or several, with everything that stages combine, and with failures in
 // each kind of action: the bits of one process with one stage that accumulates the same microbatches.
 #include <catch2/catch_test_macros.hpp>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -160,6 +161,55 @@ TEST_CASE("plans that PyTorch wrote are run, with the bits of one stage") {
     CHECK(bits_of(run_local(local, example::gpt)) == expected_bits(plain));
     CHECK(bits_of(run_launched(2, options, {}, example::gpt)) == expected_bits(plain));
   }
+}
+
+TEST_CASE(
+    "a plan whose backwards come in descending order has bits of its own, those of one stage that does so") {
+  const combination plain{0, 0, 2, 0, 0};
+  temp_folder folder;
+  auto one_stage = folder.path() / "one_stage.csv";
+  std::ofstream(one_stage) << "0F0,0F1,0F2,0F3,0B3,0B2,0B1,0B0\n";
+  auto with_plan = [&](const std::string& plan, const values& more = {}) {
+    auto options = job_of(plain);
+    options.insert(options.end(), {"--plan", plan, "--log-level", "warn"});
+    options.insert(options.end(), more.begin(), more.end());
+    return options;
+  };
+  auto expected = bits_of(run_local(with_plan(one_stage.string()), example::gpt));
+  CHECK(expected.weights_sha256 != expected_bits(plain).weights_sha256);
+  auto of_pytorch = PYTORCH_PLANS + std::string("/looped_bfs_p2_v2_m4.csv");
+  auto local = run_local(with_plan(of_pytorch, {"--devices", "2"}), example::gpt);
+  CHECK(bits_of(local) == expected);
+  CHECK(local.process.errors.find("in descending order of microbatches") != std::string::npos);
+  CHECK(bits_of(run_launched(2, with_plan(of_pytorch), {}, example::gpt)) == expected);
+  auto snapshots = (folder.path() / "snapshots").string();
+  auto killed =
+      run_launched(2,
+                   with_plan(of_pytorch, {"--snapshot-every", "2", "--disk-every", "4", "--snapshot-dir",
+                                          snapshots, "--fault", "backward@rank=1,step=7"}),
+                   {}, example::gpt);
+  CHECK(bits_of(killed).weights_sha256 == expected.weights_sha256);
+  CHECK(killed.named("recovery").size() == 1);
+  // The order is part of what a snapshot belongs to.
+  auto other = job_of(plain);
+  other.insert(other.end(), {"--resume", "--snapshot-dir", snapshots});
+  other.insert(other.begin(), GPT_PROGRAM);
+  auto refused = run_process({.command = other, .environment = {}, .without = {"RANK", "WORLD_SIZE"}});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.errors.find("gradient_order has the default value, the snapshot has descending") !=
+        std::string::npos);
+}
+
+TEST_CASE("replicas run a plan whose backwards come in descending order, with the bits of one process") {
+  const combination plain{0, 0, 0, 0, 0};
+  auto options = job_of(plain);
+  options.insert(options.end(),
+                 {"--replicas", "2", "--plan", PYTORCH_PLANS + std::string("/looped_bfs_p2_v2_m4.csv")});
+  auto local = options;
+  local.insert(local.end(), {"--devices", "4"});
+  auto expected = bits_of(run_local(local, example::gpt));
+  options.insert(options.end(), {"--snapshot-every", "2", "--fault", "apply@rank=2,step=7"});
+  CHECK(bits_of(run_launched(4, options, {}, example::gpt)).weights_sha256 == expected.weights_sha256);
 }
 
 TEST_CASE("all of schedule, hosting, numbers, checkpointing and failure give the bits of one stage",

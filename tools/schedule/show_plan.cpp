@@ -11,6 +11,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/draw.hpp"
 #include "troupe/schedule/generators/schedule_table.hpp"
+#include "troupe/schedule/gradient_order.hpp"
 #include "troupe/schedule/measured.hpp"
 #include "troupe/schedule/plan_csv.hpp"
 #include "troupe/snapshot/durable_file.hpp"
@@ -30,7 +31,9 @@ std::string headline(const schedule_request& request, const plan& made) {
          (made.num_replicas == 1 ? "" : counted(made.num_replicas, "replica", "replicas") + ", ") +
          (made.flush_every == 1 ? ""
                                 : counted(made.flush_every, "optimizer step", "optimizer steps") + " of ") +
-         counted(made.microbatches_per_step(), "microbatch", "microbatches");
+         counted(made.microbatches_per_step(), "microbatch", "microbatches") +
+         (gradient_order_of(made) == gradient_order::ascending ? ""
+                                                               : ", weight gradients in descending order");
 }
 
 double peak_bytes(const costed_plan& shown, std::size_t device) {
@@ -98,6 +101,8 @@ void print_json(const schedule_request& request, const costed_plan& shown) {
                                  {"peak_activations", ran.peak_activations}};
   if (made.flush_every > 1) line["flush_every"] = made.flush_every;
   if (made.num_replicas > 1) line["replicas"] = made.num_replicas;
+  if (auto order = gradient_order_of(made); order != gradient_order::ascending)
+    line["gradient_order"] = to_string(order);
   if (request.memory_per_chunk) {
     auto& peaks = line["peak_bytes"] = nlohmann::ordered_json::array();
     for (std::size_t device = 0; device < made.devices.size(); ++device)

@@ -206,7 +206,7 @@ module_program::pass& module_program::pass_of(const microbatch& mb, const char* 
 /// Gradients, and blocks of rows of large ones, leave while others are computed. Every schedule computes the
 /// last microbatch by rows, since products of blocks have other bits than those of whole matrices.
 backward_options module_program::options_of(const microbatch& mb) {
-  if (mb.num_replicas == 1 || mb.index + 1 < mb.count || average_) return {};
+  if (mb.num_replicas == 1 || mb.gradient_index() + 1 < mb.count || average_) return {};
   auto give = [this](const parameter& of, std::int64_t num_elements) {
     if (on_piece_) gradients_->give_pieces_of(of, num_elements, on_piece_);
   };
@@ -240,7 +240,7 @@ std::vector<tensor> module_program::backward_input(const microbatch& mb,
 
 void module_program::accumulate(const microbatch& mb, const piece_callback& on_piece) {
   auto& saved = pass_of(mb, "backward_weight");
-  require_ascending(mb);
+  require_in_order(mb);
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
   on_piece_ = on_piece;
@@ -256,7 +256,7 @@ void module_program::backward_last(const microbatch& mb, std::vector<tensor> out
   if (!values_.takes_samples)
     return stage_program::backward_last(mb, std::move(output_gradients), on_inputs, on_piece);
   auto& recorded = pass_of(mb, "backward_last");
-  require_ascending(mb);
+  require_in_order(mb);
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
   on_piece_ = on_piece;
@@ -266,19 +266,21 @@ void module_program::backward_last(const microbatch& mb, std::vector<tensor> out
   on_inputs({});
 }
 
-void module_program::require_ascending(const microbatch& mb) const {
-  if (mb.index <= last_accumulated_)
-    throw std::logic_error("[module_program::backward_weight] expected a microbatch after " +
-                           std::to_string(last_accumulated_) + ", got " + text_of(mb));
+void module_program::require_in_order(const microbatch& mb) const {
+  if (mb.gradient_index() > last_accumulated_) return;
+  auto before = mb.gradients_descend ? mb.count - 1 - last_accumulated_ : last_accumulated_;
+  throw std::logic_error("[module_program::backward_weight] expected a microbatch " +
+                         std::string(mb.gradients_descend ? "before " : "after ") + std::to_string(before) +
+                         ", got " + text_of(mb));
 }
 
 void module_program::end_accumulation(const microbatch& mb) {
   on_piece_ = nullptr;
   passes_.erase({mb.step, mb.index});
-  last_accumulated_ = mb.index;
+  last_accumulated_ = mb.gradient_index();
   accumulated_step_ = mb.step;
   num_replicas_ = mb.num_replicas;
-  if (mb.index + 1 == mb.count) gradients_->accumulated();
+  if (mb.gradient_index() + 1 == mb.count) gradients_->accumulated();
 }
 
 int module_program::num_gradient_pieces(std::uint64_t step) {

@@ -40,7 +40,8 @@ struct module_program_options {
 /// microbatches of all replicas, or of its own where replicas average their weights); metrics are sums over
 /// them. In a step in which none counts no parameter has a gradient. The bits do not
 /// depend on the partition into stages or on the order of the microbatches' forward and backward passes.
-/// Weight gradients must be computed in ascending microbatch order; any other order throws std::logic_error.
+/// Weight gradients must be computed in ascending microbatch order, or as microbatch::gradients_descend says;
+/// any other order throws std::logic_error.
 /// Evaluation saves no activations. Tied weights, a loss scale and clipping need the reductions of
 /// stage_reductions.hpp in the plan.
 ///
@@ -102,7 +103,7 @@ class module_program : public stage_program {
   void accumulate(const microbatch& mb, const piece_callback& on_piece);
   bool steps_by_parts() const;
   step_gradients::part_stepper part_stepper();
-  void require_ascending(const microbatch& mb) const;
+  void require_in_order(const microbatch& mb) const;
   void end_accumulation(const microbatch& mb);
   void use_version(const microbatch& mb, std::optional<weight_versions::scope>& scope);
   variable take_loss(const microbatch& mb, const variable& output, const tensor& targets);
@@ -128,11 +129,11 @@ class module_program : public stage_program {
   bool is_checked_ = false;                  ///< by check_first_pass
   // The current step.
   std::map<std::pair<std::uint64_t, int>, pass> passes_;  // [step, microbatch]
-  int last_accumulated_ = -1;
-  std::uint64_t accumulated_step_ = 0;  ///< of last_accumulated_
-  int num_replicas_ = 1;                ///< likewise
-  piece_callback on_piece_;             ///< while the last weight gradients are computed
-  bool has_finite_loss_ = true;         ///< of the step whose update is deferred
+  int last_accumulated_ = -1;                             ///< microbatch::gradient_index
+  std::uint64_t accumulated_step_ = 0;                    ///< of last_accumulated_
+  int num_replicas_ = 1;                                  ///< likewise
+  piece_callback on_piece_;                               ///< while the last weight gradients are computed
+  bool has_finite_loss_ = true;                           ///< of the step whose update is deferred
   target_count counted_targets_;
   step_metrics metrics_;
 };

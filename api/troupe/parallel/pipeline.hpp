@@ -83,8 +83,10 @@ class Pipeline {
   Pipeline& flush_every(int steps);
   /// Runs the plan in this file instead of a schedule: one in the CSV form of torch.distributed.pipelining
   /// (plan_csv.hpp), which says how many stages and devices there are. The same in every process; one that is
-  /// started again reads it too. A Trainer throws bad_input for a file that is no plan, or whose number of
-  /// microbatches is not microbatches().
+  /// started again reads it too. The bits are those of every schedule, unless all stages have their backwards
+  /// in descending order of microbatches (PyTorch's LoopedBFS): then they are those of this order, and rank 0
+  /// warns of it. A Trainer throws bad_input for a file that is no plan, or whose number of microbatches is
+  /// not microbatches().
   Pipeline& plan_file(std::filesystem::path file);
   /// Default: CrossEntropy. Throws std::invalid_argument for an empty function.
   Pipeline& loss(nn::Loss loss);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "troupe/ops/elementwise.hpp"
+#include "troupe/schedule/gradient_order.hpp"
 #include "troupe/tensor/memory_account.hpp"
 
 namespace troupe {
@@ -45,6 +46,7 @@ plan_interpreter::plan_interpreter(options chosen, const program_lookup& program
     : options_(std::move(chosen)),
       graph_(options_.running.num_stages, options_.running.edges),
       replica_(options_.running.replica_of(options_.device)),
+      gradients_descend_(gradient_order_of(options_.running) == gradient_order::descending),
       contributes_to_(reductions_after(actions())),
       inputs_(inputs),
       host_(host) {
@@ -310,7 +312,8 @@ microbatch plan_interpreter::microbatch_of(const action& op) const {
           .training = options_.pass == pass_kind::train,
           .delay = number == 0 ? 0 : 1,
           .replica = replica_,
-          .num_replicas = options_.running.num_running_replicas()};
+          .num_replicas = options_.running.num_running_replicas(),
+          .gradients_descend = gradients_descend_};
 }
 
 /// Of number `number` since the last flush, in a step of the plan.

@@ -196,6 +196,7 @@ class plan_interpreter {
   stage_graph graph_;
   std::map<int, stage_program*> programs_;  // of this device's stages
   int replica_;                             ///< of this device
+  bool gradients_descend_;
   /// [position] the next action of the same stage if it is an R or G, to which the stage contributes as soon
   /// as the action has ended; null: it is none.
   std::vector<const action*> contributes_to_;

@@ -45,6 +45,10 @@ struct microbatch {
   /// over which its optimizer step averages: those of all replicas, or of this one if replicas average their
   /// weights. Undefined: as many targets count in each microbatch as in this one.
   tensor batch_targets = {};
+  /// Whether weight gradients of a step come from the last microbatch to the first (gradient_order.hpp).
+  bool gradients_descend = false;
+  /// Among those of its step, in the order in which their weight gradients are added up.
+  int gradient_index() const { return gradients_descend ? count - 1 - index : index; }
   /// Among those of all replicas, replica by replica: what random numbers depend on.
   int global_index() const { return replica * count + index; }
   int global_count() const { return num_replicas * count; }
@@ -69,7 +73,8 @@ struct step_metrics {
 /// What one stage computes. The runtime calls it; api/ implements it with modules, a user with anything.
 ///
 /// Used by one thread at a time. For each microbatch: forward, then (training only) backward_input before
-/// backward_weight. Weight gradients of a step accumulate in ascending microbatch order; forwards of
+/// backward_weight. Weight gradients of a step accumulate in ascending microbatch order, or in all steps in
+/// descending order (microbatch::gradients_descend); forwards of
 /// later microbatches may come between, also of the next step if their weights are older (microbatch::delay).
 /// Then come the plan's reductions that the stage takes part in, in order (contribution_to, then reduce), and
 /// apply; with several replicas, after the reductions that a plan has before G, replica_gradients and

@@ -10,6 +10,7 @@
 #include "troupe/schedule/check_applies.hpp"
 #include "troupe/schedule/check_form.hpp"
 #include "troupe/schedule/find_cycles.hpp"
+#include "troupe/schedule/gradient_order.hpp"
 
 namespace troupe {
 namespace {
@@ -119,14 +120,16 @@ void check_order(const plan& checked, const ascending_kind& ascending, findings&
   }
 }
 
-/// Sums of floats depend on their order, so a stage adds up its microbatches in one order in every schedule;
-/// and so does what forwards leave in their stage (running statistics).
+/// Sums of floats depend on their order, so stages add up their microbatches in one order, ascending in all
+/// schedules of ours; and so does what forwards leave in their stage (running statistics).
 void check_orders(const plan& checked, findings& found) {
   using enum action_kind;
-  check_order(
-      checked,
-      {{backward, weight_gradient}, "a stage's weight gradients add up in ascending order of microbatches"},
-      found);
+  if (gradient_order_of(checked) == gradient_order::ascending)
+    check_order(checked,
+                {{backward, weight_gradient},
+                 "a stage's weight gradients add up in ascending order of microbatches, or in all stages in "
+                 "descending order"},
+                found);
   check_order(checked, {{forward}, "a stage's forwards come in ascending order of microbatches"}, found);
 }
 

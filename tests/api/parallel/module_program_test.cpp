@@ -93,6 +93,39 @@ TEST_CASE("a state that does not fit is refused by name and nothing is loaded") 
   CHECK(same_bits(stage.state(), before));
 }
 
+TEST_CASE("weight gradients may be computed in descending order, in any cut, with bits of their own") {
+  auto train = [](int num_stages, bool descends) {
+    pipeline model(num_stages);
+    for (int i = 0; i < num_microbatches; ++i) model.forward(0, i);
+    for (int i = 0; i < num_microbatches; ++i) {
+      auto mb = pipeline::which(0, descends ? num_microbatches - 1 - i : i);
+      mb.gradients_descend = descends;
+      tensor gradient;
+      for (auto stage = model.stages.rbegin(); stage != model.stages.rend(); ++stage) {
+        gradient = input_gradient_of(**stage, mb, gradient);
+        (*stage)->backward_weight(mb);
+      }
+    }
+    for (auto& stage : model.stages) stage->apply(0);
+    return copies(model.parameters());
+  };
+  auto expected = train(1, true);
+  CHECK(same_bits(train(4, true), expected));
+  CHECK_FALSE(same_bits(train(1, false), expected));
+
+  pipeline model(1);
+  auto mb = pipeline::which(0, 1);
+  mb.gradients_descend = true;
+  model.forward(0, 1);
+  model.forward(0, 2);
+  input_gradient_of(*model.stages[0], mb, {});
+  model.stages[0]->backward_weight(mb);
+  mb.index = 2;
+  input_gradient_of(*model.stages[0], mb, {});
+  CHECK_THROWS_WITH(model.stages[0]->backward_weight(mb),
+                    ContainsSubstring("expected a microbatch before 1"));
+}
+
 TEST_CASE("evaluation returns its metrics, saves no activations and changes no weights") {
   pipeline model(4), expected(4);
   model.train_step(0);

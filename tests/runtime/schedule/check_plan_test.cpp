@@ -2,6 +2,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "troupe/schedule/gradient_order.hpp"
+
 using findings = std::vector<std::string>;
 using enum troupe::schedule_kind;
 
@@ -74,11 +76,30 @@ TEST_CASE("an action of a missing stage or microbatch is named") {
 TEST_CASE("weight gradients out of order are named, be the backward whole or split") {
   CHECK(troupe::check_plan(two_by_two({"0F0", "0F1", "0B0", "0B1"}, {"1F0", "1F1", "1B1", "1B0"})) ==
         findings{"device 1 does 1B0 after 1B1, but a stage's weight gradients add up in ascending order of "
-                 "microbatches"});
+                 "microbatches, or in all stages in descending order"});
   CHECK(troupe::check_plan(
             two_by_two({"0F0", "0F1", "0B0", "0B1"}, {"1F0", "1F1", "1I0", "1I1", "1W1", "1W0"})) ==
         findings{"device 1 does 1W0 after 1W1, but a stage's weight gradients add up in ascending order of "
-                 "microbatches"});
+                 "microbatches, or in all stages in descending order"});
+}
+
+TEST_CASE(
+    "weight gradients may come in descending order, if they do so in all stages of one optimizer step") {
+  using troupe::gradient_order, troupe::gradient_order_of;
+  auto descending = two_by_two({"0F0", "0F1", "0B1", "0B0"}, {"1F0", "1F1", "1I1", "1I0", "1W1", "1W0"});
+  CHECK(gradient_order_of(descending) == gradient_order::descending);
+  CHECK(troupe::check_plan(descending).empty());
+  auto one = two_by_two({"0F0", "0F1", "0B1", "0B0"}, {"1F0", "1F1", "1B0", "1B1"});
+  CHECK(gradient_order_of(one) == gradient_order::ascending);
+  CHECK_FALSE(troupe::check_plan(one).empty());
+  for (auto kind : {gpipe, one_f_one_b, zb_h1, forward_only})
+    CHECK(gradient_order_of(plan_of(kind, 2, 4)) == gradient_order::ascending);
+  CHECK(gradient_order_of(plan_of(gpipe, 2, 1)) == gradient_order::ascending);
+  // Not monotonous.
+  auto drawn = plan_of(gpipe, 1, 3);
+  drawn.devices[0] = actions({"0F0", "0F1", "0F2", "0B2", "0B0", "0B1", "0A"});
+  CHECK(gradient_order_of(drawn) == gradient_order::ascending);
+  CHECK_FALSE(troupe::check_plan(drawn).empty());
 }
 
 TEST_CASE("forwards out of order are named") {

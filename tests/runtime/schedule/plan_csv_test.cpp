@@ -9,6 +9,7 @@
 #include "support/text_of.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/check_plan.hpp"
+#include "troupe/schedule/gradient_order.hpp"
 #include "troupe/schedule/simulate.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -103,8 +104,8 @@ TEST_CASE("missing, doubled, unordered and misplaced actions are named with thei
   CHECK_THAT(refusal("0F1,0F0,0B0,0B1\n"),
              ContainsSubstring("0F0 [line 1 (rank 0), cell 2] after 0F1 [line 1 (rank 0), cell 1]") &&
                  ContainsSubstring("ascending"));
-  CHECK_THAT(refusal("0F0,0F1,0I0,0I1,0W1,0W0\n"),
-             ContainsSubstring("0W0 [line 1 (rank 0), cell 6] after 0W1"));
+  CHECK_THAT(refusal("0F0,0F1,0F2,0I0,0I1,0I2,0W1,0W0,0W2\n"),
+             ContainsSubstring("0W0 [line 1 (rank 0), cell 8] after 0W1"));
   CHECK_THAT(refusal("0F0,0B0\n1F0,1B0,0F1,0B1,1F1,1B1\n"),
              ContainsSubstring("device 1 does 0F1 [line 2 (rank 1), cell 3], but stage 0 is on device 0"));
 }
@@ -146,6 +147,18 @@ TEST_CASE("plans that PyTorch dumped are sound, and ours are the same") {
     made.kind = custom;
     CHECK(read == made);
   }
+}
+
+TEST_CASE("PyTorch's breadth-first plans are sound, and add weight gradients in descending order") {
+  for (const auto* name :
+       {"looped_bfs_p2_v2_m4.csv", "looped_bfs_p3_v1_m3.csv", "looped_bfs_p4_v2_m8_comms.csv"}) {
+    CAPTURE(name);
+    auto read = pytorch_plan(name);
+    CHECK(troupe::check_plan(read).empty());
+    CHECK(troupe::gradient_order_of(read) == troupe::gradient_order::descending);
+    CHECK(troupe::simulate(read, {}).makespan > 0);
+  }
+  CHECK(troupe::gradient_order_of(pytorch_plan("zb_v_p3_m6.csv")) == troupe::gradient_order::ascending);
 }
 
 TEST_CASE("a plan of PyTorch that no kind of ours makes is read and simulated") {

@@ -102,7 +102,8 @@ void plan_runner::perform(const action& op, std::size_t device) {
       if (kind == action_kind::input_gradient) break;
       [[fallthrough]];
     case action_kind::weight_gradient:
-      broken_ |= weights_[stage]++ != number;
+      broken_ |= number != next_weight_gradient(stage, number);
+      ++weights_[stage];
       broken_ |= number / run_.microbatches_per_step() != num_applied(stage);
       break;
     case action_kind::reduce_gradient:
@@ -118,6 +119,13 @@ void plan_runner::perform(const action& op, std::size_t device) {
       break;
   }
   offer_share(stage, device);
+}
+
+/// All stages do as the first weight gradient of all, which may be that of the last microbatch.
+int plan_runner::next_weight_gradient(int stage, int number) {
+  if (!descends_) descends_ = run_.flush_every == 1 && number > 0 && number + 1 == run_.num_microbatches;
+  auto done = weights_[stage];
+  return *descends_ ? run_.num_microbatches - 1 - done : done;
 }
 
 /// A stage that comes to its R next has given its share.

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@ class plan_runner {
   bool is_allowed(const action& op, int device) const;
   bool inputs_are_there(const action& op) const;
   void perform(const action& op, std::size_t device);
+  int next_weight_gradient(int stage, int number);
   void offer_share(int stage, std::size_t device);
   bool everything_done() const;
   bool is_training() const { return run_.kind != schedule_kind::forward_only; }
@@ -42,6 +44,7 @@ class plan_runner {
   std::set<std::pair<std::size_t, int>> shares_;        // that were given, by reduction and stage
   std::map<int, std::vector<std::size_t>> reductions_;  // done, by stage
   std::map<int, int> applied_;                          // how often, by stage
+  std::optional<bool> descends_;                        // in which order weight gradients come
   bool broken_ = false;
 };
 

@@ -66,7 +66,10 @@ TEST_CASE("the reference names the fields of --json, in their order") {
       schedule("--kind pipedream_2bw --replicas 2 --flush-every 2 --memory-per-chunk 1K --list --json")
           .output);
   std::string printed, documented;
-  for (const auto& [name, value] : line.items()) printed += name + '\n';
+  for (const auto& [name, value] : line.items()) {
+    printed += name + '\n';
+    if (name == "replicas") printed += "gradient_order\n";  // of some plans in files only
+  }
   std::istringstream page(text_of(REFERENCE_PAGE));
   bool is_in_table = false;
   for (std::string row; std::getline(page, row);) {
@@ -196,6 +199,11 @@ TEST_CASE("a plan is written as CSV and drawn from it") {
   for (auto name : {"stages", "devices", "microbatches", "makespan", "idle", "peak_activations", "actions"})
     CHECK(read.at(name) == made.at(name));
   CHECK_THAT(schedule("--columns 80 --plan " + file).output, StartsWith(file + ": 4 stages on 2 devices"));
+  CHECK_FALSE(read.contains("gradient_order"));
+  std::ofstream(file) << "0F0,0F1,0B1,0B0\n1F0,1F1,1B1,1B0\n";
+  CHECK_THAT(schedule("--columns 80 --plan " + file).output,
+             ContainsSubstring("2 microbatches, weight gradients in descending order"));
+  CHECK(nlohmann::json::parse(schedule("--json --plan " + file).output).at("gradient_order") == "descending");
 }
 
 TEST_CASE("a plan file that is no plan is refused with line, rank and cell") {

@@ -15,6 +15,7 @@ CLASSES = {
     "interleaved_zero_bubble": schedules.ScheduleInterleavedZeroBubble,
     "zb_v": schedules.ScheduleZBVZeroBubble,
     "dualpipe_v": schedules.ScheduleDualPipeV,
+    "looped_bfs": schedules.ScheduleLoopedBFS,
 }
 # kind, ranks, stages a rank, microbatches
 PLANS = [
@@ -28,6 +29,9 @@ PLANS = [
     ("dualpipe_v", 2, 2, 4),
     ("dualpipe_v", 3, 2, 7),
     ("dualpipe_v", 4, 2, 10),
+    ("looped_bfs", 2, 2, 4),
+    ("looped_bfs", 3, 1, 3),
+    ("looped_bfs", 4, 2, 8),
 ]
 
 
@@ -59,7 +63,7 @@ def schedule(kind, ranks, chunks, microbatches):
 def dump(folder):
     for kind, ranks, chunks, microbatches in PLANS:
         form = "compute_comms" if ranks == 4 else "compute_only"
-        name = f"{kind}_p{ranks}" + (f"_v{chunks}" if "interleaved" in kind else "") + f"_m{microbatches}"
+        name = f"{kind}_p{ranks}" + ("" if kind.endswith("_v") else f"_v{chunks}") + f"_m{microbatches}"
         file = os.path.join(folder, name + ("_comms" if ranks == 4 else "") + ".csv")
         plan = schedule(kind, ranks, chunks, microbatches)
         plan._dump_csv(file, form)
