@@ -35,6 +35,7 @@ void job_connection::connect(const launch_environment& launch, event_router& eve
   if (!launch.launched_by_troupe && launch.rank == 0) start_agent(launch, secret);
   ucx_transport_options ucx;
   ucx.rank = launch.rank;
+  ucx.world_size = launch.world_size;
   ucx.secret = secret;
   ucx.interface = options_.network_interface;
   ucx.verify_frames = options_.verify_frames;

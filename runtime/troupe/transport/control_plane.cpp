@@ -50,7 +50,8 @@ void control_plane::open(int rank, const std::vector<std::byte>& address) {
   auto& made = connections_[rank];
   made.address = address;
   made.stream = std::make_unique<outgoing_stream>(outgoing_stream::ends{
-      settings_.rank, incoming_.address().process, rank, decode_control_address(address), settings_.secret});
+      settings_.rank, incoming_.address().process, rank, decode_control_address(address), settings_.secret,
+      connection_timeout(settings_.world_size)});
   watch(rank, made);
 }
 

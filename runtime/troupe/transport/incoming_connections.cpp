@@ -15,7 +15,6 @@ namespace {
 /// process's limit of descriptors is low.
 constexpr rlim_t max_strangers = 64;
 constexpr rlim_t descriptors_per_stranger = 16;
-constexpr auto introduction_deadline = std::chrono::seconds(5);
 /// Further connections are accepted in the next call, so that strangers are read and closed in between.
 constexpr int max_accepted_at_once = 16;
 constexpr auto accepting_pause = std::chrono::milliseconds(50);
@@ -59,7 +58,8 @@ void incoming_connections::pause_accepting() {
 void incoming_connections::make_space_for_stranger() {
   rlimit descriptors{};
   check_posix(::getrlimit(RLIMIT_NOFILE, &descriptors), "ask for the limit of descriptors");
-  auto most = std::min(max_strangers, descriptors.rlim_cur / descriptors_per_stranger) + num_members_;
+  auto expected = std::max(num_members_, static_cast<std::size_t>(settings_.world_size));
+  auto most = std::min(max_strangers, descriptors.rlim_cur / descriptors_per_stranger) + expected;
   if (strangers_.size() >= most) end_oldest_stranger();
 }
 
@@ -77,8 +77,8 @@ void incoming_connections::end_oldest_stranger() {
 void incoming_connections::keep_time() {
   if (strangers_.empty() && !accept_again_) return;
   auto now = clock::now();
-  std::erase_if(strangers_,
-                [&](const auto& entry) { return now - entry.second.opened() > introduction_deadline; });
+  auto longest = connection_timeout(settings_.world_size);
+  std::erase_if(strangers_, [&](const auto& entry) { return now - entry.second.opened() > longest; });
   if (!accept_again_ || now < *accept_again_) return;
   accept_again_.reset();
   watch_.change(listener_.socket.get(), EPOLLIN);

@@ -13,7 +13,6 @@
 namespace troupe {
 namespace {
 
-constexpr auto attempts_go_on_for = std::chrono::seconds(5);
 constexpr auto between_attempts = std::chrono::milliseconds(10);
 
 bool means_later(int error) {
@@ -25,7 +24,7 @@ iovec part(std::span<const std::byte> bytes) { return {const_cast<std::byte*>(by
 }  // namespace
 
 outgoing_stream::outgoing_stream(ends between)
-    : ends_(std::move(between)), last_attempt_(clock::now() + attempts_go_on_for) {
+    : ends_(std::move(between)), last_attempt_(clock::now() + ends_.attempts_go_on_for) {
   attempt();
 }
 

@@ -19,9 +19,9 @@ namespace troupe {
 /// The sending end of a control connection. It connects, shakes hands (wire/handshake.hpp), introduces this
 /// process, and sends frames with the connection's own key. Never blocks: unsent bytes are kept.
 ///
-/// Until the handshake is done, failed attempts are repeated for some seconds: the receiver may have closed
-/// the connection because of too many strangers, or descriptors may have run out for a while. A refused
-/// connection means that the peer has ended, which is a failure at once.
+/// Until the handshake is done, failed attempts are repeated for a while (`attempts_go_on_for`): the receiver
+/// may have closed the connection because of too many strangers, or descriptors may have run out for a while.
+/// A refused connection means that the peer has ended, which is a failure at once.
 class outgoing_stream {
  public:
   struct ends {
@@ -30,6 +30,7 @@ class outgoing_stream {
     int peer_rank = 0;
     control_address peer;
     std::span<const std::byte> secret;  ///< outlives the stream
+    std::chrono::milliseconds attempts_go_on_for{0};
   };
   /// Begins to connect.
   explicit outgoing_stream(ends between);

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,7 +22,15 @@ struct plane_settings {
   bool heads_are_private = false;
   transport_counters counters;
   emulated_rate link = nullptr;
+  int world_size = 1;
 };
+
+/// How long a control connection may take to be made and introduced. At the start of a job all members
+/// connect to each other at once, and the cores of a host have the handshakes of all its processes to do:
+/// with 200 on two cores that takes many seconds.
+constexpr std::chrono::milliseconds connection_timeout(int world_size) {
+  return std::chrono::seconds(5) + world_size * std::chrono::milliseconds(250);
+}
 
 struct control_arrival {
   int from_rank = 0;

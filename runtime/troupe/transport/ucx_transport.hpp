@@ -13,6 +13,8 @@ namespace troupe {
 
 struct ucx_transport_options {
   int rank = 0;
+  /// How many processes may connect at the same time.
+  int world_size = 1;
   /// The job's secret: keys the authentication code of every frame. At least 16 bytes.
   std::vector<std::byte> secret;
   /// Network interface UCX may use: "lo" for jobs on one host, the name of a private network's interface

@@ -88,7 +88,7 @@ class control_stranger {
     auto secret = test_secret();
     auto keys = answer_greeting(greeting, secret, control_protocol, nonce);
     send(reply_of(keys, nonce));
-    std::array<std::byte, verdict_bytes> verdict;
+    std::array<std::byte, verdict_bytes> verdict{};
     ::recv(socket_.get(), verdict.data(), verdict.size(), MSG_WAITALL);
     expect(verdict[0] == verdict_accepted, "the secret is known");
     key_.emplace(keys.key_of(handshake_role::initiator));

@@ -110,6 +110,22 @@ void few_descriptors(test_rank& self) {
   self.wait_for(1 - self.rank(), 2);
 }
 
+/// The members of a large world connect before rank 0 knows them, and shake hands late.
+void many_members(test_rank& self) {
+  if (self.rank() == 0) {
+    auto options = test_options(0);
+    options.world_size = 200;
+    ucx_node node(self, options);
+    node.begin(1);
+    self.wait_for(1, 2);
+    return;
+  }
+  std::list<control_stranger> callers = connect_silently(address_posted(self, 0, 1), 199);
+  callers.back().shake_hands();  // all others were accepted before
+  callers.front().shake_hands();
+  self.post(2);
+}
+
 /// Connections come in all the time while nodes begin, meet and end.
 void flood(test_rank& self) {
   constexpr int rounds = 8;
@@ -187,6 +203,8 @@ TEST_CASE("a tensor that is replayed over TCP is delivered once") { spawn_ranks(
 TEST_CASE("strangers that use up all file descriptors do not keep a peer from connecting") {
   spawn_ranks(3, few_descriptors);
 }
+
+TEST_CASE("all members of a large world may connect at once") { spawn_ranks(2, many_members); }
 
 TEST_CASE("peers connect while strangers flood their ports") { spawn_ranks(3, flood); }
 
