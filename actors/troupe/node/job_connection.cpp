@@ -7,6 +7,7 @@
 
 #include "troupe/cluster/agent_client.hpp"
 #include "troupe/cluster/local_membership.hpp"
+#include "troupe/cluster/tcp_socket.hpp"
 #include "troupe/transport/loopback_transport.hpp"
 #include "troupe/transport/ucx_transport.hpp"
 
@@ -36,6 +37,13 @@ void job_connection::connect(const launch_environment& launch, event_router& eve
   ucx_transport_options ucx;
   ucx.rank = launch.rank;
   ucx.world_size = launch.world_size;
+  if (!launch.launched_by_troupe && options_.network_interface == "lo" &&
+      !is_only_loopback(launch.master_addr))
+    ucx.connection_advice =
+        ". Its address is one of --network-interface lo, which reaches this host only, but MASTER_ADDR is " +
+        launch.master_addr +
+        ": if the job has several hosts, give --network-interface NAME in all processes (`troupe doctor` "
+        "lists the names)";
   ucx.secret = secret;
   ucx.interface = options_.network_interface;
   ucx.verify_frames = options_.verify_frames;
@@ -53,6 +61,7 @@ void job_connection::connect(const launch_environment& launch, event_router& eve
   client.world_size = launch.world_size;
   client.incarnation = launch.incarnation;
   client.connect_timeout = launch.launched_by_troupe ? launched_connect_timeout : options_.join_timeout;
+  client.on_waiting = [log = options_.log](const std::string& what) { log->warn(what); };
   members_ = connect_agent(client, events);
 }
 
@@ -80,7 +89,10 @@ void job_connection::start_agent(const launch_environment& launch, const std::ve
   made.join_timeout = options_.join_timeout;
   made.suspect_after = options_.suspect_after;
   made.replaces_lost_members = false;
-  agent_ = make_agent(made, {});
+  made.has_other_hosts = true;
+  agent_callbacks tells;
+  tells.on_warning = [log = options_.log](const std::string& what) { log->warn(what); };
+  agent_ = make_agent(made, std::move(tells));
 }
 
 bool job_connection::ends_job() const {

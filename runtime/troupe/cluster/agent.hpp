@@ -21,6 +21,9 @@ void check_suspect_after(std::chrono::milliseconds suspect_after);
 
 struct agent_options {
   std::string address = "127.0.0.1";
+  /// Members may be on other hosts, where a name may have another address than here, or no address yet: a
+  /// name without one is waited for until join_timeout.
+  bool has_other_hosts = false;
   /// 0: any free port; see agent::port().
   std::uint16_t port = 0;
   std::vector<std::byte> secret;

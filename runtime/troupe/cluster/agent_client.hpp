@@ -1,6 +1,8 @@
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "troupe/cluster/agent.hpp"
 #include "troupe/cluster/membership.hpp"
@@ -20,6 +22,9 @@ struct agent_client_options {
   std::chrono::milliseconds agent_timeout = std::chrono::seconds(60);
   /// For reaching the agent and finishing the handshake; the agent may start after this process.
   std::chrono::milliseconds connect_timeout = std::chrono::seconds(30);
+  /// Told once, on the connecting thread, what is waited for that may never come: an address of the agent's
+  /// name. May be empty.
+  std::function<void(const std::string& what)> on_waiting = nullptr;
 };
 
 /// Connects to the job's agent, proves the secret, and starts the client's thread, which also sends

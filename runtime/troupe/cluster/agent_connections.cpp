@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-
-#include "troupe/cluster/tcp_socket.hpp"
+#include <thread>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -20,10 +20,31 @@ constexpr std::size_t max_strangers = 64;
 /// Further connections are accepted in the next call, so that strangers are read and closed in between.
 constexpr int max_accepted_at_once = 16;
 
+using warning = std::function<void(const std::string& message)>;
+
+/// Tries again while the agent's name has no address, until the job's members would have had to join.
+listening listen_when_known(const agent_options& options, const warning& warn) {
+  auto last = std::chrono::steady_clock::now() + options.join_timeout;
+  for (bool has_warned = !warn;;) try {
+      return listen_on_all(options.address, options.port, listening_for::whole_network);
+    } catch (const unknown_address& unknown) {
+      if (std::chrono::steady_clock::now() + between_lookups > last) throw;
+      if (!std::exchange(has_warned, true)) warn(still_unknown(unknown));
+      std::this_thread::sleep_for(between_lookups);
+    }
+}
+
+listening listen_for_members(const agent_options& options, const warning& warn) {
+  if (!options.has_other_hosts) return listen_on_all(options.address, options.port, listening_for::this_host);
+  auto made = listen_when_known(options, warn);
+  if (!made.note.empty() && warn) warn(made.note);
+  return made;
+}
+
 }  // namespace
 
-agent_connections::agent_connections(const agent_options& options)
-    : options_(options), listener_(listen_on(options.address, options.port)), port_(local_port(listener_)) {}
+agent_connections::agent_connections(const agent_options& options, const warning& warn)
+    : options_(options), listening_(listen_for_members(options, warn)) {}
 
 void agent_connections::poll(int wake_fd, const std::function<void(agent_connection&)>& serve) {
   std::vector<pollfd> polled = {{wake_fd, POLLIN, 0}};
@@ -31,7 +52,8 @@ void agent_connections::poll(int wake_fd, const std::function<void(agent_connect
     int events = (connection.wants_read() ? POLLIN : 0) | (connection.wants_write() ? POLLOUT : 0);
     polled.push_back({connection.fd(), static_cast<short>(events), 0});
   }
-  if (!accept_paused_) polled.push_back({listener_.get(), POLLIN, 0});
+  if (!accept_paused_)
+    for (const auto& listener : listening_.sockets) polled.push_back({listener.get(), POLLIN, 0});
   accept_paused_ = false;
   auto tick = std::clamp<std::chrono::milliseconds>(options_.suspect_after / 8, 1ms, 50ms);
   if (::poll(polled.data(), polled.size(), static_cast<int>(tick.count())) <= 0) return;
@@ -45,12 +67,13 @@ void agent_connections::poll(int wake_fd, const std::function<void(agent_connect
     else
       connection.close();
   }
-  if (i < polled.size() && polled[i].revents) accept_some();
+  for (; i < polled.size(); ++i)
+    if (polled[i].revents) accept_some(polled[i].fd);
 }
 
-void agent_connections::accept_some() {
+void agent_connections::accept_some(int listener) {
   for (int left = max_accepted_at_once; left > 0; --left) {
-    unique_fd made(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    unique_fd made(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!made) {
       // Without descriptors the listener would stay readable: accept again after a tick.
       accept_paused_ = errno != EAGAIN && errno != ECONNABORTED && errno != EINTR;

@@ -5,17 +5,21 @@
 
 #include "troupe/cluster/agent.hpp"
 #include "troupe/cluster/agent_connection.hpp"
+#include "troupe/cluster/tcp_socket.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {
 
-/// The agent's listening socket and the accepted connections. For one thread.
+/// The agent's listening sockets and the accepted connections. For one thread.
 class agent_connections {
  public:
-  /// Listens. `options` must outlive it. Throws bad_input naming address and port.
-  explicit agent_connections(const agent_options& options);
+  /// Listens at all addresses that the name has. `options` must outlive it. Throws bad_input naming address
+  /// and port.
+  /// `warn` may be empty; it is told what is waited for, and what is done otherwise than asked.
+  agent_connections(const agent_options& options,
+                    const std::function<void(const std::string& message)>& warn);
 
-  std::uint16_t port() const { return port_; }
+  std::uint16_t port() const { return listening_.port; }
   auto begin() { return connections_.begin(); }
   auto end() { return connections_.end(); }
 
@@ -29,12 +33,11 @@ class agent_connections {
   bool out_of_descriptors() const { return out_of_descriptors_; }
 
  private:
-  void accept_some();
+  void accept_some(int listener);
   void make_space_for_stranger();
 
   const agent_options& options_;
-  unique_fd listener_;
-  std::uint16_t port_;
+  const listening listening_;
   std::list<agent_connection> connections_;
   bool accept_paused_ = false;
   bool out_of_descriptors_ = false;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "troupe/cluster/agent_messages.hpp"
 #include "troupe/cluster/tcp_socket.hpp"
@@ -27,6 +28,7 @@ struct attempt {
   unique_fd socket;
   bytes in;
   std::string problem;
+  std::string waits_for_name;  ///< what to tell about it; empty: the name has an address
 
   std::chrono::milliseconds time_left() const {
     return std::max(0ms, std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now()));
@@ -37,6 +39,10 @@ struct attempt {
     try {
       socket = try_connect(options.address, options.port,
                            std::min<std::chrono::milliseconds>(time_left(), 2s), error);
+    } catch (const unknown_address& unknown) {
+      problem = unknown.what();
+      waits_for_name = still_unknown(unknown);
+      return false;
     } catch (const system_failure& failure) {  // no free descriptor: the loop tries again
       error = failure.error_number();
     }
@@ -129,15 +135,19 @@ std::optional<authenticated_connection> dial_once(attempt& with) {
 
 authenticated_connection dial_agent(const agent_client_options& options) {
   auto deadline = clock::now() + options.connect_timeout;
+  bool has_told = !options.on_waiting;
   while (true) {
-    attempt next{options, deadline, {}, {}, {}};
+    attempt next{options, deadline, {}, {}, {}, {}};
     if (auto line = dial_once(next)) return std::move(*line);
-    if (clock::now() + 20ms >= deadline)
+    bool is_unknown = !next.waits_for_name.empty();
+    if (is_unknown && !std::exchange(has_told, true)) options.on_waiting(next.waits_for_name);
+    auto pause = is_unknown ? between_lookups : 20ms;
+    if (clock::now() + pause >= deadline)
       throw bad_input("rank " + std::to_string(options.rank) + " cannot reach the job's agent at " +
                       endpoint_name(options.address, options.port) + " within " +
                       std::to_string(options.connect_timeout.count()) + " ms (" + next.problem +
                       "). Is the launcher, or rank 0, running, and are MASTER_ADDR and MASTER_PORT right?");
-    std::this_thread::sleep_for(20ms);
+    std::this_thread::sleep_for(pause);
   }
 }
 

@@ -25,7 +25,7 @@ agent_server::agent_server(const agent_options& options, agent_callbacks callbac
     : options_(options),
       callbacks_(std::move(callbacks)),
       state_(rules_of(options), clock::now()),
-      connections_(options_) {
+      connections_(options_, callbacks_.on_warning) {
   handshake check_secret(options_.secret, agent_protocol, {}, {});
   thread_ = std::thread([this] { run(); });
 }

@@ -19,16 +19,56 @@ namespace {
 
 using address_list = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
+/// "::1" of "[::1]".
+std::string without_brackets(const std::string& address) {
+  bool has_brackets = address.size() > 2 && address.front() == '[' && address.back() == ']';
+  return has_brackets ? address.substr(1, address.size() - 2) : address;
+}
+
 address_list resolve(const std::string& address, std::uint16_t port, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  if (int problem = ::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (int problem =
+          ::getaddrinfo(without_brackets(address).c_str(), std::to_string(port).c_str(), &hints, &found);
       problem != 0)
-    throw bad_input("the address '" + address + "' cannot be used: " + ::gai_strerror(problem) +
-                    ". Give a host name or an IP address (--master-addr, MASTER_ADDR)");
+    throw unknown_address("the address '" + address + "' cannot be used: " + ::gai_strerror(problem) +
+                          ". Give a host name or an IP address (--master-addr, MASTER_ADDR)");
   return {found, &::freeaddrinfo};
+}
+
+bool is_in_numbers(const std::string& address) {
+  try {
+    resolve(address, 0, AI_NUMERICHOST);
+    return true;
+  } catch (const unknown_address&) {
+    return false;
+  }
+}
+
+bool is_loopback(const sockaddr& address) {
+  if (address.sa_family == AF_INET)
+    return ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24 == 127;
+  return address.sa_family == AF_INET6 &&
+         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+}
+
+bool is_loopback(const addrinfo& first) {
+  for (const auto* each = &first; each; each = each->ai_next)
+    if (!is_loopback(*each->ai_addr)) return false;
+  return true;
+}
+
+/// "10.0.0.1, fd00::1"
+std::string in_numbers(const addrinfo& first) {
+  std::string text;
+  for (const auto* each = &first; each; each = each->ai_next) {
+    char host[NI_MAXHOST] = "";
+    ::getnameinfo(each->ai_addr, each->ai_addrlen, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
+    text += (text.empty() ? "" : ", ") + std::string(host);
+  }
+  return text;
 }
 
 unique_fd make_socket(const addrinfo& where) {
@@ -55,24 +95,99 @@ int connect_error(int fd, const addrinfo& where, std::chrono::milliseconds timeo
   return problem;
 }
 
-}  // namespace
-
-unique_fd listen_on(const std::string& address, std::uint16_t port) {
-  auto where = resolve(address, port, AI_PASSIVE);
-  auto made = make_socket(*where);
-  int on = 1;
-  ::setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(made.get(), where->ai_addr, where->ai_addrlen) == 0 && ::listen(made.get(), SOMAXCONN) == 0)
-    return made;
-  auto problem = errno;
+[[noreturn]] void refuse_listening(const std::string& address, std::uint16_t port, int problem) {
   auto what = "cannot listen on " + endpoint_name(address, port) + ": " + std::strerror(problem) + ". ";
   if (problem == EADDRINUSE)
     throw bad_input(what +
                     "Another program or job has this port: end it, or choose another port: "
                     "`troupe launch --master-port` (0: any free one), or MASTER_PORT of a program that is "
                     "started by hand");
+  if (problem == EADDRNOTAVAIL && is_only_loopback(address))
+    throw bad_input(what +
+                    "The network device lo of this host or container is down: bring it up with `ip link "
+                    "set lo up`");
   throw bad_input(what +
                   "Choose an address of this host (--master-addr) and a port you may use (--master-port)");
+}
+
+/// Returns no socket, and why in `problem`, if it cannot listen there.
+unique_fd try_listening(const addrinfo& where, int& problem) {
+  unique_fd made(::socket(where.ai_family, where.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  int on = 1;
+  if (made) ::setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (made && ::bind(made.get(), where.ai_addr, where.ai_addrlen) == 0 &&
+      ::listen(made.get(), SOMAXCONN) == 0)
+    return made;
+  problem = errno;
+  return {};
+}
+
+void set_port(sockaddr& address, std::uint16_t port) {
+  if (address.sa_family == AF_INET) reinterpret_cast<sockaddr_in&>(address).sin_port = htons(port);
+  if (address.sa_family == AF_INET6) reinterpret_cast<sockaddr_in6&>(address).sin6_port = htons(port);
+}
+
+/// At those of the addresses that this host has. With port 0 all get the port that the first one gets.
+std::vector<unique_fd> listen_where_possible(addrinfo& first, std::uint16_t port, int& problem) {
+  std::vector<unique_fd> made;
+  for (auto* where = &first; where; where = where->ai_next) {
+    if (port == 0 && !made.empty()) set_port(*where->ai_addr, local_port(made.front()));
+    int why = 0;
+    if (auto socket = try_listening(*where, why))
+      made.push_back(std::move(socket));
+    else if (problem == 0 || why == EADDRINUSE)
+      problem = why;
+    if (port != 0 && why == EADDRINUSE) return {};  // members might reach another job there
+  }
+  return made;
+}
+
+/// IPv6's socket takes IPv4 too; hosts without IPv6 have the other one only.
+unique_fd listen_everywhere(std::uint16_t port, int& problem) {
+  for (const char* all : {"::", "0.0.0.0"})
+    if (auto made = try_listening(*resolve(all, port, AI_PASSIVE | AI_NUMERICHOST), problem)) return made;
+  return {};
+}
+
+bool is_localhost(const std::string& name) { return name == "localhost" || name.ends_with(".localhost"); }
+
+}  // namespace
+
+unique_fd listen_on(const std::string& address, std::uint16_t port) {
+  return std::move(listen_on_all(address, port, listening_for::this_host).sockets.front());
+}
+
+listening listen_on_all(const std::string& address, std::uint16_t port, listening_for who) {
+  auto where = resolve(address, port, AI_PASSIVE);
+  listening made;
+  int problem = 0;
+  bool may_differ = who == listening_for::whole_network && !is_in_numbers(address) && !is_localhost(address);
+  bool is_local_name = may_differ && is_loopback(*where);
+  if (!is_local_name) made.sockets = listen_where_possible(*where, port, problem);
+  bool is_foreign = who == listening_for::whole_network && made.sockets.empty() && problem == EADDRNOTAVAIL;
+  if (is_local_name || is_foreign) {
+    made.note =
+        "'" + address + "' is " + in_numbers(*where) + " here, " +
+        (is_local_name ? "which other hosts cannot reach" : "which is no address of this host") +
+        ": the job is reached at all addresses of this host. To restrict it, set MASTER_ADDR to the one "
+        "that the others reach";
+    if (auto socket = listen_everywhere(port, problem)) made.sockets.push_back(std::move(socket));
+  }
+  if (made.sockets.empty()) refuse_listening(address, port, problem);
+  made.port = local_port(made.sockets.front());
+  return made;
+}
+
+std::string still_unknown(const unknown_address& name) {
+  return std::string(name.what()) + ". It may get an address later: trying again until --join-timeout";
+}
+
+bool is_only_loopback(const std::string& address) {
+  try {
+    return is_loopback(*resolve(address, 0, 0));
+  } catch (const unknown_address&) {
+    return true;
+  }
 }
 
 std::uint16_t local_port(const unique_fd& socket) {
@@ -100,7 +215,8 @@ unique_fd try_connect(const std::string& address, std::uint16_t port, std::chron
 }
 
 std::string endpoint_name(const std::string& address, std::uint16_t port) {
-  return address + ":" + std::to_string(port);
+  bool is_ipv6 = address.find(':') != address.npos && address.front() != '[';
+  return (is_ipv6 ? '[' + address + ']' : address) + ':' + std::to_string(port);
 }
 
 io_result read_available(int fd, std::vector<std::byte>& to, std::size_t limit_bytes) {

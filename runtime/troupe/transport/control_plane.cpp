@@ -88,7 +88,9 @@ void control_plane::on_ready(int rank, bool hung_up) {
 
 /// Reports the stream if it broke. Otherwise watches its socket, which may have changed.
 void control_plane::watch(int rank, connection& opened) {
-  if (opened.stream->failure()) return report({rank, *opened.stream->failure()});
+  if (opened.stream->failure())
+    return report({rank, *opened.stream->failure() +
+                             (opened.stream->was_made() ? std::string() : settings_.connection_advice)});
   auto socket = opened.stream->socket();
   if (socket != opened.watched) rank_of_socket_.erase(opened.watched);
   if (socket < 0)

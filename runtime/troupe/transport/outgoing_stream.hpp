@@ -45,6 +45,8 @@ class outgoing_stream {
   bool all_sent() const { return key_ && kept_.empty(); }
   /// Of what was sent: bytes that the socket has not taken, or that wait for the handshake.
   std::size_t unsent_bytes() const { return num_unsent_; }
+  /// Whether the handshake is done.
+  bool was_made() const { return key_.has_value(); }
   /// Why the connection broke, or nothing.
   const std::optional<std::string>& failure() const { return failure_; }
 

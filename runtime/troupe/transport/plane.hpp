@@ -23,6 +23,7 @@ struct plane_settings {
   transport_counters counters;
   emulated_rate link = nullptr;
   int world_size = 1;
+  std::string connection_advice = {};  ///< follows the cause of a connection that cannot be made
 };
 
 /// How long a control connection may take to be made and introduced. At the start of a job all members

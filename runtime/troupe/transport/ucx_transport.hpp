@@ -34,6 +34,8 @@ struct ucx_transport_options {
   std::chrono::microseconds spin = std::chrono::microseconds(100);
   /// Tensors to other processes go over an emulated link with this rate.
   emulated_rate link = nullptr;
+  /// Follows the cause of a control connection that cannot be made.
+  std::string connection_advice = {};
   /// Called in allocate_shared, on its thread, where the system has no descriptor or no memory to share: the
   /// tensor will be copied. May be empty.
   std::function<void(const std::string& cause)> on_unshared_memory = nullptr;

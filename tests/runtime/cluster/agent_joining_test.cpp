@@ -6,6 +6,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
 #include <future>
+#include <optional>
 
 #include "live_agent.hpp"
 #include "troupe/cluster/agent.hpp"
@@ -142,6 +143,73 @@ TEST_CASE("a port in use is named, with what to do") {
   CHECK_THROWS_AS(make_agent(options, {}), bad_input);
   options.address = "no.such.host.invalid";
   CHECK_THROWS_WITH(make_agent(options, {}), ContainsSubstring("no.such.host.invalid"));
+}
+
+TEST_CASE("rank 0 and its members wait for a name without an address until the join timeout, and say so") {
+  auto options = job_of(1);
+  options.secret = make_job_secret();
+  options.address = "no.such.host.invalid";
+  options.has_other_hosts = true;
+  options.join_timeout = 1200ms;
+  std::vector<std::string> told;
+  agent_callbacks callbacks;
+  callbacks.on_warning = [&](const std::string& what) { told.push_back(what); };
+  CHECK_THROWS_WITH(make_agent(options, callbacks), ContainsSubstring("no.such.host.invalid"));
+  agent_client_options client;
+  client.address = options.address;
+  client.secret = options.secret;
+  client.connect_timeout = 1200ms;
+  client.on_waiting = callbacks.on_warning;
+  CHECK_THAT(refusal_of(client),
+             ContainsSubstring("cannot reach the job's agent at no.such.host.invalid:29500") &&
+                 ContainsSubstring("MASTER_ADDR"));
+  REQUIRE(told.size() == 2);  // once each, however often they tried
+  for (const auto& one : told)
+    CHECK_THAT(one, ContainsSubstring("'no.such.host.invalid' cannot be used") &&
+                        ContainsSubstring("trying again until --join-timeout"));
+}
+
+TEST_CASE("IPv6 addresses may stand in brackets, and are printed so with their port") {
+  CHECK(endpoint_name("::1", 29500) == "[::1]:29500");
+  CHECK(endpoint_name("[::1]", 29500) == "[::1]:29500");
+  CHECK(endpoint_name("10.0.0.1", 29500) == "10.0.0.1:29500");
+  auto options = job_of(1);
+  options.address = "[::1]";
+  std::optional<live_agent> job;
+  try {
+    job.emplace(options);
+  } catch (const bad_input& refused) {
+    SKIP("this host has no IPv6: " << refused.what());
+  }
+  for (const char* address : {"[::1]", "::1"}) {
+    auto client = job->client(0);
+    client.address = address;
+    auto stranger = client;
+    stranger.secret = make_job_secret();
+    CHECK_THAT(refusal_of(stranger), ContainsSubstring("refused this process's job secret"));
+  }
+}
+
+TEST_CASE("a name of the loopback device is no address for other hosts, localhost and numbers are meant so") {
+  for (const char* meant : {"127.0.0.1", "localhost", "127.0.1.1"}) {
+    auto made = listen_on_all(meant, 0, listening_for::whole_network);
+    CHECK(made.note == "");
+    CHECK(is_only_loopback(meant));
+    int error = 0;
+    CHECK(try_connect(meant, made.port, 5s, error));
+  }
+  CHECK_FALSE(is_only_loopback("10.0.0.1"));
+  CHECK_FALSE(is_only_loopback("[fd00::1]"));
+}
+
+TEST_CASE(
+    "where members may be on other hosts, an address that is forwarded here is listened for everywhere") {
+  const char* foreign = "192.0.2.1";  // of no host: RFC 5737
+  CHECK_THROWS_WITH(listen_on_all(foreign, 0, listening_for::this_host), ContainsSubstring("--master-addr"));
+  auto made = listen_on_all(foreign, 0, listening_for::whole_network);
+  CHECK_THAT(made.note, ContainsSubstring("'192.0.2.1' is 192.0.2.1 here, which is no address of this host"));
+  int error = 0;
+  CHECK(try_connect("127.0.0.1", made.port, 5s, error));
 }
 
 TEST_CASE("a client waits for an agent that starts later") {
