@@ -74,6 +74,9 @@ struct group_description {
     if (at == ranks.end()) return {};
     return static_cast<int>(at - ranks.begin());
   }
+  /// Name and members, with which the keys of this group in a store begin. It does not grow with the number
+  /// of members: more than a few are a hash.
+  std::string key() const;
 };
 
 }  // namespace troupe

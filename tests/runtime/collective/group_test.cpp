@@ -1,7 +1,11 @@
 #include "troupe/collective/group.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <set>
+#include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "troupe/collective/communicator.hpp"
 #include "troupe/collective/mesh.hpp"
@@ -61,4 +65,23 @@ TEST_CASE("a group knows the rank of a member and the member of a rank") {
   CHECK(group.member_of(5) == 2);
   CHECK(!group.member_of(2));
   CHECK(to_string(group.rank_of(0)) == "7");
+}
+
+TEST_CASE("the key of a group fits into a store's keys for any number of members, and tells groups apart") {
+  auto first_ranks = [](int count) {
+    std::vector<world_rank> ranks;
+    for (int rank = 0; rank < count; ++rank) ranks.emplace_back(rank);
+    return ranks;
+  };
+  group_description few{"12/default", {0, 2}}, all{"12/default", first_ranks(65536)};
+  CHECK(few.key() == "12/default/0/2");
+  CHECK(all.key().size() <= 64);
+  std::set<std::string> keys;
+  for (int count : {1, 16, 17, 80, 81, 200})
+    keys.insert(group_description{"default", first_ranks(count)}.key());
+  auto swapped = first_ranks(200);
+  std::swap(swapped[0], swapped[199]);
+  keys.insert(group_description{"default", swapped}.key());
+  keys.insert(group_description{"other", swapped}.key());
+  CHECK(keys.size() == 8);
 }

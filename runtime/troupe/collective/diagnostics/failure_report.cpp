@@ -75,9 +75,7 @@ failure_report decode_failure_report(std::span<const std::byte> bytes) {
 }
 
 std::string failure_report_store::key(member_index member) const {
-  std::string name = group_.name + "/failure_report";
-  for (auto rank : group_.ranks) name += '/' + to_string(rank);
-  return name + "/of/" + std::to_string(member);
+  return "failure_report/" + group_.key() + "/of/" + std::to_string(member);
 }
 
 void failure_report_store::put(const failure_report& report) {

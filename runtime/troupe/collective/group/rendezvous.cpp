@@ -25,9 +25,7 @@ rendezvous::rendezvous(const group_description& group, store& keys, std::chrono:
     : group_(group), keys_(keys), timeout_(timeout), deadline_(std::chrono::steady_clock::now() + timeout) {}
 
 std::string rendezvous::key(const std::string& name, member_index member) const {
-  std::string text = "group/" + group_.name;
-  for (auto rank : group_.ranks) text += '/' + to_string(rank);
-  return text + '/' + name + '/' + std::to_string(member);
+  return "group/" + group_.key() + '/' + name + '/' + std::to_string(member);
 }
 
 void rendezvous::put(const std::string& name, const std::string& value) {

@@ -178,9 +178,7 @@ void gloo_mesh::connect(int member, const addresses& of_all, store& keys) {
 }
 
 std::string gloo_mesh::key_of(int member) const {
-  auto key = group_.name + "/gloo";
-  for (auto each : group_.ranks) key += '/' + to_string(each);
-  return key + "/of/" + std::to_string(member);
+  return "gloo/" + group_.key() + "/of/" + std::to_string(member);
 }
 
 }  // namespace troupe

@@ -174,9 +174,8 @@ nccl_connection& nccl_backend::connection_for(const collective_operation& what) 
     between = sends ? std::pair(group().member, what.peer) : std::pair(what.peer, group().member);
   auto found = connections_.find(between);
   if (found != connections_.end()) return found->second;
-  auto key = group().name + "/nccl";
-  for (auto rank : group().ranks) key += '/' + to_string(rank);
-  key += "/from/" + std::to_string(between.first) + "/to/" + std::to_string(between.second);
+  auto key = "nccl/" + group().key() + "/from/" + std::to_string(between.first) + "/to/" +
+             std::to_string(between.second);
   int size = what.peer >= 0 ? 2 : group().size();
   member_index member = what.peer < 0 ? group().member : member_index(sends ? 0 : 1);
   return connections_
