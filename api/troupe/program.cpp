@@ -9,6 +9,7 @@
 #include "troupe/config/command_line.hpp"
 #include "troupe/config/job_fields.hpp"
 #include "troupe/config/launch_environment.hpp"
+#include "troupe/config/stop_signals.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/error/job_refused.hpp"
 #include "troupe/error/job_stopped.hpp"
@@ -99,6 +100,14 @@ void add_own(CLI::App& app, const program_option& option, Number* value) {
       ->default_str(text_of(*value));
 }
 
+/// Those of the program and of its launcher: a scheduler may send a signal to all processes of a job.
+stop_signals stop_signals_of(const job_options& options) {
+  auto signals = stop_signals_from(options.stop_signals);
+  if (auto launch = read_launch_environment(process_environment()))
+    signals.merge(stop_signals_from(launch->stop_signals, "environment variable TROUPE_STOP_SIGNALS"));
+  return signals;
+}
+
 /// An option that the program does not use is still known, so that it can be refused by name.
 void hide_unused(CLI::App& app, const used_options& used) {
   for (const auto& field : job_fields())
@@ -118,7 +127,7 @@ used_options used_options::of_trainer() { return all().without({"data", "json"})
 used_options used_options::of_world() {
   return only({"inspect", "inspect_token_file", "inspect_control", "inspect_audit_log", "isa", "backend",
                "network_interface", "network_sizes", "verify_frames", "log_level", "join_timeout",
-               "suspect_after", "progress_timeout", "fault", "grace"});
+               "suspect_after", "progress_timeout", "fault", "grace", "stop_signals"});
 }
 
 used_options used_options::only(const std::vector<std::string>& names) { return used_options().plus(names); }
@@ -160,7 +169,7 @@ int run_program(int argc, char** argv, job_options options,
     parse_command_line(app, argc, argv);
     used.refuse_others(options);
     check_options(options);
-    frame = std::make_shared<signal_frame>(stop_limits{.grace = options.grace});
+    frame = std::make_shared<signal_frame>(stop_limits{.grace = options.grace}, stop_signals_of(options));
     options.frame = frame;
     body(options);
     if (auto problem = output_problem(); !problem.empty()) throw std::runtime_error(problem);

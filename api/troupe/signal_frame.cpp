@@ -14,7 +14,7 @@ void signal_frame::enter(std::shared_ptr<stoppable_world> world) {
   leave();
   failing_.reset();
   world_ = std::move(world);
-  signals_.emplace();
+  signals_.emplace(more_);
   signal_ = 0;
   job_ended_.reset();
   thread_ = std::thread([this] { watch(); });
@@ -46,6 +46,7 @@ void signal_frame::watch() {
     ::poll(polled, 2, signal_ ? 50 : -1);
     if (polled[0].revents) return;
     if (auto number = signals_->next()) {
+      if (signal_ && is_early_warning(*number)) continue;
       if (signal_) end_by(*number, "came again");
       signal_ = *number;
       signalled_ = clock::now();

@@ -2,20 +2,24 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "troupe/config/program_frame.hpp"
+#include "troupe/config/stop_signals.hpp"
 #include "troupe/posix/wake_event.hpp"
 #include "troupe/signal_pipe.hpp"
 #include "troupe/stop_decision.hpp"
 
 namespace troupe {
 
-/// Signal handling of run_program. While a World exists, SIGTERM, SIGINT and SIGHUP make a separate thread
-/// call its request_stop(). A second signal, or a stop that takes longer than stop_limits, ends the process
-/// by the signal's default action. Without a World, signals have their default effect.
+/// Signal handling of run_program. While a World exists, SIGTERM, SIGINT, SIGHUP and the stop_signals make a
+/// separate thread call its request_stop(). A second signal that is no early warning, or a stop that takes
+/// longer than stop_limits, ends the process by the signal's default action. Without a World, signals have
+/// their default effect.
 class signal_frame final : public program_frame {
  public:
-  explicit signal_frame(const stop_limits& limits) : limits_(limits) {}
+  explicit signal_frame(const stop_limits& limits, stop_signals more = {})
+      : limits_(limits), more_(std::move(more)) {}
   ~signal_frame() override { leave(); }
 
   void enter(std::shared_ptr<stoppable_world> world) override;
@@ -35,6 +39,7 @@ class signal_frame final : public program_frame {
   [[noreturn]] static void end_by(int signal, const char* why);
 
   const stop_limits limits_;
+  const stop_signals more_;
   std::shared_ptr<stoppable_world> world_, failing_;
   std::optional<signal_pipe> signals_;
   wake_event leaving_;

@@ -24,7 +24,7 @@ void write_down(int number) {
 
 }  // namespace
 
-signal_pipe::signal_pipe() {
+signal_pipe::signal_pipe(const stop_signals& more) {
   int ends[2];
   check_posix(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), "make a pipe");
   read_ = unique_fd(ends[0]);
@@ -35,15 +35,18 @@ signal_pipe::signal_pipe() {
   action.sa_handler = write_down;
   action.sa_flags = SA_RESTART;
   ::sigemptyset(&action.sa_mask);
-  for (std::size_t i = 0; i < numbers_.size(); ++i) {
-    ::sigaction(numbers_[i], nullptr, &before_[i]);
-    bool is_ignored = !(before_[i].sa_flags & SA_SIGINFO) && before_[i].sa_handler == SIG_IGN;
-    if (!is_ignored) ::sigaction(numbers_[i], &action, nullptr);
+  stop_signals numbers{SIGINT, SIGTERM, SIGHUP};
+  numbers.insert(more.begin(), more.end());
+  for (int number : numbers) {
+    auto& before = before_[number];
+    ::sigaction(number, nullptr, &before);
+    bool is_ignored = !(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_IGN;
+    if (!is_ignored) ::sigaction(number, &action, nullptr);
   }
 }
 
 signal_pipe::~signal_pipe() {
-  for (std::size_t i = 0; i < numbers_.size(); ++i) ::sigaction(numbers_[i], &before_[i], nullptr);
+  for (const auto& [number, before] : before_) ::sigaction(number, &before, nullptr);
   handler_fd = -1;
 }
 

@@ -1,19 +1,20 @@
 #pragma once
 #include <signal.h>
 
-#include <array>
+#include <map>
 #include <optional>
 
+#include "troupe/config/stop_signals.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {
 
-/// Delivers SIGINT, SIGTERM and SIGHUP through a pipe (the self-pipe trick) while it lives; ignored signals
-/// (nohup) stay ignored. At most one instance per process. It installs handlers instead of using signalfd,
-/// since child processes would inherit the blocked signal mask.
+/// Delivers SIGINT, SIGTERM, SIGHUP and `more` through a pipe (the self-pipe trick) while it lives; ignored
+/// signals (nohup) stay ignored. At most one instance per process. It installs handlers instead of using
+/// signalfd, since child processes would inherit the blocked signal mask.
 class signal_pipe {
  public:
-  signal_pipe();
+  explicit signal_pipe(const stop_signals& more = {});
   signal_pipe(const signal_pipe&) = delete;
   signal_pipe& operator=(const signal_pipe&) = delete;
   ~signal_pipe();
@@ -23,8 +24,7 @@ class signal_pipe {
   std::optional<int> next();
 
  private:
-  static constexpr std::array numbers_{SIGINT, SIGTERM, SIGHUP};
-  std::array<struct sigaction, 3> before_{};
+  std::map<int, struct sigaction> before_;  ///< by signal
   unique_fd read_, write_;
 };
 

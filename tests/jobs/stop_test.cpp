@@ -167,6 +167,39 @@ TEST_CASE("a process alone saves its last step at SIGTERM") {
   check_resumes(folder.path(), saved_step(result.errors));
 }
 
+TEST_CASE("a process alone saves its last step at an early warning that it is told of") {
+  temp_folder folder;
+  background_process job(
+      {.command = join({FASHION_MNIST_PROGRAM}, join(long_job(), {"--stop-signals", "USR1", "--snapshot-dir",
+                                                                  folder.path().string()})),
+       .environment = {},
+       .without = {"RANK", "WORLD_SIZE"}});
+  job.wait_for_line("\"event\":\"step\"");
+  job.signal(SIGUSR1);
+  job.signal(SIGUSR1);  // not a second signal that kills
+  auto result = job.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 128 + SIGUSR1);
+  check_resumes(folder.path(), saved_step(result.errors));
+}
+
+TEST_CASE(
+    "an early warning to the launcher and to all members, as a scheduler sends it, stops the job once") {
+  temp_folder folder;
+  auto options =
+      launched(join(long_job(), {"--snapshot-dir", folder.path().string()}), {"--stop-signals", "USR2"});
+  options.environment = {{"TROUPE_TEST_OF", folder.path().string()}};
+  background_process job(options);
+  job.wait_for_line("\"event\":\"step\"");
+  auto mark = "TROUPE_TEST_OF=" + folder.path().string();
+  for (int rank = 0; rank < 4; ++rank) ::kill(process_with({mark, "RANK=" + std::to_string(rank)}), SIGUSR2);
+  job.signal(SIGUSR2);
+  auto result = job.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 128 + SIGUSR2);
+  check_resumes(folder.path(), saved_step(result.errors));
+}
+
 TEST_CASE("a process alone that is started with SIGHUP ignored trains on when it comes") {
   background_process job(
       {.command = join({"sh", "-c", R"(trap '' HUP; exec "$@")", "sh", FASHION_MNIST_PROGRAM}, long_job()),

@@ -31,6 +31,7 @@ std::vector<std::string> job_environment(const job_identity& job, const process_
       {"TROUPE_JOB_SECRET", job.secret_hex},
       {"TROUPE_INCARNATION", std::to_string(one.incarnation)},
       {"TROUPE_EVENTS_FD", one.events < 0 ? "" : std::to_string(one.events)},
+      {"TROUPE_STOP_SIGNALS", job.stop_signals},
       {"TROUPE_MAX_RESTARTS", std::to_string(job.max_restarts)},
       {"TROUPE_AGENT", "1"},
   };

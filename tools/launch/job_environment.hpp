@@ -13,6 +13,7 @@ struct job_identity {
   std::uint16_t master_port = 0;
   int world_size = 1;
   int max_restarts = 0;  ///< see launch_options
+  std::string stop_signals = {};
 };
 
 /// A process of the job.

@@ -8,6 +8,7 @@
 #include "troupe/cluster/agent.hpp"
 #include "troupe/config/duration_text.hpp"
 #include "troupe/config/events_environment.hpp"
+#include "troupe/config/stop_signals.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/usage/usage_problem.hpp"
 
@@ -17,6 +18,7 @@ namespace {
 struct launch_arguments {
   launch_options options;
   std::vector<std::string> drills;
+  std::string stop_signals;
 };
 
 /// An option such as `--grace 20s` or `--grace 20`. Its default is printed in a form that can be read back.
@@ -54,6 +56,7 @@ int launch(launch_arguments arguments, const CLI::App& parsed, std::vector<std::
   fill_closed_descriptors();
   options.command = std::move(command);
   options.events_per_thread = read_events_environment(process_environment()).events_per_thread;
+  options.more_signals = stop_signals_from(arguments.stop_signals);
   for (const auto& text : arguments.drills) options.drills.push_back(parse_drill(text));
   return launcher(std::move(options)).run();
 }
@@ -101,6 +104,9 @@ void add_launch_command(CLI::App& app, int& exit_code) {
            "Kill a process that sends no heartbeat for this time, at least " + to_text(least_suspect_after));
   add_time(*command, "--grace", options.grace,
            "Time for the job to save its state and end after SIGTERM, SIGINT or SIGHUP; then it is killed");
+  command->add_option(
+      "--stop-signals", arguments->stop_signals,
+      "Further signals that stop the job as SIGTERM does: USR1, USR2, XCPU, several with commas");
   command->add_flag(
       "--json", options.json,
       "Standard output: that of rank 0, and a JSON object per recovery; all else: standard error");

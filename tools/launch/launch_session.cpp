@@ -33,7 +33,7 @@ launcher::session::session(launch_options options, launch_callbacks callbacks)
       restarts_({options_.max_restarts, options_.restart_window}) {}
 
 int launcher::session::run() {
-  signal_guard signals;
+  signal_guard signals(options_.more_signals);
   auto secret = make_job_secret();
   agent_ = make_agent({.address = options_.master_addr,
                        .port = options_.master_port,
@@ -45,8 +45,9 @@ int launcher::session::run() {
                        .linger = 0ms},
                       make_agent_callbacks());
   auto id = make_job_secret();
-  job_identity job{to_hex(std::span(id).first(8)), to_hex(secret),       options_.master_addr, agent_->port(),
-                   options_.num_processes,         options_.max_restarts};
+  job_identity job{
+      to_hex(std::span(id).first(8)), to_hex(secret),        options_.master_addr,          agent_->port(),
+      options_.num_processes,         options_.max_restarts, to_text(options_.more_signals)};
   orphan_guard orphans(job.job_id);
   workers_.start_all(job);
   while (workers_.num_alive() > 0) loop_once(signals);
@@ -200,6 +201,7 @@ void launcher::session::loop_once(signal_guard& signals) {
 }
 
 void launcher::session::on_signal(int number) {
+  if (stop_signal_ && is_early_warning(number)) return;
   if (stop_signal_) {
     output_.say(signal_name(number) + " again: killing all processes");
     return kill_stopping();

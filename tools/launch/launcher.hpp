@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "troupe/cluster/membership.hpp"
+#include "troupe/config/stop_signals.hpp"
 
 namespace troupe {
 
@@ -35,6 +36,8 @@ struct launch_options {
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);  ///< at least least_suspect_after
   /// How long a job that was sent SIGTERM, SIGINT or SIGHUP may take to save its work and end.
   std::chrono::milliseconds grace = std::chrono::seconds(20);
+  /// Further signals that stop the job, also in its processes.
+  stop_signals more_signals;
   /// How long the processes of a job that has stopped, its state saved, may take to end by themselves.
   std::chrono::milliseconds time_to_end_stopped = std::chrono::seconds(5);
   /// Between SIGTERM and SIGKILL when a failed job is ended.
@@ -74,8 +77,8 @@ class launcher {
   /// its reader has closed its end. Throws bad_input if the program or the port cannot be used.
   ///
   /// Call it once, on a thread that stays alive: the processes are killed when it ends. Meanwhile it handles
-  /// SIGINT, SIGTERM and SIGHUP (blocked in the calling thread; block them in other threads before), but for
-  /// those that are ignored, and ignores SIGPIPE.
+  /// SIGINT, SIGTERM, SIGHUP and `more_signals` (blocked in the calling thread; block them in other threads
+  /// before), but for those that are ignored, and ignores SIGPIPE.
   int run();
   /// After run(): the signal that asked the job to stop; 0: none.
   int stopped_by() const;

@@ -17,19 +17,21 @@ bool is_ignored(int number) {
 }
 
 /// Without the ignored ones: the kernel would queue these too once they are blocked.
-sigset_t taken_signals() {
+sigset_t taken_signals(const stop_signals& more) {
   restore_debug_signal();
   sigset_t set;
   ::sigemptyset(&set);
-  for (int number : {SIGINT, SIGTERM, SIGHUP})
+  stop_signals numbers{SIGINT, SIGTERM, SIGHUP};
+  numbers.insert(more.begin(), more.end());
+  for (int number : numbers)
     if (!is_ignored(number)) ::sigaddset(&set, number);
   return set;
 }
 
 }  // namespace
 
-signal_guard::signal_guard() {
-  auto set = taken_signals();
+signal_guard::signal_guard(const stop_signals& more) {
+  auto set = taken_signals(more);
   ::pthread_sigmask(SIG_BLOCK, &set, &before_);
   sigpipe_before_ = ::signal(SIGPIPE, SIG_IGN);
   fd_ = unique_fd(

@@ -3,16 +3,17 @@
 
 #include <optional>
 
+#include "troupe/config/stop_signals.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {
 
-/// Receives SIGINT, SIGTERM and SIGHUP through a readable descriptor, and ignores SIGPIPE, during its
+/// Receives SIGINT, SIGTERM, SIGHUP and `more` through a readable descriptor, and ignores SIGPIPE, during its
 /// lifetime. Signals that are ignored when it is made stay ignored: SIGHUP under nohup, and SIGINT of what a
 /// shell without job control starts in the background.
 class signal_guard {
  public:
-  signal_guard();
+  explicit signal_guard(const stop_signals& more = {});
   signal_guard(const signal_guard&) = delete;
   signal_guard& operator=(const signal_guard&) = delete;
   ~signal_guard();

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "troupe/config/job_fields.hpp"
+#include "troupe/config/stop_signals.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/fault/fault_plan.hpp"
 
@@ -210,6 +211,7 @@ void check_options(const job_options& options) {
   if (options.suspect_after.count() <= 0) throw bad_input("--suspect-after must be above 0, for example 1s");
   check_word("--on-non-finite", options.on_non_finite, {"stop", "skip", "go_on"});
   if (options.grace.count() <= 0) throw bad_input("--grace must be above 0, for example 20s");
+  stop_signals_from(options.stop_signals);
   check_inspect(options);
   if (options.progress_timeout.count() < 0)
     throw bad_input("--progress-timeout must be above 0, for example 10m, or 0 for never");

@@ -83,6 +83,7 @@ const job_field fields[] = {
     {"fault", &o::fault,
      "inject a fault into a worker: POINT[:kill|stop|fail|hang]@rank=R[,step=S][,incarnation=I]"},
     {"grace", &o::grace, "after SIGTERM, SIGINT or SIGHUP, time to save what is done and end"},
+    {"stop_signals", &o::stop_signals, "further signals that stop the job as SIGTERM does: USR1, USR2, XCPU"},
     {"json", &o::json, "one JSON object per line on standard output, nothing else"},
 };
 

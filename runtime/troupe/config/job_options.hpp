@@ -136,6 +136,9 @@ struct job_options {
   /// Time for a program that got SIGTERM, SIGINT or SIGHUP to save its state and end. Under
   /// `troupe launch` the launcher's own --grace counts too.
   std::chrono::milliseconds grace = std::chrono::seconds(20);
+  /// Further signals that stop a program as SIGTERM does, see config/stop_signals.hpp: "USR1,USR2,XCPU".
+  /// Those of `troupe launch --stop-signals` count too.
+  std::string stop_signals;
   /// One JSON object per line on standard output, nothing else.
   bool json = false;
   /// Not an option; set by run_program: handles signals and reports errors for the World. Null: the program

@@ -129,6 +129,7 @@ std::optional<launch_environment> read_launch_environment(const environment_read
   who.secret_hex = text_of(read, "TROUPE_JOB_SECRET").value_or("");
   who.incarnation = number_of<std::uint32_t>(read, "TROUPE_INCARNATION", 0, 1u << 31).value_or(0);
   who.launched_by_troupe = number_of(read, "TROUPE_AGENT", 0, 1).value_or(0) == 1;
+  who.stop_signals = text_of(read, "TROUPE_STOP_SIGNALS").value_or("");
   who.max_restarts = number_of(read, "TROUPE_MAX_RESTARTS", 0, max_int);
   who.source = who.launched_by_troupe ? "troupe launch" : names->source;
   who.job_id = job_id_of(read, who);

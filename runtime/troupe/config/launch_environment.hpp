@@ -22,6 +22,8 @@ struct launch_environment {
   std::uint32_t incarnation = 0;
   /// TROUPE_AGENT=1: an agent listens at master_addr:master_port; otherwise rank 0 is the agent.
   bool launched_by_troupe = false;
+  /// TROUPE_STOP_SIGNALS: the launcher's --stop-signals, which count for the processes too.
+  std::string stop_signals;
   /// TROUPE_MAX_RESTARTS: how many processes the launcher replaces at most; none: not known.
   std::optional<int> max_restarts;
   /// Where files of this user and this boot belong: XDG_RUNTIME_DIR, or the temp folder.

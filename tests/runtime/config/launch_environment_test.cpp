@@ -175,6 +175,9 @@ TEST_CASE("a process started by troupe launch is recognised") {
   CHECK_FALSE(read(set)->max_restarts);
   set["TROUPE_MAX_RESTARTS"] = "16";
   CHECK(read(set)->max_restarts == 16);
+  CHECK(read(set)->stop_signals == "");
+  set["TROUPE_STOP_SIGNALS"] = "USR1";
+  CHECK(read(set)->stop_signals == "USR1");
   set["TROUPE_AGENT"] = "maybe";
   CHECK_THROWS_WITH(read(set), ContainsSubstring("TROUPE_AGENT"));
 }

@@ -78,6 +78,20 @@ TEST_CASE("SIGTERM, SIGINT and SIGHUP stop the job, which reports what it saved,
   }
 }
 
+TEST_CASE("a job stops at the early warnings that it is told of, however often they come") {
+  background_process launcher(launch({"--nproc-per-node", "2", "--stop-signals", "USR1,USR2"}, {"0"}));
+  pids_of(launcher, 2);
+  launcher.signal(SIGUSR2);
+  launcher.wait_for_line("SIGUSR2: the job saves its state");
+  launcher.signal(SIGUSR1);
+  launcher.signal(SIGUSR2);
+  auto result = launcher.wait();
+  CAPTURE(result.output, result.errors);
+  CHECK(result.exit_code == 128 + SIGUSR2);
+  CHECK_THAT(result.errors,
+             !ContainsSubstring("again") && EndsWith("stopped by SIGUSR2 at step 10, which is saved\n"));
+}
+
 TEST_CASE(
     "a job that is started with SIGHUP and SIGINT ignored goes on when they come, and stops at SIGTERM") {
   background_process launcher(ignoring("HUP INT", launch({"--nproc-per-node", "2"}, {"0"})));

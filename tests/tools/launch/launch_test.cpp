@@ -170,6 +170,8 @@ TEST_CASE("a program that cannot be launched is refused with code 2 and an error
              ContainsSubstring("--suspect-after: expected at least 200ms, got 3ms"));
   CHECK_THAT(errors_of({"--log-dir", "/proc/nothing", "true"}), ContainsSubstring("/proc/nothing"));
   CHECK_THAT(errors_of({"--log-dir", "", "true"}), ContainsSubstring("--log-dir: expected a folder"));
+  CHECK_THAT(errors_of({"--stop-signals", "TERM", "true"}),
+             ContainsSubstring("--stop-signals: expected USR1, USR2 or XCPU"));
   auto taken = listen_on("127.0.0.1", 0);
   auto port = std::to_string(local_port(taken));
   CHECK_THAT(errors_of({"--master-port", port, "true"}), ContainsSubstring("127.0.0.1:" + port));

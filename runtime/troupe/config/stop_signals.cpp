@@ -1,0 +1,48 @@
+#include "troupe/config/stop_signals.hpp"
+
+#include <array>
+#include <csignal>
+#include <utility>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, int>, 3> early_warnings{
+    {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"XCPU", SIGXCPU}}};
+
+int signal_of(std::string_view word, std::string_view option) {
+  auto name = word.starts_with("SIG") ? word.substr(3) : word;
+  for (const auto& [known, number] : early_warnings)
+    if (name == known) return number;
+  throw bad_input(std::string(option) + ": expected USR1, USR2 or XCPU, several with commas, got '" +
+                  std::string(word) + "'. SIGTERM, SIGINT and SIGHUP stop a job always");
+}
+
+}  // namespace
+
+stop_signals stop_signals_from(std::string_view text, std::string_view option) {
+  stop_signals signals;
+  while (!text.empty()) {
+    auto comma = text.find(',');
+    signals.insert(signal_of(text.substr(0, comma), option));
+    text = comma == text.npos ? std::string_view() : text.substr(comma + 1);
+  }
+  return signals;
+}
+
+std::string to_text(const stop_signals& signals) {
+  std::string text;
+  for (const auto& [name, number] : early_warnings)
+    if (signals.contains(number)) text += (text.empty() ? "" : ",") + std::string(name);
+  return text;
+}
+
+bool is_early_warning(int signal) {
+  for (const auto& [name, number] : early_warnings)
+    if (number == signal) return true;
+  return false;
+}
+
+}  // namespace troupe

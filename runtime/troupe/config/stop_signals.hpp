@@ -1,0 +1,21 @@
+#pragma once
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// Signals that schedulers of clusters send some time before they end a job (`sbatch --signal=USR1@300`).
+/// They stop a job only if --stop-signals names them: SIGUSR1, SIGUSR2 and SIGXCPU. Programs may use them for
+/// other things.
+using stop_signals = std::set<int>;
+
+/// "USR1", "SIGUSR1,SIGXCPU"; empty: none. Throws bad_input that begins with `option`.
+stop_signals stop_signals_from(std::string_view text, std::string_view option = "--stop-signals");
+/// "USR1,XCPU"
+std::string to_text(const stop_signals& signals);
+/// Whether it is one of those that announce an end. It may come several times, or after another signal; only
+/// SIGTERM, SIGINT and SIGHUP that come a second time kill a job.
+bool is_early_warning(int signal);
+
+}  // namespace troupe
