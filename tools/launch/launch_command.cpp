@@ -1,5 +1,6 @@
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -34,6 +35,29 @@ void add_time(CLI::App& command, const std::string& name, std::chrono::milliseco
   command.add_option_function<std::string>(name, store, help)->type_name("TIME")->default_str(to_text(value));
 }
 
+/// For options of torchrun and mpirun. Empty: it is none of theirs.
+std::string advice_for(const std::string& option) {
+  auto name = option.substr(0, option.find('='));
+  std::ranges::replace(name, '_', '-');
+  auto is = [&](auto... names) { return ((name == names) || ...); };
+  if (is("-n", "-np", "--np", "--nproc-per-node")) return "The number of processes is --nproc-per-node N";
+  if (is("--standalone")) return "Leave it out: a job is on this host, at a free port, unless told otherwise";
+  if (is("--nnodes", "--node-rank", "-N", "--hostfile", "--host", "-H") || name.starts_with("--rdzv-"))
+    return "It starts processes on its own host only; for several hosts start each process with RANK, "
+           "WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, by hand, srun or mpirun";
+  if (is("--tee", "-t", "--redirects", "-r")) return "--log-dir FOLDER keeps each process's output";
+  if (is("-m", "--module", "--no-python")) return "Programs are executables: give its path";
+  return {};
+}
+
+/// torchrun takes words for the number of processes.
+std::string check_number_of_processes(const std::string& text) {
+  if (text != "auto" && text != "gpu" && text != "cpu") return {};
+  return "expected a number, got '" + text +
+         "'. Give one process for each GPU, or as many as have cores for their threads: `troupe doctor` "
+         "shows both; on CPUs --nproc-per-node $(nproc) gives each process one core";
+}
+
 /// The next files that are opened would take the numbers of standard descriptors that are closed. A write to
 /// the one that takes the place of standard output fails, as one to a closed descriptor does.
 void fill_closed_descriptors() {
@@ -47,6 +71,8 @@ int launch(launch_arguments arguments, const CLI::App& parsed, std::vector<std::
     command.erase(command.begin());
   else if (!command.empty() && command.front().starts_with("-")) {
     auto guess = did_you_mean(parsed, command.front());
+    auto advice = advice_for(command.front());
+    if (!advice.empty()) guess = ". " + advice + '.';
     throw bad_input("troupe launch has no option '" + command.front() + "'" + (guess.empty() ? "." : guess) +
                     " See `troupe launch --help`; the program's options come after the program");
   }
@@ -80,7 +106,9 @@ void add_launch_command(CLI::App& app, int& exit_code) {
   command->footer(
       "The first word that is no option, or the first after --, is the program; what follows is its own.");
   take_rest_as_program(*command);
-  command->add_option("--nproc-per-node", options.num_processes, "Processes to start")->capture_default_str();
+  command->add_option("--nproc-per-node", options.num_processes, "Processes to start")
+      ->capture_default_str()
+      ->check(CLI::Validator(check_number_of_processes, ""));
   command
       ->add_option("--max-restarts", options.max_restarts,
                    "Restarts of lost processes within --restart-window, all ranks together")

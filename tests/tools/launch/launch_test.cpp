@@ -177,6 +177,26 @@ TEST_CASE("a program that cannot be launched is refused with code 2 and an error
   CHECK_THAT(errors_of({"--master-port", port, "true"}), ContainsSubstring("127.0.0.1:" + port));
 }
 
+TEST_CASE("options of torchrun and mpirun are refused with what to give instead") {
+  auto errors_of = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {TROUPE_PROGRAM, "launch"});
+    auto result = run_process({.command = words, .environment = {}, .without = {}});
+    CHECK(result.exit_code == 2);
+    return result.errors;
+  };
+  for (const char* number : {"-n", "-np"})
+    CHECK_THAT(errors_of({number, "4", "true"}),
+               ContainsSubstring("The number of processes is --nproc-per-node N"));
+  CHECK_THAT(errors_of({"--nproc_per_node=4", "true"}), ContainsSubstring("--nproc-per-node N"));
+  CHECK_THAT(errors_of({"--standalone", "true"}), ContainsSubstring("Leave it out"));
+  for (const char* hosts : {"--nnodes=2", "--node_rank", "--rdzv-backend=c10d", "--hostfile"})
+    CHECK_THAT(errors_of({hosts, "true"}), ContainsSubstring("on its own host only"));
+  for (const char* word : {"auto", "gpu", "cpu"})
+    CHECK_THAT(errors_of({"--nproc-per-node", word, "true"}),
+               ContainsSubstring("--nproc-per-node") && ContainsSubstring("got '" + std::string(word)) &&
+                   ContainsSubstring("troupe doctor"));
+}
+
 TEST_CASE("a mistyped command or option is refused with a suggestion, and --version prints the version") {
   auto outcome = [](std::vector<std::string> words) {
     words.insert(words.begin(), TROUPE_PROGRAM);
