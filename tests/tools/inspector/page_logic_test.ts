@@ -8,9 +8,9 @@ import { refusalText } from "../../../tools/inspector/src/feed.js";
 import { edgePx, flowGraph, labelHeightPx, labelWidthPx } from "../../../tools/inspector/src/flow_graph.js";
 import { formatBytes, formatNumber, formatSeconds } from "../../../tools/inspector/src/format.js";
 import { History } from "../../../tools/inspector/src/history.js";
-import { coresText, healthOf, Staleness } from "../../../tools/inspector/src/job_health.js";
+import { coresText, healthOf, nodeHealth, Staleness } from "../../../tools/inspector/src/job_health.js";
 import { addEvents, eventRow, filterEvents } from "../../../tools/inspector/src/job_events.js";
-import { pathOf, roundTicks, scaleOf, smooth, thinOut, toLog } from "../../../tools/inspector/src/series.js";
+import { pathOf, roundLogTicks, roundTicks, scaleOf, smooth, thinOut, toLog } from "../../../tools/inspector/src/series.js";
 import { addSteps, bubbleOf, stepsUntil, throughput } from "../../../tools/inspector/src/steps.js";
 import { actionBars, barsOf, ticks } from "../../../tools/inspector/src/timeline_layout.js";
 import { rowWindow, scrollToShow } from "../../../tools/inspector/src/virtual_rows.js";
@@ -51,6 +51,8 @@ test("a job is only green while it goes on and nothing is wrong, and says so", (
   assert.equal(healthOf(frame).text, "");
   frame.findings = [{ kind: "stuck_rank", actor: null, rank: 1, device: 1, text: "", since_ms: 0, seen_ms: 0 }];
   assert.deepEqual([healthOf(frame).kind, healthOf(frame).word], ["between", "running, 1 finding"]);
+  assert.deepEqual(frame.nodes.map((one) => nodeHealth(one, frame.findings!).kind), ["good", "between", "good", "good"]);
+  assert.equal(nodeHealth(frame.nodes[1]!, frame.findings).word, "active, stuck rank");
   frame.findings = [];
   frame.job.steps_per_s = 0;
   frame.job.newest_step_ms = frame.job.updated_ms - 20_000;
@@ -93,6 +95,10 @@ test("a logarithmic axis has no place for zero, and ticks are round", () => {
   assert.deepEqual(roundTicks({ least: 0.02, greatest: 0.39 }, 4), [0.1, 0.2, 0.3]);
   assert.deepEqual(roundTicks({ least: 0, greatest: 1000 }, 4), [0, 500, 1000]);
   assert.deepEqual(roundTicks({ least: 1, greatest: 1 }, 4), []);
+  const shown = (least: number, greatest: number) => roundLogTicks({ least: Math.log10(least), greatest: Math.log10(greatest) }, 5).map((one) => Number((10 ** one).toPrecision(6)));
+  assert.deepEqual(shown(1.8, 5.5), [2, 3, 4, 5]);
+  assert.deepEqual(shown(0.1, 3), [0.1, 0.2, 0.5, 1, 2]);
+  assert.deepEqual(shown(0.001, 1000).map((one) => Number.isInteger(Math.log10(one))), [true, true, true, true]);
   for (const scale of [{ least: 0, greatest: 7 }, { least: 2.31, greatest: 2.34 }, { least: 1, greatest: 123_456 }]) {
     const ticks = roundTicks(scale, 4);
     assert.ok(ticks.length >= 1 && ticks.length <= 4 && ticks.every((one) => one >= scale.least && one <= scale.greatest), String(ticks));

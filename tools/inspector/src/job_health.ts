@@ -1,6 +1,6 @@
 // Whether a job is well, in one word with a colour, and in a sentence.
 
-import { jobState, type Frame, type Job, type Node } from "./api.js";
+import { jobState, type Finding, type Frame, type Job, type Node } from "./api.js";
 import { formatNumber, formatSeconds } from "./format.js";
 
 export interface Health {
@@ -29,16 +29,25 @@ export function healthOf(frame: Frame, isSeen = true, staleS = 0): Health {
   const findings = frame.findings ?? [];
   if (!isSeen) return { kind: "bad", word: `was ${state}`, text: "" }; // the page's notice says why
   if (staleS >= staleAfterS) return { kind: "between", word: `was ${state}`, text: `Nobody has gathered what the job does for ${formatSeconds(Math.round(staleS))}: what is shown is that old.` };
-  if (findings.length > 0) return { kind: "between", word: `${state}, ${findings.length} finding${findings.length === 1 ? "" : "s"}`, text: "Something is wrong." };
   const idle = idleSeconds(job);
-  if (idle !== null) return { kind: "between", word: `no step for ${formatSeconds(Math.round(idle))}`, text: `The job trains, and no step has been done for ${formatSeconds(Math.round(idle))}.` };
+  const goesOn = idle === null ? state : `no step for ${formatSeconds(Math.round(idle))}`;
+  if (findings.length > 0) return { kind: "between", word: `${goesOn}, ${findings.length} finding${findings.length === 1 ? "" : "s"}`, text: "Something is wrong." };
+  if (idle !== null) return { kind: "between", word: goesOn, text: `The job trains, and no step has been done for ${formatSeconds(Math.round(idle))}.` };
   if (state !== "running") return { kind: "between", word: state, text: "" };
   return { kind: "good", word: state, text: frame.findings === null ? "" : "Nothing is wrong, as far as can be seen." };
 }
 
+/// The state of a process: green only if nothing is wrong with it.
+export function nodeHealth(node: Node, findings: Finding[]): Health {
+  const wrong = findings.filter((one) => one.rank === node.rank).map((one) => one.kind.replaceAll("_", " "));
+  if (wrong.length > 0) return { kind: "between", word: `${node.state}, ${wrong.join(", ")}`, text: "" };
+  return { kind: node.state === "active" ? "good" : node.state === "lost" ? "bad" : "between", word: node.state, text: "" };
+}
+
 /// The processes whose threads wait for cores, in a sentence; empty: none does.
 export function coresText(nodes: Node[]): string {
-  const lacking = nodes.filter((one) => one.cores_waited_for >= lacksCoresFrom);
+  // What a process that does not answer has told is old.
+  const lacking = nodes.filter((one) => one.unanswered_polls < 3 && one.cores_waited_for >= lacksCoresFrom);
   if (lacking.length === 0) return "";
   const threads = lacking.reduce((sum, one) => sum + one.cores_waited_for, 0);
   const who = lacking.length <= 4 ? lacking.map((one) => `rank ${one.rank}`).join(", ") : `${formatNumber(lacking.length)} processes`;

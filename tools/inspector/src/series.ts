@@ -97,3 +97,15 @@ export function roundTicks({ least, greatest }: Scale, most: number): number[] {
   }
   return [];
 }
+
+/// The same for an axis of logarithms to base 10: round are the numbers that they stand for.
+export function roundLogTicks({ least, greatest }: Scale, most: number): number[] {
+  const places = [];
+  for (let power = Math.floor(least); power <= greatest; ++power) places.push(power);
+  const within = (values: number[]) => values.filter((one) => one >= least - 1e-9 && one <= greatest + 1e-9);
+  const fine = within(places.flatMap((power) => [1, 2, 5].map((one) => power + Math.log10(one))));
+  if (greatest - least < 1) return roundTicks({ least: 10 ** least, greatest: 10 ** greatest }, most).map(Math.log10);
+  if (fine.length <= most) return fine;
+  const powers = within(places);
+  return powers.filter((_, index) => index % Math.ceil(powers.length / most) === 0);
+}

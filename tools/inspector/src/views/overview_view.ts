@@ -4,7 +4,7 @@ import type { AppActions, AppState } from "../app_state.js";
 import { type Frame, type Node, type Step } from "../api.js";
 import { h, type Child, type VNode } from "../dom.js";
 import { formatAge, formatBytes, formatNumber, formatPercent, formatSeconds, formatClock } from "../format.js";
-import { coresText, healthOf, type Health } from "../job_health.js";
+import { coresText, healthOf, nodeHealth, type Health } from "../job_health.js";
 import { smooth, toLog, type Point } from "../series.js";
 import { bubbleOf, stepsUntil, throughput } from "../steps.js";
 import { button, card, chart, facts, pill, table } from "./pieces.js";
@@ -60,11 +60,15 @@ function memoryCard(nodes: Node[]): Child {
 
 function membership(frame: Frame): VNode {
   const nodes = frame.nodes.slice(0, 200);
+  const stateOf = (node: Node) => {
+    const { word, kind } = nodeHealth(node, frame.findings ?? []);
+    return pill(word, kind);
+  };
   return card(
     `Processes: ${frame.nodes.filter((one) => one.state === "active").length} of ${frame.job.world_size} active`,
     table("processes", ["rank", "state", "incarnation", "pid", "host", "threads that lack a core", "last report"], nodes.map((one) => ({
       key: `${one.rank}`,
-      cells: [one.rank, pill(one.state), one.incarnation, one.pid, one.host, formatNumber(one.cores_waited_for, 1), `${formatAge(frame.job.updated_ms, one.reported_ms)} ago`],
+      cells: [one.rank, stateOf(one), one.incarnation, one.pid, one.host, formatNumber(one.cores_waited_for, 1), `${formatAge(frame.job.updated_ms, one.reported_ms)} ago`],
     }))),
     frame.nodes.length > nodes.length ? h("p", null, `and ${frame.nodes.length - nodes.length} more: see the supervision tree`) : null,
   );

@@ -2,7 +2,7 @@
 
 import { h, type Child, type VNode } from "../dom.js";
 import { formatNumber } from "../format.js";
-import { pathOf, roundTicks, scaleOf, thinOut, type Point } from "../series.js";
+import { pathOf, roundLogTicks, roundTicks, scaleOf, thinOut, type Point } from "../series.js";
 
 const goodStates = new Set(["running", "active", "computing", "applying", "open"]);
 const badStates = new Set(["lost", "ended", "unreachable", "refused"]);
@@ -59,7 +59,7 @@ export function chart(name: string, points: Point[], options: ChartOptions): VNo
   const last = points[points.length - 1]!.x;
   const topOf = (value: number) => 1 - (value - scale.least) / (scale.greatest - scale.least);
   const leftOf = (step: number) => (step - first) / (last - first);
-  const values = roundTicks(scale, Math.max(2, Math.floor(height / 24)));
+  const values = (options.isLog ? roundLogTicks : roundTicks)(scale, Math.max(2, Math.floor(height / 24)));
   const steps = roundTicks({ least: first, greatest: last }, 4).filter(Number.isInteger);
   const percent = (part: number) => `${(part * 100).toFixed(1)}%`;
   const line = (shown: Point[], kind: string) => h("path", { class: kind, d: pathOf(shown, width, height, scale), "vector-effect": "non-scaling-stroke" });
