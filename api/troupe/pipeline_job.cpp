@@ -7,6 +7,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/job_start.hpp"
 #include "troupe/ops/numeric_class.hpp"
+#include "troupe/optim/learning_rate.hpp"
 #include "troupe/parallel/layer_modes.hpp"
 #include "troupe/parallel/model_cut.hpp"
 #include "troupe/parallel/module_program.hpp"
@@ -191,6 +192,8 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   job.place(training, world_size, contents);
   job.num_threads = options.threads;
   job.samples_per_run = std::int64_t{options.batch} * training.flush_every;
+  // Where steps are skipped, schedules count fewer of them than the job.
+  if (!numerics.skips_steps()) job.learning_rate = optim::learning_rate_of(pipeline.optimizer());
   // The job's steps are runs of the plan.
   auto runs_of = [each = static_cast<std::uint64_t>(training.flush_every)](std::uint64_t steps) {
     return (steps + each - 1) / each;

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "jobs/job.hpp"
@@ -18,15 +20,17 @@
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
+using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 using json = nlohmann::json;
 
 namespace {
 
-std::vector<std::string> program(std::vector<std::string> options, int num_processes = 2) {
-  std::vector<std::string> command = {
-      TROUPE_PROGRAM,       "launch", "--nproc-per-node", std::to_string(num_processes), "--",
-      FASHION_MNIST_PROGRAM};
+std::vector<std::string> program(std::vector<std::string> options,
+                                 const std::vector<std::string>& launch_options = {}) {
+  std::vector<std::string> command = {TROUPE_PROGRAM, "launch", "--nproc-per-node", "2"};
+  command.insert(command.end(), launch_options.begin(), launch_options.end());
+  command.insert(command.end(), {"--", FASHION_MNIST_PROGRAM});
   auto small = small_job();  // it begins with --steps
   bool has_steps = std::ranges::find(options, "--steps") != options.end();
   command.insert(command.end(), small.begin() + (has_steps ? 2 : 0), small.end());
@@ -37,8 +41,12 @@ std::vector<std::string> program(std::vector<std::string> options, int num_proce
 /// A job that trains until it is told to stop.
 class watched_job {
  public:
-  explicit watched_job(std::vector<std::string> options)
-      : process_({.command = program(std::move(options)), .environment = {}, .without = {}}) {
+  explicit watched_job(std::vector<std::string> options, const std::vector<std::string>& launch_options = {})
+      : process_({.command = program(std::move(options), launch_options), .environment = {}, .without = {}}) {
+    read_address();
+  }
+  /// Reads where the job is shown from now on: at its start, and when rank 0 was replaced.
+  void read_address() {
     auto line = process_.wait_for_line("http://");
     auto port = line.find("127.0.0.1:") + 10, mark = line.find("/#token=");
     port_ = static_cast<std::uint16_t>(std::stoi(line.substr(port, mark - port)));
@@ -47,6 +55,19 @@ class watched_job {
   std::uint16_t port() const { return port_; }
   std::string bearer() const { return "Authorization: Bearer " + token_; }
   http_answer get(const std::string& target) const { return ask_http(port_, "GET", target, {bearer()}); }
+  /// Asks until the answer is as wanted.
+  template <class Wanted>
+  json read_until(const std::string& name, const Wanted& is_wanted) const {
+    for (auto end = std::chrono::steady_clock::now() + 120s;; std::this_thread::sleep_for(50ms)) {
+      auto told = read(name);
+      if (is_wanted(told)) return told;
+      INFO(told.dump(2));
+      REQUIRE(std::chrono::steady_clock::now() < end);
+    }
+  }
+  pid_t pid_of(int rank) const {
+    return read("nodes")["nodes"][static_cast<std::size_t>(rank)]["pid"].get<pid_t>();
+  }
   json read(const std::string& name) const { return json::parse(get("/api/v1/" + name).body); }
   client_socket stream(const std::string& target = "/api/v1/events") const {
     client_socket events(port_);
@@ -149,6 +170,65 @@ TEST_CASE("a job of two processes shows all that the schema says, to those with 
   CHECK(job.get("/api/v1/job").status == 200);
   kill_and_watch(job, 1, events);
   CHECK(job.stop().exit_code == 128 + SIGTERM);
+}
+
+TEST_CASE("a job that stands is not shown as one that runs") {
+  watched_job job({"--json", "--inspect", "--steps", "100000", "--epochs", "10000"},
+                  {"--suspect-after", "100s"});
+  auto well = job.read_until(
+      "job", [](const json& told) { return told["steps_per_s"].is_number() && told["steps_per_s"] > 0; });
+  CHECK(well["seconds_left"] > 0);
+  CHECK(well["learning_rate"] > 0);
+  auto stopped = job.pid_of(1);
+  REQUIRE(::kill(stopped, SIGSTOP) == 0);
+  auto stands = job.read_until("job", [](const json& told) { return told["steps_per_s"] == 0; });
+  CHECK(stands["samples_per_s"] == 0);
+  CHECK(stands["seconds_left"].is_null());
+  CHECK(stands["newest_step_ms"] < stands["updated_ms"]);
+  auto wrong = job.read_until("findings", [](const json& told) { return !told["findings"].empty(); });
+  CHECK(wrong["findings"][0]["rank"] == 1);
+  REQUIRE(::kill(stopped, SIGCONT) == 0);
+  job.read_until("job", [](const json& told) { return told["steps_per_s"] > 0; });
+  job.read_until("findings", [](const json& told) { return told["findings"].empty(); });
+}
+
+TEST_CASE("the history of a job survives the loss of each of its processes, rank 0 included") {
+  watched_job job({"--json", "--inspect", "--steps", "100000", "--epochs", "10000"});
+  auto has = [](std::size_t recoveries) {
+    return [recoveries](const json& told) { return told["num_recoveries"] == recoveries; };
+  };
+  auto have_both_told = [&] {
+    job.read_until("nodes", [](const json& told) { return told["nodes"].size() == 2; });
+  };
+  have_both_told();
+  auto begun = job.read("job")["started_ms"].get<std::int64_t>();
+  REQUIRE(::kill(job.pid_of(1), SIGKILL) == 0);
+  auto first = job.read_until("job", has(1))["recoveries"][0];
+  // The next process of rank 1 is too young for the first recovery: rank 0 tells it, and is lost.
+  have_both_told();
+  job.read_until("nodes", [](const json& told) { return told["nodes"][1]["incarnation"] == 1; });
+  for (int polls = 0; polls < 3; ++polls) {
+    auto before = job.read("job")["updated_ms"];
+    job.read_until("job", [&](const json& told) { return told["updated_ms"] != before; });
+  }
+  REQUIRE(::kill(job.pid_of(0), SIGKILL) == 0);
+  job.read_address();
+  auto told = job.read_until("job", has(2));
+  CHECK(told["recoveries"].size() == 2);
+  CHECK(told["recoveries"][0]["rank"] == 1);
+  CHECK(told["recoveries"][0]["generation"] == first["generation"]);
+  CHECK(told["recoveries"][1]["rank"] == 0);
+  CHECK(told["started_ms"].get<std::int64_t>() <= begun);
+}
+
+TEST_CASE("snapshots that are shown to be on disk are on disk") {
+  temp_folder folder;
+  watched_job job({"--json", "--inspect", "--steps", "100000", "--epochs", "10000", "--snapshot-dir",
+                   folder.path().string(), "--disk-every", "20"});
+  auto told = job.read_until("snapshots", [](const json& one) {
+    return one["on_disk"].is_array() && !one["on_disk"].empty() && one["step_on_disk"] > 60;
+  });
+  CHECK(told["on_disk"].size() <= 3);  // two are kept, and the newest may have come between
 }
 
 TEST_CASE("a job that is watched has the same weights") {

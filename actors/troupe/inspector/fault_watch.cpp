@@ -34,6 +34,18 @@ std::string times(double factor) {
   return text;
 }
 
+/// What threads that wait for cores say about a slow device; empty: they hardly do.
+std::string lacking_text(double threads) {
+  constexpr double worth_saying = 0.1;
+  if (threads < worth_saying) return {};
+  char text[160];
+  std::snprintf(text, sizeof text,
+                ". %.1f threads of its process wait for a core on average: the machine has too few cores for "
+                "what runs on it",
+                threads);
+  return text;
+}
+
 std::string seconds_text(std::int64_t ms) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(ms) / 1000);
@@ -172,15 +184,19 @@ std::vector<finding> fault_watch::paces(const job_view& view) const {
     auto lacking = cores_.mean_since(one.rank, one.since_ms) - cores_.usual(one.rank);
     bool lacked_cores = longer > 0 && lacking >= longer / 2;
     if (problem.is_slower_than_before && lacked_cores) continue;
+    // Those that it lacks all the time are no fault of its device either, but no reason to say nothing.
+    auto waiting = cores_.mean_since(one.rank, one.since_ms);
     auto factor = times(problem.busy_s / problem.reference_s);
     auto begin =
         "device " + std::to_string(device) + " computes " + milliseconds(problem.busy_s) + " a step, ";
     one.text = problem.is_slower_than_before
                    ? begin + factor + " as long as before (" + milliseconds(problem.reference_s) +
-                         "), while the others have not changed so: its processor is slower or shared"
+                         "), while the others have not changed so: its processor is slower or shared" +
+                         lacking_text(waiting)
                    : begin + factor + " as long as the others on average (" +
                          milliseconds(problem.reference_s) +
-                         "), since the job began: its stages cost more, or its processor is slower";
+                         "), since the job began: its stages cost more, or its processor is slower" +
+                         lacking_text(waiting);
     found.push_back(std::move(one));
   }
   return found;

@@ -15,8 +15,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::size_t steps_of_rate = 20;
-
 /// With the time: who comes later sees when it was.
 std::string dumped(json object) {
   if (!object.contains("at_ms")) object["at_ms"] = unix_now_ms();
@@ -53,7 +51,7 @@ inspector_state::inspector_state(caf::event_based_actor* self, inspector_options
   if (auto known = options_.out->view()) view_ = *known;
   view_.rank = options_.rank;
   view_.world_size = options_.world_size;
-  if (view_.started_ms == 0) view_.started_ms = unix_now_ms();
+  if (view_.history.started_ms == 0) view_.history.started_ms = unix_now_ms();
   orders_.emplace(self_, options_.out, view_, options_.order_timeout);
 }
 
@@ -77,8 +75,7 @@ void inspector_state::on_generation(const inspected_generation& begun) {
 
 void inspector_state::on_recovery(const inspected_recovery& over) {
   const auto& report = over.report;
-  push_bounded(view_.recoveries, past_recovery{report, unix_now_ms()});
-  ++view_.num_recoveries;
+  view_.history.add({report, unix_now_ms()});
   options_.out->events()->append("recovery", dumped({{"generation", report.generation},
                                                      {"rank", report.loss.rank},
                                                      {"cause", report.loss.cause},
@@ -116,13 +113,21 @@ void inspector_state::ask_node(int rank) {
     return;
   }
   auto generation = generation_.generation;
-  self_
-      ->request(generation_.supervisors[static_cast<std::size_t>(rank)], options_.request_timeout,
-                inspect_node{generation})
+  // An inspector of a process that has replaced another learns from survivors what was before it, and tells
+  // it to those that are younger.
+  inspect_node question{generation, 0, {}};
+  if (auto known = view_.nodes.find(rank); known != view_.nodes.end()) {
+    const auto& there = known->second.report.history;
+    question.wants_history = there.is_ahead_of(view_.history) ? 1 : 0;
+    if (view_.history.is_ahead_of(there)) question.history = view_.history;
+  }
+  bool learns = question.wants_history != 0;
+  self_->request(generation_.supervisors[static_cast<std::size_t>(rank)], options_.request_timeout, question)
       .then(
-          [this, rank, generation](const node_report& report) {
+          [this, rank, generation, learns](const node_report& report) {
             if (generation != generation_.generation) return;
             asked_.erase(rank);
+            if (learns) view_.history.learn(report.history);
             on_node(rank, report);
           },
           [this, rank, generation](const caf::error&) {
@@ -149,6 +154,7 @@ void inspector_state::on_node(int rank, const node_report& report) {
   auto now = unix_now_ms();
   auto known = view_.nodes.find(rank);
   node_view next{report, now};
+  next.report.history = report.history.summary();
   if (known != view_.nodes.end() && known->second.report.incarnation == report.incarnation) {
     const auto& before = known->second;
     auto seconds = static_cast<double>(now - before.at_ms) / 1000;
@@ -199,8 +205,8 @@ void inspector_state::on_scheduler(scheduler_report report) {
     options_.out->events()->append("snapshot",
                                    dumped({{"step", *report.step_on_disk * steps_of_run(report)}}));
   view_.scheduler = std::move(report);
-  view_.steps_per_s = options_.out->metrics().rate(steps_of_rate);
-  view_.slowest_step_s = options_.out->metrics().slowest_s(steps_of_rate);
+  view_.steps_per_s = options_.out->metrics().rate(metrics_history::steps_of_rate);
+  view_.slowest_step_s = options_.out->metrics().slowest_s(metrics_history::steps_of_rate);
   look_for_faults();
   options_.out->publish(view_);
   orders_->on_scheduler();

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -17,6 +18,8 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/inspector/page_files.hpp"
 #include "troupe/inspector/views.hpp"
+#include "troupe/snapshot/folder_layout.hpp"
+#include "troupe/snapshot/snapshot_error.hpp"
 
 namespace troupe {
 namespace {
@@ -84,6 +87,24 @@ json api_index(bool takes_orders) {
       paths.push_back(std::string(control_path) + action);
   for (const char* path : {"/metrics", "/healthz", "/trace"}) paths.push_back(path);
   return {{"version", 1}, {"paths", paths}};
+}
+
+/// The snapshots that the folder has at this moment, and not what once was written: newest first. None: there
+/// is no folder, or it cannot be read.
+std::optional<std::vector<std::uint64_t>> steps_on_disk(const job_view& view) {
+  if (!view.scheduler || !view.scheduler->job) return {};
+  const auto& folder = view.scheduler->job->snapshots.folder;
+  if (folder.empty()) return {};
+  try {
+    auto steps = steps_in(folder);
+    std::erase_if(steps, [&](std::uint64_t step) {
+      std::error_code ignored;
+      return !std::filesystem::exists(folder / step_folder_name(step) / manifest_file_name, ignored);
+    });
+    return steps;
+  } catch (const snapshot_error&) {
+    return {};
+  }
 }
 
 }  // namespace
@@ -159,7 +180,7 @@ http_response inspector_routes::read(const http_request& request) {
   if (path == "/api/v1/actors") return with_json(actors_json(*view));
   if (path == "/api/v1/links") return with_json(links_json(*view));
   if (path == "/api/v1/findings") return with_json(findings_json(*view));
-  if (path == "/api/v1/snapshots") return with_json(snapshots_json(*view));
+  if (path == "/api/v1/snapshots") return with_json(snapshots_json(*view, steps_on_disk(*view)));
   if (path == "/api/v1/timeline") return with_json(timeline_json(*view));
   if (path == "/api/v1/plan") return plan(*view);
   return refusal(404, "there is nothing here: /api/v1/ lists what there is");

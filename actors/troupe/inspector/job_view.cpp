@@ -77,6 +77,23 @@ double metrics_history::rate(std::size_t num_steps) const {
   return seconds > 0 ? static_cast<double>(count - 1) / seconds : 0;
 }
 
+bool has_gone_quiet(double silent_s, double usual_s) { return silent_s > std::max(2.0, 4 * usual_s); }
+
+double metrics_history::rate_at(std::int64_t now_ms) const {
+  auto pace = rate(steps_of_rate);
+  std::lock_guard lock(mutex_);
+  if (pace <= 0) return 0;
+  auto count = std::min(steps_of_rate, steps_.size());
+  std::vector<double> lengths;
+  for (auto at = steps_.size() - count; at < steps_.size(); ++at)
+    lengths.push_back(std::max(steps_[at].step_s, steps_[at].span_s));
+  // One step that a pause or a recovery has lengthened is not usual.
+  auto usual = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::ranges::nth_element(lengths, usual);
+  auto silent_s = static_cast<double>(now_ms - steps_.back().at_ms) / 1000;
+  return has_gone_quiet(silent_s, *usual) ? 0 : pace;
+}
+
 double metrics_history::slowest_s(std::size_t num_steps) const {
   std::lock_guard lock(mutex_);
   double slowest = 0;

@@ -12,6 +12,7 @@
 
 #include "troupe/http/event_log.hpp"
 #include "troupe/inspector/finding.hpp"
+#include "troupe/inspector/job_history.hpp"
 #include "troupe/inspector/messages.hpp"
 
 namespace troupe {
@@ -44,31 +45,28 @@ struct node_view {
 /// The rates between two reports of a process, `seconds` apart, and those to each rank.
 void set_rates(node_view& newest, const node_report& before, double seconds);
 
-struct past_recovery {
-  recovery_report report;
-  std::int64_t at_ms = 0;
-};
-
 /// All that an inspector knows of a job. A value: who reads it holds nobody up.
 struct job_view {
   static constexpr std::size_t max_past = 64;
   int rank = 0;  ///< where the inspector runs
   int world_size = 1;
-  std::int64_t started_ms = 0;
   std::int64_t at_ms = 0;  ///< the newest poll; 0: there was none
   std::uint64_t generation = 0;
   std::map<int, node_view> nodes;  ///< by rank
   /// Processes that have been replaced, as they last reported, the newest `max_past`; oldest first.
   std::deque<node_view> replaced;
-  std::deque<past_recovery> recoveries;  ///< the newest `max_past`; oldest first
-  std::uint64_t num_recoveries = 0;
+  job_history history;
   std::optional<scheduler_report> scheduler;         ///< without its steps
   std::shared_ptr<const measured_step> measured;     ///< of any generation
   std::shared_ptr<const call_result> last_training;  ///< of any generation
-  double steps_per_s = 0;                            ///< over the newest steps
+  double steps_per_s = 0;                            ///< over the newest steps, however old they are
   double slowest_step_s = 0;                         ///< of the newest runs of the plan; 0: none yet
   std::vector<finding> findings;                     ///< what is wrong, by kind
 };
+
+/// Whether a job whose newest step is `silent_s` old does nothing any more: that is longer than steps that
+/// take `usual_s` explain, and than the inspector's own delay.
+bool has_gone_quiet(double silent_s, double usual_s);
 
 /// The newest optimizer steps of a job. A step that a recovery computes again takes the place of its first
 /// time. Thread-safe.
@@ -86,8 +84,13 @@ class metrics_history {
   /// The first `most` of the steps after step `step`, ascending.
   piece after(std::uint64_t step, std::size_t most) const;
   std::optional<recent_step> newest() const;
+  /// The number of steps whose pace is that of the job.
+  static constexpr std::size_t steps_of_rate = 20;
   /// Steps per second over the last `num_steps`; 0: there are not two of them.
   double rate(std::size_t num_steps) const;
+  /// The same of the last `steps_of_rate` as it is at a time; 0 also if nothing has been done lately, see
+  /// has_gone_quiet.
+  double rate_at(std::int64_t now_ms) const;
   /// The longest time of the last `num_steps`, in seconds; 0: there are none.
   double slowest_s(std::size_t num_steps) const;
 

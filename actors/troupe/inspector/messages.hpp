@@ -12,6 +12,7 @@
 #include "troupe/actor/actor_counts.hpp"
 #include "troupe/cluster/membership.hpp"
 #include "troupe/collective/diagnostics/collective_position.hpp"
+#include "troupe/inspector/job_history.hpp"
 #include "troupe/job/call.hpp"
 #include "troupe/job/job_definition.hpp"
 #include "troupe/job/pause.hpp"
@@ -73,6 +74,18 @@ struct peer_report {
   }
 };
 
+/// Memory of a process, in bytes.
+struct node_memory {
+  std::uint64_t resident = 0, peak_resident = 0;  ///< as the kernel counts it; 0: not known
+  // Held by tensors in CPU memory.
+  std::uint64_t current = 0, peak = 0;
+  std::uint64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, other = 0;  ///< of `current`
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(resident, peak_resident, current, peak, parameters, gradients, optimizer, activations, other);
+  }
+};
+
 /// The reply to inspect_node.
 struct node_report {
   std::uint64_t generation = 0;
@@ -93,12 +106,14 @@ struct node_report {
   std::vector<collective_position> collectives;  ///< of the process groups that exist here
   std::vector<peer_report> peers;                ///< by rank; those with which anything was exchanged
   std::uint64_t core_wait_ns = 0;                ///< see core_wait
+  node_memory memory;
+  job_history history;  ///< as this process knows it: a summary, unless inspect_node::wants_history
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, incarnation, pid, host, phase, supervisor, children, devices);
     archive(control_frames_sent, control_frames_received, tensors_sent, tensors_received, tensor_bytes_sent,
             tensor_bytes_received, tensor_bytes_shared, stale_frames, bad_frames, loader_changes, collectives,
-            peers, core_wait_ns);
+            peers, core_wait_ns, memory, history);
   }
 };
 

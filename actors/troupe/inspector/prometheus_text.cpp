@@ -62,8 +62,8 @@ void write_job(metric_writer& out, const job_view& view, const metrics_history& 
   out.gauge("troupe_generation", "Generation of the job: counts the changes of its processes.",
             static_cast<double>(view.generation));
   out.gauge("troupe_processes", "Processes of the job.", view.world_size);
-  out.begin("troupe_recoveries_total", "counter", "Recoveries since the inspector began.");
-  out.add(static_cast<double>(view.num_recoveries));
+  out.begin("troupe_recoveries_total", "counter", "Recoveries since the job began.");
+  out.add(static_cast<double>(view.history.num_recoveries));
   if (auto newest = metrics.newest()) {
     out.gauge("troupe_loss", "Mean loss of the newest step.", newest->loss);
     out.gauge("troupe_step_duration_seconds", "Time of the newest run of the plan.", newest->step_s);

@@ -1,5 +1,7 @@
 #include "troupe/inspector/views.hpp"
 
+#include <cmath>
+#include <exception>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -12,6 +14,19 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+json memory_json(const node_memory& memory) {
+  auto known = [](std::uint64_t bytes) { return bytes > 0 ? json(bytes) : json(); };
+  return {{"resident_bytes", known(memory.resident)},
+          {"peak_resident_bytes", known(memory.peak_resident)},
+          {"current_bytes", memory.current},
+          {"peak_bytes", memory.peak},
+          {"parameters_bytes", memory.parameters},
+          {"gradients_bytes", memory.gradients},
+          {"optimizer_bytes", memory.optimizer},
+          {"activations_bytes", memory.activations},
+          {"other_bytes", memory.other}};
+}
+
 json node_json(const node_view& node, const char* state) {
   const auto& report = node.report;
   return {{"rank", report.rank},
@@ -22,7 +37,8 @@ json node_json(const node_view& node, const char* state) {
           {"generation", report.generation},
           {"reported_ms", node.at_ms},
           {"unanswered_polls", node.num_unanswered},
-          {"cores_waited_for", node.cores_waited_for}};
+          {"cores_waited_for", node.cores_waited_for},
+          {"memory", memory_json(report.memory)}};
 }
 
 /// Adds what an actor has counted. What waits for one that was lost with its process is not known.
@@ -162,6 +178,34 @@ json recovery_json(const past_recovery& past) {
           {"rebuild_s", report.rebuild_s}, {"replay_s", report.replay_s},     {"total_s", report.total_s}};
 }
 
+/// Of the newest step that is done; null: not known.
+json learning_rate_json(const scheduler_report& report) {
+  if (!report.job || !report.job->learning_rate) return {};
+  auto done = report.step * steps_of_run(report);
+  try {
+    auto rate = report.job->learning_rate(done > 0 ? done - 1 : 0);
+    return std::isfinite(rate) ? json(rate) : json();
+  } catch (const std::exception&) {
+    return {};  // a schedule of the program, which fails its step as well
+  }
+}
+
+/// Rates as they are now, and what follows from them. They fall to 0 when nothing is done any more.
+void add_rates(json& to, const job_view& view, const metrics_history& metrics) {
+  auto newest = metrics.newest();
+  if (!newest) return;
+  to["loss"] = newest->loss;
+  to["newest_step_ms"] = newest->at_ms;
+  if (metrics.rate(metrics_history::steps_of_rate) <= 0) return;
+  auto runs_per_s = metrics.rate_at(view.at_ms);
+  to["samples_per_s"] = runs_per_s * static_cast<double>(newest->num_samples);
+  const auto& report = view.scheduler;
+  if (!report) return;
+  to["steps_per_s"] = runs_per_s * static_cast<double>(steps_of_run(*report));
+  if (runs_per_s > 0 && report->end_step > report->step)
+    to["seconds_left"] = static_cast<double>(report->end_step - report->step) / runs_per_s;
+}
+
 }  // namespace
 
 std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
@@ -175,7 +219,7 @@ json job_json(const std::string& job_id, const job_view& view, const metrics_his
                 {"world_size", view.world_size},
                 {"rank", view.rank},
                 {"generation", view.generation},
-                {"started_ms", view.started_ms},
+                {"started_ms", view.history.started_ms},
                 {"updated_ms", view.at_ms},
                 {"state", nullptr},
                 {"call", nullptr},
@@ -188,7 +232,10 @@ json job_json(const std::string& job_id, const job_view& view, const metrics_his
                 {"loss", nullptr},
                 {"steps_per_s", nullptr},
                 {"samples_per_s", nullptr},
-                {"num_recoveries", view.num_recoveries},
+                {"newest_step_ms", nullptr},
+                {"seconds_left", nullptr},
+                {"learning_rate", nullptr},
+                {"num_recoveries", view.history.num_recoveries},
                 {"recoveries", json::array()}};
   if (const auto& report = view.scheduler) {
     known["state"] = scheduler_phase_name(report->phase);
@@ -199,15 +246,10 @@ json job_json(const std::string& job_id, const job_view& view, const metrics_his
     known["is_stopping"] = report->is_stopping;
     known["is_paused"] = report->pause.is_paused != 0;
     known["stands"] = report->pause.is_paused != 0 && report->pause.is_reached != 0;
-    if (view.steps_per_s > 0)
-      known["steps_per_s"] = view.steps_per_s * static_cast<double>(steps_of_run(*report));
+    known["learning_rate"] = learning_rate_json(*report);
   }
-  if (auto newest = metrics.newest()) {
-    known["loss"] = newest->loss;
-    if (view.steps_per_s > 0)
-      known["samples_per_s"] = view.steps_per_s * static_cast<double>(newest->num_samples);
-  }
-  for (const auto& one : view.recoveries) known["recoveries"].push_back(recovery_json(one));
+  add_rates(known, view, metrics);
+  for (const auto& one : view.history.recoveries) known["recoveries"].push_back(recovery_json(one));
   return known;
 }
 
@@ -239,8 +281,12 @@ json links_json(const job_view& view) {
   return {{"links", links}, {"totals", totals}};
 }
 
-json snapshots_json(const job_view& view) {
-  json known = {{"folder", nullptr}, {"committed_step", nullptr}, {"step_on_disk", nullptr}, {"pending", 0}};
+json snapshots_json(const job_view& view, const std::optional<std::vector<std::uint64_t>>& on_disk) {
+  json known = {{"folder", nullptr},
+                {"committed_step", nullptr},
+                {"step_on_disk", nullptr},
+                {"pending", 0},
+                {"on_disk", nullptr}};
   if (!view.scheduler || !view.scheduler->job) return known;
   const auto& report = *view.scheduler;
   const auto& folder = report.job->snapshots.folder;
@@ -248,6 +294,9 @@ json snapshots_json(const job_view& view) {
   known["committed_step"] = report.committed_step * steps_of_run(report);
   if (report.step_on_disk) known["step_on_disk"] = *report.step_on_disk * steps_of_run(report);
   known["pending"] = report.num_pending;
+  if (!on_disk) return known;
+  known["on_disk"] = json::array();
+  for (auto runs : *on_disk) known["on_disk"].push_back(runs * steps_of_run(report));
   return known;
 }
 

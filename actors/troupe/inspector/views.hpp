@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,9 @@ nlohmann::ordered_json links_json(const job_view& view);
 nlohmann::ordered_json plan_json(const job_view& view);
 nlohmann::ordered_json timeline_json(const job_view& view);
 nlohmann::ordered_json findings_json(const job_view& view);
-nlohmann::ordered_json snapshots_json(const job_view& view);
+/// `on_disk`: the steps of the snapshots in the folder, as runs of the plan, newest first; none: not known.
+nlohmann::ordered_json snapshots_json(const job_view& view,
+                                      const std::optional<std::vector<std::uint64_t>>& on_disk);
 nlohmann::ordered_json metrics_json(const metrics_history::piece& steps);
 nlohmann::ordered_json log_json(const std::vector<log_tail::line>& lines);
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +49,8 @@ struct job_definition {
   int num_threads = 1;
   /// Of the data set, in a run of the plan of call_kind::train, over all replicas; 0: not known.
   std::int64_t samples_per_run = 0;
+  /// The learning rate of an optimizer step, from 0, for those who watch; empty: not known. Thread-safe.
+  std::function<double(std::uint64_t step)> learning_rate;
   snapshot_settings snapshots;
   bool resume = false;
   non_finite_policy on_non_finite = non_finite_policy::stop;

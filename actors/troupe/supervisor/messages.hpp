@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "troupe/cluster/membership.hpp"
+#include "troupe/inspector/job_history.hpp"
 #include "troupe/job/call.hpp"
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/job/job_definition.hpp"
@@ -122,10 +123,12 @@ struct restore_order {
 
 /// Inspector -> supervisor, a request: how its process is. Reply: node_report, in any state of the node.
 struct inspect_node {
-  std::uint64_t generation = 0;  ///< that the inspector knows
+  std::uint64_t generation = 0;    ///< that the inspector knows
+  std::uint8_t wants_history = 0;  ///< the reply is to have all of its history
+  job_history history = {};        ///< what the process does not know yet; empty: nothing
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation);
+    archive(generation, wants_history, history);
   }
 };
 

@@ -10,11 +10,32 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/actor/counted_actor.hpp"
 #include "troupe/disk_writer/messages.hpp"
+#include "troupe/inspector/job_view.hpp"
+#include "troupe/program/device_memory.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/progress_watch.hpp"
+#include "troupe/tensor/memory.hpp"
 #include "troupe/trace/recording.hpp"
 
 namespace troupe {
+namespace {
+
+node_memory memory_now() {
+  auto process = memory_of_process();
+  auto tensors = memory_of({});
+  auto of = [&](memory_category one) { return tensors.by_category[static_cast<std::size_t>(one)]; };
+  return {process.resident,
+          process.peak_resident,
+          tensors.current,
+          tensors.peak,
+          of(memory_category::parameters),
+          of(memory_category::gradients),
+          of(memory_category::optimizer),
+          of(memory_category::activations),
+          of(memory_category::other)};
+}
+
+}  // namespace
 
 supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_options options)
     : self_(self),
@@ -38,6 +59,7 @@ supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_opti
                          " failed: " + describe(problem));
     return problem;
   });
+  history_.started_ms = unix_now_ms();
   begin_watching();
   if (options_.inspected) children_.start_inspector();
 }
@@ -66,7 +88,7 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const restart_due& due) { io_.on_due(due); },
           [this](const state_arrived& arrived) { restore_.on_state(arrived); },
           [this](const want_results& wanted) { return calls_.results_from(wanted.first); },
-          [this](const inspect_node&) { return on_inspect(); },
+          [this](const inspect_node& asked) { return on_inspect(asked); },
           [this](const call_finished& finished) { return calls_.finish(finished); },
           [this](const peer_broken& broken) { on_peer_broken(broken); },
           [this](const tensor_lost& lost) { on_tensor_lost(lost); },
@@ -123,6 +145,7 @@ void supervisor_state::on_view(const view_formed& formed) {
 void supervisor_state::on_recovered(const recovery_done& done) {
   emit_now({.generation = done.report.generation, .kind = trace_kind::restore});
   generations_.on_recovered(done.report.generation);
+  history_.add({done.report, unix_now_ms()});
   options_.client->put(done.report);
   if (children_.inspector()) self_->send(children_.inspector(), inspected_recovery{done.report});
 }
@@ -296,7 +319,8 @@ void supervisor_state::on_link_failed(const link_failed& failed) {
   generations_.request(cause);
 }
 
-node_report supervisor_state::on_inspect() {
+node_report supervisor_state::on_inspect(const inspect_node& asked) {
+  history_.learn(asked.history);
   node_report report;
   report.generation = generation().number;
   report.rank = options_.rank;
@@ -320,6 +344,8 @@ node_report supervisor_state::on_inspect() {
   report.stale_frames = counted.stale_frames;
   report.bad_frames = counted.bad_frames;
   report.core_wait_ns = core_wait_.total_ns();
+  report.memory = memory_now();
+  report.history = asked.wants_history != 0 ? history_ : history_.summary();
   for (const auto& [rank, peer] : counted.peers) report.peers.push_back({rank, peer});
   return report;
 }

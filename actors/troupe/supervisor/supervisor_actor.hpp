@@ -116,7 +116,7 @@ class supervisor_state {
   void on_peer_broken(const peer_broken& broken);
   void on_tensor_lost(const tensor_lost& lost);
   void on_link_failed(const link_failed& failed);
-  node_report on_inspect();
+  node_report on_inspect(const inspect_node& asked);
   // progress of devices and loader
   void begin_watching();
   void on_check_progress();
@@ -128,6 +128,7 @@ class supervisor_state {
   supervisor_options options_;
   std::shared_ptr<const actor_counters> own_counters_;
   core_wait core_wait_;
+  job_history history_;                  ///< for the inspector of this or of another process
   std::shared_ptr<call_log> completed_;  ///< shared with the scheduler of this node
 
   job_children children_;

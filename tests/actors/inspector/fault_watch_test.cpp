@@ -262,6 +262,18 @@ TEST_CASE("a device that computes longer since its process lacks cores is no str
   CHECK(job.found[0].kind == finding_kind::straggler);
 }
 
+TEST_CASE("a device that is slow for long on too few cores is told of together with the cores") {
+  watched job;
+  for (int i = 0; i < 10; ++i) train_at(job, 0.01);
+  for (int i = 0; i < 200 && job.found.empty(); ++i) {
+    wait_for_cores(job, 0.15);
+    train_at(job, 0.02);
+  }
+  REQUIRE(job.found.size() == 1);
+  CHECK_THAT(job.found[0].text, ContainsSubstring("threads of its process wait for a core on average: the "
+                                                  "machine has too few cores"));
+}
+
 TEST_CASE("a device that stands since its process lacks cores is not stuck") {
   watched job;
   job.train(5);

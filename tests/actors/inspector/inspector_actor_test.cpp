@@ -125,12 +125,43 @@ TEST_CASE("recoveries are kept, a bounded number of them") {
   one.begin(2);
   recovery_report report;
   report.loss = {1, "killed by SIGKILL"};
-  for (std::size_t i = 0; i < job_view::max_past + 3; ++i)
+  for (std::size_t i = 0; i < job_history::max_kept + 3; ++i) {
+    report.generation = 2 + i;
     one.actors.send(one.inspector, inspected_recovery{report});
+  }
   one.actors.advance(500ms);
-  CHECK(one.out->view()->recoveries.size() == job_view::max_past);
-  CHECK(one.out->view()->num_recoveries == job_view::max_past + 3);
+  CHECK(one.out->view()->history.recoveries.size() == job_history::max_kept);
+  CHECK(one.out->view()->history.num_recoveries == job_history::max_kept + 3);
   CHECK_THAT(one.events(), ContainsSubstring("event: recovery"));
+}
+
+TEST_CASE(
+    "an inspector of a process that was replaced learns of earlier recoveries, and tells younger ones") {
+  inspected one;
+  one.begin(3);
+  past_recovery before;
+  before.report.generation = 2;
+  before.report.loss = {1, "killed by SIGKILL"};
+  job_history known{10, {before}, 1};
+  auto old = report_of_rank(0), young = report_of_rank(1);
+  old.generation = young.generation = 3;
+  old.history = known.summary();
+  one.first.answer(old);
+  one.second.answer(young);
+  CHECK(one.out->view()->history.num_recoveries == 0);
+  one.actors.advance(500ms);
+  CHECK(one.first.last<inspect_node>().wants_history == 1);
+  CHECK(one.second.last<inspect_node>().wants_history == 0);
+  old.history = known;
+  one.first.answer(old);
+  one.second.answer(young);
+  CHECK(one.out->view()->history.num_recoveries == 1);
+  CHECK(one.out->view()->history.recoveries.at(0).report.loss.rank == 1);
+  CHECK(one.out->view()->history.started_ms == 10);
+  one.actors.advance(500ms);
+  CHECK(one.first.last<inspect_node>().wants_history == 0);
+  CHECK(one.first.last<inspect_node>().history.recoveries.empty());
+  CHECK(one.second.last<inspect_node>().history.recoveries.size() == 1);
 }
 
 TEST_CASE("an inspector that is started again goes on with what was published") {

@@ -2,11 +2,15 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "actors/inspector/shown_job.hpp"
 #include "support/schema.hpp"
+#include "support/temp_folder.hpp"
 #include "troupe/inspector/views.hpp"
+#include "troupe/snapshot/folder_layout.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -22,7 +26,10 @@ struct shown {
     auto view = shown_job();
     view.at_ms = unix_now_ms();
     job->publish(view);
-    for (const auto& one : running_job().steps.steps) job->metrics().add(one);
+    for (auto one : running_job().steps.steps) {
+      one.at_ms += view.at_ms - 1500;
+      job->metrics().add(one);
+    }
     log->log({"troupe", spdlog::level::warn, "<script>alert(1)</script>"});
   }
   http_response get(const std::string& target, const std::string& method = "GET",
@@ -62,6 +69,9 @@ TEST_CASE("the API shows the job") {
   CHECK(job["end_step"] == 20);
   CHECK(job["loss"] == 0.25);
   CHECK(job["samples_per_s"] == 4 * 32.0);
+  CHECK(job["steps_per_s"] == 4);
+  CHECK(job["seconds_left"] == 13 / 4.0);
+  CHECK(job["learning_rate"] == 0.5);
   CHECK(job["recoveries"][0]["cause"] == "killed by SIGKILL");
   CHECK(get("nodes")["replaced"][0]["state"] == "lost");
   CHECK(get("devices")["devices"][1]["action"] == "1F1");
@@ -73,6 +83,42 @@ TEST_CASE("the API shows the job") {
   CHECK(get("findings")["findings"][0]["rank"] == 1);
   CHECK(get("snapshots")["committed_step"] == 6);
   CHECK(get("log")["lines"][0]["text"] == "<script>alert(1)</script>");
+}
+
+TEST_CASE("a job that does nothing any more has the rate 0, and nobody knows when it ends") {
+  shown one;
+  auto view = shown_job();
+  view.at_ms = unix_now_ms() + 20'000;
+  one.job->publish(view);
+  auto job = json::parse(one.get("/api/v1/job").body);
+  CHECK(job["steps_per_s"] == 0);
+  CHECK(job["samples_per_s"] == 0);
+  CHECK(job["seconds_left"].is_null());
+  CHECK(job["newest_step_ms"].get<std::int64_t>() < view.at_ms - 19'000);
+}
+
+TEST_CASE("the snapshots on disk are those that are there now and complete") {
+  shown one;
+  auto on_disk = [&] { return json::parse(one.get("/api/v1/snapshots").body)["on_disk"]; };
+  CHECK(on_disk() == json::array());  // the folder is not there yet
+  temp_folder folder;
+  auto view = shown_job();
+  auto job = std::make_shared<job_definition>(*view.scheduler->job);
+  job->snapshots.folder = folder.path();
+  view.scheduler->job = job;
+  one.job->publish(view);
+  auto write = [&](std::uint64_t step, const char* file) {
+    std::filesystem::create_directories(folder.path() / step_folder_name(step));
+    std::ofstream(folder.path() / step_folder_name(step) / file) << "{}";
+  };
+  write(5, "manifest.json");
+  write(9, "manifest.json");
+  write(11, "stage-0000.part");  // is being written
+  CHECK(on_disk() == json::array({9, 5}));
+  std::filesystem::remove_all(folder.path() / step_folder_name(5));
+  CHECK(on_disk() == json::array({9}));
+  job->snapshots.folder.clear();
+  CHECK(on_disk().is_null());
 }
 
 TEST_CASE("the tree of actors has unique names, keeps the dead, and says why actors failed") {

@@ -39,6 +39,28 @@ TEST_CASE("the rate is that of the newest steps") {
   CHECK(history.rate(2) == 2);
 }
 
+TEST_CASE("the rate of a job that does nothing any more is 0, and not that of its last steps") {
+  metrics_history history;
+  CHECK(history.rate_at(0) == 0);
+  auto add = [&, number = std::uint64_t{0}](std::int64_t at_ms, double step_s) mutable {
+    auto made = step(++number, step_s);
+    made.at_ms = at_ms;
+    history.add(made);
+  };
+  for (int i = 0; i < 30; ++i) add(1000 + 100 * i, 0.1);
+  CHECK(history.rate_at(4500) > 9);
+  CHECK(history.rate_at(3900 + 20'000) == 0);
+  // A step that a pause has lengthened says nothing of the others.
+  add(64'000, 60);
+  for (int i = 1; i < 10; ++i) add(64'000 + 100 * i, 0.1);
+  CHECK(history.rate_at(65'000) > 0);
+  CHECK(history.rate_at(69'000) == 0);
+  // Of slow steps one is waited for.
+  for (int i = 1; i < 25; ++i) add(70'000 + 10'000 * i, 10);
+  CHECK(history.rate_at(310'000 + 30'000) > 0);
+  CHECK(history.rate_at(310'000 + 41'000) == 0);
+}
+
 TEST_CASE("a scheduler's history says how many steps it has dropped") {
   step_history history;
   CHECK(history.after(0).newest == 0);

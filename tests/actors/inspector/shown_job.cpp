@@ -42,6 +42,7 @@ scheduler_report running_job() {
   options.num_microbatches = 4;
   job->training = make_plan(options);
   job->snapshots.folder = "/snapshots";
+  job->learning_rate = [](std::uint64_t step) { return step == 6 ? 0.5 : 0.125; };
   scheduler_report report;
   report.generation = 2;
   report.phase = 3;
@@ -60,7 +61,7 @@ scheduler_report running_job() {
 job_view shown_job() {
   job_view view;
   view.world_size = 2;
-  view.started_ms = 500;
+  view.history.started_ms = 500;
   view.at_ms = 2000;
   view.generation = 2;
   view.nodes[0] = {report_of_rank(0), 1990};
@@ -70,8 +71,7 @@ job_view shown_job() {
   recovery.generation = 2;
   recovery.loss = {1, "killed by SIGKILL"};
   recovery.total_s = 0.07;
-  view.recoveries.push_back({recovery, 1000});
-  view.num_recoveries = 1;
+  view.history.add({recovery, 1000});
   view.scheduler = running_job();
   auto trained = std::make_shared<call_result>();
   trained->steps_done = 4;

@@ -48,6 +48,40 @@ TEST_CASE("a supervisor tells what it has started, and where its devices are") {
   CHECK_FALSE(child_of(report, child_role::inspector));
 }
 
+TEST_CASE(
+    "a supervisor keeps the job's history for an inspector that knows less, and learns what it does not") {
+  one_node here;
+  here.begin();
+  recovery_report over;
+  over.generation = 7;
+  here.actors.send(here.supervisor, recovery_done{over});
+  auto report = asked(here, 1);
+  CHECK(report.history.num_recoveries == 1);
+  CHECK(report.history.recoveries.empty());
+  CHECK(report.history.started_ms > 0);
+  past_recovery earlier;
+  earlier.report.generation = 3;
+  inspect_node question{1, 1, {5, {earlier}, 1}};
+  here.request(1, {actor_role::supervisor, 1}, question);
+  auto history = here.replies().back().get_as<node_report>(0).history;
+  REQUIRE(history.recoveries.size() == 2);
+  CHECK(history.recoveries[0].report.generation == 3);
+  CHECK(history.recoveries[1].report.generation == 7);
+  CHECK(history.started_ms == 5);
+}
+
+TEST_CASE("a supervisor tells the memory of its process") {
+  one_node here;
+  here.begin();
+  here.train(2);
+  auto memory = asked(here, 1).memory;
+  CHECK(memory.resident > 0);
+  CHECK(memory.peak_resident >= memory.resident);
+  CHECK(memory.peak >= memory.current);
+  CHECK(memory.current ==
+        memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.other);
+}
+
 TEST_CASE("children of a job that is over stay in the report") {
   one_node here;
   here.begin();
