@@ -72,6 +72,16 @@ screen_row tabs_of(const view_state& shown, const job_snapshot& job, std::size_t
   return {fitted(text, columns)};
 }
 
+/// What a job that trains says when it does no steps any more: "no step for 20.0 s". Empty: it does.
+std::string idle_text(const json& job) {
+  bool is_training = text_in(job, "state") == "running" && text_in(job, "call_kind") == "train";
+  bool is_paused = job.contains("is_paused") && job["is_paused"] == true;
+  if (!is_training || is_paused || number_in(job, "steps_per_s", -1) != 0) return {};
+  if (!has_number(job, "newest_step_ms") || !has_number(job, "updated_ms")) return {};
+  auto silent_ms = number_in(job, "updated_ms") - number_in(job, "newest_step_ms");
+  return "no step for " + time_text(silent_ms / 1000);
+}
+
 }  // namespace
 
 drawn_list draw_findings(const job_snapshot& job, std::size_t columns) {
@@ -147,6 +157,12 @@ screen draw_job(const job_snapshot& job, std::size_t columns) {
     state += ", paused";
   auto text = "job " + text_in(known, "job_id", "?") + "  " + count_text(number_in(known, "world_size")) +
               " processes  generation " + count_text(number_in(known, "generation")) + "  " + state;
+  auto idle = idle_text(known);
+  bool has_findings = !job.rows("findings").empty();
+  if (!idle.empty())
+    text += ", " + idle;
+  else if (!has_findings && !job.part("findings").empty() && text_in(known, "state") == "running")
+    text += "  nothing is wrong";
   std::string progress;
   if (auto num = job.rows("findings").size(); num > 0) progress = "FINDINGS " + std::to_string(num) + "  ";
   if (has_number(known, "step"))
@@ -158,9 +174,9 @@ screen draw_job(const job_snapshot& job, std::size_t columns) {
   if (has_number(known, "samples_per_s"))
     progress += "  " + count_text(number_in(known, "samples_per_s")) + " samples/s";
   progress += "  recoveries " + count_text(number_in(known, "num_recoveries"));
-
-  return {{left(text, columns), row_style::heading},
-          {fitted(progress, columns), job.rows("findings").empty() ? row_style::plain : row_style::bad}};
+  bool is_well = !has_findings && idle.empty();
+  return {{fitted(text, columns), row_style::heading},
+          {fitted(progress, columns), is_well ? row_style::plain : row_style::bad}};
 }
 
 std::string selected_actor(const drawn_list& drawn, const view_state& shown) {

@@ -55,6 +55,30 @@ void add_core_wait(drawn_list& to, const json& node, std::size_t columns) {
   to.details.emplace_back();
 }
 
+/// A row with a name before it.
+void add_fact(drawn_list& to, const std::string& name, const std::string& text, std::size_t columns) {
+  constexpr std::size_t label_columns = 15;
+  to.rows.push_back({fitted(left(name, label_columns) + text, columns)});
+  to.details.emplace_back();
+}
+
+void add_memory(drawn_list& to, const json& node, std::size_t columns) {
+  auto found = node.find("memory");
+  if (found == node.end() || !found->is_object()) return;
+  const auto& memory = *found;
+  auto tensors = "tensors " + bytes_text(number_in(memory, "current_bytes")) + ", at most " +
+                 bytes_text(number_in(memory, "peak_bytes"));
+  auto process = has_number(memory, "resident_bytes")
+                     ? "; process " + bytes_text(number_in(memory, "resident_bytes"))
+                     : std::string();
+  to.rows.push_back({fitted("rank " + left(std::to_string(static_cast<int>(number_in(node, "rank"))), 4) +
+                                " memory: " + tensors + process,
+                            columns)});
+  to.details.emplace_back();
+  for (const auto& [name, value] : memory.items())
+    to.details.back().push_back(left(name, 26) + " " + value.dump());
+}
+
 /// What one process sends to another; null is "-".
 void add_link(drawn_list& to, const json& link, std::size_t columns) {
   auto shown = [&](const char* name, auto text_of) {
@@ -94,8 +118,14 @@ drawn_list draw_rates(const job_snapshot& job, std::size_t columns) {
   add_curve(drawn, job, "loss", "loss", columns, number_text(newest_of(job, "loss")));
   add_curve(drawn, job, "step_s", "step", columns, time_text(newest_of(job, "step_s")));
   add_curve(drawn, job, "busy_s", "computing", columns, time_text(newest_of(job, "busy_s")));
+  const auto& known = job.part("job");
+  if (has_number(known, "learning_rate"))
+    add_fact(drawn, "learning rate", number_text(number_in(known, "learning_rate")), columns);
+  if (has_number(known, "seconds_left"))
+    add_fact(drawn, "time left", time_text(number_in(known, "seconds_left")) + " of this call", columns);
   for (const auto& link : job.rows("links")) add_link(drawn, link, columns);
   for (const auto& node : job.rows("nodes")) add_core_wait(drawn, node, columns);
+  for (const auto& node : job.rows("nodes")) add_memory(drawn, node, columns);
   return drawn;
 }
 

@@ -53,6 +53,22 @@ TEST_CASE("the views of a job fill a terminal of 24 rows and 80 columns") {
   CHECK(drawn(inspect_view::log) == golden("log.txt"));
 }
 
+TEST_CASE("a job that does no steps any more is not shown as one that trains") {
+  auto told = told_job();
+  auto& job = told.parts["job"];
+  auto drawn = [&] { return draw_job(told, 80); };
+  CHECK(drawn()[0].text.find("train  nothing is wrong") != std::string::npos);
+  CHECK(drawn()[1].style == row_style::plain);
+  job["steps_per_s"] = 0;
+  job["newest_step_ms"] = told.at_ms - 20'000;
+  CHECK(drawn()[0].text.find("train, no step for 20.0 s") != std::string::npos);
+  CHECK(drawn()[0].text.find("nothing is wrong") == std::string::npos);
+  CHECK(drawn()[1].text.find("  0 steps/s") != std::string::npos);
+  CHECK(drawn()[1].style == row_style::bad);
+  job["is_paused"] = true;
+  CHECK(drawn()[0].text.find("no step") == std::string::npos);
+}
+
 TEST_CASE("all of a job is one text for --once") {
   CHECK(text_of(draw_all(told_job(), 80)) == golden("once.txt"));
   CHECK(text_of(draw_all(told_job_with_finding(), 60)) == golden("once_narrow.txt"));
