@@ -22,7 +22,8 @@ class job_outcome {
   void fail(const std::string& line, int exit_code);
   /// The agent has failed the job; the processes' exit codes follow.
   void fail(const std::string& line);
-  /// The job has stopped on request. If it `never_began` (no view), its processes' exit codes decide.
+  /// The job has stopped on request. If it `never_began` (no view), its processes' exit codes decide; one
+  /// that SIGKILL or this signal ended counts as stopped.
   void stop(int signal, const std::string& what, bool never_began);
   /// A process has ended after the job. If it ended by itself with bad_input_exit_code, it is the cause of a
   /// failed job.
@@ -34,9 +35,12 @@ class job_outcome {
   const std::string& last_line() const { return last_line_; }  ///< empty if nothing went wrong
 
  private:
+  bool ended_by_stop(const exit_status& status) const;
+
   std::optional<int> exit_code_;
   bool failed_ = false;
-  bool stopped_ = false;
+  int stop_signal_ = 0;    ///< that stopped the job; 0: none
+  std::string stop_line_;  ///< of a stopped job
   std::string last_line_;
 };
 

@@ -61,6 +61,28 @@ TEST_CASE("a stopped job ends with 128 + signal, but one that never began with i
   CHECK(waiting.last_line().empty());
   waiting.process_ended(code(143), itself);
   CHECK(waiting.exit_code() == 143);
+  CHECK(waiting.last_line() == "stopped by SIGTERM before it began");
+}
+
+TEST_CASE("a process killed just before the stop of a job that never began does not decide its exit code") {
+  for (auto status : {signalled(SIGKILL), signalled(SIGTERM)}) {
+    job_outcome outcome;
+    outcome.stop(SIGTERM, "before it began", true);
+    outcome.process_ended(status, us);
+    outcome.process_ended(signalled(SIGTERM), us);
+    CHECK(outcome.exit_code() == 128 + SIGTERM);
+    CHECK(outcome.last_line() == "stopped by SIGTERM before it began");
+  }
+}
+
+TEST_CASE("a program's own exit code, or its crash, decides for a job that was stopped before it began") {
+  for (auto status : {code(7), signalled(SIGSEGV)}) {
+    job_outcome outcome;
+    outcome.stop(SIGTERM, "before it began", true);
+    outcome.process_ended(status, itself);
+    CHECK(outcome.exit_code() == status.shell_code());
+    CHECK(outcome.last_line().empty());
+  }
 }
 
 TEST_CASE("a process that is left behind is a failure, unless another one decided") {
