@@ -79,7 +79,10 @@ void launcher::session::on_child_end(worker& of) {
 void launcher::session::on_loss(worker& of, const exit_status& status, clock::time_point detected) {
   of.process.reset();
   workers_.write_events(of);
+  bool was_killed_by_others = status.signal == SIGKILL && of.kill_cause.empty() && !of.drilled_at;
+  if (was_killed_by_others) of.kill_cause = memory_kills_.explain();
   auto cause = status.describe() + (of.kill_cause.empty() ? "" : " (" + of.kill_cause + ")");
+  was_killed_by_others &= of.kill_cause.empty();
   auto said = agent_->failure_of(of.rank, status.signal ? 0ms : time_to_hear_failure);
   if (!said.empty()) cause += ": " + said;
   auto outcome = agent_->process_lost(of.rank, cause, detected, of.drilled_at);
@@ -101,7 +104,9 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
   auto first = "rank " + std::to_string(of.rank) + " failed first: " + cause;
   if (status.code == bad_input_exit_code)
     return fail(first + "; starting it again would not cure that", status.shell_code());
-  auto refusal = restarts_.refusal({of.rank, cause, newest_step_, of.drilled_at.has_value()}, clock::now());
+  auto refusal = restarts_.refusal(
+      {of.rank, cause, newest_step_, of.drilled_at.has_value(), was_killed_by_others, num_advances_},
+      clock::now());
   if (refusal) return fail(first + ", and " + *refusal, status.shell_code());
   if (lost_ranks_.empty()) step_at_loss_ = step_;
   if (had_view_) lost_ranks_[of.rank] = cause;
@@ -293,6 +298,8 @@ void launcher::session::kill_suspect(worker& of) {
 void launcher::session::on_progress(const job_progress& progress) {
   step_ = progress.step;
   newest_step_ = std::max(newest_step_, step_);
+  generation_of_step_ = progress.generation;
+  ++num_advances_;
   std::erase_if(options_.drills, [&](const drill& wanted) {
     bool due = step_ >= wanted.step && workers_.at(wanted.rank).process && phase_ == phase::running;
     if (due) run_drill(wanted);
@@ -330,7 +337,8 @@ void launcher::session::on_recovered(const recovery_report& report) {
   auto step = report.loss.rank < 0 ? step_ : step_at_loss_;
   int kept = options_.num_processes - static_cast<int>(lost_ranks_.size());
   auto losses = losses_of(report);
-  output_.say(recovery_line(report, losses, step, kept));
+  ++num_advances_;
+  output_.say(recovery_line(report, losses, step, kept, generation_of_step_ == report.generation));
   if (options_.json) output_.add_result(recovery_json(report, losses, step, kept));
   lost_ranks_.clear();
   if (callbacks_.on_recovered) callbacks_.on_recovered(report);

@@ -5,6 +5,7 @@
 #include "job_outcome.hpp"
 #include "job_output.hpp"
 #include "launcher.hpp"
+#include "memory_kills.hpp"
 #include "signal_guard.hpp"
 #include "troupe/cluster/agent.hpp"
 #include "troupe/posix/posted_calls.hpp"
@@ -69,7 +70,10 @@ class launcher::session {
   job_outcome outcome_;
   int stop_signal_ = 0;
   std::uint64_t step_ = 0;
-  std::uint64_t newest_step_ = 0;  ///< the highest step done, including rolled back ones
+  std::uint64_t newest_step_ = 0;         ///< the highest step done, including rolled back ones
+  std::uint64_t num_advances_ = 0;        ///< steps done, again too, and recoveries
+  std::uint64_t generation_of_step_ = 0;  ///< in which the newest step was done
+  memory_kills memory_kills_;
   bool had_view_ = false;
   std::map<int, std::string> lost_ranks_;  ///< since the last recovery, with the cause
   std::uint64_t step_at_loss_ = 0;

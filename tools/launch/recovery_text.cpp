@@ -54,12 +54,13 @@ std::string describe_losses(const std::vector<member_loss>& losses) {
 }
 
 std::string recovery_line(const recovery_report& report, const std::vector<member_loss>& losses,
-                          std::uint64_t step, int num_kept) {
+                          std::uint64_t step, int num_kept, bool did_step) {
   auto phase = [](const char* name, double seconds) {
     return std::string(name) + " " + with_milliseconds(seconds);
   };
   bool was_lost = std::ranges::any_of(losses, [](const member_loss& loss) { return loss.rank >= 0; });
-  return describe_losses(losses) + " at step " + std::to_string(step) + "; next step done after " +
+  return describe_losses(losses) + " at step " + std::to_string(step) +
+         (did_step ? "; next step done after " : "; restored, with no step done since, after ") +
          with_milliseconds(report.total_s) + " s (" + phase("detect", report.detect_s) + ", " +
          phase("fence", report.fence_s) + ", " + phase("quiesce", report.quiesce_s) + ", " +
          phase("respawn", report.respawn_s) + ", " + phase("restore", report.restore_s) + ", " +

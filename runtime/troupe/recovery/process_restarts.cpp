@@ -24,9 +24,10 @@ std::optional<std::string> process_restarts::refusal(const process_failure& lost
 
 int process_restarts::times_the_same(const process_failure& lost, time_point now) {
   auto& before = failures_[lost.rank];
-  bool same = before.times > 0 && is_same_cause(before.cause, lost.cause) &&
-              before.newest_step == lost.newest_step && now - before.last < options_.window;
-  before = {lost.cause, lost.newest_step, same ? before.times + 1 : 1, now};
+  auto progress = lost.was_killed_by_others ? lost.num_advances : lost.newest_step;
+  bool same = before.times > 0 && is_same_cause(before.cause, lost.cause) && before.progress == progress &&
+              now - before.last < options_.window;
+  before = {lost.cause, progress, same ? before.times + 1 : 1, now};
   return before.times;
 }
 

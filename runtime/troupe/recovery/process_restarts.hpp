@@ -23,6 +23,10 @@ struct process_failure {
   std::string cause;              ///< "exit code 1: no such file"
   std::uint64_t newest_step = 0;  ///< steps ever done; equal in two failures: no progress between them
   bool was_wanted = false;        ///< an injected fault
+  /// Another process killed it, which says nothing of the program: any progress counts, not only new steps.
+  bool was_killed_by_others = false;
+  /// Counts steps done, those computed again too, and recoveries, since a paused job does no step.
+  std::uint64_t num_advances = 0;
 };
 
 /// Decides whether lost processes are started again. Values and times in; knows no process.
@@ -38,7 +42,7 @@ class process_restarts {
  private:
   struct repeated {
     std::string cause;
-    std::uint64_t newest_step = 0;
+    std::uint64_t progress = 0;
     int times = 0;
     time_point last;
   };

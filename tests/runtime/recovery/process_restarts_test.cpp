@@ -46,3 +46,20 @@ TEST_CASE("the same failure long ago is forgotten") {
   process_restarts restarts({.window = 1h});
   for (int i = 0; i < 6; ++i) CHECK_FALSE(restarts.refusal({1, "killed by SIGKILL", 0}, start + i * 2h));
 }
+
+TEST_CASE("kills from outside are the same only if the job did nothing between them, not even again") {
+  process_restarts restarts({});
+  auto killed = [](std::uint64_t num_advances) {
+    return process_failure{1, "killed by SIGKILL", 7, false, true, num_advances};
+  };
+  for (std::uint64_t i = 0; i < 6; ++i) CHECK_FALSE(restarts.refusal(killed(i), start));
+  CHECK_FALSE(restarts.refusal(killed(5), start));
+  CHECK(restarts.refusal(killed(5), start));
+}
+
+TEST_CASE("a failure of the program itself is the same although steps were computed again") {
+  process_restarts restarts({});
+  for (std::uint64_t i = 0; i < 2; ++i)
+    CHECK_FALSE(restarts.refusal({1, "exit code 1: no file", 7, false, false, i}, start));
+  CHECK(restarts.refusal({1, "exit code 1: no file", 7, false, false, 2}, start));
+}

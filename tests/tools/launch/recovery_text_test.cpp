@@ -24,11 +24,17 @@ recovery_report example() {
 }  // namespace
 
 TEST_CASE("a recovery is one line with the rank, the cause, the step and the time of each phase") {
-  CHECK(recovery_line(example(), {example().loss}, 117, 3) ==
+  CHECK(recovery_line(example(), {example().loss}, 117, 3, true) ==
         "rank 2 was killed by SIGKILL at step 117; next step done after 0.312 s (detect 0.001, fence 0.001, "
         "quiesce "
         "0.010, respawn 0.250, restore 0.020, rebuild 0.010, replay 0.020), 3 other processes kept running");
-  CHECK(recovery_line(example(), {example().loss}, 117, 1).ends_with(", 1 other process kept running"));
+  CHECK(recovery_line(example(), {example().loss}, 117, 1, true).ends_with(", 1 other process kept running"));
+}
+
+TEST_CASE("the recovery of a job that does no step, since it is paused, does not speak of one") {
+  CHECK_THAT(recovery_line(example(), {example().loss}, 117, 3, false),
+             StartsWith("rank 2 was killed by SIGKILL at step 117; restored, with no step done since, after "
+                        "0.312 s (detect"));
 }
 
 TEST_CASE("losses read as sentences") {
@@ -52,7 +58,7 @@ TEST_CASE("losses of one cause are one sentence, and all of them are named") {
 TEST_CASE("a recovery from several losses is counted from the first, and has them all") {
   std::vector<member_loss> losses = {{1, "exit code 3"}, example().loss};
   CHECK_THAT(
-      recovery_line(example(), losses, 117, 2),
+      recovery_line(example(), losses, 117, 2, true),
       StartsWith("rank 1 ended with exit code 3 and rank 2 was killed by SIGKILL at step 117; next step"));
   auto event = nlohmann::json::parse(recovery_json(example(), losses, 117, 2));
   CHECK(event["rank"] == 2);
