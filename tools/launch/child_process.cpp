@@ -13,6 +13,8 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <system_error>
+#include <thread>
 
 #include "troupe/error/errors.hpp"
 
@@ -62,6 +64,32 @@ struct exec_plan {
   int problem = errno;
   [[maybe_unused]] auto told = ::write(plan.failure, &problem, sizeof problem);
   ::_exit(127);
+}
+
+/// The kernel forgets how a process ended whose parent ignores SIGCHLD, which a program inherits from a
+/// service or container that does: a failure would look like a success.
+void keep_exit_statuses() {
+  struct sigaction present {};
+  ::sigaction(SIGCHLD, nullptr, &present);
+  bool ignores = !(present.sa_flags & SA_SIGINFO) && present.sa_handler == SIG_IGN;
+  if (!ignores && !(present.sa_flags & SA_NOCLDWAIT)) return;
+  if (ignores) present.sa_handler = SIG_DFL;
+  present.sa_flags &= ~SA_NOCLDWAIT;
+  ::sigaction(SIGCHLD, &present, nullptr);
+}
+
+/// Becomes readable when the child `pid` has ended. A thread waits for it where pidfd_open is refused, as by
+/// the seccomp profiles of old container engines.
+unique_fd watch_end(pid_t pid) {
+  unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (pidfd || (errno != ENOSYS && errno != EPERM && errno != EACCES)) return pidfd;
+  auto ended = make_pipe();
+  std::thread([pid, closes_at_end = std::move(ended.write)] {
+    siginfo_t about;
+    while (::waitid(P_PID, static_cast<id_t>(pid), &about, WEXITED | WNOWAIT) != 0 && errno == EINTR)
+      continue;
+  }).detach();
+  return std::move(ended.read);
 }
 
 bool is_program(const std::filesystem::path& file) {
@@ -114,6 +142,7 @@ child_process::child_process(const child_spec& spec) : send_signal_(spec.send_si
   auto environment = pointers_to(spec.environment);
   exec_plan plan{spec.program.c_str(), arguments.data(),   environment.data(),  ::getpid(),    spec.input,
                  output.write.get(),   errors.write.get(), failure.write.get(), spec.inherited};
+  keep_exit_statuses();
   pid_ = static_cast<pid_t>(check_posix(::fork(), "start a process"));
   if (pid_ == 0) become(plan);
   failure.write.reset();
@@ -122,14 +151,21 @@ child_process::child_process(const child_spec& spec) : send_signal_(spec.send_si
     ::waitpid(pid_, nullptr, 0);
     throw bad_input("cannot run '" + spec.program + "': " + ::strerror(problem));
   }
-  pidfd_ = unique_fd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   output_ = std::move(output.read);
   errors_ = std::move(errors.read);
-  if (!pidfd_) {
-    auto reason = errno;
-    reap();
-    throw system_failure("watch a process", reason);
+  int reason = EAGAIN;
+  try {
+    pidfd_ = watch_end(pid_);
+    reason = errno;
+  } catch (const std::system_error& no_thread) {
+    reason = no_thread.code().value();
+  } catch (const system_failure& no_pipe) {
+    reason = no_pipe.error_number();
   }
+  if (pidfd_) return;
+  ::kill(-pid_, SIGKILL);
+  reap();
+  throw system_failure("watch a process", reason);
 }
 
 child_process::~child_process() {

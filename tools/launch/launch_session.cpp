@@ -49,6 +49,7 @@ int launcher::session::run() {
       to_hex(std::span(id).first(8)), to_hex(secret),        options_.master_addr,          agent_->port(),
       options_.num_processes,         options_.max_restarts, to_text(options_.more_signals)};
   orphan_guard orphans(job.job_id);
+  job_id_ = job.job_id;
   workers_.start_all(job);
   while (workers_.num_alive() > 0) loop_once(signals);
   return finish();
@@ -206,6 +207,8 @@ void launcher::session::loop_once(signal_guard& signals) {
 }
 
 void launcher::session::on_signal(int number) {
+  // Before the next look at them: orphan_guard has stopped them with this process.
+  if (number == SIGCONT) return workers_.signal_all(SIGCONT);
   if (stop_signal_ && is_early_warning(number)) return;
   if (stop_signal_) {
     output_.say(signal_name(number) + " again: killing all processes");
@@ -235,9 +238,23 @@ void launcher::session::kill_stopping() {
   end_job(phase::killed, options_.time_to_die);
 }
 
+/// A program that puts itself into the background, as setsid does with a process that leads its group, ends
+/// at once, and nothing watches what it started. Of a job that ran, a program may leave a service behind.
+void launcher::session::end_left_behind() {
+  int num_left = kill_processes_of_job(job_id_);
+  if (num_left == 0 || outcome_.exit_code() != 0 || stop_signal_) return;
+  outcome_.fail(
+      "the program ended before it joined the job and left " + std::to_string(num_left) +
+          (num_left == 1 ? " process" : " processes") +
+          " behind, now killed: expected a program that stays in the foreground (setsid --wait, not "
+          "setsid)",
+      bad_input_exit_code);
+}
+
 int launcher::session::finish() {
   agent_.reset();
   posted_.run_all();
+  if (!had_view_) end_left_behind();
   output_.read_rest();
   for (const auto& [rank, cause] : lost_ranks_)
     output_.say(describe_loss({rank, cause}) + " at step " + std::to_string(step_at_loss_) +

@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <string>
 
 #include "job_outcome.hpp"
 #include "job_output.hpp"
@@ -54,6 +55,7 @@ class launcher::session {
   void on_job_failed(const std::string& cause);
   void run_drill(const drill& wanted);
 
+  void end_left_behind();
   int finish();
 
   launch_options options_;
@@ -64,6 +66,7 @@ class launcher::session {
   worker_processes workers_;
   std::unique_ptr<agent> agent_;
   process_restarts restarts_;
+  std::string job_id_;
 
   phase phase_ = phase::running;
   std::optional<clock::time_point> deadline_;  ///< of the phase

@@ -1,6 +1,7 @@
 #include "orphan_guard.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -48,63 +49,119 @@ pid_t process_id(const char* name) {
   return *name ? 0 : pid;
 }
 
-/// Kills the process of the /proc entry `name` if it belongs to the job.
-bool kill_if_of_job(int proc, const char* name, const char* variable, std::size_t size) {
-  auto pid = process_id(name);
-  if (pid <= 0 || pid == ::getpid()) return false;
+/// The path of a file of a process, for openat.
+std::array<char, 32> path_of(const char* name, const char* file) {
   std::array<char, 32> path{};
   ::strncpy(path.data(), name, 20);
-  ::strcat(path.data(), "/environ");
-  int environment = ::openat(proc, path.data(), O_RDONLY | O_CLOEXEC);
+  ::strcat(path.data(), file);
+  return path;
+}
+
+/// Sends a signal to the process of the /proc entry `name` if it belongs to the job.
+bool signal_if_of_job(int number, int proc, const char* name, const char* variable, std::size_t size) {
+  auto pid = process_id(name);
+  if (pid <= 0 || pid == ::getpid()) return false;
+  int environment = ::openat(proc, path_of(name, "/environ").data(), O_RDONLY | O_CLOEXEC);
   if (environment < 0) return false;
   bool found = holds(environment, variable, size);
   ::close(environment);
-  return found && ::kill(pid, SIGKILL) == 0;
+  return found && ::kill(pid, number) == 0;
 }
 
-/// Kills all processes of the job and returns their number.
-int kill_all_of_job(const char* variable, std::size_t size) {
+/// Sends a signal to all processes of the job and returns their number.
+int signal_all_of_job(int number, const char* variable, std::size_t size) {
   int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (proc < 0) return 0;
-  int killed = 0;
+  int signalled = 0;
   alignas(directory_entry) std::array<char, 8192> entries;
   for (long got; (got = ::syscall(SYS_getdents64, proc, entries.data(), entries.size())) > 0;)
     for (long at = 0; at < got;) {
       auto* entry = reinterpret_cast<directory_entry*>(entries.data() + at);
-      killed += kill_if_of_job(proc, entry->name, variable, size);
+      signalled += signal_if_of_job(number, proc, entry->name, variable, size);
       at += entry->size_bytes;
     }
   ::close(proc);
-  return killed;
+  return signalled;
 }
 
-/// Waits until the launcher writes (it has ended the job) or its end of the pipe closes (it was killed).
-[[noreturn]] void guard(int launcher_lives, const char* variable, std::size_t size) {
+/// Whether a process is stopped, by a signal or a debugger. Its state follows its name, which is in
+/// parentheses and may contain some, in /proc/PID/stat.
+bool is_stopped(const char* stat_path) {
+  int file = ::open(stat_path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  std::array<char, 512> bytes;
+  auto got = ::read(file, bytes.data(), bytes.size());
+  ::close(file);
+  auto* end =
+      got > 0 ? static_cast<char*>(::memrchr(bytes.data(), ')', static_cast<std::size_t>(got))) : nullptr;
+  if (!end || end + 2 >= bytes.data() + got) return false;
+  return end[2] == 'T' || end[2] == 't';
+}
+
+/// Waits until the launcher writes (it has ended the job): true, or its end of the pipe closes (it was
+/// killed): false. Meanwhile the job's processes are stopped while the launcher is, which cannot do that
+/// itself at SIGSTOP.
+bool wait_for_end(const char* launcher_stat, const char* variable, std::size_t size) {
+  constexpr int interval_ms = 200;
+  bool holds_job = false;
+  pollfd pipe{0, POLLIN, 0};
+  while (::poll(&pipe, 1, interval_ms) <= 0) {
+    if (is_stopped(launcher_stat) == holds_job) continue;
+    holds_job = !holds_job;
+    signal_all_of_job(holds_job ? SIGSTOP : SIGCONT, variable, size);
+  }
+  if (holds_job) signal_all_of_job(SIGCONT, variable, size);
+  char byte;
+  return ::read(0, &byte, 1) > 0;
+}
+
+[[noreturn]] void guard(int launcher_lives, const char* launcher_stat, const char* variable,
+                        std::size_t size) {
   ::setsid();
   for (int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
   // This process inherits the launcher's output pipes and closes them, so that readers do not wait for it.
   ::dup2(launcher_lives, 0);
   ::syscall(SYS_close_range, 1U, ~0U, 0U);
-  char byte;
-  if (::read(0, &byte, 1) > 0) ::_exit(0);
+  if (wait_for_end(launcher_stat, variable, size)) ::_exit(0);
   // Killed processes may have started others just before, and exist for a moment after the signal.
   timespec pause{0, 20'000'000};
   for (int quiet = 0, rounds = 0; quiet < 3 && rounds < 500; ++rounds, ::nanosleep(&pause, nullptr))
-    quiet = kill_all_of_job(variable, size) ? 0 : quiet + 1;
+    quiet = signal_all_of_job(SIGKILL, variable, size) ? 0 : quiet + 1;
   ::_exit(0);
 }
 
 }  // namespace
+
+namespace {
+
+using std::string_literals::operator""s;
+
+std::string variable_of(const std::string& job_id) { return "\0TROUPE_JOB_ID="s + job_id + "\0"s; }
+
+}  // namespace
+
+int kill_processes_of_job(const std::string& job_id) {
+  auto variable = variable_of(job_id);
+  int killed = 0;
+  timespec pause{0, 20'000'000};
+  // Killed ones exist for a moment after the signal, and count again then: only the first round counts.
+  for (int rounds = 0, found; rounds < 500; ++rounds, ::nanosleep(&pause, nullptr)) {
+    found = signal_all_of_job(SIGKILL, variable.data(), variable.size());
+    if (rounds == 0) killed = found;
+    if (found == 0) break;
+  }
+  return killed;
+}
 
 orphan_guard::orphan_guard(const std::string& job_id) {
   int ends[2];
   check_posix(::pipe2(ends, O_CLOEXEC), "make a pipe");
   unique_fd read_end(ends[0]);
   launcher_lives_ = unique_fd(ends[1]);
-  using std::string_literals::operator""s;
-  auto variable = "\0TROUPE_JOB_ID="s + job_id + "\0"s;
+  auto variable = variable_of(job_id);
+  auto launcher_stat = "/proc/" + std::to_string(::getpid()) + "/stat";
   pid_ = static_cast<pid_t>(check_posix(::fork(), "start a process"));
-  if (pid_ == 0) guard(read_end.get(), variable.data(), variable.size());
+  if (pid_ == 0) guard(read_end.get(), launcher_stat.c_str(), variable.data(), variable.size());
 }
 
 orphan_guard::~orphan_guard() {

@@ -21,7 +21,7 @@ sigset_t taken_signals(const stop_signals& more) {
   restore_debug_signal();
   sigset_t set;
   ::sigemptyset(&set);
-  stop_signals numbers{SIGINT, SIGTERM, SIGHUP};
+  stop_signals numbers{SIGINT, SIGTERM, SIGHUP, SIGCONT};
   numbers.insert(more.begin(), more.end());
   for (int number : numbers)
     if (!is_ignored(number)) ::sigaddset(&set, number);

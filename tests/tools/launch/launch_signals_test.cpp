@@ -46,6 +46,20 @@ int num_processes_with(const std::string& variable) {
   return found;
 }
 
+/// The letter of ps: T is stopped.
+char state_of(pid_t pid) {
+  std::ifstream stream("/proc/" + std::to_string(pid) + "/stat");
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  auto end = text.rfind(')');
+  return end == text.npos ? '?' : text.at(end + 2);
+}
+
+void wait_for_state(pid_t pid, bool stopped) {
+  for (int tries = 0; tries < 600 && (state_of(pid) == 'T') != stopped; ++tries)
+    std::this_thread::sleep_for(100ms);
+  REQUIRE((state_of(pid) == 'T') == stopped);
+}
+
 }  // namespace
 
 TEST_CASE("no process outlives a launcher that is killed") {
@@ -189,4 +203,68 @@ TEST_CASE("a failed job ends processes that ignore SIGTERM too") {
   auto result = launcher.wait();
   CHECK(result.exit_code == 3);
   CHECK_THAT(result.errors, ContainsSubstring("rank 2 failed first: exit code 3"));
+}
+
+TEST_CASE("processes stop and go on with the launcher, and none counts as lost") {
+  for (int number : {SIGSTOP, SIGTSTP}) {
+    // A background process group of a session without a terminal ignores SIGTSTP by default: the test asks
+    // for the launcher alone to be stopped then.
+    background_process launcher(launch({"--nproc-per-node", "2", "--suspect-after", "1s"}, {"0"}));
+    auto pids = pids_of(launcher, 2);
+    ::kill(launcher.pid(), number);
+    if (number == SIGTSTP && state_of(launcher.pid()) != 'T') ::kill(launcher.pid(), SIGSTOP);
+    for (auto pid : pids) wait_for_state(pid, true);
+    std::this_thread::sleep_for(3s);
+    ::kill(launcher.pid(), SIGCONT);
+    for (auto pid : pids) wait_for_state(pid, false);
+    launcher.signal(SIGTERM);
+    auto result = launcher.wait();
+    CAPTURE(number, result.output, result.errors);
+    CHECK(result.exit_code == 128 + SIGTERM);
+    CHECK_THAT(result.output, !ContainsSubstring("incarnation 1"));
+    CHECK_THAT(result.errors, !ContainsSubstring("killed") && EndsWith("at step 10, which is saved\n"));
+  }
+}
+
+TEST_CASE("the exit code of a failed job is the same where the launcher's parent ignores SIGCHLD") {
+  auto result = run_process(
+      ignoring("CHLD", launch({"--nproc-per-node", "2", "--max-restarts", "0"}, {"0", "1.0=exit-3"})));
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 3);
+  CHECK_THAT(result.errors, ContainsSubstring("rank 1 failed first: exit code 3"));
+}
+
+TEST_CASE("a job runs, and its losses are seen, where pidfd_open is refused") {
+  auto options = launch({"--nproc-per-node", "2"}, {"2", "1.0=kill"});
+  options.command.insert(options.command.begin(), {LAUNCH_WORKER, "refuse-pidfd"});
+  auto result = run_process(options);
+  CAPTURE(result.output, result.errors);
+  if (result.exit_code == 77) SKIP("no seccomp filters here");
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.errors, ContainsSubstring("rank 1 was killed by SIGKILL"));
+}
+
+TEST_CASE("a process that was started again and does not join is killed and replaced") {
+  auto result = run_process(
+      launch({"--nproc-per-node", "2", "--join-timeout", "10s"}, {"3", "1.0=kill", "1.1=no-join"}));
+  CAPTURE(result.output, result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.errors, ContainsSubstring("it was started again and did not join the job within 10.0 s"));
+  CHECK_THAT(result.output, ContainsSubstring("incarnation 2"));
+}
+
+TEST_CASE("a program that leaves its processes behind before they join fails the job, and they are killed") {
+  auto mark = "TROUPE_TEST_LEFT_" + std::to_string(::getpid());
+  // setsid starts a process of its own if it leads a process group, and ends.
+  run_options options{
+      .command = {TROUPE_PROGRAM, "launch", "--nproc-per-node", "2", "--", "setsid", "sleep", "1000"},
+      .environment = {{mark, "1"}},
+      .without = {}};
+  auto result = run_process(options);
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("setsid --wait"));
+  for (int tries = 0; tries < 600 && num_processes_with(mark) > 0; ++tries)
+    std::this_thread::sleep_for(100ms);
+  CHECK(num_processes_with(mark) == 0);
 }

@@ -2,7 +2,9 @@
 // ends as told.
 //
 //   launch_worker LEAVE_AT [RANK.INCARNATION=BEHAVIOUR]...
+//   launch_worker refuse-pidfd PROGRAM [ARGUMENT]...
 //
+// The second form becomes PROGRAM, to which pidfd_open is refused; exit code 77: there are no such filters.
 // It leaves once it has a view of generation LEAVE_AT or later (0: never), unless a behaviour is given for
 // it:
 //   exit-N, kill, stop        what it does to itself at its first view
@@ -17,13 +19,20 @@
 //   leave-at-fence            leaves when another process was lost, before that one is replaced
 //   over-exit-N, over-kill    waits until another has left and the job is over, then does that to itself
 // Rank 0 plays the scheduler: it reports ten steps for each view and the phases of each recovery.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -118,9 +127,25 @@ void act_as_scheduler(troupe::membership& link, std::uint64_t generation) {
   for (std::uint64_t step = 1; step <= 10; ++step) link.report({generation, step, 10, 0.5});
 }
 
+[[noreturn]] void become_without_pidfd(char** command) {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog program{static_cast<unsigned short>(std::size(filter)), filter};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    ::_exit(77);
+  ::execvp(command[0], command);
+  ::_exit(127);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 2 && std::string(argv[1]) == "refuse-pidfd") become_without_pidfd(argv + 2);
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   auto self = variable("RANK") + "." + variable("TROUPE_INCARNATION") + "=";
   auto leave_at = std::strtoull(argc > 1 ? argv[1] : "1", nullptr, 10);
