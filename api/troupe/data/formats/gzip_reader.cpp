@@ -72,7 +72,7 @@ std::size_t gzip_reader::unpack(std::span<std::byte> out) {
     stream_.avail_in -= static_cast<uInt>(count);
     return count;
   }
-  if (stream_has_ended_) begin_next_stream();
+  if (stream_has_ended_ && !begin_next_stream()) return 0;
   stream_.next_out = reinterpret_cast<Bytef*>(out.data());
   stream_.avail_out = static_cast<uInt>(wanted);
   auto status = ::inflate(&stream_, Z_NO_FLUSH);
@@ -82,11 +82,22 @@ std::size_t gzip_reader::unpack(std::span<std::byte> out) {
   return wanted - stream_.avail_out;
 }
 
-void gzip_reader::begin_next_stream() {
+/// Begins the next member, if there is one. Zeros to the end of the file are padding, such as tapes and block
+/// devices need, and are skipped, as gzip does.
+bool gzip_reader::begin_next_stream() {
   if (stream_.avail_in < 2) refill();
-  if (!begins_a_gzip_stream(stream_)) fail("is damaged: it goes on after the gzip stream's end");
-  ::inflateReset(&stream_);
-  stream_has_ended_ = false;
+  if (begins_a_gzip_stream(stream_)) {
+    ::inflateReset(&stream_);
+    stream_has_ended_ = false;
+    return true;
+  }
+  do {
+    auto all = std::span(stream_.next_in, stream_.avail_in);
+    if (std::ranges::any_of(all, [](Bytef value) { return value != 0; }))
+      fail("is damaged: it goes on after the gzip stream's end");
+    stream_.avail_in = 0;
+  } while (refill());
+  return false;
 }
 
 bool gzip_reader::at_end() {

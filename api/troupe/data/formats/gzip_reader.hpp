@@ -11,9 +11,9 @@
 
 namespace troupe {
 
-/// Reads a file sequentially and decompresses it if it is gzipped (RFC 1952, one or several members). Each
-/// member's checksum and size are verified before at_end() returns true. All errors are bad_input with the
-/// file's name.
+/// Reads a file sequentially and decompresses it if it is gzipped (RFC 1952, one or several members, and
+/// zeros as padding after the last). Each member's checksum and size are verified before at_end() returns
+/// true. All errors are bad_input with the file's name.
 class gzip_reader {
  public:
   /// Throws if the file cannot be read or is empty.
@@ -35,7 +35,7 @@ class gzip_reader {
  private:
   bool refill();
   std::size_t unpack(std::span<std::byte> out);
-  void begin_next_stream();
+  bool begin_next_stream();
 
   std::string name_;
   std::uint64_t size_bytes_ = 0;

@@ -115,7 +115,7 @@ TEST_CASE("a file that is cut at any byte, or has bytes appended, is refused wit
     }
     for (std::size_t more = 1; more < 20; ++more) {
       auto longer = whole;
-      longer.resize(whole.size() + more);
+      longer.resize(whole.size() + more, 1);
       CHECK_FALSE(complaint(longer, 2).empty());
     }
   }
@@ -168,4 +168,23 @@ TEST_CASE("impossible extents are refused before memory is reserved") {
   temp_folder folder;
   write_plain(folder.path() / "huge", idx_bytes({1u << 31}, counting(8)));
   CHECK_THROWS_AS(troupe::read_idx_header(folder.path() / "huge", 1), troupe::bad_input);
+}
+
+TEST_CASE("zeros after a gzip stream are padding, and nothing else may follow them") {
+  temp_folder folder;
+  write_gzipped(folder.path() / "packed", idx_bytes({7, 11}, counting(77, 5)));
+  std::ifstream packed_file(folder.path() / "packed", std::ios::binary);
+  const std::vector<std::uint8_t> packed{std::istreambuf_iterator<char>(packed_file), {}};
+  // 1, a block of 512, and more than is read at once.
+  for (std::size_t more : {1, 2, 3, 512, 700'000}) {
+    CAPTURE(more);
+    auto padded = packed;
+    padded.resize(packed.size() + more);
+    CHECK(complaint(padded, 2).empty());
+    padded.push_back(7);
+    CHECK_THAT(complaint(padded, 2), ContainsSubstring("goes on after the gzip stream's end"));
+    padded.pop_back();
+    padded.insert(padded.end(), packed.begin(), packed.end());
+    CHECK_THAT(complaint(padded, 2), ContainsSubstring("goes on after the gzip stream's end"));
+  }
 }
