@@ -2,12 +2,19 @@
 #include <filesystem>
 #include <vector>
 
+#include "troupe/snapshot/safetensors.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
 
-/// Reads a model's weights, sorted by name, from a safetensors file, or from the newest intact snapshot in a
-/// snapshot folder. Throws bad_input if there are none.
-std::vector<named_tensor> read_weights(const std::filesystem::path& from);
+/// Reads a model's weights from
+/// - a safetensors file;
+/// - a model in several of them: its index (*.safetensors.index.json), or the folder with it;
+/// - a folder with one safetensors file;
+/// - a snapshot folder: the newest intact snapshot, sorted by name.
+/// Throws bad_input if there are none, for one shard of several (read_safetensors reads it), and, unless
+/// `options` say what to do with them, for tensors of dtypes that are none here.
+std::vector<named_tensor> read_weights(const std::filesystem::path& from,
+                                       const safetensors_options& options = {});
 
 }  // namespace troupe

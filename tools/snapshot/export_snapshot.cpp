@@ -11,9 +11,9 @@ int export_snapshot(const snapshot_query& query) {
   auto store = open_store(query);
   auto manifest = choose_finished(store, query);
   auto tensors = saved_tensors(store, manifest, query.optimizer ? saved_part::all : saved_part::weights);
-  write_safetensors(
-      query.output, tensors,
-      {{"format", "troupe"}, {"job", manifest.job_id}, {"step", std::to_string(manifest.step)}});
+  // Programs of others refuse weights whose format is not "pt", the names and layout of PyTorch.
+  write_safetensors(query.output, tensors,
+                    {{"format", "pt"}, {"job", manifest.job_id}, {"step", std::to_string(manifest.step)}});
   if (query.json)
     print_json({{"event", "exported"},
                 {"file", query.output.string()},

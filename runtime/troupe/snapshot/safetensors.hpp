@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -8,17 +9,43 @@
 
 namespace troupe {
 
+/// A tensor of a file that was left out.
+struct left_out_tensor {
+  std::string name;
+  std::string dtype;  ///< as in the file: "F64"
+  shape extents;
+};
+
 /// What a safetensors file holds (https://github.com/huggingface/safetensors, "Format").
 struct safetensors_file {
   std::vector<named_tensor> tensors;
   std::map<std::string, std::string> metadata;
+  std::vector<left_out_tensor> left_out = {};
+};
+
+/// What happens with tensors whose numbers are of no dtype here.
+enum class other_numbers : std::uint8_t {
+  refuse,    ///< the file is refused, and each of them is named
+  convert,   ///< F64 becomes f32; I8, I16 and U16 i32; U32 and U64 i64; others (such as F8_E4M3) are refused
+  leave_out  ///< they are not read, only listed
+};
+
+struct safetensors_options {
+  other_numbers others = other_numbers::refuse;
 };
 
 /// The tensors of `file`, in the CPU's memory and in the order of their bytes in the file, and its metadata.
-/// F32, BF16, F16, I64, I32, U8 and BOOL are understood. Throws bad_input with the file, the tensor, what was
-/// expected, what was found and what to do, for a file that is missing, truncated, or not strictly in the
-/// format. Each size in the file is checked against the file's own size before it is used.
-safetensors_file read_safetensors(const std::filesystem::path& file);
+/// F32, BF16, F16, I64, I32, U8 and BOOL are understood, others as `options` say. Throws bad_input with the
+/// file, the tensor, what was expected, what was found and what to do, for a file that is missing, truncated,
+/// or not strictly in the format, and names the format of one that is, for example, PyTorch's. Each size in
+/// the file is checked against the file's own size before it is used.
+safetensors_file read_safetensors(const std::filesystem::path& file, const safetensors_options& options = {});
+
+/// The tensors of all shards of a model, which its index (model.safetensors.index.json) names, in the order
+/// of the shards' names. Throws as read_safetensors, and bad_input for an index of another form, for a shard
+/// that is missing, and for tensors that are not in the shard that the index names, or not in the index.
+safetensors_file read_sharded_safetensors(const std::filesystem::path& index,
+                                          const safetensors_options& options = {});
 
 /// Writes the tensors, from any device, and the metadata to `file`, or leaves the file unchanged (as
 /// write_durably does). The tensors are ordered by dtype (I64, F32, I32, BF16, F16, U8, BOOL), then by name;

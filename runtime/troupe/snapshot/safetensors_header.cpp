@@ -16,17 +16,23 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-using known_dtype = std::pair<dtype, std::string_view>;
+using known_type = std::pair<stored_number, std::string_view>;
 
-// In the order in which the reference implementation writes them: alignments never grow, so that every tensor
-// is aligned.
-constexpr std::array<known_dtype, 7> names{{{dtype::i64, "I64"},
-                                            {dtype::f32, "F32"},
-                                            {dtype::i32, "I32"},
-                                            {dtype::bf16, "BF16"},
-                                            {dtype::f16, "F16"},
-                                            {dtype::u8, "U8"},
-                                            {dtype::boolean, "BOOL"}}};
+// The first seven, those of tensors, in the order in which the reference implementation writes them:
+// alignments never grow, so that every tensor is aligned.
+constexpr std::array<known_type, 13> names{{{stored_number::i64, "I64"},
+                                            {stored_number::f32, "F32"},
+                                            {stored_number::i32, "I32"},
+                                            {stored_number::bf16, "BF16"},
+                                            {stored_number::f16, "F16"},
+                                            {stored_number::u8, "U8"},
+                                            {stored_number::boolean, "BOOL"},
+                                            {stored_number::f64, "F64"},
+                                            {stored_number::u64, "U64"},
+                                            {stored_number::u32, "U32"},
+                                            {stored_number::i16, "I16"},
+                                            {stored_number::u16, "U16"},
+                                            {stored_number::i8, "I8"}}};
 constexpr std::string_view metadata_key = "__metadata__";
 
 /// `text` in quotes, shortened for a message.
@@ -39,12 +45,10 @@ std::string in_quotes(std::string_view text) {
   throw bad_input("expected " + expected + ", found " + found);
 }
 
-dtype dtype_named(const std::string& text, const std::string& name) {
-  for (const auto& [type, known] : names)
-    if (known == text) return type;
-  throw bad_input("tensor " + in_quotes(name) +
-                  ": expected one of the dtypes F32, BF16, F16, I64, I32, U8 and BOOL, found " +
-                  in_quotes(text) + ": convert the tensor and save the file again");
+std::optional<stored_number> type_named(std::string_view text) {
+  auto found = std::ranges::find(names, text, &known_type::second);
+  if (found == names.end()) return {};
+  return found->first;
 }
 
 /// One tensor's object while it is being read.
@@ -71,7 +75,8 @@ safetensors_entry entry_from(const std::string& name, const entry_fields& fields
     refuse(where + " dtype, shape and data_offsets", "no " + std::string(!fields.type      ? "dtype"
                                                                          : !fields.extents ? "shape"
                                                                                            : "data_offsets"));
-  safetensors_entry entry{name, dtype_named(*fields.type, name), checked_shape(*fields.extents, where)};
+  safetensors_entry entry{name, *fields.type, type_named(*fields.type),
+                          checked_shape(*fields.extents, where)};
   if (fields.offsets->size() != 2)
     refuse(where + " two data_offsets", std::to_string(fields.offsets->size()));
   entry.begin = fields.offsets->front();
@@ -83,7 +88,8 @@ safetensors_entry entry_from(const std::string& name, const entry_fields& fields
            found);
   auto elements = static_cast<std::uint64_t>(entry.extents.num_elements());
   std::uint64_t size = 0;
-  if (__builtin_mul_overflow(elements, size_bytes(entry.type), &size) || size != entry.end - entry.begin)
+  if (!entry.type) return entry;
+  if (__builtin_mul_overflow(elements, size_bytes(*entry.type), &size) || size != entry.end - entry.begin)
     refuse(where + " the bytes of " + *fields.type + to_string(entry.extents),
            std::to_string(entry.end - entry.begin) + " bytes at " + found);
   return entry;
@@ -226,7 +232,7 @@ std::string to_text(const safetensors_header& header) {
   auto fields = json::object();
   if (!header.metadata.empty()) fields[std::string(metadata_key)] = header.metadata;
   for (const auto& entry : header.tensors)
-    fields[entry.name] = {{"dtype", names[static_cast<std::size_t>(order_in_file(entry.type))].second},
+    fields[entry.name] = {{"dtype", entry.dtype_name},
                           {"shape", entry.extents.extents()},
                           {"data_offsets", {entry.begin, entry.end}}};
   try {
@@ -238,8 +244,12 @@ std::string to_text(const safetensors_header& header) {
   }
 }
 
+std::string safetensors_name(stored_number type) {
+  return std::string(std::ranges::find(names, type, &known_type::first)->second);
+}
+
 int order_in_file(dtype type) {
-  return static_cast<int>(std::ranges::find(names, type, &known_dtype::first) - names.begin());
+  return static_cast<int>(std::ranges::find(names, stored_as(type), &known_type::first) - names.begin());
 }
 
 }  // namespace troupe

@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "troupe/tensor/stored_number.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {
@@ -12,7 +14,8 @@ namespace troupe {
 /// A tensor's place in a safetensors file; its bytes are [begin, end), counted from the end of the header.
 struct safetensors_entry {
   std::string name;
-  dtype type = dtype::f32;
+  std::string dtype_name;             ///< as in the file: "F32"
+  std::optional<stored_number> type;  ///< none: numbers that are not understood, such as F8_E4M3
   shape extents;
   std::uint64_t begin = 0, end = 0;
 };
@@ -27,8 +30,11 @@ struct safetensors_header {
 /// overlaps or holes. Throws bad_input, without the file's name, for anything else.
 safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes);
 
-/// The JSON text, padded with spaces to a multiple of 8 bytes. Throws std::invalid_argument if a name or a
-/// metadata text is no UTF-8.
+/// "F32" of f32. Each dtype of tensors has a name.
+std::string safetensors_name(stored_number type);
+
+/// The JSON text, of `dtype_name`s, padded with spaces to a multiple of 8 bytes. Throws std::invalid_argument
+/// if a name or a metadata text is no UTF-8.
 std::string to_text(const safetensors_header& header);
 
 /// Tensors of a dtype with a smaller number are written first.

@@ -221,6 +221,7 @@ TEST_CASE("export writes the weights of the newest snapshot, or of the step aske
   CHECK(done[0].at("step") == 10);
   auto weights = read_safetensors(file);
   CHECK(weights.metadata.at("step") == "10");
+  CHECK(weights.metadata.at("format") == "pt");
   CHECK(weights.metadata.at("job") == "job-7");
   CHECK(done[0].at("tensors") == 2);
   CHECK(weights.tensors.size() == 2);

@@ -9,6 +9,7 @@
 #include "troupe/data/formats/npy_header.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/known_format.hpp"
 #include "troupe/snapshot/open_file.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 
@@ -43,7 +44,11 @@ std::size_t little_endian(std::string_view bytes) {
 
 npy_header read_header(regular_file& in, std::uint64_t& left) {
   auto begin = take(in, left, magic.size() + 2, "magic and version");
-  if (!begin.starts_with(magic)) throw bad_input("it does not begin as NumPy's .npy files do");
+  if (!begin.starts_with(magic)) {
+    auto other = known_format_of(std::as_bytes(std::span(begin)));
+    throw bad_input("it does not begin as NumPy's .npy files do" +
+                    (other ? ": it is " + other->name + ". " + other->what_to_do : std::string()));
+  }
   auto major = static_cast<unsigned char>(begin[magic.size()]);
   auto minor = static_cast<unsigned char>(begin[magic.size() + 1]);
   if (major < 1 || major > 3 || minor != 0)
