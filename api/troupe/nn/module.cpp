@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/nn/batch_counts.hpp"
 #include "troupe/nn/layer_error.hpp"
 #include "troupe/tensor/memory.hpp"
 
@@ -156,7 +157,7 @@ std::vector<named_tensor> Module::state_dict(const std::string& prefix) {
 
 unmatched_names Module::load_state_dict(const std::vector<named_tensor>& saved,
                                         copy_by_name_options options) {
-  auto unmatched = copy_by_name(state_dict(), saved, options);
+  auto unmatched = copy_by_name(state_dict(), without_batch_counts(saved), options);
   for (auto* each : parameters()) each->mark_changed();
   return unmatched;
 }

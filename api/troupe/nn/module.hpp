@@ -85,6 +85,7 @@ class Module {
   std::vector<named_tensor> state_dict(const std::string& prefix = {});
   /// Copies values into a materialized module, as copy_by_name does. Throws std::runtime_error and changes
   /// nothing if a tensor has another shape or dtype, or, unless {.strict = false}, is missing or unexpected.
+  /// PyTorch's counts of a batch norm's batches (num_batches_tracked) are skipped.
   unmatched_names load_state_dict(const std::vector<named_tensor>& saved, copy_by_name_options options = {});
 
   /// Switches this module and its children to training mode (the default) or evaluation mode, which changes

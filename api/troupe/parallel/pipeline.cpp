@@ -6,6 +6,7 @@
 
 #include "troupe/config/job_fields.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/nn/batch_counts.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/parallel/initial_weights.hpp"
 
@@ -133,6 +134,7 @@ Pipeline& Pipeline::optimizer(optim::Optimizer optimizer) {
 }
 
 Pipeline& Pipeline::initial_weights(std::vector<named_tensor> weights) {
+  weights = nn::without_batch_counts(std::move(weights));
   for (auto& each : weights)
     if (each.value.defined() && is_floating(each.value.dtype())) each.value = cast(each.value, dtype::f32);
   initial_weights_ = std::make_shared<const std::vector<named_tensor>>(std::move(weights));
