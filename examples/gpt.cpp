@@ -1,6 +1,8 @@
 // Trains a byte-level GPT on any text file, as a pipeline, and writes more text of that kind.
 //   gpt --data book.txt --size small --steps 1000 --snapshot-dir runs/book
 //   gpt --size small --sample-from runs/book --prompt "It was"
+// Or on token ids, such as nanoGPT's train.bin.
+//   gpt --data train.bin --tokens u16 --size tiny --vocabulary 50304
 // Weights in the published form of GPT-2 (safetensors) can be read: as a beginning, if they are of bytes, and
 // to go on with tokens, which are given as token ids because there is no tokenizer here.
 //   gpt --size gpt2-124m --sample-from model.safetensors --prompt-tokens "464 3290 373" --length 20
@@ -9,6 +11,7 @@
 #include <iostream>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <sstream>
 #include <stdexcept>
@@ -27,6 +30,7 @@ const std::map<std::string, nn::gpt_options> sizes{
 };
 constexpr std::int64_t num_bytes = 256;
 constexpr int most_layers = 1000;
+constexpr int most_tokens = 1 << 24;
 
 nn::gpt_options size_named(const std::string& name) {
   if (auto found = sizes.find(name); found != sizes.end()) return found->second;
@@ -54,15 +58,24 @@ std::vector<std::int64_t> token_ids_in(const std::string& text, std::int64_t voc
   return ids;
 }
 
-/// From a snapshot folder, a file of `troupe snapshot export`, or one in GPT-2's published form.
+/// Whether all names are the model's own, as in snapshots and what `troupe snapshot export` writes.
+bool has_own_names(const std::vector<named_tensor>& weights, nn::Module& model) {
+  std::set<std::string> own;
+  for (const auto& each : model.state_dict()) own.insert(each.name);
+  for (const auto& each : weights)
+    if (!own.contains(each.name)) return false;
+  return true;
+}
+
+/// From a snapshot folder, a file of `troupe snapshot export`, or weights in GPT-2's or nanoGPT's form.
 void load(nn::Sequential& model, const std::filesystem::path& from) {
-  auto weights = read_weights(from);
-  if (have_gpt2_layout(weights)) return read_gpt2_weights(from, model);
+  auto weights = read_weights(from, {.others = other_numbers::convert});
+  if (have_gpt2_layout(weights) || !has_own_names(weights, model)) return read_gpt2_weights(from, model);
   try {
     model.load_state_dict(weights);
   } catch (const std::runtime_error& problem) {
     throw bad_input("--sample-from " + from.string() + ": " + problem.what() +
-                    ". Use the --size and --layers that it was trained with");
+                    ". Use the --size, --layers and --vocabulary that it was trained with");
   }
 }
 
@@ -121,14 +134,29 @@ void sample(nn::Sequential model, const sampling& wanted, const nn::gpt_options&
   std::cout << '\n';
 }
 
+/// A part of the text: bytes, or token ids of the type that --tokens names.
+dataset_ptr text_of(const job_options& options, const nn::gpt_options& size, const std::string& tokens,
+                    text_part part) {
+  if (tokens == "bytes") return text_bytes(options.data, size.context, part);
+  return text_tokens(
+      options.data, size.context, part,
+      {.type = tokens == "u16" ? stored_number::u16 : stored_number::u32, .vocabulary = size.vocabulary});
+}
+
+void check_tokens(const std::string& tokens, const nn::gpt_options& size) {
+  if (tokens != "bytes" && tokens != "u16" && tokens != "u32")
+    throw bad_input("--tokens " + tokens + ": expected bytes, u16 or u32");
+  if (tokens == "bytes" && size.vocabulary != num_bytes)
+    throw bad_input("this program trains on bytes, unless --tokens says otherwise: choose a --size of " +
+                    std::to_string(num_bytes) + " tokens (tiny, small, medium or gpt2)");
+}
+
 void train(const job_options& options, nn::Sequential model, const nn::gpt_options& size,
-           const std::string& weights, const std::string& profile, const std::string& memory) {
-  if (size.vocabulary != num_bytes)
-    throw bad_input("this program trains on bytes: choose a --size of " + std::to_string(num_bytes) +
-                    " tokens (tiny, small, medium or gpt2)");
-  auto context = size.context;
-  auto text = text_bytes(options.data, context, text_part::train);
-  auto rest = text_bytes(options.data, context, text_part::evaluate);
+           const std::string& tokens, const std::string& weights, const std::string& profile,
+           const std::string& memory) {
+  check_tokens(tokens, size);
+  auto text = text_of(options, size, tokens, text_part::train);
+  auto rest = text_of(options, size, tokens, text_part::evaluate);
   auto pipeline = Pipeline(model, options)
                       .loss(nn::CrossEntropy())
                       .optimizer(optim::AdamW({.lr = options.learning_rate, .beta2 = 0.95}));
@@ -153,8 +181,8 @@ void train(const job_options& options, nn::Sequential model, const nn::gpt_optio
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string size = "small", weights, profile, memory = "no", checkpoint_blocks = "no";
-  int num_layers = 0;
+  std::string size = "small", weights, profile, memory = "no", checkpoint_blocks = "no", tokens = "bytes";
+  int num_layers = 0, vocabulary = 0;
   sampling text;
   job_options defaults;
   defaults.data = "/usr/share/common-licenses/GPL-3";
@@ -165,16 +193,22 @@ int main(int argc, char** argv) {
       throw bad_input("--layers must lie between 1 and " + std::to_string(most_layers) +
                       ", or be 0 for as many as the --size has, got " + std::to_string(num_layers));
     if (num_layers > 0) model_options.num_layers = num_layers;
+    if (vocabulary < 0 || vocabulary > most_tokens)
+      throw bad_input("--vocabulary must lie between 1 and " + std::to_string(most_tokens) +
+                      ", or be 0 for as many as the --size has, got " + std::to_string(vocabulary));
+    if (vocabulary > 0) model_options.vocabulary = vocabulary;
     model_options.checkpoint_blocks = yes_or_no("--checkpoint-blocks", checkpoint_blocks);
     auto model = nn::gpt_layers(model_options);
     if (text.from.empty() && text != sampling())
       throw bad_input(
           "--prompt, --prompt-tokens, --length, --temperature and --export are about writing text: add "
           "--sample-from, or leave them out");
-    if (!text.from.empty() && (!weights.empty() || !profile.empty() || memory != "no"))
+    if (!text.from.empty() && (!weights.empty() || !profile.empty() || memory != "no" || tokens != "bytes"))
       throw bad_input(
-          "--sample-from writes text instead of training: leave --weights, --write-profile and --memory out");
-    if (text.from.empty()) return train(options, model, model_options, weights, profile, memory);
+          "--sample-from writes text instead of training: leave --weights, --write-profile and --memory out, "
+          "and "
+          "--tokens");
+    if (text.from.empty()) return train(options, model, model_options, tokens, weights, profile, memory);
     used_options::only({"seed"}).refuse_others(options, "--sample-from, which writes text without training,");
     sample(model, text, model_options, options.seed);
   };
@@ -183,6 +217,11 @@ int main(int argc, char** argv) {
       {{"--size", "tiny, small, medium, gpt2 (its width and depth, of bytes) or gpt2-124m (its tokens too)",
         &size},
        {"--layers", "Transformer blocks; 0: as many as the size has", &num_layers},
+       {"--vocabulary",
+        "Tokens that the model knows, as the weights or --tokens need; 0: as many as the size has",
+        &vocabulary},
+       {"--tokens", "What --data has: bytes (a text), or token ids, u16 (nanoGPT's train.bin) or u32",
+        &tokens},
        {"--checkpoint-blocks",
         "yes: backward computes each block again, for far less memory and the same bits", &checkpoint_blocks},
        {"--weights", "Begin with the weights in this safetensors file, in GPT-2's published form", &weights},

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/rearrange.hpp"
+#include "troupe/saved_weights.hpp"
 #include "troupe/snapshot/safetensors.hpp"
 
 namespace troupe {
@@ -15,12 +17,18 @@ namespace {
 
 using by_name = std::map<std::string, tensor>;
 
-constexpr std::string_view prefix = "transformer.";
+/// What wrappers of modules put before names: torch.compile, DistributedDataParallel, Hugging Face's heads.
+constexpr std::array<std::string_view, 4> prefixes{"_orig_mod.", "module.", "model.", "transformer."};
 constexpr auto head = "lm_head.weight";
 constexpr auto embedding = "wte.weight";
 
 std::string published(const std::string& name) {
-  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+  std::string_view rest = name;
+  auto begins = [&rest](std::string_view prefix) { return rest.starts_with(prefix); };
+  for (auto found = std::ranges::find_if(prefixes, begins); found != prefixes.end();
+       found = std::ranges::find_if(prefixes, begins))
+    rest.remove_prefix(found->size());
+  return std::string(rest);
 }
 
 bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> endings) {
@@ -41,19 +49,35 @@ by_name targets_of(nn::Module& model) {
   return targets;
 }
 
-shape published_shape(const std::string& name, const tensor& target) {
+/// How projections are stored.
+enum class projections : std::uint8_t {
+  conv1d,  ///< [in, out], as published
+  linear   ///< [out, in], as in a Linear's weight (nanoGPT)
+};
+
+shape stored_shape(const std::string& name, const tensor& target, projections stored) {
   const auto& extents = target.shape();
-  return is_projection(name) ? shape{extents[1], extents[0]} : extents;
+  return is_projection(name) && stored == projections::conv1d ? shape{extents[1], extents[0]} : extents;
 }
 
-/// The file's tensors by name, without the prefix and without the masks.
+/// That of the first c_attn, [C, 3C] or [3C, C]; others can be square.
+projections projections_in(const by_name& sources) {
+  for (const auto& [name, value] : sources) {
+    const auto& extents = value.shape();
+    if (name.ends_with(".attn.c_attn.weight") && extents.rank() == 2 && extents[0] == 3 * extents[1])
+      return projections::linear;
+  }
+  return projections::conv1d;
+}
+
+/// The file's tensors by published name, without the masks.
 by_name sources_in(const std::filesystem::path& file) {
   by_name sources;
-  for (auto& [name, value] : read_safetensors(file).tensors) {
+  for (auto& [name, value] : read_weights(file, {.others = other_numbers::convert})) {
     if (is_mask(name)) continue;
     if (!sources.emplace(published(name), value).second)
-      throw bad_input("'" + file.string() + "' has " + published(name) + " twice, with and without '" +
-                      std::string(prefix) + "'");
+      throw bad_input("'" + file.string() + "' has " + published(name) +
+                      " twice, with and without a prefix such as '" + std::string(prefixes.back()) + "'");
   }
   return sources;
 }
@@ -73,24 +97,67 @@ void fit_head(by_name& sources, const by_name& targets) {
     sources.erase(own);
 }
 
-std::string problems_of(const by_name& sources, const by_name& targets) {
-  std::string missing, unknown, different;
-  auto add = [](std::string& list, const std::string& item) { list += (list.empty() ? "" : ", ") + item; };
+/// Names for a message, not hundreds.
+struct name_list {
+  std::string text;
+  std::size_t count = 0;
+
+  void add(const std::string& item) {
+    constexpr std::size_t most_named = 8;
+    if (++count <= most_named) text += (text.empty() ? "" : ", ") + item;
+    more = count > most_named ? " and " + std::to_string(count - most_named) + " more" : "";
+  }
+  std::string after(const std::string& title) const { return count == 0 ? "" : "; " + title + text + more; }
+
+ private:
+  std::string more;
+};
+
+/// How many blocks the tensors "h.N...." are of.
+std::size_t num_blocks(const by_name& tensors) {
+  std::set<std::string> blocks;
+  for (const auto& [name, value] : tensors)
+    if (name.starts_with("h.")) blocks.insert(name.substr(2, name.find('.', 2) - 2));
+  return blocks.size();
+}
+
+/// The one reason that explains many tensors, as far as there is one.
+std::string reasons(const by_name& sources, const by_name& targets) {
+  std::string text;
+  if (auto in_file = num_blocks(sources), in_model = num_blocks(targets); in_file != in_model)
+    text += "; the file has " + std::to_string(in_file) + " blocks, the model " + std::to_string(in_model);
+  auto rows = [](const by_name& tensors) {
+    auto found = tensors.find(embedding);
+    return found == tensors.end() || found->second.shape().rank() != 2 ? 0 : found->second.shape()[0];
+  };
+  if (rows(sources) > rows(targets) && rows(targets) > 0)
+    text += "; the file's vocabulary has " + std::to_string(rows(sources)) + " tokens, the model's " +
+            std::to_string(rows(targets)) +
+            ": if it was padded, as nanoGPT's is to 50304, the model needs the padded size "
+            "(gpt_options::vocabulary)";
+  auto has_biases = [](const by_name& tensors) {
+    return std::ranges::any_of(tensors, [](const auto& each) { return each.first.ends_with(".bias"); });
+  };
+  if (!sources.empty() && !has_biases(sources) && has_biases(targets))
+    text += "; the file has no biases (nanoGPT's bias=False), and the model has";
+  return text;
+}
+
+std::string problems_of(const by_name& sources, const by_name& targets, projections stored) {
+  name_list missing, unknown, different;
   for (const auto& [name, target] : targets) {
     auto source = sources.find(name);
-    auto expected = published_shape(name, target);
+    auto expected = stored_shape(name, target, stored);
     if (source == sources.end())
-      add(missing, name);
+      missing.add(name);
     else if (source->second.shape() != expected || !is_floating(source->second.dtype()))
-      add(different, name + " is " + describe(source->second) + ", expected " + to_string(expected));
+      different.add(name + " is " + describe(source->second) + ", expected " + to_string(expected));
   }
   for (const auto& [name, source] : sources)
-    if (!targets.contains(name)) add(unknown, name);
-  std::string text;
-  if (!missing.empty()) text += "; missing: " + missing;
-  if (!unknown.empty()) text += "; not in the model: " + unknown;
-  if (!different.empty()) text += "; of another shape: " + different;
-  return text;
+    if (!targets.contains(name)) unknown.add(name);
+  auto names = missing.after("missing: ") + unknown.after("not in the model: ") +
+               different.after("of another shape: ");
+  return names.empty() ? names : reasons(sources, targets) + names;
 }
 
 tensor turned(const std::string& name, const tensor& value) {
@@ -103,10 +170,14 @@ void read_gpt2_weights(const std::filesystem::path& file, nn::Module& model) {
   auto targets = targets_of(model);
   auto sources = sources_in(file);
   fit_head(sources, targets);
-  if (auto problems = problems_of(sources, targets); !problems.empty())
+  auto stored = projections_in(sources);
+  if (auto problems = problems_of(sources, targets, stored); !problems.empty())
     throw bad_input("the weights in '" + file.string() + "' do not fit the model" + problems +
                     ". Use a model of the size, and with the vocabulary, that the file was made for");
-  for (auto& [name, target] : targets) target.copy_from(turned(name, cast(sources.at(name), dtype::f32)));
+  for (auto& [name, target] : targets) {
+    auto value = cast(sources.at(name), dtype::f32);
+    target.copy_from(stored == projections::conv1d ? turned(name, value) : value);
+  }
   for (auto* each : model.parameters()) each->mark_changed();
 }
 

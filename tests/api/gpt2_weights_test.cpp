@@ -1,14 +1,17 @@
 #include "troupe/gpt2_weights.hpp"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <fstream>
 
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/nn/gpt.hpp"
 #include "troupe/ops/convert.hpp"
+#include "troupe/ops/rearrange.hpp"
 #include "troupe/snapshot/safetensors.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -192,6 +195,78 @@ TEST_CASE("tensors that are missing, unknown or of another shape are all named, 
                        ContainsSubstring("wte.weight is f32[50257, 4], expected [11, 4]") &&
                        ContainsSubstring("h.0.mlp.c_fc.weight is f32[16, 4], expected [4, 16]") &&
                        ContainsSubstring("ln_f.bias is i64[4]") && ContainsSubstring("model.safetensors"));
+}
+
+TEST_CASE("names with the prefixes of wrappers and projections as in a Linear give the same weights") {
+  in_a_folder here;
+  here.write(published_file());
+  nn::GPT expected(tiny());
+  expected.materialize(1);
+  read_gpt2_weights(here.file, expected);
+  for (std::string prefix :
+       {"_orig_mod.transformer.", "module.", "_orig_mod.module.transformer.", "model."}) {
+    auto file = published_file(prefix);
+    // As nanoGPT has them.
+    for (auto& each : file)
+      for (auto part : {"attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight"})
+        if (each.name.ends_with(part)) each.value = transpose(each.value);
+    file.push_back({prefix.substr(0, prefix.find("transformer.")) + "lm_head.weight",
+                    find(file, prefix + "wte.weight")});
+    here.write(file);
+    nn::GPT model(tiny());
+    model.materialize(2);
+    read_gpt2_weights(here.file, model);
+    CHECK(same_bits(model.state_dict(), expected.state_dict()));
+  }
+}
+
+TEST_CASE("f64 weights are converted, and a mask of any dtype is skipped") {
+  in_a_folder here;
+  here.write(published_file());
+  // As a header of the format with a tensor of F64.
+  std::string header = R"({"ln_f.bias":{"dtype":"F64","shape":[4],"data_offsets":[0,32]}})";
+  auto whole = here.folder.path() / "f64.safetensors";
+  std::array<double, width> values{0.5, -1, 2, 1e-3};
+  std::string bytes;
+  for (int i = 0; i < 8; ++i) bytes += static_cast<char>(header.size() >> (8 * i));
+  bytes += header;
+  bytes.append(reinterpret_cast<const char*>(values.data()), sizeof values);
+  std::ofstream(whole, std::ios::binary) << bytes;
+  auto file = published_file();
+  std::erase_if(file, [](const auto& each) { return each.name == "ln_f.bias"; });
+  here.write(file);
+  std::ofstream(here.folder.path() / "x.safetensors.index.json")
+      << R"({"weight_map":{"ln_f.bias":"f64.safetensors")" <<
+      [&] {
+        std::string rest;
+        for (const auto& each : file) rest += ",\"" + each.name + "\":\"model.safetensors\"";
+        return rest;
+      }()
+      << "}}";
+  nn::GPT model(tiny());
+  model.materialize(1);
+  read_gpt2_weights(here.folder.path(), model);
+  CHECK(find(model.state_dict(), "ln_f.bias").values<float>()[3] == 1e-3F);
+  CHECK(same_bits(find(model.state_dict(), "wte.weight"), find(file, "wte.weight")));
+}
+
+TEST_CASE("one reason is given for many tensors that do not fit, and not all of their names") {
+  in_a_folder here;
+  auto file = published_file("module.");
+  file.push_back({"module.h.2.ln_1.weight", tensor::zeros({width})});
+  CHECK_THAT(here.complaint(file), ContainsSubstring("the file has 3 blocks, the model 2"));
+  file = published_file("module.");
+  for (auto& each : file)
+    if (each.name.ends_with("wte.weight")) each.value = tensor::zeros({vocabulary + 5, width});
+  CHECK_THAT(here.complaint(file),
+             ContainsSubstring("the file's vocabulary has 16 tokens, the model's 11: if it was padded"));
+  file = published_file();
+  std::erase_if(file, [](const auto& each) { return each.name.ends_with(".bias"); });
+  CHECK_THAT(here.complaint(file),
+             ContainsSubstring("the file has no biases") && ContainsSubstring("and 5 more"));
+  file = published_file("blocks.");
+  auto text = here.complaint(file);
+  CHECK_THAT(text, ContainsSubstring("not in the model: blocks.") && ContainsSubstring("and 20 more"));
 }
 
 TEST_CASE("a separate head is refused by a tied model, and so are duplicate names") {

@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
+#include <fstream>
 
 #include "jobs/job.hpp"
 #include "support/temp_folder.hpp"
@@ -121,10 +122,49 @@ TEST_CASE("a folder without weights, and weights of a model of another size, are
   run_local(tiny_with({"--snapshot-dir", snapshots}), example::gpt);
   auto other = run_gpt({"--size", "small", "--sample-from", snapshots});
   CHECK(other.exit_code == 2);
-  CHECK_THAT(other.errors, ContainsSubstring("Use the --size and --layers that it was trained with"));
+  CHECK_THAT(other.errors,
+             ContainsSubstring("Use the --size, --layers and --vocabulary that it was trained with"));
   auto empty = folder.path() / "empty";
   std::filesystem::create_directory(empty);
   auto none = run_gpt({"--size", "tiny", "--sample-from", empty.string()});
   CHECK(none.exit_code == 2);
   CHECK_THAT(none.errors, ContainsSubstring("there is no complete snapshot in the folder"));
+}
+
+TEST_CASE("the gpt example trains on token ids, and writes more of them") {
+  temp_folder folder;
+  auto data = (folder.path() / "train.bin").string(), snapshots = (folder.path() / "snapshots").string();
+  {
+    std::ofstream file(data, std::ios::binary);
+    // Most of them with the sign bit of 16 bits.
+    for (int i = 0; i < 2'000; ++i) {
+      auto id = 30'000 + i * 37 % 5'000;
+      file.put(static_cast<char>(id & 0xff)).put(static_cast<char>(id >> 8));
+    }
+  }
+  const std::vector<std::string> tokens{"--data", data, "--tokens", "u16", "--vocabulary", "35000"};
+  auto with = [](std::vector<std::string> options, const std::vector<std::string>& more) {
+    options.insert(options.end(), more.begin(), more.end());
+    return options;
+  };
+  auto ran = run_gpt(with(tiny_with(tokens), {"--snapshot-dir", snapshots}));
+  INFO(ran.errors);
+  REQUIRE(ran.exit_code == 0);
+  auto more = run_gpt({"--size", "tiny", "--vocabulary", "35000", "--sample-from", snapshots, "--length", "3",
+                       "--prompt-tokens", "34999 32768"});
+  INFO(more.errors);
+  CHECK(more.exit_code == 0);
+  CHECK(more.output.starts_with("34999 32768 "));
+
+  auto refused = [&](const std::vector<std::string>& options, const std::string& text) {
+    auto result = run_gpt(tiny_with(options));
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.errors, ContainsSubstring(text));
+  };
+  refused({"--data", data, "--tokens", "u16"}, "expected ids from 0 to 255, the model's vocabulary");
+  refused({"--data", data, "--tokens", "i8"}, "--tokens i8: expected bytes, u16 or u32");
+  refused({"--vocabulary", "35000"}, "trains on bytes, unless --tokens says otherwise");
+  refused({"--vocabulary", "-1"}, "--vocabulary must lie between 1 and");
+  refused({"--tokens", "u16", "--sample-from", snapshots},
+          "leave --weights, --write-profile and --memory out");
 }
