@@ -14,6 +14,7 @@
 #include "troupe/error/job_refused.hpp"
 #include "troupe/error/job_stopped.hpp"
 #include "troupe/signal_frame.hpp"
+#include "troupe/usage/help_formatter.hpp"
 #include "troupe/usage/output_problem.hpp"
 #include "troupe/usage/parse_command_line.hpp"
 #include "troupe/usage/usage_problem.hpp"
@@ -160,6 +161,7 @@ int run_program(int argc, char** argv, job_options options,
   std::shared_ptr<signal_frame> frame;
   ending end(argv[0], frame);
   try {
+    app.formatter(std::make_shared<help_formatter>());
     app.name(std::filesystem::path(argv[0]).filename().string());
     app.set_version_flag("--version", "troupe " + version_text());
     add_job_options(app, options);

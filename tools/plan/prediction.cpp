@@ -21,7 +21,7 @@ constexpr int most_devices = 1 << 12;
 bool is_of_program(const std::filesystem::path& file, const yaml_setting& setting) {
   std::vector<std::string> known;
   for (const auto& field : job_fields()) known.emplace_back(field.name);
-  if (!meant_by(setting.key, known).empty()) return false;
+  if (!nearest_to(setting.key, known).empty()) return false;
   std::fprintf(stderr, "troupe: %s:%d: key '%s' is no option of every job: left to the program\n",
                file.c_str(), setting.key_line, printable(setting.key).c_str());
   return true;

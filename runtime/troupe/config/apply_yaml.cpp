@@ -19,17 +19,19 @@ std::vector<std::string> known_keys(const other_settings& others) {
 [[noreturn]] void refuse_key(const std::filesystem::path& file, const yaml_setting& setting,
                              const other_settings& others) {
   auto known = known_keys(others);
-  auto nearest = std::ranges::min_element(
-      known, {}, [&](const std::string& name) { return edit_distance(setting.key, name); });
+  auto meant = meant_by(setting.key, known);
   std::string list;
   for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
   refuse_at_line(file, setting.key_line,
-                 "unknown key '" + setting.key + "'; did you mean '" + *nearest + "'? Known keys: " + list);
+                 "unknown key '" + setting.key + "'" +
+                     (meant.empty() ? "." : "; did you mean '" + meant + "'?") + " Known keys: " + list);
 }
 
 void apply_setting(const std::filesystem::path& file, const yaml_setting& setting, job_options& options,
                    const other_settings& others) {
   const auto* field = find_job_field(setting.key);
+  if (setting.is_null && (field || std::ranges::find(others.names, setting.key) != others.names.end()))
+    return;
   if (!field && others.take(setting)) return;
   if (!field) refuse_key(file, setting, others);
   try {

@@ -7,6 +7,7 @@
 #include "troupe/config/apply_yaml.hpp"
 #include "troupe/config/job_fields.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/usage/number_text.hpp"
 
 namespace troupe {
 namespace {
@@ -66,7 +67,11 @@ void apply_file(const std::string& file, CLI::App& app, job_options& options) {
   auto take = [&app, &own](const yaml_setting& setting) {
     if (std::ranges::find(own, setting.key) == own.end()) return false;
     auto* option = app.get_option(option_name_of(setting.key));
-    if (option->count() == 0) option->add_result(setting.value);
+    auto is_number = [option](const auto*... types) {
+      return (option->get_type_name().starts_with(types) || ...);
+    };
+    auto value = is_number("INT", "UINT", "FLOAT") ? without_separators(setting.value) : setting.value;
+    if (option->count() == 0) option->add_result(value);
     return true;
   };
   apply_yaml(file, options, {.names = own, .take = take});

@@ -4,10 +4,12 @@
 #include <charconv>
 #include <concepts>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "troupe/config/duration_text.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/usage/number_text.hpp"
 
 namespace troupe {
 namespace {
@@ -105,8 +107,9 @@ std::string range_of(std::string_view expected) {
 template <class Number>
 void parse_number(std::string_view text, std::string_view expected, Number& value) {
   Number read{};
-  auto* end = text.data() + text.size();
-  auto [stop, status] = std::from_chars(text.data(), end, read);
+  const auto digits = without_separators(text);
+  const auto* end = digits.data() + digits.size();
+  auto [stop, status] = std::from_chars(digits.data(), end, read);
   if (status == std::errc::result_out_of_range && stop == end)
     refuse(range_of<Number>(expected.substr(0, expected.find(" >="))), text);
   if (status != std::errc() || stop != end) refuse(expected, text);
@@ -128,10 +131,26 @@ void parse(std::string_view text, dtype& value) {
     }
   refuse("f32, bf16 or f16", text);
 }
+/// A word of YAML 1.1, in each of its spellings: true, True, TRUE.
+bool is_word(std::string_view text, std::string_view word) {
+  std::string capital(word), all(word);
+  auto upper = [](char letter) { return static_cast<char>(letter - 'a' + 'A'); };
+  capital[0] = upper(capital[0]);
+  std::ranges::transform(all, all.begin(), upper);
+  return text == word || text == capital || text == all;
+}
+/// None: no word for either.
+std::optional<bool> truth_in(std::string_view text) {
+  for (std::string_view word : {"true", "yes", "on"})
+    if (is_word(text, word)) return true;
+  for (std::string_view word : {"false", "no", "off"})
+    if (is_word(text, word)) return false;
+  return {};
+}
 void parse(std::string_view text, bool& value) {
-  auto is = [text](auto... words) { return ((text == words) || ...); };
-  if (!is("true", "yes", "on", "1") && !is("false", "no", "off", "0")) refuse("true or false", text);
-  value = is("true", "yes", "on", "1");
+  auto truth = truth_in(text == "1" ? "true" : text == "0" ? "false" : text);
+  if (!truth) refuse("true or false", text);
+  value = *truth;
 }
 
 std::string print(bool value) { return value ? "true" : "false"; }
@@ -161,6 +180,8 @@ std::string_view job_field::value_name() const {
 }
 
 void job_field::set(std::string_view text, job_options& options) const {
+  // A field that has a value where it says none is on, or off.
+  if (auto truth = truth_in(text); truth && !implied.empty()) text = *truth ? implied : "";
   std::visit([&](auto field) { parse(text, options.*field); }, member);
   options.given.emplace(name);
 }

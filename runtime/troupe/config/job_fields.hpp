@@ -28,8 +28,8 @@ struct job_field {
   std::string option_name() const;
   /// What kind of value it takes, for help texts: "N", "TIME", "PATH", ...
   std::string_view value_name() const;
-  /// Sets the field from `text`, and adds its name to `given`. Throws bad_input "expected X, got 'text'"; the
-  /// caller says where the text stood.
+  /// Sets the field from `text`, and adds its name to `given`. A field with `implied` takes "true" for that,
+  /// and "false" for none. Throws bad_input "expected X, got 'text'"; the caller says where the text stood.
   void set(std::string_view text, job_options& options) const;
   /// The field's value as a text that `set` accepts.
   std::string text(const job_options& options) const;

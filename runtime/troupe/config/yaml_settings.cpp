@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <set>
+#include <string_view>
 
 #include "troupe/config/text_file.hpp"
 #include "troupe/error/errors.hpp"
@@ -28,9 +29,23 @@ YAML::Node parse(const std::filesystem::path& file, const std::string& text) {
   }
 }
 
-yaml_setting setting_of(const std::filesystem::path& file, const YAML::Node& key, const YAML::Node& value) {
+/// The word for null that stands at the mark, on the line of the key; empty: the value is left out, and what
+/// stands there is something else.
+std::string null_word(const std::string& text, const YAML::Mark& key, const YAML::Mark& value) {
+  if (value.line != key.line || value.pos < 0) return {};
+  auto rest = std::string_view(text).substr(std::min(static_cast<std::size_t>(value.pos), text.size()));
+  auto word = std::string(rest.substr(0, rest.find_first_of(" \t\r\n#")));
+  auto is = [&word](auto... known) { return ((word == known) || ...); };
+  return is("~", "null", "Null", "NULL") ? word : std::string();
+}
+
+yaml_setting setting_of(const std::filesystem::path& file, const std::string& text, const YAML::Node& key,
+                        const YAML::Node& value) {
   auto line = line_of(key.Mark());
   if (!key.IsScalar()) refuse_at_line(file, line, "expected a key, got a list or a map");
+  if (value.IsNull())
+    if (auto word = null_word(text, key.Mark(), value.Mark()); !word.empty())
+      return {key.Scalar(), word, line, line, true};
   if (!value.IsScalar())
     refuse_at_line(file, line,
                    "key '" + key.Scalar() + "': expected one value, got " +
@@ -45,7 +60,8 @@ void refuse_at_line(const std::filesystem::path& file, int line, const std::stri
 }
 
 std::vector<yaml_setting> read_yaml_settings(const std::filesystem::path& file, const std::string& what) {
-  auto root = parse(file, read_text_file(file, what, most_settings_bytes));
+  auto text = read_text_file(file, what, most_settings_bytes);
+  auto root = parse(file, text);
   if (root.IsNull()) return {};
   if (!root.IsMap())
     refuse_at_line(
@@ -54,7 +70,7 @@ std::vector<yaml_setting> read_yaml_settings(const std::filesystem::path& file, 
   std::vector<yaml_setting> settings;
   std::set<std::string> seen;
   for (const auto& each : root) {
-    settings.push_back(setting_of(file, each.first, each.second));
+    settings.push_back(setting_of(file, text, each.first, each.second));
     if (!seen.insert(settings.back().key).second)
       refuse_at_line(file, settings.back().key_line,
                      "key '" + settings.back().key + "' is there twice: remove one");

@@ -1,9 +1,11 @@
 #include "troupe/usage/number_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <string>
 
 #include "troupe/error/errors.hpp"
@@ -57,6 +59,23 @@ double number_from(std::string_view text) {
   if (status != std::errc() || end != text.data() + text.size() || !std::isfinite(number))
     throw bad_input("expected a number such as 2 or 0.5, got '" + std::string(text) + "'");
   return number;
+}
+
+std::string bytes_text(double bytes) {
+  constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.4g %s", bytes, units[unit]);
+  return text.data();
+}
+
+std::string without_separators(std::string_view text) {
+  auto is_digit = [text](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (text[i] != '_' || i == 0 || !is_digit(i - 1) || !is_digit(i + 1)) result += text[i];
+  return result;
 }
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace troupe {
@@ -12,7 +13,13 @@ constexpr std::uint64_t most_memory_bytes = std::uint64_t{1} << 43;
 /// for more than `most`.
 std::uint64_t bytes_from(std::string_view text, std::uint64_t most = most_memory_bytes);
 
+/// Bytes in the largest unit that leaves a number from 1 on, of four digits: "64 MiB", "1.5 GiB", "800 B".
+std::string bytes_text(double bytes);
+
 /// A finite number. Throws bad_input "expected a number ..., got 'TEXT'" for anything else.
 double number_from(std::string_view text);
+
+/// The text without '_' between digits, as in YAML and Python: "1000" of "1_000".
+std::string without_separators(std::string_view text);
 
 }  // namespace troupe

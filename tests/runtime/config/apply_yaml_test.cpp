@@ -123,3 +123,62 @@ TEST_CASE("a refused YAML file leaves the options as they were") {
   CHECK_THROWS_AS(troupe::apply_yaml(folder.path() / "job.yaml", options), bad_input);
   CHECK(options.batch == troupe::job_options().batch);
 }
+
+TEST_CASE("truth is said in each spelling of YAML") {
+  for (std::string word : {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON", "1"}) {
+    CAPTURE(word);
+    CHECK(applied("json: " + word + "\n").json);
+    CHECK(applied("verify_frames: " + word + "\n").verify_frames);
+  }
+  for (std::string word : {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF", "0"}) {
+    CAPTURE(word);
+    CHECK_FALSE(applied("json: true\nresume: " + word + "\n").resume);
+  }
+  CHECK_THROWS_WITH(applied("json: tRUE\n"), ContainsSubstring("expected true or false, got 'tRUE'"));
+}
+
+TEST_CASE("the inspector is switched on and off by a word") {
+  CHECK(applied("inspect: true\n").inspect == "127.0.0.1:0");
+  CHECK(applied("inspect: On\n").inspect == "127.0.0.1:0");
+  CHECK(applied("inspect: FALSE\n").inspect.empty());
+  CHECK(applied("inspect: 127.0.0.1:8080\n").inspect == "127.0.0.1:8080");
+}
+
+TEST_CASE("null leaves a setting as it is, and nothing at all is refused") {
+  const troupe::job_options defaults;
+  for (std::string word : {"~", "null", "Null", "NULL", "null # later", "~   "}) {
+    CAPTURE(word);
+    auto options = applied("batch: " + word + "\nsnapshot_dir: " + word + "\nsteps: 7\n");
+    CHECK(options.batch == defaults.batch);
+    CHECK(options.snapshot_dir.empty());
+    CHECK(options.steps == 7);
+    CHECK_FALSE(options.given.contains("batch"));
+  }
+  CHECK(applied("data: 'null'\n").data == "null");
+  CHECK_THROWS_WITH(applied("batch:\nsteps: 7\n"),
+                    ContainsSubstring("job.yaml:1:") && ContainsSubstring("got none"));
+  CHECK_THROWS_WITH(applied("batch: # null\nnull: 7\n"), ContainsSubstring("got none"));
+  CHECK_THROWS_WITH(applied("steps: 7\nbatch:"), ContainsSubstring("got none"));
+  CHECK_THROWS_WITH(applied("bacth: null\n"), ContainsSubstring("did you mean 'batch'"));
+}
+
+TEST_CASE("numbers may have underscores between digits") {
+  auto options = applied("steps: 1_000\nlearning_rate: 0.000_1\nseed: 1_2_3\ndata: runs/1_000\n");
+  CHECK(options.steps == 1000);
+  CHECK(options.learning_rate == 0.0001);
+  CHECK(options.seed == 123);
+  CHECK(options.data == "runs/1_000");
+  for (std::string bad : {"_1", "1_", "1__0", "1_a"})
+    CHECK_THROWS_WITH(applied("steps: " + bad + "\n"),
+                      ContainsSubstring("a whole number, got '" + bad + "'"));
+}
+
+TEST_CASE("names of other systems suggest ours, and a word like none suggests nothing") {
+  CHECK_THROWS_WITH(applied("lr: 0.1\n"),
+                    ContainsSubstring("unknown key 'lr'; did you mean 'learning_rate'?"));
+  CHECK_THROWS_WITH(applied("batch_size: 8\n"), ContainsSubstring("did you mean 'batch'?"));
+  CHECK_THROWS_WITH(applied("max_grad_norm: 1\n"), ContainsSubstring("did you mean 'clip_grad_norm'?"));
+  CHECK_THROWS_WITH(applied("output_dir: x\n"), ContainsSubstring("did you mean 'snapshot_dir'?"));
+  CHECK_THROWS_WITH(applied("xyzzyplugh: 1\n"), ContainsSubstring("unknown key 'xyzzyplugh'. Known keys:") &&
+                                                    !ContainsSubstring("did you mean"));
+}

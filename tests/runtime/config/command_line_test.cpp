@@ -17,6 +17,7 @@ namespace {
 struct parsed_program {
   troupe::job_options options = {};
   std::string prompt = "\n", write_profile = {};
+  int length = 1;
 };
 
 parsed_program parsed_with_own(std::vector<std::string> arguments) {
@@ -25,6 +26,7 @@ parsed_program parsed_with_own(std::vector<std::string> arguments) {
   troupe::add_job_options(app, made.options);
   app.add_option("--prompt", made.prompt);
   app.add_option("--write-profile", made.write_profile);
+  app.add_option("--length", made.length);
   arguments.insert(arguments.begin(), "program");
   std::vector<const char*> words;
   for (const auto& each : arguments) words.push_back(each.c_str());
@@ -146,11 +148,21 @@ TEST_CASE("the file sets the program's own options too") {
   std::ofstream(file) << "promt: It was\n";
   CHECK_THROWS_WITH(parsed({"--config", file}), ContainsSubstring("job.yaml:1: unknown key 'promt'") &&
                                                     ContainsSubstring("did you mean 'prompt'?") &&
-                                                    ContainsSubstring("json, prompt, write_profile"));
+                                                    ContainsSubstring("json, prompt, write_profile, length"));
   for (std::string key : {"config", "help"}) {
     std::ofstream(file) << key << ": other.yaml\n";
     CHECK_THROWS_WITH(parsed({"--config", file}), ContainsSubstring("unknown key '" + key + "'"));
   }
+}
+
+TEST_CASE("null and underscores in the file are YAML's for the program's own options too") {
+  troupe::testing::temp_folder folder;
+  auto file = (folder.path() / "job.yaml").string();
+  std::ofstream(file) << "prompt: null\nlength: 1_000\nwrite_profile: a_1_2\n";
+  auto made = parsed_with_own({"--config", file});
+  CHECK(made.prompt == "\n");
+  CHECK(made.length == 1000);
+  CHECK(made.write_profile == "a_1_2");
 }
 
 TEST_CASE("the error for an invalid value names its option") {

@@ -17,3 +17,12 @@ TEST_CASE("the distance is the smallest number of letters to insert, delete or r
   CHECK(edit_distance("", "abc") == 3);
   CHECK(edit_distance("abc", "abc") == 0);
 }
+
+TEST_CASE("names of other systems mean ours, for keys and for options") {
+  CHECK(meant_by("lr", {"isa", "learning_rate"}) == "learning_rate");
+  CHECK(meant_by("--lr", {"--isa", "--learning-rate"}) == "--learning-rate");
+  CHECK(meant_by("--batch-size", {"--batch"}) == "--batch");
+  CHECK(meant_by("lr", {"isa"}).empty());
+  CHECK(nearest_to("dataset", {"data"}).empty());
+  CHECK(meant_by("dataset", {"data"}) == "data");
+}

@@ -34,3 +34,17 @@ TEST_CASE("a number is finite and stands alone") {
   CHECK(number_from("-0.5") == -0.5);
   for (auto text : {"", "1,", "nan", "inf", "1e999", "fast"}) CHECK_THROWS_AS(number_from(text), bad_input);
 }
+
+TEST_CASE("bytes are written in the largest unit that leaves a number from 1 on") {
+  CHECK(bytes_text(0) == "0 B");
+  CHECK(bytes_text(1023) == "1023 B");
+  CHECK(bytes_text(2048) == "2 KiB");
+  CHECK(bytes_text(1.5 * (1 << 30)) == "1.5 GiB");
+  CHECK(bytes_text(33'554'432) == "32 MiB");
+}
+
+TEST_CASE("underscores between digits are left out, others stay") {
+  CHECK(without_separators("1_000_000") == "1000000");
+  CHECK(without_separators("_1__2_") == "_1__2_");
+  CHECK(without_separators("a_b") == "a_b");
+}
