@@ -3,6 +3,7 @@
 #include "schedule_request.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/plan_csv.hpp"
+#include "troupe/usage/number_text.hpp"
 
 namespace troupe {
 namespace {
@@ -62,8 +63,6 @@ void check_request(const schedule_request& request) {
     throw bad_input("--svg and --csv would write the same file " + *request.svg_file + ". Name two");
 }
 
-std::string in_bytes(double bytes) { return std::to_string(static_cast<std::uint64_t>(bytes)) + " bytes"; }
-
 /// What would fit instead of a plan that does not.
 std::string other_plan(const costed_plan& refused, const schedule_request& request) {
   auto measured = measured_with(request, refused.made.num_stages, refused.made.num_microbatches);
@@ -71,7 +70,7 @@ std::string other_plan(const costed_plan& refused, const schedule_request& reque
     auto fits = best_plan(search_on(refused.made.num_devices(), measured, request));
     return std::string(to_string(fits.made.kind)) + " with " + std::to_string(fits.made.num_stages) +
            " stages and " + std::to_string(fits.made.num_microbatches) + " microbatches fits: it keeps " +
-           in_bytes(fits.peak_bytes()) + " at most";
+           bytes_text(fits.peak_bytes()) + " at most";
   } catch (const bad_input& problem) {
     return problem.what();
   }
@@ -83,9 +82,9 @@ void check_memory(const costed_plan& simulated, const schedule_request& request)
   auto most = std::ranges::max_element(peaks);
   auto memory = static_cast<double>(*request.memory);
   throw bad_input("the plan does not fit: device " + std::to_string(most - peaks.begin()) + " keeps " +
-                  std::to_string(*most) + " activations of " + in_bytes(simulated.bytes_per_chunk) + ", " +
-                  in_bytes(simulated.peak_bytes()) + " in all, which is " +
-                  in_bytes(simulated.peak_bytes() - memory) + " more than --memory. " +
+                  std::to_string(*most) + " activations of " + bytes_text(simulated.bytes_per_chunk) + ", " +
+                  bytes_text(simulated.peak_bytes()) + " in all, which is " +
+                  bytes_text(simulated.peak_bytes() - memory) + " more than --memory. " +
                   other_plan(simulated, request));
 }
 

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -16,6 +15,7 @@
 #include "troupe/schedule/plan_csv.hpp"
 #include "troupe/snapshot/durable_file.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
+#include "troupe/usage/number_text.hpp"
 
 namespace troupe {
 namespace {
@@ -40,14 +40,29 @@ double peak_bytes(const costed_plan& shown, std::size_t device) {
   return shown.bytes_per_chunk * shown.ran.peak_activations[device];
 }
 
-/// With a unit, for pictures: "1.5 GiB".
-std::string short_bytes(double bytes) {
-  constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
-  char text[64];
-  std::snprintf(text, sizeof text, "%.4g %s", bytes, units[unit]);
+/// The options of a training program that run the plan.
+std::string run_options(const schedule_request& request, const plan& made) {
+  auto text = "--schedule " + std::string(to_string(made.kind)) + " --devices " +
+              std::to_string(made.num_devices()) + " --stages " + std::to_string(made.num_stages) +
+              " --microbatches " + std::to_string(made.microbatches_per_step());
+  if (request.batch) text += " --batch " + std::to_string(*request.batch);
   return text;
+}
+
+bool has_one_sample_microbatches(const schedule_request& request, const plan& made) {
+  return request.batch && *request.batch == made.microbatches_per_step() && *request.batch > 1;
+}
+
+/// What --best chose, as a program is told it.
+void print_choice(const schedule_request& request, const plan& made) {
+  std::printf("\nRun it with %s\n", run_options(request, made).c_str());
+  if (made.num_devices() > 1)
+    std::printf("(in one process; in %d processes, with --devices 1)\n", made.num_devices());
+  if (has_one_sample_microbatches(request, made))
+    std::printf(
+        "A microbatch has one sample. That is the fastest only if a sample costs as much alone as among "
+        "others:\ngive --cost-fixed what a microbatch costs besides. BatchNorm needs more than one "
+        "sample.\n");
 }
 
 std::string notation(const std::vector<action>& actions) {
@@ -70,12 +85,12 @@ void print_table(const schedule_request& request, const costed_plan& shown) {
   auto summary = summarize(ran);
   std::printf("\nmakespan %.6g, bubble %.1f %%\n\n", ran.makespan, 100 * summary.bubble_fraction);
   std::printf("%6s  %10s  %10s  %6s  %16s%s\n", "device", "busy", "idle", "idle %", "peak activations",
-              request.memory_per_chunk ? "        peak bytes" : "");
+              request.memory_per_chunk ? "       peak memory" : "");
   for (std::size_t device = 0; device < ran.devices.size(); ++device) {
     double share = ran.makespan > 0 ? 100 * ran.idle[device] / ran.makespan : 0;
     std::printf("%6zu  %10.6g  %10.6g  %6.1f  %16d", device, summary.busy[device], ran.idle[device], share,
                 ran.peak_activations[device]);
-    if (request.memory_per_chunk) std::printf("  %16.0f", peak_bytes(shown, device));
+    if (request.memory_per_chunk) std::printf("  %16s", bytes_text(peak_bytes(shown, device)).c_str());
     std::printf("\n");
   }
 }
@@ -84,6 +99,7 @@ void print_text(const schedule_request& request, const costed_plan& shown) {
   auto drawing = draw_text(shown.ran, drawing_for(request));
   std::printf("%s\n\n%s", headline(request, shown.made).c_str(), drawing.c_str());
   print_table(request, shown);
+  if (request.best) print_choice(request, shown.made);
   if (!request.list) return;
   std::printf("\n");
   for (std::size_t device = 0; device < shown.made.devices.size(); ++device)
@@ -108,6 +124,10 @@ void print_json(const schedule_request& request, const costed_plan& shown) {
     for (std::size_t device = 0; device < made.devices.size(); ++device)
       peaks.push_back(static_cast<std::uint64_t>(peak_bytes(shown, device)));
   }
+  if (request.best) {
+    line["options"] = run_options(request, made);
+    line["one_sample_microbatches"] = has_one_sample_microbatches(request, made);
+  }
   if (request.list) {
     auto& actions = line["actions"] = nlohmann::ordered_json::array();
     for (const auto& device : made.devices) actions.push_back(notation(device));
@@ -127,7 +147,7 @@ std::string svg_of(const schedule_request& request, const costed_plan& shown) {
   std::vector<std::string> notes;
   if (request.memory_per_chunk)
     for (std::size_t device = 0; device < shown.made.devices.size(); ++device)
-      notes.push_back("keeps " + short_bytes(peak_bytes(shown, device)));
+      notes.push_back("keeps " + bytes_text(peak_bytes(shown, device)));
   // The costs have no fixed unit. If a forward costs 1, forwards are the unit.
   return draw_svg(shown.ran, headline(request, shown.made), shown.costs.forward == 1 ? "forwards" : "",
                   notes);

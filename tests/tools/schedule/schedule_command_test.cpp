@@ -161,7 +161,7 @@ TEST_CASE("memory is counted per device, as text, JSON and in the picture") {
   auto seen = schedule(plan + "--memory 2K --columns 80");
   CHECK(seen.exit_code == 0);
   CHECK_THAT(seen.output,
-             ContainsSubstring("        peak bytes\n") && ContainsSubstring("              2048\n"));
+             ContainsSubstring("       peak memory\n") && ContainsSubstring("             2 KiB\n"));
 }
 
 TEST_CASE("a plan that does not fit is refused with what is too much, and what would fit") {
@@ -169,9 +169,9 @@ TEST_CASE("a plan that does not fit is refused with what is too much, and what w
   auto seen = schedule(plan + "--memory 500");
   CHECK(seen.exit_code == 2);
   CHECK_THAT(seen.errors,
-             ContainsSubstring("device 0 keeps 8 activations of 100 bytes, 800 bytes in all, which is "
-                               "300 bytes more than --memory") &&
-                 ContainsSubstring("zb_v with 8 stages and 8 microbatches fits: it keeps 400 bytes"));
+             ContainsSubstring("device 0 keeps 8 activations of 100 B, 800 B in all, which is "
+                               "300 B more than --memory") &&
+                 ContainsSubstring("zb_v with 8 stages and 8 microbatches fits: it keeps 400 B"));
   check_refused(plan + "--memory 300", "no schedule fits into 300 bytes a device");
 }
 
@@ -187,6 +187,39 @@ TEST_CASE("the fastest plan that fits is what --best chooses") {
   CHECK(chosen("--kind interleaved_1f1b --devices 2 --most-chunks 3").at("stages") == 6);
   CHECK(chosen("--devices 4 --kind 1f1b --batch 32").at("microbatches") == 32);
   CHECK(chosen("--devices 4 --kind 1f1b --batch 32 --cost-fixed 1").at("microbatches") == 1);
+}
+
+TEST_CASE("--best says with which options its plan runs, and warns of microbatches of one sample") {
+  auto best = schedule("--best --devices 2 --kind zb_v --batch 8 --columns 60");
+  CHECK_THAT(
+      best.output,
+      ContainsSubstring("Run it with --schedule zb_v --devices 2 --stages 4 --microbatches 8 --batch 8") &&
+          ContainsSubstring("in 2 processes, with --devices 1") &&
+          ContainsSubstring("A microbatch has one sample") && ContainsSubstring("--cost-fixed"));
+  auto more = schedule("--best --devices 2 --kind 1f1b --microbatches 4 --columns 60").output;
+  CHECK_THAT(more,
+             ContainsSubstring("Run it with --schedule 1f1b --devices 2 --stages 2 --microbatches 4\n") &&
+                 !ContainsSubstring("one sample"));
+  CHECK_THAT(schedule("--kind 1f1b --columns 60").output, !ContainsSubstring("Run it with"));
+  auto line = nlohmann::json::parse(
+      schedule("--best --devices 2 --kind 1f1b --batch 4 --cost-fixed 1 --json").output);
+  CHECK(line.at("options") == "--schedule 1f1b --devices 2 --stages 2 --microbatches 1 --batch 4");
+  CHECK(line.at("one_sample_microbatches") == false);
+}
+
+TEST_CASE("the help of each command has no names of C++ types and no limits that nobody meets") {
+  for (std::string command :
+       {"schedule", "events", "plan", "launch", "inspect", "doctor", "snapshot export", "snapshot list"}) {
+    CAPTURE(command);
+    auto help = run_in_shell(std::string(TROUPE_PROGRAM) + " " + command + " --help").output;
+    CHECK_THAT(help, ContainsSubstring("--help"));
+    for (std::string raw :
+         {" INT ", " INT=", ":INT", "UINT", "FLOAT", "TEXT:", " in [", "Excludes:", "Needs:", "REQUIRED"})
+      CHECK_THAT(help, !ContainsSubstring(raw));
+  }
+  auto help = schedule("--help").output;
+  CHECK_THAT(help, ContainsSubstring("--stages N (not with --plan)") && ContainsSubstring("--cost-f X=1") &&
+                       ContainsSubstring("--batch N (needs --best)"));
 }
 
 TEST_CASE("a plan is written as CSV and drawn from it") {
