@@ -28,6 +28,29 @@ std::int64_t newest_end(const process_events& process) {
   return newest;
 }
 
+/// Who recorded the events: an actor, by its name, or the part of the process whose events they are. The
+/// thread is in parentheses where its name is another: those of a pool have names that say nothing.
+std::string title_of(const thread_events& thread) {
+  using enum trace_kind;
+  auto all = [&thread](auto... kinds) {
+    return !thread.events.empty() && std::ranges::all_of(thread.events, [kinds...](const trace_event& event) {
+      return ((event.kind == kinds) || ...);
+    });
+  };
+  std::string who;
+  if (all(actor_born, actor_failed, actor_restarted, view, fence, restore, quiesce, commit))
+    who = "the supervisor";
+  else if (all(send))
+    who = "sender of tensors";
+  else if (all(receive))
+    who = "receiver of tensors";
+  else if (all(send, receive))
+    who = "sender and receiver of tensors";
+  else if (all(collective, collective_begun, wait, wait_begun))
+    who = "calls of process groups";
+  return who.empty() ? thread.name : who + " (thread " + thread.name + ")";
+}
+
 /// Times are relative to the newest event of the process.
 void print(const process_events& process, std::size_t last) {
   std::printf("rank %d, incarnation %u, pid %u\n", process.rank, process.incarnation, process.pid);
@@ -37,7 +60,7 @@ void print(const process_events& process, std::size_t last) {
   auto newest = newest_end(process);
   auto seconds = [](std::int64_t nanoseconds) { return 1e-9 * static_cast<double>(nanoseconds); };
   for (const auto& thread : process.threads) {
-    std::printf("  %s%s: %llu events\n", thread.name.c_str(), thread.has_ended ? " (ended)" : "",
+    std::printf("  %s%s: %llu events\n", title_of(thread).c_str(), thread.has_ended ? " (ended)" : "",
                 static_cast<unsigned long long>(thread.num_recorded));
     for (const auto& event : std::span(thread.events).last(std::min(last, thread.events.size()))) {
       std::printf("    %12.6f s  %s", seconds(event.end_ns - newest), describe(process, event).c_str());
@@ -71,7 +94,8 @@ void add_events_command(CLI::App& app, int& exit_code) {
   auto* command =
       app.add_subcommand("events", "Print the last events of lost processes (troupe launch --log-dir)");
   command->add_option("FILES", arguments->files, "Files events-RANK.INCARNATION.bin")->required();
-  command->add_option("--last", arguments->last, "Events to print of each thread")->capture_default_str();
+  command->add_option("--last", arguments->last, "Events to print of each actor or thread")
+      ->capture_default_str();
   command->add_option("--trace", arguments->trace, "Also write all events as a Perfetto trace to this file");
   command->callback([arguments, &exit_code] { exit_code = show(*arguments); });
 }
