@@ -93,8 +93,9 @@ class Pipeline {
   /// Default: Adam. Throws std::invalid_argument for an empty function.
   Pipeline& optimizer(optim::Optimizer optimizer);
   /// Sets the initial weights, instead of the model's: all parameters and buffers of the model (its
-  /// state_dict), equal in every process; PyTorch's num_batches_tracked are skipped, bf16 and f16 are converted
-  /// to f32, in which weights are kept. A job that resumes uses the weights of its snapshot instead.
+  /// state_dict), equal in every process; PyTorch's num_batches_tracked are skipped, bf16 and f16 are
+  /// converted to f32, in which weights are kept. A job that resumes uses the weights of its snapshot
+  /// instead.
   Pipeline& initial_weights(std::vector<named_tensor> weights);
   /// The dtype of matrix products: f32 (the default), bf16, or f16 with loss scaling. Throws bad_input for
   /// another dtype.
