@@ -169,11 +169,13 @@ TEST_CASE("a saved model is loaded into other stages and predicts the same bits"
 TEST_CASE("initial weights in bf16 and f16 are those converted to f32") {
   auto model = normed_model();
   model.materialize(8);
+  std::set<std::string> learned;
+  for (const auto& each : model.named_parameters()) learned.insert(each.name);
   for (auto type : {dtype::bf16, dtype::f16}) {
     std::vector<named_tensor> narrow, widened;
     for (const auto& [name, value] : model.state_dict()) {
       narrow.push_back({name, cast(value, type)});
-      widened.push_back({name, cast(narrow.back().value, dtype::f32)});
+      if (learned.contains(name)) widened.push_back({name, cast(narrow.back().value, dtype::f32)});
     }
     temp_folder folder;
     auto file = folder.path() / "model.safetensors";

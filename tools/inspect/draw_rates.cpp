@@ -5,6 +5,7 @@
 #include <string>
 
 #include "inspect/draw.hpp"
+#include "troupe/usage/number_text.hpp"
 
 namespace troupe {
 namespace {

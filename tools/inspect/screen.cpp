@@ -80,13 +80,6 @@ std::string rate_text(double bytes_per_s) {
   return scaled + " " + letter + "B/s";
 }
 
-std::string bytes_text(double bytes) {
-  constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
-  return number_text(unit == 0 || bytes >= 100 ? "%.0f " : "%.1f ", bytes) + units.at(unit);
-}
-
 std::string time_text(double seconds) {
   if (seconds < 0.0995) return number_text("%.1f ms", std::max(0.0, seconds) * 1000);
   if (seconds < 99.95) return number_text("%.1f s", seconds);

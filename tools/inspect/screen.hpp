@@ -32,7 +32,6 @@ std::string right(const std::string& text, std::size_t columns);
 // Short texts: "1.5k", "3.2 MB/s", "12.3 s", "4 min".
 std::string count_text(double count);
 std::string rate_text(double bytes_per_s);
-std::string bytes_text(double bytes);
 std::string time_text(double seconds);
 
 }  // namespace troupe

@@ -17,13 +17,14 @@ moment_state::moment_state(step_function step_all, update_kind kind, lr_schedule
       schedule_(std::move(schedule)),
       parameters_(std::move(parameters)) {
   if (parameters_.empty()) return;
+  // Not counted as optimizer memory, which is predicted layer by layer: one block of 8 bytes a parameter.
+  num_steps_ = tensor::zeros({static_cast<std::int64_t>(parameters_.size())}, dtype::i64);
   memory_scope counted(memory_category::optimizer);
   for (const auto& each : parameters_) {
     const auto& value = each.target->value_in_update();
     exp_avg_.push_back(tensor::zeros(value.shape(), dtype::f32, value.device()));
     exp_avg_sq_.push_back(tensor::zeros(value.shape(), dtype::f32, value.device()));
   }
-  num_steps_ = tensor::zeros({static_cast<std::int64_t>(parameters_.size())}, dtype::i64);
 }
 
 /// Parameters that had equally many steps, as a rule all, are stepped in one pass.

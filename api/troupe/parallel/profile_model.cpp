@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/layout/step_counts.hpp"
 #include "troupe/nn/nested_layers.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/threads.hpp"
@@ -234,6 +235,7 @@ class layer_by_layer {
   /// What the layer keeps from step to step.
   void add_state(std::size_t layer, const weight_names& names, layer_cost& cost) {
     for (const auto& each : programs_[layer]->state()) {
+      if (each.name.ends_with(steps_suffix)) continue;  // one block of the whole stage (moment_state)
       auto bytes = block_bytes(each.value.size_bytes());
       if (names.parameters.contains(each.name))
         cost.parameter_bytes += bytes;

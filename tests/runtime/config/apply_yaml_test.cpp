@@ -170,7 +170,7 @@ TEST_CASE("numbers may have underscores between digits") {
   CHECK(options.data == "runs/1_000");
   for (std::string bad : {"_1", "1_", "1__0", "1_a"})
     CHECK_THROWS_WITH(applied("steps: " + bad + "\n"),
-                      ContainsSubstring("a whole number, got '" + bad + "'"));
+                      ContainsSubstring("a whole number >= 0, got '" + bad + "'"));
 }
 
 TEST_CASE("names of other systems suggest ours, and a word like none suggests nothing") {

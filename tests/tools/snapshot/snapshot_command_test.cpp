@@ -62,7 +62,7 @@ class snapshot_folder {
   void commit(std::uint64_t step) {
     std::vector<manifest_part> parts;
     for (int stage : {0, 1}) parts.push_back(store_.write_part(step, {stage}, encoded(step, stage).bytes()));
-    store_.commit({"job-7", step, 1, 2, "avx2", "2024-06-07T08:09:10Z", {{"seed", "7"}}, {}, parts, {}});
+    store_.commit({"job-7", step, 1, 2, "avx2", "2024-06-07T08:09:10Z", {{"seed", "7"}}, {}, {}, parts, {}});
   }
 
   testing::temp_folder folder_;
@@ -164,7 +164,7 @@ TEST_CASE("control characters in a file are escaped when they are shown") {
   snapshot_store store({folder.path()});
   auto encoded = encode_part({"job\x1b[2J", 10, {}, 1, 1, "c", {{"weight\x1b[31m", tensor::full({1}, 1)}}});
   auto part = store.write_part(10, {0}, encoded.bytes());
-  store.commit({"job\x1b[2J", 10, 1, 1, "c", "2024\n", {{"seed", "7\r8"}}, {}, {part}, {}});
+  store.commit({"job\x1b[2J", 10, 1, 1, "c", "2024\n", {{"seed", "7\r8"}}, {}, {}, {part}, {}});
   for (std::string what : {"list ", "show ", "verify "}) {
     auto text = run(what + folder.path().string());
     CHECK(text.exit_code == 0);
