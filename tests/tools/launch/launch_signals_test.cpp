@@ -249,7 +249,8 @@ TEST_CASE("a process that was started again and does not join is killed and repl
       launch({"--nproc-per-node", "2", "--join-timeout", "10s"}, {"3", "1.0=kill", "1.1=no-join"}));
   CAPTURE(result.output, result.errors);
   CHECK(result.exit_code == 0);
-  CHECK_THAT(result.errors, ContainsSubstring("it was started again and did not join the job within 10.0 s"));
+  CHECK_THAT(result.errors,
+             ContainsSubstring("it replaces a lost process and did not join the job within 10.0 s"));
   CHECK_THAT(result.output, ContainsSubstring("incarnation 2"));
 }
 
