@@ -150,8 +150,9 @@ TEST_CASE("a process that cannot open a peer's memory gets copies") {
     std::map<int, troupe::node_address> peers;
     node.begin(1);
     for (int rank = 0; rank < 2; ++rank) peers[rank] = node.address_of(rank, 1);
-    auto& pid_of_owner = peers.at(0).data.at(sizeof(troupe::receiver_nonce));
-    if (self.rank() == 1) pid_of_owner ^= std::byte{1};
+    // A process with this number cannot exist: it is larger than the kernel's largest.
+    auto& high_byte_of_pid = peers.at(0).data.at(sizeof(troupe::receiver_nonce) + sizeof(pid_t) - 1);
+    if (self.rank() == 1) high_byte_of_pid ^= std::byte{0x40};
     node.link().connect(1, peers);
     exchange_copies(self, node, filled(node, 1));
   });

@@ -312,7 +312,7 @@ TEST_CASE("a NCCL group that CUDA or NCCL refuses to begin says so") {
 TEST_CASE("a unique id of NCCL that was not written whole is refused") {
   memory_store place;
   std::byte one{};
-  place.put("all/nccl/0/1/from/-1/to/-1", {&one, 1});
+  place.put("nccl/" + group_description{"all", {0, 1}, 1}.key() + "/from/-1/to/-1", {&one, 1});
   auto error = failure_of([&] { nccl_member(place, 2, 1); });
   CHECK_THAT(error.what(),
              ContainsSubstring("expected a unique id of 128 bytes") && ContainsSubstring("got 1"));
