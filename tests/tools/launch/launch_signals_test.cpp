@@ -227,8 +227,9 @@ TEST_CASE("processes stop and go on with the launcher, and none counts as lost")
 }
 
 TEST_CASE("the exit code of a failed job is the same where the launcher's parent ignores SIGCHLD") {
-  auto result = run_process(
-      ignoring("CHLD", launch({"--nproc-per-node", "2", "--max-restarts", "0"}, {"0", "1.0=exit-3"})));
+  auto options = launch({"--nproc-per-node", "2", "--max-restarts", "0"}, {"0", "1.0=exit-3"});
+  options.command.insert(options.command.begin(), {LAUNCH_WORKER, "ignore-sigchld"});
+  auto result = run_process(options);
   CAPTURE(result.errors);
   CHECK(result.exit_code == 3);
   CHECK_THAT(result.errors, ContainsSubstring("rank 1 failed first: exit code 3"));

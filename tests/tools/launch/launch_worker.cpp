@@ -5,6 +5,7 @@
 //   launch_worker refuse-pidfd PROGRAM [ARGUMENT]...
 //
 // The second form becomes PROGRAM, to which pidfd_open is refused; exit code 77: there are no such filters.
+// With ignore-sigchld in place of refuse-pidfd, PROGRAM starts with SIGCHLD ignored, which dash cannot do.
 // It leaves once it has a view of generation LEAVE_AT or later (0: never), unless a behaviour is given for
 // it:
 //   exit-N, kill, stop        what it does to itself at its first view
@@ -146,6 +147,11 @@ void act_as_scheduler(troupe::membership& link, std::uint64_t generation) {
 
 int main(int argc, char** argv) {
   if (argc > 2 && std::string(argv[1]) == "refuse-pidfd") become_without_pidfd(argv + 2);
+  if (argc > 2 && std::string(argv[1]) == "ignore-sigchld") {
+    std::signal(SIGCHLD, SIG_IGN);
+    ::execvp(argv[2], argv + 2);
+    return 127;
+  }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   auto self = variable("RANK") + "." + variable("TROUPE_INCARNATION") + "=";
   auto leave_at = std::strtoull(argc > 1 ? argv[1] : "1", nullptr, 10);
