@@ -84,6 +84,7 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   made.join_timeout = options.join_timeout;
   made.suspect_after = options.suspect_after;
   made.fault = options.fault;
+  made.writes_snapshots = !options.snapshot_dir.empty();
   made.inspect = options.inspect;
   made.inspect_token_file = options.inspect_token_file;
   made.inspect_control = options.inspect_control;
@@ -117,6 +118,7 @@ World World::local(int devices, job_options options, const std::vector<group_bac
   node_options made;
   made.numeric_class = numeric_class();
   made.fault = options.fault;
+  made.writes_snapshots = !options.snapshot_dir.empty();
   made.inspect = options.inspect;
   made.inspect_token_file = options.inspect_token_file;
   made.inspect_control = options.inspect_control;

@@ -253,6 +253,7 @@ class real_node : public node {
     made.progress_timeout = options_.progress_timeout;
     made.stuck = stuck_;
     made.is_replaced = is_replaced();
+    made.keeps_results = options_.writes_snapshots || is_replaced();
     made.collectives = options_.collectives;
     if (inspection_) made.inspected = inspection_->job();
     supervisor_ = system_.spawn<actor_of<supervisor_state>, caf::detached>(std::move(made));

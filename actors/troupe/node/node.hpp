@@ -41,6 +41,8 @@ struct node_options {
   std::filesystem::path inspect_audit_log;  ///< empty: the log
   /// The permissions with which the folder of inspect_audit_log is made; 0: it is not.
   mode_t inspect_audit_folder_mode = 0;
+  /// Snapshots store the results of calls, which are all kept then.
+  bool writes_snapshots = false;
   std::string fault;                    ///< see fault/fault_plan.hpp
   std::shared_ptr<spdlog::logger> log;  ///< required
   /// Where this process is in its process groups, for those who watch it. Thread-safe; may be empty.

@@ -42,7 +42,8 @@ supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_opti
       options_(std::move(options)),
       own_counters_(counters_of(self)),
       completed_(std::make_shared<call_log>(
-          [log = options_.log](const std::string& problem) { log->warn("{}", problem); })),
+          [log = options_.log](const std::string& problem) { log->warn("{}", problem); },
+          std::filesystem::path(), options_.keeps_results ? kept_results::all : kept_results::for_steps)),
       children_(self, options_),
       tree_(options_.restarts),
       connections_(self, options_),

@@ -63,6 +63,8 @@ struct supervisor_options {
   std::shared_ptr<std::atomic<bool>> stuck;
   /// Whether a launcher replaces this process when it ends.
   bool is_replaced = false;
+  /// Whether results of all calls are kept: a process may be started again, or there are snapshots.
+  bool keeps_results = true;
   /// Ends this process by SIGKILL.
   std::function<void()> kill_process = kill_this_process;
   /// Where this process is in its process groups. Thread-safe.

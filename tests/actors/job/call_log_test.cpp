@@ -1,5 +1,6 @@
 #include "troupe/job/call_log.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <stdexcept>
 #include <string>
@@ -95,4 +96,52 @@ TEST_CASE("if no file can be written, results stay in memory, and one warning sa
   CHECK(log.at(many - 1) == result(many - 1));
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].find("stay in memory") != std::string::npos);
+}
+
+TEST_CASE("where nobody repeats calls, a loop of one's own steps leaves nothing behind") {
+  call_log log([](const std::string&) {}, {}, kept_results::for_steps);
+  std::uint64_t most_on_disk = 0;
+  for (std::uint32_t index = 0; index < 200 * call_log::max_in_piece; ++index) {
+    auto made = result(index);
+    made.replays_from = made.steps_done > 8 ? made.steps_done - 8 : 0;
+    REQUIRE(log.add(made));
+    most_on_disk = std::max(most_on_disk, log.bytes_on_disk());
+  }
+  CHECK(most_on_disk == 0);
+  CHECK(log.size() == 200 * call_log::max_in_piece);
+  auto newest = log.newest();
+  // What a recovery may train again is found, and so is the last call.
+  for (auto step = newest.replays_from; step < newest.steps_done; ++step)
+    CHECK(log.trained(step)->steps_done > step);
+  CHECK(log.at(newest.index) == newest);
+  CHECK_THROWS_AS(log.at(0), std::out_of_range);
+  CHECK_THROWS_AS(log.piece(0), std::out_of_range);
+}
+
+TEST_CASE("results of steps that a recovery may do again are kept, and go when it need not") {
+  call_log log([](const std::string&) {}, {}, kept_results::for_steps);
+  for (std::uint32_t index = 0; index < many; ++index) REQUIRE(log.add(result(index)));
+  CHECK(log.bytes_on_disk() > 0);
+  CHECK(log.trained(0) == without_timeline(0));
+  for (std::uint32_t index = many; index < 2 * many; ++index) {
+    auto made = result(index);
+    made.replays_from = made.steps_done;
+    REQUIRE(log.add(made));
+  }
+  CHECK(log.bytes_on_disk() == 0);
+  CHECK(log.size() == 2 * many);
+}
+
+TEST_CASE("a log drops the calls of an earlier job of more steps") {
+  call_log log([](const std::string&) {}, {}, kept_results::for_steps);
+  for (std::uint32_t index = 0; index < many; ++index) REQUIRE(log.add(result(index)));
+  for (std::uint32_t index = 0; index < many; ++index) {
+    auto made = result(index);
+    made.index = many + index;
+    made.replays_from = made.steps_done / 2;
+    REQUIRE(log.add(made));
+  }
+  CHECK_THROWS_AS(log.at(many - 1), std::out_of_range);
+  auto last = log.newest();
+  CHECK(log.trained(last.replays_from, many)->steps_done > last.replays_from);
 }
