@@ -3,18 +3,19 @@
 namespace troupe {
 namespace {
 
-std::string name_of(call_kind kind) {
-  switch (kind) {
+/// What the program called.
+std::string name_of(const call_request& request) {
+  switch (request.kind) {
     case call_kind::train:
-      return "train";
+      return "fit";
     case call_kind::evaluate:
       return "evaluate";
     case call_kind::hash:
-      return "hash";
+      return "weights_sha256";
     case call_kind::barrier:
       return "barrier";
     case call_kind::gather:
-      return "gather";
+      return request.receiver < 0 ? "state_dict" : "save";
     case call_kind::predict:
       return "predict";
     case call_kind::forward_backward:
@@ -22,7 +23,7 @@ std::string name_of(call_kind kind) {
     case call_kind::optimizer_step:
       return "optimizer_step";
     case call_kind::memory:
-      return "memory";
+      return "memory_report";
   }
   return "unknown";
 }
@@ -31,7 +32,7 @@ std::string name_of(call_kind kind) {
 
 job_description description_of(const call_request& request) {
   job_description description;
-  description.add("call", name_of(request.kind) + " (number " + std::to_string(request.index) + ")");
+  description.add("call", name_of(request) + " (number " + std::to_string(request.index) + ")");
   description.add("data set", "number " + std::to_string(request.source));
   description.add("steps at its end", std::to_string(request.target_step));
   description.add("batches", std::to_string(request.num_batches) + " in " +

@@ -110,7 +110,7 @@ class agent_client final : public membership {
                      ? " has sent bytes that are no message of this job (" + unreadable_ +
                            "): something between the hosts changes them, or it runs another version"
                      : std::string(" is gone: the launcher, or rank 0 where there is none, has ended")) +
-                ". The job can be resumed from its latest snapshot (--resume)";
+                ". If the job has a snapshot (--snapshot-dir), --resume continues from it";
     keys_.close(gone);
     if (!left_ && !stopping_ && !ended_) deliver([this, gone] { events_.on_job_failed(gone); });
   }

@@ -221,10 +221,10 @@ membership_outputs membership_state::exited_without_leaving(int rank) {
 
 membership_outputs membership_state::lost_for_good(int rank, const std::string& cause) {
   if (over_) return gone(rank);
-  return failed(
-      name(rank) + " was lost (" + cause +
-      ") and no launcher can restart it. The job can be resumed from its latest snapshot (--resume); "
-      "`troupe launch` restarts lost processes by itself");
+  return failed(name(rank) + " was lost (" + cause +
+                ") and no launcher can restart it. If the job has a snapshot (--snapshot-dir), --resume "
+                "continues from it; "
+                "`troupe launch` restarts lost processes by itself");
 }
 
 membership_outputs membership_state::failed(const std::string& cause) {

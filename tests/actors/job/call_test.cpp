@@ -28,14 +28,17 @@ TEST_CASE("every kind of call has a name of its own") {
   auto text = [](call_kind kind) {
     return description_of(call_request{0, kind, 0, 0, 0, 0}).fields().front().value;
   };
-  CHECK(text(call_kind::train).starts_with("train "));
+  CHECK(text(call_kind::train).starts_with("fit "));
   CHECK(text(call_kind::evaluate).starts_with("evaluate "));
-  CHECK(text(call_kind::hash).starts_with("hash "));
+  CHECK(text(call_kind::hash).starts_with("weights_sha256 "));
   CHECK(text(call_kind::barrier).starts_with("barrier "));
-  CHECK(text(call_kind::gather).starts_with("gather "));
+  CHECK(text(call_kind::gather).starts_with("state_dict "));
   CHECK(text(call_kind::predict).starts_with("predict "));
   CHECK(text(call_kind::forward_backward).starts_with("forward_backward "));
   CHECK(text(call_kind::optimizer_step).starts_with("optimizer_step "));
-  CHECK(text(call_kind::memory).starts_with("memory "));
+  CHECK(text(call_kind::memory).starts_with("memory_report "));
+  call_request saved{0, call_kind::gather, 0, 0, 0, 0};
+  saved.receiver = 0;
+  CHECK(description_of(saved).fields().front().value.starts_with("save "));
   CHECK(text(static_cast<call_kind>(77)).starts_with("unknown "));
 }

@@ -257,8 +257,10 @@ TEST_CASE("under a launcher a process with a broken connection is killed, since 
 
 TEST_CASE("without a launcher a loss ends the job, with the rank, the cause and what to do") {
   auto check = [](const membership_outputs& outputs, const std::string& cause) {
-    CHECK_THAT(only<end_job>(outputs).cause, ContainsSubstring("rank 1") && ContainsSubstring(cause) &&
-                                                 ContainsSubstring("resumed from its latest snapshot"));
+    CHECK_THAT(
+        only<end_job>(outputs).cause,
+        ContainsSubstring("rank 1") && ContainsSubstring(cause) &&
+            ContainsSubstring("If the job has a snapshot (--snapshot-dir), --resume continues from it"));
   };
   job test(2, false);
   test.join_all(2);
