@@ -31,6 +31,8 @@ class start_keys {
  public:
   explicit start_keys(std::uint32_t trainer) : prefix_("start/" + std::to_string(trainer) + "/") {}
   std::string verdict() const { return prefix_ + "verdict"; }
+  /// Written before the verdict.
+  std::string resumed() const { return prefix_ + "resumed"; }
   std::string trained() const { return prefix_ + "trained"; }
   std::string end() const { return prefix_ + "end"; }
   std::string of(const char* item, int rank) const { return prefix_ + item + "/" + std::to_string(rank); }
@@ -82,6 +84,16 @@ std::string gather_problems(node& self, const start_keys& keys, const std::strin
   for (int rank = 1; rank < self.world_size(); ++rank) get(self.keys(), keys.of("seen", rank), farewell_time);
   self.fail(why);
   throw bad_input(why);
+}
+
+void put_resumed_step(store& keys, const start_keys& names, const std::optional<snapshot_manifest>& from) {
+  put(keys, names.resumed(), from ? std::to_string(from->step) : "");
+}
+
+std::optional<std::uint64_t> resumed_step_of(store& keys, const start_keys& names) {
+  auto text = wait_for(keys, names.resumed());
+  if (text.empty()) return {};
+  return std::stoull(text);
 }
 
 void follow_verdict(node& self, const start_keys& keys) {
@@ -242,12 +254,17 @@ job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t tr
   if (self.rank() != 0) {
     put(store, keys.of("folders", self.rank()), problem_of_folders(options));
     follow_verdict(self, keys);
-    return join(self, {}, options, log);
+    job_start start;
+    start.resumed_step = resumed_step_of(store, keys);
+    return join(self, std::move(start), options, log);
   }
   job_start start;
   start.is_first = incarnation == 0 || !get(store, keys.verdict(), answer_time);
   start.trained_before = !start.is_first && get(store, keys.trained(), answer_time);
-  if (!start.is_first) return join(self, std::move(start), options, log);
+  if (!start.is_first) {
+    start.resumed_step = resumed_step_of(store, keys);
+    return join(self, std::move(start), options, log);
+  }
   auto problem = gather_problems(self, keys, problem_of_folders(options));
   if (problem.empty()) {
     try {
@@ -257,6 +274,8 @@ job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t tr
       problem = refused.what();
     }
   }
+  put_resumed_step(store, keys, start.resume_from);
+  if (start.resume_from) start.resumed_step = start.resume_from->step;
   put(store, keys.verdict(), problem);
   if (!problem.empty()) refuse(self, keys, problem);
   return start;

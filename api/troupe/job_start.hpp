@@ -16,8 +16,10 @@ namespace troupe {
 /// How a job starts, as decided by rank 0. Not installed.
 struct job_start {
   std::optional<snapshot_manifest>
-      resume_from;              ///< the snapshot to resume from; none: start from the initial weights
-  bool is_first = true;         ///< false in a process that replaces a lost one
+      resume_from;       ///< the snapshot to resume from; none: start from the initial weights
+  bool is_first = true;  ///< false in a process that replaces a lost one
+  /// Steps of the snapshot from which the job resumed, known to every process; none: from no snapshot.
+  std::optional<std::uint64_t> resumed_step = {};
   bool trained_before = false;  ///< an earlier process of this rank completed a step
   /// Of the folder with snapshots, if there is one: to be kept until the job ends.
   std::optional<folder_lock> lock = {};

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "troupe/clock_text.hpp"
 #include "troupe/schedule/draw.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/trace/trace.hpp"
@@ -31,8 +32,7 @@ std::string percent(double fraction) { return format("%.1f %%", 100 * fraction);
 
 std::string time_left(const step_event& event, int batch) {
   if (event.samples_per_s <= 0) return "-";
-  auto seconds = static_cast<double>(event.target_step - event.step) * batch / event.samples_per_s;
-  return format("%d:%02d", static_cast<int>(seconds) / 60, static_cast<int>(seconds) % 60);
+  return clock_text(static_cast<double>(event.target_step - event.step) * batch / event.samples_per_s);
 }
 
 /// What is on disk after `steps` optimizer steps, of which a snapshot counts `steps_of_run` as one.

@@ -78,6 +78,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   job->trained_before = start.trained_before;
   job->job_id = self.job_id();
   number_ = number;
+  if (start.resumed_step) resumed_step_ = *start.resumed_step * steps_of_run();
   data_ = job->data;
   if (start.resume_from) resume_data(*start.resume_from);
   stage_graph graph(plan_.num_stages, plan_.edges);
@@ -85,9 +86,12 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     if (job->home.member_of(device).rank == world_.rank().value())
       reads_samples_ |= graph.takes_samples(one.stage) || graph.computes_loss(one.stage);
   self.define(std::move(job));
-  if (options.resume && world_.rank() == 0 && start.is_first)
+  if (options.resume && world_.rank() == 0 && start.is_first) {
+    running_call::scope call(world_.shared_->running, "Trainer's constructor");
+    running_call::callback callback(world_.shared_->running, "on_resumed");
     callbacks_.on_resumed(
         {start.resume_from.has_value(), start.resume_from ? start.resume_from->step * steps_of_run() : 0});
+  }
 }
 
 void Trainer::resume_data(const snapshot_manifest& from) {
@@ -145,6 +149,7 @@ std::uint32_t Trainer::take_place() {
 }
 
 fit_result Trainer::fit(dataset_ptr samples) {
+  running_call::scope running(world_.shared_->running, "Trainer::fit");
   require_no_open_step("fit");
   const auto& options = world_.options();
   auto& self = *world_.shared_->self;
@@ -184,12 +189,13 @@ fit_result Trainer::fit(dataset_ptr samples) {
     if (!std::exchange(training_noted_, true)) record_training_start(self, number_);
     rate.add(std::chrono::steady_clock::now(), done.step);
     step_event event{
-        done.step * steps_of_run(), done.target_step * steps_of_run(), per_epoch, done.metrics.mean_loss(),
+        done.step * steps_of_run(), request.target_step * steps_of_run(), per_epoch, done.metrics.mean_loss(),
         rate.steps_per_s() * static_cast<double>(steps_of_run()) * static_cast<double>(options.batch)};
     event.cancel = [&] {
       if (!std::exchange(is_cancelled, true)) self.cancel_training();
     };
     try {
+      running_call::callback callback(world_.shared_->running, "on_step");
       if (!thrown) callbacks_.on_step(event);
     } catch (...) {
       // The end of a cancelled fit is known only afterwards.
@@ -198,6 +204,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
     }
   };
   observer.on_recovered = [&](const recovery_report& report) {
+    running_call::callback callback(world_.shared_->running, "on_recovered");
     callbacks_.on_recovered({report.loss.rank, report.loss.cause, report.generation, report.total_s});
   };
   auto result = self.run(request, observer);
@@ -232,6 +239,7 @@ std::filesystem::path Trainer::write_trace(const std::filesystem::path& folder) 
 }
 
 evaluation_result Trainer::evaluate(dataset_ptr samples) {
+  running_call::scope running(world_.shared_->running, "Trainer::evaluate");
   require_no_open_step("evaluate");
   warn_of_own_weights("evaluate");
   auto& self = *world_.shared_->self;
@@ -251,6 +259,7 @@ evaluation_result Trainer::evaluate(dataset_ptr samples) {
 }
 
 std::string Trainer::weights_sha256() {
+  running_call::scope running(world_.shared_->running, "Trainer::weights_sha256");
   require_no_open_step("weights_sha256");
   warn_of_own_weights("weights_sha256");
   call_request request;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ class replaceable_source;
 /// A completed training step, or with Pipeline::flush_every(K) K of them. Only rank 0 receives these events.
 struct step_event {
   std::uint64_t step = 0;  ///< steps done
+  /// At which this fit ends, unless it is cancelled or the job is stopped before.
   std::uint64_t target_step = 0;
   std::uint64_t steps_per_epoch = 1;
   double loss = 0;           ///< mean over the samples of the step or steps
@@ -52,7 +54,9 @@ struct resume_event {
   std::uint64_t step = 0;  ///< the step of the snapshot
 };
 
-/// Called on the thread that called fit or evaluate. An exception propagates out of this process's call only;
+/// Called on the thread that called fit or evaluate. A callback makes no call of the Trainer or the World but
+/// pause, resume, step and those that say thread-safe: the others throw std::logic_error, since the running
+/// call cannot end before its callback returns. An exception propagates out of this process's call only;
 /// the other processes and the training continue. Use step_event::cancel to end training.
 struct trainer_callbacks {
   std::function<void(const step_event&)> on_step = [](const step_event&) {};
@@ -104,6 +108,9 @@ struct snapshot_manifest;
 /// older ones up to 256 MiB per process. A restarted process that needs a result that is no longer stored
 /// throws result_gone. (A loop over many large state_dicts should use save: a saved result is not needed
 /// again.)
+///
+/// One call of a World and its Trainers runs at a time. Another one meanwhile, from a callback or another
+/// thread, throws std::logic_error at once and changes nothing.
 ///
 /// All calls throw job_failed when the job cannot continue. Before a call begins, the processes compare
 /// options, plan, model, loss, optimizer and data. If a process differs, no step is run and the call throws
@@ -194,6 +201,10 @@ class Trainer {
   /// As this process knows it, some milliseconds late. Thread-safe.
   troupe::pause_status pause_status() const;
 
+  /// The optimizer steps of the snapshot from which this job resumed (--resume), the same in every process
+  /// and for its whole life; none: it began with the initial weights. Thread-safe.
+  std::optional<std::uint64_t> resumed_step() const { return resumed_step_; }
+
   const plan& training_plan() const { return plan_; }
 
  private:
@@ -219,6 +230,7 @@ class Trainer {
   std::shared_ptr<trained_data> data_;
   std::shared_ptr<void> place_;  ///< no other Trainer may exist while this does
   std::uint32_t number_ = 0;     ///< index among the World's Trainers
+  std::optional<std::uint64_t> resumed_step_;
   bool reads_samples_ = false;   ///< this process has a stage that takes samples or targets
   std::uint64_t runs_ = 0;       ///< of the plan, requested so far, without cancelled ones
   bool training_noted_ = false;  ///< restarted processes know that a step was completed

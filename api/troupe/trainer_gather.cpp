@@ -14,6 +14,7 @@
 namespace troupe {
 
 std::vector<named_tensor> Trainer::state_dict() {
+  running_call::scope running(world_.shared_->running, "Trainer::state_dict");
   require_no_open_step("state_dict");
   warn_of_own_weights("state_dict");
   call_request request;
@@ -31,6 +32,7 @@ std::vector<named_tensor> Trainer::state_dict() {
 }
 
 void Trainer::save(const std::filesystem::path& file) {
+  running_call::scope running(world_.shared_->running, "Trainer::save");
   require_no_open_step("save");
   warn_of_own_weights("save");
   call_request request;
@@ -54,6 +56,7 @@ void Trainer::save(const std::filesystem::path& file) {
 }
 
 tensor Trainer::predict(dataset_ptr samples) {
+  running_call::scope running(world_.shared_->running, "Trainer::predict");
   require_no_open_step("predict");
   warn_of_own_weights("predict");
   return outputs_of(samples, [&](std::shared_ptr<batch_source> source) {

@@ -40,6 +40,7 @@ memory_report report_of(const std::vector<tensor>& sent) {
 }  // namespace
 
 troupe::memory_report Trainer::memory_report() {
+  running_call::scope running(world_.shared_->running, "Trainer::memory_report");
   require_no_open_step("memory_report");
   call_request request;
   request.kind = call_kind::memory;
@@ -57,6 +58,7 @@ troupe::memory_report Trainer::memory_report() {
 }
 
 troupe::memory_report Trainer::memory_report(const cost_profile& profile) {
+  world_.shared_->running.require_none("Trainer::memory_report");
   require_no_open_step("memory_report");
   auto predicted = fail_job_on_exception(*world_.shared_->self, [&] { return predicted_memory(profile); });
   auto report = memory_report();

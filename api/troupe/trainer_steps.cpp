@@ -60,9 +60,10 @@ std::string problem_of(const batch& given, int microbatches) {
   throw bad_input(problem);
 }
 
-call_observer observer_of(const trainer_callbacks& callbacks) {
+call_observer observer_of(const trainer_callbacks& callbacks, running_call& running) {
   call_observer observer;
-  observer.on_recovered = [&callbacks](const recovery_report& report) {
+  observer.on_recovered = [&callbacks, &running](const recovery_report& report) {
+    running_call::callback callback(running, "on_recovered");
     callbacks.on_recovered({report.loss.rank, report.loss.cause, report.generation, report.total_s});
   };
   return observer;
@@ -83,6 +84,7 @@ void Trainer::warn_of_own_weights(const char* call) const {
 }
 
 double Trainer::forward_backward(const batch& given) {
+  running_call::scope running(world_.shared_->running, "Trainer::forward_backward");
   if (is_step_open_)
     throw std::logic_error(
         "[Trainer::forward_backward] expected optimizer_step first: a step has the gradients of one batch. "
@@ -115,12 +117,13 @@ double Trainer::forward_backward(const batch& given) {
   request.data = describe_samples(samples);
   if (reads_samples_) request.content = describe_content(samples);
   is_step_open_ = true;
-  auto result = self.run(request, observer_of(callbacks_));
+  auto result = self.run(request, observer_of(callbacks_, world_.shared_->running));
   given_->release_before(result.replays_from);
   return result.metrics.mean_loss();
 }
 
 std::uint64_t Trainer::optimizer_step() {
+  running_call::scope running(world_.shared_->running, "Trainer::optimizer_step");
   if (!is_step_open_)
     throw std::logic_error(
         "[Trainer::optimizer_step] expected forward_backward first, which computes the gradients of a batch");
@@ -130,13 +133,14 @@ std::uint64_t Trainer::optimizer_step() {
   request.source = given_source_;
   request.target_step = ++runs_;
   is_step_open_ = false;
-  auto result = self.run(request, observer_of(callbacks_));
+  auto result = self.run(request, observer_of(callbacks_, world_.shared_->running));
   if (world_.rank() == 0 && !std::exchange(training_noted_, true)) record_training_start(self, number_);
   given_->release_before(result.replays_from);
   return result.steps_done;
 }
 
 tensor Trainer::forward(const batch& given) {
+  running_call::scope running(world_.shared_->running, "Trainer::forward");
   require_no_open_step("forward");
   warn_of_own_weights("forward");
   if (auto problem = problem_of_samples("forward", given); !problem.empty())

@@ -139,6 +139,7 @@ int World::num_devices() const { return world_size() * shared_->options.devices;
 const job_options& World::options() const { return shared_->options; }
 
 void World::barrier() {
+  running_call::scope call(shared_->running, "World::barrier");
   call_request request;
   request.kind = call_kind::barrier;
   shared_->self->run(request, {});

@@ -5,6 +5,7 @@
 #include "troupe/collective/group/group_builder.hpp"
 #include "troupe/config/profile_environment.hpp"
 #include "troupe/node/node.hpp"
+#include "troupe/running_call.hpp"
 #include "troupe/snapshot/folder_lock.hpp"
 #include "troupe/world.hpp"
 
@@ -20,6 +21,7 @@ struct World::state {
   std::shared_ptr<open_groups> open = std::make_shared<open_groups>();  ///< for the inspector
   std::weak_ptr<void> trainer;     ///< a Trainer exists while this has not expired
   std::uint32_t num_trainers = 0;  ///< created so far
+  running_call running;
   /// Of the last Trainer's snapshot folder, until the node has written the last snapshot.
   std::optional<folder_lock> folder;
 

@@ -67,7 +67,7 @@ std::size_t num_kills(const process_result& result) {
 }
 
 /// Every rank printed every key, with the values of the job of one process.
-void check_same_as_reference(const process_result& result, std::size_t kills) {
+void check_same_as_reference(const process_result& result, std::size_t kills, std::size_t num_ranks = 4) {
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   CHECK(num_kills(result) == kills);
@@ -75,7 +75,7 @@ void check_same_as_reference(const process_result& result, std::size_t kills) {
   for (const auto& [key, values] : reference_run().values) {
     INFO(key);
     CHECK(all.values[key] == values);
-    CHECK(all.ranks[key].size() == 4);
+    CHECK(all.ranks[key].size() == num_ranks);
   }
 }
 
@@ -157,4 +157,16 @@ TEST_CASE("cancelled training ends at the same step in all processes, also in a 
   CHECK(first >= 6);
   CHECK(first < 20);
   CHECK(all.values["second-steps"] == std::set<std::string>{std::to_string(first + 20)});
+}
+
+TEST_CASE("a call within a callback is refused at once, and the job trains on as if it had not been made") {
+  auto num_processes = GENERATE(1, 2, 4);
+  bool is_killed = num_processes > 1 && GENERATE(false, true);
+  words faults = is_killed ? words{"--fault", "gather@rank=1,step=1"} : words{};
+  auto result = run_worker(num_processes, join({"--calls-within", "yes"}, faults));
+  check_same_as_reference(result, is_killed ? 1 : 0, static_cast<std::size_t>(num_processes));
+  auto all = printed_by(result);
+  CHECK(all.values["within-on_step"] == std::set<std::string>{"refused"});
+  if (all.values.contains("within-on_recovered"))
+    CHECK(all.values["within-on_recovered"] == std::set<std::string>{"refused"});
 }

@@ -20,12 +20,16 @@ Pipeline pipeline_of(std::int64_t width, const job_options& options) {
 
 class program {
  public:
-  program(const job_options& options, std::string file, std::uint64_t cancel_at)
-      : world_(World::init(options)), file_(std::move(file)), cancel_at_(cancel_at) {}
+  program(const job_options& options, std::string file, std::uint64_t cancel_at, bool calls_within)
+      : world_(World::init(options)),
+        file_(std::move(file)),
+        cancel_at_(cancel_at),
+        calls_within_(calls_within) {}
 
   void run() {
     {
       Trainer trainer(world_, pipeline_of(16, world_.options()), callbacks());
+      running_ = &trainer;
       train_and_take(trainer, "first");
       train_and_take(trainer, "second");
       // All but rank 0 only take part.
@@ -40,8 +44,24 @@ class program {
     trainer_callbacks made;
     made.on_step = [this](const step_event& event) {
       if (event.step == cancel_at_) event.cancel();
+      if (calls_within_) try_call("on_step");
+    };
+    made.on_recovered = [this](const recovery_event&) {
+      if (calls_within_) try_call("on_recovered");
     };
     return made;
+  }
+
+  /// Within a callback.
+  void try_call(const std::string& callback) {
+    try {
+      running_->state_dict();
+      say("within-" + callback, "done");
+    } catch (const std::logic_error& problem) {
+      say("within-" + callback,
+          std::string(problem.what()).find("callback " + callback + " of") != std::string::npos ? "refused"
+                                                                                                : "other");
+    }
   }
 
   void train_and_take(Trainer& trainer, const std::string& name) {
@@ -71,16 +91,20 @@ class program {
   World world_;
   std::string file_;
   std::uint64_t cancel_at_;
+  bool calls_within_;
+  Trainer* running_ = nullptr;
   dataset_ptr samples_ = four_corners(1100);
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string file, cancel_at = "0";
-  return run_program(
-      argc, argv, testing::small_options(),
-      [&](const job_options& options) { program(options, file, std::stoull(cancel_at)).run(); },
-      {{"--file", "where rank 0 saves the model", &file},
-       {"--cancel-at", "step at which rank 0 cancels the training", &cancel_at}});
+  std::string file, cancel_at = "0", calls_within = "no";
+  return run_program(argc, argv, testing::small_options(),
+                     [&](const job_options& options) {
+                       program(options, file, std::stoull(cancel_at), calls_within == "yes").run();
+                     },
+                     {{"--file", "where rank 0 saves the model", &file},
+                      {"--cancel-at", "step at which rank 0 cancels the training", &cancel_at},
+                      {"--calls-within", "yes: callbacks call state_dict", &calls_within}});
 }

@@ -1,0 +1,44 @@
+#include "troupe/running_call.hpp"
+
+#include <stdexcept>
+
+namespace troupe {
+
+running_call::scope::scope(running_call& of, const char* name) : of_(of) {
+  std::lock_guard lock(of_.mutex_);
+  of_.require_none_locked(name);
+  of_.call_ = name;
+}
+
+running_call::scope::~scope() {
+  std::lock_guard lock(of_.mutex_);
+  of_.call_ = nullptr;
+}
+
+running_call::callback::callback(running_call& of, const char* name) : of_(of) {
+  std::lock_guard lock(of_.mutex_);
+  of_.callback_ = name;
+}
+
+running_call::callback::~callback() {
+  std::lock_guard lock(of_.mutex_);
+  of_.callback_ = nullptr;
+}
+
+void running_call::require_none(const char* name) const {
+  std::lock_guard lock(mutex_);
+  require_none_locked(name);
+}
+
+void running_call::require_none_locked(const char* name) const {
+  if (!call_) return;
+  auto where = callback_ ? std::string("while the callback ") + callback_ + " of " + call_ + " runs"
+                         : std::string("while ") + call_ + " runs";
+  throw std::logic_error(
+      "[" + std::string(name) + "] expected no other call of this process, got one " + where +
+      ": it would wait for " + call_ +
+      " to end. Call it after that, on one thread; to act between steps, call fit for fewer "
+      "steps at a time, or step_event::cancel, and go on after it");
+}
+
+}  // namespace troupe
