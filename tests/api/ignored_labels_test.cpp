@@ -271,3 +271,27 @@ TEST_CASE("a loss whose count depends on the targets must tell it before") {
   };
   CHECK_THROWS_MATCHES(autoencode(silent, 2), job_failed, MessageMatches(ContainsSubstring("fill it in")));
 }
+
+TEST_CASE("a loss that counts another constant number in each replica must tell it before") {
+  // The first half of each batch, that of replica 0, has 32 positive points, the second half 8.
+  auto step_with = [](const nn::Loss& loss, int replicas) {
+    auto points = tensor::full({num_samples, 2}, 0.5);
+    for (std::int64_t row = num_samples / 2; row < num_samples * 7 / 8; ++row)
+      points.rows(row, 1).copy_from(tensor::full({1, 2}, -0.5));
+    auto pipeline = Pipeline(nn::Sequential(nn::Linear(2, 2)))
+                        .microbatches(1)
+                        .replicas(replicas)
+                        .loss(loss)
+                        .optimizer(optim::SGD({.lr = 0.1}));
+    Trainer trainer(World::local(replicas, whole_batches(2)), std::move(pipeline));
+    trainer.forward_backward({points, points});
+    trainer.optimizer_step();
+    return trainer.state_dict();
+  };
+  CHECK_THROWS_MATCHES(step_with(of_positive, 2), job_failed,
+                       MessageMatches(ContainsSubstring("in each microbatch of all replicas") &&
+                                      ContainsSubstring("nn::Loss(function, num_counted)")));
+  auto whole = step_with(of_positive, 1);
+  CHECK(largest_difference(step_with(nn::Loss(of_positive, num_positive), 2), whole) < tolerance);
+  CHECK_NOTHROW(step_with(squared_distance, 2));
+}

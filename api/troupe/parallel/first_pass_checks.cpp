@@ -94,4 +94,20 @@ std::int64_t check_loss(const nn::Loss& loss, const tensor& output, const tensor
   return whole.num_counted;
 }
 
+void check_equal_counts(const nn::Loss& loss, const tensor& output, const tensor& targets,
+                        const tensor& batch_targets) {
+  if (loss.tells_num_counted() || !batch_targets.defined()) return;
+  auto count_of = [&](const tensor& of) { return loss({output, nullptr}, of, 1).num_counted; };
+  auto expected = count_of(targets);
+  auto rows = targets.shape()[0];
+  for (std::int64_t first = 0; first < batch_targets.shape()[0]; first += rows) {
+    auto others = batch_targets.rows(first, rows);
+    if (auto counted = count_of(others); counted != expected)
+      throw bad_input("the loss: expected loss_result::num_counted of " + std::to_string(expected) +
+                      " in each microbatch of all replicas, got " + std::to_string(counted) + " of samples " +
+                      std::to_string(first) + " to " + std::to_string(first + rows - 1) +
+                      " of the batch: " + advice_on_counts);
+  }
+}
+
 }  // namespace troupe

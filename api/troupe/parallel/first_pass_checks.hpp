@@ -18,4 +18,15 @@ void check_parameters(const variable& output, const std::vector<std::shared_ptr<
 /// on the given output and targets. Returns the loss_result::num_counted of these.
 std::int64_t check_loss(const nn::Loss& loss, const tensor& output, const tensor& targets);
 
+/// Throws bad_input if a loss that does not tell its count beforehand counts more or less in another
+/// microbatch of the batch than in `targets`. `batch_targets`: of all microbatches of all replicas, whose
+/// counts no replica would see otherwise; undefined: nothing is checked. Calls `loss` once for each.
+void check_equal_counts(const nn::Loss& loss, const tensor& output, const tensor& targets,
+                        const tensor& batch_targets);
+
+/// What to do about a loss whose count depends on the targets.
+inline constexpr auto advice_on_counts =
+    "where the count depends on the targets, it must be known before the loss is computed. Give the job "
+    "nn::Loss(function, num_counted), with a function that returns it for targets";
+
 }  // namespace troupe

@@ -135,7 +135,7 @@ std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<te
   auto& recorded = begin_pass(mb, std::move(inputs));
   if (!is_checked_ && mb.num_replicas > 1 && steps_by_parts()) deferred_->require_waits();
   auto outputs = run_layers(recorded.inputs, mb.training);
-  if (!is_checked_) check_first_pass(outputs, targets);
+  if (!is_checked_) check_first_pass(mb, outputs, targets);
   auto from = is_last_ ? take_loss(mb, outputs.front(), targets)
                        : record(tensor::zeros({}), outputs,
                                 std::make_unique<join_operation>(recorded.output_gradients));
@@ -145,11 +145,13 @@ std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<te
 }
 
 /// Finds errors in user-defined modules and losses that would otherwise only show in wrong results.
-void module_program::check_first_pass(const std::vector<variable>& outputs, const tensor& targets) {
+void module_program::check_first_pass(const microbatch& mb, const std::vector<variable>& outputs,
+                                      const tensor& targets) {
   deferred_->end();  // of require_waits
   for (const auto& each : outputs) check_parameters(each, layers_->modules());
   if (is_last_) {
     auto num_counted = check_loss(loss_, outputs.front().value, targets);
+    check_equal_counts(loss_, outputs.front().value, targets, mb.batch_targets);
     if (counted_targets_.needs_example()) counted_targets_.learn(num_counted);
   }
   is_checked_ = true;

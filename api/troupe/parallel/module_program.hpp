@@ -94,7 +94,7 @@ class module_program : public stage_program {
 
   void begin(const std::vector<named_tensor>& weights);
   std::vector<indexed_parameter> counted_in(const nn::Graph& model) const;
-  void check_first_pass(const std::vector<variable>& outputs, const tensor& targets);
+  void check_first_pass(const microbatch& mb, const std::vector<variable>& outputs, const tensor& targets);
   pass& begin_pass(const microbatch& mb, std::vector<tensor> inputs);
   std::vector<variable> run_layers(std::vector<variable> inputs, bool training);
   backward_options options_of(const microbatch& mb);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/parallel/first_pass_checks.hpp"
 
 namespace troupe {
 
@@ -21,10 +22,7 @@ void target_count::require(const tensor& targets, std::int64_t num_counted) cons
   auto found = ", got " + std::to_string(num_counted) + " of targets " + describe(targets);
   if (!in_first_microbatch_)
     throw bad_input(counted + ", which its num_counted returns" + found + ": both must count alike");
-  throw bad_input(
-      counted + ", as in the first microbatch" + found +
-      ": where the count depends on the targets, it must be known before the loss is computed. "
-      "Give the job nn::Loss(function, num_counted), with a function that returns it for targets");
+  throw bad_input(counted + ", as in the first microbatch" + found + ": " + advice_on_counts);
 }
 
 }  // namespace troupe
