@@ -1,9 +1,12 @@
 // Steps that the program makes itself: the bits of fit, and what is refused.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
+#include <filesystem>
 #include <stdexcept>
 
 #include "package/synthetic.hpp"
@@ -266,4 +269,51 @@ TEST_CASE("copies of given batches are kept until they are released, and one tha
   CHECK_THROWS_MATCHES(kept.at(1), bad_input, says("goes back to step 2,"));
   kept.put(1, batch_of(1));  // as a process that was started again gives it
   CHECK(kept.size_bytes() == 2U * (32 * 2 * 4 + 32));
+}
+
+namespace {
+
+/// Bytes in files of this process that have no name, in the folder for temporary files.
+std::uint64_t bytes_in_unnamed_files() {
+  std::uint64_t sum = 0;
+  auto folder = std::filesystem::temp_directory_path().lexically_normal().string();
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code problem;
+    auto file = std::filesystem::read_symlink(each.path(), problem).string();
+    struct stat found {};
+    if (problem || !file.starts_with(folder) || ::stat(each.path().c_str(), &found) != 0) continue;
+    if (S_ISREG(found.st_mode) && found.st_nlink == 0) sum += static_cast<std::uint64_t>(found.st_size);
+  }
+  return sum;
+}
+
+/// The most that the files of the log of calls have after any of so many steps of one's own.
+std::uint64_t most_kept_of(int steps, std::uint64_t snapshot_every,
+                           const std::filesystem::path& snapshot_dir = {}) {
+  auto options = options_of(0);
+  options.snapshot_dir = snapshot_dir;
+  options.snapshot_every = snapshot_every;
+  Trainer trainer(World::local(2, options), pipeline(2));
+  std::uint64_t before = bytes_in_unnamed_files(), most = 0;
+  for (int step = 0; step < steps; ++step) {
+    make_step(trainer, static_cast<std::uint64_t>(step) % num_steps);
+    if (step % 100 == 99) {
+      trainer.evaluate(four_corners(32));
+      most = std::max(most, bytes_in_unnamed_files() - before);
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("many steps of one's own leave nothing on disk where nobody can repeat them") {
+  constexpr int many = 1500;  // a file begins with 256 calls
+  CHECK(most_kept_of(many, 8) == 0);
+  // With snapshots a later job repeats them, and they are kept: some 100 bytes a call.
+  temp_folder folder;
+  auto all = most_kept_of(many, 8, folder.path());
+  CHECK(all > 2 * many * 20);
+  // How many steps a recovery may repeat depends on the time that a copy of the state takes.
+  CHECK(most_kept_of(many, 0) < all / 2);
 }
