@@ -1,11 +1,13 @@
 #include "troupe/gathered_results.hpp"
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <system_error>
 
 #include "troupe/program/packed_state.hpp"
 #include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/saved_tensors.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 #include "troupe/snapshot/temporary_name.hpp"
 
@@ -16,6 +18,16 @@ std::vector<named_tensor> unpack_weights(const std::vector<tensor>& packed_stage
   for (const auto& packed : packed_stages)
     for (const auto& [name, value] : unpack_state(packed)) weights.push_back({name, value.clone()});
   std::ranges::sort(weights, {}, &named_tensor::name);
+  return weights;
+}
+
+std::vector<named_tensor> weights_in(const std::vector<tensor>& packed_states) {
+  std::map<std::string, tensor> by_name;
+  for (const auto& packed : packed_states)
+    for (const auto& [name, value] : unpack_state(packed))
+      if (is_weight_name(name)) by_name.try_emplace(name, value);
+  std::vector<named_tensor> weights;
+  for (const auto& [name, value] : by_name) weights.push_back({name, value.clone()});
   return weights;
 }
 

@@ -12,6 +12,10 @@ namespace troupe {
 /// Throws std::runtime_error for a malformed packed state. This header is not installed.
 std::vector<named_tensor> unpack_weights(const std::vector<tensor>& packed_stages);
 
+/// The parameters and buffers in copies of the states of all stages, sorted by name, each in its own memory.
+/// One that several stages hold (a tied weight) is listed once. Throws as unpack_weights does.
+std::vector<named_tensor> weights_in(const std::vector<tensor>& packed_states);
+
 /// The size of a model's parameters and buffers in bytes.
 std::uint64_t weights_bytes(const nn::Module& model);
 

@@ -12,6 +12,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/fail_job_on_exception.hpp"
 #include "troupe/fault/action_faults.hpp"
+#include "troupe/job/latest_copies.hpp"
 #include "troupe/job/step_timeline.hpp"
 #include "troupe/job/trained_data.hpp"
 #include "troupe/job_start.hpp"
@@ -85,6 +86,8 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   for (const auto& [one, device] : job->placed.device_of_cell())
     if (job->home.member_of(device).rank == world_.rank().value())
       reads_samples_ |= graph.takes_samples(one.stage) || graph.computes_loss(one.stage);
+  if (gets_complete_copies(*job, world_.rank().value(), world_.world_size()))
+    latest_ = job->latest = std::make_shared<latest_copies>(job->parts);
   self.define(std::move(job));
   if (options.resume && world_.rank() == 0 && start.is_first) {
     running_call::scope call(world_.shared_->running, "Trainer's constructor");

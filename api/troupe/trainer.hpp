@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -22,6 +23,7 @@
 namespace troupe {
 
 class given_batches;
+class latest_copies;
 class replaceable_source;
 
 /// A completed training step, or with Pipeline::flush_every(K) K of them. Only rank 0 receives these events.
@@ -82,6 +84,13 @@ struct evaluation_result {
   double loss = 0;
   double accuracy = 0;
   std::int64_t num_samples = 0;
+};
+
+/// See Trainer::latest_weights.
+struct weights_at_step {
+  std::uint64_t step = 0;  ///< optimizer steps that made them
+  /// All parameters and buffers: f32, in CPU memory of their own, sorted by name, as state_dict returns them.
+  std::vector<named_tensor> weights;
 };
 
 /// Whether the job is paused, see Trainer::pause.
@@ -146,6 +155,23 @@ class Trainer {
   /// name, as Pipeline::initial_weights and Module::load_state_dict take them. Every process gets all of
   /// them. Throws result_gone as described above.
   std::vector<named_tensor> state_dict();
+  /// The weights of a recent step, without waiting for the job: for a thread that serves, logs or evaluates
+  /// them while fit runs, or a callback. No collective call: a process makes it when it likes. Thread-safe
+  /// while the Trainer exists.
+  ///
+  /// They are those of the newest copy of the state of all stages that is in this process's memory, the same
+  /// bits that state_dict would have returned after that step. Copies are made as --snapshot-every says, else
+  /// so that copying takes at most 2 % of the time, and at the end of fit, after which this has what
+  /// state_dict() has (with several processes and a snapshot folder a moment later). weights_at_step::step
+  /// never goes back. None before the first copy; in a job that resumes, before its first call; in a process
+  /// that was started again, until it has repeated the calls of before. With Pipeline::average_every they are
+  /// replica 0's; a warning says once that they are between two averages.
+  ///
+  /// Copies all weights once, on the calling thread (one pass over the memory); the devices go on meanwhile.
+  /// Throws std::logic_error in a process that never holds the whole model: it hosts some of the stages only,
+  /// and keeps the second copy of none or too few of the others (as with three processes or more that have
+  /// one stage each). read_weights(the --snapshot-dir) has all there.
+  std::optional<weights_at_step> latest_weights() const;
   /// The model's outputs [N, ...] in evaluation mode for all N samples, in order; labels are not needed.
   /// Every process gets all outputs. Throws bad_input for a null pointer and for no samples, and result_gone.
   tensor predict(dataset_ptr samples);
@@ -231,6 +257,8 @@ class Trainer {
   std::shared_ptr<void> place_;  ///< no other Trainer may exist while this does
   std::uint32_t number_ = 0;     ///< index among the World's Trainers
   std::optional<std::uint64_t> resumed_step_;
+  std::shared_ptr<latest_copies> latest_;  ///< null: this process never holds all stages
+  std::shared_ptr<std::atomic<bool>> warned_of_latest_ = std::make_shared<std::atomic<bool>>(false);
   bool reads_samples_ = false;   ///< this process has a stage that takes samples or targets
   std::uint64_t runs_ = 0;       ///< of the plan, requested so far, without cancelled ones
   bool training_noted_ = false;  ///< restarted processes know that a step was completed

@@ -1,4 +1,5 @@
-// Trainer's functions that gather tensors of all processes: state_dict, predict, save.
+// Trainer's functions that gather tensors of all processes (state_dict, predict, save), and latest_weights.
+#include <stdexcept>
 #include <utility>
 
 #include "troupe/data/describe_samples.hpp"
@@ -6,7 +7,9 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/fail_job_on_exception.hpp"
 #include "troupe/gathered_results.hpp"
+#include "troupe/job/latest_copies.hpp"
 #include "troupe/ops/rearrange.hpp"
+#include "troupe/replica_weights.hpp"
 #include "troupe/snapshot/safetensors.hpp"
 #include "troupe/trainer.hpp"
 #include "troupe/world_state.hpp"
@@ -29,6 +32,21 @@ std::vector<named_tensor> Trainer::state_dict() {
   };
   world_.shared_->self->run(request, observer);
   return weights;
+}
+
+std::optional<weights_at_step> Trainer::latest_weights() const {
+  if (!latest_)
+    throw std::logic_error(
+        "[Trainer::latest_weights] expected a process that holds copies of all " +
+        std::to_string(plan_.num_stages) + " stages, got rank " + to_string(world_.rank()) +
+        ", which holds some of them: use read_weights of the --snapshot-dir, or state_dict between two fits "
+        "of fewer steps, which gathers them from all processes");
+  auto newest = latest_->get();
+  if (!newest) return {};
+  auto step = newest->step * steps_of_run();
+  auto note = note_on_weights("latest_weights", pipeline_.numerics().average_every, step);
+  if (!note.empty() && !warned_of_latest_->exchange(true)) world_.shared_->log->warn("{}", note);
+  return weights_at_step{step, weights_in(newest->packed)};
 }
 
 void Trainer::save(const std::filesystem::path& file) {

@@ -26,6 +26,22 @@ TEST_CASE("weights of all stages become one list in name order, in memory of its
   CHECK(same_bits(unpack_weights(stages)[1].value, tensor::full({2}, 3)));
 }
 
+TEST_CASE("of the states of all stages the weights are taken, a shared one once, and nothing else") {
+  packed_state_pool pool;
+  std::vector<tensor> states{
+      pack_state({{"0.weight", tensor::full({2}, 1)}, {"0.weight/moment", tensor::full({2}, 9)}}, pool),
+      pack_state({{"0.weight", tensor::full({2}, 1)},
+                  {"1.mean", tensor::full({1}, 2)},
+                  {"troupe.metrics", tensor::full({1}, 8)}},
+                 pool)};
+  auto weights = weights_in(states);
+  REQUIRE(weights.size() == 2);
+  CHECK(weights[0].name == "0.weight");
+  CHECK(weights[1].name == "1.mean");
+  weights[1].value.fill_zero();
+  CHECK(same_bits(weights_in(states)[1].value, tensor::full({1}, 2)));
+}
+
 TEST_CASE("a writable file gives no reason, and no test file is left behind") {
   temp_folder folder;
   CHECK(why_not_writable(folder.path() / "model", 1000).empty());

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/job/latest_copies.hpp"
 #include "troupe/job/trained_data.hpp"
 #include "troupe/placement/hosting.hpp"
 #include "troupe/program/job_description.hpp"
@@ -67,6 +68,8 @@ struct job_definition {
   bool reset_optimizer = false;
   /// Written to every manifest as well, for its step; filled in as training calls begin.
   std::shared_ptr<trained_data> data = std::make_shared<trained_data>();
+  /// Of this process: gets what its stages and its replica keeper hold; null: nobody asks for it.
+  std::shared_ptr<latest_copies> latest;
   /// Unique to this job; written to its snapshots.
   std::string job_id;
   /// Compared between all processes before each call.

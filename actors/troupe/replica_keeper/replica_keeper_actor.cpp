@@ -8,7 +8,7 @@
 namespace troupe {
 
 replica_keeper_state::replica_keeper_state(caf::event_based_actor* self, replica_keeper_options options)
-    : self_(self), options_(options) {}
+    : self_(self), options_(std::move(options)) {}
 
 caf::behavior replica_keeper_state::make_behavior() {
   return {[this](const keeper_generation& begun) { on_generation(begun); },
@@ -35,6 +35,7 @@ void replica_keeper_state::on_replica(const replica_arrived& arrived) {
   if (arrived.generation < generation_) return;
   if (options_.faults) options_.faults->at(fault_point::keep_copy, arrived.step);
   replicas_[{arrived.step, arrived.part}] = {arrived.generation, arrived.packed};
+  if (options_.latest) options_.latest->put(arrived.step, arrived.part, arrived.packed);
   if (scheduler_)
     self_->send(scheduler_,
                 part_held{arrived.generation,

@@ -4,9 +4,11 @@
 #include <caf/event_based_actor.hpp>
 #include <caf/result.hpp>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "troupe/fault/fault_plan.hpp"
+#include "troupe/job/latest_copies.hpp"
 #include "troupe/replica_keeper/messages.hpp"
 #include "troupe/stage/messages.hpp"
 
@@ -14,7 +16,8 @@ namespace troupe {
 
 struct replica_keeper_options {
   int rank = 0;
-  const fault_plan* faults = nullptr;  ///< may be null; outlives the actor
+  const fault_plan* faults = nullptr;          ///< may be null; outlives the actor
+  std::shared_ptr<latest_copies> latest = {};  ///< gets each replica; may be null
 };
 
 /// Keeps copies of peers' parts in memory. It never waits for the disk, so a stalled disk does not delay a

@@ -105,8 +105,9 @@ void stage_state::refuse_to_write(std::uint64_t step) {
   self_->send(scheduler_, refused);
 }
 
-/// Reports the copy to the scheduler and sends a replica to its keeper, if it has one.
+/// Reports the copy to the scheduler and to the program, and sends a replica to its keeper, if it has one.
 void stage_state::replicate(std::uint64_t step, const tensor& packed) {
+  if (options_.latest) options_.latest->put(step, options_.part, packed);
   self_->send(
       scheduler_,
       part_held{generation_, options_.rank, {step, options_.part, generation_, part_location::own_memory}});

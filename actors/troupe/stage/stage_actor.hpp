@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "troupe/job/latest_copies.hpp"
 #include "troupe/stage/messages.hpp"
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
@@ -25,6 +26,7 @@ struct stage_options {
   std::uint32_t job = 0;                ///< see job_definition::number
   memory_account account = {};          ///< of its device: charged for the program
   replica_content content = replica_content::own;
+  std::shared_ptr<latest_copies> latest = {};  ///< gets each copy; may be null
 };
 
 /// Owns one stage's program and the copies of its state in memory. It does not compute; a device does.

@@ -253,7 +253,8 @@ void job_children::spawn_stage(const cell& stage) {
                                                                      options_.log,
                                                                      job_->number,
                                                                      account_of(device_of(stage)),
-                                                                     job_->part_of(stage).content});
+                                                                     job_->part_of(stage).content,
+                                                                     job_->latest});
   adopt(stages_[stage], {child_role::stage, stage.stage, stage.replica});
 }
 
@@ -265,8 +266,8 @@ void job_children::spawn_loader() {
 }
 
 void job_children::spawn_replica_keeper() {
-  replica_keeper_ =
-      self_->spawn<actor_of<replica_keeper_state>>(replica_keeper_options{options_.rank, options_.faults});
+  replica_keeper_ = self_->spawn<actor_of<replica_keeper_state>>(
+      replica_keeper_options{options_.rank, options_.faults, job_->latest});
   adopt(replica_keeper_, {child_role::replica_keeper, 0});
 }
 

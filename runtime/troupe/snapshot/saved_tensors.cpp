@@ -7,11 +7,6 @@
 namespace troupe {
 namespace {
 
-/// False for the optimizer's state and for tensors of the runtime.
-bool is_weight(const std::string& name) {
-  return name.find('/') == std::string::npos && !name.starts_with("troupe.");
-}
-
 /// All of the model's tensors, from the manifest where it lists them.
 std::map<std::string, tensor_contents> tensors_of(const snapshot_store& store,
                                                   const snapshot_manifest& manifest) {
@@ -31,11 +26,15 @@ std::map<std::string, tensor_contents> tensors_of(const snapshot_store& store,
 
 }  // namespace
 
+bool is_weight_name(const std::string& name) {
+  return name.find('/') == std::string::npos && !name.starts_with("troupe.");
+}
+
 std::vector<named_tensor> saved_tensors(const snapshot_store& store, const snapshot_manifest& manifest,
                                         saved_part which) {
   std::vector<tensor_contents> wanted;
   for (auto& [name, whole] : tensors_of(store, manifest))
-    if (which == saved_part::all || is_weight(name)) wanted.push_back(std::move(whole));
+    if (which == saved_part::all || is_weight_name(name)) wanted.push_back(std::move(whole));
   return read_tensors(store, manifest, wanted);
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <string>
 #include <vector>
 
 #include "troupe/snapshot/snapshot_store.hpp"
@@ -8,6 +9,10 @@ namespace troupe {
 /// A selection of a snapshot's tensors. weights: parameters and buffers. all: also the optimizer's state
 /// ("<parameter>/<what>").
 enum class saved_part : std::uint8_t { weights, all };
+
+/// Whether a stage's state names a parameter or buffer so: false for the optimizer's state and for tensors of
+/// the runtime.
+bool is_weight_name(const std::string& name);
 
 /// The tensors of all parts, whole and in name order. One that several stages hold is listed once. Throws
 /// snapshot_error as read_part does, and if the copies of such a tensor differ.
