@@ -81,7 +81,7 @@ class DataParallel {
  public:
   /// Wraps a materialized model and broadcasts member 0's weights. Parameters that are frozen at this point
   /// are not reduced. Throws std::invalid_argument on every member, naming rank, parameter and shapes, if the
-  /// members' models or options differ.
+  /// members' models differ, also in the modes of modules (train, eval), or their options do.
   DataParallel(nn::Module& model, communicator& group, const data_parallel_options& options = {});
   /// The same with a ProcessGroup of a World, kept alive by this object: DataParallel(model,
   /// world.new_group({0, 2})).

@@ -3,20 +3,36 @@
 #include <cstring>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 namespace {
 
 constexpr call_options by_waiter{.progress = progress_by::waiter};
 
+/// A line for each module. `path` has no trailing dot; that of the whole model is empty.
+void describe_modes(nn::Module& module, const std::string& path, std::string& into) {
+  into += '\n' + (path.empty() ? "the model" : "the module " + path) +
+          (module.is_training() ? " in training mode" : " in evaluation mode");
+  module.each_child([&](const std::string& name, nn::Module& child) {
+    if (name.empty() || path.empty())
+      describe_modes(child, path + name, into);
+    else
+      describe_modes(child, path + "." + name, into);
+  });
+}
+
 /// Without devices: each member has a GPU of its own.
-std::string described(const std::vector<named_parameter>& parameters, const std::string& options) {
+std::string described(nn::Module& model, const std::string& options) {
   std::string text = options;
-  for (const auto& each : parameters) {
+  for (const auto& each : model.named_parameters()) {
     const auto& value = each.target->value();
     text += '\n' + each.name + ' ' + std::string(to_string(value.dtype())) + to_string(value.shape()) +
             (each.target->requires_gradient ? "" : ", frozen");
   }
+  text += "\nno more parameters";
+  describe_modes(model, "", text);
   return text;
 }
 
@@ -43,7 +59,7 @@ std::vector<std::string> texts_of_all(const std::string& own, communicator& grou
   return texts;
 }
 
-/// The first line in which the texts differ; "nothing" for a missing line.
+/// The first line in which the texts differ; "no more modules" for a missing line.
 std::pair<std::string, std::string> first_difference(const std::string& expected, const std::string& got) {
   std::istringstream left(expected), right(got);
   while (true) {
@@ -51,15 +67,14 @@ std::pair<std::string, std::string> first_difference(const std::string& expected
     bool has_left = static_cast<bool>(std::getline(left, a)),
          has_right = static_cast<bool>(std::getline(right, b));
     if (a != b || has_left != has_right || !has_left)
-      return {has_left ? a : "no more parameters", has_right ? b : "no more parameters"};
+      return {has_left ? a : "no more modules", has_right ? b : "no more modules"};
   }
 }
 
 }  // namespace
 
-void require_same_models(const std::vector<named_parameter>& parameters, const std::string& options,
-                         communicator& group) {
-  auto texts = texts_of_all(described(parameters, options), group);
+void require_same_models(nn::Module& model, const std::string& options, communicator& group) {
+  auto texts = texts_of_all(described(model, options), group);
   const auto& ranks = group.group().ranks;
   for (std::size_t i = 1; i < texts.size(); ++i) {
     if (texts[i] == texts[0]) continue;

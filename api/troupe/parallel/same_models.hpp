@@ -1,16 +1,15 @@
 #pragma once
 #include <string>
-#include <vector>
 
-#include "troupe/autograd/parameter.hpp"
 #include "troupe/collective/communicator.hpp"
+#include "troupe/nn/module.hpp"
 
 namespace troupe {
 
-/// Checks that all members train the same model: compares `options` (as text) and the names, shapes, dtypes
-/// and frozen flags of the parameters, in order. Throws std::invalid_argument on every member if a member
-/// differs from member 0; the message names its rank and the first difference.
-void require_same_models(const std::vector<named_parameter>& parameters, const std::string& options,
-                         communicator& group);
+/// Checks that all members train the same model: compares `options` (as text), the names, shapes, dtypes and
+/// frozen flags of the parameters, in order, and whether each module is in training or evaluation mode.
+/// Throws std::invalid_argument on every member if a member differs from member 0; the message names its rank
+/// and the first difference.
+void require_same_models(nn::Module& model, const std::string& options, communicator& group);
 
 }  // namespace troupe

@@ -45,6 +45,36 @@ TEST_CASE("models with more parameters, frozen ones or other options are refused
   CHECK(options.find("bucket_size_mb 3") != std::string::npos);
 }
 
+TEST_CASE("models whose modules differ in their modes are refused on every member") {
+  using differ = std::function<void(nn::Sequential&)>;
+  auto told = [](const differ& change) {
+    std::vector<std::string> result(2);
+    on_members(2, [&](communicator& group) {
+      nn::Sequential model(nn::Linear(6, 4), nn::Sequential(nn::BatchNorm2d(4), nn::Dropout(0.5)));
+      if (group.rank() == 1) change(model);
+      model.materialize(1);
+      result[static_cast<std::size_t>(group.rank())] = error_of([&] { DataParallel(model, group); });
+    });
+    CHECK(result[0] == result[1]);
+    return result[0];
+  };
+  const std::string expected = "[DataParallel] expected the same model and options on all ranks: ";
+  CHECK(told([](nn::Sequential& model) {
+          model.each_child([](const std::string& name, nn::Module& child) {
+            if (name == "1")
+              child.each_child([](const std::string& at, nn::Module& inner) {
+                if (at == "0") inner.eval();
+              });
+          });
+        }) == expected +
+                  "rank 0 has the module 1.0 in training mode, rank 1 has the module 1.0 in evaluation mode");
+  CHECK(told([](nn::Sequential& model) { model.eval(); }) ==
+        expected + "rank 0 has the model in training mode, rank 1 has the model in evaluation mode");
+  CHECK(told([](nn::Sequential& model) { model.push_back(nn::Dropout(0.5)); }) ==
+        expected + "rank 0 has no more modules, rank 1 has the module 2 in training mode");
+  CHECK(told([](nn::Sequential&) {}) == "no error");
+}
+
 TEST_CASE("a loss that is no scalar is refused") {
   on_members(1, [](communicator& group) {
     auto model = small_model();
