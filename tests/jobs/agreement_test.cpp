@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "support/run_process.hpp"
+#include "jobs/worker_job.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
@@ -18,19 +18,10 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-using words = std::vector<std::string>;
-
-words join(words first, const words& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
-
-run_options options_for(words command, std::map<std::string, std::string> environment = {}) {
-  return {
-      .command = std::move(command),
-      .environment = std::move(environment),
-      .without = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TROUPE_JOB_SECRET", "TROUPE_JOB_ID"},
-      .deadline = std::chrono::minutes(2)};
+run_options options_for(const words& command, std::map<std::string, std::string> environment = {}) {
+  auto options = worker_job(1, command);
+  options.environment = std::move(environment);
+  return options;
 }
 
 /// The worker; where the shell's `condition` holds, with these options too.
@@ -40,8 +31,7 @@ words worker(const std::string& condition, const std::string& more, const words&
 }
 
 process_result launched(int num_processes, const words& program, const words& launch_options = {}) {
-  words launcher = {TROUPE_PROGRAM, "launch", "--nproc-per-node", std::to_string(num_processes)};
-  return run_process(options_for(join(join(launcher, launch_options), join({"--"}, program))));
+  return run_process(worker_job(num_processes, program, launch_options));
 }
 
 /// All processes of a job by hand, each with its result.

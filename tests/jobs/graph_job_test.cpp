@@ -6,9 +6,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <map>
 #include <set>
-#include <sstream>
 
-#include "support/run_process.hpp"
+#include "jobs/worker_job.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
@@ -16,45 +15,26 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-using words = std::vector<std::string>;
+/// The values that all ranks printed, by key.
+using printed = std::map<std::string, std::set<std::string>>;
 
 process_result run_worker(int num_processes, const words& options, int steps = 12) {
   words command = {GRAPH_WORKER, "--steps", std::to_string(steps)};
   if (std::ranges::find(options, "--microbatches") == options.end())
     command.insert(command.end(), {"--microbatches", "4"});
-  if (num_processes > 1) {
-    words launcher = {TROUPE_PROGRAM, "launch", "--nproc-per-node", std::to_string(num_processes), "--"};
-    command.insert(command.begin(), launcher.begin(), launcher.end());
-  }
-  command.insert(command.end(), options.begin(), options.end());
-  return run_process({.command = command,
-                      .environment = {},
-                      .without = {"RANK", "WORLD_SIZE"},
-                      .deadline = std::chrono::minutes(2)});
+  return run_process(worker_job(num_processes, join(command, options)));
 }
 
-/// The values that all ranks printed, by key.
-std::map<std::string, std::set<std::string>> printed_by(const process_result& result) {
-  std::map<std::string, std::set<std::string>> values;
-  std::istringstream lines(result.output);
-  for (std::string line, rank, key, value; std::getline(lines, line);) {
-    // The launcher puts "[RANK] " before each line.
-    std::istringstream parts(line.starts_with('[') ? line.substr(line.find(' ')) : line);
-    if (parts >> rank >> key >> value) values[key].insert(value);
-  }
-  return values;
-}
-
-const std::map<std::string, std::set<std::string>>& reference() {
-  static const auto printed = printed_by(run_worker(1, {"--cut", "no", "--stages", "1"}));
-  return printed;
+const printed& reference() {
+  static const auto all = printed_by(run_worker(1, {"--cut", "no", "--stages", "1"})).values;
+  return all;
 }
 
 void check_same_as_reference(const process_result& result) {
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   REQUIRE(reference().size() == 5);
-  CHECK(printed_by(result) == reference());
+  CHECK(printed_by(result).values == reference());
 }
 
 }  // namespace
@@ -78,7 +58,7 @@ TEST_CASE("replicas with running statistics of their own give the bits of one pr
     more.insert(more.begin(), replicas.begin(), replicas.end());
     return more;
   };
-  auto expected = printed_by(run_worker(1, with({"--cut", "no", "--stages", "1"})));
+  auto expected = printed_by(run_worker(1, with({"--cut", "no", "--stages", "1"}))).values;
   REQUIRE(expected.size() == 5);
   for (int lost : {0, 1, 2, 3}) {
     temp_folder folder;
@@ -87,7 +67,7 @@ TEST_CASE("replicas with running statistics of their own give the bits of one pr
                                       "apply@rank=" + std::to_string(lost) + ",step=7"}));
     INFO("lost " << lost << "\n" << result.output << result.errors);
     REQUIRE(result.exit_code == 0);
-    CHECK(printed_by(result) == expected);
+    CHECK(printed_by(result).values == expected);
   }
 }
 
@@ -120,12 +100,12 @@ void check_kills(const std::string& model) {
       more.insert(more.end(), replicas.begin(), replicas.end());
       return more;
     };
-    auto expected = printed_by(run(1, with_replicas({"--cut", "no", "--stages", "1"})));
+    auto expected = printed_by(run(1, with_replicas({"--cut", "no", "--stages", "1"}))).values;
     REQUIRE(expected.size() == 5);
     auto check = [&](const process_result& result) {
       INFO(model << "\n" << result.output << result.errors);
       REQUIRE(result.exit_code == 0);
-      CHECK(printed_by(result) == expected);
+      CHECK(printed_by(result).values == expected);
     };
     check(run(replicas.empty() ? 4 : 2, with_replicas({"--schedule", "zb_h1"})));
     for (int lost : replicas.empty() ? std::vector{0, 2} : std::vector{1, 3}) {
@@ -151,8 +131,8 @@ TEST_CASE("layers in evaluation mode stay so in jobs, over evaluations, kills, o
   auto resumed = in_folder({"--resume", "--cut", "no", "--stages", "4"}, 1, 7);
   INFO(resumed.output << resumed.errors);
   REQUIRE(resumed.exit_code == 0);
-  CHECK(printed_by(resumed) ==
-        printed_by(run_worker(1, {"--model", "modes", "--cut", "no", "--stages", "1"}, 7)));
+  CHECK(printed_by(resumed).values ==
+        printed_by(run_worker(1, {"--model", "modes", "--cut", "no", "--stages", "1"}, 7)).values);
 }
 
 TEST_CASE("values without gradients cross processes that are killed: the bits of one process") {

@@ -4,12 +4,10 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <map>
-#include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "support/run_process.hpp"
+#include "jobs/worker_job.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
@@ -17,37 +15,18 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-using words = std::vector<std::string>;
-
-words join(words first, const words& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
-
 /// The worker in so many processes.
 process_result run_worker(int num_processes, const words& options) {
   words job = {OPTIMIZER_WORKER, "--microbatches", "2", "--log-level", "warn"};
-  words launcher = {TROUPE_PROGRAM, "launch", "--nproc-per-node", std::to_string(num_processes), "--"};
-  run_options running;
-  running.command = join(num_processes == 1 ? job : join(launcher, job), options);
-  running.without = {"RANK", "WORLD_SIZE"};
-  running.deadline = std::chrono::minutes(2);
-  return run_process(running);
+  return run_process(worker_job(num_processes, join(job, options)));
 }
 
 /// What all ranks printed, by key: one value of each.
-std::map<std::string, std::string> printed_by(const process_result& result) {
+std::map<std::string, std::string> values_of(const process_result& result) {
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
-  std::map<std::string, std::set<std::string>> all;
-  std::istringstream lines(result.output);
-  for (std::string line, rank, key, value; std::getline(lines, line);) {
-    // The launcher puts "[RANK] " before each line.
-    std::istringstream parts(line.starts_with('[') ? line.substr(line.find(' ')) : line);
-    if (parts >> rank >> key >> value) all[key].insert(value);
-  }
   std::map<std::string, std::string> printed;
-  for (const auto& [key, values] : all) {
+  for (const auto& [key, values] : printed_by(result).values) {
     CHECK(values.size() == 1);
     printed[key] = *values.begin();
   }
@@ -55,8 +34,7 @@ std::map<std::string, std::string> printed_by(const process_result& result) {
 }
 
 words kill(const std::string& point, int rank, int step) {
-  return {"--snapshot-every", "2", "--fault",
-          point + "@rank=" + std::to_string(rank) + ",step=" + std::to_string(step)};
+  return {"--snapshot-every", "2", "--fault", kill_at(point, rank, step)};
 }
 
 struct layout {
@@ -78,13 +56,13 @@ const std::vector<layout> of_two = {
     {4, join({"--stages", "2", "--replicas", "2"}, kill("backward", 2, 10))}};
 
 void check_all_alike(const layout& reference, const std::vector<layout>& others, const words& more) {
-  auto expected = printed_by(run_worker(reference.processes, join(reference.options, more)));
+  auto expected = values_of(run_worker(reference.processes, join(reference.options, more)));
   for (const auto& each : others) {
     auto options = join(each.options, more);
     std::string text;
     for (const auto& word : options) text += word + " ";
     INFO(each.processes << " processes: " << text);
-    CHECK(printed_by(run_worker(each.processes, options)) == expected);
+    CHECK(values_of(run_worker(each.processes, options)) == expected);
   }
 }
 
@@ -95,7 +73,7 @@ TEST_CASE("a layer that is first used late moves by the learning rate, as torch.
     for (const auto& each : {alone, two_alone, layout{2, {"--stages", "2"}},
                              layout{4, join({"--stages", "2", "--replicas", "2"}, kill("apply", 1, 10))}}) {
       auto options = join(each.options, {"--steps", "11", "--late", "10", "--optimizer", optimizer});
-      auto moved = std::stod(printed_by(run_worker(each.processes, options)).at("move"));
+      auto moved = std::stod(values_of(run_worker(each.processes, options)).at("move"));
       INFO(optimizer << " moved " << moved);
       // AdamW shrinks the weights besides, by a thousandth of at most 0.08.
       CHECK(moved > 0.0995);
@@ -114,10 +92,10 @@ TEST_CASE("numbers of steps go on in a job that resumes") {
   for (const auto& each : {alone, of_two[1]}) {
     temp_folder folder;
     auto job = join(each.options, {"--late", "7", "--lr", "0.01"});
-    auto expected = printed_by(run_worker(each.processes, join(job, {"--steps", "14"})));
+    auto expected = values_of(run_worker(each.processes, join(job, {"--steps", "14"})));
     auto in_folder = join(job, {"--snapshot-dir", (folder.path() / "run").string()});
     run_worker(each.processes, join(in_folder, {"--steps", "9"}));
-    auto resumed = printed_by(run_worker(each.processes, join(in_folder, {"--steps", "14", "--resume"})));
+    auto resumed = values_of(run_worker(each.processes, join(in_folder, {"--steps", "14", "--resume"})));
     CHECK(resumed == expected);
   }
 }
@@ -149,8 +127,8 @@ TEST_CASE("some steps with NaN gradients in f16 are skipped alike everywhere, an
   auto result = run_worker(2, {"--precision", "f16", "--steps", "60", "--bad-from", "4", "--bad-to", "50",
                                "--on-non-finite", "skip", "--stages", "2"});
   CHECK_THAT(result.errors, ContainsSubstring("is infinite or NaN: the step is skipped"));
-  CHECK_THAT(printed_by(result).at("loss"), !ContainsSubstring("nan"));
-  CHECK_THAT(printed_by(result).at("move"), !ContainsSubstring("nan"));
+  CHECK_THAT(values_of(result).at("loss"), !ContainsSubstring("nan"));
+  CHECK_THAT(values_of(result).at("move"), !ContainsSubstring("nan"));
 }
 
 namespace {
@@ -161,7 +139,7 @@ struct two_runs {
 };
 process_result resumed(int num_processes, const temp_folder& folder, const two_runs& of) {
   words job = {"--snapshot-dir", (folder.path() / "run").string()};
-  printed_by(run_worker(num_processes, join(job, join({"--steps", "6"}, of.first))));
+  values_of(run_worker(num_processes, join(job, join({"--steps", "6"}, of.first))));
   return run_worker(num_processes, join(job, join({"--steps", "12", "--resume"}, of.second)));
 }
 
@@ -208,7 +186,7 @@ TEST_CASE("a resume with another learning rate or schedule says so, in a line fo
 TEST_CASE("a resume with --reset-optimizer keeps the weights and begins another optimizer's state anew") {
   auto run = [](int num_processes, const words& layout, const words& more) {
     temp_folder folder;
-    return printed_by(
+    return values_of(
         resumed(num_processes, folder,
                 {join(layout, {"--optimizer", "momentum", "--lr", "0.01"}),
                  join(layout, join({"--optimizer", "adam", "--lr", "0.01", "--reset-optimizer"}, more))}));

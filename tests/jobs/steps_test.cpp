@@ -5,11 +5,10 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "support/run_process.hpp"
+#include "jobs/worker_job.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
@@ -17,61 +16,35 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-using words = std::vector<std::string>;
-using printed_values = std::map<std::string, std::set<std::string>>;
-
-words operator+(words first, const words& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
+/// The values that all ranks printed, by key.
+using printed = std::map<std::string, std::set<std::string>>;
 
 process_result run_worker(int num_processes, const words& options) {
   words command = {STEPS_WORKER, "--steps", "12", "--microbatches", "4"};
-  if (num_processes > 1)
-    command =
-        words{TROUPE_PROGRAM, "launch", "--nproc-per-node", std::to_string(num_processes), "--"} + command;
-  return run_process({.command = command + options,
-                      .environment = {},
-                      .without = {"RANK", "WORLD_SIZE"},
-                      .deadline = std::chrono::minutes(2)});
-}
-
-/// The values that all ranks printed, by key.
-printed_values printed_by(const process_result& result) {
-  printed_values values;
-  std::istringstream lines(result.output);
-  for (std::string line, rank, key, value; std::getline(lines, line);) {
-    // The launcher puts "[RANK] " before each line.
-    std::istringstream parts(line.starts_with('[') ? line.substr(line.find(' ')) : line);
-    if (parts >> rank >> key >> value) values[key].insert(value);
-  }
-  return values;
+  return run_process(worker_job(num_processes, join(command, options)));
 }
 
 const words clipped = {"--precision", "f16", "--loss-scale", "268435456", "--clip-grad-norm", "0.5"};
 
 /// What fit does, in one process and one stage.
-const printed_values& expected_of(const words& numbers) {
-  static std::map<words, printed_values> known;
+const printed& expected_of(const words& numbers) {
+  static std::map<words, printed> known;
   auto [found, is_new] = known.try_emplace(numbers);
-  if (is_new) found->second = printed_by(run_worker(1, words{"--by", "fit", "--stages", "1"} + numbers));
+  if (is_new)
+    found->second = printed_by(run_worker(1, join({"--by", "fit", "--stages", "1"}, numbers))).values;
   return found->second;
 }
 
 void check_same_as_fit(int num_processes, const words& options, const words& numbers) {
-  auto result = run_worker(num_processes, options + numbers);
+  auto result = run_worker(num_processes, join(options, numbers));
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   REQUIRE(expected_of(numbers).size() == 3);
-  CHECK(printed_by(result) == expected_of(numbers));
+  CHECK(printed_by(result).values == expected_of(numbers));
   bool is_killed = num_processes > 1 && std::ranges::any_of(options, [](const std::string& option) {
                      return option == "--fault" || option == "--kill-rank";
                    });
   CHECK((result.errors.find("killed by SIGKILL") != std::string::npos) == is_killed);
-}
-
-std::string fault(const std::string& point, int rank, int step) {
-  return point + "@rank=" + std::to_string(rank) + ",step=" + std::to_string(step);
 }
 
 }  // namespace
@@ -82,12 +55,12 @@ TEST_CASE("steps of one's own in several processes give the bits of fit in one")
 }
 
 TEST_CASE("a process may be killed in a step of one's own, or between its two calls: the bits are the same") {
-  check_same_as_fit(2, {"--snapshot-every", "4", "--fault", fault("backward", 0, 6)}, {});
+  check_same_as_fit(2, {"--snapshot-every", "4", "--fault", kill_at("backward", 0, 6)}, {});
   check_same_as_fit(2, {"--snapshot-every", "4", "--kill-rank", "1", "--kill-step", "7"}, {});
   temp_folder folder;
   check_same_as_fit(2,
                     {"--snapshot-dir", folder.path().string(), "--disk-every", "5", "--fault",
-                     fault("apply", 0, 8) + ";" + fault("apply", 1, 8)},
+                     kill_at("apply", 0, 8) + ";" + kill_at("apply", 1, 8)},
                     {});
 }
 
@@ -106,20 +79,20 @@ TEST_CASE("any schedule, number of processes, numbers and failure give the bits 
           for (bool on_disk : {false, true}) {
             // Of 1f1b and gpipe no W stands alone, R needs clipped gradients.
             words options = {"--schedule", schedule, "--stages", "4", "--snapshot-every", "3"};
-            if (num_processes == 1) options = options + words{"--devices", "2"};
+            if (num_processes == 1) options = join(options, {"--devices", "2"});
             temp_folder folder;
             if (on_disk)
-              options = options + words{"--snapshot-dir", folder.path().string(), "--disk-every", "4"};
+              options = join(options, {"--snapshot-dir", folder.path().string(), "--disk-every", "4"});
             std::string where = point;
             bool stands_alone =
                 std::string(schedule).starts_with("zb") || schedule == std::string("dualpipe_v");
             if ((where == "weight" && !stands_alone) || (where == "reduce" && numbers.empty())) continue;
             if (!where.empty() && num_processes == 1) continue;
             if (where == "between")
-              options = options + words{"--kill-rank", "1", "--kill-step", "7"};
+              options = join(options, {"--kill-rank", "1", "--kill-step", "7"});
             else if (!where.empty())
               options =
-                  options + words{"--fault", fault(where, 0, where == "copy_state" && !on_disk ? 5 : 7)};
+                  join(options, {"--fault", kill_at(where, 0, where == "copy_state" && !on_disk ? 5 : 7)});
             INFO(schedule << ", " << num_processes << " processes, killed: " << where);
             check_same_as_fit(num_processes, options, numbers);
           }

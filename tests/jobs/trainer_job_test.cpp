@@ -5,9 +5,9 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <map>
 #include <set>
-#include <sstream>
+#include <string>
 
-#include "support/run_process.hpp"
+#include "jobs/worker_job.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
@@ -15,43 +15,12 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-using words = std::vector<std::string>;
-
-words join(words first, const words& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
-
 // Calls of the worker: 0 fit, 1 state_dict, 2 predict, 3 hash, 4 fit, 5 state_dict, 6 predict, 7 hash, 8
 // save, then a barrier and, of the other model, 10 fit, 11 state_dict, 12 predict, 13 hash.
 process_result run_worker(int num_processes, const words& options) {
   words job = {TRAINER_WORKER, "--steps", "20", "--microbatches", "4", "--stages", "4"};
-  words launcher = {TROUPE_PROGRAM, "launch", "--nproc-per-node", std::to_string(num_processes), "--"};
-  auto command = num_processes == 1 ? join(job, {"--devices", "4"}) : join(launcher, job);
-  return run_process({.command = join(command, options),
-                      .environment = {},
-                      .without = {"RANK", "WORLD_SIZE"},
-                      .deadline = std::chrono::minutes(1)});
-}
-
-/// The values that ranks printed, by key ("first-state"); a restarted rank prints them again.
-struct printed_values {
-  std::map<std::string, std::set<std::string>> values;
-  std::map<std::string, std::set<int>> ranks;
-};
-
-printed_values printed_by(const process_result& result) {
-  printed_values all;
-  std::istringstream lines(result.output);
-  int rank = 0;
-  for (std::string line, key, value; std::getline(lines, line);) {
-    // The launcher puts "[RANK] " before each line.
-    std::istringstream words(line.starts_with('[') ? line.substr(line.find(' ')) : line);
-    if (!(words >> rank >> key >> value)) continue;
-    all.values[key].insert(value);
-    all.ranks[key].insert(rank);
-  }
-  return all;
+  if (num_processes == 1) job = join(job, {"--devices", "4"});
+  return run_process(worker_job(num_processes, join(job, options)));
 }
 
 const printed_values& reference_run() {
@@ -79,10 +48,6 @@ void check_same_as_reference(const process_result& result, std::size_t kills, st
   }
 }
 
-std::string kill(const std::string& point, int rank, int step) {
-  return point + "@rank=" + std::to_string(rank) + ",step=" + std::to_string(step);
-}
-
 }  // namespace
 
 TEST_CASE("each of four processes gets the weights and predictions of a job of one") {
@@ -93,27 +58,27 @@ TEST_CASE("each of four processes gets the weights and predictions of a job of o
 
 TEST_CASE("any rank may be killed while weights are gathered: all get the same bits") {
   auto rank = GENERATE(0, 1, 2, 3);
-  check_same_as_reference(run_worker(4, {"--fault", kill("gather", rank, 5)}), 1);
+  check_same_as_reference(run_worker(4, {"--fault", kill_at("gather", rank, 5)}), 1);
 }
 
 TEST_CASE("the last stage may be killed while predictions are gathered") {
-  check_same_as_reference(run_worker(4, {"--fault", kill("gather", 3, 6)}), 1);
+  check_same_as_reference(run_worker(4, {"--fault", kill_at("gather", 3, 6)}), 1);
 }
 
 TEST_CASE("a rank that is killed in later training gets the same weights again") {
   auto rank = GENERATE(0, 2);
-  check_same_as_reference(run_worker(4, {"--fault", kill("apply", rank, 31)}), 1);
+  check_same_as_reference(run_worker(4, {"--fault", kill_at("apply", rank, 31)}), 1);
 }
 
 TEST_CASE("a rank killed in training of the next model, after an earlier kill, gets the same weights again") {
-  auto faults = kill("gather", 1, 1) + ";" + kill("gather", 2, 10);
+  auto faults = kill_at("gather", 1, 1) + ";" + kill_at("gather", 2, 10);
   check_same_as_reference(run_worker(4, {"--fault", faults}), 2);
 }
 
 TEST_CASE(
     "gathered weights that no cache holds any more end the job with an error, and never give other weights") {
   temp_folder folder;
-  auto faults = kill("apply", 1, 31) + ";" + kill("apply", 2, 31);
+  auto faults = kill_at("apply", 1, 31) + ";" + kill_at("apply", 2, 31);
   auto result = run_worker(4, {"--fault", faults, "--snapshot-dir", folder.path(), "--disk-every", "4"});
   INFO(result.output << result.errors);
   CHECK(result.exit_code != 0);
@@ -124,7 +89,7 @@ TEST_CASE(
 TEST_CASE("rank 0 may be killed while it saves: the file is complete and unchanged") {
   temp_folder folder;
   auto file = (folder.path() / "model.safetensors").string();
-  auto result = run_worker(4, {"--file", file, "--fault", kill("gather", 0, 8)});
+  auto result = run_worker(4, {"--file", file, "--fault", kill_at("gather", 0, 8)});
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   CHECK(num_kills(result) == 1);
