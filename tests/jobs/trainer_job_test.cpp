@@ -135,3 +135,64 @@ TEST_CASE("a call within a callback is refused at once, and the job trains on as
   if (all.values.contains("within-on_recovered"))
     CHECK(all.values["within-on_recovered"] == std::set<std::string>{"refused"});
 }
+
+namespace {
+
+words with_latest(words options = {}) {
+  return join({"--latest", "yes", "--snapshot-every", "1"}, std::move(options));
+}
+
+bool is_latest(const std::string& key) { return key.find("-latest-") != std::string::npos; }
+
+/// The weights of each step that a thread of any process saw while fit ran.
+std::map<std::string, std::set<std::string>> latest_in(const process_result& result) {
+  auto all = printed_by(result).values;
+  std::erase_if(all, [](const auto& each) { return !is_latest(each.first); });
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a thread of each process gets the weights while fit runs, the same in all, also after kills") {
+  // Of 20 steps, with a copy of each; the other model's are not the first one's.
+  static const auto reference = latest_in(run_worker(1, with_latest()));
+  auto faults = GENERATE(words{}, words{"--fault", kill_at("apply", 1, 13)},
+                         words{"--fault", kill_at("apply", 0, 9)}, words{"--fault", kill_at("apply", 1, 31)});
+  auto result = run_worker(2, with_latest(faults));
+  INFO(result.output << result.errors);
+  REQUIRE(result.exit_code == 0);
+  CHECK(num_kills(result) == (faults.empty() ? 0 : 1));
+  auto all = printed_by(result);
+  for (const auto* name : {"first", "second", "other"})  // an error, or a step that went back
+    CHECK_FALSE(all.values.contains(name + std::string("-latest")));
+  CHECK(all.ranks["second-state"].size() == 2);
+  // By step and model: a process that was started again names a step after the call that it repeats.
+  std::map<std::string, std::set<std::string>> seen;
+  auto add = [&](const std::map<std::string, std::set<std::string>>& values) {
+    for (const auto& [key, hashes] : values) {
+      auto model = key.starts_with("other") ? "other" : "first";
+      seen[model + key.substr(key.rfind('-'))].insert(hashes.begin(), hashes.end());
+    }
+  };
+  add(reference);
+  add(latest_in(result));
+  // The end of a fit is the state that it leaves, also of the other model.
+  CHECK(seen["first-20"] == reference_run().values.at("first-state"));
+  CHECK(seen["first-40"] == reference_run().values.at("second-state"));
+  CHECK(seen["other-20"] == reference_run().values.at("other-state"));
+  for (const auto& [step, hashes] : seen) {
+    INFO(step);
+    CHECK(hashes.size() == 1);
+  }
+}
+
+TEST_CASE("a process that never holds the whole model says so when it is asked for the latest weights") {
+  auto result = run_worker(4, with_latest());
+  INFO(result.output << result.errors);
+  REQUIRE(result.exit_code == 0);
+  CHECK(latest_in(result).empty());
+  CHECK_THAT(result.output,
+             ContainsSubstring("[Trainer::latest_weights] expected a process that holds copies "
+                               "of all 4 stages, got rank 2"));
+  CHECK_THAT(result.output, ContainsSubstring("read_weights of the --snapshot-dir"));
+}

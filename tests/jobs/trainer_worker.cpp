@@ -1,5 +1,8 @@
 // A job in which every process asks for the model: trains, takes the weights, predictions and a file, trains
 // on, and does the same with another model. Says what it got, a line each: "RANK WHAT HASH".
+#include <atomic>
+#include <optional>
+#include <thread>
 #include <troupe/snapshot/weights_hash.hpp>
 
 #include "package/synthetic.hpp"
@@ -20,11 +23,13 @@ Pipeline pipeline_of(std::int64_t width, const job_options& options) {
 
 class program {
  public:
-  program(const job_options& options, std::string file, std::uint64_t cancel_at, bool calls_within)
+  program(const job_options& options, std::string file, std::uint64_t cancel_at, bool calls_within,
+          bool takes_latest)
       : world_(World::init(options)),
         file_(std::move(file)),
         cancel_at_(cancel_at),
-        calls_within_(calls_within) {}
+        calls_within_(calls_within),
+        takes_latest_(takes_latest) {}
 
   void run() {
     {
@@ -65,12 +70,39 @@ class program {
   }
 
   void train_and_take(Trainer& trainer, const std::string& name) {
-    auto steps = trainer.fit(samples_).steps;
+    auto steps = fit(trainer, name);
     say(name + "-steps", std::to_string(steps));
     auto weights = weights_sha256(trainer.state_dict());
     say(name + "-state", weights);
     say(name + "-outputs", weights_sha256({{"outputs", trainer.predict(samples_)}}));
     if (weights != trainer.weights_sha256()) throw std::runtime_error("the state is another one");
+  }
+
+  std::uint64_t fit(Trainer& trainer, const std::string& name) {
+    if (!takes_latest_) return trainer.fit(samples_).steps;
+    std::atomic<bool> is_over = false;
+    std::thread other([&] { take_latest(trainer, name, is_over); });
+    auto steps = trainer.fit(samples_).steps;
+    is_over = true;
+    other.join();
+    return steps;
+  }
+
+  /// All that there are while fit runs, and then once more.
+  void take_latest(const Trainer& trainer, const std::string& name, const std::atomic<bool>& is_over) {
+    std::optional<std::uint64_t> last;
+    try {
+      for (bool is_last = false; !is_last; std::this_thread::yield()) {
+        is_last = is_over;
+        auto latest = trainer.latest_weights();
+        if (latest && last && latest->step < *last) say(name + "-latest", "went back");
+        if (latest && latest->step != last)
+          say(name + "-latest-" + std::to_string(latest->step), weights_sha256(latest->weights));
+        if (latest) last = latest->step;
+      }
+    } catch (const std::logic_error& problem) {
+      say(name + "-latest", problem.what());
+    }
   }
 
   std::string saves(Trainer& trainer) {
@@ -91,7 +123,7 @@ class program {
   World world_;
   std::string file_;
   std::uint64_t cancel_at_;
-  bool calls_within_;
+  bool calls_within_, takes_latest_;
   Trainer* running_ = nullptr;
   dataset_ptr samples_ = four_corners(1100);
 };
@@ -99,12 +131,14 @@ class program {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string file, cancel_at = "0", calls_within = "no";
-  return run_program(argc, argv, testing::small_options(),
-                     [&](const job_options& options) {
-                       program(options, file, std::stoull(cancel_at), calls_within == "yes").run();
-                     },
-                     {{"--file", "where rank 0 saves the model", &file},
-                      {"--cancel-at", "step at which rank 0 cancels the training", &cancel_at},
-                      {"--calls-within", "yes: callbacks call state_dict", &calls_within}});
+  std::string file, cancel_at = "0", calls_within = "no", latest = "no";
+  return run_program(
+      argc, argv, testing::small_options(),
+      [&](const job_options& options) {
+        program(options, file, std::stoull(cancel_at), calls_within == "yes", latest == "yes").run();
+      },
+      {{"--file", "where rank 0 saves the model", &file},
+       {"--cancel-at", "step at which rank 0 cancels the training", &cancel_at},
+       {"--calls-within", "yes: callbacks call state_dict", &calls_within},
+       {"--latest", "yes: a thread takes the latest weights while fit runs", &latest}});
 }
