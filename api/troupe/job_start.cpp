@@ -9,6 +9,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/fail_job_on_exception.hpp"
 #include "troupe/ops/numeric_class.hpp"
+#include "troupe/posix/safe_file.hpp"
 #include "troupe/snapshot/durable_file.hpp"
 #include "troupe/snapshot/numeric_class_problem.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
@@ -184,6 +185,15 @@ std::string owner_of(const node& self) {
   return "job " + self.job_id() + " (process " + std::to_string(::getpid()) + " on " + host_name() + ")";
 }
 
+/// No error, since groups share folders; but who may change one decides what a later job begins with.
+void warn_of_others(const char* option, const std::filesystem::path& folder, const char* contents,
+                    spdlog::logger& log) {
+  if (folder.empty()) return;
+  if (auto others = others_who_may_change(folder); !others.empty())
+    log.warn("{}: {} is not safe: {}, so that they can replace or remove {}. Choose a folder of your own",
+             option, folder.string(), others, contents);
+}
+
 /// Throws bad_input if another job writes to the folder.
 std::optional<folder_lock> lock_folder(const node& self, lock_role role, const job_options& options,
                                        spdlog::logger& log) {
@@ -268,6 +278,8 @@ job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t tr
   auto problem = gather_problems(self, keys, problem_of_folders(options));
   if (problem.empty()) {
     try {
+      warn_of_others("--snapshot-dir", options.snapshot_dir, "the snapshots", log);
+      warn_of_others("--trace-dir", options.trace_dir, "the traces", log);
       start.lock = lock_folder(self, lock_role::begins, options, log);
       start.resume_from = choose_snapshot(options, job, log);
     } catch (const bad_input& refused) {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -128,12 +129,19 @@ written_blocks block_file_writer::write(const std::filesystem::path& file, std::
   try {
     ::unlink(temporary.c_str());  // it may be a name of the previous file
     auto is_linked = num_blocks_ <= num_blocks && links_previous(temporary);
-    auto how = is_linked ? O_APPEND : O_CREAT | O_EXCL;
-    open_file out(temporary, O_WRONLY | how, "write", mode, file);
-    if (!is_linked) begin();
-    append(out, num_blocks, block);
-    out.sync();
-    auto written = out.status();
+    std::optional<open_file> out;
+    if (is_linked) {
+      out.emplace(temporary, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK, "write", file);
+      if (!is_as_left(out->status()))
+        throw snapshot_error("cannot write " + file.string() + ": " + temporary.string() +
+                             " was replaced meanwhile by another program");
+    } else {
+      out.emplace(new_file{temporary, file, mode}, "write");
+      begin();
+    }
+    append(*out, num_blocks, block);
+    out->sync();
+    auto written = out->status();
     if (::rename(temporary.c_str(), file.c_str()) != 0) fail_on_file("write", file, errno);
     ::unlink(temporary.c_str());  // rename() does nothing if both are names of one file
     sync_folder(file.parent_path());

@@ -23,7 +23,7 @@ void replace(const std::filesystem::path& file, mode_t mode, const Write& write)
   require_replaceable(file);
   auto temporary = file.parent_path() / temporary_name(file.filename().string());
   try {
-    open_file out(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write", mode, file);
+    open_file out(new_file{temporary, file, mode}, "write");
     write(out);
     out.sync();
     if (::rename(temporary.c_str(), file.c_str()) != 0) fail_on_file("write", file, errno);

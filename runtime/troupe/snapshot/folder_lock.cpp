@@ -1,14 +1,16 @@
 #include "troupe/snapshot/folder_lock.hpp"
 
-#include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <string_view>
 #include <thread>
+#include <utility>
 
+#include "troupe/posix/safe_file.hpp"
 #include "troupe/snapshot/open_file.hpp"
 #include "troupe/snapshot/printable_text.hpp"
 
@@ -22,12 +24,26 @@ constexpr auto lock_file_name = "job.lock";
 constexpr auto longest_wait = 3s;
 constexpr auto between_attempts = 20ms;
 
-unique_fd open_lock(const std::filesystem::path& file) {
-  unique_fd opened(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  // Another user's file: reading is enough for a lock.
-  if (!opened && errno == EACCES) opened = unique_fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!opened) fail_on_file("open", file, errno);
-  return opened;
+/// Whoever may open the file may lock it, and so keep jobs out. Those are the users that may write to the
+/// folder, who could remove the file as well.
+mode_t lock_mode(const std::filesystem::path& folder) {
+  struct stat found {};
+  if (::stat(folder.c_str(), &found) != 0) return 0600;
+  // With the sticky bit others may add files, and not remove this one.
+  if ((found.st_mode & S_ISVTX) != 0) return 0600;
+  mode_t mode = 0600;
+  if ((found.st_mode & S_IWGRP) != 0) mode |= 0060;
+  if ((found.st_mode & S_IWOTH) != 0) mode |= 0006;
+  return mode;
+}
+
+unique_fd open_lock(const std::filesystem::path& folder) {
+  auto file = folder / lock_file_name;
+  auto opened = open_safely(file, {.mode = lock_mode(folder), .owner = file_owner::anyone});
+  if (opened.fd) return std::move(opened.fd);
+  if (opened.error_number != 0) fail_on_file("open", file, opened.error_number);
+  throw snapshot_error("cannot open " + file.string() + ": " + opened.problem +
+                       ". Remove it, or choose another folder");
 }
 
 /// Returns 0 or errno.
@@ -61,7 +77,7 @@ void write_owner(const unique_fd& file, const std::string& owner) {
 }  // namespace
 
 folder_lock::folder_lock(const std::filesystem::path& folder, lock_role role, const std::string& owner)
-    : file_(open_lock(folder / lock_file_name)) {
+    : file_(open_lock(folder)) {
   auto problem = lock_in_time(file_, role == lock_role::begins ? LOCK_EX : LOCK_SH);
   if (problem == 0 && role == lock_role::begins) {
     write_owner(file_, owner);

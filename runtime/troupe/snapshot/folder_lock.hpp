@@ -23,7 +23,7 @@ class folder_lock {
  public:
   /// `owner`: says who holds it, for the message to others. Waits a few seconds for processes that are
   /// ending. Throws folder_in_use, naming the owner, and snapshot_error if the file cannot be opened. Whoever
-  /// may enter the folder may read the owner.
+  /// may write to the folder may lock it and read the owner, and no other user.
   folder_lock(const std::filesystem::path& folder, lock_role role, const std::string& owner);
 
   /// False: the file system has no locks, so that another job would not be noticed.

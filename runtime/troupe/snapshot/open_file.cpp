@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
+#include "troupe/posix/safe_file.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 
 namespace troupe {
@@ -50,29 +52,31 @@ void fail_on_file(const std::string& action, const std::filesystem::path& object
   throw snapshot_error(what);
 }
 
-open_file::open_file(const std::filesystem::path& opened, int flags, const std::string& action, mode_t mode,
+open_file::open_file(const std::filesystem::path& opened, int flags, const std::string& action,
                      const std::filesystem::path& named)
-    : number_(::open(opened.c_str(), flags | O_CLOEXEC, mode)),
+    : number_(::open(opened.c_str(), flags | O_CLOEXEC)),
       action_(action),
       path_(named.empty() ? opened : named) {
-  if (number_ < 0) fail_on_file(action_, path_, errno);
-  if ((flags & O_CREAT) == 0 || mode == default_mode || ::fchmod(number_, mode) == 0) return;
-  auto problem = errno;
-  ::close(number_);
-  fail_on_file("set the permissions of", path_, problem);
+  if (!number_) fail_on_file(action_, path_, errno);
 }
 
-open_file::~open_file() { ::close(number_); }
+open_file::open_file(const new_file& made, const std::string& action) : action_(action), path_(made.named) {
+  auto created = create_anew(made.path, made.mode);
+  if (!created.fd) fail_on_file(action_, path_, created.error_number);
+  number_ = std::move(created.fd);
+  if (made.mode != default_mode && ::fchmod(number_.get(), made.mode) != 0)
+    fail_on_file("set the permissions of", path_, errno);
+}
 
 void open_file::write_all(std::span<const std::byte> bytes, const std::function<void()>& on_progress) {
   for (std::size_t unsynced = 0; !bytes.empty();) {
-    auto written = ::write(number_, bytes.data(), std::min(bytes.size(), unsynced_bytes));
+    auto written = ::write(number_.get(), bytes.data(), std::min(bytes.size(), unsynced_bytes));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail_on_file(action_, path_, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     unsynced += static_cast<std::size_t>(written);
     if (unsynced < unsynced_bytes) continue;
-    if (::fdatasync(number_) != 0) fail_on_file(action_, path_, errno);
+    if (::fdatasync(number_.get()) != 0) fail_on_file(action_, path_, errno);
     unsynced = 0;
     on_progress();
   }
@@ -80,7 +84,7 @@ void open_file::write_all(std::span<const std::byte> bytes, const std::function<
 
 void open_file::read_all(std::span<std::byte> bytes, const std::function<void()>& on_progress) {
   while (!bytes.empty()) {
-    auto got = ::read(number_, bytes.data(), std::min(bytes.size(), unsynced_bytes));
+    auto got = ::read(number_.get(), bytes.data(), std::min(bytes.size(), unsynced_bytes));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_on_file(action_, path_, errno);
     if (got == 0)
@@ -92,8 +96,8 @@ void open_file::read_all(std::span<std::byte> bytes, const std::function<void()>
 
 void open_file::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
   while (!bytes.empty()) {
-    auto got =
-        ::pread(number_, bytes.data(), std::min(bytes.size(), unsynced_bytes), static_cast<off_t>(offset));
+    auto got = ::pread(number_.get(), bytes.data(), std::min(bytes.size(), unsynced_bytes),
+                       static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_on_file(action_, path_, errno);
     if (got == 0)
@@ -106,20 +110,20 @@ void open_file::read_at(std::uint64_t offset, std::span<std::byte> bytes) const 
 }
 
 void open_file::advise(std::uint64_t offset, std::uint64_t size_bytes, int advice) const {
-  ::posix_fadvise(number_, static_cast<off_t>(offset), static_cast<off_t>(size_bytes), advice);
+  ::posix_fadvise(number_.get(), static_cast<off_t>(offset), static_cast<off_t>(size_bytes), advice);
 }
 
 void open_file::sync() {
-  if (::fsync(number_) != 0) fail_on_file(action_, path_, errno);
+  if (::fsync(number_.get()) != 0) fail_on_file(action_, path_, errno);
 }
 
 void open_file::sync_folder() {
-  if (::fsync(number_) != 0 && errno != EINVAL) fail_on_file(action_, path_, errno);
+  if (::fsync(number_.get()) != 0 && errno != EINVAL) fail_on_file(action_, path_, errno);
 }
 
 struct stat open_file::status() const {
   struct stat result;
-  if (::fstat(number_, &result) != 0) fail_on_file(action_, path_, errno);
+  if (::fstat(number_.get(), &result) != 0) fail_on_file(action_, path_, errno);
   return result;
 }
 

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 
+#include "troupe/posix/unique_fd.hpp"
+
 namespace troupe {
 
 /// Throws snapshot_error "cannot <action> <object>: <reason>. <what to do>", or disk_full if the disk is
@@ -15,17 +17,24 @@ namespace troupe {
 [[noreturn]] void fail_on_file(const std::string& action, const std::filesystem::path& object,
                                int error_number);
 
+/// A file that is written under a name of its own before it is renamed.
+struct new_file {
+  std::filesystem::path path;
+  std::filesystem::path named;  ///< in errors: what it will be
+  mode_t mode = 0666;           ///< the umask applies only to 0666
+};
+
 /// An open file, closed at the end of the scope. Each function throws snapshot_error, naming action and path.
 class open_file {
  public:
-  /// `flags` are those of open(2); `action` is the verb in errors, for example "read". `mode`: permissions of
-  /// a created file; the umask applies only to 0666. `named`: the path in errors instead of `opened`, unless
-  /// it is empty.
-  open_file(const std::filesystem::path& opened, int flags, const std::string& action, mode_t mode = 0666,
+  /// A file that is there. `flags` are those of open(2), without O_CREAT; `action` is the verb in errors, for
+  /// example "read". `named`: the path in errors instead of `opened`, unless it is empty.
+  open_file(const std::filesystem::path& opened, int flags, const std::string& action,
             const std::filesystem::path& named = {});
+  /// Makes a file for writing, by create_anew().
+  open_file(const new_file& made, const std::string& action);
   open_file(const open_file&) = delete;
   open_file& operator=(const open_file&) = delete;
-  ~open_file();
 
   /// Syncs large contents in pieces of about 64 MiB and calls `on_progress` after each, so that it reports
   /// the progress of the disk, and the last sync is short.
@@ -44,7 +53,7 @@ class open_file {
   struct stat status() const;
 
  private:
-  int number_;
+  unique_fd number_;
   std::string action_;
   std::filesystem::path path_;
 };

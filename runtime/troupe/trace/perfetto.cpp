@@ -1,12 +1,17 @@
 #include "troupe/trace/perfetto.hpp"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/safe_file.hpp"
 
 namespace troupe {
 namespace {
@@ -16,6 +21,8 @@ std::string reason_of(int error_number) { return std::generic_category().message
 [[noreturn]] void fail(const std::string& action, int error_number) {
   throw std::runtime_error("cannot " + action + ": " + reason_of(error_number));
 }
+
+constexpr std::size_t write_buffer_bytes = std::size_t{1} << 16;
 
 /// A list of events, one a line, written beside its final name and renamed when it is complete.
 class trace_writer {
@@ -27,10 +34,10 @@ class trace_writer {
     if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
       throw bad_input("cannot write the trace " + file_.string() +
                       ": it is no regular file, and only those are written over. Name another one");
-    errno = 0;
-    stream_.open(partial_);
-    check("open");
-    stream_ << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
+    auto made = create_anew(partial_, 0666);
+    if (!made.fd) fail("open " + partial_.string(), made.error_number);
+    out_ = std::move(made.fd);
+    text_ = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
   }
   ~trace_writer() {
     std::error_code ignored;
@@ -40,15 +47,16 @@ class trace_writer {
   trace_writer& operator=(const trace_writer&) = delete;
 
   void add(const nlohmann::json& event) {
-    stream_ << (is_first_ ? "\n" : ",\n")
-            << event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    text_ += is_first_ ? "\n" : ",\n";
+    text_ += event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     is_first_ = false;
+    if (text_.size() >= write_buffer_bytes) write();
   }
 
   void finish() {
-    stream_ << "\n]}\n";
-    stream_.close();
-    check("write");
+    text_ += "\n]}\n";
+    write();
+    out_.reset();
     std::error_code problem;
     std::filesystem::rename(partial_, file_, problem);
     if (problem) fail("rename " + partial_.string() + " to " + file_.string(), problem.value());
@@ -56,13 +64,20 @@ class trace_writer {
   }
 
  private:
-  void check(const std::string& action) const {
-    if (!stream_) fail(action + " " + partial_.string(), errno);
+  void write() {
+    for (std::string_view left = text_; !left.empty();) {
+      auto written = ::write(out_.get(), left.data(), left.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) fail("write " + partial_.string(), written < 0 ? errno : ENOSPC);
+      left.remove_prefix(static_cast<std::size_t>(written));
+    }
+    text_.clear();
   }
 
   std::filesystem::path file_;
   std::filesystem::path partial_;
-  std::ofstream stream_;
+  unique_fd out_;
+  std::string text_;  ///< not written yet
   bool is_first_ = true;
   bool finished_ = false;
 };

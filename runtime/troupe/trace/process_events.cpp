@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/safe_file.hpp"
 #include "troupe/trace/read_layout.hpp"
 
 namespace troupe {
@@ -93,9 +94,8 @@ std::span<const trace_event> newest(const std::vector<trace_event>& events, std:
 void write_bytes(const std::filesystem::path& file, std::span<const std::byte> bytes) {
   auto partial = file;
   partial += ".partial";
-  unique_fd made(static_cast<int>(
-      check_posix(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600),
-                  "write " + partial.string())));
+  auto [made, reason, error_number] = create_anew(partial, 0600);
+  if (!made) throw system_failure("write " + partial.string(), error_number);
   while (!bytes.empty()) {
     auto written = ::write(made.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;

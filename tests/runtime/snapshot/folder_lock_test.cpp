@@ -1,9 +1,14 @@
 #include "troupe/snapshot/folder_lock.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <optional>
 
@@ -69,4 +74,39 @@ TEST_CASE("a folder that does not exist cannot be held") {
   temp_folder folder;
   CHECK_THROWS_MATCHES(folder_lock(folder.path() / "none", lock_role::begins, "job 1"), snapshot_error,
                        MessageMatches(ContainsSubstring("cannot open") && ContainsSubstring("job.lock")));
+}
+
+TEST_CASE("who may write to the folder may lock it, and nobody else") {
+  temp_folder folder;
+  auto mode_of_lock = [&](mode_t of_folder) {
+    ::chmod(folder.path().c_str(), of_folder);
+    folder_lock held(folder.path(), lock_role::begins, "job 1");
+    struct stat found {};
+    REQUIRE(::stat((folder.path() / "job.lock").c_str(), &found) == 0);
+    return found.st_mode & 07777;
+  };
+  CHECK(mode_of_lock(0755) == 0600);
+  CHECK(mode_of_lock(0775) == 0660);
+  CHECK(mode_of_lock(0777) == 0666);
+  CHECK(mode_of_lock(01777) == 0600);
+}
+
+TEST_CASE("a lock that leads to another file is refused, and that file stays") {
+  temp_folder folder;
+  auto precious = folder.path() / "precious", lock = folder.path() / "job.lock";
+  std::ofstream(precious) << "text";
+  SECTION("a symbolic link") { std::filesystem::create_symlink(precious, lock); }
+  SECTION("a hard link") { std::filesystem::create_hard_link(precious, lock); }
+  CHECK_THROWS_MATCHES(folder_lock(folder.path(), lock_role::begins, "job 1"), snapshot_error,
+                       MessageMatches(ContainsSubstring("job.lock") && ContainsSubstring("link")));
+  CHECK(std::filesystem::file_size(precious) == 4);
+}
+
+TEST_CASE("another user's lock in a folder of a group is as good as one's own") {
+  if (::geteuid() != 0) SKIP("the file gets another owner: run the test as root");
+  temp_folder folder;
+  ::chmod(folder.path().c_str(), 0770);
+  { folder_lock before(folder.path(), lock_role::begins, "job 1"); }
+  REQUIRE(::chown((folder.path() / "job.lock").c_str(), 64335, 0) == 0);
+  CHECK(folder_lock(folder.path(), lock_role::begins, "job 2").is_held());
 }

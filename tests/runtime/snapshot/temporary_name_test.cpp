@@ -1,11 +1,16 @@
 #include "troupe/snapshot/temporary_name.hpp"
 
+#include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "child_process.hpp"
 #include "support/temp_folder.hpp"
+#include "support/text_of.hpp"
+#include "troupe/snapshot/durable_file.hpp"
 
 using namespace troupe;
 
@@ -40,4 +45,17 @@ TEST_CASE("a process with the reused id of an ended one does not keep its tempor
   auto start = own.find('~') + 1;
   auto of_an_earlier_process = own.substr(0, start) + std::string("1") + own.substr(own.find('~', start));
   CHECK(is_abandoned(of_an_earlier_process));
+}
+
+TEST_CASE("a link under the name at which a file is written at first is replaced, and its target stays") {
+  testing::temp_folder folder;
+  auto precious = folder.path() / "precious", file = folder.path() / "weights";
+  std::ofstream(precious) << "text";
+  auto planted = folder.path() / temporary_name("weights");
+  SECTION("a symbolic link") { std::filesystem::create_symlink(precious, planted); }
+  SECTION("a hard link") { std::filesystem::create_hard_link(precious, planted); }
+  std::array<std::byte, 2> bytes{};
+  write_durably(file, bytes);
+  CHECK(std::filesystem::file_size(file) == 2);
+  CHECK(testing::text_of(precious) == "text");
 }

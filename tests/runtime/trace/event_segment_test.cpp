@@ -227,6 +227,18 @@ TEST_CASE("events are written to a file and read back") {
   CHECK(read.threads[1].events.empty());
 }
 
+TEST_CASE("a file that lies where events are written at first is replaced, and what it leads to stays") {
+  troupe::testing::temp_folder folder;
+  auto precious = folder.path() / "precious", file = folder.path() / "events.bin";
+  std::ofstream(precious) << "text";
+  auto partial = folder.path() / "events.bin.partial";
+  SECTION("a symbolic link") { std::filesystem::create_symlink(precious, partial); }
+  SECTION("a hard link") { std::filesystem::create_hard_link(precious, partial); }
+  troupe::write_events(event_segment().copy(), file);
+  troupe::read_events(file);
+  CHECK(std::filesystem::file_size(precious) == 4);
+}
+
 TEST_CASE("a file of events that is cut short is named") {
   troupe::testing::temp_folder folder;
   auto file = folder.path() / "events.bin";

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "support/temp_folder.hpp"
+#include "support/text_of.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/trace/perfetto.hpp"
 #include "troupe/trace/trace.hpp"
@@ -207,4 +208,14 @@ TEST_CASE("of what was begun only the last, without an end, is shown") {
   auto begun = of_phase(events, "B");
   REQUIRE(begun.size() == 1);
   CHECK(begun[0].at("args") == nlohmann::json{{"sequence", 7}, {"name", "dp"}});
+}
+
+TEST_CASE("a link that lies where the trace is written at first is replaced, and its target stays") {
+  troupe::testing::temp_folder folder;
+  auto precious = folder.path() / "precious", trace = folder.path() / "trace.json";
+  write_text(precious, "text");
+  std::filesystem::create_symlink(precious, folder.path() / "trace.json.partial");
+  troupe::write_perfetto({}, trace);
+  CHECK(events_of(trace).empty());
+  CHECK(troupe::testing::text_of(precious) == "text");
 }

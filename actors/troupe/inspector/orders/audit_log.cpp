@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/safe_file.hpp"
 
 namespace troupe {
 namespace {
@@ -39,7 +40,6 @@ audit_log::~audit_log() {
   }
   arrived_.notify_one();
   writer_.join();
-  if (fd_ >= 0) ::close(fd_);
 }
 
 void audit_log::make_folder() const {
@@ -50,36 +50,27 @@ void audit_log::make_folder() const {
     refuse_audit_log(options_.file, "its folder cannot be made: " + error_text(errno));
 }
 
-/// O_NONBLOCK, since nobody may read a pipe of this name.
 void audit_log::open() {
   const auto& file = options_.file;
   if (options_.folder_mode != 0) make_folder();
-  int opened = ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
-  if (opened < 0) refuse_audit_log(file, error_text(errno));
+  auto opened = open_safely(file, {.mode = 0600, .flags = O_APPEND});
+  if (!opened.fd) refuse_audit_log(file, opened.problem);
+  fd_ = std::move(opened.fd);
   struct stat found {};
-  if (::fstat(opened, &found) != 0 || !S_ISREG(found.st_mode)) {
-    ::close(opened);
-    refuse_audit_log(file, "it is no regular file");
-  }
-  if ((found.st_mode & 0177) != 0 && ::fchmod(opened, 0600) != 0) {
-    auto why = error_text(errno);
-    ::close(opened);
-    refuse_audit_log(file, "its mode cannot be set to 0600: " + why);
-  }
+  check_posix(::fstat(fd_.get(), &found), "look at " + file.string());
   char last = '\n';
-  is_torn_ = found.st_size > 0 && ::pread(opened, &last, 1, found.st_size - 1) == 1 && last != '\n';
-  fd_ = opened;
+  is_torn_ = found.st_size > 0 && ::pread(fd_.get(), &last, 1, found.st_size - 1) == 1 && last != '\n';
 }
 
 bool audit_log::append(const std::string& line) {
   std::lock_guard lock(writing_);
-  return fd_ >= 0 ? write(line) : write_to_log(line);
+  return fd_ ? write(line) : write_to_log(line);
 }
 
 bool audit_log::write(const std::string& line) {
   auto text = (is_torn_ ? "\n" : "") + line + "\n";
   for (std::size_t done = 0; done < text.size();) {
-    auto written = ::write(fd_, text.data() + done, text.size() - done);
+    auto written = ::write(fd_.get(), text.data() + done, text.size() - done);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       is_torn_ = is_torn_ || done > 0;
@@ -122,12 +113,12 @@ void audit_log::write_later_ones() {
 }
 
 std::string audit_log::newest() const {
-  if (fd_ < 0) return {};
+  if (!fd_) return {};
   struct stat found {};
-  if (::fstat(fd_, &found) != 0) return {};
+  if (::fstat(fd_.get(), &found) != 0) return {};
   auto from = std::max<off_t>(0, found.st_size - most_read);
   std::string text(static_cast<std::size_t>(found.st_size - from), '\0');
-  auto read = ::pread(fd_, text.data(), text.size(), from);
+  auto read = ::pread(fd_.get(), text.data(), text.size(), from);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read)));
   // The first line may be cut.
   return from == 0 ? text : text.substr(std::min(text.size(), text.find('\n')));

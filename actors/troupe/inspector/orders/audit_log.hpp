@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include "troupe/posix/unique_fd.hpp"
+
 namespace troupe {
 
 struct audit_options {
@@ -46,7 +48,7 @@ class audit_log {
   const audit_options options_;
   const std::shared_ptr<spdlog::logger> log_;
   std::mutex writing_;
-  int fd_ = -1;           ///< guarded by writing_; -1: lines go to the log
+  unique_fd fd_;          ///< guarded by writing_; none: lines go to the log
   bool is_torn_ = false;  ///< guarded by writing_: the file does not end with a line end
 
   std::mutex mutex_;  // guards what follows

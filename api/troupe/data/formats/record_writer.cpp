@@ -1,5 +1,3 @@
-#include <fcntl.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -36,7 +34,7 @@ struct record_writer::output {
   output(const std::filesystem::path& file, const std::array<char, 8>& magic)
       : final_name(file),
         temporary(file.parent_path() / temporary_name(file.filename().string())),
-        out(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write", 0666, file) {
+        out(new_file{.path = temporary, .named = file}, "write") {
     record_header header{magic, record_version, 0};
     add(std::as_bytes(std::span(&header, 1)));
   }

@@ -154,3 +154,19 @@ TEST_CASE("orders that no outcome follows are found, of one job and of this vers
   CHECK(open[1].id == "0-4");
   CHECK(outcome_after_replacement(open[1]).result == order_result::lost);
 }
+
+TEST_CASE("a name that leads to another file is refused, and that file keeps its content and mode") {
+  temp_folder folder;
+  auto precious = folder.path() / "precious", file = folder.path() / "audit.jsonl";
+  std::ofstream(precious) << "text";
+  ::chmod(precious.c_str(), 0644);
+  SECTION("a symbolic link") { std::filesystem::create_symlink(precious, file); }
+  SECTION("a hard link") { std::filesystem::create_hard_link(precious, file); }
+  logged to;
+  CHECK_THROWS_MATCHES(audit_log({file}, to.log), bad_input,
+                       MessageMatches(ContainsSubstring("link") && ContainsSubstring("--inspect-audit-log")));
+  struct stat found {};
+  REQUIRE(::stat(precious.c_str(), &found) == 0);
+  CHECK((found.st_mode & 0777) == 0644);
+  CHECK(contents(precious) == "text");
+}
