@@ -1,13 +1,12 @@
 #include "job_output.hpp"
 
-#include <fcntl.h>
-
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/safe_file.hpp"
 
 namespace troupe {
 namespace {
@@ -22,7 +21,12 @@ job_output::job_output(const launch_options& options)
       log_dir_(options.log_dir),
       out_(options.output_fd),
       err_(options.error_fd),
-      said_(options.command.front() + ": ") {}
+      said_(options.command.front() + ": ") {
+  if (log_dir_.empty()) return;
+  if (auto others = others_who_may_change(log_dir_); !others.empty())
+    say("--log-dir: " + log_dir_.string() + " is not safe: " + others +
+        ", so that they can replace or remove the log files. Choose a folder of your own");
+}
 
 void job_output::add(int rank, std::uint32_t incarnation, unique_fd output, unique_fd errors) {
   auto name = "rank-" + std::to_string(rank) + "." + std::to_string(incarnation);
@@ -42,14 +46,14 @@ void job_output::add(int rank, unique_fd source, bool is_errors, log_file log) {
 log_file job_output::open_log(const std::string& name, std::uint32_t incarnation) {
   if (log_dir_.empty()) return {};
   auto path = log_dir_ / name;
-  unique_fd made(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!made) {
-    auto problem = "cannot write the log file " + path.string() + ": " + std::strerror(errno);
+  auto made = open_safely(path, {.mode = 0600, .content = file_content::truncated});
+  if (!made.fd) {
+    auto problem = "cannot write the log file " + path.string() + ": " + made.problem;
     if (incarnation == 0) throw bad_input(problem + ". Choose another --log-dir");
     say(problem + ". The job goes on without it");
     return {};
   }
-  return {std::move(made), std::move(path), [this](const std::string& warning) { say(warning); }};
+  return {std::move(made.fd), std::move(path), [this](const std::string& warning) { say(warning); }};
 }
 
 void job_output::say(const std::string& line) { err_.add("troupe: " + line + "\n"); }

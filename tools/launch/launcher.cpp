@@ -1,6 +1,11 @@
 #include "launcher.hpp"
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "launch_session.hpp"
@@ -22,6 +27,18 @@ void check_drill(const drill& wanted, int num_processes) {
         std::to_string(wanted.rank) + "` of the program strikes before the first step");
 }
 
+/// One that is made is for this user alone, since the output of programs may hold what others must not read.
+void make_log_folder(const std::filesystem::path& folder) {
+  std::error_code problem;
+  auto parent = std::filesystem::absolute(folder / "").parent_path().parent_path();
+  std::filesystem::create_directories(parent, problem);
+  if (!problem && ::mkdir(folder.c_str(), 0700) != 0) problem = {errno, std::generic_category()};
+  std::error_code unknown;
+  if (problem && !std::filesystem::is_directory(folder, unknown))
+    throw bad_input("cannot make the folder " + folder.string() + ": " + problem.message() +
+                    ". Choose another --log-dir");
+}
+
 launch_options checked(launch_options options) {
   if (options.command.empty())
     throw bad_input("no program to launch. Example: troupe launch --nproc-per-node 4 ./train --epochs 5");
@@ -38,11 +55,7 @@ launch_options checked(launch_options options) {
     if (time.count() <= 0) throw bad_input(std::string(name) + " must be above 0, for example 20s");
   check_suspect_after(options.suspect_after);
   for (const auto& drill : options.drills) check_drill(drill, options.num_processes);
-  std::error_code problem;
-  if (!options.log_dir.empty()) std::filesystem::create_directories(options.log_dir, problem);
-  if (problem)
-    throw bad_input("cannot make the folder " + options.log_dir.string() + ": " + problem.message() +
-                    ". Choose another --log-dir");
+  if (!options.log_dir.empty()) make_log_folder(options.log_dir);
   return options;
 }
 

@@ -34,8 +34,30 @@ void line_sink::flush(int timeout_ms) {
   if (wants_write() && error_ == 0) error_ = ETIMEDOUT;
 }
 
-void log_file::write(std::string_view bytes) {
-  while (fd_ && !bytes.empty()) {
+std::string token_filter::operator()(std::string_view bytes) {
+  constexpr std::string_view begin = "#token=";
+  auto is_of_token = [](char one) {
+    return (one >= '0' && one <= '9') || (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') ||
+           one == '-' || one == '_' || one == '.' || one == '~';
+  };
+  std::string kept;
+  for (char one : bytes) {
+    if (num_matched_ == begin.size()) {
+      if (is_of_token(one)) continue;
+      num_matched_ = 0;
+    }
+    kept += one;
+    // Only its first character is '#', so no other part of it can begin anew.
+    num_matched_ = one == begin[num_matched_] ? num_matched_ + 1 : one == begin[0] ? 1 : 0;
+    if (num_matched_ == begin.size()) kept += "(not logged)";
+  }
+  return kept;
+}
+
+void log_file::write(std::string_view all) {
+  if (!fd_) return;
+  auto text = without_token_(all);
+  for (std::string_view bytes = text; !bytes.empty();) {
     auto wrote = ::write(fd_.get(), bytes.data(), bytes.size());
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) return warn_of(errno);

@@ -39,8 +39,18 @@ class line_sink {
   std::string pending_;
 };
 
-/// A file that takes all bytes of a stream. One that cannot be written is warned of once, and tried again
-/// with the bytes that come later.
+/// Leaves the inspector's token ("#token=...") out of a text that comes in pieces.
+class token_filter {
+ public:
+  /// What of the next piece is to be kept.
+  std::string operator()(std::string_view bytes);
+
+ private:
+  std::size_t num_matched_ = 0;  ///< characters of "#token=" that the text ends with
+};
+
+/// A file that takes all bytes of a stream, but for the inspector's token: a log is kept and passed on. One
+/// that cannot be written is warned of once, and tried again with the bytes that come later.
 class log_file {
  public:
   using warning = std::function<void(const std::string&)>;
@@ -48,11 +58,12 @@ class log_file {
   log_file() = default;
   log_file(unique_fd fd, std::filesystem::path path, warning warn)
       : fd_(std::move(fd)), path_(std::move(path)), warn_(std::move(warn)) {}
-  void write(std::string_view bytes);
+  void write(std::string_view all);
 
  private:
   void warn_of(int error);
 
+  token_filter without_token_;
   unique_fd fd_;
   std::filesystem::path path_;
   warning warn_;

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -111,14 +113,15 @@ TEST_CASE("a standard output that cannot be written is warned of once, and the j
 
 TEST_CASE("a log file that cannot be written is warned of once, and the job goes on") {
   temp_folder folder;
-  std::filesystem::create_symlink("/dev/full", folder.path() / "rank-1.0.out");
-  auto result = run_process(launch_shell({"--nproc-per-node", "2", "--log-dir", folder.path().string()},
-                                         "for i in 1 2 3; do echo $i; sleep 0.1; done"));
+  // Rank 1 writes more than its file may hold, several times.
+  auto result =
+      run_in_shell("ulimit -f 3; TROUPE_EVENTS=0 " + std::string(TROUPE_PROGRAM) +
+                   " launch --nproc-per-node 2 --log-dir " + folder.path().string() +
+                   " sh -c 'for i in 1 2 3; do [ $RANK = 0 ] || seq 5000; echo $i; sleep 0.1; done'");
   CAPTURE(result.errors);
   CHECK(result.exit_code == 0);
-  CHECK_THAT(result.errors,
-             StartsWith("troupe: cannot write the log file " + (folder.path() / "rank-1.0.out").string() +
-                        ": No space left on device"));
+  CHECK_THAT(result.errors, StartsWith("troupe: cannot write the log file " +
+                                       (folder.path() / "rank-1.0.out").string() + ": File too large"));
   CHECK(std::ranges::count(result.errors, '\n') == 1);
   CHECK_THAT(result.output, ContainsSubstring("[1] 3\n"));
   CHECK(text_of(folder.path() / "rank-0.0.out") == "1\n2\n3\n");
@@ -220,4 +223,50 @@ TEST_CASE("a job whose events are switched off keeps none") {
   CHECK(result.exit_code == 0);
   CHECK(result.errors.find("last events") == result.errors.npos);
   CHECK_FALSE(std::filesystem::exists(folder.path() / "events-1.0.bin"));
+}
+
+TEST_CASE("log files and a folder that is made are for their user alone, and have no inspector's token") {
+  temp_folder folder;
+  auto logs = folder.path() / "logs", log = logs / "rank-0.0.err";
+  auto script =
+      "umask 022; echo inspector: http://127.0.0.1:80/#token=5f0c >&2; printf '#tok' >&2; "
+      "printf 'en=5f0c\" end\n' >&2";
+  auto options = launch_shell({"--log-dir", logs.string() + "/"}, script);
+  auto result = run_process(options);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.errors, ContainsSubstring("#token=5f0c"));
+  CHECK(text_of(log) == "inspector: http://127.0.0.1:80/#token=(not logged)\n#token=(not logged)\" end\n");
+  auto permissions = [](const std::filesystem::path& file) {
+    return static_cast<unsigned>(std::filesystem::status(file).permissions());
+  };
+  CHECK(permissions(logs) == 0700);
+  CHECK(permissions(log) == 0600);
+  CHECK(permissions(logs / "rank-0.0.out") == 0600);
+}
+
+TEST_CASE("a log file that leads to another file is refused, and that file stays") {
+  temp_folder folder;
+  auto precious = folder.path() / "precious", logs = folder.path() / "logs";
+  std::ofstream(precious) << "text";
+  std::filesystem::create_directory(logs);
+  std::filesystem::create_symlink(precious, logs / "rank-0.0.out");
+  auto result = run_process(launch_shell({"--log-dir", logs.string()}, "echo result"));
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors,
+             ContainsSubstring("rank-0.0.out: it is a symbolic link. Choose another --log-dir"));
+  CHECK(text_of(precious) == "text");
+}
+
+TEST_CASE("a log folder may be a symbolic link, and one that others may change is warned of") {
+  temp_folder folder;
+  auto logs = folder.path() / "logs", link = folder.path() / "link";
+  std::filesystem::create_directory(logs);
+  std::filesystem::create_directory_symlink(logs, link);
+  auto run = [&] { return run_process(launch_shell({"--log-dir", link.string()}, "echo result")); };
+  CHECK(run().errors.empty());
+  CHECK(text_of(logs / "rank-0.0.out") == "result\n");
+  std::filesystem::permissions(logs, std::filesystem::perms::all);
+  auto result = run();
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.errors, ContainsSubstring("is not safe: everybody may write to it (mode 0777)"));
 }
