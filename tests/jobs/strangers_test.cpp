@@ -146,6 +146,19 @@ std::vector<client_socket> hold_connections(const paced_job& job) {
   return held;
 }
 
+/// As many connections as the server has places, and more: each asks for the largest public file, again and
+/// again, and reads nothing.
+std::vector<client_socket> stall_answers(const paced_job& job) {
+  std::string requests;
+  for (int i = 0; i < 200; ++i) requests += "GET /page.js HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  std::vector<client_socket> held;
+  for (int i = 0; i < 80; ++i) {
+    held.emplace_back(job.port());
+    held.back().send(requests);
+  }
+  return held;
+}
+
 }  // namespace
 
 TEST_CASE("a job that strangers attack serves others meanwhile, and ends with the same bits") {
@@ -172,6 +185,14 @@ TEST_CASE("a job that strangers attack serves others meanwhile, and ends with th
     CHECK(during.num_descriptors <= before.num_descriptors + 64 + 8);
     CHECK(during.resident_bytes <= before.resident_bytes + (64 << 20));
     CHECK(job.read("job")["num_recoveries"] == 0);
+  }
+  {
+    auto held = stall_answers(job);
+    for (int i = 0; i < 40; ++i) goes_on();
+    usage during(pid);
+    INFO(before.resident_bytes << " bytes before, " << during.resident_bytes << " during");
+    CHECK(during.num_descriptors <= before.num_descriptors + 64 + 8);
+    CHECK(during.resident_bytes <= before.resident_bytes + (64 << 20));
   }
   goes_on();
   CHECK(job.finish() == untouched_weights(options));

@@ -110,6 +110,12 @@ std::optional<std::vector<std::uint64_t>> steps_on_disk(const job_view& view) {
 }  // namespace
 
 http_response inspector_routes::answer(const http_request& request) {
+  auto response = response_to(request);
+  response.is_to_trusted = shows_token(request, policy_);
+  return response;
+}
+
+http_response inspector_routes::response_to(const http_request& request) {
   if (auto refused = check_access(request, policy_)) return *std::move(refused);
   bool reads = request.method == "GET" || request.method == "HEAD";
   if (request.path() == session_path) {

@@ -37,6 +37,7 @@ class inspector_routes {
 
  private:
   http_response read(const http_request& request);
+  http_response response_to(const http_request& request);
   http_response control(const http_request& request);
   http_response health() const;
   http_response events(const http_request& request) const;

@@ -109,6 +109,11 @@ std::optional<http_response> check_access(const http_request& request, const acc
   return {};
 }
 
+bool shows_token(const http_request& request, const access_policy& policy) {
+  bool by_cookie = false;
+  return !check_token(request, policy, by_cookie);
+}
+
 std::string session_cookie(const access_policy& policy) {
   return policy.cookie_name + "=" + policy.session + "; Path=/; HttpOnly; SameSite=Strict";
 }

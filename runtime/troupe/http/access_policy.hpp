@@ -34,6 +34,9 @@ constexpr const char* control_header = "x-troupe-request";
 /// Secrets are compared in constant time.
 std::optional<http_response> check_access(const http_request& request, const access_policy& policy);
 
+/// Whether the request shows the token or its session, which public paths do not need.
+bool shows_token(const http_request& request, const access_policy& policy);
+
 /// The value of Set-Cookie with which browsers show the session: HttpOnly, SameSite=Strict.
 std::string session_cookie(const access_policy& policy);
 

@@ -79,8 +79,13 @@ http_connection::~http_connection() {
   if (is_stream_) --context_.num_streams;
 }
 
+void http_connection::wait_for_client(bool is_idle) {
+  is_idle_ = is_idle;
+  waits_since_ = std::chrono::steady_clock::now();
+}
+
 void http_connection::read() {
-  idle_since_ = std::chrono::steady_clock::now();
+  wait_for_client(true);
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(context_.options.max_head_bytes));
   parser_->body_limit(context_.options.max_body_bytes);
@@ -98,11 +103,12 @@ std::string http_connection::caller() const {
 
 void http_connection::on_read(const error& problem) {
   if (problem) return refuse(problem);
-  idle_since_.reset();
+  wait_for_client(false);
   auto request = request_of(parser_->get());
   request.caller = caller();
   try {
     auto response = context_.answer(request);
+    is_trusted_ = response.is_to_trusted;
     if (response.events_after && context_.num_streams >= context_.options.max_streams)
       response = refusal(503, "there are as many streams of events as this server has. Close another one");
     if (response.events_after && request.method != "HEAD") return begin_stream(*response.events_after);
@@ -115,7 +121,7 @@ void http_connection::on_read(const error& problem) {
 void http_connection::refuse(const error& problem) {
   auto status = status_of(problem);
   if (status == 0) return close();
-  idle_since_.reset();
+  wait_for_client(false);
   write(refusal(status, "the request cannot be read: " + problem.message()), true);
 }
 
@@ -144,7 +150,7 @@ void http_connection::write(http_response response, bool ends) {
 void http_connection::drain() {
   error ignored;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-  idle_since_ = std::chrono::steady_clock::now();
+  wait_for_client(true);
   stream_.expires_after(drain_time);
   drain_more();
 }

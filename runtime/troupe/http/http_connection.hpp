@@ -36,11 +36,16 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
   /// New events are there.
   void wake();
   void close();
-  /// Since when no complete request has come; none: a response is being sent.
-  std::optional<std::chrono::steady_clock::time_point> idle_since() const { return idle_since_; }
+  /// Since when it waits for its client: to send a complete request, or to take a response.
+  std::chrono::steady_clock::time_point waits_since() const { return waits_since_; }
+  /// It waits for a request.
+  bool is_idle() const { return is_idle_; }
+  /// Its last request has shown the server's token.
+  bool is_trusted() const { return is_trusted_; }
 
  private:
   using error = boost::system::error_code;
+  void wait_for_client(bool is_idle);
   void read();
   std::string caller() const;
   void on_read(const error& problem);
@@ -60,7 +65,8 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   std::string outgoing_;
-  std::optional<std::chrono::steady_clock::time_point> idle_since_;
+  std::chrono::steady_clock::time_point waits_since_;
+  bool is_idle_ = true, is_trusted_ = false;
 
   // a stream of events
   bool is_stream_ = false, is_writing_ = false;

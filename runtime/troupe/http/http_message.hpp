@@ -30,6 +30,8 @@ struct http_response {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body = {};
   std::vector<std::pair<std::string, std::string>> headers = {};
+  /// The request has shown the server's token: its connection keeps its place among those that have not.
+  bool is_to_trusted = false;
   /// Set: no body. The response is the server's stream of events after the one that has this id; 0: from the
   /// oldest that is kept on.
   std::optional<std::uint64_t> events_after = {};

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -116,7 +117,9 @@ class http_server::state {
 
   void add(tcp::socket socket) {
     connections_.remove_if([](const auto& one) { return one.expired(); });
-    if (connections_.size() >= options_.max_connections && !close_longest_idle()) return;
+    if (!make_place()) return;
+    error_code ignored;  // the system's own bound stays
+    socket.set_option(asio::socket_base::send_buffer_size(options_.send_buffer_bytes), ignored);
     ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
     auto made = std::make_shared<http_connection>(
         std::move(socket), http_connection_context{options_, answer_, *events_, num_streams_});
@@ -124,19 +127,35 @@ class http_server::state {
     made->begin();
   }
 
-  bool close_longest_idle() {
-    auto longest = connections_.end();
-    std::chrono::steady_clock::time_point since;
-    for (auto one = connections_.begin(); one != connections_.end(); ++one) {
-      auto connection = one->lock();
-      auto idle = connection ? connection->idle_since() : std::nullopt;
-      if (!idle || (longest != connections_.end() && *idle >= since)) continue;
-      longest = one;
-      since = *idle;
+  using connection_list = std::list<std::weak_ptr<http_connection>>;
+
+  /// False: the new connection has none. Connections without a token make place for each other, so that
+  /// nobody without one takes the place of those that have it.
+  bool make_place() {
+    auto is_stranger = [](const http_connection& one) { return !one.is_trusted(); };
+    auto num_strangers = static_cast<std::size_t>(std::ranges::count_if(connections_, [&](const auto& one) {
+      auto connection = one.lock();
+      return connection && is_stranger(*connection);
+    }));
+    auto most_strangers =
+        options_.max_connections - std::min(options_.kept_connections, options_.max_connections / 2);
+    if (connections_.size() < options_.max_connections && num_strangers < most_strangers) return true;
+    return close_longest_waiting(is_stranger) ||
+           close_longest_waiting([](const http_connection& one) { return one.is_idle(); });
+  }
+
+  /// Of those that `may_be_closed`. False: there is none.
+  template <class Condition>
+  bool close_longest_waiting(Condition may_be_closed) {
+    std::shared_ptr<http_connection> longest;
+    for (const auto& one : connections_) {
+      auto connection = one.lock();
+      if (!connection || !may_be_closed(*connection)) continue;
+      if (!longest || connection->waits_since() < longest->waits_since()) longest = connection;
     }
-    if (longest == connections_.end()) return false;
-    if (auto connection = longest->lock()) connection->close();
-    connections_.erase(longest);
+    if (!longest) return false;
+    longest->close();
+    connections_.remove_if([&](const auto& one) { return one.lock() == longest; });
     return true;
   }
 
@@ -156,7 +175,7 @@ class http_server::state {
   std::shared_ptr<event_log> events_;
 
   std::size_t num_streams_ = 0;
-  std::list<std::weak_ptr<http_connection>> connections_;
+  connection_list connections_;
   std::atomic<bool> wakes_ = false;
   // Connections that it holds use what is above.
   asio::io_context context_{1};

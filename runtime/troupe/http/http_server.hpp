@@ -13,9 +13,15 @@ namespace troupe {
 
 struct http_server_options {
   listen_address at;
-  /// Connections at a time. Beyond, the one that has been idle for longest is closed for a new one; if none
-  /// is idle, the new one is.
+  /// Connections at a time. Beyond, one is closed for a new one: of those whose last request has not shown
+  /// the token (http_response::is_to_trusted) the one that has waited for its client for longest, with a
+  /// request or with taking a response; if there are none, of the others the one that has been idle for
+  /// longest; if none is idle, the new one.
   std::size_t max_connections = 64;
+  /// Of these, places that only connections which have shown the token take; half of all at most.
+  std::size_t kept_connections = 16;
+  /// What the system keeps of a response that a client does not take.
+  int send_buffer_bytes = 128 << 10;
   /// Of these, streams of events; further requests for one get status 503.
   std::size_t max_streams = 16;
   /// Larger heads get status 431, larger bodies 413.

@@ -25,6 +25,8 @@ http_response echo(const http_request& request) {
   if (request.path() == "/events")
     response.events_after = number_parameter(request, "after", 0, 0, 1000).value();
   response.body = request.method + " " + request.target + " " + request.body;
+  if (request.path() == "/large") response.body = std::string(std::size_t{4} << 20, 'x');
+  response.is_to_trusted = !request.values("authorization").empty();
   return response;
 }
 
@@ -109,6 +111,36 @@ TEST_CASE("idle connections are bounded, and do not keep others out") {
   CHECK(ask_http(one.port(), "GET", "/").status == 200);
   // The first were closed for the later ones.
   CHECK(idle.front().read_all().empty());
+}
+
+TEST_CASE("strangers who do not read their answers keep nobody out, and keep their places for nobody else") {
+  served one;
+  client_socket trusted(one.port());
+  const std::string ask_trusted = "GET /own HTTP/1.1\r\nHost: x\r\nAuthorization: x\r\n\r\n";
+  trusted.send(ask_trusted);
+  CHECK_THAT(trusted.read_until("GET /own"), ContainsSubstring("200 OK"));
+  std::vector<client_socket> stalled;
+  for (int i = 0; i < 200; ++i) {
+    stalled.emplace_back(one.port());
+    stalled.back().send("GET /large HTTP/1.1\r\nHost: x\r\n\r\nGET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+    if (i >= 64) CHECK(ask_http(one.port(), "GET", "/").status == 200);
+  }
+  // It was idle for longer than any of them.
+  trusted.send(ask_trusted);
+  CHECK_THAT(trusted.read_until("GET /own"), ContainsSubstring("200 OK"));
+}
+
+TEST_CASE("of connections that have all shown the token, the one that is idle for longest makes place") {
+  http_server_options options;
+  options.max_connections = 4;
+  served one(options);
+  std::vector<client_socket> trusted;
+  for (int i = 0; i < 5; ++i) {
+    trusted.emplace_back(one.port());
+    trusted.back().send("GET /own HTTP/1.1\r\nHost: x\r\nAuthorization: x\r\n\r\n");
+    CHECK_THAT(trusted.back().read_until("GET /own"), ContainsSubstring("200 OK"));
+  }
+  CHECK(trusted.front().read_all().empty());
 }
 
 TEST_CASE("a stream sends events as they come, from the one on that a client asks for") {
