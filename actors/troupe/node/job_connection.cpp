@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "troupe/cluster/agent_client.hpp"
 #include "troupe/cluster/local_membership.hpp"
@@ -73,9 +75,9 @@ void job_connection::derive_tokens(const std::vector<std::byte>& secret) {
 /// From the launcher. Without one rank 0 publishes a secret in a file, which works on one host.
 std::vector<std::byte> job_connection::job_secret(const launch_environment& launch) {
   if (!launch.secret_hex.empty()) return parse_job_secret(launch.secret_hex);
-  if (launch.rank != 0)
-    return wait_for_job_secret(launch.runtime_folder, launch.master_port, options_.join_timeout);
-  published_ = std::make_unique<published_job_secret>(launch.runtime_folder, launch.master_port);
+  std::vector<std::filesystem::path> folders(launch.runtime_folders.begin(), launch.runtime_folders.end());
+  if (launch.rank != 0) return wait_for_job_secret(folders, launch.master_port, options_.join_timeout);
+  published_ = std::make_unique<published_job_secret>(folders, launch.master_port);
   return published_->secret();
 }
 

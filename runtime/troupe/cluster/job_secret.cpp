@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -14,9 +15,10 @@
 #include <sstream>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/posix/unique_fd.hpp"
+#include "troupe/posix/safe_file.hpp"
 
 namespace troupe {
 namespace {
@@ -77,11 +79,6 @@ std::optional<secret_file> read_living(const std::filesystem::path& path) {
   return secret_file{parse_job_secret(hex), owner};
 }
 
-[[noreturn]] void refuse_to_write(const std::filesystem::path& path) {
-  throw bad_input("the job secret cannot be written to " + path.string() + ": " + std::strerror(errno) +
-                  ". Choose a folder of yours with XDG_RUNTIME_DIR or TMPDIR");
-}
-
 bool is_still_at(const unique_fd& file, const std::filesystem::path& path) {
   struct stat opened {
   }, there{};
@@ -89,40 +86,100 @@ bool is_still_at(const unique_fd& file, const std::filesystem::path& path) {
          opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
 }
 
+struct locked_file {
+  unique_fd fd;
+  bool is_in_use = false;  ///< another process holds the lock
+  std::string problem;     ///< why the folder cannot be used
+};
+
 /// The file at `path`, locked: no other process can lock it until it is closed. The kernel closes the files
-/// of a process that is killed. Empty if another process holds the lock.
-std::optional<unique_fd> lock_private_file(const std::filesystem::path& path) {
+/// of a process that is killed.
+locked_file lock_private_file(const std::filesystem::path& path) {
   while (true) {
-    unique_fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
-    if (!file && (errno == ELOOP || errno == EISDIR)) refuse_file(path, "is a link or a folder");
-    if (!file) refuse_to_write(path);
-    require_private(file, path);
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return {};
+    auto opened = open_safely(path, {.mode = 0600});
+    if (!opened.fd && opened.error_number == 0) refuse_file(path, opened.problem);
+    if (!opened.fd && (opened.error_number == ELOOP || opened.error_number == EISDIR))
+      refuse_file(path, "is a link or a folder");
+    if (!opened.fd) return {{}, false, opened.problem};
+    if (::flock(opened.fd.get(), LOCK_EX | LOCK_NB) != 0) return {{}, true, {}};
     // The process that held the lock before may have removed the file meanwhile.
-    if (is_still_at(file, path)) return file;
+    if (is_still_at(opened.fd, path)) return {std::move(opened.fd), false, {}};
   }
 }
 
-/// The folders in which rank 0 publishes its secret if its environment differs from this process's.
-std::vector<std::filesystem::path> other_folders(const std::filesystem::path& own) {
-  std::vector<std::filesystem::path> others{"/run/user/" + std::to_string(::geteuid()), "/tmp"};
-  std::erase(others, own);
-  return others;
+/// Empty: `folder` is this user's, and no other one can enter it. Otherwise what is wrong with it.
+std::string problem_of_private(const std::filesystem::path& folder) {
+  struct stat found {};
+  if (::lstat(folder.c_str(), &found) != 0) return std::strerror(errno);
+  if (!S_ISDIR(found.st_mode)) return "it is no folder";
+  if (found.st_uid != ::geteuid()) return "it belongs to another user (" + std::to_string(found.st_uid) + ")";
+  return (found.st_mode & 077) == 0 ? "" : "others can enter it";
 }
 
-std::string names_of(const std::vector<std::filesystem::path>& folders) {
+std::string own_name() { return "troupe-" + std::to_string(::geteuid()); }
+
+/// The folders in `parent` that own_folder_in() has made, in the order of their names.
+std::vector<std::filesystem::path> own_folders_in(const std::filesystem::path& parent) {
+  std::vector<std::filesystem::path> found;
+  std::error_code unreadable;
+  for (std::filesystem::directory_iterator entry(parent, unreadable), end; !unreadable && entry != end;
+       entry.increment(unreadable)) {
+    auto name = entry->path().filename().string();
+    bool is_named_so = name == own_name() || name.starts_with(own_name() + "-");
+    if (is_named_so && problem_of_private(entry->path()).empty()) found.push_back(entry->path());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+struct private_folder {
+  std::filesystem::path path;
+  std::string problem;  ///< why there is none
+};
+
+/// Another user may have taken the name, to keep jobs of this one from starting.
+private_folder own_folder_in(const std::filesystem::path& parent) {
+  if (auto others = others_who_may_change(parent); !others.empty()) return {{}, others};
+  auto name = (parent / own_name()).string();
+  ::mkdir(name.c_str(), 0700);
+  if (auto known = own_folders_in(parent); !known.empty()) return {known.front(), {}};
+  name += "-XXXXXX";
+  if (!::mkdtemp(name.data())) return {{}, std::strerror(errno)};
+  return {name, {}};
+}
+
+private_folder folder_for_secret(const std::filesystem::path& in) {
+  auto resolved = in;
+  std::error_code missing;
+  if (auto target = std::filesystem::canonical(in, missing); !missing) resolved = target;
+  if (problem_of_private(resolved).empty()) return {resolved, {}};
+  return own_folder_in(resolved);
+}
+
+using folder_list = std::vector<std::filesystem::path>;
+
+/// All in which rank 0 may publish its secret: its environment may differ from this process's.
+folder_list searched_folders(folder_list own) {
+  for (const auto& other : {"/run/user/" + std::to_string(::geteuid()), std::string("/tmp")})
+    if (std::ranges::find(own, std::filesystem::path(other)) == own.end()) own.emplace_back(other);
+  return own;
+}
+
+std::string names_of(const folder_list& folders) {
   std::string names;
   for (const auto& folder : folders) names += (names.empty() ? "" : ", ") + folder.string();
   return names;
 }
 
-/// Reads a file in one of these folders. Ignores one with a wrong owner or mode, which is another user's.
-std::optional<secret_file> read_if_private(const std::filesystem::path& path) {
-  try {
-    return read_living(path);
-  } catch (const bad_input&) {
-    return {};
-  }
+std::optional<secret_file> find_living(const std::filesystem::path& in, std::uint16_t port) {
+  std::error_code missing;
+  auto folder = std::filesystem::canonical(in, missing);
+  if (missing) return {};
+  if (problem_of_private(folder).empty())
+    if (auto found = read_living(job_secret_path(folder, port))) return found;
+  for (const auto& each : own_folders_in(folder))
+    if (auto found = read_living(job_secret_path(each, port))) return found;
+  return {};
 }
 
 }  // namespace
@@ -158,36 +215,56 @@ std::filesystem::path job_secret_path(const std::filesystem::path& folder, std::
   return folder / ("troupe-" + std::to_string(::geteuid()) + "-" + std::to_string(port) + ".secret");
 }
 
-published_job_secret::published_job_secret(const std::filesystem::path& folder, std::uint16_t port)
-    : path_(job_secret_path(folder, port)), secret_(make_job_secret()) {
+published_job_secret::published_job_secret(const std::vector<std::filesystem::path>& folders,
+                                           std::uint16_t port)
+    : secret_(make_job_secret()) {
+  std::string problems;
+  for (const auto& folder : folders) {
+    auto problem = publish_in(folder, port);
+    if (problem.empty()) return;
+    problems += (problems.empty() ? "" : "; ") + folder.string() + ": " + problem;
+  }
+  throw bad_input("the job secret cannot be written (" + problems +
+                  "). Name a folder of yours with XDG_RUNTIME_DIR or TMPDIR");
+}
+
+/// Returns why it cannot be published there; empty: it is.
+std::string published_job_secret::publish_in(const std::filesystem::path& folder, std::uint16_t port) {
+  auto place = folder_for_secret(folder);
+  if (place.path.empty()) return place.problem;
+  path_ = job_secret_path(place.path, port);
   auto locked = lock_private_file(path_);
-  if (!locked) {
+  if (locked.is_in_use) {
     auto other = read_living(path_);
     throw bad_input("port " + std::to_string(port) + " belongs to the job of " +
                     (other ? "process " + std::to_string(other->owner.pid) : "another rank 0") + " (" +
                     path_.string() + "). Choose another with MASTER_PORT, or end that job");
   }
-  file_ = *std::move(locked);
+  if (!locked.fd) return locked.problem;
+  file_ = std::move(locked.fd);
   auto self = identify(::getpid()).value();
   auto text = to_hex(secret_) + " " + std::to_string(self.pid) + " " + self.started + "\n";
-  if (::ftruncate(file_.get(), 0) != 0 ||
-      ::pwrite(file_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
-    refuse_to_write(path_);
+  if (::ftruncate(file_.get(), 0) == 0 &&
+      ::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()))
+    return {};
+  auto problem = std::strerror(errno);
+  ::unlink(path_.c_str());
+  file_.reset();
+  return problem;
 }
 
 published_job_secret::~published_job_secret() { ::unlink(path_.c_str()); }
 
-std::vector<std::byte> wait_for_job_secret(const std::filesystem::path& folder, std::uint16_t port,
-                                           std::chrono::milliseconds timeout) {
+std::vector<std::byte> wait_for_job_secret(const std::vector<std::filesystem::path>& folders,
+                                           std::uint16_t port, std::chrono::milliseconds timeout) {
   auto until = std::chrono::steady_clock::now() + timeout;
+  auto searched = searched_folders(folders);
   while (true) {
-    if (auto found = read_living(job_secret_path(folder, port))) return found->secret;
-    for (const auto& other : other_folders(folder))
-      if (auto found = read_if_private(job_secret_path(other, port))) return found->secret;
+    for (const auto& folder : searched)
+      if (auto found = find_living(folder, port)) return found->secret;
     if (std::chrono::steady_clock::now() >= until)
-      throw bad_input("rank 0 has not published the job secret in " + job_secret_path(folder, port).string() +
-                      " (nor in " + names_of(other_folders(folder)) + ") within " +
-                      std::to_string(timeout.count()) +
+      throw bad_input("rank 0 has not published the job secret for port " + std::to_string(port) +
+                      " in any of " + names_of(searched) + " within " + std::to_string(timeout.count()) +
                       " ms. Start rank 0 on this host as the same user and with the same MASTER_PORT, or "
                       "give all processes the same TROUPE_JOB_SECRET");
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

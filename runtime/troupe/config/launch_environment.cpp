@@ -1,5 +1,6 @@
 #include "troupe/config/launch_environment.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -109,10 +110,13 @@ std::string job_id_of(const environment_reader& read, const launch_environment& 
   return who.master_addr + ":" + std::to_string(who.master_port);
 }
 
-std::string runtime_folder_of(const environment_reader& read) {
+std::vector<std::string> runtime_folders_of(const environment_reader& read) {
+  std::vector<std::string> folders;
   for (const char* name : {"XDG_RUNTIME_DIR", "TMPDIR"})
-    if (auto given = text_of(read, name)) return *given;
-  return launch_environment().runtime_folder;
+    if (auto given = text_of(read, name)) folders.push_back(*given);
+  for (const auto& always : launch_environment().runtime_folders)
+    if (std::ranges::find(folders, always) == folders.end()) folders.push_back(always);
+  return folders;
 }
 
 }  // namespace
@@ -133,7 +137,7 @@ std::optional<launch_environment> read_launch_environment(const environment_read
   who.max_restarts = number_of(read, "TROUPE_MAX_RESTARTS", 0, max_int);
   who.source = who.launched_by_troupe ? "troupe launch" : names->source;
   who.job_id = job_id_of(read, who);
-  who.runtime_folder = runtime_folder_of(read);
+  who.runtime_folders = runtime_folders_of(read);
   return who;
 }
 

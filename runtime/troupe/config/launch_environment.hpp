@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -26,8 +27,10 @@ struct launch_environment {
   std::string stop_signals;
   /// TROUPE_MAX_RESTARTS: how many processes the launcher replaces at most; none: not known.
   std::optional<int> max_restarts;
-  /// Where files of this user and this boot belong: XDG_RUNTIME_DIR, or the temp folder.
-  std::string runtime_folder = "/tmp";
+  /// Where files of this user and this boot belong, the first that can be used: XDG_RUNTIME_DIR, TMPDIR,
+  /// /tmp. A folder that is named may be missing or another user's, as after sudo and in jobs of cron, Slurm
+  /// and containers.
+  std::vector<std::string> runtime_folders = {"/tmp"};
   /// "troupe launch", "RANK/WORLD_SIZE", "Open MPI", "Slurm"
   std::string source;
 };

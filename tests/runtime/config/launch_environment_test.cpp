@@ -182,13 +182,13 @@ TEST_CASE("a process started by troupe launch is recognised") {
   CHECK_THROWS_WITH(read(set), ContainsSubstring("TROUPE_AGENT"));
 }
 
-TEST_CASE("files of one user and boot are in the runtime folder, or else in the temp folder") {
+TEST_CASE("files of one user and boot are in the runtime folder, the temp folder or /tmp") {
   variables set{{"RANK", "0"}, {"WORLD_SIZE", "2"}};
-  CHECK(read(set)->runtime_folder == "/tmp");
+  CHECK(read(set)->runtime_folders == std::vector<std::string>{"/tmp"});
   set["TMPDIR"] = "/scratch";
-  CHECK(read(set)->runtime_folder == "/scratch");
+  CHECK(read(set)->runtime_folders == std::vector<std::string>{"/scratch", "/tmp"});
   set["XDG_RUNTIME_DIR"] = "/run/user/7";
-  CHECK(read(set)->runtime_folder == "/run/user/7");
+  CHECK(read(set)->runtime_folders == std::vector<std::string>{"/run/user/7", "/scratch", "/tmp"});
 }
 
 TEST_CASE("the process environment is read by name") {
