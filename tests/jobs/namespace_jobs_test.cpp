@@ -1,11 +1,14 @@
 // Jobs whose members are in namespaces of their own, as in containers.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <memory>
 
 #include "jobs/job.hpp"
 #include "support/joined_namespaces.hpp"
 
 using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -53,6 +56,57 @@ void check_same_bits(const words& isolate) {
 }
 
 }  // namespace
+
+namespace {
+
+/// Four members on one host, of which every second is in namespaces of its own, as containers of a pod are.
+void check_same_bits_on_one_host(const words& isolate) {
+  joined_namespaces hosts;
+  auto wanted = run_local(with(small_job(), {"--stages", "4"})).weights_sha256();
+  std::vector<std::unique_ptr<background_process>> members;
+  for (int rank = 0; rank < 4; ++rank)
+    members.push_back(std::make_unique<background_process>(
+        member(rank, with({"ip", "netns", "exec", hosts.name(0)}, rank % 2 == 1 ? isolate : words()))));
+  CHECK(weights_in(members[0]->wait()) == wanted);
+  for (int rank = 1; rank < 4; ++rank) CHECK(members[static_cast<std::size_t>(rank)]->wait().exit_code == 0);
+}
+
+}  // namespace
+
+TEST_CASE("members of one host with namespaces of their own give the same bits over its network") {
+  SECTION("IPC") { check_same_bits_on_one_host({"unshare", "--ipc"}); }
+  SECTION("PID") {
+    check_same_bits_on_one_host({"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"});
+  }
+  SECTION("user") { check_same_bits_on_one_host({"unshare", "--user", "--map-root-user"}); }
+  SECTION("IPC, PID and UTS") {
+    check_same_bits_on_one_host(
+        {"unshare", "--ipc", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc"});
+  }
+}
+
+TEST_CASE("members that share neither memory nor an interface are told which option to use") {
+  joined_namespaces hosts;
+  auto isolate = GENERATE(words{"unshare", "--ipc"}, words{"unshare", "--user", "--map-root-user"});
+  std::vector<std::unique_ptr<background_process>> members;
+  for (int rank = 0; rank < 2; ++rank) {
+    run_options options;
+    options.command = with({"ip", "netns", "exec", hosts.name(0)}, rank == 1 ? isolate : words());
+    options.command = with(with(options.command, {FASHION_MNIST_PROGRAM}), small_job());
+    options.environment = {{"RANK", std::to_string(rank)},
+                           {"WORLD_SIZE", "2"},
+                           {"MASTER_ADDR", "127.0.0.1"},
+                           {"MASTER_PORT", "29500"},
+                           {"TROUPE_JOB_SECRET", std::string(64, 'a')}};
+    members.push_back(std::make_unique<background_process>(options));
+  }
+  for (auto& each : members) {
+    auto result = each->wait();
+    CHECK(result.exit_code != 0);
+    CHECK_THAT(result.errors,
+               ContainsSubstring("share neither memory") && ContainsSubstring("--network-interface NAME"));
+  }
+}
 
 TEST_CASE("members that share IPC but not the network give the same bits as one process") {
   check_same_bits({});

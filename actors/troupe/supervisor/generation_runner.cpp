@@ -7,6 +7,7 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/device/messages.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
 
@@ -61,7 +62,12 @@ bool generation_runner::begin(const membership_view& formed) {
   current_.now = phase::active;
   std::map<int, node_address> peers;
   for (const auto& member : formed.members) peers[member.rank] = member.address;
-  options_.out->connect(formed.generation, peers);
+  try {
+    options_.out->connect(formed.generation, peers);
+  } catch (const bad_input& problem) {
+    fail_job(problem.what());
+    return false;
+  }
   respawn_failed();
   connections_.begin(formed);
   // Others may ask for tensors before this process has a job.

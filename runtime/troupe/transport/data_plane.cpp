@@ -101,6 +101,7 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
     auto params = endpoint_params(bytes.subspan(sizeof receiver + heap_address_bytes));
     peer made{nullptr, {settings_, generation, rank, receiver}, &settings_.counters.with(rank), false};
     auto status = ucp_ep_create(worker_->get(), &params, &made.endpoint);
+    if (status == UCS_ERR_UNREACHABLE) throw bad_input(no_way_for_tensors(rank));
     if (status != UCS_OK) {
       fail(rank, "the data connection cannot be made", status);
       continue;
@@ -108,6 +109,17 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, node_addr
     peers_.insert_or_assign(rank, std::move(made));
     sharing_.connect(rank, heap_address_in(bytes.subspan(sizeof receiver, heap_address_bytes)));
   }
+}
+
+std::string data_plane::no_way_for_tensors(int rank) const {
+  auto problem =
+      "rank " + std::to_string(settings_.rank) + " and rank " + std::to_string(rank) +
+      " share neither memory, as on several hosts or in containers with IPC, PID or user namespaces "
+      "of their own, nor a network that tensors may take";
+  if (!settings_.connection_advice.empty()) return problem + settings_.connection_advice;
+  return problem +
+         ". Start all processes with --network-interface NAME, the name of an interface by which they reach "
+         "each other (see `ip address`)";
 }
 
 /// Calls progress until there is nothing to do and returns whether anything was done. Needed before a send to

@@ -121,6 +121,7 @@ class data_plane {
   tensor_transfer& start(int peer);
   void end(tensor_transfer& transfer);
   void note_ended(const tensor_transfer& transfer);
+  std::string no_way_for_tensors(int rank) const;
   void fail(int rank, const std::string& action, ucs_status_t status);
   void lose(int rank, const char* cause);
 

@@ -99,7 +99,7 @@ class transport {
   virtual int rank() const = 0;
   virtual node_address begin_generation(std::uint64_t generation) = 0;
   /// `peers` are all members by rank, this node among them. A peer whose control address is unchanged keeps
-  /// its control connection.
+  /// its control connection. Throws bad_input, with what to do, if the two have no way for tensors.
   virtual void connect(std::uint64_t generation, const std::map<int, node_address>& peers) = 0;
   /// Queues a control message and returns. A rank that is not connected: dropped (a lost peer is reported by
   /// on_peer_error or by the membership, not here).

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "troupe/error/errors.hpp"
 
@@ -27,10 +28,19 @@ Function* original(Function* /*replacement*/, const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
-std::uint64_t network_namespace() {
-  struct stat network {};
-  troupe::check_posix(::stat("/proc/self/ns/net", &network), "read /proc/self/ns/net (mount /proc)");
-  return network.st_ino;
+/// Of the namespaces that processes which share memory have in common.
+std::uint64_t namespaces() {
+  constexpr std::uint64_t golden_ratio = 0x9E3779B97F4A7C15;  // spreads small numbers over all bits
+  std::uint64_t all = 0;
+  for (const char* kind : {"net", "ipc", "pid", "user"}) {
+    auto file = std::string("/proc/self/ns/") + kind;
+    struct stat found {};
+    auto status = ::stat(file.c_str(), &found);
+    // Kernels may be built without the others: then all processes are in the same one.
+    if (kind == std::string_view("net")) troupe::check_posix(status, "read " + file + " (mount /proc)");
+    all = (all ^ found.st_ino) * golden_ratio;
+  }
+  return all;
 }
 
 /// Whether UCX takes a wireup message that waits to be sent when its endpoint ends for a bug, and aborts.
@@ -50,9 +60,7 @@ extern "C" ucs_status_t ucs_sysv_alloc(std::size_t* size, std::size_t max_size, 
 }
 
 extern "C" std::uint64_t ucs_get_system_id() {
-  constexpr std::uint64_t golden_ratio = 0x9E3779B97F4A7C15;  // spreads small numbers over all bits
-  static const auto id =
-      original(&ucs_get_system_id, "ucs_get_system_id")() ^ network_namespace() * golden_ratio;
+  static const auto id = original(&ucs_get_system_id, "ucs_get_system_id")() ^ namespaces();
   return id;
 }
 
