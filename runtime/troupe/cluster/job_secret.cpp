@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/private_folder.hpp"
 #include "troupe/posix/safe_file.hpp"
 
 namespace troupe {
@@ -107,53 +108,12 @@ locked_file lock_private_file(const std::filesystem::path& path) {
   }
 }
 
-/// Empty: `folder` is this user's, and no other one can enter it. Otherwise what is wrong with it.
-std::string problem_of_private(const std::filesystem::path& folder) {
-  struct stat found {};
-  if (::lstat(folder.c_str(), &found) != 0) return std::strerror(errno);
-  if (!S_ISDIR(found.st_mode)) return "it is no folder";
-  if (found.st_uid != ::geteuid()) return "it belongs to another user (" + std::to_string(found.st_uid) + ")";
-  return (found.st_mode & 077) == 0 ? "" : "others can enter it";
-}
-
-std::string own_name() { return "troupe-" + std::to_string(::geteuid()); }
-
-/// The folders in `parent` that own_folder_in() has made, in the order of their names.
-std::vector<std::filesystem::path> own_folders_in(const std::filesystem::path& parent) {
-  std::vector<std::filesystem::path> found;
-  std::error_code unreadable;
-  for (std::filesystem::directory_iterator entry(parent, unreadable), end; !unreadable && entry != end;
-       entry.increment(unreadable)) {
-    auto name = entry->path().filename().string();
-    bool is_named_so = name == own_name() || name.starts_with(own_name() + "-");
-    if (is_named_so && problem_of_private(entry->path()).empty()) found.push_back(entry->path());
-  }
-  std::ranges::sort(found);
-  return found;
-}
-
-struct private_folder {
-  std::filesystem::path path;
-  std::string problem;  ///< why there is none
-};
-
-/// Another user may have taken the name, to keep jobs of this one from starting.
-private_folder own_folder_in(const std::filesystem::path& parent) {
-  if (auto others = others_who_may_change(parent); !others.empty()) return {{}, others};
-  auto name = (parent / own_name()).string();
-  ::mkdir(name.c_str(), 0700);
-  if (auto known = own_folders_in(parent); !known.empty()) return {known.front(), {}};
-  name += "-XXXXXX";
-  if (!::mkdtemp(name.data())) return {{}, std::strerror(errno)};
-  return {name, {}};
-}
-
 private_folder folder_for_secret(const std::filesystem::path& in) {
   auto resolved = in;
   std::error_code missing;
   if (auto target = std::filesystem::canonical(in, missing); !missing) resolved = target;
   if (problem_of_private(resolved).empty()) return {resolved, {}};
-  return own_folder_in(resolved);
+  return private_folder_in(resolved);
 }
 
 using folder_list = std::vector<std::filesystem::path>;
@@ -177,7 +137,7 @@ std::optional<secret_file> find_living(const std::filesystem::path& in, std::uin
   if (missing) return {};
   if (problem_of_private(folder).empty())
     if (auto found = read_living(job_secret_path(folder, port))) return found;
-  for (const auto& each : own_folders_in(folder))
+  for (const auto& each : private_folders_in(folder))
     if (auto found = read_living(job_secret_path(each, port))) return found;
   return {};
 }

@@ -114,10 +114,12 @@ std::string this_host() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   if (boot.empty()) throw std::runtime_error("cannot read /proc/sys/kernel/random/boot_id: mount /proc");
-  // Abstract sockets, by which processes connect, belong to the network namespace. Process ids, by which they
-  // watch each other, belong to the PID namespace.
-  return boot + '/' + namespace_number("/proc/self/ns/net") + '/' + namespace_number("/proc/self/ns/pid") +
-         '/' + std::to_string(::geteuid());
+  // Process ids, by which processes watch each other, belong to the PID namespace, and whether two are of one
+  // user is only known within a user namespace.
+  std::string name = boot;
+  for (const char* kind : {"net", "pid", "user"})
+    name += '/' + namespace_number(std::string("/proc/self/ns/") + kind);
+  return name + '/' + std::to_string(::geteuid());
 }
 
 std::string to_string(const member_info& info) {

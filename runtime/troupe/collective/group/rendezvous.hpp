@@ -67,8 +67,8 @@ class rendezvous {
 
 /// What a member of a group tells the others about its process.
 struct member_info {
-  std::string host;  ///< kernel boot id, network and PID namespace, and user: equal for processes that
-                     ///< can share memory
+  std::string host;  ///< this_host() and the place of its peer_connector: equal for processes that can
+                     ///< share memory
   std::uint64_t process = 0;
   std::string address;  ///< of its peer_connector
   std::string sizes;    ///< its network_sizes

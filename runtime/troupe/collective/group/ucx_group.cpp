@@ -46,8 +46,9 @@ std::unique_ptr<communicator> make_ucx_group(const group_description& group, sto
   options.engine = resources.engine;
   rendezvous at(group, keys, options.timeout);
   const auto& options_here = resources.network.options();
-  member_info own{options_here.host.empty() ? this_host() : options_here.host, resources.connector.process(),
-                  resources.connector.address(), to_string(options_here.sizes)};
+  auto host = options_here.host.empty() ? this_host() + '/' + resources.connector.place() : options_here.host;
+  member_info own{std::move(host), resources.connector.process(), resources.connector.address(),
+                  to_string(options_here.sizes)};
   std::vector<member_info> infos;
   for (const auto& text : resources.processes.texts_of(at, "member info", [&] { return to_string(own); }))
     infos.push_back(parse_member_info(text));

@@ -5,13 +5,12 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
 
@@ -45,22 +44,6 @@ T random_bits() {
   return bits;
 }
 
-struct socket_name {
-  sockaddr_un name{};
-  socklen_t size = 0;
-  explicit socket_name(const std::string& text) {
-    name.sun_family = AF_UNIX;  // the zero byte makes the name abstract: it is in no folder
-    text.copy(name.sun_path + 1, sizeof name.sun_path - 1);
-    size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
-  }
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
-};
-
-unique_fd packet_socket() {
-  return unique_fd(static_cast<int>(
-      check_posix(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "make a socket")));
-}
-
 ucred credentials_of(int socket) {
   ucred its{};
   socklen_t size = sizeof its;
@@ -79,19 +62,9 @@ bool is_readable(int fd, std::chrono::steady_clock::time_point deadline) {
 }  // namespace
 
 peer_connector::peer_connector(const std::string& job_token, std::array<int, most_descriptors> descriptors)
-    : job_token_(job_token),
-      descriptors_(descriptors),
-      process_(random_bits<std::uint64_t>() | 1),
-      listener_(packet_socket()) {
+    : job_token_(job_token), descriptors_(descriptors), process_(random_bits<std::uint64_t>() | 1) {
   if (job_token.size() > max_token_bytes)
     throw_invalid("job token", "at most 128 bytes", std::to_string(job_token.size()));
-  std::array<char, 64> text;
-  std::snprintf(text.data(), text.size(), "troupe-%016llx",
-                static_cast<unsigned long long>(random_bits<std::uint64_t>()));
-  address_ = text.data();
-  socket_name own(address_);
-  check_posix(::bind(listener_.get(), own.get(), own.size), "bind the socket " + address_);
-  check_posix(::listen(listener_.get(), 128), "listen on the socket " + address_);
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -116,7 +89,7 @@ std::shared_ptr<peer_process> peer_connector::connection_to(std::uint64_t proces
     while (!is_there()) {
       auto now = std::chrono::steady_clock::now();
       if (now >= deadline)
-        throw std::runtime_error("it did not connect to " + address_ + " in time" +
+        throw std::runtime_error("it did not connect to " + this->address() + " in time" +
                                  (accept_problem_.empty() ? "" : ": " + accept_problem_));
       if (peer_added_.wait_until(lock, std::min(deadline, now + check_interval), is_there)) break;
       lock.unlock();
@@ -131,15 +104,29 @@ std::shared_ptr<peer_process> peer_connector::connection_to(std::uint64_t proces
   lock.lock();
   if (auto known = peers_.find(process); known != peers_.end()) return known->second;
   lock.unlock();
-  return connect(process, address, deadline);
+  return connect(process, address, deadline, check);
 }
 
+namespace {
+
+/// Waits until the listener's queue has a place.
+unique_fd connect_in_time(const std::string& address, std::chrono::steady_clock::time_point deadline,
+                          const std::function<void()>& check) {
+  while (true) {
+    if (auto made = connect_privately(address)) return made;
+    if (std::chrono::steady_clock::now() >= deadline)
+      throw std::runtime_error(address + " did not accept connections in time: too many wait there");
+    check();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<peer_process> peer_connector::connect(std::uint64_t process, const std::string& address,
-                                                      std::chrono::steady_clock::time_point deadline) {
-  auto made = packet_socket();
-  socket_name its(address);
-  // Does not block: if the queue of the listener is full, it fails at once.
-  check_posix(::connect(made.get(), its.get(), its.size), "connect to " + address);
+                                                      std::chrono::steady_clock::time_point deadline,
+                                                      const std::function<void()>& check) {
+  auto made = connect_in_time(address, deadline, check);
   if (!is_of_this_user(made.get())) throw std::runtime_error(address + " belongs to another user");
   check_posix(send_hello(made.get(), process_) ? 0 : -1, "send a hello to " + address);
   if (!is_readable(made.get(), deadline)) throw std::runtime_error(address + " did not answer in time");
@@ -190,7 +177,7 @@ void peer_connector::serve() {
         if (!each->has_ended()) watched.push_back(each);
     }
     bool can_accept = std::exchange(can_accept_, true) && unauthenticated_.size() < max_unauthenticated;
-    std::vector<pollfd> polled{{waker_.fd(), POLLIN, 0}, {can_accept ? listener_.get() : -1, POLLIN, 0}};
+    std::vector<pollfd> polled{{waker_.fd(), POLLIN, 0}, {can_accept ? listener_.fd() : -1, POLLIN, 0}};
     for (const auto& each : unauthenticated_) polled.push_back({each.socket.get(), POLLIN, 0});
     auto first_process = static_cast<std::ptrdiff_t>(polled.size());
     for (const auto& each : watched) polled.push_back({each->process_fd(), POLLIN, 0});
@@ -200,7 +187,7 @@ void peer_connector::serve() {
     std::erase_if(unauthenticated_, [&](pending_connection& each) {
       return authenticate(each.socket) || each.since < oldest_allowed;
     });
-    if (polled[1].revents != 0) accept_one();
+    if (polled[1].revents != 0) accept_waiting();
     std::vector<bool> ended;
     std::for_each(polled.begin() + first_process, polled.end(),
                   [&](const pollfd& each) { ended.push_back(each.revents != 0); });
@@ -208,12 +195,17 @@ void peer_connector::serve() {
   }
 }
 
-void peer_connector::accept_one() {
-  unique_fd accepted(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  // Without free descriptors the listener stays readable; it is polled again after one sleep.
-  note_accepting(accepted ? 0 : errno);
-  if (accepted && is_of_this_user(accepted.get()))
-    unauthenticated_.push_back({std::move(accepted), std::chrono::steady_clock::now()});
+void peer_connector::accept_waiting() {
+  // Those of other users, whom an abstract name lets in, are closed at once. Others are served in between.
+  constexpr int most_at_a_time = 1024;
+  for (int i = 0; i < most_at_a_time && unauthenticated_.size() < max_unauthenticated; ++i) {
+    unique_fd accepted(::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    // Without free descriptors the listener stays readable; it is polled again after one sleep.
+    note_accepting(accepted ? 0 : errno);
+    if (!accepted) return;
+    if (is_of_this_user(accepted.get()))
+      unauthenticated_.push_back({std::move(accepted), std::chrono::steady_clock::now()});
+  }
 }
 
 void peer_connector::note_accepting(int error_number) {

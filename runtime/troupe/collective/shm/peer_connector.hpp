@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "troupe/collective/shm/peer_process.hpp"
+#include "troupe/posix/private_listener.hpp"
 #include "troupe/posix/wake_event.hpp"
 
 namespace troupe {
 
-/// Connects the processes of a job on one host: a listening Unix socket with an abstract name, one connection
-/// to each other process, made once for all groups, and a thread that accepts connections and notices when a
+/// Connects the processes of a job on one host: a private_listener, one connection to each other process,
+/// made once for all groups, and a thread that accepts connections and notices when a
 /// process ends. Accepts only processes of the same user that know the job's token. Thread-safe.
 class peer_connector {
  public:
@@ -31,12 +32,14 @@ class peer_connector {
 
   /// A random number that identifies this process.
   std::uint64_t process() const { return process_; }
-  /// The name of the listening socket.
-  const std::string& address() const { return address_; }
+  /// Of its private_listener.
+  const std::string& address() const { return listener_.address(); }
+  const std::string& place() const { return listener_.place(); }
 
   /// The connection to `process`, which listens at `address` and calls this for this process too. Blocks
   /// until `deadline` at most. Throws std::runtime_error that says why there is no connection. While it waits
-  /// for the process to connect, it calls `check` now and then, which throws if that process is lost.
+  /// for the process to connect, or to accept its own connection, it calls `check` now and then, which throws
+  /// if that process is lost.
   std::shared_ptr<peer_process> connection_to(std::uint64_t process, const std::string& address,
                                               std::chrono::steady_clock::time_point deadline,
                                               const std::function<void()>& check);
@@ -58,13 +61,14 @@ class peer_connector {
   using peer_map = std::map<std::uint64_t, std::shared_ptr<peer_process>>;
 
   void serve();
-  void accept_one();
+  void accept_waiting();
   bool authenticate(unique_fd& with);
   bool send_hello(int socket, std::uint64_t process) const;
   void note_unusable(std::uint64_t process, const std::string& why);
   void note_accepting(int error_number);
   std::shared_ptr<peer_process> connect(std::uint64_t process, const std::string& address,
-                                        std::chrono::steady_clock::time_point deadline);
+                                        std::chrono::steady_clock::time_point deadline,
+                                        const std::function<void()>& check);
   std::shared_ptr<peer_process> add(std::uint64_t process, unique_fd socket,
                                     std::array<unique_fd, most_descriptors> descriptors);
   void report_ended(const std::vector<std::shared_ptr<peer_process>>& watched,
@@ -73,8 +77,7 @@ class peer_connector {
   std::string job_token_;
   std::array<int, most_descriptors> descriptors_;
   std::uint64_t process_ = 0;
-  std::string address_;
-  unique_fd listener_;
+  private_listener listener_;
   wake_event waker_;
   // Used by the thread only.
   struct pending_connection {

@@ -1,6 +1,7 @@
 #include "troupe/collective/shm/peer_connector.hpp"
 
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -31,6 +32,26 @@ class few_descriptors {
   few_descriptors(const few_descriptors&) = delete;
   few_descriptors& operator=(const few_descriptors&) = delete;
   void allow(std::size_t count) { held_.resize(held_.size() - count); }
+
+ private:
+  rlimit before_{};
+  std::vector<unique_fd> held_;
+};
+
+/// Connections to `address` until its queue is full, while it lives.
+class full_queue {
+ public:
+  explicit full_queue(const std::string& address) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    if (before_.rlim_max < 2 * SOMAXCONN) SKIP("this user may not have enough descriptors (ulimit -Hn)");
+    rlimit most{before_.rlim_max, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &most);
+    while (auto made = connect_privately(address)) held_.push_back(std::move(made));
+  }
+  ~full_queue() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  full_queue(const full_queue&) = delete;
+  full_queue& operator=(const full_queue&) = delete;
+  void leave() { held_.clear(); }
 
  private:
   rlimit before_{};
@@ -90,4 +111,21 @@ TEST_CASE("a process whose memory cannot be mapped is told as such to both, at o
                   std::runtime_error);
   CHECK_THROWS_MATCHES(waits.connection_to(connects.process(), connects.address(), in_an_hour, [] {}),
                        std::runtime_error, MessageMatches(ContainsSubstring("it has connected, but ")));
+}
+
+TEST_CASE("a process waits for a place in a full queue of connections") {
+  wake_event event;
+  group_memory groups;
+  peer_connector one("token", {event.fd(), groups.descriptor()}),
+      other("token", {event.fd(), groups.descriptor()});
+  auto& connects = one.process() < other.process() ? one : other;
+  auto& waits = &connects == &one ? other : one;
+  full_queue queue(waits.address());
+  int num_checks = 0;
+  auto leave_at_second_check = [&] {
+    if (++num_checks == 2) queue.leave();
+  };
+  auto in_an_hour = steady_clock::now() + std::chrono::hours(1);
+  CHECK(connects.connection_to(waits.process(), waits.address(), in_an_hour, leave_at_second_check));
+  CHECK(num_checks >= 2);
 }
