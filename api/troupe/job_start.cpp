@@ -11,6 +11,7 @@
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/posix/safe_file.hpp"
 #include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/folder_marker.hpp"
 #include "troupe/snapshot/numeric_class_problem.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/snapshot/temporary_name.hpp"
@@ -25,6 +26,8 @@ constexpr auto answer_time = 1s;
 /// How long rank 0 waits for the others to read why the job cannot start, and the others for rank 0 to end
 /// the job.
 constexpr auto farewell_time = 5s;
+/// How long a process looks for what rank 0 has written to a folder: network file systems may show it late.
+constexpr auto folder_patience = 10s;
 constexpr std::size_t longest_verdict = 4000;
 
 /// The store keys of one Trainer's start.
@@ -34,6 +37,7 @@ class start_keys {
   std::string verdict() const { return prefix_ + "verdict"; }
   /// Written before the verdict.
   std::string resumed() const { return prefix_ + "resumed"; }
+  std::string marker() const { return prefix_ + "marker"; }
   std::string trained() const { return prefix_ + "trained"; }
   std::string end() const { return prefix_ + "end"; }
   std::string of(const char* item, int rank) const { return prefix_ + item + "/" + std::to_string(rank); }
@@ -68,15 +72,47 @@ std::string problem_of_folders(const job_options& options) {
   }
 }
 
+/// Parts of snapshots that lie in folders of several hosts are never a whole one. Returns the name of this
+/// host if its folder is another one than rank 0's, otherwise an empty text.
+std::string host_without_marker(store& keys, const start_keys& names, const job_options& options) {
+  auto name = wait_for(keys, names.marker());
+  if (name.empty() || options.snapshot_dir.empty()) return {};
+  // A process that replaces a lost rank 0 makes another one.
+  auto newest = [&] { return get(keys, names.marker(), 0s).value_or(name); };
+  return sees_marker(options.snapshot_dir, newest, folder_patience) ? "" : host_name();
+}
+
+/// Rank 0's. Waits until all others have looked for its marker.
+std::string problem_of_sharing(node& self, const start_keys& keys, const job_options& options) {
+  std::string unseen;
+  for (int rank = 1; rank < self.world_size(); ++rank)
+    if (auto host = wait_for(self.keys(), keys.of("host without marker", rank)); !host.empty())
+      unseen += (unseen.empty() ? "" : ", ") + std::string("rank ") + std::to_string(rank) + " on " + host;
+  if (unseen.empty()) return {};
+  return "--snapshot-dir: the folder " + options.snapshot_dir.string() +
+         " is not the same one for all processes: what rank 0 wrote there on " + host_name() +
+         " is not seen by " + unseen +
+         ". Each process writes its part of a snapshot, so that none would ever be complete. Name a folder "
+         "that all hosts share";
+}
+
 /// Collects the problems of all ranks.
-std::string gather_problems(node& self, const start_keys& keys, const std::string& own_problem) {
-  auto all = own_problem;
+std::string gather_problems(node& self, const start_keys& keys, const job_options& options) {
+  auto all = problem_of_folders(options);
+  std::optional<folder_marker> marker;
+  if (all.empty() && !options.snapshot_dir.empty() && self.world_size() > 1) try {
+      marker.emplace(options.snapshot_dir);
+    } catch (const snapshot_error& problem) {
+      all = std::string("--snapshot-dir: ") + problem.what();
+    }
+  put(self.keys(), keys.marker(), marker ? marker->name() : "");
   for (int rank = 1; rank < self.world_size(); ++rank) {
     auto problem = wait_for(self.keys(), keys.of("folders", rank));
     if (problem.empty() || all.find(problem) != std::string::npos) continue;
     all += (all.empty() ? "" : "; ") + std::string("rank ") + std::to_string(rank) + ": " + problem;
   }
-  return all;
+  auto unshared = problem_of_sharing(self, keys, options);
+  return all.empty() ? unshared : all;
 }
 
 /// Waits until the others have read the problem before the job ends, so that each of them throws bad_input
@@ -262,7 +298,10 @@ job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t tr
   auto& store = self.keys();
   start_keys keys(trainer);
   if (self.rank() != 0) {
-    put(store, keys.of("folders", self.rank()), problem_of_folders(options));
+    auto problem = problem_of_folders(options);
+    put(store, keys.of("folders", self.rank()), problem);
+    put(store, keys.of("host without marker", self.rank()),
+        problem.empty() ? host_without_marker(store, keys, options) : "");
     follow_verdict(self, keys);
     job_start start;
     start.resumed_step = resumed_step_of(store, keys);
@@ -275,7 +314,7 @@ job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t tr
     start.resumed_step = resumed_step_of(store, keys);
     return join(self, std::move(start), options, log);
   }
-  auto problem = gather_problems(self, keys, problem_of_folders(options));
+  auto problem = gather_problems(self, keys, options);
   if (problem.empty()) {
     try {
       warn_of_others("--snapshot-dir", options.snapshot_dir, "the snapshots", log);

@@ -2,10 +2,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "jobs/job.hpp"
 #include "support/joined_namespaces.hpp"
+#include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
@@ -114,4 +116,47 @@ TEST_CASE("members that share IPC but not the network give the same bits as one 
 
 TEST_CASE("members with IPC, PID and UTS namespaces of their own give the same bits as one process") {
   check_same_bits({"unshare", "--ipc", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc"});
+}
+
+namespace {
+
+/// Four members on two hosts that write snapshots; ranks 1 and 3 are on the second host, where `mount` makes
+/// the folder's parent another one.
+std::vector<process_result> train_with_snapshots(const std::filesystem::path& parent,
+                                                 const std::string& mount) {
+  joined_namespaces hosts;
+  std::vector<std::unique_ptr<background_process>> members;
+  for (int rank = 0; rank < 4; ++rank) {
+    auto place = with({"ip", "netns", "exec", hosts.name(rank % 2), "unshare", "--mount", "sh", "-c"},
+                      {(rank % 2 == 1 ? mount : "true") + " && exec \"$@\"", parent.string()});
+    auto options = member(rank, place);
+    options.command = with(options.command, {"--stages", "4", "--snapshot-dir", (parent / "run").string()});
+    members.push_back(std::make_unique<background_process>(options));
+  }
+  std::vector<process_result> results;
+  for (auto& each : members) results.push_back(each->wait());
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "snapshots go to a folder that hosts share, and one that each has for itself is refused at the start") {
+  temp_folder parent;
+  auto folder = (parent.path() / "run").string();
+  SECTION("shared") {
+    for (const auto& result : train_with_snapshots(parent.path(), "true")) CHECK(result.exit_code == 0);
+    CHECK(std::filesystem::exists(parent.path() / "run" / "step-000000000012" / "manifest.json"));
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      CHECK(entry.path().filename().string().find("marker") == std::string::npos);
+  }
+  SECTION("each for itself") {
+    auto results = train_with_snapshots(parent.path(), "mount -t tmpfs none \"$0\"");
+    for (const auto& result : results) CHECK(result.exit_code == 2);
+    CHECK_THAT(results[0].errors,
+               ContainsSubstring("--snapshot-dir: the folder " + folder + " is not the same one") &&
+                   ContainsSubstring("is not seen by rank 1 on ") && ContainsSubstring(", rank 3 on ") &&
+                   ContainsSubstring("Name a folder that all hosts share"));
+    CHECK_THAT(results[1].errors, ContainsSubstring("rank 0 says why"));
+  }
 }

@@ -1,0 +1,55 @@
+#include "troupe/snapshot/folder_marker.hpp"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <thread>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/posix/unique_fd.hpp"
+#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/open_file.hpp"
+#include "troupe/snapshot/temporary_name.hpp"
+
+namespace troupe {
+namespace {
+
+/// Hosts may have the same name, and their processes the same ids.
+std::string random_text() {
+  std::uint64_t bits = 0;
+  check_posix(::getrandom(&bits, sizeof bits, 0), "get random bytes");
+  return std::to_string(bits);
+}
+
+/// A folder that is opened anew is asked for at its server, other than one whose content is known.
+bool is_there(const std::filesystem::path& folder, const std::string& name) {
+  unique_fd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat found {};
+  return opened && ::fstatat(opened.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+}  // namespace
+
+folder_marker::folder_marker(const std::filesystem::path& folder)
+    : file_(folder / temporary_name("marker-" + random_text())) {
+  open_file(new_file{.path = file_, .named = file_}, "write").sync();
+  sync_folder(folder);
+}
+
+folder_marker::~folder_marker() { ::unlink(file_.c_str()); }
+
+bool sees_marker(const std::filesystem::path& folder, const std::function<std::string()>& name,
+                 std::chrono::milliseconds patience) {
+  constexpr auto between_looks = std::chrono::milliseconds(100);
+  auto until = std::chrono::steady_clock::now() + patience;
+  while (!is_there(folder, name())) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(between_looks);
+  }
+  return true;
+}
+
+}  // namespace troupe
