@@ -41,7 +41,8 @@ unique_fd open_lock(const std::filesystem::path& folder) {
   auto file = folder / lock_file_name;
   auto opened = open_safely(file, {.mode = lock_mode(folder), .owner = file_owner::anyone});
   if (opened.fd) return std::move(opened.fd);
-  if (opened.error_number != 0) fail_on_file("open", file, opened.error_number);
+  bool is_link = opened.error_number == ELOOP;
+  if (opened.error_number != 0 && !is_link) fail_on_file("open", file, opened.error_number);
   throw snapshot_error("cannot open " + file.string() + ": " + opened.problem +
                        ". Remove it, or choose another folder");
 }
