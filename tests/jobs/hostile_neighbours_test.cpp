@@ -1,7 +1,9 @@
 // Whole jobs on a machine with hostile processes.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <filesystem>
 
 #include "jobs/flood.hpp"
 #include "jobs/job.hpp"
@@ -40,6 +42,27 @@ TEST_CASE("only a job's user can access the shared memory of its tensors") {
   CHECK(segments.size() >= 4);
   for (const auto& segment : segments) CHECK((segment.permissions & 077) == 0);
   CHECK(job.wait().exit_code == 0);
+}
+
+TEST_CASE("processes that may not read each other's memory copy tensors, say so, and give the same bits") {
+  if (::geteuid() != 0) SKIP("the job runs as a user of its own: run the test as root");
+  temp_folder folder;
+  ::chmod(folder.path().c_str(), 0711);
+  // A user who may execute a program and not read it gets processes that are not dumpable.
+  auto program = folder.path() / "program";
+  std::filesystem::copy_file(FASHION_MNIST_PROGRAM, program);
+  ::chmod(program.c_str(), 0711);
+  run_options options;
+  options.command = with({"setpriv", "--reuid", "64335", "--regid", "64335", "--clear-groups", TROUPE_PROGRAM,
+                          "launch", "--nproc-per-node", "4", "--", program.string(), "--json"},
+                         small_job());
+  options.without = {"RANK", "WORLD_SIZE", "XDG_RUNTIME_DIR"};
+  options.deadline = std::chrono::minutes(4);
+  auto result = run_process(options);
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(result.output.find(undisturbed_weights()) != std::string::npos);
+  CHECK(result.errors.find("other processes may not read this one's memory") != std::string::npos);
 }
 
 TEST_CASE("a flood of connections and one kill do not end a job") {

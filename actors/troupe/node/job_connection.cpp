@@ -54,6 +54,12 @@ void job_connection::connect(const launch_environment& launch, event_router& eve
     log->warn("no memory for gradients that processes of this host read in place: they are copied ({})",
               cause);
   };
+  ucx.on_unreadable_memory = [log = options_.log](const std::string& cause) {
+    log->warn(
+        "other processes may not read this one's memory, so that its tensors are copied once more (cause: "
+        "process_vm_readv: {}; the program's file must be readable, and no security module forbid tracing)",
+        cause);
+  };
   transport_ = make_ucx_transport(ucx, events);
   agent_client_options client;
   client.address = launch.master_addr;

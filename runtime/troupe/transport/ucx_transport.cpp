@@ -5,10 +5,12 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/readable_memory.hpp"
 #include "troupe/transport/control_plane.hpp"
 #include "troupe/transport/generation_gate.hpp"
 #include "troupe/transport/polled_mutex.hpp"
@@ -28,10 +30,20 @@ constexpr auto farewell = std::chrono::milliseconds(100);
 /// peer's notice comes.
 constexpr auto data_failure_delay = std::chrono::seconds(1);
 
-/// The UCX transports to use. On "lo" without TCP, which is not needed there.
-std::string data_transports(const ucx_transport_options& options) {
-  if (!options.data_transports.empty()) return options.data_transports;
-  return options.interface == "lo" ? "sysv,cma" : "sysv,cma,tcp";
+/// The UCX transports to use. On "lo" without TCP, which is not needed there. Without "cma" where the system
+/// refuses it between processes, which UCX does not notice: tensors are copied through shared memory then.
+std::string default_transports(const ucx_transport_options& options) {
+  std::string chosen = "sysv";
+  if (auto problem = problem_of_reading_this_process(); problem == 0)
+    chosen += ",cma";
+  else if (options.on_unreadable_memory)
+    options.on_unreadable_memory(std::generic_category().message(problem));
+  return options.interface == "lo" ? chosen : chosen + ",tcp";
+}
+
+ucx_transport_options with_transports(ucx_transport_options options) {
+  if (options.data_transports.empty()) options.data_transports = default_transports(options);
+  return options;
 }
 
 /// One thread drives the control plane, and the data plane unless a waiter does, and delivers arrivals. A
@@ -47,13 +59,13 @@ class ucx_transport final : public transport {
                   options.secret,
                   frame_authenticator(options.secret),
                   options.verify_frames,
-                  !options.verify_frames && data_transports(options).find("tcp") == std::string::npos,
+                  !options.verify_frames && options.data_transports.find("tcp") == std::string::npos,
                   {},
                   options.link,
                   options.world_size,
                   options.connection_advice},
         control_(options.interface, settings_),
-        tensors_(data_transports(options), options.interface,
+        tensors_(options.data_transports, options.interface,
                  {settings_, gate_, events_, wakeup_,
                   [this](const peer_failure& failure) { break_connection(gate_.current(), failure); }}),
         thread_([this] { run(); }) {}
@@ -294,7 +306,7 @@ void ucx_transport::wait_for_events(clock::duration idle) {
 
 std::unique_ptr<transport> make_ucx_transport(const ucx_transport_options& options,
                                               transport_events& events) {
-  return std::make_unique<ucx_transport>(options, events);
+  return std::make_unique<ucx_transport>(with_transports(options), events);
 }
 
 }  // namespace troupe

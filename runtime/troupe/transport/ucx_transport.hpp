@@ -20,7 +20,8 @@ struct ucx_transport_options {
   /// Network interface UCX may use: "lo" for jobs on one host, the name of a private network's interface
   /// otherwise.
   std::string interface = "lo";
-  /// UCX transports for tensors. Empty: shared memory on "lo", shared memory and TCP on any other interface.
+  /// UCX transports for tensors. Empty: shared memory on "lo", shared memory and TCP on any other interface,
+  /// and "cma" where processes may read each other's memory.
   /// Without "sysv,cma" tensors go over TCP on one host too, for processes that share no memory. Never
   /// "posix": its segments are identified by file descriptors of their owner, so that a peer of an older
   /// generation may take a segment of a new generation for an old one and write into it. TCP has a hazard of
@@ -39,6 +40,9 @@ struct ucx_transport_options {
   /// Called in allocate_shared, on its thread, where the system has no descriptor or no memory to share: the
   /// tensor will be copied. May be empty.
   std::function<void(const std::string& cause)> on_unshared_memory = nullptr;
+  /// Called in make_ucx_transport where the system lets no other process read this one's memory: tensors from
+  /// here will be copied once more. May be empty.
+  std::function<void(const std::string& cause)> on_unreadable_memory = nullptr;
 };
 
 /// UCX between processes. `events` must outlive it. Throws std::invalid_argument for a short secret and

@@ -1,0 +1,13 @@
+#pragma once
+
+namespace troupe {
+
+/// Whether other processes of this user may read this one's memory (process_vm_readv): 0, or the errno with
+/// which the kernel refuses it. It does for a process that is not dumpable, as one whose program its user may
+/// execute and not read, and where a security module forbids tracing.
+///
+/// Makes a process that tries it and ends: no other call tells. Allows, as UCX does, that processes which are
+/// no ancestors read this one where Yama asks for that.
+int problem_of_reading_this_process();
+
+}  // namespace troupe
