@@ -1,6 +1,7 @@
 #pragma once
 #include <exception>
 
+#include "troupe/error/failure_kind.hpp"
 #include "troupe/node/node.hpp"
 
 namespace troupe {
@@ -12,7 +13,7 @@ auto fail_job_on_exception(node& self, const Prepare& prepare) {
   try {
     return prepare();
   } catch (const std::exception& problem) {
-    if (self.world_size() > 1) self.fail(problem.what());
+    if (self.world_size() > 1) self.fail(problem.what(), kind_of(problem));
     throw;
   }
 }

@@ -119,7 +119,7 @@ std::string gather_problems(node& self, const start_keys& keys, const job_option
 /// too.
 [[noreturn]] void refuse(node& self, const start_keys& keys, const std::string& why) {
   for (int rank = 1; rank < self.world_size(); ++rank) get(self.keys(), keys.of("seen", rank), farewell_time);
-  self.fail(why);
+  self.fail(why, failure_kind::bad_input);
   throw bad_input(why);
 }
 

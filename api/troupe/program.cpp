@@ -11,6 +11,7 @@
 #include "troupe/config/launch_environment.hpp"
 #include "troupe/config/stop_signals.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/error/failure_kind.hpp"
 #include "troupe/error/job_refused.hpp"
 #include "troupe/error/job_stopped.hpp"
 #include "troupe/signal_frame.hpp"
@@ -29,12 +30,12 @@ class ending {
   ending(const char* program, std::shared_ptr<signal_frame>& frame) : program_(program), frame_(frame) {}
 
   /// An error of this process: reports it to the job before the process ends.
-  int failed(const std::string& message, int exit_code) const {
+  int failed(const std::string& message, failure_kind kind) const {
     int signal = frame_ ? frame_->stopped_by() : 0;
     if (signal) return 128 + signal;
     say(message);
-    if (frame_) frame_->report_failure(message);
-    return exit_code;
+    if (frame_) frame_->report_failure(message, kind);
+    return kind == failure_kind::bad_input ? 2 : 1;
   }
   /// The end of the whole job: the launcher prints it once for all processes.
   int ended_with_job(const std::string& message, int exit_code) const {
@@ -178,19 +179,19 @@ int run_program(int argc, char** argv, job_options options,
     return 0;
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
-    return end.failed(usage_problem(app, problem), 2);
+    return end.failed(usage_problem(app, problem), failure_kind::bad_input);
   } catch (const job_refused& problem) {
     return end.ended_with_job(problem.what(), 2);
   } catch (const bad_input& problem) {
-    return end.failed(problem.what(), 2);
+    return end.failed(problem.what(), failure_kind::bad_input);
   } catch (const job_stopped& stopped) {
     return end.ended_with_job(stopped.what(), 128 + stopped.signal());
   } catch (const job_failed& failure) {
     return end.ended_with_job(failure.what(), 1);
   } catch (const std::exception& failure) {
-    return end.failed(failure.what(), 1);
+    return end.failed(failure.what(), failure_kind::error);
   } catch (...) {
-    return end.failed("an exception that is no std::exception", 1);
+    return end.failed("an exception that is no std::exception", failure_kind::error);
   }
 }
 

@@ -36,8 +36,8 @@ void signal_frame::leave_failing() {
   failing_ = std::move(world);
 }
 
-void signal_frame::report_failure(const std::string& message) {
-  if (auto world = std::exchange(failing_, nullptr)) world->report_failure(message);
+void signal_frame::report_failure(const std::string& message, failure_kind kind) {
+  if (auto world = std::exchange(failing_, nullptr)) world->report_failure(message, kind);
 }
 
 void signal_frame::watch() {

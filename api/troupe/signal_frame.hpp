@@ -30,7 +30,7 @@ class signal_frame final : public program_frame {
   int stopped_by() const { return failing_ ? failing_->stopped_by() : 0; }
   /// Reports the exception's text to the job of a World that an exception ended, and releases that World.
   /// Does nothing if there is none.
-  void report_failure(const std::string& message);
+  void report_failure(const std::string& message, failure_kind kind);
 
  private:
   using clock = std::chrono::steady_clock;

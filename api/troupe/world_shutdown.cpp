@@ -17,7 +17,9 @@ class stoppable_node final : public stoppable_world {
   bool stop_requested() const override { return self_->stop_signal() != 0; }
   bool job_ended() const override { return self_->job_ended(); }
   int stopped_by() const override { return self_->job_ended() ? self_->stop_signal() : 0; }
-  void report_failure(const std::string& message) override { self_->report_failure(message); }
+  void report_failure(const std::string& message, failure_kind kind) override {
+    self_->report_failure(message, kind);
+  }
 
  private:
   std::shared_ptr<node> self_;

@@ -200,7 +200,7 @@ TEST_CASE("a resume with --reset-optimizer keeps the weights and begins another 
 }
 
 TEST_CASE("a model all of whose parameters are frozen is refused with exit code 2") {
-  for (int num_processes : {1, 2}) {
+  for (int num_processes : {1, 2, 4}) {
     auto result = run_worker(num_processes, {"--stages", "2", "--steps", "4", "--frozen", "yes"});
     INFO(result.output << result.errors);
     CHECK(result.exit_code == 2);

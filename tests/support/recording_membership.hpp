@@ -23,10 +23,10 @@ class recording_membership : public membership {
   void report(std::uint64_t generation, recovery_phase phase) override {
     phases.emplace_back(generation, phase);
   }
-  void fail_job(const std::string& cause) override { failures.push_back(cause); }
+  void fail_job(const std::string& cause, failure_kind) override { failures.push_back(cause); }
   void request_stop(int signal, stop_scope) override { stop_requests.push_back(signal); }
   void stopped(const std::string& what) override { stops.push_back(what); }
-  void failing(const std::string& what) override { own_failures.push_back(what); }
+  void failing(const std::string& what, failure_kind) override { own_failures.push_back(what); }
   void leave() override { ++num_left; }
   store& keys() override { return left_behind; }
 

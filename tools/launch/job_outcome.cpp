@@ -10,10 +10,15 @@ void job_outcome::note_exit_code(int exit_code) {
 
 void job_outcome::fail(const std::string& line, int exit_code) {
   note_exit_code(exit_code);
-  fail(line);
+  set_failed(line);
 }
 
-void job_outcome::fail(const std::string& line) {
+void job_outcome::fail(const std::string& line, failure_kind kind) {
+  if (kind == failure_kind::bad_input) note_exit_code(bad_input_exit_code);
+  set_failed(line);
+}
+
+void job_outcome::set_failed(const std::string& line) {
   failed_ = true;
   last_line_ = line;
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "child_process.hpp"
+#include "troupe/error/failure_kind.hpp"
 
 namespace troupe {
 
@@ -20,8 +21,9 @@ class job_outcome {
   void note_exit_code(int exit_code);
   /// The launcher ends the job for the reason in `line`.
   void fail(const std::string& line, int exit_code);
-  /// The agent has failed the job; the processes' exit codes follow.
-  void fail(const std::string& line);
+  /// The agent has failed the job. For bad_input that decides the exit code: its processes may be ended by a
+  /// signal before they come to theirs. Else the processes' exit codes follow.
+  void fail(const std::string& line, failure_kind kind);
   /// The job has stopped on request. If it `never_began` (no view), its processes' exit codes decide; one
   /// that SIGKILL or this signal ended counts as stopped.
   void stop(int signal, const std::string& what, bool never_began);
@@ -35,6 +37,7 @@ class job_outcome {
   const std::string& last_line() const { return last_line_; }  ///< empty if nothing went wrong
 
  private:
+  void set_failed(const std::string& line);
   bool ended_by_stop(const exit_status& status) const;
 
   std::optional<int> exit_code_;

@@ -85,7 +85,7 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
   auto cause = status.describe() + (of.kill_cause.empty() ? "" : " (" + of.kill_cause + ")");
   was_killed_by_others &= of.kill_cause.empty();
   auto said = agent_->failure_of(of.rank, status.signal ? 0ms : time_to_hear_failure);
-  if (!said.empty()) cause += ": " + said;
+  if (!said.message.empty()) cause += ": " + said.message;
   auto outcome = agent_->process_lost(of.rank, cause, detected, of.drilled_at);
   // A recovery that the agent completed before it knew of this loss does not include it.
   posted_.run_all();
@@ -103,8 +103,8 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
     return output_.say(describe_loss({of.rank, cause}) + ": the job was done before it had joined again");
   if (outcome == loss_outcome::job_failed || phase_ > phase::stopping) return on_end_while_ending(status);
   auto first = "rank " + std::to_string(of.rank) + " failed first: " + cause;
-  if (status.code == bad_input_exit_code)
-    return fail(first + "; starting it again would not cure that", status.shell_code());
+  if (status.code == bad_input_exit_code || said.kind == failure_kind::bad_input)
+    return fail(first + "; starting it again would not cure that", bad_input_exit_code);
   auto refusal = restarts_.refusal(
       {of.rank, cause, newest_step_, of.drilled_at.has_value(), was_killed_by_others, num_advances_},
       clock::now());
@@ -287,8 +287,8 @@ agent_callbacks launcher::session::make_agent_callbacks() {
     posted_.post([this, signal, what] { on_job_stopped(signal, what); });
   };
   made.on_warning = [this](const std::string& what) { posted_.post([this, what] { output_.say(what); }); };
-  made.on_job_failed = [this](const std::string& cause) {
-    posted_.post([this, cause] { on_job_failed(cause); });
+  made.on_job_failed = [this](const std::string& cause, failure_kind kind) {
+    posted_.post([this, cause, kind] { on_job_failed(cause, kind); });
   };
   return made;
 }
@@ -361,9 +361,9 @@ void launcher::session::on_recovered(const recovery_report& report) {
   if (callbacks_.on_recovered) callbacks_.on_recovered(report);
 }
 
-void launcher::session::on_job_failed(const std::string& cause) {
+void launcher::session::on_job_failed(const std::string& cause, failure_kind kind) {
   if (phase_ > phase::stopping) return;
-  outcome_.fail("the job failed: " + cause);
+  outcome_.fail("the job failed: " + cause, kind);
   end_job(phase::told, time_to_end_alone);
 }
 

@@ -52,7 +52,7 @@ class launcher::session {
   void on_progress(const job_progress& progress);
   void on_recovered(const recovery_report& report);
   std::vector<member_loss> losses_of(const recovery_report& report) const;
-  void on_job_failed(const std::string& cause);
+  void on_job_failed(const std::string& cause, failure_kind kind);
   void run_drill(const drill& wanted);
 
   void end_left_behind();

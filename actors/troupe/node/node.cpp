@@ -155,7 +155,7 @@ class real_node : public node {
         refused = result->refused;
         // Rank 0 gets the result last. The others wait for the end of the job, since a process that exits
         // before it counts as lost.
-        if (rank_ == 0) fail(refused);
+        if (rank_ == 0) fail(refused, failure_kind::bad_input);
       }
     }
   }
@@ -164,7 +164,9 @@ class real_node : public node {
   store& keys() override { return connection_->members().keys(); }
   const std::string& group_token() const override { return connection_->group_token(); }
 
-  void fail(const std::string& cause) override { connection_->members().fail_job(cause); }
+  void fail(const std::string& cause, failure_kind kind) override {
+    connection_->members().fail_job(cause, kind);
+  }
 
   void request_stop(int signal, stop_scope scope) override {
     connection_->members().request_stop(signal, scope);
@@ -179,12 +181,12 @@ class real_node : public node {
     stop_actors();
   }
 
-  void report_failure(const std::string& message) override {
+  void report_failure(const std::string& message, failure_kind kind) override {
     if (ended_) return;
     if (connection_->ends_job())
-      connection_->members().fail_job(message);
+      connection_->members().fail_job(message, kind);
     else
-      connection_->members().failing(message);
+      connection_->members().failing(message, kind);
   }
 
   const std::string& inspector_url() const override {

@@ -99,7 +99,7 @@ class node {
   /// A token derived from the job's secret; authenticates the connections of process groups.
   virtual const std::string& group_token() const = 0;
   /// Ends the job in all processes with the error `cause`.
-  virtual void fail(const std::string& cause) = 0;
+  virtual void fail(const std::string& cause, failure_kind kind) = 0;
   /// Requests a stop of this process or of the whole job, as `signal` would. Thread-safe.
   virtual void request_stop(int signal, stop_scope scope) = 0;
   /// The signal that stops or has stopped the whole job; 0: none. Thread-safe.
@@ -113,7 +113,7 @@ class node {
   /// Leaves the job together with all other processes. The destructor calls it if the program did not.
   virtual void leave() = 0;
   /// After abandon(): reports the error that ends this process.
-  virtual void report_failure(const std::string& message) = 0;
+  virtual void report_failure(const std::string& message, failure_kind kind) = 0;
   /// Where the job is watched, with the token; empty: nowhere, or on another rank.
   virtual const std::string& inspector_url() const = 0;
   /// Writes what this process recorded. Throws system_failure.

@@ -52,7 +52,7 @@ struct agent_callbacks {
   std::function<void(const job_progress&)> on_progress;
   std::function<void(const recovery_report&)> on_recovered;
   /// The job has failed; the owner ends every process.
-  std::function<void(const std::string& cause)> on_job_failed;
+  std::function<void(const std::string& cause, failure_kind kind)> on_job_failed;
   /// The job is to stop because of `signal`, as the owner or its members requested.
   std::function<void(int signal)> on_stop;
   /// The job has stopped because of `signal`; `summary` says what was saved.
@@ -73,6 +73,12 @@ enum class loss_outcome {
 /// The job's rendezvous server (as torchrun's c10d store and elastic agent in one): it admits members,
 /// detects lost ones by heartbeats, decides the generation, and hosts the key-value store. One per job, in
 /// the launcher, or in rank 0 of a job without launcher. Runs a thread. Listens from construction on; throws
+/// The error that ends a member, as it reports it.
+struct reported_failure {
+  std::string message;
+  failure_kind kind = failure_kind::error;
+};
+
 /// bad_input naming address and port if it cannot, and for a suspect_after that is too short.
 ///
 /// The destructor waits for the members to leave (agent_options::linger), then closes everything.
@@ -93,10 +99,10 @@ class agent {
   /// Stops the job because of `signal`: the members save the state, then on_job_stopped is called. Returns
   /// the ranks that the agent notifies; the processes of other ranks have not joined, signal them directly.
   virtual std::vector<int> stop_job(int signal) = 0;
-  /// The error message that the ended process of `rank` reported (membership::failing); empty: none. Blocks
+  /// What the ended process of `rank` reported (membership::failing); its message is empty: nothing. Blocks
   /// until the message has arrived or the connection has ended, at most `at_most`, since a child of the
   /// process may keep the connection open.
-  virtual std::string failure_of(int rank, std::chrono::milliseconds at_most) = 0;
+  virtual reported_failure failure_of(int rank, std::chrono::milliseconds at_most) = 0;
 };
 
 std::unique_ptr<agent> make_agent(const agent_options& options, agent_callbacks callbacks);

@@ -65,10 +65,14 @@ class agent_client final : public membership {
   void report(std::uint64_t generation, recovery_phase phase) override {
     send(agent_wire::phase_report{generation, phase});
   }
-  void fail_job(const std::string& cause) override { send(agent_wire::job_failure{shortened(cause)}); }
+  void fail_job(const std::string& cause, failure_kind kind) override {
+    send(agent_wire::job_failure{shortened(cause), kind});
+  }
   void request_stop(int signal, stop_scope scope) override { send(agent_wire::stop_request{signal, scope}); }
   void stopped(const std::string& summary) override { send(agent_wire::stop_done{shortened(summary)}); }
-  void failing(const std::string& message) override { send(agent_wire::member_failure{shortened(message)}); }
+  void failing(const std::string& message, failure_kind kind) override {
+    send(agent_wire::member_failure{shortened(message), kind});
+  }
   void leave() override {
     left_ = true;
     send(agent_wire::leave_job{});

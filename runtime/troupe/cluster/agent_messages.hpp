@@ -91,9 +91,10 @@ struct phase_report {
 };
 struct job_failure {
   std::string cause;
+  failure_kind kind = failure_kind::error;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(cause);
+    archive(cause, kind);
   }
 };
 struct leave_job {
@@ -147,9 +148,10 @@ struct stop_done {
 /// The sender is about to end with an error.
 struct member_failure {
   std::string message;  ///< empty: not known yet
+  failure_kind kind = failure_kind::error;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(message);
+    archive(message, kind);
   }
 };
 using client_message = std::variant<hello, heartbeat, join_job, quiesced_for, generation_request, suspicion,

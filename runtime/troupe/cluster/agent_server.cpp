@@ -78,7 +78,7 @@ std::vector<int> agent_server::stop_job(int signal) {
   return told.get_future().get();
 }
 
-std::string agent_server::failure_of(int rank, std::chrono::milliseconds at_most) {
+reported_failure agent_server::failure_of(int rank, std::chrono::milliseconds at_most) {
   failure_question question{rank, clock::now() + at_most, {}};
   auto answer = question.answer.get_future();
   commands_.post([&] {
@@ -148,7 +148,7 @@ void agent_server::answer_failures() {
     auto said = failures_.find(asked.rank);
     bool is_known = said != failures_.end();
     if (!is_known && is_connected(asked.rank) && clock::now() < asked.until) return false;
-    asked.answer.set_value(is_known ? said->second : std::string());
+    asked.answer.set_value(is_known ? said->second : reported_failure());
     return true;
   });
 }
@@ -182,14 +182,14 @@ void agent_server::on_message(agent_connection& from, const agent_wire::client_m
   }
   if (auto* join = std::get_if<join_job>(&message)) return on_join(from, *join);
   if (auto* failure = std::get_if<job_failure>(&message))
-    return perform(
-        state_.failed("rank " + std::to_string(from.peer->rank) + " ended the job: " + failure->cause));
+    return perform(state_.failed(
+        "rank " + std::to_string(from.peer->rank) + " ended the job: " + failure->cause, failure->kind));
   if (!is_member(from)) return;
   state_.heard(from.peer->rank, clock::now());
   if (std::holds_alternative<leave_job>(message)) return on_leave(from);
   if (auto* own = std::get_if<member_failure>(&message)) {
     state_.failing(from.peer->rank, clock::now());
-    if (!own->message.empty()) failures_[from.peer->rank] = own->message;
+    if (!own->message.empty()) failures_[from.peer->rank] = {own->message, own->kind};
     return;
   }
   if (on_store_message(from, message)) return;
@@ -310,7 +310,7 @@ void agent_server::perform(const send_stop& stop) {
 void agent_server::perform(const end_job& end) {
   // The owner is told the cause before processes end because of it.
   if (end.signal && callbacks_.on_job_stopped) callbacks_.on_job_stopped(end.signal, end.cause);
-  if (!end.signal && callbacks_.on_job_failed) callbacks_.on_job_failed(end.cause);
+  if (!end.signal && callbacks_.on_job_failed) callbacks_.on_job_failed(end.cause, end.kind);
   job_end_ = agent_wire::job_end{end.cause};
   if (end.signal) job_end_ = agent_wire::job_stopped{end.signal, end.cause};
   for (auto& connection : connections_)

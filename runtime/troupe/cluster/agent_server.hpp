@@ -25,7 +25,7 @@ class agent_server final : public agent {
   void process_exited(int rank) override;
   void fail_job(const std::string& cause) override;
   std::vector<int> stop_job(int signal) override;
-  std::string failure_of(int rank, std::chrono::milliseconds at_most) override;
+  reported_failure failure_of(int rank, std::chrono::milliseconds at_most) override;
 
  private:
   using clock = std::chrono::steady_clock;
@@ -34,7 +34,7 @@ class agent_server final : public agent {
   struct failure_question {
     int rank;
     clock::time_point until;
-    std::promise<std::string> answer;
+    std::promise<reported_failure> answer;
   };
 
   void run();
@@ -78,7 +78,7 @@ class agent_server final : public agent {
   key_values keys_;
   agent_connections connections_;
   std::optional<agent_wire::agent_message> job_end_;  ///< what the members were told; none: it goes on
-  std::map<int, std::string> failures_;               ///< by rank, reported by its current process
+  std::map<int, reported_failure> failures_;          ///< by rank, reported by its current process
   std::vector<failure_question> questions_;
   clock::time_point next_heartbeat_{};
   bool warned_of_descriptors_ = false;

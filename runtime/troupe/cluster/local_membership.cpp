@@ -31,13 +31,13 @@ class local_membership final : public membership {
     step([&] { return state_.generation_requested(current, cause, clock::now()); });
   }
   /// No launcher can kill this process; the user's process must not be killed.
-  void suspect(int, const std::string& cause) override { fail_job(cause); }
+  void suspect(int, const std::string& cause) override { fail_job(cause, failure_kind::error); }
   void report(const job_progress&) override {}
   void report(std::uint64_t generation, recovery_phase phase) override {
     step([&] { return state_.phase_reached(generation, phase, clock::now()); });
   }
-  void fail_job(const std::string& cause) override {
-    step([&] { return state_.failed(cause); });
+  void fail_job(const std::string& cause, failure_kind kind) override {
+    step([&] { return state_.failed(cause, kind); });
   }
   void request_stop(int signal, stop_scope) override {
     step([&] { return state_.stop(signal); });
@@ -45,7 +45,7 @@ class local_membership final : public membership {
   void stopped(const std::string& summary) override {
     step([&] { return state_.stopped(summary); });
   }
-  void failing(const std::string&) override {}
+  void failing(const std::string&, failure_kind) override {}
   void leave() override {
     std::lock_guard lock(mutex_);
     left_ = true;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "troupe/collective/group/store.hpp"
+#include "troupe/error/failure_kind.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe {
@@ -101,7 +102,7 @@ class membership {
   virtual void report(const job_progress& progress) = 0;
   virtual void report(std::uint64_t generation, recovery_phase phase) = 0;
   /// Ends the job in all processes, because of a failure that a restart does not cure.
-  virtual void fail_job(const std::string& cause) = 0;
+  virtual void fail_job(const std::string& cause, failure_kind kind = failure_kind::error) = 0;
   /// Requests a stop of this process or of the whole job. With scope member the job stops if all members
   /// request it, or if the loss of this one would end the job anyway (no launcher); else this process ends
   /// alone.
@@ -110,7 +111,7 @@ class membership {
   virtual void stopped(const std::string& summary) = 0;
   /// This process is about to end with the error `message`; empty: not known yet. For some seconds the agent
   /// does not suspect it, and ignores its suspicions of others.
-  virtual void failing(const std::string& message) = 0;
+  virtual void failing(const std::string& message, failure_kind kind = failure_kind::error) = 0;
   /// This node is done, and so are all others, since all make their last call together. The loss of a member
   /// is no failure from now on.
   virtual void leave() = 0;

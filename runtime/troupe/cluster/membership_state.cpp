@@ -227,10 +227,10 @@ membership_outputs membership_state::lost_for_good(int rank, const std::string& 
                 "`troupe launch` restarts lost processes by itself");
 }
 
-membership_outputs membership_state::failed(const std::string& cause) {
+membership_outputs membership_state::failed(const std::string& cause, failure_kind kind) {
   if (ended_ || over_) return {};
   ended_ = true;
-  return {end_job{cause}};
+  return {end_job{.cause = cause, .signal = 0, .kind = kind}};
 }
 
 membership_outputs membership_state::stop(int signal) {
@@ -250,7 +250,7 @@ membership_outputs membership_state::stop_asked(int rank, int signal) {
 membership_outputs membership_state::stopped(const std::string& summary) {
   if (ended_ || over_ || !stop_signal_) return {};
   ended_ = true;
-  return {end_job{summary, stop_signal_}};
+  return {end_job{.cause = summary, .signal = stop_signal_, .kind = failure_kind::error}};
 }
 
 bool membership_state::hears_of_stop(int rank) const {

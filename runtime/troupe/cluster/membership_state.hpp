@@ -49,7 +49,8 @@ struct send_stop {  ///< to every member
 };
 struct end_job {  ///< to all members, as the last message
   std::string cause;
-  int signal = 0;  ///< the signal that stopped the job; 0: it failed
+  int signal = 0;                           ///< the signal that stopped the job; 0: it failed
+  failure_kind kind = failure_kind::error;  ///< of a job that failed
   bool operator==(const end_job&) const = default;
 };
 using membership_output =
@@ -106,7 +107,7 @@ class membership_state {
                                   std::optional<time_point> died, time_point now);
   /// The process ended with exit code 0: no failure if it has left, or if no process of the job joins.
   membership_outputs process_exited(int rank, time_point now);
-  membership_outputs failed(const std::string& cause);
+  membership_outputs failed(const std::string& cause, failure_kind kind = failure_kind::error);
   /// The job is to stop. One that never had a view has nothing to save and ends at once; else every member is
   /// told, now and with every later view, until stopped().
   membership_outputs stop(int signal);

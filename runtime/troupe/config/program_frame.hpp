@@ -3,6 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "troupe/error/failure_kind.hpp"
+
 namespace troupe {
 
 /// The interface of a World to run_program (program_frame). Thread-safe.
@@ -18,7 +20,7 @@ class stoppable_world {
   /// The signal that stopped the job; 0: none did.
   virtual int stopped_by() const = 0;
   /// An exception ended the program: reports its text to the job.
-  virtual void report_failure(const std::string& what) = 0;
+  virtual void report_failure(const std::string& what, failure_kind kind) = 0;
 };
 
 /// The interface of run_program to the World of its program: forwards signals to it, and reports the text of

@@ -39,8 +39,8 @@ void simulated_membership::report(std::uint64_t generation, recovery_phase phase
       self_, [this, generation, phase] { return job_.agent_.phase_reached(generation, phase, job_.now_); });
 }
 
-void simulated_membership::fail_job(const std::string& cause) {
-  job_.tell_agent(self_, [this, cause] { return job_.agent_.failed(cause); });
+void simulated_membership::fail_job(const std::string& cause, failure_kind kind) {
+  job_.tell_agent(self_, [this, cause, kind] { return job_.agent_.failed(cause, kind); });
 }
 
 void simulated_membership::request_stop(int signal, stop_scope scope) {

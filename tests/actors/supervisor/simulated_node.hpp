@@ -43,10 +43,10 @@ class simulated_membership : public membership {
   void suspect(int rank, const std::string& cause) override;
   void report(const job_progress&) override {}
   void report(std::uint64_t generation, recovery_phase phase) override;
-  void fail_job(const std::string& cause) override;
+  void fail_job(const std::string& cause, failure_kind kind) override;
   void request_stop(int signal, stop_scope scope) override;
   void stopped(const std::string& what) override;
-  void failing(const std::string&) override {}
+  void failing(const std::string&, failure_kind) override {}
   void leave() override;
   store& keys() override { return keys_; }
 

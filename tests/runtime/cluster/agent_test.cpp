@@ -87,14 +87,16 @@ TEST_CASE(
   second->join();
   first->views.next();
   second->link->failing("");
-  second->link->failing("no such file");
+  second->link->failing("no such file", failure_kind::bad_input);
   second->link.reset();
-  CHECK(job.made->failure_of(1, 60s) == "no such file");
+  auto said = job.made->failure_of(1, 60s);
+  CHECK(said.message == "no such file");
+  CHECK(said.kind == failure_kind::bad_input);
   first->link->suspect(1, "its connection broke");
   job.made->process_lost(1, "exit code 1: no such file", std::chrono::steady_clock::now(), {});
   CHECK(first->fences.next().losses.at(0).cause == "exit code 1: no such file");
   CHECK(job.kills.empty());
-  CHECK(job.made->failure_of(1, 60s).empty());
+  CHECK(job.made->failure_of(1, 60s).message.empty());
 }
 
 TEST_CASE(
@@ -105,16 +107,16 @@ TEST_CASE(
   first->join();
   second->join();
   first->views.next();
-  CHECK(job.made->failure_of(0, 1ms).empty());
+  CHECK(job.made->failure_of(0, 1ms).message.empty());
   auto said_by = [&](int rank) {
     return std::async(std::launch::async, [&, rank] { return job.made->failure_of(rank, 600s); });
   };
   auto late = said_by(1), never = said_by(0);
   second->link->failing("");
   second->link->failing("the file is late");
-  CHECK(late.get() == "the file is late");
+  CHECK(late.get().message == "the file is late");
   first->link.reset();
-  CHECK(never.get().empty());
+  CHECK(never.get().message.empty());
 }
 
 TEST_CASE("a job is told of a stop, and ends with the step that was saved") {

@@ -111,7 +111,7 @@ struct live_agent {
     callbacks.on_view = [this](const membership_view& view) { views.add(view); };
     callbacks.on_progress = [this](const job_progress& made) { progress.add(made); };
     callbacks.on_recovered = [this](const recovery_report& report) { reports.add(report); };
-    callbacks.on_job_failed = [this](const std::string& cause) { failures.add(cause); };
+    callbacks.on_job_failed = [this](const std::string& cause, failure_kind) { failures.add(cause); };
     callbacks.on_warning = [this](const std::string& what) { warnings.add(what); };
     made = make_agent(options, std::move(callbacks));
   }

@@ -31,7 +31,7 @@ TEST_CASE("a job without a failure ends with 0 and no last line") {
 
 TEST_CASE("the first failure decides the exit code, or bad input that a process reports after it") {
   job_outcome outcome;
-  outcome.fail("the job failed: a file is missing");
+  outcome.fail("the job failed: a file is missing", failure_kind::error);
   CHECK(outcome.exit_code() == 1);
   outcome.process_ended(code(1), itself);
   outcome.process_ended(code(3), itself);
@@ -41,9 +41,21 @@ TEST_CASE("the first failure decides the exit code, or bad input that a process 
   CHECK(outcome.last_line() == "the job failed: a file is missing");
 }
 
+TEST_CASE("bad input that a process reports decides the exit code, however and when the processes end") {
+  for (auto status : {code(1), code(bad_input_exit_code), signalled(SIGTERM), signalled(SIGKILL)})
+    for (auto whom : {itself, us}) {
+      job_outcome outcome;
+      outcome.fail("the job failed: rank 1 ended the job: no such file", failure_kind::bad_input);
+      outcome.process_ended(status, whom);
+      outcome.process_ended(code(1), itself);
+      CHECK(outcome.exit_code() == bad_input_exit_code);
+      CHECK(outcome.last_line() == "the job failed: rank 1 ended the job: no such file");
+    }
+}
+
 TEST_CASE("a process that the launcher ends with a signal does not decide a failed job's exit code") {
   job_outcome outcome;
-  outcome.fail("the job failed: rank 2 has another seed");
+  outcome.fail("the job failed: rank 2 has another seed", failure_kind::error);
   outcome.process_ended(signalled(SIGTERM), us);
   CHECK(outcome.exit_code() == 1);
   outcome.process_ended(code(4), us);

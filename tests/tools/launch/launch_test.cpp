@@ -86,6 +86,14 @@ TEST_CASE("a process that ends with bad input is not started again") {
   CHECK_THAT(result.output, !ContainsSubstring("incarnation 1"));
 }
 
+TEST_CASE("a refused job ends with 2, also if its processes are ended before they come to their exit codes") {
+  auto result = run_process(
+      launch({"--nproc-per-node", "2"}, {"0", "0.0=refuse-no such file", "1.0=refuse-no such file"}));
+  CAPTURE(result.output, result.errors);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("ended the job: no such file"));
+}
+
 TEST_CASE("a worker that never joins ends the job, and is named") {
   auto result = run_process(launch({"--nproc-per-node", "3", "--join-timeout", "3"}, {"1", "1.0=no-join"}));
   CHECK(result.exit_code == 1);

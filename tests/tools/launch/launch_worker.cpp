@@ -16,6 +16,7 @@
 //   ignore                    it ignores both, and that the job is to stop
 //   deaf                      it ignores that the job is to stop; a signal kills it
 //   fail-TEXT                 says at its first view that it fails with TEXT, then exits with code 1
+//   refuse-TEXT               ends the job at its first view as refused with TEXT, then waits for a signal
 //   crash-after-leave         leaves as usual, then kills itself
 //   leave-at-fence            leaves when another process was lost, before that one is replaced
 //   over-exit-N, over-kill    waits until another has left and the job is over, then does that to itself
@@ -202,6 +203,10 @@ int main(int argc, char** argv) {
       link->failing(behaviour.substr(5));
       link.reset();
       ::_exit(1);
+    }
+    if (behaviour.starts_with("refuse-")) {
+      link->fail_job(behaviour.substr(7), troupe::failure_kind::bad_input);
+      while (true) ::pause();
     }
     if (!behaviour.empty() && behaviour != "deaf" && behaviour != "ignore" &&
         behaviour != "crash-after-leave" && behaviour != "leave-at-fence" && !behaviour.starts_with("over-"))
