@@ -121,6 +121,8 @@ TEST_CASE("a cancelled call over gloo ends on all members, at any moment of a la
     auto x = tensor::zeros({std::int64_t{1} << 24});
     for (int moment = 0; moment < 20; moment += 5) {
       auto group = given.make_group("moment " + std::to_string(moment), {0, 1});
+      // Rank 1 may still be connecting when rank 0 has its group: a cancel then ends that.
+      self.barrier(100 + moment);
       const call_options soon{.timeout = std::chrono::milliseconds(500)};  // gloo may not tell the sender
       auto running = self.rank() == 1 ? group->send(x, 0, soon) : group->receive(x, 1);
       if (self.rank() == 0) {
