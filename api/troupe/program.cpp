@@ -161,6 +161,7 @@ int run_program(int argc, char** argv, job_options options,
   CLI::App app;
   std::shared_ptr<signal_frame> frame;
   ending end(argv[0], frame);
+  unblock_stop_signals();
   try {
     app.formatter(std::make_shared<help_formatter>());
     app.name(std::filesystem::path(argv[0]).filename().string());

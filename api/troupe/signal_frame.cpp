@@ -80,7 +80,10 @@ void signal_frame::end_by(int signal, const char* why) {
   std::fprintf(stderr, "SIG%s %s: ending this process\n", ::sigabbrev_np(signal), why);
   std::fflush(nullptr);
   ::signal(signal, SIG_DFL);
+  unblock_stop_signals({signal});
   ::kill(::getpid(), signal);
+  // The first process of a container is not ended by a signal of its own.
+  if (::getpid() == 1) ::_exit(128 + signal);
   while (true) ::pause();
 }
 

@@ -35,6 +35,7 @@ signal_pipe::signal_pipe(const stop_signals& more) {
   action.sa_handler = write_down;
   action.sa_flags = SA_RESTART;
   ::sigemptyset(&action.sa_mask);
+  unblock_stop_signals(more);
   stop_signals numbers{SIGINT, SIGTERM, SIGHUP};
   numbers.insert(more.begin(), more.end());
   for (int number : numbers) {

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "troupe/config/stop_signals.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/error/job_stopped.hpp"
 #include "troupe/usage/output_problem.hpp"
@@ -14,6 +15,7 @@ namespace troupe {
 int run_program(CLI::App& app, int argc, char** argv, const int& exit_code) {
   app.set_version_flag("--version", "troupe " + version_text());
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of file sizes fails with an error instead
+  unblock_stop_signals();
   try {
     parse_command_line(app, argc, argv);
   } catch (const CLI::ParseError& problem) {

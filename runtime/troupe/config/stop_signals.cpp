@@ -1,5 +1,7 @@
 #include "troupe/config/stop_signals.hpp"
 
+#include <signal.h>
+
 #include <array>
 #include <csignal>
 #include <utility>
@@ -43,6 +45,14 @@ bool is_early_warning(int signal) {
   for (const auto& [name, number] : early_warnings)
     if (number == signal) return true;
   return false;
+}
+
+void unblock_stop_signals(const stop_signals& more) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, number);
+  for (int number : more) ::sigaddset(&set, number);
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 }  // namespace troupe

@@ -18,4 +18,9 @@ std::string to_text(const stop_signals& signals);
 /// SIGTERM, SIGINT and SIGHUP that come a second time kill a job.
 bool is_early_warning(int signal);
 
+/// Unblocks, in this thread and those that it starts, `more` and SIGTERM, SIGINT and SIGHUP. A program
+/// inherits the mask of blocked signals from whoever started it, and one that blocks SIGTERM would never
+/// stop.
+void unblock_stop_signals(const stop_signals& more = {});
+
 }  // namespace troupe
