@@ -19,6 +19,9 @@ constexpr std::chrono::milliseconds least_suspect_after = 2 * member_heartbeat;
 /// Throws bad_input, which names --suspect-after, for less than that.
 void check_suspect_after(std::chrono::milliseconds suspect_after);
 
+/// What to tell the user when the agent goes on after a time in which it did not run; empty: too short.
+std::string text_of_gap(std::chrono::steady_clock::duration gap);
+
 struct agent_options {
   std::string address = "127.0.0.1";
   /// Members may be on other hosts, where a name may have another address than here, or no address yet: a
@@ -70,15 +73,15 @@ enum class loss_outcome {
   job_failed          ///< the job has ended, now or before
 };
 
-/// The job's rendezvous server (as torchrun's c10d store and elastic agent in one): it admits members,
-/// detects lost ones by heartbeats, decides the generation, and hosts the key-value store. One per job, in
-/// the launcher, or in rank 0 of a job without launcher. Runs a thread. Listens from construction on; throws
 /// The error that ends a member, as it reports it.
 struct reported_failure {
   std::string message;
   failure_kind kind = failure_kind::error;
 };
 
+/// The job's rendezvous server (as torchrun's c10d store and elastic agent in one): it admits members,
+/// detects lost ones by heartbeats, decides the generation, and hosts the key-value store. One per job, in
+/// the launcher, or in rank 0 of a job without launcher. Runs a thread. Listens from construction on; throws
 /// bad_input naming address and port if it cannot, and for a suspect_after that is too short.
 ///
 /// The destructor waits for the members to leave (agent_options::linger), then closes everything.

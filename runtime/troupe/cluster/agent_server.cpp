@@ -94,6 +94,7 @@ void agent_server::run() {
   while (!may_stop()) {
     connections_.poll(commands_.fd(), [this](agent_connection& from) { serve(from); });
     commands_.run_all();
+    warn_of_gap();
     perform(state_.tick(clock::now()));
     send_heartbeats();
     warn_of_descriptors();
@@ -131,6 +132,12 @@ void agent_server::send_heartbeats() {
   next_heartbeat_ = now + options_.heartbeat;
   for (auto& connection : connections_)
     if (connection.peer) connection.send(agent_wire::agent_heartbeat{});
+}
+
+void agent_server::warn_of_gap() {
+  auto now = clock::now();
+  auto text = text_of_gap(now - std::exchange(last_round_, now));
+  if (!text.empty() && callbacks_.on_warning) callbacks_.on_warning(text);
 }
 
 /// Warns once each time that descriptors run out. Pending connections are accepted later.

@@ -45,6 +45,7 @@ class agent_server final : public agent {
   void drop_ended_connections();
   void send_heartbeats();
   void warn_of_descriptors();
+  void warn_of_gap();
 
   void on_message(agent_connection& from, const agent_wire::client_message& message);
   void on_hello(agent_connection& from, const agent_wire::hello& message);
@@ -81,6 +82,7 @@ class agent_server final : public agent {
   std::map<int, reported_failure> failures_;          ///< by rank, reported by its current process
   std::vector<failure_question> questions_;
   clock::time_point next_heartbeat_{};
+  clock::time_point last_round_ = clock::now();
   bool warned_of_descriptors_ = false;
   std::optional<clock::time_point> stop_asked_;
   std::thread thread_;

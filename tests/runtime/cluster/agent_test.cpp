@@ -119,6 +119,12 @@ TEST_CASE(
   CHECK(never.get().message.empty());
 }
 
+TEST_CASE("an agent that did not run for long says so, and not one that was late") {
+  CHECK(text_of_gap(5s).empty());
+  CHECK_THAT(text_of_gap(75s), ContainsSubstring("did not run for 75 s") && ContainsSubstring("Ctrl-Z") &&
+                                   ContainsSubstring("goes on"));
+}
+
 TEST_CASE("a job is told of a stop, and ends with the step that was saved") {
   live_agent job(job_of(2));
   test_member first(job.client(0)), second(job.client(1));
