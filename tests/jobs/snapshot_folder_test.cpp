@@ -26,6 +26,19 @@ run_options gpt(const words& options) {
 
 }  // namespace
 
+TEST_CASE("a snapshot folder within a working directory that was removed is refused with that reason") {
+  temp_folder folder;
+  auto program = gpt({"--steps", "2", "--snapshot-dir", "run"});
+  program.command.insert(
+      program.command.begin(),
+      {"sh", "-c",
+       "cd " + folder.path().string() + " && mkdir here && cd here && rmdir ../here && exec \"$@\"", "sh"});
+  auto result = run_process(program);
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("'run'") && ContainsSubstring("was removed"));
+}
+
 TEST_CASE("a job in whose folder another one writes is refused, and loses nothing of it") {
   temp_folder folder;
   auto path = (folder.path() / "run").string();

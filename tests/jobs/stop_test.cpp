@@ -1,4 +1,6 @@
 // Real jobs of four processes that are told to stop, or in which one process fails.
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
@@ -85,6 +87,36 @@ TEST_CASE("SIGTERM to the launcher saves the last step and ends the job with 143
   CHECK(result.exit_code == 128 + SIGTERM);
   CHECK_THAT(result.errors, EndsWith(": --resume continues from there\n"));
   check_resumes(folder.path(), saved_step(result.errors));
+}
+
+TEST_CASE("a single program whose parent blocks SIGTERM stops on it") {
+  background_process job({.command = join({"env", "--block-signal=TERM", FASHION_MNIST_PROGRAM}, long_job()),
+                          .environment = {},
+                          .without = {"RANK", "WORLD_SIZE"}});
+  job.wait_for_line("\"event\":\"step\"");
+  job.signal(SIGTERM);
+  auto result = job.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 128 + SIGTERM);
+}
+
+TEST_CASE("a program to which threads are refused says which limit does, and ends") {
+  std::string as_other = ::geteuid() == 0 ? "exec setpriv --reuid 64998 --clear-groups " : "exec ";
+  for (const char* limit : {"1", "2", "4", "8"}) {
+    auto limited = [&](const std::string& command) {
+      return run_process(
+          {.command = {"bash", "-c", "ulimit -u " + std::string(limit) + "; " + as_other + command},
+           .environment = {{"TMPDIR", "/tmp"}},
+           .without = {"RANK", "WORLD_SIZE"}});
+    };
+    if (limited("test -x " + std::string(FASHION_MNIST_PROGRAM)).exit_code != 0)
+      SKIP("another user cannot run programs of this folder, or there is no setpriv");
+    auto result = limited(std::string(FASHION_MNIST_PROGRAM) + " --steps 2");
+    CAPTURE(limit, result.errors, result.signal);
+    CHECK(result.exit_code == 1);
+    CHECK_THAT(result.errors, ContainsSubstring("this process needs") &&
+                                  ContainsSubstring("is " + std::string(limit) + " (ulimit -u)"));
+  }
 }
 
 TEST_CASE("SIGINT to a job without a snapshot folder ends it with 130, and the message says what is lost") {

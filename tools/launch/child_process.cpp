@@ -13,10 +13,12 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <thread>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/thread_limit.hpp"
 
 namespace troupe {
 namespace {
@@ -47,6 +49,12 @@ struct exec_plan {
   int input, output, errors, failure, inherited;
 };
 
+/// Why a program did not start, as the child tells its parent.
+struct start_problem {
+  int error_number = 0;
+  bool has_input = true;  ///< else /dev/null cannot be opened
+};
+
 /// Runs in the child: only async-signal-safe calls.
 [[noreturn]] void become(const exec_plan& plan) {
   ::setpgid(0, 0);
@@ -57,11 +65,13 @@ struct exec_plan {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
   int input = plan.input < 0 ? ::open("/dev/null", O_RDONLY) : plan.input;
-  bool ready = ::dup2(input, 0) == 0 && ::dup2(plan.output, 1) == 1 && ::dup2(plan.errors, 2) == 2;
+  bool ready =
+      input >= 0 && ::dup2(input, 0) == 0 && ::dup2(plan.output, 1) == 1 && ::dup2(plan.errors, 2) == 2;
   if (input > 2) ::close(input);
   if (plan.inherited > 2) ::fcntl(plan.inherited, F_SETFD, 0);
+  bool has_input = input >= 0;
   if (ready) ::execve(plan.program, plan.arguments, plan.environment);
-  int problem = errno;
+  start_problem problem{errno, has_input};
   [[maybe_unused]] auto told = ::write(plan.failure, &problem, sizeof problem);
   ::_exit(127);
 }
@@ -90,6 +100,11 @@ unique_fd watch_end(pid_t pid) {
       continue;
   }).detach();
   return std::move(ended.read);
+}
+
+std::string action_refused(int error_number) {
+  if (error_number != EAGAIN) return "start a process";
+  return "start a process (" + describe(read_thread_limits()) + ")";
 }
 
 bool is_program(const std::filesystem::path& file) {
@@ -136,6 +151,32 @@ std::string find_program(const std::string& name) {
       (is_program(name) ? ". Did you mean ./" + name + "?" : ". Check its name, or give its path"));
 }
 
+std::string why_not_run(const std::string& program, int error_number) {
+  auto text = "cannot run '" + program + "': " + ::strerror(error_number);
+  std::ifstream file(program, std::ios::binary);
+  std::string line;
+  std::getline(file, line);
+  bool is_script = line.starts_with("#!");
+  if (error_number == ENOEXEC)
+    return text +
+           ". It is a program for another kind of machine, or a script without a first line such as "
+           "#!/bin/sh";
+  if (error_number != ENOENT || !file) return text;
+  if (!is_script)
+    return text + ". The file is there, but the loader or a library that it names is not: see `ldd " +
+           program + "`";
+  if (line.ends_with('\r'))
+    return text +
+           ". Its first line ends with a carriage return, as files from Windows have: `sed -i 's/\\r$//' " +
+           program + "` removes them";
+  auto begin = line.find_first_not_of(" \t", 2);
+  auto interpreter = begin == std::string::npos
+                         ? std::string()
+                         : line.substr(begin, line.find_first_of(" \t", begin) - begin);
+  return text + ". Its first line names the interpreter '" + interpreter +
+         "', which is not there: install it, or correct the line";
+}
+
 child_process::child_process(const child_spec& spec) : send_signal_(spec.send_signal) {
   auto output = make_pipe(), errors = make_pipe(), failure = make_pipe();
   auto arguments = pointers_to(spec.arguments);
@@ -143,13 +184,17 @@ child_process::child_process(const child_spec& spec) : send_signal_(spec.send_si
   exec_plan plan{spec.program.c_str(), arguments.data(),   environment.data(),  ::getpid(),    spec.input,
                  output.write.get(),   errors.write.get(), failure.write.get(), spec.inherited};
   keep_exit_statuses();
-  pid_ = static_cast<pid_t>(check_posix(::fork(), "start a process"));
+  pid_ = ::fork();
   if (pid_ == 0) become(plan);
+  if (int reason = errno; pid_ < 0) throw system_failure(action_refused(reason), reason);
   failure.write.reset();
-  int problem = 0;
+  start_problem problem;
   if (::read(failure.read.get(), &problem, sizeof problem) > 0) {
     ::waitpid(pid_, nullptr, 0);
-    throw bad_input("cannot run '" + spec.program + "': " + ::strerror(problem));
+    throw bad_input(problem.has_input
+                        ? why_not_run(spec.program, problem.error_number)
+                        : std::string("cannot open /dev/null, which programs read: ") +
+                              ::strerror(problem.error_number) + ". A container or chroot needs a /dev");
   }
   output_ = std::move(output.read);
   errors_ = std::move(errors.read);

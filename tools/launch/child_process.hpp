@@ -27,6 +27,9 @@ std::string signal_name(int number);
 /// The file that a shell would run for `name`. Throws bad_input saying what to check.
 std::string find_program(const std::string& name);
 
+/// The text for a program that is there, and could not be executed.
+std::string why_not_run(const std::string& program, int error_number);
+
 struct child_spec {
   std::string program;                   ///< a path
   std::vector<std::string> arguments;    ///< the first is the program's name

@@ -4,17 +4,20 @@
 #include <csignal>
 #include <stdexcept>
 
+#include "adopted_processes.hpp"
 #include "orphan_guard.hpp"
 #include "recovery_text.hpp"
 #include "troupe/cluster/job_secret.hpp"
 #include "troupe/config/duration_text.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/thread_limit.hpp"
 
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
 
+constexpr int threads_of_launcher = 4;
 /// How long members may take to end by themselves after the agent has notified them of the job's failure.
 constexpr auto time_to_end_alone = 1s;
 /// Between the suspicion of a process and its being killed.
@@ -33,6 +36,7 @@ launcher::session::session(launch_options options, launch_callbacks callbacks)
       restarts_({options_.max_restarts, options_.restart_window}) {}
 
 int launcher::session::run() {
+  require_threads(threads_of_launcher, "troupe launch");
   signal_guard signals(options_.more_signals);
   auto secret = make_job_secret();
   agent_ = make_agent({.address = options_.master_addr,
@@ -202,11 +206,13 @@ void launcher::session::loop_once(signal_guard& signals) {
   output_.watch(round);
   round.run(poll_timeout_ms());
   output_.drop_ended();
+  if (adopts_processes_) reap_adopted([this](pid_t pid) { return workers_.is_alive(pid); });
   for (auto& worker : workers_) on_worker_deadlines(worker);
   if (deadline_ && clock::now() >= *deadline_) on_deadline();
 }
 
 void launcher::session::on_signal(int number) {
+  if (number == SIGCHLD) return;  // it ends the wait: see loop_once
   // Before the next look at them: orphan_guard has stopped them with this process.
   if (number == SIGCONT) return workers_.signal_all(SIGCONT);
   if (stop_signal_ && is_early_warning(number)) return;

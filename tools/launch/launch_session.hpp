@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "adopted_processes.hpp"
 #include "job_outcome.hpp"
 #include "job_output.hpp"
 #include "launcher.hpp"
@@ -78,6 +79,7 @@ class launcher::session {
   std::uint64_t generation_of_step_ = 0;  ///< in which the newest step was done
   memory_kills memory_kills_;
   bool had_view_ = false;
+  const bool adopts_processes_ = adopts_processes();
   std::map<int, std::string> lost_ranks_;  ///< since the last recovery, with the cause
   std::uint64_t step_at_loss_ = 0;
 };

@@ -11,6 +11,7 @@
 #include "launch_session.hpp"
 #include "troupe/cluster/agent.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/working_directory.hpp"
 
 namespace troupe {
 namespace {
@@ -28,9 +29,10 @@ void check_drill(const drill& wanted, int num_processes) {
 }
 
 /// One that is made is for this user alone, since the output of programs may hold what others must not read.
-void make_log_folder(const std::filesystem::path& folder) {
+void make_log_folder(const std::filesystem::path& wanted) {
+  auto folder = absolute_path(wanted);
   std::error_code problem;
-  auto parent = std::filesystem::absolute(folder / "").parent_path().parent_path();
+  auto parent = (folder / "").parent_path().parent_path();
   std::filesystem::create_directories(parent, problem);
   if (!problem && ::mkdir(folder.c_str(), 0700) != 0) problem = {errno, std::generic_category()};
   std::error_code unknown;

@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "adopted_processes.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/transport/ucx_library.hpp"
 
@@ -25,6 +26,7 @@ sigset_t taken_signals(const stop_signals& more) {
   numbers.insert(more.begin(), more.end());
   for (int number : numbers)
     if (!is_ignored(number)) ::sigaddset(&set, number);
+  if (adopts_processes()) ::sigaddset(&set, SIGCHLD);
   return set;
 }
 

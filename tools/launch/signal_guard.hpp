@@ -8,9 +8,9 @@
 
 namespace troupe {
 
-/// Receives SIGINT, SIGTERM, SIGHUP, SIGCONT and `more` through a readable descriptor, and ignores SIGPIPE,
-/// during its lifetime. Signals that are ignored when it is made stay ignored: SIGHUP under nohup, and SIGINT
-/// of what a shell without job control starts in the background.
+/// Receives SIGINT, SIGTERM, SIGHUP, SIGCONT, SIGCHLD where this process adopts others, and `more` through a
+/// readable descriptor, and ignores SIGPIPE, during its lifetime. Signals that are ignored when it is made
+/// stay ignored: SIGHUP under nohup, and SIGINT of what a shell without job control starts in the background.
 class signal_guard {
  public:
   explicit signal_guard(const stop_signals& more = {});

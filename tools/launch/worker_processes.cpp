@@ -109,6 +109,11 @@ int worker_processes::num_alive() const {
       workers_, [](const worker& w) { return w.process.has_value() || w.start_again_at.has_value(); }));
 }
 
+bool worker_processes::is_alive(pid_t pid) const {
+  return std::ranges::any_of(workers_,
+                             [pid](const worker& w) { return w.process && w.process->pid() == pid; });
+}
+
 std::optional<worker_processes::clock::time_point> worker_processes::next_deadline() const {
   std::optional<clock::time_point> next;
   for (const auto& worker : workers_)

@@ -52,6 +52,8 @@ class worker_processes {
   worker& at(int rank) { return workers_.at(static_cast<std::size_t>(rank)); }
   /// Ranks that have a process or wait for restart().
   int num_alive() const;
+  /// Whether it is the process of a rank that has not been reaped.
+  bool is_alive(pid_t pid) const;
   /// The earliest kill_at, dead_by or start_again_at of all workers.
   std::optional<clock::time_point> next_deadline() const;
 

@@ -21,12 +21,16 @@
 #include "troupe/node/await_actors.hpp"
 #include "troupe/node/event_router.hpp"
 #include "troupe/node/job_connection.hpp"
+#include "troupe/posix/thread_limit.hpp"
 #include "troupe/scheduler/progress_watch.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 #include "troupe/trace/recording.hpp"
 
 namespace troupe {
 namespace {
+
+/// Those of the table "Processes, threads and actors" in docs/architecture.md, for one device.
+constexpr int threads_of_node = 16;
 
 std::string host_name() {
   char name[256] = {};
@@ -303,6 +307,7 @@ class real_node : public node {
 
 std::unique_ptr<node> node::start(const node_options& options) {
   check_progress_timeout(options.progress_timeout);
+  require_threads(threads_of_node, "this process");
   return std::make_unique<real_node>(options);
 }
 

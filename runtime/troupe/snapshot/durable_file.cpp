@@ -10,6 +10,7 @@
 #include <new>
 #include <string>
 
+#include "troupe/posix/working_directory.hpp"
 #include "troupe/snapshot/open_file.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 #include "troupe/snapshot/temporary_name.hpp"
@@ -84,7 +85,7 @@ void require_replaceable(const std::filesystem::path& file) {
 void create_durably(const std::filesystem::path& folder, mode_t mode) {
   std::error_code problem;
   if (std::filesystem::is_directory(folder, problem)) return;
-  auto parent = std::filesystem::absolute(folder).parent_path();
+  auto parent = absolute_path(folder).parent_path();
   if (!std::filesystem::is_directory(parent, problem)) create_durably(parent);
   if (::mkdir(folder.c_str(), mode) != 0) {
     if (errno != EEXIST || !std::filesystem::is_directory(folder, problem))

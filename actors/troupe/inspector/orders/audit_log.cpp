@@ -12,6 +12,7 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/posix/safe_file.hpp"
+#include "troupe/posix/working_directory.hpp"
 
 namespace troupe {
 namespace {
@@ -43,7 +44,7 @@ audit_log::~audit_log() {
 }
 
 void audit_log::make_folder() const {
-  auto folder = std::filesystem::absolute(options_.file).parent_path();
+  auto folder = absolute_path(options_.file).parent_path();
   std::error_code problem;
   std::filesystem::create_directories(folder.parent_path(), problem);
   if (::mkdir(folder.c_str(), options_.folder_mode) != 0 && errno != EEXIST)

@@ -1,0 +1,112 @@
+// The launcher where something that programs take for granted is missing: interpreters, /dev/null, threads,
+// a parent that reaps.
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "launch_command_line.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using words = std::vector<std::string>;
+
+process_result run(words command) {
+  return run_process({.command = std::move(command), .environment = {}, .without = {}});
+}
+
+/// `line` in a shell within new namespaces. Skips the test where these cannot be made.
+process_result run_apart(const words& namespaces, const std::string& line) {
+  auto in_namespaces = [&](const std::string& of) {
+    words command{"unshare"};
+    command.insert(command.end(), namespaces.begin(), namespaces.end());
+    command.insert(command.end(), {"sh", "-c", of});
+    return run(command);
+  };
+  if (in_namespaces("true").exit_code != 0) SKIP("namespaces cannot be made here");
+  return in_namespaces(line);
+}
+
+const std::string launch_one = std::string(TROUPE_PROGRAM) + " launch --nproc-per-node 1 -- ";
+
+}  // namespace
+
+TEST_CASE("a program that is there and does not start is refused with what it misses") {
+  temp_folder folder;
+  auto errors_of = [&](const std::string& content) {
+    auto file = folder.path() / "program";
+    std::ofstream(file) << content;
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    auto result = run({TROUPE_PROGRAM, "launch", file.string()});
+    CHECK(result.exit_code == 2);
+    return result.errors;
+  };
+  CHECK_THAT(errors_of("#!/no/such/interpreter -x\necho here\n"),
+             ContainsSubstring("names the interpreter '/no/such/interpreter', which is not there"));
+  CHECK_THAT(errors_of("#!/bin/sh\r\necho here\r\n"), ContainsSubstring("carriage return"));
+  CHECK_THAT(errors_of("echo here\n"), ContainsSubstring("without a first line such as #!/bin/sh"));
+}
+
+TEST_CASE("a log folder within a working directory that was removed is refused with that reason") {
+  temp_folder folder;
+  auto result = run({"sh", "-c",
+                     "cd " + folder.path().string() + " && mkdir here && cd here && rmdir ../here && exec " +
+                         TROUPE_PROGRAM + " launch --log-dir logs -- true"});
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("'logs'") && ContainsSubstring("was removed"));
+}
+
+TEST_CASE("without /dev/null a program is refused, and the message says that it is missing") {
+  auto result = run_apart({"--mount"}, "mount -t tmpfs none /dev && " + launch_one + "true");
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("cannot open /dev/null"));
+}
+
+TEST_CASE("the launcher as the first process of a container reaps the processes that it adopts") {
+  // Waits until a process whose parent has ended is gone: one that nobody reaps stays as a zombie.
+  std::string program =
+      R"('(sh -c "echo \$\$ >$PIDS/pid; exit 0" &) ; while [ ! -s $PIDS/pid ]; do sleep 0.05; done; )"
+      R"(while [ -e /proc/$(cat $PIDS/pid) ]; do sleep 0.05; done; echo reaped')";
+  temp_folder folder;
+  auto result =
+      run_apart({"--pid", "--fork", "--mount-proc"},
+                "export PIDS=" + folder.path().string() + "; exec " + launch_one + "sh -c " + program);
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(result.output == "[0] reaped\n");
+}
+
+TEST_CASE("where threads are refused the launcher names the limit") {
+  // The limit does not bind the superuser.
+  std::string as_other = ::geteuid() == 0 ? "exec setpriv --reuid 64999 --clear-groups " : "exec ";
+  auto limited = [&](const std::string& command) {
+    return run({"bash", "-c", "ulimit -u 1; " + as_other + command});
+  };
+  if (limited("test -x " + std::string(TROUPE_PROGRAM)).exit_code != 0)
+    SKIP("another user cannot run programs of this folder, or there is no setpriv");
+  auto result = limited(launch_one + "true");
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.errors, ContainsSubstring("troupe launch needs") &&
+                                ContainsSubstring("limit of processes and threads is 1 (ulimit -u)"));
+}
+
+TEST_CASE("a launcher whose parent blocks SIGTERM stops on it") {
+  auto options = launch({"--nproc-per-node", "2"}, {"0"});
+  options.command.insert(options.command.begin(), {"env", "--block-signal=TERM"});
+  background_process job(options);
+  for (int i = 0; i < 2; ++i) job.wait_for_line("view 1 of");
+  job.signal(SIGTERM);
+  auto result = job.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 128 + SIGTERM);
+}
