@@ -271,4 +271,21 @@ std::string Trainer::weights_sha256() {
   return world_.shared_->self->run(request, {}).weights_sha256;
 }
 
+std::string Trainer::record(std::string value) {
+  running_call::scope running(world_.shared_->running, "Trainer::record");
+  require_no_open_step("record");
+  constexpr std::size_t most_bytes = 64 << 10;
+  call_request request;
+  request.kind = call_kind::record;
+  request.target_step = runs_;
+  if (world_.rank() == 0 && value.size() > most_bytes)
+    request.problem = "record: expected a value of at most 64 KiB, got " + std::to_string(value.size()) +
+                      " bytes. Write it to a file, and record the file's name";
+  else
+    request.value = std::move(value);
+  auto result = world_.shared_->self->run(request, {});
+  if (!result.problem.empty()) throw bad_input(result.problem);
+  return result.value;
+}
+
 }  // namespace troupe

@@ -112,11 +112,15 @@ struct snapshot_manifest;
 
 /// Trains a pipeline in a World. Every process makes the same calls in the same order. A process that the
 /// launcher restarts runs the same program from the beginning; calls that the other processes have completed
-/// return their recorded results at once. For that, each chunk of the results of state_dict and predict is
-/// stored by two processes, so that each of N processes holds 2/N of a result: the latest result always,
-/// older ones up to 256 MiB per process. A restarted process that needs a result that is no longer stored
-/// throws result_gone. (A loop over many large state_dicts should use save: a saved result is not needed
-/// again.)
+/// return their recorded results at once. A job that resumes from a snapshot (--resume) does the same with
+/// the results of calls that were over when the snapshot was written, from the first call on and as long as
+/// the program makes the same calls with the same data; state_dict, predict, forward and memory_report then
+/// throw result_gone in every process. From the first other call on, results are those of the snapshot's
+/// state, of which a warning tells where they are of an earlier step (World::is_replaying, record). For that,
+/// each chunk of the results of state_dict and predict is stored by two processes, so that each of N
+/// processes holds 2/N of a result: the latest result always, older ones up to 256 MiB per process. A
+/// restarted process that needs a result that is no longer stored throws result_gone. (A loop over many large
+/// state_dicts should use save: a saved result is not needed again.)
 ///
 /// One call of a World and its Trainers runs at a time. Another one meanwhile, from a callback or another
 /// thread, throws std::logic_error at once and changes nothing.
@@ -180,6 +184,12 @@ class Trainer {
   /// the file cannot be written, usually before the weights are gathered; the job can continue.
   void save(const std::filesystem::path& file);
 
+  /// Rank 0's `value` in every process: something that the program decides by and that its calls do not give,
+  /// such as the time, a random number or the name of a file that it made. It is kept with the results of
+  /// calls: a restarted process and a job that resumes get the value of the first time. At most 64 KiB;
+  /// throws bad_input in every process for more.
+  std::string record(std::string value);
+
   /// What each device of the job holds, by use, and held at most: parameters, gradients, the optimizer's
   /// state, activations and so on, of all processes. With the costs of the model's layers (profile_model,
   /// with microbatches of this job's size), what the plan predicts stands beside it. A collective call; every
@@ -198,8 +208,7 @@ class Trainer {
   /// microbatches of all replicas. It is copied, and kept until a state after its step is safe: on two
   /// processes, or with a snapshot folder on disk. Unlike fit, optimizer_step does not wait for its state to
   /// be copied: copies and snapshots are made as --snapshot-every, --disk-every and --snapshot-interval say.
-  /// on_step is not called, since the loop is the caller's. In a job that resumes, the calls of steps that
-  /// the snapshot has return at once, with the loss of the snapshot's step.
+  /// on_step is not called, since the loop is the caller's.
   ///
   /// Throws bad_input in every process, after which the job can continue, for a batch without samples or
   /// targets, whose numbers differ, or that the microbatches do not divide. Between the two calls, all calls

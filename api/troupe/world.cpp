@@ -134,6 +134,7 @@ World World::local(int devices, job_options options, const std::vector<group_bac
 
 world_rank World::rank() const { return shared_->self->rank(); }
 int World::world_size() const { return shared_->self->world_size(); }
+bool World::is_replaying() const { return shared_->self->is_replaying(); }
 int World::local_rank() const { return shared_->self->local_rank(); }
 int World::num_devices() const { return world_size() * shared_->options.devices; }
 const job_options& World::options() const { return shared_->options; }

@@ -37,6 +37,13 @@ class World {
   /// the missing ranks, if none has come for options().progress_timeout.
   void barrier();
 
+  /// Whether the newest call of this process returned a result that was computed before: by an earlier
+  /// process of this rank, which was lost, or by the job from whose snapshot this one resumes. A program that
+  /// acts on results outside of the job, such as by printing them, asks this to do so once; its calls are
+  /// made all the same. An earlier process may have ended before it acted on the last one. Before the first
+  /// call: whether this process replaces a lost one. Thread-safe.
+  bool is_replaying() const;
+
   /// Asks the whole job to stop: at the end of a step the state is saved to the snapshot folder, if there is
   /// one, and then the calls of all processes throw job_stopped. `signal` determines run_program's exit code,
   /// 128 + signal. Returns at once; thread-safe. run_program calls it at SIGTERM, SIGINT and SIGHUP; a

@@ -1,5 +1,6 @@
 // A validation loop: the model is evaluated after each epoch on data that it does not train on, and the
-// weights with the lowest loss there are kept.
+// weights with the lowest loss there are kept. It ends early when they have not become better for some
+// epochs.
 //   troupe launch --nproc-per-node 2 -- validation --fault apply@rank=1,step=20
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +31,8 @@ dataset_ptr points(std::int64_t first, std::int64_t count, bool noisy) {
 }
 
 nn::Sequential make_model() {
-  return nn::Sequential(nn::Linear(2, 64), nn::ReLU(), nn::Linear(64, 64), nn::ReLU(), nn::Linear(64, 2));
+  return nn::Sequential(nn::Linear(2, 64), nn::ReLU(), nn::Linear(64, 64), nn::ReLU(), nn::Linear(64, 64),
+                        nn::ReLU(), nn::Linear(64, 2));
 }
 
 /// The epoch with the lowest loss on data that the model does not train on.
@@ -39,7 +41,10 @@ struct best_epoch {
   double loss = std::numeric_limits<double>::infinity();
 };
 
-/// Trains for options.epochs, with an evaluation after each, and keeps the best weights in a file.
+/// Epochs without a lower loss after which training ends.
+constexpr int patience = 3;
+
+/// Trains for at most options.epochs, with an evaluation after each, and keeps the best weights in a file.
 best_epoch train(const World& world, const job_options& options, const std::string& file) {
   auto samples = points(0, 256, true), validation = points(256, 512, false);
   auto adam = optim::Adam({.lr = options.learning_rate});
@@ -48,9 +53,13 @@ best_epoch train(const World& world, const job_options& options, const std::stri
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     trainer.fit(samples);
     auto loss = trainer.evaluate(validation).loss;
-    if (loss >= best.loss) continue;
-    best = {epoch, loss};
-    trainer.save(file);
+    if (world.rank() == 0 && !world.is_replaying())
+      std::cout << "epoch " << epoch << ": " << loss << std::endl;
+    if (loss < best.loss) {
+      best = {epoch, loss};
+      trainer.save(file);
+    }
+    if (epoch - best.epoch == patience) break;
   }
   return best;
 }
@@ -68,8 +77,7 @@ void run(const job_options& options, const std::string& file) {
   auto best = train(world, options, file);
   auto loss = loss_of(world, options, file);
   if (world.rank() != 0) return;
-  std::cout << "the best epoch is " << best.epoch << " of " << options.epochs << ", with loss " << best.loss
-            << '\n'
+  std::cout << "the best epoch is " << best.epoch << ", with loss " << best.loss << '\n'
             << "loss of the weights in the file: " << loss << '\n';
 }
 
@@ -79,7 +87,7 @@ int main(int argc, char** argv) {
   job_options defaults;
   defaults.batch = 32;
   defaults.microbatches = 4;
-  defaults.epochs = 12;
+  defaults.epochs = 20;
   defaults.learning_rate = 2e-2;
   std::string file = "best.safetensors";
   return run_program(

@@ -35,6 +35,7 @@ calls all_calls(const World& world, const std::filesystem::path& file) {
           {"Trainer::state_dict", [](Trainer& of) { of.state_dict(); }},
           {"Trainer::save", [file](Trainer& of) { of.save(file); }},
           {"Trainer::predict", [samples](Trainer& of) { of.predict(samples); }},
+          {"Trainer::record", [](Trainer& of) { of.record("a value"); }},
           {"Trainer::memory_report", [](Trainer& of) { of.memory_report(); }},
           {"Trainer::forward_backward",
            [samples](Trainer& of) {
@@ -170,4 +171,16 @@ TEST_CASE("a Trainer says from which step its job resumed") {
   options.snapshot_dir = folder.path() / "empty";
   Trainer trainer(World::local(1, options), pipeline());
   CHECK_FALSE(trainer.resumed_step());
+}
+
+TEST_CASE("a recorded value is the program's, and one that is too long is refused") {
+  auto world = World::local(2, options_of(2));
+  Trainer trainer(world, pipeline());
+  CHECK(trainer.record("before the first step") == "before the first step");
+  CHECK_FALSE(world.is_replaying());
+  CHECK_THROWS_MATCHES(trainer.record(std::string((64 << 10) + 1, 'x')), bad_input,
+                       MessageMatches(ContainsSubstring("at most 64 KiB, got 65537 bytes")));
+  trainer.fit(four_corners(64));
+  std::string longest(64 << 10, 'y');
+  CHECK(trainer.record(longest) == longest);
 }

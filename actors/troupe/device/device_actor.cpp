@@ -26,6 +26,7 @@ std::optional<pass_kind> pass_of(call_kind kind) {
     case call_kind::barrier:
     case call_kind::gather:
     case call_kind::memory:
+    case call_kind::record:
     case call_kind::forward_backward:  // as a part of train
     case call_kind::optimizer_step:
       break;

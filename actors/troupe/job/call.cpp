@@ -1,9 +1,7 @@
 #include "troupe/job/call.hpp"
 
 namespace troupe {
-namespace {
 
-/// What the program called.
 std::string name_of(const call_request& request) {
   switch (request.kind) {
     case call_kind::train:
@@ -24,11 +22,11 @@ std::string name_of(const call_request& request) {
       return "optimizer_step";
     case call_kind::memory:
       return "memory_report";
+    case call_kind::record:
+      return "record";
   }
   return "unknown";
 }
-
-}  // namespace
 
 job_description description_of(const call_request& request) {
   job_description description;

@@ -19,7 +19,8 @@ enum class call_kind : std::uint8_t {
   predict = 6,           ///< outputs of the last stage for `num_batches` of source `source` go to the program
   forward_backward = 7,  ///< the optimizer step that leads to `target_step`, up to its gradients
   optimizer_step = 8,    ///< the rest of that step
-  memory = 9             ///< what each device holds (device_memory) goes to the program
+  memory = 9,            ///< what each device holds (device_memory) goes to the program
+  record = 10            ///< all programs get rank 0's value
 };
 
 /// Whether devices answer a call of this kind at once, and run no plan.
@@ -50,6 +51,7 @@ struct call_request {
   std::string content = {};
   std::uint64_t num_gathered = 0;  ///< gather, predict, memory: tensors that the program gets
   std::int32_t receiver = -1;      ///< gather, predict: the rank whose program gets them; -1: all
+  std::string value = {};          ///< record: of this process's program; that of rank 0 counts
   /// Not empty: this process cannot take part in the call, and why. The call then ends at once in all
   /// processes.
   std::string problem = {};
@@ -59,11 +61,14 @@ struct call_request {
   template <class Archive>
   void serialize(Archive& archive) {
     archive(index, kind, source, target_step, num_batches, num_microbatches, data, content, num_gathered,
-            receiver, problem);
+            receiver, value, problem);
   }
 };
 
-/// The fields of a request that must be equal in all processes.
+/// What the program called: "fit", "state_dict".
+std::string name_of(const call_request& request);
+
+/// The fields of a request that must be equal in all processes, and in a job that repeats the call.
 job_description description_of(const call_request& request);
 
 /// How the devices spent a training call: medians over its steps, in seconds.
@@ -105,14 +110,21 @@ struct call_result {
   call_kind kind = call_kind::barrier;
   std::uint32_t source = 0;  ///< which batch source, where there is one
   std::string refused = {};  ///< not empty: not executed, since the requests differ; how
+  std::string value = {};    ///< record only
   std::string problem = {};  ///< not empty: why a program failed to use its tensors; the job continues
+  /// Hash of what was asked for (entered_calls::hash_of_request): a job that resumes compares its calls with
+  /// those of the job that wrote the snapshot.
+  std::uint64_t request_hash = 0;
+  bool from_snapshot = false;  ///< the job that wrote the snapshot, from which this one resumes, computed it
+  /// For the program that repeats the call: its result was computed before. Not serialized.
+  bool is_repeated = false;
   /// No recovery goes back to before this many steps, unless more is lost at once than the job survives: the
   /// batches of earlier steps are not needed again.
   std::uint64_t replays_from = 0;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(index, steps_done, metrics, weights_sha256, timing, last_step, kind, source, refused, problem,
-            replays_from);
+    archive(index, steps_done, metrics, weights_sha256, timing, last_step, kind, source, refused, value,
+            problem, replays_from, request_hash, from_snapshot);
   }
   bool operator==(const call_result&) const = default;
 };

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/send.hpp>
@@ -39,9 +40,12 @@ std::string host_name() {
 }
 
 std::string text_of_gone(const call_result& of) {
-  return "this process was restarted and repeats call number " + std::to_string(of.index) +
-         ", which delivered tensors of step " + std::to_string(of.steps_done) +
-         ": no process keeps these any more, and training has continued. Save tensors of earlier steps with "
+  std::string repeats =
+      of.from_snapshot ? "this job repeats the calls of the one from whose snapshot it resumes, of which "
+                         "number "
+                       : "this process was restarted and repeats call number ";
+  return repeats + std::to_string(of.index) + " delivered tensors of step " + std::to_string(of.steps_done) +
+         ": these are kept nowhere any more, and training has continued. Save tensors of earlier steps with "
          "Trainer::save, which is not repeated";
 }
 
@@ -117,6 +121,8 @@ class real_node : public node {
   }
   pause_state pause() const override { return pause_->get(); }
 
+  bool is_replaying() const override { return is_replaying_; }
+
   call_result run(call_request request, const call_observer& observer) override {
     if (ended_) std::rethrow_exception(ended_);
     std::string refused;
@@ -150,6 +156,7 @@ class real_node : public node {
       }
       if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index) {
         if (result->refused.empty()) {
+          note_replay(*result);
           // With a single receiver the tensors were written by that process; they are not fetched again.
           if (is_given || !result->problem.empty() || request.receiver >= 0) return *result;
           waits_for_cached = *result;
@@ -201,6 +208,12 @@ class real_node : public node {
   void write_trace(const std::filesystem::path& file) const override { trace_->write_perfetto(file); }
 
  private:
+  /// A process that was started again repeats calls up to the first that was not over before.
+  void note_replay(const call_result& result) {
+    if (!result.is_repeated) repeats_calls_ = false;
+    is_replaying_ = result.from_snapshot || (repeats_calls_ && result.is_repeated);
+  }
+
   /// Throws `error`, now and in every later call.
   template <class Error>
   [[noreturn]] void end_with(const Error& error) {
@@ -289,6 +302,8 @@ class real_node : public node {
   bool abandoned_ = false;
   std::exception_ptr ended_;  ///< how the job ended
   std::uint32_t next_call_ = 0, num_sources_ = 0;
+  bool repeats_calls_ = options_.launch && options_.launch->incarnation > 0;
+  std::atomic<bool> is_replaying_ = repeats_calls_;
 
   // Members are destroyed in reverse order, so those that others use come first.
   std::shared_ptr<client_mailbox> client_ = std::make_shared<client_mailbox>();

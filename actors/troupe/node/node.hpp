@@ -83,6 +83,10 @@ class node {
   /// started again repeats earlier calls and gets their stored results; throws result_gone if the tensors of
   /// such a call are in no cache any more.
   virtual call_result run(call_request request, const call_observer& observer) = 0;
+  /// Whether the newest call gave a result that was computed before: by an earlier process of this rank, or
+  /// by the job from whose snapshot this one resumes. Before the first call: whether this process replaces a
+  /// lost one. Thread-safe.
+  virtual bool is_replaying() const = 0;
   /// Ends the running training call a few steps later, in all processes. Call it from
   /// call_observer::on_step only.
   virtual void cancel_training() = 0;

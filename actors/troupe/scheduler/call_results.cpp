@@ -40,7 +40,8 @@ void call_results::catch_up(const std::map<int, call_request>& entered) {
   for (const auto& [rank, call] : entered) {
     auto& known = num_known_[rank];
     if (known >= num_completed() || known > call.index) continue;  // it knows all, or is past them
-    for (const auto& result : options_.completed->piece(known)) tell(rank, result);
+    for (const auto& result : options_.completed->piece(known))
+      self_->send(options_.supervisor_of(rank), call_finished{options_.generation, result, true});
     known = std::min<std::uint64_t>(known + call_log::max_in_piece, num_completed());
   }
 }

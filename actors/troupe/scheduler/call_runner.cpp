@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "troupe/job/finished_calls.hpp"
 #include "troupe/program/packed_state.hpp"
 #include "troupe/snapshot/weights_hash.hpp"
 
@@ -21,7 +22,8 @@ call_runner::call_runner(caf::event_based_actor* self, const scheduler_options& 
       pauses_(self, options),
       grants_(self, options, job, pauses_.pause(), commits),
       restore_(self, options, job, commits, ending,
-               {[this](const std::string& why) { refuse_call(why); }, [this] { return catch_up(); }}),
+               {[this](const std::string& why) { refuse_call(why); }, [this] { return catch_up(); },
+                [this](const call_log& recorded, std::uint64_t step) { return repeat(recorded, step); }}),
       last_finished_(self->clock().now()) {}
 
 void call_runner::enter(const call_entered& entered) {
@@ -44,6 +46,23 @@ bool call_runner::catch_up() {
   if (request().index >= num_completed()) return false;
   results_.catch_up(calls_.entered());
   return true;
+}
+
+/// Without this a program that resumes would go another way than it went: the calls of steps before the
+/// snapshot's would have results of its later state.
+bool call_runner::repeat(const call_log& recorded, std::uint64_t step) {
+  auto result =
+      result_to_repeat({recorded, *options_.completed, job_.job().first_call}, calls_.hash_of_request());
+  if (result) {
+    publish(*result);
+    return true;
+  }
+  if (request().target_step < step)
+    options_.log->warn(
+        "--resume: call number {} ({} at step {}) is not what the job that wrote the snapshot did there: it "
+        "and those after it are answered with the state of step {}",
+        request().index, name_of(request()), request().target_step, step);
+  return false;
 }
 
 void call_runner::begin_call() {
@@ -99,6 +118,7 @@ void call_runner::continue_call() {
     return start(call_kind::evaluate, wanted.source, 0, wanted.num_batches, last_copy::if_due);
   if (wanted.kind == call_kind::predict && wanted.num_batches > 0)
     return start(call_kind::predict, wanted.source, 0, wanted.num_batches, last_copy::if_due);
+  if (wanted.kind == call_kind::record) result_.value = calls_.entered().at(0).value;
   if (is_answered_at_once(wanted.kind)) return start(wanted.kind, 0, 0, 1, last_copy::if_due);
   if (wanted.kind == call_kind::train || is_half_step(wanted.kind)) result_.metrics = job_.metrics;
   finish_call(result_);
@@ -115,6 +135,7 @@ void call_runner::refuse_call(const std::string& why) {
 call_result call_runner::empty_result() const {
   call_result result;
   result.index = request().index;
+  result.request_hash = calls_.hash_of_request();
   result.kind = request().kind;
   result.source = request().source;
   return result;
@@ -127,6 +148,10 @@ void call_runner::finish_call(call_result result) {
                options_.completed->newest().index >= job_.job().first_call;
   result.steps_done = knows ? options_.completed->newest().steps_done : job_.position;
   if (job_.is_restored) result.replays_from = commits_.replays_from();
+  publish(result);
+}
+
+void call_runner::publish(const call_result& result) {
   if (result.kind == call_kind::train && result.refused.empty())
     last_training_ = std::make_shared<const call_result>(result);
   job_.now = phase::gathering;

@@ -84,6 +84,8 @@ class call_runner {
   void finish_half_step();
   void finish_if_all_received();
   void finish_call(call_result result);
+  void publish(const call_result& result);
+  bool repeat(const call_log& recorded, std::uint64_t step);
   void refuse_call(const std::string& why);
   call_result empty_result() const;
   void carry_out_pauses();

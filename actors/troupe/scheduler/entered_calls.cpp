@@ -39,6 +39,14 @@ std::optional<std::string> entered_calls::disagreement() const {
          "same order";
 }
 
+/// Only processes that read samples know their content.
+std::uint64_t entered_calls::hash_of_request() const {
+  auto agreed = request();
+  for (const auto& [rank, each] : entered_)
+    if (agreed.content.empty()) agreed.content = each.content;
+  return description_of(agreed).hash();
+}
+
 std::string entered_calls::problems() const {
   std::string all;
   for (const auto& [rank, request] : entered_) {

@@ -26,6 +26,9 @@ class entered_calls {
   bool has_job() const { return !hashes_.empty(); }
   /// The lowest rank's request. At least one rank must have entered.
   const call_request& request() const { return entered_.begin()->second; }
+  /// Of what the processes ask for, if they agree: equal in every job whose program makes the same call with
+  /// the same data, however its model is divided among processes.
+  std::uint64_t hash_of_request() const;
   /// Which ranks differ, and in which fields of the job or the request; none if all agree.
   std::optional<std::string> disagreement() const;
   /// The problems that ranks reported in their requests, "rank 0: ..."; empty if there are none.

@@ -37,6 +37,7 @@ void job_restore::forget_job() {
   node_restored_.assign(node_restored_.size(), false);
   metrics_.clear();
   on_disk_.reset();
+  recorded_.reset();
 }
 
 /// Which step memory has does not depend on the members' devices, so it is looked up before these are
@@ -72,9 +73,9 @@ std::set<member_id> job_restore::keepers_without_device() const {
 
 void job_restore::restore_from_disk_or_scratch() {
   // A job that starts uses begin_with, which was found before; the disk is searched only after losses.
-  if (options_.generation == 1) return job().begin_with ? restore_from(*job().begin_with) : restore({});
-  if (job().snapshots.folder.empty()) return restart_from_scratch();
   if (on_disk_) return restore_from(*on_disk_);
+  if (options_.generation == 1) return job().begin_with ? use(*job().begin_with) : restore({});
+  if (job().snapshots.folder.empty()) return restart_from_scratch();
   search_disk();
 }
 
@@ -124,18 +125,26 @@ void job_restore::on_found(const found_on_disk& found) {
     return ending_.fail("the snapshot of step " + std::to_string(found.manifest->step) +
                         " belongs to another job: " + other +
                         ". Use the same options, or another --snapshot-dir");
-  on_disk_ = found.manifest;
-  if (on_disk_->job_id != job().job_id) return restore_from(*on_disk_);
-  read_results_on_disk();
+  use(*found.manifest);
 }
 
-/// After the loss of all processes: reads the results of calls that were over when the snapshot was written.
-void job_restore::read_results_on_disk() {
-  if (!on_disk_->calls)
-    return ending_.fail("the snapshot of step " + std::to_string(on_disk_->step) +
+/// Reads the results of calls that were over when the snapshot was written: the job's own, after the loss of
+/// all processes, or those of the job from which this one resumes.
+void job_restore::use(const snapshot_manifest& manifest) {
+  on_disk_ = manifest;
+  bool is_own = manifest.job_id == job().job_id;
+  if (is_own && !manifest.calls)
+    return ending_.fail("the snapshot of step " + std::to_string(manifest.step) +
                         " lacks the results of this job's calls: an earlier version of Troupe wrote it. "
                         "Start the job again with --resume");
-  self_->request(job_.known.disk_writer, caf::infinite, read_results{*on_disk_, options_.completed})
+  recorded_ = is_own ? options_.completed : std::make_shared<call_log>();
+  if (is_own || (manifest.calls && manifest.calls_can_be_repeated)) return read_results();
+  restore_from(manifest);
+}
+
+void job_restore::read_results() {
+  job_.now = job_state::phase::finding;
+  self_->request(job_.known.disk_writer, caf::infinite, troupe::read_results{*on_disk_, recorded_})
       .then([this](const results_read&) { restore_from(*on_disk_); },
             [this](const caf::error& problem) {
               if (has_ended(problem)) return;  // repeat_requests repeats the request
@@ -143,17 +152,16 @@ void job_restore::read_results_on_disk() {
             });
 }
 
-/// Sends known results to nodes that repeat calls; restores the state when all have reached the current call.
+/// Calls whose results are known get these; restores the state for the first other one.
 void job_restore::restore_from(const snapshot_manifest& manifest) {
-  if (manifest.job_id == job().job_id) {
+  bool is_own = manifest.job_id == job().job_id;
+  if (is_own) {
     // No node knows when the last snapshot was written, so its age counts; otherwise losses of all processes
     // more frequent than the interval would prevent all snapshots.
     commits_.note_since_last(std::min(age_of(manifest), job().snapshots.cadence.disk_interval));
   }
-  if (hooks_.catch_up()) {
-    job_.now = job_state::phase::gathering;
-    return;
-  }
+  job_.now = job_state::phase::gathering;
+  if (is_own ? hooks_.catch_up() : hooks_.repeat(*recorded_, manifest.step)) return;
   restore_plan plan{manifest.step, false, {}};
   for (const auto& part : job().parts)
     plan.sources.push_back(
@@ -185,7 +193,7 @@ bool job_restore::on_restored(const node_restored& restored) {
 
 void job_restore::repeat_requests() {
   if (job_.now != job_state::phase::finding) return;
-  on_disk_ ? read_results_on_disk() : search_disk();
+  on_disk_ ? read_results() : search_disk();
 }
 
 }  // namespace troupe

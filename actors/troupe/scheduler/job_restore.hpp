@@ -2,6 +2,7 @@
 #include <caf/event_based_actor.hpp>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,6 +25,9 @@ class job_restore {
     std::function<void(const std::string& why)> refuse;
     /// Sends results that the disk had to nodes that repeat calls. False: none is behind the current call.
     std::function<bool()> catch_up;
+    /// Ends the current call with the result that it has in `recorded`, the calls of the job that wrote the
+    /// snapshot of step `step`. False: it has none there, and is to be computed.
+    std::function<bool(const call_log& recorded, std::uint64_t step)> repeat;
   };
   /// All outlive this object.
   job_restore(caf::event_based_actor* self, const scheduler_options& options, job_state& job,
@@ -44,7 +48,8 @@ class job_restore {
   void restore_from_disk_or_scratch();
   void search_disk();
   void on_found(const found_on_disk& found);
-  void read_results_on_disk();
+  void use(const snapshot_manifest& manifest);
+  void read_results();
   void restore_from(const snapshot_manifest& manifest);
   void restart_from_scratch();
   void restore(const restore_plan& plan);
@@ -58,7 +63,8 @@ class job_restore {
   job_ending& ending_;
   hooks hooks_;
 
-  std::optional<snapshot_manifest> on_disk_;  ///< found, and the newest that is to be used
+  std::optional<snapshot_manifest> on_disk_;  ///< the snapshot that is to be used
+  std::shared_ptr<call_log> recorded_;        ///< results of another job's calls, once they are read
   std::vector<bool> node_restored_;
   std::map<std::int32_t, step_metrics>
       metrics_;  ///< of the restored step, by replica           ///< [world_size]

@@ -197,9 +197,10 @@ struct copies_committed {
 struct call_finished {
   std::uint64_t generation = 0;
   call_result result;
+  bool was_missed = false;  ///< the call was over before the process entered it
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, result);
+    archive(generation, result, was_missed);
   }
 };
 

@@ -9,8 +9,18 @@
 
 namespace troupe {
 
+namespace {
+
+/// For the program, which makes a call whose result was known before.
+call_result repeated(call_result result) {
+  result.is_repeated = true;
+  return result;
+}
+
+}  // namespace
+
 call_queue::outcome call_queue::enter(const call_request& request) {
-  if (request.index < completed_->size()) return {{completed_->at(request.index)}, false};
+  if (request.index < completed_->size()) return {{repeated(completed_->at(request.index))}, false};
   if (next_.size() == max_waiting)
     throw std::length_error("[call_queue] expected at most " + std::to_string(max_waiting) +
                             " calls queued behind one that the program left by an exception");
@@ -34,7 +44,7 @@ call_queue::outcome call_queue::begin_next() {
   return result;
 }
 
-call_queue::outcome call_queue::finished(const call_result& result) {
+call_queue::outcome call_queue::finished(const call_result& result, bool was_missed) {
   completed_->add(result);
   if (!current_) return {};
   // The call was entered while the previous one was still running in other processes.
@@ -42,7 +52,7 @@ call_queue::outcome call_queue::finished(const call_result& result) {
   if (current_->index != result.index) return {};
   current_.reset();
   auto next = begin_next();
-  next.told.insert(next.told.begin(), result);
+  next.told.insert(next.told.begin(), was_missed || result.from_snapshot ? repeated(result) : result);
   return next;
 }
 
@@ -67,7 +77,7 @@ caf::result<void> program_calls::finish(const call_finished& finished) {
   if (finished.generation != generation_.number)
     return unavailable("rank " + std::to_string(options_.rank) + " is in generation " +
                        std::to_string(generation_.number));
-  follow(queue_.finished(finished.result));
+  follow(queue_.finished(finished.result, finished.was_missed));
   return caf::unit;
 }
 

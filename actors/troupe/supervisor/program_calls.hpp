@@ -42,8 +42,8 @@ class call_queue {
   /// The program makes a call. If its result is known, it is returned at once. Throws std::length_error if
   /// more than max_waiting calls would be queued.
   outcome enter(const call_request& request);
-  /// A call is complete in all processes. Idempotent.
-  outcome finished(const call_result& result);
+  /// A call is complete in all processes. Idempotent. `was_missed`: it was over before the program made it.
+  outcome finished(const call_result& result, bool was_missed = false);
 
   const std::optional<call_request>& current() const { return current_; }
   /// Shared with the scheduler of this process, which may append a result before it sends call_finished.

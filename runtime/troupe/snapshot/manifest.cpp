@@ -21,8 +21,9 @@ using json = nlohmann::ordered_json;
 /// into stages was part of the identity. Before version 4 the results of calls had other forms, which are not
 /// read. Before version 5 the data were not named, or only a stream, as part of the identity. Before version
 /// 6 there was a part for each replica, also where they were equal. Before version 7 optimizers counted the
-/// steps of the job, not those of each parameter, and the settings were not listed.
-constexpr int manifest_version = 7;
+/// steps of the job, not those of each parameter, and the settings were not listed. Before version 8 the
+/// results of calls did not say what was asked for.
+constexpr int manifest_version = 8;
 constexpr int oldest_version = 1;
 /// The nesting of a valid manifest: that of a box of a tensor of a part.
 constexpr int deepest_nesting = 9;
@@ -136,6 +137,7 @@ snapshot_manifest manifest_from(const json& fields) {
   if (version == 4) std::erase_if(manifest.identity, [](const auto& each) { return each.first == "stream"; });
   if (version >= 5 && !fields.at("data").is_null()) manifest.data = fields.at("data").get<std::string>();
   if (version >= 4) manifest.calls = file_from(fields.at("calls"));
+  manifest.calls_can_be_repeated = version >= 8;
   manifest.counts_steps = version >= 7;
   if (version >= 7 && !fields.at("settings").is_null()) manifest.settings = pairs_from(fields.at("settings"));
   for (const auto& part : fields.at("parts")) manifest.parts.push_back(part_from(part));

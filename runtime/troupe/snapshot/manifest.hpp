@@ -62,6 +62,9 @@ struct snapshot_manifest {
   /// size_bytes of a file that may be longer, and their checksum. None: unknown, as in manifests before
   /// format version 4.
   std::optional<manifest_file> calls;
+  /// Whether these results can be given again by a job that resumes; false in manifests before format version
+  /// 8, whose results do not say what was asked for.
+  bool calls_can_be_repeated = true;
   /// Whether the state counts the steps of each parameter (step_counts.hpp); false in manifests before format
   /// version 7.
   bool counts_steps = true;

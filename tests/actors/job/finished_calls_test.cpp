@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <stdexcept>
+#include <string>
 
 #include "troupe/wire/codec.hpp"
 
@@ -53,7 +54,7 @@ TEST_CASE("the block of a call is the same whenever it is asked, and that of an 
   auto newest = block_of_call(*log, 9);
   for (std::uint32_t index = 10; index < 1000; ++index) log->add(example(index));
   CHECK(block_of_call(*log, 9) == newest);
-  CHECK(newest.size() < 120);
+  CHECK(newest.size() < 140);
   CHECK_THROWS_AS(block_of_call(*log, 1000), std::out_of_range);
 }
 
@@ -74,6 +75,62 @@ TEST_CASE("timelines are left out") {
   result.last_step.resize(1000);
   log->add(result);
   CHECK(read_back(*log, 1)->newest() == example());
+}
+
+namespace {
+
+/// As many calls as letters, of which each stands for what was asked for; B: a barrier.
+std::shared_ptr<call_log> calls_of(const std::string& letters, bool from_snapshot = false) {
+  auto log = std::make_shared<call_log>();
+  for (std::uint32_t index = 0; index < letters.size(); ++index) {
+    auto result = example(index);
+    result.request_hash = static_cast<std::uint64_t>(letters[index]);
+    result.kind = letters[index] == 'B' ? call_kind::barrier : call_kind::evaluate;
+    result.from_snapshot = from_snapshot && letters[index] != 'B';
+    log->add(result);
+  }
+  return log;
+}
+
+bool is_repeated(const std::shared_ptr<call_log>& recorded, const std::shared_ptr<call_log>& completed,
+                 char next, std::size_t first = 0) {
+  return result_to_repeat({*recorded, *completed, first}, static_cast<std::uint64_t>(next)).has_value();
+}
+
+}  // namespace
+
+TEST_CASE("calls get the recorded results as long as all of them ask for the same") {
+  auto recorded = calls_of("abBc");
+  CHECK(is_repeated(recorded, calls_of(""), 'a'));
+  CHECK(is_repeated(recorded, calls_of("a", true), 'b'));
+  CHECK(is_repeated(recorded, calls_of("abB", true), 'c'));
+  CHECK_FALSE(is_repeated(recorded, calls_of(""), 'b'));
+  CHECK_FALSE(is_repeated(recorded, calls_of("abB", true), 'd'));
+  CHECK_FALSE(is_repeated(recorded, calls_of("abBc", true), 'c'));
+  // One was computed: from there on the state is the snapshot's.
+  CHECK_FALSE(is_repeated(recorded, calls_of("ab"), 'B'));
+  CHECK_FALSE(is_repeated(recorded, calls_of("abB"), 'c'));
+}
+
+TEST_CASE("calls before the job's first one are not compared") {
+  auto recorded = calls_of("BBab"), completed = calls_of("BB");
+  CHECK(is_repeated(recorded, completed, 'a', 2));
+  CHECK_FALSE(is_repeated(recorded, calls_of("xa"), 'a', 0));
+}
+
+TEST_CASE("a repeated result is the recorded one, which says where it is from; a refused call has none") {
+  call_log recorded;
+  auto result = example();
+  result.request_hash = 7;
+  recorded.add(result);
+  auto expected = result;
+  expected.from_snapshot = true;
+  call_log nothing;
+  CHECK(result_to_repeat({recorded, nothing, 0}, 7) == expected);
+  call_log refused;
+  result.refused = "they differ";
+  refused.add(result);
+  CHECK_FALSE(result_to_repeat({refused, nothing, 0}, 7));
 }
 
 TEST_CASE("known results are not added twice; gaps and bytes that are no block are refused") {

@@ -238,13 +238,94 @@ TEST_CASE("after the loss of all processes the time since the last snapshot is t
   }
 }
 
-TEST_CASE("a job that resumes from another job's snapshot ignores the results of that job's calls") {
-  one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
-  put_on_disk(here, "job-0");
-  here.all_enter(here.train(0, 30));
-  CHECK(here.finished(1).empty());
+namespace {
+
+/// Of step 20, with the results of these calls, which its job began with.
+void record(one_scheduler& here, const std::vector<call_request>& calls) {
+  here.disk->on_disk = written_by("job-0");
+  here.disk->results.clear();
+  for (const auto& call : calls) {
+    auto result = finished_training(call.index, call.target_step, call.source);
+    result.kind = call.kind;
+    result.metrics = here.metrics_of(call.target_step);
+    result.request_hash = description_of(call).hash();
+    here.disk->results.push_back(result);
+  }
+}
+
+using scheduler = one_scheduler;
+
+}  // namespace
+
+TEST_CASE("a job that resumes gives the same calls the results that they had") {
+  for (std::uint64_t generation : {1, 2}) {
+    one_scheduler here(
+        {.generation = generation, .on_disk = true, .resume = true, .begin_with = written_by("job-0")});
+    record(here, {scheduler::train(0, 12), scheduler::evaluate(1, 12, 3), scheduler::hash(2, 12)});
+    here.all_enter(here.train(0, 12));
+    here.all_seen(0);
+    CHECK(here.num_orders() == 0);
+    const auto& results = here.disk->results;
+    here.all_enter(here.evaluate(1, 12, 3), {results[0]});
+    here.all_seen(1);
+    for (int rank : {0, 1}) {
+      CHECK(here.finished(rank) == numbers{0, 1});
+      CHECK(here.result(rank).metrics == here.metrics_of(12));
+      CHECK(here.result(rank).from_snapshot);
+    }
+    here.all_enter(here.barrier(2), {results[0], results[1]});
+    here.all_seen(2);
+    here.all_enter(here.train(3, 24), results);
+    CHECK(here.disk->num_reads == 1);
+    CHECK(here.order(1).plan.step == 20);
+    here.all_restored();
+    CHECK(here.granted().first_step == 20);
+    CHECK(here.granted().end_step == 24);
+    CHECK(here.logged().empty());
+  }
+}
+
+TEST_CASE("from its first other call on a job that resumes computes, and says what of a later state") {
+  one_scheduler here({.generation = 1, .on_disk = true, .resume = true, .begin_with = written_by("job-0")});
+  record(here, {scheduler::train(0, 12), scheduler::evaluate(1, 12, 3), scheduler::hash(2, 12)});
+  here.all_enter(here.train(0, 12));
+  here.all_seen(0);
+  const auto& results = here.disk->results;
+  here.all_enter(here.evaluate(1, 12, 4), {results[0]});  // of more batches
+  CHECK(here.order().plan.step == 20);
+  CHECK(here.logged().find("call number 1 (evaluate at step 12) is not what the job that wrote the "
+                           "snapshot did there") != std::string::npos);
+  here.all_restored();
+  for (std::uint64_t batch : {0, 1, 2, 3}) here.all_done(batch, 1);
+  here.all_seen(1);
+  CHECK_FALSE(here.result().from_snapshot);
+  here.all_enter(here.hash(2, 12), {results[0], results[1]});  // as recorded, but after another one
+  CHECK(here.finished(0) == numbers{0, 1});
+  CHECK(here.num_orders() == 1);
+}
+
+TEST_CASE("results of which an earlier version did not say what was asked for are not given again") {
+  auto manifest = written_by("job-0");
+  manifest.calls_can_be_repeated = false;
+  one_scheduler here({.generation = 1, .on_disk = true, .resume = true, .begin_with = manifest});
+  record(here, {scheduler::train(0, 12)});
+  here.all_enter(here.train(0, 12));
   CHECK(here.disk->num_reads == 0);
   CHECK(here.order().plan.step == 20);
+  CHECK(here.logged().find("answered with the state of step 20") != std::string::npos);
+}
+
+TEST_CASE("all programs get rank 0's value of a recorded one") {
+  one_scheduler here;
+  for (int rank : {0, 1}) {
+    call_request request{0, call_kind::record, 0, 0, 0, 0};
+    request.value = "of rank " + std::to_string(rank);
+    here.enter(rank, request);
+  }
+  here.all_restored();
+  here.all_seen(0);
+  CHECK(here.result(0).value == "of rank 0");
+  CHECK(here.result(1).value == "of rank 0");
 }
 
 TEST_CASE("nothing is granted before every node is restored") {

@@ -15,6 +15,12 @@ call_result result(std::uint32_t index) {
   return made;
 }
 
+call_result repeated(std::uint32_t index) {
+  auto made = result(index);
+  made.is_repeated = true;
+  return made;
+}
+
 using outcome = call_queue::outcome;
 const outcome nothing, begins{{}, true};
 
@@ -49,12 +55,28 @@ TEST_CASE("queued calls that have finished meanwhile are answered before the nex
   CHECK(calls.current() == call(2));
 }
 
-TEST_CASE("a call that is finished before it is entered has its result at once") {
+TEST_CASE("a call that is finished before it is entered has its result at once, as a repeated one") {
   call_queue calls;
   calls.completed()->add(std::vector<call_result>{result(0), result(1)});
-  CHECK(calls.enter(call(0)) == outcome{{result(0)}, false});
-  CHECK(calls.enter(call(1)) == outcome{{result(1)}, false});
+  CHECK(calls.enter(call(0)) == outcome{{repeated(0)}, false});
+  CHECK(calls.enter(call(1)) == outcome{{repeated(1)}, false});
   CHECK(calls.enter(call(2)) == begins);
+  CHECK(calls.finished(result(2)) == outcome{{result(2)}, false});
+}
+
+TEST_CASE(
+    "a result that the process missed, or that a snapshot had, is a repeated one for its program only") {
+  call_queue calls;
+  calls.enter(call(0));
+  CHECK(calls.finished(result(0), true) == outcome{{repeated(0)}, false});
+  CHECK(calls.completed()->newest() == result(0));
+  auto saved = result(1);
+  saved.from_snapshot = true;
+  calls.enter(call(1));
+  auto told = calls.finished(saved).told;
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].is_repeated);
+  CHECK_FALSE(calls.completed()->newest().is_repeated);
 }
 
 TEST_CASE("a call entered while other processes are in the previous one begins when that one ends") {

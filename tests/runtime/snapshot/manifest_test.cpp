@@ -53,6 +53,20 @@ TEST_CASE("a manifest says what may be another when a job resumes, which one of 
   CHECK_FALSE(read.counts_steps);
 }
 
+TEST_CASE("the results of calls in a manifest of format version 7 do not say what was asked for") {
+  std::string text = R"({"troupe_snapshot":7,"job_id":"job-7","step":5,"generation":3,"num_stages":1,)"
+                     R"("numeric_class":"avx2","created":"2024-06-07T08:09:10Z","identity":[["seed","7"]],)"
+                     R"("settings":null,"data":null,)"
+                     R"("calls":{"file":"calls.part","size_bytes":7,"checksum":"ef","host":"here"},"parts":[)"
+                     R"({"stage":0,"file":"stage-0000.part","size_bytes":5,"checksum":"ab","host":"here"}])";
+  auto covered = text + "}";
+  auto sum = checksum_of(std::as_bytes(std::span(covered)));
+  auto read = manifest_from_text(text + R"(,"checksum":")" + to_hex(sum) + R"("})");
+  CHECK(read.calls);
+  CHECK_FALSE(read.calls_can_be_repeated);
+  CHECK(manifest_from_text(manifest_text(example())).calls_can_be_repeated);
+}
+
 TEST_CASE("settings that differ are named with both values, but for the options of another optimizer") {
   using named_values = std::vector<std::pair<std::string, std::string>>;
   named_values adam{
