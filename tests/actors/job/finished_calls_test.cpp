@@ -84,7 +84,7 @@ std::shared_ptr<call_log> calls_of(const std::string& letters, bool from_snapsho
   auto log = std::make_shared<call_log>();
   for (std::uint32_t index = 0; index < letters.size(); ++index) {
     auto result = example(index);
-    result.request_hash = static_cast<std::uint64_t>(letters[index]);
+    result.request_hash = static_cast<unsigned char>(letters[index]);
     result.kind = letters[index] == 'B' ? call_kind::barrier : call_kind::evaluate;
     result.from_snapshot = from_snapshot && letters[index] != 'B';
     log->add(result);
@@ -94,7 +94,7 @@ std::shared_ptr<call_log> calls_of(const std::string& letters, bool from_snapsho
 
 bool is_repeated(const std::shared_ptr<call_log>& recorded, const std::shared_ptr<call_log>& completed,
                  char next, std::size_t first = 0) {
-  return result_to_repeat({*recorded, *completed, first}, static_cast<std::uint64_t>(next)).has_value();
+  return result_to_repeat({*recorded, *completed, first}, static_cast<unsigned char>(next)).has_value();
 }
 
 }  // namespace
