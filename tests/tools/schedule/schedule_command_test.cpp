@@ -190,7 +190,7 @@ TEST_CASE("the fastest plan that fits is what --best chooses") {
   CHECK(chosen("--devices 4 --kind 1f1b --batch 32 --cost-fixed 1").at("microbatches") == 1);
 }
 
-TEST_CASE("--best says with which options its plan runs, and warns of microbatches of one sample") {
+TEST_CASE("with --best the options that run its plan are printed, and microbatches of one sample warned of") {
   auto best = schedule("--best --devices 2 --kind zb_v --batch 8 --columns 60");
   CHECK_THAT(
       best.output,
