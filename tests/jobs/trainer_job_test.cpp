@@ -82,7 +82,7 @@ TEST_CASE(
   auto result = run_worker(4, {"--fault", faults, "--snapshot-dir", folder.path(), "--disk-every", "4"});
   INFO(result.output << result.errors);
   CHECK(result.exit_code != 0);
-  CHECK_THAT(result.errors, ContainsSubstring("no process keeps these any more"));
+  CHECK_THAT(result.errors, ContainsSubstring("these are kept nowhere any more"));
   for (const auto& [key, values] : printed_by(result).values) CHECK(values == reference_run().values.at(key));
 }
 
