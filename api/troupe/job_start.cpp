@@ -77,8 +77,12 @@ std::string problem_of_folders(const job_options& options) {
 std::string host_without_marker(store& keys, const start_keys& names, const job_options& options) {
   auto name = wait_for(keys, names.marker());
   if (name.empty() || options.snapshot_dir.empty()) return {};
-  // A process that replaces a lost rank 0 makes another one.
-  auto newest = [&] { return get(keys, names.marker(), 0s).value_or(name); };
+  // A process that replaces a lost rank 0 makes another one. The verdict comes when all have looked: a
+  // process that replaces a lost one of a job that has begun does not wait for a file that is gone.
+  auto newest = [&]() -> std::optional<std::string> {
+    if (get(keys, names.verdict(), 0s)) return {};
+    return get(keys, names.marker(), 0s).value_or(name);
+  };
   return sees_marker(options.snapshot_dir, newest, folder_patience) ? "" : host_name();
 }
 

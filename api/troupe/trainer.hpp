@@ -181,7 +181,8 @@ class Trainer {
   tensor predict(dataset_ptr samples);
   /// Rank 0 atomically writes state_dict() to a safetensors file, which read_weights reads. Returns when the
   /// file is on disk. A restarted process does not write the file again. Throws bad_input in every process if
-  /// the file cannot be written, usually before the weights are gathered; the job can continue.
+  /// the file cannot be written, usually before the weights are gathered; the job can continue. A job that
+  /// resumes does not write it again either, and warns if the file of an earlier step is not there.
   void save(const std::filesystem::path& file);
 
   /// Rank 0's `value` in every process: something that the program decides by and that its calls do not give,

@@ -69,8 +69,14 @@ void Trainer::save(const std::filesystem::path& file) {
       return problem.what();
     }
   };
-  auto problem = world_.shared_->self->run(request, observer).problem;
-  if (!problem.empty()) throw bad_input("the weights are not saved: " + problem);
+  auto result = world_.shared_->self->run(request, observer);
+  if (!result.problem.empty()) throw bad_input("the weights are not saved: " + result.problem);
+  if (result.from_snapshot && world_.rank() == 0 && !std::filesystem::exists(file))
+    world_.shared_->log->warn(
+        "save: {} is not there. The job from whose snapshot this one resumes has saved the weights of step "
+        "{}, "
+        "which are not in the snapshot: bring its file, or those weights are lost",
+        file.string(), result.steps_done * steps_of_run());
 }
 
 tensor Trainer::predict(dataset_ptr samples) {

@@ -18,12 +18,6 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-Pipeline pipeline() {
-  return Pipeline(nn::Sequential(nn::Linear(2, 16), nn::ReLU(), nn::Linear(16, 4)))
-      .microbatches(4)
-      .optimizer(optim::Adam({.lr = 0.01}));
-}
-
 using calls = std::map<std::string, std::function<void(Trainer&)>>;
 
 /// All calls of a Trainer and its World that wait for the job, by the name in the error.
@@ -75,7 +69,7 @@ TEST_CASE("each call within on_step throws at once, naming the call and the call
       ++num_refused;
     }
   };
-  Trainer trainer(world, pipeline(), callbacks);
+  Trainer trainer(world, small_pipeline(), callbacks);
   inner = &trainer;
   // The fit goes on as if they had not been made, and so do later calls.
   CHECK(trainer.fit(four_corners(250)).steps == 8);
@@ -88,7 +82,7 @@ TEST_CASE("an error of a call within a callback ends the fit if the callback let
   Trainer* inner = nullptr;
   trainer_callbacks callbacks;
   callbacks.on_step = [&](const step_event&) { inner->state_dict(); };
-  Trainer trainer(World::local(2, options_of(8)), pipeline().stages(2), callbacks);
+  Trainer trainer(World::local(2, options_of(8)), small_pipeline(), callbacks);
   inner = &trainer;
   CHECK_THROWS_MATCHES(
       trainer.fit(four_corners(250)), std::logic_error,
@@ -113,7 +107,7 @@ TEST_CASE("a call on another thread while fit runs throws at once") {
       ++num_refused;
     }
   };
-  Trainer trainer(world, pipeline(), callbacks);
+  Trainer trainer(world, small_pipeline(), callbacks);
   inner = &trainer;
   CHECK(trainer.fit(four_corners(250)).steps == 2);
   CHECK(num_refused == 2 * calls.size());
@@ -133,7 +127,7 @@ TEST_CASE("a call within on_resumed throws at once") {
         world.barrier(), std::logic_error,
         MessageMatches(ContainsSubstring("[World::barrier]") && ContainsSubstring("on_resumed")));
   };
-  Trainer trainer(world, pipeline(), callbacks);
+  Trainer trainer(world, small_pipeline(), callbacks);
   CHECK(was_called);
   CHECK(trainer.fit(four_corners(250)).steps == 2);
 }
@@ -146,7 +140,7 @@ TEST_CASE("the steps that a fit has before it are its own, also in one that is c
     last_step = event.step;
     if (event.step == 2) event.cancel();
   };
-  Trainer trainer(World::local(1, options_of(100)), pipeline(), callbacks);
+  Trainer trainer(World::local(1, options_of(100)), small_pipeline(), callbacks);
   auto fitted = trainer.fit(four_corners(3200));
   CHECK(fitted.steps < 100);
   CHECK(last_step == fitted.steps);
@@ -158,24 +152,24 @@ TEST_CASE("a Trainer says from which step its job resumed") {
   auto options = options_of(4);
   options.snapshot_dir = folder.path();
   {
-    Trainer trainer(World::local(1, options), pipeline());
+    Trainer trainer(World::local(1, options), small_pipeline());
     CHECK_FALSE(trainer.resumed_step());
     trainer.fit(four_corners(250));
     CHECK_FALSE(trainer.resumed_step());
   }
   options.resume = true;
   {
-    Trainer trainer(World::local(1, options), pipeline());
+    Trainer trainer(World::local(1, options), small_pipeline());
     CHECK(trainer.resumed_step() == 4);
   }
   options.snapshot_dir = folder.path() / "empty";
-  Trainer trainer(World::local(1, options), pipeline());
+  Trainer trainer(World::local(1, options), small_pipeline());
   CHECK_FALSE(trainer.resumed_step());
 }
 
 TEST_CASE("a recorded value is the program's, and one that is too long is refused") {
   auto world = World::local(2, options_of(2));
-  Trainer trainer(world, pipeline());
+  Trainer trainer(world, small_pipeline());
   CHECK(trainer.record("before the first step") == "before the first step");
   CHECK_FALSE(world.is_replaying());
   CHECK_THROWS_MATCHES(trainer.record(std::string((64 << 10) + 1, 'x')), bad_input,

@@ -14,12 +14,6 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-Pipeline pipeline() {
-  return Pipeline(nn::Sequential(nn::Linear(2, 16), nn::ReLU(), nn::Linear(16, 4)))
-      .microbatches(4)
-      .optimizer(optim::Adam({.lr = 0.01}));
-}
-
 /// Each fit does five steps.
 job_options options_in(const std::filesystem::path& folder, bool resumes) {
   auto options = small_options();
@@ -38,7 +32,7 @@ TEST_CASE("a job that resumes gets results of steps before the snapshot again, a
   std::string early_hash, late_hash;
   {
     auto world = World::local(2, options_in(folder.path(), false));
-    Trainer trainer(world, pipeline());
+    Trainer trainer(world, small_pipeline());
     trainer.fit(samples);
     early = trainer.evaluate(samples);
     early_hash = trainer.weights_sha256();
@@ -50,7 +44,7 @@ TEST_CASE("a job that resumes gets results of steps before the snapshot again, a
   }
   REQUIRE(early_hash != late_hash);
   auto world = World::local(2, options_in(folder.path(), true));
-  Trainer trainer(world, pipeline());
+  Trainer trainer(world, small_pipeline());
   CHECK(trainer.fit(samples).steps == 5);
   CHECK(world.is_replaying());
   CHECK(trainer.evaluate(samples).loss == early.loss);
@@ -67,7 +61,7 @@ TEST_CASE("tensors of steps before the snapshot are gone in a job that resumes, 
   temp_folder folder;
   auto samples = four_corners(250);
   {
-    Trainer trainer(World::local(2, options_in(folder.path(), false)), pipeline());
+    Trainer trainer(World::local(2, options_in(folder.path(), false)), small_pipeline());
     trainer.fit(samples);
     trainer.state_dict();
     trainer.predict(samples);
@@ -75,7 +69,7 @@ TEST_CASE("tensors of steps before the snapshot are gone in a job that resumes, 
     trainer.fit(samples);
   }
   auto written = std::filesystem::last_write_time(folder.path() / "early.safetensors");
-  Trainer trainer(World::local(2, options_in(folder.path(), true)), pipeline());
+  Trainer trainer(World::local(2, options_in(folder.path(), true)), small_pipeline());
   trainer.fit(samples);
   CHECK_THROWS_MATCHES(trainer.state_dict(), result_gone,
                        MessageMatches(ContainsSubstring("of the one from whose snapshot it resumes") &&
@@ -92,14 +86,14 @@ TEST_CASE("a program that evaluates other data when it resumes gets the snapshot
   auto samples = four_corners(250), others = four_corners(120);
   std::string hash;
   {
-    Trainer trainer(World::local(2, options_in(folder.path(), false)), pipeline());
+    Trainer trainer(World::local(2, options_in(folder.path(), false)), small_pipeline());
     trainer.fit(samples);
     trainer.evaluate(samples);
     trainer.fit(samples);
     hash = trainer.weights_sha256();
   }
   auto world = World::local(2, options_in(folder.path(), true));
-  Trainer trainer(world, pipeline());
+  Trainer trainer(world, small_pipeline());
   trainer.fit(samples);
   CHECK(trainer.evaluate(others).num_samples == 120);
   CHECK_FALSE(world.is_replaying());

@@ -34,7 +34,9 @@ void make_log_folder(const std::filesystem::path& wanted) {
   std::error_code problem;
   auto parent = (folder / "").parent_path().parent_path();
   std::filesystem::create_directories(parent, problem);
-  if (!problem && ::mkdir(folder.c_str(), 0700) != 0) problem = {errno, std::generic_category()};
+  // The umask may have taken this user's own permissions.
+  if (!problem && (::mkdir(folder.c_str(), 0700) != 0 || ::chmod(folder.c_str(), 0700) != 0))
+    problem = {errno, std::generic_category()};
   std::error_code unknown;
   if (problem && !std::filesystem::is_directory(folder, unknown))
     throw bad_input("cannot make the folder " + folder.string() + ": " + problem.message() +

@@ -112,8 +112,8 @@ struct call_result {
   std::string refused = {};  ///< not empty: not executed, since the requests differ; how
   std::string value = {};    ///< record only
   std::string problem = {};  ///< not empty: why a program failed to use its tensors; the job continues
-  /// Hash of what was asked for (entered_calls::hash_of_request): a job that resumes compares its calls with
-  /// those of the job that wrote the snapshot.
+  /// Hash of what was asked for (entered_calls::hash_of_request), a part of the snapshot's format: a job that
+  /// resumes compares its calls with those of the job that wrote the snapshot.
   std::uint64_t request_hash = 0;
   bool from_snapshot = false;  ///< the job that wrote the snapshot, from which this one resumes, computed it
   /// For the program that repeats the call: its result was computed before. Not serialized.

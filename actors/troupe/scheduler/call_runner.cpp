@@ -48,8 +48,8 @@ bool call_runner::catch_up() {
   return true;
 }
 
-/// Without this a program that resumes would go another way than it went: the calls of steps before the
-/// snapshot's would have results of its later state.
+/// Ends the current call with its recorded result. Computed from the snapshot's state, an evaluation of an
+/// earlier step would be one of later weights.
 bool call_runner::repeat(const call_log& recorded, std::uint64_t step) {
   auto result =
       result_to_repeat({recorded, *options_.completed, job_.job().first_call}, calls_.hash_of_request());

@@ -29,7 +29,9 @@ namespace {
 }  // namespace
 
 int problem_of_reading_this_process() {
-  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // fails without Yama, where it is not needed
+  // As UCX does for "cma": Yama lets processes of a user read each other's memory only if they allow it. It
+  // fails without Yama, where it is not needed.
+  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return 0;  // not known
   unique_fd answer(ends[0]), question(ends[1]);

@@ -41,15 +41,16 @@ folder_marker::folder_marker(const std::filesystem::path& folder)
 
 folder_marker::~folder_marker() { ::unlink(file_.c_str()); }
 
-bool sees_marker(const std::filesystem::path& folder, const std::function<std::string()>& name,
+bool sees_marker(const std::filesystem::path& folder, const std::function<std::optional<std::string>()>& name,
                  std::chrono::milliseconds patience) {
   constexpr auto between_looks = std::chrono::milliseconds(100);
   auto until = std::chrono::steady_clock::now() + patience;
-  while (!is_there(folder, name())) {
+  while (true) {
+    auto wanted = name();
+    if (!wanted || is_there(folder, *wanted)) return true;
     if (std::chrono::steady_clock::now() >= until) return false;
     std::this_thread::sleep_for(between_looks);
   }
-  return true;
 }
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace troupe {
@@ -21,9 +22,10 @@ class folder_marker {
   std::filesystem::path file_;
 };
 
-/// Whether `folder` has the file that `name` returns, which is asked again before each look. Network file
-/// systems may show a new file some time later: looks again and again for `patience`.
-bool sees_marker(const std::filesystem::path& folder, const std::function<std::string()>& name,
+/// Whether `folder` has the file that `name` returns, which is asked again before each look; none: nobody
+/// asks any more, and the answer is yes. Network file systems may show a new file some time later: looks
+/// again and again for `patience`.
+bool sees_marker(const std::filesystem::path& folder, const std::function<std::optional<std::string>()>& name,
                  std::chrono::milliseconds patience);
 
 }  // namespace troupe

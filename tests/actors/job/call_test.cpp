@@ -40,5 +40,14 @@ TEST_CASE("every kind of call has a name of its own") {
   call_request saved{0, call_kind::gather, 0, 0, 0, 0};
   saved.receiver = 0;
   CHECK(description_of(saved).fields().front().value.starts_with("save "));
+  CHECK(text(call_kind::record).starts_with("record "));
   CHECK(text(static_cast<call_kind>(77)).starts_with("unknown "));
+}
+
+TEST_CASE("the hash of a request is a part of the format of snapshots") {
+  call_request request{7, call_kind::evaluate, 2, 40, 3, 4};
+  request.data = "120 samples f32[2]";
+  request.content = "f32, 0123";
+  // Another value needs another version of the manifest: results of snapshots are not found again otherwise.
+  CHECK(description_of(request).hash() == 0x0883883906f7bcec);
 }

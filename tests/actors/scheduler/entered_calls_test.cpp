@@ -1,6 +1,7 @@
 #include "troupe/scheduler/entered_calls.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <string>
 
 using namespace troupe;
 
@@ -81,4 +82,19 @@ TEST_CASE("a process without a job is not compared with the jobs of others") {
   calls.enter(0, train(0, 5), job.hash());
   calls.enter(1, train(0, 5));
   CHECK_FALSE(calls.disagreement());
+}
+
+TEST_CASE("the hash of a request has the content of the samples, whichever process has read them") {
+  auto hash = [](int reader, const std::string& content) {
+    entered_calls calls;
+    for (int rank = 0; rank < 3; ++rank) {
+      auto request = train(0, 5);
+      if (rank == reader) request.content = content;
+      calls.enter(rank, request);
+    }
+    return calls.hash_of_request();
+  };
+  CHECK(hash(0, "f32") == hash(2, "f32"));
+  CHECK(hash(0, "f32") != hash(0, "u8"));
+  CHECK(hash(0, "f32") != hash(0, ""));
 }

@@ -3,6 +3,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "support/temp_folder.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
@@ -36,6 +38,17 @@ TEST_CASE("a marker that is seen late, or is replaced by another one, is seen") 
     return marker ? marker->name() : "none yet";
   };
   CHECK(sees_marker(folder.path(), at_third_look, 1h));
+  CHECK(num_looks == 3);
+}
+
+TEST_CASE("a marker of which nobody asks any more is not waited for") {
+  testing::temp_folder folder;
+  int num_looks = 0;
+  auto until_third_look = [&]() -> std::optional<std::string> {
+    if (++num_looks == 3) return {};
+    return "removed";
+  };
+  CHECK(sees_marker(folder.path(), until_third_look, 24h));
   CHECK(num_looks == 3);
 }
 
