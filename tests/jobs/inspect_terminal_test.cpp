@@ -80,7 +80,7 @@ TEST_CASE(
   CHECK_THAT(terminal.wait_for("1#0/gatherer"), ContainsSubstring("lost"));
   terminal.press("2");
   terminal.wait_for("device 1   ");
-  terminal.tmux({"resize-window", "-x", "60", "-y", "12"});
+  terminal.tmux({"resize-window", "-x", "60", "-y", "16"});
   terminal.press("3");
   terminal.wait_for("rank 1    to 0 ");
   job.process().signal(SIGTERM);
