@@ -51,7 +51,7 @@ void run(const job_options& options, int lose) {
   nn::Sequential model(nn::Linear(2, 32), nn::ReLU(), nn::Linear(32, 32), nn::ReLU(), nn::Linear(32, 2));
   auto pipeline = Pipeline(model, options).optimizer(optim::Adam({.lr = options.learning_rate}));
   Trainer trainer(world, pipeline);
-  train(trainer, options, is_first_life ? lose : -1, world.rank().value());
+  train(trainer, options, is_first_life ? lose : -1, world.rank());
 
   auto fresh = make_batch(options.steps, 64);
   auto accuracy = accuracy_of(trainer.forward({fresh.inputs, {}}), fresh.targets);

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "jobs/job.hpp"
+#include "support/pids_group.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
@@ -116,6 +117,21 @@ TEST_CASE("a program to which threads are refused says which limit does, and end
     CHECK(result.exit_code == 1);
     CHECK_THAT(result.errors, ContainsSubstring("this process needs") &&
                                   ContainsSubstring("is " + std::string(limit) + " (ulimit -u)"));
+  }
+}
+
+TEST_CASE("a program to which a control group refuses threads says which does, and ends") {
+  for (int limit : {1, 4, 8}) {
+    auto group = pids_group::make(limit);
+    if (!group) SKIP("no control group for processes can be made here");
+    auto line = group->within(std::string(FASHION_MNIST_PROGRAM) + " --steps 2");
+    auto result =
+        run_process({.command = {"sh", "-c", line}, .environment = {}, .without = {"RANK", "WORLD_SIZE"}});
+    CAPTURE(limit, result.errors, result.signal);
+    CHECK(result.exit_code == 1);
+    CHECK_THAT(result.errors,
+               ContainsSubstring("this process needs") &&
+                   ContainsSubstring("is " + std::to_string(limit) + " (" + group->file().string() + ")"));
   }
 }
 

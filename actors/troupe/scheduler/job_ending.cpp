@@ -32,6 +32,9 @@ std::string job_ending::text_of_stop() const {
            "there: "
            "--resume continues from it";
   if (!job_.known.job) return "before it trained anything";
+  if (options_.generation == 1 && !job_.is_restored && job_.job().begin_with)
+    return "before it went on from step " + std::to_string(job_.job().begin_with->step) +
+           ", which is saved in " + job_.job().snapshots.folder.string() + ": --resume continues from there";
   if (job_.position == 0 && (job_.is_restored || options_.generation == 1)) return "before its first step";
   auto where =
       job_.is_restored ? "at step " + std::to_string(job_.position) : std::string("between two calls");

@@ -4,33 +4,26 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
-#include <ostream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace troupe {
 
-template <class T>
-concept plain_number = std::integral<T> || std::floating_point<T>;
-
 class member_index;
 
-/// The rank of a process in the World, 0 to world_size - 1: what launchers, errors and logs call "rank". Its
-/// index in a group is another number and of another type, member_index; neither converts to the other. An
-/// int converts to a rank, so that `{0, 2}` is a list of ranks. value() is the way back.
+/// The rank of a process in the World, 0 to world_size - 1: what launchers, errors and logs call "rank". It
+/// converts from and to int, so that `{0, 2}` is a list of ranks, and `rank % 2` and `parts[rank]` are what
+/// they are with an int. Its index in a group is another number and of another type, member_index: neither
+/// converts to the other, and they do not compare.
 class world_rank {
  public:
   constexpr world_rank() = default;
   constexpr world_rank(int value) : value_(value) {}
   world_rank(member_index) = delete;  // the rank of a member: group_description::rank_of(member)
 
+  constexpr operator int() const { return value_; }
   constexpr int value() const { return value_; }
-  template <plain_number Number>
-  explicit constexpr operator Number() const {
-    return static_cast<Number>(value_);
-  }
-  constexpr auto operator<=>(const world_rank&) const = default;
-  friend std::ostream& operator<<(std::ostream& out, world_rank rank) { return out << rank.value_; }
 
  private:
   int value_ = 0;
@@ -39,7 +32,7 @@ inline std::string to_string(world_rank rank) { return std::to_string(rank.value
 
 /// The index of a member in its group, 0 to n-1, in the order of group_description::ranks: what roots and
 /// peers of a communicator's calls are, what NCCL and MPI call the rank in a communicator. It converts from
-/// and to int, since members are counted and index arrays; a world_rank converts to neither.
+/// and to int as a world_rank does.
 class member_index {
  public:
   constexpr member_index() = default;
@@ -51,6 +44,12 @@ class member_index {
  private:
   int value_ = 0;
 };
+
+// They would be compared as ints. Templates, which take an int for neither.
+template <std::same_as<world_rank> Rank, std::same_as<member_index> Member>
+bool operator==(Rank, Member) = delete;
+template <std::same_as<world_rank> Rank, std::same_as<member_index> Member>
+std::strong_ordering operator<=>(Rank, Member) = delete;
 
 /// The members of a group. Errors name their ranks.
 struct group_description {
@@ -80,3 +79,13 @@ struct group_description {
 };
 
 }  // namespace troupe
+
+/// What algorithms of std::ranges ask for to compare the two: `std::ranges::find(ranks, 3)`.
+template <>
+struct std::common_type<troupe::world_rank, int> {
+  using type = int;
+};
+template <>
+struct std::common_type<int, troupe::world_rank> {
+  using type = int;
+};

@@ -37,13 +37,13 @@ mesh::mesh(std::vector<mesh_axis> axes, int world_size) : axes_(std::move(axes))
 int mesh::coordinate(world_rank rank, std::string_view axis) const {
   require_rank(rank);
   auto i = index_of(axis);
-  return rank.value() / strides_[i] % axes_[i].size;
+  return rank / strides_[i] % axes_[i].size;
 }
 
 std::vector<int> mesh::coordinates(world_rank rank) const {
   require_rank(rank);
   std::vector<int> at;
-  for (std::size_t i = 0; i < axes_.size(); ++i) at.push_back(rank.value() / strides_[i] % axes_[i].size);
+  for (std::size_t i = 0; i < axes_.size(); ++i) at.push_back(rank / strides_[i] % axes_[i].size);
   return at;
 }
 

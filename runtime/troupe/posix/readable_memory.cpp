@@ -26,12 +26,21 @@ namespace {
   while (true) ::syscall(SYS_exit_group, 0);
 }
 
+/// Of this process, which is the user's as its parent is. The kernel looks at whether it may read before it
+/// looks at what is there: nothing is at address 0.
+bool may_read_parent() {
+  std::uint64_t copy = 0;
+  iovec to{&copy, sizeof copy}, from{nullptr, sizeof copy};
+  return ::syscall(SYS_process_vm_readv, ::getppid(), &to, 1, &from, 1, 0) < 0 && errno == EFAULT;
+}
+
 }  // namespace
 
 int problem_of_reading_this_process() {
   // As UCX does for "cma": Yama lets processes of a user read each other's memory only if they allow it. It
   // fails without Yama, where it is not needed.
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  if (::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1 && may_read_parent()) return 0;
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return 0;  // not known
   unique_fd answer(ends[0]), question(ends[1]);

@@ -13,6 +13,9 @@
 namespace troupe {
 namespace {
 
+/// So many threads may others start meanwhile: the processes of a large host that start together.
+constexpr std::uint64_t threads_of_others = 4096;
+
 /// The number in a file; none without one, as where it says "max".
 std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
   std::ifstream stream(file);
@@ -21,15 +24,33 @@ std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
   return {};
 }
 
+std::uint64_t difference(std::uint64_t limit, std::uint64_t used) { return limit - std::min(limit, used); }
+
+void lower(std::optional<std::uint64_t>& value, std::uint64_t to) {
+  value = std::min(value.value_or(to), to);
+}
+
+/// All threads of the system, the last number of "0.20 0.18 0.12 1/80 11206"; none: not known.
+std::optional<std::uint64_t> threads_in(const std::filesystem::path& loadavg) {
+  std::ifstream stream(loadavg);
+  std::string load;
+  std::uint64_t running = 0, all = 0;
+  char slash = 0;
+  if (stream >> load >> load >> load >> running >> slash >> all) return all;
+  return {};
+}
+
 /// Of a group and those around it, the least: each of them limits the processes within.
 void read_control_group(thread_limits& into, const std::filesystem::path& mount,
                         std::filesystem::path folder) {
   while (true) {
-    auto file = mount / folder.relative_path() / "pids.max";
-    auto limit = number_in(file);
-    if (limit && (!into.of_control_group || *limit < *into.of_control_group)) {
-      into.of_control_group = limit;
-      into.control_group_file = file;
+    auto place = mount / folder.relative_path();
+    if (auto limit = number_in(place / "pids.max")) {
+      if (!into.of_control_group || *limit < *into.of_control_group) {
+        into.of_control_group = limit;
+        into.control_group_file = place / "pids.max";
+      }
+      if (into.left) lower(into.left, difference(*limit, number_in(place / "pids.current").value_or(*limit)));
     }
     if (folder.relative_path().empty()) return;
     folder = folder.parent_path();
@@ -43,21 +64,27 @@ void* wait_for(void* end) {
 
 }  // namespace
 
-thread_limits read_thread_limits(const std::filesystem::path& proc_cgroup,
-                                 const std::filesystem::path& root) {
+thread_limits read_thread_limits(const std::filesystem::path& proc,
+                                 const std::filesystem::path& control_groups) {
   thread_limits limits;
+  auto threads = threads_in(proc / "loadavg");
+  auto of_system = number_in(proc / "sys/kernel/threads-max"), ids = number_in(proc / "sys/kernel/pid_max");
+  if (threads && of_system && ids) limits.left = difference(std::min(*of_system, *ids), *threads);
   rlimit of_user{};
-  if (::getrlimit(RLIMIT_NPROC, &of_user) == 0 && of_user.rlim_cur != RLIM_INFINITY)
+  if (::getrlimit(RLIMIT_NPROC, &of_user) == 0 && of_user.rlim_cur != RLIM_INFINITY) {
     limits.of_user = of_user.rlim_cur;
+    if (limits.left) lower(limits.left, difference(of_user.rlim_cur, *threads));
+  }
   // Lines NUMBER:CONTROLLERS:PATH; version 2 has no controllers.
-  std::ifstream stream(proc_cgroup);
+  std::ifstream stream(proc / "self/cgroup");
   for (std::string line; std::getline(stream, line);) {
     auto first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
     auto controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     auto path = line.substr(second + 1);
-    if (controllers == ",,") read_control_group(limits, root, path);
-    if (controllers.find(",pids,") != std::string::npos) read_control_group(limits, root / "pids", path);
+    if (controllers == ",,") read_control_group(limits, control_groups, path);
+    if (controllers.find(",pids,") != std::string::npos)
+      read_control_group(limits, control_groups / "pids", path);
   }
   return limits;
 }
@@ -91,11 +118,14 @@ int count_startable_threads(int wanted) {
 }
 
 void require_threads(int number, const std::string& who) {
+  auto limits = read_thread_limits();
+  // To try them all takes milliseconds, in which a lost process is missed.
+  if (limits.left && *limits.left >= threads_of_others + static_cast<std::uint64_t>(number)) return;
   auto started = count_startable_threads(number);
   if (started == number) return;
   throw std::runtime_error(who + " needs " + std::to_string(number) +
                            " threads, and the system refused all but " + std::to_string(started) + ": " +
-                           describe(read_thread_limits()));
+                           describe(limits));
 }
 
 }  // namespace troupe

@@ -304,6 +304,16 @@ TEST_CASE("from its first other call on a job that resumes computes, and says wh
   CHECK(here.num_orders() == 1);
 }
 
+TEST_CASE("a job that is stopped while recorded results are given again says from which step it can go on") {
+  one_scheduler here({.generation = 1, .on_disk = true, .resume = true, .begin_with = written_by("job-0")});
+  record(here, {scheduler::train(0, 12)});
+  here.all_enter(here.train(0, 12));
+  here.all_seen(0);
+  here.actors.send(here.scheduler, stop_job{15});
+  REQUIRE(here.members.stops.size() == 1);
+  CHECK(here.members.stops[0].find("before it went on from step 20, which is saved in ") == 0);
+}
+
 TEST_CASE("results of which an earlier version did not say what was asked for are not given again") {
   auto manifest = written_by("job-0");
   manifest.calls_can_be_repeated = false;

@@ -1,7 +1,9 @@
 #include "troupe/collective/group.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -37,6 +39,11 @@ constexpr bool are_comparable = requires(Left left, Right right) {
   left == right;
 };
 
+template <class Left, class Right>
+constexpr bool are_ordered = requires(Left left, Right right) {
+  left < right;
+};
+
 template <class Rank>
 constexpr bool is_rank_of_mesh = requires(const mesh& grid, Rank rank) {
   grid.coordinates(rank);
@@ -50,7 +57,25 @@ TEST_CASE("member indices and World ranks do not convert to each other") {
   STATIC_CHECK(!std::is_assignable_v<world_rank&, member_index>);
   STATIC_CHECK(!std::is_assignable_v<member_index&, world_rank>);
   STATIC_CHECK(!are_comparable<world_rank, member_index>);
-  STATIC_CHECK(!std::is_convertible_v<world_rank, int>);  // no way round by int either
+  STATIC_CHECK(!are_comparable<member_index, world_rank>);
+  STATIC_CHECK(!are_ordered<world_rank, member_index>);
+  STATIC_CHECK(!are_ordered<member_index, world_rank>);
+}
+
+TEST_CASE("a World rank is an int where one is wanted") {
+  std::vector<world_rank> ranks{0, 2, 3};
+  world_rank rank = 2;
+  int number = rank;
+  std::vector<int> numbers(ranks.begin(), ranks.end());
+  CHECK(numbers == std::vector{0, 2, 3});
+  CHECK((number == 2 && rank == 2 && 2 == rank && rank < 3 && 1 <= rank && rank == world_rank(2)));
+  CHECK((rank % 2 == 0 && rank + 1 == 3));
+  CHECK(std::ranges::find(ranks, 3) - ranks.begin() == 2);
+  CHECK(std::ranges::count(ranks, rank) == 1);
+  CHECK(ranks < std::vector<world_rank>{0, 3});  // as keys of a map
+  std::ostringstream text;
+  text << rank << " " << to_string(rank) << " " << std::to_string(rank);
+  CHECK(text.str() == "2 2 2");
 }
 
 TEST_CASE("roots and peers of a communicator are members, coordinates of a mesh belong to ranks") {

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "launch_command_line.hpp"
+#include "support/pids_group.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
@@ -98,6 +99,19 @@ TEST_CASE("where threads are refused the launcher names the limit") {
   CHECK(result.exit_code == 1);
   CHECK_THAT(result.errors, ContainsSubstring("troupe launch needs") &&
                                 ContainsSubstring("limit of processes and threads is 1 (ulimit -u)"));
+}
+
+TEST_CASE("where a control group refuses threads the launcher names it") {
+  for (int limit : {1, 3}) {
+    auto group = pids_group::make(limit);
+    if (!group) SKIP("no control group for processes can be made here");
+    auto result = run({"sh", "-c", group->within(launch_one + "true")});
+    CAPTURE(limit, result.errors, result.signal);
+    CHECK(result.exit_code == 1);
+    CHECK_THAT(result.errors,
+               ContainsSubstring("troupe launch needs") &&
+                   ContainsSubstring("is " + std::to_string(limit) + " (" + group->file().string() + ")"));
+  }
 }
 
 TEST_CASE("a launcher whose parent blocks SIGTERM stops on it") {

@@ -38,7 +38,7 @@ kept_groups::kept_groups(World world, int num_groups) {
   auto begin = std::chrono::steady_clock::now();
   while (static_cast<int>(groups_.size()) < num_groups) add(world);
   std::chrono::duration<double> made = std::chrono::steady_clock::now() - begin;
-  auto next = (world.rank().value() + 1) % world.world_size();
+  auto next = (world.rank() + 1) % world.world_size();
   for (auto& each : groups_) {
     auto x = tensor::full({4096}, 1.0F);
     each.all_reduce(x).wait();
