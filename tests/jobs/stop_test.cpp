@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "jobs/job.hpp"
 #include "support/pids_group.hpp"
@@ -199,6 +200,46 @@ TEST_CASE("SIGTERM to all processes of a job without a launcher saves the last s
     CHECK(result.exit_code == 128 + SIGTERM);
     CHECK(saved_step(result.errors) > 0);
   }
+}
+
+TEST_CASE("SIGTERM to a process that waits for the others of a job without a launcher ends it with 143") {
+  temp_folder runtime;
+  background_process waiting({.command = {FASHION_MNIST_PROGRAM, "--stages", "1"},
+                              .environment = {{"RANK", "0"},
+                                              {"WORLD_SIZE", "2"},
+                                              {"MASTER_PORT", std::to_string(20000 + ::getpid() % 999)},
+                                              {"XDG_RUNTIME_DIR", runtime.path().string()}},
+                              .without = {}});
+  waiting.wait_for_line("devices without a stage");  // a warning of its Trainer, which then waits
+  waiting.signal(SIGTERM);
+  auto result = waiting.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 128 + SIGTERM);
+  CHECK_THAT(result.errors, EndsWith(": stopped before it began\n"));
+}
+
+TEST_CASE("SIGTERM to one worker while another has not joined ends that worker, which is started again") {
+  temp_folder folder;
+  auto path = folder.path().string();
+  words program{"sh", "-c", "[ $RANK = 0 ] || until [ -e \"$0/go\" ]; do sleep 0.05; done; exec \"$@\"", path,
+                FASHION_MNIST_PROGRAM};
+  run_options options{
+      .command = join(join({TROUPE_PROGRAM, "launch", "--nproc-per-node", "2", "--"}, program),
+                      {"--json", "--stages", "1", "--steps", "3"}),
+      .environment = {{"TROUPE_TEST_OF", path}},
+      .without = {"RANK", "WORLD_SIZE"}};
+  background_process job(options);
+  job.wait_for_line("devices without a stage");
+  words first{"TROUPE_TEST_OF=" + path, "RANK=0", "TROUPE_INCARNATION=0"};
+  words second{"TROUPE_TEST_OF=" + path, "RANK=0", "TROUPE_INCARNATION=1"};
+  ::kill(process_with(first), SIGTERM);
+  while (process_with(first) != 0 || process_with(second) == 0) std::this_thread::yield();
+  std::ofstream(folder.path() / "go").flush();
+  auto result = job.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.errors, ContainsSubstring("SIGTERM came to this process alone"));
+  CHECK_THAT(result.output, ContainsSubstring("\"event\":\"done\""));
 }
 
 TEST_CASE("a process alone saves its last step at SIGTERM") {

@@ -73,7 +73,7 @@ void event_router::on_job_stopped(int signal, const std::string& what) {
   stop_signal_ = signal;
   note_end();
   tell(job_was_stopped{signal, what});
-  members.on_end("the job was stopped");
+  members.on_end("stopped " + what, signal);
 }
 
 /// Before anyone is told, since the program may ask at once.

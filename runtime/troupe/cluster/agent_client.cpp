@@ -198,7 +198,7 @@ class agent_client final : public membership {
       deliver([this, signal = stop->signal] { events_.on_stop(signal); });
     } else if (auto* done = std::get_if<agent_wire::job_stopped>(&message)) {
       ended_ = true;
-      keys_.close("the job was stopped");
+      keys_.close("stopped " + done->summary, done->signal);
       deliver([this, done = *done] { events_.on_job_stopped(done.signal, done.summary); });
     } else if (auto* end = std::get_if<job_end>(&message)) {
       ended_ = true;

@@ -2,6 +2,7 @@
 
 #include "troupe/cluster/key_values.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/error/job_stopped.hpp"
 
 namespace troupe {
 namespace {
@@ -53,15 +54,23 @@ void agent_store::on_reply(const agent_wire::store_reply& reply) {
   changed_.notify_all();
 }
 
-void agent_store::close(const std::string& cause) {
+void agent_store::close(const std::string& cause, int stop_signal) {
   std::lock_guard lock(mutex_);
-  if (!closed_) closed_ = cause;
+  if (!closed_) {
+    closed_ = cause;
+    stop_signal_ = stop_signal;
+  }
   changed_.notify_all();
+}
+
+void agent_store::throw_if_closed() const {
+  if (closed_ && stop_signal_) throw job_stopped(stop_signal_, *closed_);
+  if (closed_) throw job_failed(*closed_);
 }
 
 std::uint64_t agent_store::begin() {
   std::lock_guard lock(mutex_);
-  if (closed_) throw job_failed(*closed_);
+  throw_if_closed();
   requests_[++last_request_];
   return last_request_;
 }
@@ -72,7 +81,7 @@ std::optional<agent_wire::store_reply> agent_store::await(std::uint64_t number,
   changed_.wait_for(lock, timeout, [&] { return closed_ || requests_.at(number).answered; });
   auto ended = std::move(requests_.extract(number).mapped());
   if (ended.answered) return std::move(ended.reply);
-  if (closed_) throw job_failed(*closed_);
+  throw_if_closed();
   return {};
 }
 

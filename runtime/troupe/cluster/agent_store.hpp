@@ -16,16 +16,17 @@ class agent_store final : public store {
   using sender = std::function<void(const agent_wire::client_message&)>;
   explicit agent_store(sender send) : send_(std::move(send)) {}
 
-  /// Blocks until the agent has stored it. Throws std::invalid_argument when it refuses (too long, too much)
-  /// and job_failed when the job has ended.
+  /// Blocks until the agent has stored it. Throws std::invalid_argument when it refuses (too long, too
+  /// much), and job_failed when the job has ended; job_stopped where a signal stopped it.
   void put(const std::string& key, std::span<const std::byte> value) override;
   /// Throws as put.
   std::optional<std::vector<std::byte>> get(const std::string& key,
                                             std::chrono::milliseconds timeout) override;
 
   void on_reply(const agent_wire::store_reply& reply);
-  /// The connection has ended: waiting and later calls throw job_failed.
-  void close(const std::string& cause);
+  /// The connection has ended: waiting and later calls throw job_failed, or job_stopped if `stop_signal` is
+  /// the signal that stopped the job.
+  void close(const std::string& cause, int stop_signal = 0);
 
  private:
   struct request {
@@ -33,6 +34,7 @@ class agent_store final : public store {
     agent_wire::store_reply reply;
   };
   std::uint64_t begin();
+  void throw_if_closed() const;
   std::optional<agent_wire::store_reply> await(std::uint64_t number, std::chrono::milliseconds timeout);
 
   sender send_;
@@ -41,6 +43,7 @@ class agent_store final : public store {
   std::uint64_t last_request_ = 0;
   std::map<std::uint64_t, request> requests_;
   std::optional<std::string> closed_;
+  int stop_signal_ = 0;  ///< that closed it; 0: none
 };
 
 }  // namespace troupe

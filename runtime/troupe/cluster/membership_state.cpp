@@ -242,7 +242,11 @@ membership_outputs membership_state::stop(int signal) {
 
 membership_outputs membership_state::stop_asked(int rank, int signal) {
   slots_.at(rank).asked_to_stop = signal;
-  auto was_asked = [](const slot& s) { return s.state != status::joined || s.asked_to_stop; };
+  // Before the job has begun, those that have not joined yet may come without a signal. Later the state may
+  // be with those that were asked alone.
+  auto was_asked = [this](const slot& s) {
+    return s.asked_to_stop || (s.state != status::joined && had_view_);
+  };
   if (rules_.replaces_lost_members && !std::ranges::all_of(slots_, was_asked)) return {};
   return stop(signal);
 }

@@ -111,7 +111,8 @@ class membership_state {
   /// The job is to stop. One that never had a view has nothing to save and ends at once; else every member is
   /// told, now and with every later view, until stopped().
   membership_outputs stop(int signal);
-  /// `rank` was sent `signal`. Stops the job if every member was, or if losing one would end it anyway.
+  /// `rank` was sent `signal`. Stops the job if every member was, or if losing one would end it anyway. A job
+  /// that waits for its first members to join is not stopped: those asked end, and are started again.
   membership_outputs stop_asked(int rank, int signal);
   /// The state is saved: ends the job.
   membership_outputs stopped(const std::string& summary);

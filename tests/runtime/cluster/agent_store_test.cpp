@@ -2,6 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_predicate.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <future>
 
@@ -9,6 +10,7 @@
 #include "troupe/cluster/key_values.hpp"
 #include "troupe/collective/group/store.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/error/job_stopped.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -93,6 +95,18 @@ TEST_CASE("a wait for a key ends with the job") {
   second.link->fail_job("no data");
   CHECK_THROWS_MATCHES(waiting.get(), job_failed, MessageMatches(ContainsSubstring("no data")));
   CHECK_THROWS_AS(first.link->keys().put("a", {}), job_failed);
+}
+
+TEST_CASE("a wait for a key in a job that a signal stops says so: the exit code depends on it") {
+  live_agent job(job_of(2));
+  test_member only(job.client(0));
+  only.join();
+  auto waiting = std::async(std::launch::async, [&] { return only.link->keys().get("never", 60s); });
+  job.made->stop_job(15);
+  auto is_stop = [](const job_stopped& stopped) { return stopped.signal() == 15; };
+  CHECK_THROWS_MATCHES(waiting.get(), job_stopped, Catch::Matchers::Predicate<job_stopped>(is_stop));
+  CHECK_THROWS_MATCHES(only.link->keys().put("a", {}), job_stopped,
+                       MessageMatches(ContainsSubstring("stopped before it began")));
 }
 
 TEST_CASE("a process that replaces a lost one waits for keys under its own incarnation") {

@@ -479,6 +479,18 @@ TEST_CASE("a signal to one member stops a job only if its loss would end it, sig
   CHECK(only<send_stop>(launched.state.stop_asked(0, 15)).signal == 15);
 }
 
+TEST_CASE("a signal to the members that have joined does not stop a job that waits for others to join") {
+  job test(3);
+  test.join(0);
+  CHECK(test.state.stop_asked(0, 15).empty());
+  CHECK(!test.state.job_ended());
+  job asked(2);
+  asked.join(0);
+  asked.join(1);
+  asked.lose(1);  // what it held may be with rank 0 alone
+  CHECK(only<send_stop>(asked.state.stop_asked(0, 15)).signal == 15);
+}
+
 TEST_CASE("a signal that ended a member does not count for its replacement") {
   job test(2);
   test.join_all(2);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/error/job_stopped.hpp"
 
 namespace troupe {
 namespace {
@@ -65,10 +66,13 @@ void process_table::forget_suspicions() {
     if (std::exchange(each.is_suspected, false) && each.incarnation) each.first_possible = *each.incarnation;
 }
 
-void process_table::on_end(const std::string& cause) {
+void process_table::on_end(const std::string& cause, int stop_signal) {
   {
     std::lock_guard lock(mutex_);
-    if (!ended_) ended_ = cause;
+    if (!ended_) {
+      ended_ = cause;
+      stop_signal_ = stop_signal;
+    }
   }
   changed_.notify_all();
   notify({.is_job_end = true, .cause = cause});
@@ -139,6 +143,7 @@ bool process_table::all_alive(std::span<const world_rank> ranks) const {
 }
 
 void process_table::throw_if_ended() const {
+  if (ended_ && stop_signal_) throw job_stopped(stop_signal_, *ended_);
   if (ended_) throw job_failed(*ended_);
 }
 

@@ -49,12 +49,13 @@ class process_table {
   void suspect(world_rank rank, std::uint32_t incarnation);
   /// No fence has come: groups lose a process also when a connection to it ends.
   void clear_suspicions();
-  void on_end(const std::string& cause);
+  /// `stop_signal`: that stopped the job; 0: it has failed.
+  void on_end(const std::string& cause, int stop_signal = 0);
   /// Replaces the listener; an empty one removes it. When it returns, no call of the old one is running.
   void set_listener(listener next);
 
   /// Waits until each of `ranks` has a living process, and returns their incarnations; nothing after
-  /// `timeout`. Throws job_failed when the job has ended.
+  /// `timeout`. Throws job_failed when the job has ended, job_stopped where a signal stopped it.
   std::optional<std::vector<std::uint32_t>> wait_for(std::span<const world_rank> ranks,
                                                      std::chrono::milliseconds timeout) const;
   /// Those of `ranks` without a living process.
@@ -87,6 +88,7 @@ class process_table {
   std::uint64_t generation_ = first_generation;
   std::map<std::uint64_t, groups_end> fences_;  ///< by the generation that begins
   std::optional<std::string> ended_;
+  int stop_signal_ = 0;  ///< that ended it; 0: none
 
   std::mutex notifying_;  // held while the listener runs
   listener listener_;

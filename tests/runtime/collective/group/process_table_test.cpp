@@ -6,6 +6,7 @@
 #include <future>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/error/job_stopped.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;
@@ -84,6 +85,14 @@ TEST_CASE("the end of the job ends all waits, current and later ones") {
   CHECK_THROWS_MATCHES(waiting.get(), job_failed, MessageMatches(ContainsSubstring("lost for good")));
   CHECK_THROWS_AS(members.wait_for(ranks{0}, 1ms), job_failed);
   CHECK_THROWS_AS(members.loss_of(0, 0), job_failed);
+}
+
+TEST_CASE("a job that a signal stopped is told apart from one that failed") {
+  process_table members(2);
+  members.on_view(1, {0, 0});
+  members.on_end("stopped at step 3", 15);
+  CHECK_THROWS_MATCHES(members.wait_for(ranks{0}, 1ms), job_stopped,
+                       MessageMatches(ContainsSubstring("at step 3")));
 }
 
 TEST_CASE("a listener is told of fences and of the end until it is removed") {
