@@ -1,11 +1,16 @@
 #include "inspect/job_record.hpp"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/safe_file.hpp"
 
 namespace troupe {
 namespace {
@@ -45,10 +50,20 @@ void check_first(const std::filesystem::path& file, const std::string& text) {
                     ": replay it with the `troupe` that wrote it");
 }
 
+/// The record names hosts and shows the job's log, and grows in a folder that others may write to.
+unique_fd open_record(const std::filesystem::path& file) {
+  auto opened = open_safely(file, {.content = file_content::truncated});
+  if (opened.fd) return std::move(opened.fd);
+  bool is_not_ours = opened.error_number == 0 || opened.error_number == ELOOP;
+  if (!is_not_ours) throw system_failure("write the record " + file.string(), opened.error_number);
+  throw bad_input("cannot write the record " + file.string() + ": " + opened.problem +
+                  ", and only a file of your own is replaced. Name another one with --record");
+}
+
 }  // namespace
 
 job_record_writer::job_record_writer(std::filesystem::path file)
-    : file_(std::move(file)), out_(file_, std::ios::trunc) {
+    : file_(std::move(file)), out_(open_record(file_)) {
   write({{"format", format_name}, {"version", version}});
 }
 
@@ -67,9 +82,14 @@ void job_record_writer::add(const job_snapshot& snapshot) {
 }
 
 void job_record_writer::write(const json& line) {
-  errno = 0;
-  out_ << line.dump(-1, ' ', false, json::error_handler_t::replace) << '\n' << std::flush;
-  if (!out_) throw system_failure("write the record " + file_.string(), errno);
+  auto text = line.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  for (std::string_view left = text; !left.empty();) {
+    auto written = ::write(out_.get(), left.data(), left.size());
+    if (written >= 0)
+      left.remove_prefix(static_cast<std::size_t>(written));
+    else if (errno != EINTR)
+      throw system_failure("write the record " + file_.string(), errno);
+  }
 }
 
 job_record::job_record(const std::filesystem::path& file) {

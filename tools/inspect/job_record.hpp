@@ -1,11 +1,11 @@
 #pragma once
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "inspect/job_snapshot.hpp"
+#include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {
 
@@ -18,7 +18,8 @@ class job_record_writer {
  public:
   static constexpr int version = 1;
   static constexpr std::size_t whole_every = 100;  ///< snapshots
-  /// Replaces the file. Throws system_failure, also later, when it cannot be written.
+  /// Replaces the file, which is for this user alone: see open_safely. Throws bad_input if it may not be
+  /// replaced, system_failure, also later, when it cannot be written.
   explicit job_record_writer(std::filesystem::path file);
   /// On disk, as far as the system is concerned, when this returns.
   void add(const job_snapshot& snapshot);
@@ -26,7 +27,7 @@ class job_record_writer {
  private:
   void write(const nlohmann::ordered_json& line);
   std::filesystem::path file_;
-  std::ofstream out_;
+  unique_fd out_;
   job_snapshot last_;
   std::size_t num_written_ = 0;
 };

@@ -5,6 +5,8 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <fstream>
+
 #include "support/temp_folder.hpp"
 #include "tools/inspect/told_job.hpp"
 #include "troupe/error/errors.hpp"
@@ -89,4 +91,22 @@ TEST_CASE("what is no record, or of another version, is refused") {
 
 TEST_CASE("a record that cannot be written is an error") {
   CHECK_THROWS_AS(job_record_writer("/nowhere/job.jsonl"), system_failure);
+}
+
+TEST_CASE("a record is written over no file that a link leads to, and is for its user alone") {
+  temp_folder folder;
+  auto kept = folder.path() / "kept", link = folder.path() / "job.jsonl", own = folder.path() / "own.jsonl";
+  write(kept, "precious");
+  std::filesystem::create_symlink(kept, link);
+  CHECK_THROWS_MATCHES(job_record_writer(link), bad_input,
+                       MessageMatches(ContainsSubstring("it is a symbolic link")));
+  std::filesystem::create_hard_link(kept, folder.path() / "second");
+  CHECK_THROWS_MATCHES(job_record_writer(folder.path() / "second"), bad_input,
+                       MessageMatches(ContainsSubstring("hard links")));
+  CHECK(std::filesystem::file_size(kept) == std::string("precious").size());
+  write(own, "of an earlier job");
+  job_record_writer(own).add(told_job());
+  CHECK(job_record(own).size() == 1);
+  using std::filesystem::perms;
+  CHECK(std::filesystem::status(own).permissions() == (perms::owner_read | perms::owner_write));
 }
