@@ -8,6 +8,7 @@
 #include "troupe/config/job_fields.hpp"
 #include "troupe/config/other_launchers.hpp"
 #include "troupe/ops/numeric_class.hpp"
+#include "troupe/posix/thread_limit.hpp"
 #include "troupe/snapshot/file_size_limit.hpp"
 #include "troupe/trace/recording.hpp"
 #include "troupe/world_state.hpp"
@@ -39,6 +40,12 @@ void record_events(const launch_environment& self, const std::shared_ptr<spdlog:
                    .on_problem = [log](const std::string& problem) { log->warn("{}", problem); }});
 }
 
+/// What is set once for the whole process.
+void prepare_process() {
+  ignore_file_size_signal();
+  if (!process_environment()("MALLOC_ARENA_MAX")) spare_address_space();
+}
+
 /// Where the inspector's orders are kept. The folder of snapshots may not exist before the job begins, and
 /// has the permissions that snapshots have.
 void keep_orders(const job_options& options, node_options& made) {
@@ -64,7 +71,7 @@ void show_inspector(const node& self, const job_options& options) {
 
 World World::init(const job_options& options, const std::vector<group_backend>& linked) {
   check_options(options);
-  ignore_file_size_signal();
+  prepare_process();
   cap_isa(options.isa);
   auto shared = std::make_shared<state>();
   shared->options = options;
@@ -108,7 +115,7 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
 World World::local(int devices, job_options options, const std::vector<group_backend>& linked) {
   options.devices = devices;
   check_options(options);
-  ignore_file_size_signal();
+  prepare_process();
   cap_isa(options.isa);
   auto shared = std::make_shared<state>();
   shared->options = options;

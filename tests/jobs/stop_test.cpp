@@ -136,6 +136,24 @@ TEST_CASE("a program to which a control group refuses threads says which does, a
   }
 }
 
+TEST_CASE("a program in a small address space runs, or says which limit has no room for its threads") {
+  auto limited = [](const std::string& kib, const std::string& options) {
+    return run_process(
+        {.command = {"bash", "-c", "ulimit -v " + kib + "; exec " + FASHION_MNIST_PROGRAM + " " + options},
+         .environment = {},
+         .without = {"RANK", "WORLD_SIZE"}});
+  };
+  const std::string small = "250000", enough = "700000";
+  if (limited(small, "--version").exit_code != 0) SKIP("this build needs more to start at all");
+  auto refused = limited(small, "--steps 2");
+  CAPTURE(refused.errors, refused.signal);
+  CHECK(refused.exit_code == 1);
+  CHECK_THAT(refused.errors, ContainsSubstring("limited to 250000 KiB (ulimit -v)"));
+  auto ran = limited(enough, "--steps 2 --devices 2 --stages 2");
+  CAPTURE(ran.errors, ran.signal);
+  CHECK(ran.exit_code == 0);
+}
+
 TEST_CASE("SIGINT to a job without a snapshot folder ends it with 130, and the message says what is lost") {
   background_process job(launched(long_job()));
   job.wait_for_line("\"event\":\"step\"");

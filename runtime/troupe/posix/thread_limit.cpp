@@ -1,5 +1,6 @@
 #include "troupe/posix/thread_limit.hpp"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
 
@@ -57,6 +58,12 @@ void read_control_group(thread_limits& into, const std::filesystem::path& mount,
   }
 }
 
+std::optional<std::uint64_t> limit_kib(decltype(RLIMIT_AS) which) {
+  rlimit limit{};
+  if (::getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
+  return limit.rlim_cur / 1024;
+}
+
 void* wait_for(void* end) {
   static_cast<std::latch*>(end)->wait();
   return nullptr;
@@ -75,6 +82,9 @@ thread_limits read_thread_limits(const std::filesystem::path& proc,
     limits.of_user = of_user.rlim_cur;
     if (limits.left) lower(limits.left, difference(of_user.rlim_cur, *threads));
   }
+  limits.of_address_space = limit_kib(RLIMIT_AS);
+  limits.of_data = limit_kib(RLIMIT_DATA);
+  if (limits.of_address_space || limits.of_data) limits.left.reset();  // not known
   // Lines NUMBER:CONTROLLERS:PATH; version 2 has no controllers.
   std::ifstream stream(proc / "self/cgroup");
   for (std::string line; std::getline(stream, line);) {
@@ -90,12 +100,22 @@ thread_limits read_thread_limits(const std::filesystem::path& proc,
 }
 
 std::string describe(const thread_limits& limits) {
+  std::string memory;
+  if (limits.of_address_space)
+    memory = "the address space of a process is limited to " + std::to_string(*limits.of_address_space) +
+             " KiB (ulimit -v), in which threads reserve their stacks";
+  if (limits.of_data)
+    memory += (memory.empty() ? "" : ", ") + std::string("the memory of a process is limited to ") +
+              std::to_string(*limits.of_data) + " KiB (ulimit -d)";
   std::string text;
   if (limits.of_user)
     text = "the user's limit of processes and threads is " + std::to_string(*limits.of_user) + " (ulimit -u)";
   if (limits.of_control_group)
     text += (text.empty() ? "" : ", ") + std::string("that of the control group is ") +
             std::to_string(*limits.of_control_group) + " (" + limits.control_group_file.string() + ")";
+  if (!memory.empty())
+    return memory + (text.empty() ? "" : "; ") + text +
+           ". Raise them (ulimit -v unlimited, ulimit -d unlimited; h_vmem of a batch system)";
   if (text.empty()) text = "neither ulimit -u nor a control group's pids.max is set: memory may have run out";
   return text +
          ". Raise it (ulimit -u, --pids-limit of a container, TasksMax of a service), or run fewer processes";
@@ -104,17 +124,27 @@ std::string describe(const thread_limits& limits) {
 int count_startable_threads(int wanted) {
   std::latch end(1);
   std::vector<pthread_t> threads(static_cast<std::size_t>(wanted));
-  pthread_attr_t small;
-  ::pthread_attr_init(&small);
-  ::pthread_attr_setstacksize(&small, std::size_t{1} << 16);
+  pthread_attr_t stack;
+  ::pthread_attr_init(&stack);
+  std::size_t size = std::size_t{1} << 16;
+  if (limit_kib(RLIMIT_AS) || limit_kib(RLIMIT_DATA)) {
+    ::pthread_attr_getstacksize(&stack, &size);
+    size += size / 2;  // threads allocate, too
+  }
+  ::pthread_attr_setstacksize(&stack, size);
   int started = 0;
   while (started < wanted &&
-         ::pthread_create(&threads[static_cast<std::size_t>(started)], &small, wait_for, &end) == 0)
+         ::pthread_create(&threads[static_cast<std::size_t>(started)], &stack, wait_for, &end) == 0)
     ++started;
-  ::pthread_attr_destroy(&small);
+  ::pthread_attr_destroy(&stack);
   end.count_down();
   for (int i = 0; i < started; ++i) ::pthread_join(threads[static_cast<std::size_t>(i)], nullptr);
   return started;
+}
+
+void spare_address_space() {
+  constexpr int most_arenas = 2;
+  if (limit_kib(RLIMIT_AS)) ::mallopt(M_ARENA_MAX, most_arenas);
 }
 
 void require_threads(int number, const std::string& who) {

@@ -94,11 +94,18 @@ TEST_CASE("the threads left are those below the nearest limit, of the system, a 
 }
 
 TEST_CASE("limits of threads are named with where they are set and what to do") {
-  CHECK_THAT(describe({.of_user = 6, .of_control_group = {}, .control_group_file = {}, .left = {}}),
-             ContainsSubstring("is 6 (ulimit -u)") && ContainsSubstring("Raise it"));
-  CHECK_THAT(
-      describe({.of_user = {}, .of_control_group = 20, .control_group_file = "/sys/pids.max", .left = {}}),
-      ContainsSubstring("is 20 (/sys/pids.max)") && ContainsSubstring("--pids-limit"));
+  thread_limits of_user, of_group, of_memory;
+  of_user.of_user = 6;
+  CHECK_THAT(describe(of_user), ContainsSubstring("is 6 (ulimit -u)") && ContainsSubstring("Raise it"));
+  of_group.of_control_group = 20;
+  of_group.control_group_file = "/sys/pids.max";
+  CHECK_THAT(describe(of_group),
+             ContainsSubstring("is 20 (/sys/pids.max)") && ContainsSubstring("--pids-limit"));
+  of_memory.of_address_space = 500'000;
+  of_memory.of_data = 90'000;
+  CHECK_THAT(describe(of_memory), ContainsSubstring("limited to 500000 KiB (ulimit -v)") &&
+                                      ContainsSubstring("limited to 90000 KiB (ulimit -d)") &&
+                                      ContainsSubstring("h_vmem"));
   CHECK_THAT(describe({}), ContainsSubstring("memory may have run out"));
 }
 
