@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 #include "commands.hpp"
@@ -9,6 +10,7 @@
 #include "troupe/cluster/agent.hpp"
 #include "troupe/config/duration_text.hpp"
 #include "troupe/config/events_environment.hpp"
+#include "troupe/config/other_launchers.hpp"
 #include "troupe/config/stop_signals.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/usage/usage_problem.hpp"
@@ -84,6 +86,8 @@ int launch(launch_arguments arguments, const CLI::App& parsed, std::vector<std::
   options.events_per_thread = read_events_environment(process_environment()).events_per_thread;
   options.more_signals = stop_signals_from(arguments.stop_signals);
   for (const auto& text : arguments.drills) options.drills.push_back(parse_drill(text));
+  if (auto warning = warning_of_several_launchers(process_environment()); !warning.empty())
+    std::fprintf(stderr, "troupe: %s\n", warning.c_str());
   return launcher(std::move(options)).run();
 }
 

@@ -11,6 +11,7 @@ struct other_launcher {
   const char* rank;
   const char* world_size;
   const char* local_rank;
+  const char* proof = nullptr;  ///< without it the others say nothing
 };
 
 /// Those that set variables of others beside their own come before these.
@@ -22,6 +23,14 @@ constexpr other_launcher others[] = {
     {"MVAPICH", "MVP_COMM_WORLD_RANK", "MVP_COMM_WORLD_SIZE", "MVP_COMM_WORLD_LOCAL_RANK"},
     {"MPICH or Intel MPI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
     {"a launcher with PMIx", "PMIX_RANK", nullptr, nullptr},
+};
+
+/// Those under which `troupe launch` would be several.
+constexpr other_launcher launchers[] = {
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_ID"},
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+    {"what sets RANK", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
 };
 
 std::string text_of(const environment_reader& read, const char* name) {
@@ -72,6 +81,18 @@ std::string warning_of_other_launcher(const environment_reader& read) {
     return warning_of(read, each);
   }
   return warning_of_slurm(read);
+}
+
+std::string warning_of_several_launchers(const environment_reader& read) {
+  for (const auto& each : launchers) {
+    auto size = text_of(read, each.world_size);
+    if (text_of(read, each.rank).empty() || size.empty() || size == "1") continue;
+    if (each.proof && text_of(read, each.proof).empty()) continue;
+    return "this launcher is itself one of several processes (" + seen(read, each) +
+           "): each of them starts a job of its own. Give the program to " + std::string(each.name) +
+           " without `troupe launch`, or start one launcher";
+  }
+  return {};
 }
 
 }  // namespace troupe

@@ -126,6 +126,22 @@ TEST_CASE("processes of launchers that are not understood, and batch scripts wit
   CHECK(warning({{"SLURM_NTASKS", "1"}}) == "");
 }
 
+TEST_CASE("a launcher that is one of several is warned that each starts a job of its own") {
+  auto warning = [](variables set) {
+    return troupe::warning_of_several_launchers(reader_of(std::move(set)));
+  };
+  CHECK(warning({}) == "");
+  CHECK(warning({{"RANK", "0"}, {"WORLD_SIZE", "1"}}) == "");
+  variables step{{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}};
+  CHECK(warning(step) == "");  // a batch script
+  step["SLURM_STEP_ID"] = "0";
+  CHECK_THAT(warning(step), ContainsSubstring("(SLURM_PROCID=1, SLURM_STEP_NUM_TASKS=2)") &&
+                                ContainsSubstring("to srun without `troupe launch`"));
+  CHECK_THAT(warning({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "4"}}),
+             ContainsSubstring("to mpirun without"));
+  CHECK_THAT(warning({{"RANK", "1"}, {"WORLD_SIZE", "2"}}), ContainsSubstring("RANK=1, WORLD_SIZE=2"));
+}
+
 TEST_CASE("an incomplete set of variables is refused with the missing ones and what to set") {
   CHECK_THROWS_WITH(read({{"RANK", "0"}}), ContainsSubstring("RANK is set but WORLD_SIZE is not") &&
                                                ContainsSubstring("set both RANK and WORLD_SIZE"));

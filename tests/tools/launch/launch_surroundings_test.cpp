@@ -86,6 +86,15 @@ TEST_CASE("the launcher as the first process of a container reaps the processes 
   CHECK(result.output == "[0] reaped\n");
 }
 
+TEST_CASE("a launcher that is one of several says that each starts a job of its own") {
+  auto result = run_process({.command = {TROUPE_PROGRAM, "launch", "--", "true"},
+                             .environment = {{"RANK", "1"}, {"WORLD_SIZE", "2"}},
+                             .without = {}});
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.errors, ContainsSubstring("one of several processes (RANK=1, WORLD_SIZE=2)"));
+}
+
 TEST_CASE("where threads are refused the launcher names the limit") {
   // The limit does not bind the superuser.
   std::string as_other = ::geteuid() == 0 ? "exec setpriv --reuid 64999 --clear-groups " : "exec ";
