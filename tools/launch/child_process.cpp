@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -107,6 +108,13 @@ std::string action_refused(int error_number) {
   return "start a process (" + describe(read_thread_limits()) + ")";
 }
 
+std::string why_no_input(int error_number) {
+  auto text = std::string("cannot open /dev/null, which programs read: ") + ::strerror(error_number) + ". ";
+  if (error_number == EMFILE || error_number == ENFILE)
+    return text + "Raise the limit on open files (ulimit -n), or start fewer processes";
+  return text + "A container or chroot needs a /dev";
+}
+
 bool is_program(const std::filesystem::path& file) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
@@ -131,6 +139,20 @@ std::string exit_status::describe() const {
   std::string meaning = ::sigdescr_np(signal) ? ::sigdescr_np(signal) : "unknown";
   meaning[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(meaning[0])));
   return "ended by " + signal_name(signal) + " (" + meaning + ")";
+}
+
+std::string explain_processor_time(const exit_status& status, std::optional<std::chrono::seconds> limit) {
+  // What is counted lags behind what the limit is held against.
+  constexpr std::chrono::milliseconds tick(100);
+  if (!limit || status.signal != SIGKILL || status.processor_time + tick < *limit) return {};
+  return "its limit of processor time was used up, " + std::to_string(limit->count()) +
+         " s (ulimit -t), and the kernel killed it";
+}
+
+std::optional<std::chrono::seconds> processor_time_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_max == RLIM_INFINITY) return {};
+  return std::chrono::seconds(limit.rlim_max);
 }
 
 std::string find_program(const std::string& name) {
@@ -191,10 +213,8 @@ child_process::child_process(const child_spec& spec) : send_signal_(spec.send_si
   start_problem problem;
   if (::read(failure.read.get(), &problem, sizeof problem) > 0) {
     ::waitpid(pid_, nullptr, 0);
-    throw bad_input(problem.has_input
-                        ? why_not_run(spec.program, problem.error_number)
-                        : std::string("cannot open /dev/null, which programs read: ") +
-                              ::strerror(problem.error_number) + ". A container or chroot needs a /dev");
+    throw bad_input(problem.has_input ? why_not_run(spec.program, problem.error_number)
+                                      : why_no_input(problem.error_number));
   }
   output_ = std::move(output.read);
   errors_ = std::move(errors.read);
@@ -225,6 +245,12 @@ bool child_process::has_ended() const {
          about.si_pid == pid_;
 }
 
+bool child_process::is_stopped() const {
+  siginfo_t about{};
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &about, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+         about.si_pid == pid_;
+}
+
 void child_process::signal(int number) const {
   if (!reaped_) send(-pid_, number);
 }
@@ -233,10 +259,14 @@ exit_status child_process::reap() {
   siginfo_t about{};
   while (::waitid(P_PID, static_cast<id_t>(pid_), &about, WEXITED | WNOWAIT) != 0 && errno == EINTR) continue;
   ::kill(-pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
+  rusage used{};
+  ::wait4(pid_, nullptr, 0, &used);
   reaped_ = true;
-  if (about.si_code == CLD_EXITED) return {.code = about.si_status, .signal = 0};
-  return {.code = 0, .signal = about.si_status};
+  exit_status status;
+  (about.si_code == CLD_EXITED ? status.code : status.signal) = about.si_status;
+  for (const auto& time : {used.ru_utime, used.ru_stime})
+    status.processor_time += std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+  return status;
 }
 
 void child_process::abandon() { reaped_ = true; }

@@ -2,7 +2,9 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,12 +16,19 @@ namespace troupe {
 struct exit_status {
   int code = 0;    ///< of exit(), if `signal` is 0
   int signal = 0;  ///< that killed it
+  std::chrono::microseconds processor_time{};
   bool success() const { return code == 0 && signal == 0; }
   /// As shells report it: 128 + signal.
   int shell_code() const { return signal ? 128 + signal : code; }
   /// "exit code 3", "killed by SIGKILL", "ended by SIGSEGV (segmentation fault)"
   std::string describe() const;
 };
+
+/// Why the kernel killed a process at its limit of processor time (ulimit -t), of which the process sees only
+/// SIGKILL; empty if it was not that. `limit`: none is no limit.
+std::string explain_processor_time(const exit_status& status, std::optional<std::chrono::seconds> limit);
+/// Of the processes that this one starts.
+std::optional<std::chrono::seconds> processor_time_limit();
 
 /// "SIGKILL"
 std::string signal_name(int number);
@@ -56,6 +65,8 @@ class child_process {
   unique_fd take_output() { return std::move(output_); }
   unique_fd take_errors() { return std::move(errors_); }
   bool has_ended() const;
+  /// By a signal (SIGSTOP, SIGTSTP) or a debugger, and not continued.
+  bool is_stopped() const;
   /// Sends a signal to the whole group. Safe at any time: the process id is not reused before reap().
   void signal(int number) const;
   /// Waits for the end, kills the rest of the group, and returns how the process itself ended. Call it once.

@@ -85,7 +85,8 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
   of.process.reset();
   workers_.write_events(of);
   bool was_killed_by_others = status.signal == SIGKILL && of.kill_cause.empty() && !of.drilled_at;
-  if (was_killed_by_others) of.kill_cause = memory_kills_.explain();
+  if (was_killed_by_others) of.kill_cause = explain_processor_time(status, processor_time_limit());
+  if (was_killed_by_others && of.kill_cause.empty()) of.kill_cause = memory_kills_.explain();
   auto cause = status.describe() + (of.kill_cause.empty() ? "" : " (" + of.kill_cause + ")");
   was_killed_by_others &= of.kill_cause.empty();
   auto said = agent_->failure_of(of.rank, status.signal ? 0ms : time_to_hear_failure);
@@ -367,9 +368,19 @@ void launcher::session::on_recovered(const recovery_report& report) {
   if (callbacks_.on_recovered) callbacks_.on_recovered(report);
 }
 
+/// A process that is stopped prints nothing that would explain why the others waited for it.
+std::string launcher::session::stopped_processes() {
+  std::string text;
+  for (auto& worker : workers_)
+    if (worker.process && worker.process->is_stopped())
+      text += ". Rank " + std::to_string(worker.rank) + " (pid " + std::to_string(worker.process->pid()) +
+              ") is stopped (SIGSTOP, SIGTSTP, a debugger)";
+  return text;
+}
+
 void launcher::session::on_job_failed(const std::string& cause, failure_kind kind) {
   if (phase_ > phase::stopping) return;
-  outcome_.fail("the job failed: " + cause, kind);
+  outcome_.fail("the job failed: " + cause + stopped_processes(), kind);
   end_job(phase::told, time_to_end_alone);
 }
 

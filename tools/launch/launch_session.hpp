@@ -53,6 +53,7 @@ class launcher::session {
   void on_progress(const job_progress& progress);
   void on_recovered(const recovery_report& report);
   std::vector<member_loss> losses_of(const recovery_report& report) const;
+  std::string stopped_processes();
   void on_job_failed(const std::string& cause, failure_kind kind);
   void run_drill(const drill& wanted);
 

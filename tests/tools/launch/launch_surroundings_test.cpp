@@ -2,6 +2,7 @@
 // a parent that reaps.
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
@@ -84,6 +85,39 @@ TEST_CASE("the launcher as the first process of a container reaps the processes 
   CAPTURE(result.errors);
   CHECK(result.exit_code == 0);
   CHECK(result.output == "[0] reaped\n");
+}
+
+TEST_CASE("a process that is killed at its limit of processor time is explained") {
+  auto result = run({"bash", "-c",
+                     "ulimit -t 1; exec " + std::string(TROUPE_PROGRAM) +
+                         " launch --max-restarts 0 -- sh -c 'while :; do :; done'"});
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 128 + SIGKILL);
+  CHECK_THAT(result.errors, ContainsSubstring("its limit of processor time was used up, 1 s (ulimit -t)"));
+}
+
+TEST_CASE("a process that is stopped before it joins is named when the others have waited in vain") {
+  auto options = launch({"--nproc-per-node", "2", "--join-timeout", "1s"}, {"0"});
+  auto worker = std::ranges::find(options.command, LAUNCH_WORKER);
+  options.command.insert(worker, {"sh", "-c", "[ $RANK = 0 ] || kill -STOP $$; exec \"$@\"", "sh"});
+  auto result = run_process(options);
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.errors, ContainsSubstring("rank 1 of 2 did not join") &&
+                                ContainsSubstring("Rank 1 (pid ") &&
+                                ContainsSubstring("is stopped (SIGSTOP"));
+}
+
+TEST_CASE("a start without descriptors for a program's input names their limit") {
+  int num_refused = 0;
+  for (int limit = 12; limit <= 48; ++limit) {
+    auto result = run({"bash", "-c", "ulimit -n " + std::to_string(limit) + "; exec " + launch_one + "true"});
+    CAPTURE(limit, result.errors);
+    if (result.exit_code == 0) continue;
+    ++num_refused;
+    CHECK_THAT(result.errors, !ContainsSubstring("needs a /dev"));
+  }
+  if (num_refused == 0) SKIP("a launcher needs fewer descriptors here");
 }
 
 TEST_CASE("a launcher that is one of several says that each starts a job of its own") {
