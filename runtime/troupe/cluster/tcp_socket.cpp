@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
 #include "troupe/error/errors.hpp"
 
@@ -25,6 +26,23 @@ std::string without_brackets(const std::string& address) {
   return has_brackets ? address.substr(1, address.size() - 2) : address;
 }
 
+/// Why `address` can never be a host's name or an address, so that waiting for one does not help; empty if it
+/// can.
+std::string fault_of_form(const std::string& address) {
+  auto holds_only = [&](std::string_view allowed) {
+    return address.find_first_not_of(allowed) == address.npos;
+  };
+  if (address.find("//") != address.npos)
+    return "it is a URL: give what stands between '//' and the port or path";
+  if (address.find_first_of(" \t\r\n/,;'\"") != address.npos)
+    return "a name has no spaces, commas, quotes and '/'";
+  if (holds_only("0123456789.") && address.find('.') != address.npos)
+    return "an IPv4 address has four numbers from 0 to 255";
+  if (std::ranges::count(address, ':') == 1)
+    return "a port is no part of it: that is MASTER_PORT, or --master-port of the launcher";
+  return {};
+}
+
 address_list resolve(const std::string& address, std::uint16_t port, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -32,9 +50,14 @@ address_list resolve(const std::string& address, std::uint16_t port, int flags) 
   addrinfo* found = nullptr;
   if (int problem =
           ::getaddrinfo(without_brackets(address).c_str(), std::to_string(port).c_str(), &hints, &found);
-      problem != 0)
+      problem != 0) {
+    auto fault = fault_of_form(address);
+    if (!fault.empty())
+      throw bad_input("the address '" + address + "' cannot be used: " + fault +
+                      ". Give a host name or an IP address (--master-addr, MASTER_ADDR)");
     throw unknown_address("the address '" + address + "' cannot be used: " + ::gai_strerror(problem) +
                           ". Give a host name or an IP address (--master-addr, MASTER_ADDR)");
+  }
   return {found, &::freeaddrinfo};
 }
 
@@ -42,7 +65,7 @@ bool is_in_numbers(const std::string& address) {
   try {
     resolve(address, 0, AI_NUMERICHOST);
     return true;
-  } catch (const unknown_address&) {
+  } catch (const bad_input&) {
     return false;
   }
 }

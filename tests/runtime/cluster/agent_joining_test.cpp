@@ -169,6 +169,31 @@ TEST_CASE("rank 0 and its members wait for a name without an address until the j
                         ContainsSubstring("trying again until --join-timeout"));
 }
 
+TEST_CASE("what can never be a name or an address is refused at once, with what is wrong") {
+  auto refused = [](const std::string& address) {
+    auto options = job_of(2);
+    options.address = address;
+    options.has_other_hosts = true;
+    options.join_timeout = 1h;
+    std::string text;
+    try {
+      make_agent(options, {});
+    } catch (const bad_input& problem) {
+      text = problem.what();
+    }
+    agent_client_options client;
+    client.address = address;
+    client.secret = options.secret;
+    client.connect_timeout = 1h;
+    CHECK(refusal_of(client) == text);
+    return text;
+  };
+  CHECK_THAT(refused("10.0.0.1:29500"), ContainsSubstring("MASTER_PORT") && ContainsSubstring("Give a host"));
+  CHECK_THAT(refused("tcp://10.0.0.1"), ContainsSubstring("it is a URL"));
+  CHECK_THAT(refused("10.0.0.1\n"), ContainsSubstring("no spaces"));
+  CHECK_THAT(refused("10.0.0.256"), ContainsSubstring("four numbers from 0 to 255"));
+}
+
 TEST_CASE("IPv6 addresses may stand in brackets, and are printed so with their port") {
   CHECK(endpoint_name("::1", 29500) == "[::1]:29500");
   CHECK(endpoint_name("[::1]", 29500) == "[::1]:29500");
