@@ -110,6 +110,25 @@ TEST_CASE("members that share neither memory nor an interface are told which opt
   }
 }
 
+TEST_CASE(
+    "a job in a PID namespace without a /proc of its own gives the same bits, or says what is missing") {
+  joined_namespaces hosts;
+  words isolated{"ip",           "netns",        "exec",   hosts.name(0),      "unshare", "--pid", "--fork",
+                 "--kill-child", TROUPE_PROGRAM, "launch", "--nproc-per-node", "2",       "--"};
+  words program = with({FASHION_MNIST_PROGRAM, "--json"}, small_job());
+  auto run = [&](const words& options) {
+    return run_process({.command = with(with(isolated, program), options),
+                        .environment = {},
+                        .without = {"RANK", "WORLD_SIZE"}});
+  };
+  CHECK(weights_in(run({"--network-interface", joined_namespaces::interface})) ==
+        run_local(with(small_job(), {"--stages", "2"})).weights_sha256());
+  auto refused = run({});
+  CAPTURE(refused.errors);
+  CHECK(refused.exit_code != 0);
+  CHECK_THAT(refused.errors, ContainsSubstring("/proc shows another PID namespace, as here"));
+}
+
 TEST_CASE("members that share IPC but not the network give the same bits as one process") {
   check_same_bits({});
 }

@@ -13,6 +13,7 @@
 #include <ctime>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/proc_folder.hpp"
 
 namespace troupe {
 namespace {
@@ -70,6 +71,7 @@ bool signal_if_of_job(int number, int proc, const char* name, const char* variab
 
 /// Sends a signal to all processes of the job and returns their number.
 int signal_all_of_job(int number, const char* variable, std::size_t size) {
+  if (!proc_is_of_this_namespace()) return 0;  // its numbers are those of other processes here
   int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (proc < 0) return 0;
   int signalled = 0;
@@ -87,6 +89,7 @@ int signal_all_of_job(int number, const char* variable, std::size_t size) {
 /// Whether a process is stopped, by a signal or a debugger. Its state follows its name, which is in
 /// parentheses and may contain some, in /proc/PID/stat.
 bool is_stopped(const char* stat_path) {
+  if (!proc_is_of_this_namespace()) return false;
   int file = ::open(stat_path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
   std::array<char, 512> bytes;

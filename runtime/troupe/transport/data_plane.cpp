@@ -8,6 +8,7 @@
 #include <new>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/proc_folder.hpp"
 #include "troupe/transport/ucx_library.hpp"
 #include "troupe/wire/handshake.hpp"
 
@@ -115,7 +116,12 @@ std::string data_plane::no_way_for_tensors(int rank) const {
   auto problem =
       "rank " + std::to_string(settings_.rank) + " and rank " + std::to_string(rank) +
       " share neither memory, as on several hosts or in containers with IPC, PID or user namespaces "
-      "of their own, nor a network that tensors may take";
+      "of their own" +
+      (proc_is_of_this_namespace()
+           ? ""
+           : ", or where /proc shows another PID namespace, as here (`mount -t proc proc /proc` in this one, "
+             "or unshare --mount-proc)") +
+      ", nor a network that tensors may take";
   if (!settings_.connection_advice.empty()) return problem + settings_.connection_advice;
   return problem +
          ". Start all processes with --network-interface NAME, the name of an interface by which they reach "

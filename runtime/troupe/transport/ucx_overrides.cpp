@@ -6,6 +6,7 @@
 #include <ucs/sys/uid.h>
 #include <ucs/type/status.h>
 #include <uct/api/uct.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <stdexcept>
@@ -13,6 +14,7 @@
 #include <string_view>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/posix/proc_folder.hpp"
 
 // As in UCX's ucs/sys/sys.h, which is not installed; the same since UCX 1.8.
 extern "C" ucs_status_t ucs_sysv_alloc(std::size_t* size, std::size_t max_size, void** address, int flags,
@@ -40,6 +42,9 @@ std::uint64_t namespaces() {
     if (kind == std::string_view("net")) troupe::check_posix(status, "read " + file + " (mount /proc)");
     all = (all ^ found.st_ino) * golden_ratio;
   }
+  // UCX finds a process's memory, and whether it lives, under its id in /proc.
+  if (!troupe::proc_is_of_this_namespace())
+    all = (all ^ static_cast<std::uint64_t>(::getpid())) * golden_ratio;
   return all;
 }
 
