@@ -10,6 +10,7 @@
 #include "troupe/inspector/orders/open_orders.hpp"
 #include "troupe/inspector/page_files.hpp"
 #include "troupe/inspector/views.hpp"
+#include "troupe/posix/safe_file.hpp"
 
 namespace troupe {
 namespace {
@@ -61,6 +62,10 @@ inspection::inspection(const inspection_options& options) {
   if (!at.is_loopback())
     warning_ = "the inspector listens on " + to_string(at) +
                ": whoever reaches it and has the token can watch this job, and nothing is encrypted";
+  if (auto others = others_who_may_read(options.token_file); !others.empty())
+    warning_ += (warning_.empty() ? "" : ". ") + std::string("--inspect-token-file ") +
+                options.token_file.string() + " is no secret: " + others +
+                ". Make it a file of your own, and `chmod 600` it";
   auto control = options.takes_orders ? begin_control(options) : nullptr;
   auto routes = std::make_shared<inspector_routes>(
       std::move(policy), inspector_sources{job_, log_, options.trace, std::move(control), options.log});

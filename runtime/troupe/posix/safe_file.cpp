@@ -47,6 +47,21 @@ std::string octal(mode_t mode) {
   return text.data();
 }
 
+std::string other_owner(const struct stat& found) {
+  if (found.st_uid == ::geteuid() || found.st_uid == 0) return {};
+  return "it belongs to another user (" + std::to_string(found.st_uid) + ")";
+}
+
+std::string others_who_may(const struct stat& found, mode_t of_group, mode_t of_others, const char* what) {
+  auto text = std::string(" may ") + what + " (mode " + octal(found.st_mode) + ")";
+  if ((found.st_mode & of_others) != 0) return "everybody" + text;
+  // Many systems give each user a group of the same number, and a umask by which it may write.
+  bool is_own_group = found.st_gid == 0 || found.st_gid == ::geteuid();
+  if ((found.st_mode & of_group) != 0 && !is_own_group)
+    return "its group (" + std::to_string(found.st_gid) + ")" + text;
+  return {};
+}
+
 }  // namespace
 
 safe_file open_safely(const std::filesystem::path& path, const safe_file_options& options) {
@@ -77,16 +92,16 @@ safe_file create_anew(const std::filesystem::path& path, mode_t mode) {
 std::string others_who_may_change(const std::filesystem::path& folder) {
   struct stat found {};
   if (::stat(folder.empty() ? "." : folder.c_str(), &found) != 0) return {};
-  if (found.st_uid != ::geteuid() && found.st_uid != 0)
-    return "it belongs to another user (" + std::to_string(found.st_uid) + ")";
+  if (auto owner = other_owner(found); !owner.empty()) return owner;
   if ((found.st_mode & S_ISVTX) != 0) return {};
-  auto mode = " may write to it (mode " + octal(found.st_mode) + ")";
-  if ((found.st_mode & S_IWOTH) != 0) return "everybody" + mode;
-  // Many systems give each user a group of the same number, and a umask by which it may write.
-  bool is_own_group = found.st_gid == 0 || found.st_gid == ::geteuid();
-  if ((found.st_mode & S_IWGRP) != 0 && !is_own_group)
-    return "its group (" + std::to_string(found.st_gid) + ")" + mode;
-  return {};
+  return others_who_may(found, S_IWGRP, S_IWOTH, "write to it");
+}
+
+std::string others_who_may_read(const std::filesystem::path& file) {
+  struct stat found {};
+  if (::stat(file.c_str(), &found) != 0 || found.st_nlink == 0) return {};
+  if (auto owner = other_owner(found); !owner.empty()) return owner;
+  return others_who_may(found, S_IRGRP, S_IROTH, "read it");
 }
 
 }  // namespace troupe

@@ -42,4 +42,8 @@ safe_file create_anew(const std::filesystem::path& path, mode_t mode);
 /// for files that are opened as above. A group of the user's own number is the user's own.
 std::string others_who_may_change(const std::filesystem::path& folder);
 
+/// Who else could know what `file` holds, for example "everybody may read it (mode 0644)", or that its owner
+/// is another user; empty if only this user and root can, or if it has no name.
+std::string others_who_may_read(const std::filesystem::path& file);
+
 }  // namespace troupe

@@ -135,3 +135,21 @@ TEST_CASE("a folder that others may change is told from one that only its user m
   REQUIRE(::chown(folder.path().c_str(), 64333, 0) == 0);
   CHECK_THAT(with(0755), ContainsSubstring("another user (64333)"));
 }
+
+TEST_CASE("a file that others may read is told from one that only its user may read") {
+  testing::temp_folder folder;
+  auto file = folder.path() / "token";
+  std::ofstream(file) << "a secret";
+  auto with = [&](mode_t mode) {
+    ::chmod(file.c_str(), mode);
+    return others_who_may_read(file);
+  };
+  CHECK(with(0600).empty());
+  CHECK_THAT(with(0644), ContainsSubstring("everybody may read it (mode 0644)"));
+  CHECK(others_who_may_read(folder.path() / "none").empty());
+  if (::geteuid() != 0) SKIP("the file gets another owner: run the test as root");
+  REQUIRE(::chown(file.c_str(), 0, 64333) == 0);
+  CHECK_THAT(with(0640), ContainsSubstring("group (64333) may read it"));
+  REQUIRE(::chown(file.c_str(), 64333, 0) == 0);
+  CHECK_THAT(with(0600), ContainsSubstring("another user (64333)"));
+}
