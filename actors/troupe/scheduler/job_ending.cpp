@@ -48,7 +48,8 @@ std::string job_ending::text_of_stop() const {
     return where + "; the last step saved in " + folder.string() + " is " + std::to_string(*on_disk) +
            ": --resume continues from there";
   if (job_.is_running())
-    return where + ", which could not be saved in " + folder.string() + ": see the warnings before";
+    return where + ", which could not be saved in " + folder.string() +
+           ": see the warnings before. What was saved there earlier is kept: --resume continues from it";
   return where + "; --resume continues from the newest snapshot in " + folder.string();
 }
 

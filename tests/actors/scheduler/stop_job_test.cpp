@@ -7,6 +7,7 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
 
 namespace {
 
@@ -42,7 +43,8 @@ TEST_CASE("a stopped job that cannot write its snapshot reports that") {
   here.all_held(5);
   here.written(5, 0, "the disk is full");
   REQUIRE(here.members.stops.size() == 1);
-  CHECK_THAT(here.members.stops[0], ContainsSubstring("at step 5, which could not be saved in "));
+  CHECK_THAT(here.members.stops[0], ContainsSubstring("at step 5, which could not be saved in ") &&
+                                        EndsWith("is kept: --resume continues from it"));
 }
 
 TEST_CASE(
