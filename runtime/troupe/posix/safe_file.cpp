@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace troupe {
@@ -62,6 +63,23 @@ std::string others_who_may(const struct stat& found, mode_t of_group, mode_t of_
   return {};
 }
 
+/// Who may write to a folder may give another one the name of a folder within it. A group that works in one
+/// knows that.
+std::string open_parent_of(const std::filesystem::path& folder) {
+  std::error_code problem;
+  auto path = std::filesystem::canonical(folder.empty() ? "." : folder, problem);
+  if (problem) return {};
+  while (path.has_relative_path()) {
+    path = path.parent_path();
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0) return {};
+    if ((found.st_mode & S_IWOTH) != 0 && (found.st_mode & S_ISVTX) == 0)
+      return "everybody may write to " + path.string() + ", in which it is (mode " + octal(found.st_mode) +
+             ")";
+  }
+  return {};
+}
+
 }  // namespace
 
 safe_file open_safely(const std::filesystem::path& path, const safe_file_options& options) {
@@ -94,7 +112,8 @@ std::string others_who_may_change(const std::filesystem::path& folder) {
   if (::stat(folder.empty() ? "." : folder.c_str(), &found) != 0) return {};
   if (auto owner = other_owner(found); !owner.empty()) return owner;
   if ((found.st_mode & S_ISVTX) != 0) return {};
-  return others_who_may(found, S_IWGRP, S_IWOTH, "write to it");
+  auto problem = others_who_may(found, S_IWGRP, S_IWOTH, "write to it");
+  return problem.empty() ? open_parent_of(folder) : problem;
 }
 
 std::string others_who_may_read(const std::filesystem::path& file) {

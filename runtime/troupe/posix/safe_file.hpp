@@ -38,8 +38,9 @@ safe_file open_safely(const std::filesystem::path& path, const safe_file_options
 safe_file create_anew(const std::filesystem::path& path, mode_t mode);
 
 /// Who else could replace or remove files in `folder`, for example "its group (120) may write to it (mode
-/// 0775)"; empty if only this user and root can. A folder with the sticky bit, such as /tmp, counts as safe
-/// for files that are opened as above. A group of the user's own number is the user's own.
+/// 0775)", or that everybody may write to a folder around it; empty if only this user and root can. A folder
+/// with the sticky bit, such as /tmp, counts as safe for files that are opened as above. A group of the
+/// user's own number is the user's own.
 std::string others_who_may_change(const std::filesystem::path& folder);
 
 /// Who else could know what `file` holds, for example "everybody may read it (mode 0644)", or that its owner

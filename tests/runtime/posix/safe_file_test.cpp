@@ -128,6 +128,13 @@ TEST_CASE("a folder that others may change is told from one that only its user m
   CHECK_THAT(with(0777), ContainsSubstring("everybody") && ContainsSubstring("0777"));
   CHECK(with(01777).empty());
   CHECK(with(0700).empty());
+  auto within = folder.path() / "own" / "snapshots";
+  std::filesystem::create_directories(within);
+  with(0777);
+  CHECK_THAT(others_who_may_change(within),
+             ContainsSubstring("everybody may write to " + folder.path().string() + ", in which it is"));
+  with(01777);
+  CHECK(others_who_may_change(within).empty());
   if (::geteuid() != 0) SKIP("the folder gets another owner: run the test as root");
   REQUIRE(::chown(folder.path().c_str(), 0, 64333) == 0);
   CHECK_THAT(with(0770), ContainsSubstring("group (64333)"));
