@@ -96,6 +96,8 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
   gradients_.emplace(options.numerics, reductions_of(model, partition, options.numerics), counted_in(model),
                      parameters_, in_order_of_use(by_layer, parameters_.size()),
                      tied_gradients(std::move(tied)));
+  if (options.numerics.skips_steps() && flush_every_ == 1)
+    for (const auto& each : buffers_) kept_buffers_.push_back(each.target->value.clone());
 }
 
 void module_program::begin(const std::vector<named_tensor>& weights) {
@@ -341,6 +343,17 @@ std::string module_program::non_finite() {
   return "the gradient of " + std::ranges::find(parameters_, found, &named_parameter::target)->name;
 }
 
+void module_program::keep_buffers() {
+  for (std::size_t i = 0; i < kept_buffers_.size(); ++i)
+    kept_buffers_[i].copy_from(buffers_[i].target->value);
+}
+
+/// A value that is not finite would stay in a running mean for good.
+void module_program::restore_buffers() {
+  for (std::size_t i = 0; i < kept_buffers_.size(); ++i)
+    buffers_[i].target->value.copy_from(kept_buffers_[i]);
+}
+
 void module_program::apply(std::uint64_t step) {
   deferred_->end();
   if (!passes_.empty() && passes_.begin()->first.first <= step)
@@ -349,7 +362,12 @@ void module_program::apply(std::uint64_t step) {
                            std::to_string(step) + " is still in flight");
   bool is_flush = (step + 1) % flush_every_ == 0;
   if (!is_flush) versions_->begin_update();
-  if (auto counted = gradients_->optimizer_step(step)) optimizer_->apply(*counted);
+  if (auto counted = gradients_->optimizer_step(step)) {
+    optimizer_->apply(*counted);
+    keep_buffers();
+  } else {
+    restore_buffers();
+  }
   gradients_->mark_stepped();
   if (versions_) is_flush ? versions_->reset() : versions_->end_update(step);
   last_accumulated_ = -1;
@@ -397,6 +415,7 @@ void module_program::load_state(const std::vector<named_tensor>& saved) {
   if (versions_) versions_->reset();
   for (const auto& each : parameters_) each.target->mark_changed();
   gradients_->mark_changed();
+  keep_buffers();
 }
 
 program_factory make_module_programs(nn::Graph model, int stages, module_program_options options) {

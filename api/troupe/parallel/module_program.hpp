@@ -38,7 +38,9 @@ struct module_program_options {
 ///
 /// The gradient is scaled by 1 / the number of targets that the loss counts in the global batch (in the
 /// microbatches of all replicas, or of its own where replicas average their weights); metrics are sums over
-/// them. In a step in which none counts no parameter has a gradient. The bits do not
+/// them. In a step in which none counts no parameter has a gradient. A step that is skipped leaves buffers,
+/// too, as they were before it (not with flush_every of more than 1, where forwards of the next step come
+/// before). The bits do not
 /// depend on the partition into stages or on the order of the microbatches' forward and backward passes.
 /// Weight gradients must be computed in ascending microbatch order, or as microbatch::gradients_descend says;
 /// any other order throws std::logic_error.
@@ -107,6 +109,8 @@ class module_program : public stage_program {
   void end_accumulation(const microbatch& mb);
   void use_version(const microbatch& mb, std::optional<weight_versions::scope>& scope);
   variable take_loss(const microbatch& mb, const variable& output, const tensor& targets);
+  void keep_buffers();
+  void restore_buffers();
   void evaluate_loss(const variable& output, const tensor& targets);
   pass& pass_of(const microbatch& mb, const char* action);
 
@@ -136,6 +140,8 @@ class module_program : public stage_program {
   bool has_finite_loss_ = true;                           ///< of the step whose update is deferred
   target_count counted_targets_;
   step_metrics metrics_;
+  /// [buffers_] as the last step that was made left them; empty: none are restored.
+  std::vector<tensor> kept_buffers_;
 };
 
 /// Returns a factory of the stages' programs: so many of about equal cost, or those of a partition. Initial

@@ -4,6 +4,8 @@
 
 #include "api/parallel/pipeline.hpp"
 #include "support/bits.hpp"
+#include "troupe/nn/batch_norm.hpp"
+#include "troupe/nn/reshape.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/optim/sgd.hpp"
 
@@ -80,6 +82,44 @@ TEST_CASE("a step whose gradients are not finite is skipped on all stages, and d
     undisturbed.train_step(step);
   }
   CHECK(same_bits(model.parameters(), undisturbed.parameters()));
+}
+
+TEST_CASE("a step that is skipped leaves the running statistics as they were before it") {
+  for (auto precision : {dtype::f32, dtype::f16}) {
+    const numeric_options numerics{
+        .precision = precision, .loss_scale = {.initial_scale = 8}, .on_non_finite = non_finite_policy::skip};
+    troupe::nn::Sequential layers(troupe::nn::Linear(12, 8), troupe::nn::Reshape({8, 1, 1}),
+                                  troupe::nn::BatchNorm2d(8), troupe::nn::Flatten(),
+                                  troupe::nn::Linear(8, troupe::testing::num_classes));
+    auto make = [&] { return pipeline(2, troupe::optim::SGD({.lr = 0.1}), layers, numerics); };
+    auto model = make(), undisturbed = make();
+    auto step = [](pipeline& of, std::uint64_t number, float first) {
+      for (int index = 0; index < num_microbatches; ++index) {
+        auto samples = troupe::testing::random_tensor({troupe::testing::microbatch_size, 12},
+                                                      std::to_string(number) + "/" + std::to_string(index));
+        if (index == 0) samples.values<float>()[0] = first;
+        of.forward(pipeline::which(number, index), samples, troupe::testing::make_labels(number, index));
+      }
+      for (int index = 0; index < num_microbatches; ++index) of.backward(number, index);
+      of.apply(number);
+    };
+    auto weights = [](pipeline& of) {
+      std::vector<troupe::named_tensor> all;
+      for (auto& stage : of.stages)
+        for (auto& each : stage->weights()) all.push_back({each.name, each.value.clone()});
+      return all;
+    };
+    step(model, 0, 0.5F);
+    step(undisturbed, 0, 0.5F);
+    auto before = weights(model);
+    step(model, 1, std::nanf(""));
+    CHECK(same_bits(weights(model), before));
+    if (precision == dtype::f16) continue;  // whose loss scale is another now
+    step(model, 2, 0.25F);
+    step(undisturbed, 2, 0.25F);
+    CHECK(same_bits(weights(model), weights(undisturbed)));
+    CHECK_FALSE(same_bits(weights(model), before));
+  }
 }
 
 TEST_CASE("the number of skipped steps is part of a stage's state") {
