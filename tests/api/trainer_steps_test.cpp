@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
@@ -340,5 +341,27 @@ TEST_CASE("a step that is skipped changes neither weights nor running statistics
     if (first.empty()) first = after;
     CHECK(same_bits(after, first));
     CHECK(std::isfinite(trainer.evaluate(four_corners(250)).loss));
+  }
+}
+
+TEST_CASE("a loss that is not finite ends a job that makes its own steps, as it ends a fit") {
+  auto precision = GENERATE(dtype::f32, dtype::f16);
+  auto is_nan = std::make_shared<bool>(false);
+  auto loss = [is_nan](const variable& output, const tensor& targets, double scale) {
+    auto result = nn::CrossEntropy()(output, targets, scale);  // whose gradients stay finite
+    if (*is_nan) result.loss_sum = std::nan("");
+    return result;
+  };
+  for (int replicas : {1, 2}) {
+    *is_nan = false;
+    Trainer trainer(
+        World::local(2, options_of()),
+        pipeline(2).loss(loss).precision(precision).microbatches(4 / replicas).replicas(replicas));
+    make_step(trainer, 0);
+    *is_nan = true;
+    CHECK(std::isnan(trainer.forward_backward(batch_of(1))));
+    CHECK_THROWS_MATCHES(
+        trainer.optimizer_step(), job_failed,
+        MessageMatches(ContainsSubstring("step 2") && ContainsSubstring("the loss is infinite or NaN")));
   }
 }

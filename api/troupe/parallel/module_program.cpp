@@ -330,14 +330,18 @@ bool module_program::defer_update(const progress_callback& progress) {
   auto step_part = part_stepper();
   if (!step_part) return false;
   deferred_->begin(progress);
-  has_finite_loss_ = std::isfinite(metrics_.loss_sum);
+  has_finite_loss_ = is_loss_finite();
   gradients_->step_packed(step_part);
   return true;
 }
 
+bool module_program::is_loss_finite() const {
+  return has_taken_finite_loss_ && std::isfinite(metrics_.loss_sum);
+}
+
 std::string module_program::non_finite() {
   if (!looks_for_non_finite_) return {};
-  if (deferred_->is_pending() ? !has_finite_loss_ : !std::isfinite(metrics_.loss_sum)) return "the loss";
+  if (deferred_->is_pending() ? !has_finite_loss_ : !is_loss_finite()) return "the loss";
   const auto* found = gradients_->first_non_finite();
   if (!found) return {};
   return "the gradient of " + std::ranges::find(parameters_, found, &named_parameter::target)->name;
@@ -371,6 +375,7 @@ void module_program::apply(std::uint64_t step) {
   gradients_->mark_stepped();
   if (versions_) is_flush ? versions_->reset() : versions_->end_update(step);
   last_accumulated_ = -1;
+  has_taken_finite_loss_ = true;
 }
 
 void module_program::discard() {
@@ -379,12 +384,18 @@ void module_program::discard() {
   on_piece_ = nullptr;
   deferred_->end();
   metrics_ = {};
+  has_taken_finite_loss_ = true;
   counted_targets_.discard();
   for (const auto& each : parameters_) each.target->has_gradient = false;
   gradients_->discard();
 }
 
-step_metrics module_program::take_metrics() { return std::exchange(metrics_, {}); }
+/// Where the program makes the steps itself, or a job pauses, the loss of a step is taken before its apply,
+/// which has to know of it.
+step_metrics module_program::take_metrics() {
+  if (last_accumulated_ >= 0 || !passes_.empty()) has_taken_finite_loss_ = is_loss_finite();
+  return std::exchange(metrics_, {});
+}
 
 std::vector<named_tensor> module_program::parameters() {
   std::vector<named_tensor> result;

@@ -109,6 +109,7 @@ class module_program : public stage_program {
   void end_accumulation(const microbatch& mb);
   void use_version(const microbatch& mb, std::optional<weight_versions::scope>& scope);
   variable take_loss(const microbatch& mb, const variable& output, const tensor& targets);
+  bool is_loss_finite() const;
   void keep_buffers();
   void restore_buffers();
   void evaluate_loss(const variable& output, const tensor& targets);
@@ -138,6 +139,7 @@ class module_program : public stage_program {
   int num_replicas_ = 1;                                  ///< likewise
   piece_callback on_piece_;                               ///< while the last weight gradients are computed
   bool has_finite_loss_ = true;                           ///< of the step whose update is deferred
+  bool has_taken_finite_loss_ = true;  ///< in the metrics of this step that were taken before its apply
   target_count counted_targets_;
   step_metrics metrics_;
   /// [buffers_] as the last step that was made left them; empty: none are restored.
