@@ -365,3 +365,17 @@ TEST_CASE("a loss that is not finite ends a job that makes its own steps, as it 
         MessageMatches(ContainsSubstring("step 2") && ContainsSubstring("the loss is infinite or NaN")));
   }
 }
+
+TEST_CASE("a loss that is a constant in a later batch ends the job with the reason") {
+  bool is_constant = false;
+  auto loss = [&is_constant](const variable& output, const tensor& targets, double scale) {
+    auto result = nn::CrossEntropy()(output, targets, scale);
+    if (is_constant) result.loss = detach(result.loss);
+    return result;
+  };
+  Trainer trainer(World::local(1, options_of()), pipeline(1).loss(loss));
+  make_step(trainer, 0);
+  is_constant = true;
+  CHECK_THROWS_MATCHES(trainer.forward_backward(batch_of(1)), job_failed,
+                       MessageMatches(ContainsSubstring("got a constant")));
+}

@@ -30,10 +30,7 @@ loss_outcome outcome_of(const nn::Loss& loss, const tensor& output, const tensor
   auto result = loss(from, targets, gradient_scale);
   if (!result.loss.value.defined() || result.loss.value.num_elements() != 1)
     throw bad_input("the loss: expected a scalar as loss_result::loss, got " + describe(result.loss.value));
-  if (!result.loss.requires_gradient())
-    throw bad_input(
-        "the loss: expected a loss_result::loss that is computed from the model's output, got a constant: "
-        "nothing could be learned from it");
+  require_recorded(result);
   if (result.num_correct < 0 || result.num_correct > targets.num_elements())
     throw bad_input("the loss: expected num_correct of at most " + std::to_string(targets.num_elements()) +
                     " targets, got " + std::to_string(result.num_correct));
@@ -50,6 +47,13 @@ bool is_twice(double whole, double half) {
 }
 
 }  // namespace
+
+void require_recorded(const loss_result& result) {
+  if (!result.loss.requires_gradient())
+    throw bad_input(
+        "the loss: expected a loss_result::loss that is computed from the model's output, got a constant: "
+        "nothing could be learned from it");
+}
 
 void check_parameters(const variable& output, const std::vector<std::shared_ptr<nn::Module>>& layers) {
   if (!output.node) return;

@@ -8,11 +8,14 @@
 
 namespace troupe {
 
-// Checks that a stage makes once, on the first microbatch that it trains on.
+// Checks that a stage makes once, on the first microbatch that it trains on; require_recorded on each one.
 
 /// Throws bad_input, naming the parameter, if the graph of `output` contains a parameter that no layer lists
 /// in each_parameter: it would be neither initialized, trained nor saved.
 void check_parameters(const variable& output, const std::vector<std::shared_ptr<nn::Module>>& layers);
+
+/// Throws bad_input if the loss was not computed from the model's output by recorded operations.
+void require_recorded(const loss_result& result);
 
 /// Throws bad_input unless `loss` counts and applies gradient_scale as nn::Loss documents. Calls `loss` twice
 /// on the given output and targets. Returns the loss_result::num_counted of these.

@@ -191,6 +191,7 @@ variable module_program::take_loss(const microbatch& mb, const variable& output,
   auto scale = batch > 0 ? gradients_->loss_scale() / static_cast<double>(batch) : 0;
   auto result = loss_(output, targets, scale);
   counted_targets_.require(targets, result.num_counted);
+  if (batch > 0 && result.num_counted > 0 && output.requires_gradient()) require_recorded(result);
   metrics_ += {result.loss_sum, result.num_counted, result.num_correct};
   return batch > 0 ? result.loss : detach(result.loss);
 }
