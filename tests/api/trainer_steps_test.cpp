@@ -379,3 +379,14 @@ TEST_CASE("a loss that is a constant in a later batch ends the job with the reas
   CHECK_THROWS_MATCHES(trainer.forward_backward(batch_of(1)), job_failed,
                        MessageMatches(ContainsSubstring("got a constant")));
 }
+
+TEST_CASE("an optimizer that makes no state is refused with the reason") {
+  auto none = [](const std::vector<named_parameter>&) -> std::unique_ptr<optim::optimizer_state> {
+    return {};
+  };
+  auto tried = [&] {
+    Trainer trainer(World::local(1, options_of()), pipeline(1).optimizer(none));
+    make_step(trainer, 0);
+  };
+  CHECK_THROWS_WITH(tried(), ContainsSubstring("the optimizer: expected a function that returns"));
+}

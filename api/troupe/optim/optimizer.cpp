@@ -1,7 +1,9 @@
 #include "troupe/optim/optimizer.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "troupe/error/errors.hpp"
 #include "troupe/layout/step_counts.hpp"
 
 namespace troupe::optim {
@@ -18,6 +20,16 @@ std::vector<named_tensor> with_step_counts(std::vector<named_tensor> saved,
 void optimizer_state::load_state(const std::vector<named_tensor>& saved) {
   auto own = state();
   copy_by_name(own, with_step_counts(saved, own));
+}
+
+std::unique_ptr<optimizer_state> make_state(const Optimizer& optimizer,
+                                            std::vector<named_parameter> parameters) {
+  auto state = optimizer(std::move(parameters));
+  if (!state)
+    throw bad_input(
+        "the optimizer: expected a function that returns an optimizer_state for the parameters it gets, got "
+        "one that returns null");
+  return state;
 }
 
 }  // namespace troupe::optim

@@ -60,4 +60,8 @@ std::vector<named_tensor> with_step_counts(std::vector<named_tensor> saved,
 /// SGD, Adam, AdamW, LAMB and any function of this signature can be used.
 using Optimizer = std::function<std::unique_ptr<optimizer_state>(std::vector<named_parameter>)>;
 
+/// The state that the factory makes. Throws bad_input if it makes none.
+std::unique_ptr<optimizer_state> make_state(const Optimizer& optimizer,
+                                            std::vector<named_parameter> parameters);
+
 }  // namespace troupe::optim

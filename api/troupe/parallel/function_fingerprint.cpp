@@ -75,7 +75,7 @@ void add_steps(record_of_bytes& to, const optim::Optimizer& optimizer) {
   };
   parameter weight("weight", numbers(0, 6).reshape({2, 3}), tensor::zeros({2, 3}));
   parameter bias("bias", numbers(6, 3), tensor::zeros({3}));
-  auto state = optimizer({{"0.weight", &weight}, {"0.bias", &bias}});
+  auto state = optim::make_state(optimizer, {{"0.weight", &weight}, {"0.bias", &bias}});
   for (std::uint64_t step : {0, 1, 2, 10, 100, 1000, 10'000, 100'000, 1'000'000}) {
     weight.gradient().copy_from(numbers(static_cast<std::int64_t>(step % 7), 6).reshape({2, 3}));
     bias.gradient().copy_from(numbers(static_cast<std::int64_t>(step % 5), 3));

@@ -90,7 +90,7 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
   if (flush_every_ > 1) versions_.emplace(std::move(uses));
   if (auto period = options.numerics.average_every; period > 0)
     average_.emplace(period, targets_of(parameters_));
-  optimizer_ = options.optimizer(parameters_);
+  optimizer_ = optim::make_state(options.optimizer, parameters_);
   auto by_layer = weights_by_layer(layers_->modules(), parameters_, tied);
   deferred_.emplace(parameters_, tied, [this](std::size_t index) { return gradients_->is_stepped(index); });
   gradients_.emplace(options.numerics, reductions_of(model, partition, options.numerics), counted_in(model),

@@ -13,10 +13,10 @@ overlapped_optimizer::overlapped_optimizer(std::shared_ptr<gradient_reducer> red
     : reducer_(std::move(reducer)) {
   for (const auto& each : all)
     if (!each.target->requires_gradient) frozen_.push_back(each);
-  frozen_state_ = optimizer(frozen_);
+  frozen_state_ = optim::make_state(optimizer, frozen_);
   for (std::size_t bucket = 0; bucket < reducer_->num_buckets(); ++bucket) {
     auto parameters = reducer_->parameters_of(bucket);
-    auto state = optimizer(parameters);
+    auto state = optim::make_state(optimizer, parameters);
     parts_.push_back({std::move(parameters), std::move(state), {}});
   }
 }
