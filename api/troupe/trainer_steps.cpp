@@ -116,10 +116,19 @@ double Trainer::forward_backward(const batch& given) {
   dataset samples({given.inputs.to({}), given.targets.to({})});
   request.data = describe_samples(samples);
   if (reads_samples_) request.content = describe_content(samples);
+  // Open too when a callback throws: the step is begun. A job that has failed has none, and says why.
   is_step_open_ = true;
-  auto result = self.run(request, observer_of(callbacks_, world_.shared_->running));
-  given_->release_before(result.replays_from);
-  return result.metrics.mean_loss();
+  try {
+    auto result = self.run(request, observer_of(callbacks_, world_.shared_->running));
+    given_->release_before(result.replays_from);
+    return result.metrics.mean_loss();
+  } catch (const job_failed&) {
+    is_step_open_ = false;
+    throw;
+  } catch (const bad_input&) {
+    is_step_open_ = false;
+    throw;
+  }
 }
 
 std::uint64_t Trainer::optimizer_step() {

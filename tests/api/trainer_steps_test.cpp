@@ -380,6 +380,16 @@ TEST_CASE("a loss that is a constant in a later batch ends the job with the reas
                        MessageMatches(ContainsSubstring("got a constant")));
 }
 
+TEST_CASE("after a step in which the job failed each call says why") {
+  auto bad = batch_of(0);
+  bad.targets = tensor::from(std::vector<std::int64_t>(32, 9), {32});
+  Trainer trainer(World::local(1, options_of()), pipeline(1));
+  auto failed = MessageMatches(ContainsSubstring("expected labels in [0, 4), got 9"));
+  CHECK_THROWS_MATCHES(trainer.forward_backward(bad), job_failed, failed);
+  CHECK_THROWS_MATCHES(trainer.forward_backward(batch_of(1)), job_failed, failed);
+  CHECK_THROWS_MATCHES(trainer.weights_sha256(), job_failed, failed);
+}
+
 TEST_CASE("an optimizer that makes no state is refused with the reason") {
   auto none = [](const std::vector<named_parameter>&) -> std::unique_ptr<optim::optimizer_state> {
     return {};
