@@ -50,8 +50,9 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     plan_ = plan_for(pipeline_, options, world_.num_devices());
     check_faults(options.fault, plan_, world_.world_size());
   } catch (const bad_input& problem) {
-    // Tell the others the cause; otherwise they would only see a lost process.
-    self.fail(problem.what(), failure_kind::bad_input);
+    // Tell the others the cause; otherwise they would only see a lost process. A job of one process can go on
+    // with another Trainer.
+    if (self.world_size() > 1) self.fail(problem.what(), failure_kind::bad_input);
     throw;
   }
   if (plan_.num_job_devices() < world_.num_devices() && world_.rank() == 0) warn_of_idle_devices();

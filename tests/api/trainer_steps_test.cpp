@@ -400,3 +400,10 @@ TEST_CASE("an optimizer that makes no state is refused with the reason") {
   };
   CHECK_THROWS_WITH(tried(), ContainsSubstring("the optimizer: expected a function that returns"));
 }
+
+TEST_CASE("a Trainer that is refused leaves a World of one process to the next one") {
+  auto world = World::local(1, options_of());
+  CHECK_THROWS_AS(Trainer(world, pipeline(1).microbatches(3)), bad_input);
+  Trainer trainer(world, pipeline(1));
+  CHECK(make_step(trainer, 0) == 1);
+}
