@@ -1,6 +1,7 @@
 #pragma once
 #include <mutex>
 #include <string>
+#include <thread>
 
 namespace troupe {
 
@@ -35,13 +36,19 @@ class running_call {
 
   /// Throws as scope does if `name` could not begin now.
   void require_none(const char* name) const;
+  /// Throws as scope does if a callback of the running call makes this call, `name`.
+  void require_no_callback(const char* name) const;
+  /// "Trainer::fit", "the callback on_step of Trainer::fit", or empty if no call runs.
+  std::string text() const;
 
  private:
   void require_none_locked(const char* name) const;
+  std::string text_locked() const;
 
   mutable std::mutex mutex_;
   const char* call_ = nullptr;      ///< null: none
   const char* callback_ = nullptr;  ///< null: the call is in none
+  std::thread::id callback_thread_;
 };
 
 }  // namespace troupe

@@ -1,8 +1,12 @@
 #include "troupe/trainer.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
+#include <iostream>
+#include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "troupe/data/describe_samples.hpp"
@@ -146,7 +150,17 @@ std::uint32_t Trainer::take_place() {
     throw std::logic_error(
         "[Trainer] expected one Trainer at a time in a World, got a second one beside it: end the first one "
         "before (let it go out of scope), or train in a World of its own");
-  place_ = std::make_shared<char>();
+  // Ends with the Trainer, and with it the program if a call of it still runs: what that uses is gone.
+  place_ = std::shared_ptr<char>(new char(0), [of = std::weak_ptr(world_.shared_)](char* place) {
+    delete place;
+    auto world = of.lock();
+    auto running = world ? world->running.text() : std::string();
+    if (running.find("Trainer::") == std::string::npos) return;
+    std::cerr
+        << "[Trainer] expected a Trainer that lives until its calls end, got one that is destroyed while "
+        << running << " runs: keep it until then; step_event::cancel ends a fit early" << std::endl;
+    std::abort();
+  });
   shared.trainer = place_;
   if (shared.num_trainers > 0) world_.barrier();
   return shared.num_trainers++;

@@ -57,9 +57,11 @@ struct resume_event {
 };
 
 /// Called on the thread that called fit or evaluate. A callback makes no call of the Trainer or the World but
-/// pause, resume, step and those that say thread-safe: the others throw std::logic_error, since the running
-/// call cannot end before its callback returns. An exception propagates out of this process's call only;
-/// the other processes and the training continue. Use step_event::cancel to end training.
+/// pause, resume, step, those that say thread-safe and those that wait for no process: the others, making a
+/// group too, throw std::logic_error, since the running call cannot end before its callback returns. Nor does
+/// it destroy the Trainer, which ends the program with an error. An exception propagates out of this
+/// process's call only; the other processes and the training continue. Use step_event::cancel to end
+/// training.
 struct trainer_callbacks {
   std::function<void(const step_event&)> on_step = [](const step_event&) {};
   std::function<void(const recovery_event&)> on_recovered = [](const recovery_event&) {};

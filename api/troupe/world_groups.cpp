@@ -61,6 +61,7 @@ World World::started(std::shared_ptr<state> shared) {
 ProcessGroup World::default_group() {
   auto& known = shared_->default_group;
   if (!known || known->failure()) {
+    shared_->running.require_no_callback("World::default_group");
     std::vector<world_rank> all_ranks(static_cast<std::size_t>(world_size()));
     std::iota(all_ranks.begin(), all_ranks.end(), 0);
     known = shared_->groups->build("default", all_ranks, checked({}, shared_->profile, shared_->open));
@@ -72,6 +73,7 @@ ProcessGroup World::new_group(const std::vector<world_rank>& ranks, const group_
   require_ranks(ranks, world_size());
   auto communicator_settings = checked(options, shared_->profile, shared_->open);
   if (std::ranges::count(ranks, rank()) == 0) return ProcessGroup::non_member(ranks);
+  shared_->running.require_no_callback("World::new_group");
   return kept(shared_, shared_->groups->build(group_builder::name_of(ranks), ranks, communicator_settings));
 }
 

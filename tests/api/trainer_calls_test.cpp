@@ -113,6 +113,29 @@ TEST_CASE("a call on another thread while fit runs throws at once") {
   CHECK(num_refused == 2 * calls.size());
 }
 
+TEST_CASE("a callback that makes a group, which would wait for processes in fit, is refused") {
+  auto world = World::local(1, options_of(2));
+  int num_refused = 0;
+  trainer_callbacks callbacks;
+  callbacks.on_step = [&](const step_event&) {
+    CHECK_THROWS_MATCHES(
+        world.default_group(), std::logic_error,
+        MessageMatches(ContainsSubstring("[World::default_group]") && ContainsSubstring("on_step")));
+    CHECK_THROWS_MATCHES(
+        world.new_group({0}), std::logic_error,
+        MessageMatches(ContainsSubstring("[World::new_group]") && ContainsSubstring("on_step")));
+    // Another thread is in no callback.
+    CHECK(std::async(std::launch::async, [&] { return world.new_group({0}).size(); }).get() == 1);
+    CHECK(world.local_groups().size() == 1);
+    ++num_refused;
+  };
+  Trainer trainer(world, small_pipeline(), callbacks);
+  trainer.fit(four_corners(250));
+  CHECK(num_refused == 2);
+  auto all = world.default_group();
+  CHECK(all.size() == 1);
+}
+
 TEST_CASE("a call within on_resumed throws at once") {
   temp_folder folder;
   auto options = options_of(2);

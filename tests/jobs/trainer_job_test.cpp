@@ -136,6 +136,13 @@ TEST_CASE("a call within a callback is refused at once, and the job trains on as
     CHECK(all.values["within-on_recovered"] == std::set<std::string>{"refused"});
 }
 
+TEST_CASE("a Trainer that its own callback destroys ends the program with the reason") {
+  auto result = run_worker(1, {"--destroys", "yes"});
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code != 0);
+  CHECK_THAT(result.errors, ContainsSubstring("destroyed while the callback on_step of Trainer::fit runs"));
+}
+
 namespace {
 
 words with_latest(words options = {}) {

@@ -1,6 +1,7 @@
 // A job in which every process asks for the model: trains, takes the weights, predictions and a file, trains
 // on, and does the same with another model. Says what it got, a line each: "RANK WHAT HASH".
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <troupe/snapshot/weights_hash.hpp>
@@ -59,8 +60,12 @@ class program {
 
   /// Within a callback.
   void try_call(const std::string& callback) {
+    try_call(callback, [this] { running_->state_dict(); });
+    try_call(callback, [this] { world_.default_group(); });
+  }
+  void try_call(const std::string& callback, const std::function<void()>& call) {
     try {
-      running_->state_dict();
+      call();
       say("within-" + callback, "done");
     } catch (const std::logic_error& problem) {
       say("within-" + callback,
@@ -128,17 +133,28 @@ class program {
   dataset_ptr samples_ = four_corners(1100);
 };
 
+/// Within a callback the Trainer ends whose fit runs.
+void destroy_within(const job_options& options) {
+  std::unique_ptr<Trainer> trainer;
+  trainer_callbacks callbacks;
+  callbacks.on_step = [&](const step_event&) { trainer.reset(); };
+  trainer = std::make_unique<Trainer>(World::init(options), pipeline_of(16, options), callbacks);
+  trainer->fit(four_corners(1100));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string file, cancel_at = "0", calls_within = "no", latest = "no";
+  std::string file, cancel_at = "0", calls_within = "no", latest = "no", destroys = "no";
   return run_program(
       argc, argv, testing::small_options(),
       [&](const job_options& options) {
+        if (destroys == "yes") return destroy_within(options);
         program(options, file, std::stoull(cancel_at), calls_within == "yes", latest == "yes").run();
       },
       {{"--file", "where rank 0 saves the model", &file},
        {"--cancel-at", "step at which rank 0 cancels the training", &cancel_at},
        {"--calls-within", "yes: callbacks call state_dict", &calls_within},
+       {"--destroys", "yes: a callback destroys its Trainer", &destroys},
        {"--latest", "yes: a thread takes the latest weights while fit runs", &latest}});
 }
