@@ -212,6 +212,7 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
     job.description.add("stages that all replicas hold alike", text_of(contents));
   job.identity = identity_of(pipeline, options);
   job.settings = training_settings(pipeline.optimizer(), pipeline.loss());
+  job.settings.emplace_back("frozen parameters", frozen_parameters_of(pipeline.model()));
   job.reset_optimizer = options.reset_optimizer;
   if (auto order = gradient_order_of(job.training); order != gradient_order::ascending)
     job.identity.emplace_back("gradient_order", to_string(order));

@@ -176,6 +176,12 @@ TEST_CASE("a resume with another learning rate or schedule says so, in a line fo
              ContainsSubstring("optimizer lr was 0.01 in the snapshot, and is 0.02") &&
                  ContainsSubstring("optimizer schedule was cosine(6, 0, 0) in the snapshot, and is "
                                    "cosine(10, 0, 0)"));
+  temp_folder frozen;
+  auto thawed = resumed(1, frozen, {{"--frozen", "first"}, {}});
+  INFO(thawed.errors);
+  CHECK(thawed.exit_code == 0);
+  CHECK_THAT(thawed.errors,
+             ContainsSubstring("frozen parameters was 0.bias, 0.weight in the snapshot, and is none"));
   temp_folder other;
   auto same = resumed(1, other, {{"--lr", "0.01", "--cosine", "12"}, {"--lr", "0.01", "--cosine", "12"}});
   INFO(same.errors);

@@ -42,7 +42,9 @@ class late_layer : public nn::module_of<late_layer> {
 nn::Sequential model_of(const worker_options& of) {
   nn::Sequential model(nn::Linear(2, 160), late_layer(std::stoull(of.late)), nn::ReLU(), nn::Linear(160, 4));
   if (of.frozen == "yes")
-    for (const auto& each : model.named_parameters()) each.target->requires_gradient = false;
+    model.freeze();
+  else if (of.frozen == "first")
+    model[0]->freeze();
   return model;
 }
 
@@ -109,6 +111,6 @@ int main(int argc, char** argv) {
                       {"--bad-from", "first step whose loss is NaN", &of.bad_from},
                       {"--bad-to", "first step after it whose loss is not", &of.bad_to},
                       {"--bad", "what is NaN: gradients or loss", &of.bad},
-                      {"--frozen", "yes: all parameters", &of.frozen},
+                      {"--frozen", "yes: all parameters, or the first layer's", &of.frozen},
                       {"--initial", "a file with the weights to begin with", &of.file}});
 }

@@ -1,5 +1,6 @@
 #include "troupe/parallel/layer_modes.hpp"
 
+#include <algorithm>
 #include <span>
 #include <typeinfo>
 
@@ -18,6 +19,19 @@ void collect(nn::Module& module, const std::string& path, layer_modes& into) {
   });
 }
 
+std::string text_of(const std::vector<std::string>& names, const std::string& kind) {
+  constexpr std::size_t most_named = 8;
+  std::string all, first;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    all += (i == 0 ? "" : ", ") + names[i];
+    if (i + 1 == most_named) first = all;
+  }
+  if (all.empty()) return "none";
+  if (names.size() <= most_named) return all;
+  return std::to_string(names.size()) + " " + kind + " (" + first + ", ...; hash " +
+         short_hash(std::as_bytes(std::span(all))) + ")";
+}
+
 }  // namespace
 
 layer_modes modes_of(const nn::Graph& model) {
@@ -26,17 +40,15 @@ layer_modes modes_of(const nn::Graph& model) {
   return modes;
 }
 
-std::string text_of(const layer_modes& modes) {
-  constexpr std::size_t most_named = 8;
-  std::string all, first;
-  for (std::size_t i = 0; i < modes.evaluated.size(); ++i) {
-    all += (i == 0 ? "" : ", ") + modes.evaluated[i];
-    if (i + 1 == most_named) first = all;
-  }
-  if (all.empty()) return "none";
-  if (modes.evaluated.size() <= most_named) return all;
-  return std::to_string(modes.evaluated.size()) + " layers (" + first + ", ...; hash " +
-         short_hash(std::as_bytes(std::span(all))) + ")";
+std::string text_of(const layer_modes& modes) { return text_of(modes.evaluated, "layers"); }
+
+std::string frozen_parameters_of(const nn::Graph& model) {
+  nn::Graph copy(model);
+  std::vector<std::string> frozen;
+  for (const auto& [name, target] : copy.named_parameters())
+    if (!target->requires_gradient) frozen.push_back(name);
+  std::ranges::sort(frozen);
+  return text_of(frozen, "parameters");
 }
 
 }  // namespace troupe

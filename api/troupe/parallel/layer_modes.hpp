@@ -19,4 +19,7 @@ layer_modes modes_of(const nn::Graph& model);
 /// Those in evaluation mode: "1, 3.norm"; "none"; "53 layers (1, 3.norm, ...; hash 0d1a..)".
 std::string text_of(const layer_modes& modes);
 
+/// The frozen parameters of a model, in the same form: "0.bias, 0.weight"; "none".
+std::string frozen_parameters_of(const nn::Graph& model);
+
 }  // namespace troupe
