@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <functional>
 #include <numeric>
 
@@ -17,6 +18,17 @@ std::string_view to_string(collective_kind kind) {
   return names.at(static_cast<std::size_t>(kind));
 }
 
+namespace {
+
+/// Tells apart lists of parts with the same sum.
+std::string hash_text(std::uint64_t layout) {
+  std::array<char, 17> hash{};
+  std::snprintf(hash.data(), hash.size(), "%016llx", static_cast<unsigned long long>(layout));
+  return std::string("list ") + hash.data();
+}
+
+}  // namespace
+
 std::string to_string(const call_signature& signature) {
   std::string text(to_string(signature.kind));
   if (signature.kind == collective_kind::barrier) return text;
@@ -26,8 +38,9 @@ std::string to_string(const call_signature& signature) {
   if (reduces) text += std::string(to_string(signature.op)) + ", ";
   text += std::string(to_string(signature.type)) + '[' + std::to_string(signature.count) + ']';
   if (signature.layout != 0)
-    text += signature.kind == collective_kind::all_reduce ? " of " + text_of_hosting(signature.layout)
-                                                          : " in unequal parts";
+    text += signature.kind == collective_kind::all_reduce
+                ? " of " + text_of_hosting(signature.layout)
+                : " in unequal parts, " + hash_text(signature.layout);
   if (signature.root >= 0) text += ", root " + std::to_string(signature.root);
   return text + ')';
 }

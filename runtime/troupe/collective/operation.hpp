@@ -46,7 +46,7 @@ struct call_signature {
 };
 
 /// "all_reduce(sum, f32[1024])", "all_reduce(sum, f32[8] of 4 leaves hosted as 5d21c0e8a94f)",
-/// "broadcast(f32[8], root 2)", "barrier"
+/// "all_gather(f32[6] in unequal parts, list 5d21c0e8a94f0b12)", "broadcast(f32[8], root 2)", "barrier"
 std::string to_string(const call_signature& signature);
 
 /// The operation of one call of one member, after its arguments were checked. n: members, c: signature.count.
