@@ -34,7 +34,9 @@ std::optional<std::string> entered_calls::disagreement() const {
     difference = description_difference(described);
   }
   if (!difference) return {};
-  return "the processes of the job differ: " + *difference +
+  // A call that one process finds fault with is another one than those of the others.
+  auto found = problems();
+  return "the processes of the job differ: " + found + (found.empty() ? "" : "; ") + *difference +
          ". Start every process with the same program and options, and let each make the same calls in the "
          "same order";
 }

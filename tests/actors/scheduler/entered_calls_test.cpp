@@ -38,6 +38,17 @@ TEST_CASE("processes with equal requests agree, and of differing ones each rank 
   CHECK(told.find("steps at its end: rank 1 has 6, rank 0 has 5") != std::string::npos);
 }
 
+TEST_CASE("where one process finds fault with its call, the difference says so first") {
+  entered_calls calls;
+  auto bad = train(0, 4);
+  bad.problem = "expected a multiple of 4 samples, got 15";
+  calls.enter(0, train(0, 5));
+  calls.enter(1, bad);
+  auto told = calls.disagreement().value_or("");
+  CHECK(told.starts_with(
+      "the processes of the job differ: rank 1: expected a multiple of 4 samples, got 15; steps at its end"));
+}
+
 TEST_CASE("descriptions of data are compared among the processes that have read it") {
   auto reading = [](const std::string& content) {
     auto request = train(0, 5);
