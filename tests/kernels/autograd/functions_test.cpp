@@ -1,6 +1,8 @@
 #include "troupe/autograd/functions.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <stdexcept>
 
 #include "kernels/autograd/finite_differences.hpp"
@@ -81,6 +83,8 @@ TEST_CASE("recorded windows and products have the gradients of their inputs and 
   auto table = make_parameter("table", {5, 3});
   auto indices = placed(tensor::from(std::vector<std::int64_t>{4, 0, 4, 2}, {2, 2}));
   check([&](const auto&) { return embedding(table, indices); }, {}, {&table});
+  CHECK_THROWS_WITH(embedding(table, placed(tensor::full({2}, 1))),
+                    Catch::Matchers::ContainsSubstring("expected indices of i64, i32 or u8, got f32[2]"));
 }
 
 TEST_CASE("recorded losses count and have the gradients of their sums, scaled") {

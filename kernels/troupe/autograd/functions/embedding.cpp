@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "troupe/autograd/functions.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/ops/convert.hpp"
 
 namespace troupe {
@@ -27,7 +28,10 @@ class embedding_operation : public operation {
 
 variable embedding(parameter& weight, const tensor& given) {
   make_ready({&weight});
-  auto indices = given.defined() && given.dtype() == dtype::u8 ? cast(given, dtype::i32) : given;
+  auto is_integer = given.dtype() == dtype::i64 || given.dtype() == dtype::i32 || given.dtype() == dtype::u8;
+  if (!given.defined() || !is_integer)
+    throw_invalid("embedding", "indices of i64, i32 or u8", describe(given));
+  auto indices = given.dtype() == dtype::u8 ? cast(given, dtype::i32) : given;
   auto y = embedding_forward(weight.value(), indices);
   if (!would_record({}, {&weight})) return {std::move(y)};
   return record(std::move(y), {}, std::make_unique<embedding_operation>(indices, weight));
