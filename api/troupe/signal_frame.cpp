@@ -46,14 +46,14 @@ void signal_frame::watch() {
     ::poll(polled, 2, signal_ ? 50 : -1);
     if (polled[0].revents) return;
     if (auto number = signals_->next()) {
-      if (signal_ && is_early_warning(*number)) continue;
+      if (signal_ && !is_second_order(*number, since(signalled_))) continue;
       if (signal_) end_by(*number, "came again");
       signal_ = *number;
       signalled_ = clock::now();
       world_->request_stop(signal_);
     }
     if (!signal_) continue;
-    switch (decide_stop(standing(clock::now()), limits_)) {
+    switch (decide_stop(standing(), limits_)) {
       case stop_decision::keep_waiting:
         break;
       case stop_decision::only_this_process:
@@ -66,11 +66,12 @@ void signal_frame::watch() {
   }
 }
 
-stop_progress signal_frame::standing(clock::time_point now) {
-  auto since = [now](clock::time_point then) {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(now - then);
-  };
-  if (world_->job_ended() && !job_ended_) job_ended_ = now;
+std::chrono::milliseconds signal_frame::since(clock::time_point then) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - then);
+}
+
+stop_progress signal_frame::standing() {
+  if (world_->job_ended() && !job_ended_) job_ended_ = clock::now();
   stop_progress made{since(signalled_), world_->stop_requested(), {}};
   if (job_ended_) made.since_job_ended = since(*job_ended_);
   return made;

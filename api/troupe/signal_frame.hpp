@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -13,7 +14,7 @@
 namespace troupe {
 
 /// Signal handling of run_program. While a World exists, SIGTERM, SIGINT, SIGHUP and the stop_signals make a
-/// separate thread call its request_stop(). A second signal that is no early warning, or a stop that takes
+/// separate thread call its request_stop(). A second order to stop (is_second_order), or a stop that takes
 /// longer than stop_limits, ends the process by the signal's default action. Without a World, signals have
 /// their default effect.
 class signal_frame final : public program_frame {
@@ -35,7 +36,8 @@ class signal_frame final : public program_frame {
  private:
   using clock = std::chrono::steady_clock;
   void watch();
-  stop_progress standing(clock::time_point now);
+  stop_progress standing();
+  static std::chrono::milliseconds since(clock::time_point then);
   [[noreturn]] static void end_by(int signal, const char* why);
 
   const stop_limits limits_;

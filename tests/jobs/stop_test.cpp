@@ -274,6 +274,21 @@ TEST_CASE("a process alone saves its last step at SIGTERM") {
   check_resumes(folder.path(), saved_step(result.errors));
 }
 
+TEST_CASE("a process alone saves its last step at an order to stop that comes as several signals") {
+  temp_folder folder;
+  background_process job(
+      {.command = join({FASHION_MNIST_PROGRAM}, join(long_job(), {"--snapshot-dir", folder.path().string()})),
+       .environment = {},
+       .without = {"RANK", "WORLD_SIZE"}});
+  job.wait_for_line("\"event\":\"step\"");
+  for (int number : {SIGTERM, SIGHUP, SIGINT}) job.signal(number);
+  auto result = job.wait();
+  CAPTURE(result.errors);
+  CHECK(result.exit_code > 128);
+  CHECK_THAT(result.errors, !ContainsSubstring("came again"));
+  check_resumes(folder.path(), saved_step(result.errors));
+}
+
 TEST_CASE("a process alone saves its last step at an early warning that it is told of") {
   temp_folder folder;
   background_process job(

@@ -216,12 +216,14 @@ void launcher::session::on_signal(int number) {
   if (number == SIGCHLD) return;  // it ends the wait: see loop_once
   // Before the next look at them: orphan_guard has stopped them with this process.
   if (number == SIGCONT) return workers_.signal_all(SIGCONT);
-  if (stop_signal_ && is_early_warning(number)) return;
   if (stop_signal_) {
+    auto since = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - stop_signalled_);
+    if (!is_second_order(number, since)) return;
     output_.say(signal_name(number) + " again: killing all processes");
     return kill_stopping();
   }
   stop_signal_ = number;
+  stop_signalled_ = clock::now();
   if (phase_ == phase::told) return end_job(phase::terminated, options_.time_to_end);
   if (phase_ != phase::running) return;
   begin_stopping(number);
@@ -234,10 +236,11 @@ void launcher::session::on_signal(int number) {
 void launcher::session::begin_stopping(int signal) {
   if (phase_ != phase::running) return;
   stop_signal_ = signal;
+  stop_signalled_ = clock::now();
   phase_ = phase::stopping;
-  deadline_ = clock::now() + options_.grace;
+  deadline_ = stop_signalled_ + options_.grace;
   output_.say(signal_name(signal) + ": the job saves its state and stops within " + to_text(options_.grace) +
-              " (--grace); a second signal kills it");
+              " (--grace); a further signal, a second or more later, kills it");
 }
 
 void launcher::session::kill_stopping() {

@@ -74,6 +74,7 @@ class launcher::session {
   std::optional<clock::time_point> deadline_;  ///< of the phase
   job_outcome outcome_;
   int stop_signal_ = 0;
+  clock::time_point stop_signalled_;  ///< when stop_signal_ was set
   std::uint64_t step_ = 0;
   std::uint64_t newest_step_ = 0;         ///< the highest step done, including rolled back ones
   std::uint64_t num_advances_ = 0;        ///< steps done, again too, and recoveries

@@ -47,6 +47,10 @@ bool is_early_warning(int signal) {
   return false;
 }
 
+bool is_second_order(int signal, std::chrono::milliseconds since_first) {
+  return !is_early_warning(signal) && since_first >= std::chrono::seconds(1);
+}
+
 void unblock_stop_signals(const stop_signals& more) {
   sigset_t set;
   ::sigemptyset(&set);

@@ -30,3 +30,12 @@ TEST_CASE("only signals that announce an end may come twice") {
   for (int number : {SIGUSR1, SIGUSR2, SIGXCPU}) CHECK(is_early_warning(number));
   for (int number : {SIGTERM, SIGINT, SIGHUP}) CHECK_FALSE(is_early_warning(number));
 }
+
+TEST_CASE("a stop signal kills a job that stops when it comes a second after the first, and is no warning") {
+  using namespace std::chrono_literals;
+  CHECK_FALSE(is_second_order(SIGTERM, 0ms));
+  CHECK_FALSE(is_second_order(SIGINT, 999ms));
+  CHECK(is_second_order(SIGINT, 1s));
+  CHECK(is_second_order(SIGHUP, 10s));
+  CHECK_FALSE(is_second_order(SIGUSR1, 10s));
+}
