@@ -50,20 +50,14 @@ void check_first(const std::filesystem::path& file, const std::string& text) {
                     ": replay it with the `troupe` that wrote it");
 }
 
-/// The record names hosts and shows the job's log, and grows in a folder that others may write to.
-unique_fd open_record(const std::filesystem::path& file) {
-  auto opened = open_safely(file, {.content = file_content::truncated});
-  if (opened.fd) return std::move(opened.fd);
-  bool is_not_ours = opened.error_number == 0 || opened.error_number == ELOOP;
-  if (!is_not_ours) throw system_failure("write the record " + file.string(), opened.error_number);
-  throw bad_input("cannot write the record " + file.string() + ": " + opened.problem +
-                  ", and only a file of your own is replaced. Name another one with --record");
-}
-
 }  // namespace
 
-job_record_writer::job_record_writer(std::filesystem::path file)
-    : file_(std::move(file)), out_(open_record(file_)) {
+job_record_writer::job_record_writer(std::filesystem::path file) : file_(std::move(file)) {
+  auto opened = open_safely(file_, {.content = file_content::truncated});
+  if (!opened.fd)
+    throw bad_input("cannot write the record " + file_.string() + ": " + opened.problem +
+                    ". Name another file with --record");
+  out_ = std::move(opened.fd);
   write({{"format", format_name}, {"version", version}});
 }
 
@@ -85,10 +79,10 @@ void job_record_writer::write(const json& line) {
   auto text = line.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
   for (std::string_view left = text; !left.empty();) {
     auto written = ::write(out_.get(), left.data(), left.size());
-    if (written >= 0)
-      left.remove_prefix(static_cast<std::size_t>(written));
-    else if (errno != EINTR)
-      throw system_failure("write the record " + file_.string(), errno);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0)
+      throw system_failure("write the record " + file_.string(), written < 0 ? errno : ENOSPC);
+    left.remove_prefix(static_cast<std::size_t>(written));
   }
 }
 

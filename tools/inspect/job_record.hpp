@@ -18,10 +18,10 @@ class job_record_writer {
  public:
   static constexpr int version = 1;
   static constexpr std::size_t whole_every = 100;  ///< snapshots
-  /// Replaces the file, which is for this user alone: see open_safely. Throws bad_input if it may not be
-  /// replaced, system_failure, also later, when it cannot be written.
+  /// Replaces the file, which is for its user alone. Throws bad_input where something else stands under its
+  /// name, such as a symbolic link or a folder, and where it cannot be made.
   explicit job_record_writer(std::filesystem::path file);
-  /// On disk, as far as the system is concerned, when this returns.
+  /// The system has it when this returns. Throws system_failure.
   void add(const job_snapshot& snapshot);
 
  private:

@@ -90,7 +90,18 @@ TEST_CASE("what is no record, or of another version, is refused") {
 }
 
 TEST_CASE("a record that cannot be written is an error") {
-  CHECK_THROWS_AS(job_record_writer("/nowhere/job.jsonl"), system_failure);
+  auto refusal_to_write = [](const std::filesystem::path& file) -> std::string {
+    try {
+      job_record_writer writer(file);
+    } catch (const bad_input& problem) {
+      return problem.what();
+    }
+    return {};
+  };
+  CHECK_THAT(refusal_to_write("/nowhere/job.jsonl"),
+             ContainsSubstring("cannot write the record /nowhere/job.jsonl: No such file or directory"));
+  temp_folder folder;
+  CHECK_THAT(refusal_to_write(folder.path()), ContainsSubstring("cannot write"));
 }
 
 TEST_CASE("a record is written over no file that a link leads to, and is for its user alone") {
