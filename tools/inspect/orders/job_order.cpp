@@ -43,6 +43,8 @@ void check_options(const order_words& words) {
 json step_from(const order_words& words) {
   constexpr std::int64_t most_steps = 1'000'000'000, most_smaller = 1000;  // what an inspector takes
   auto unit = words.unit.empty() ? "step" : words.unit;
+  if (unit != "step" && unit != "microbatch" && unit != "action")
+    refuse_order("expected --unit step, microbatch or action with step, got '" + unit + "'");
   auto most = unit == "step" ? most_steps : most_smaller;
   auto count = words.count.value_or(1);
   if (count < 1 || count > most)

@@ -37,6 +37,8 @@ TEST_CASE("an order that there is not, and options that are missing or another o
   check_refused({.action = "step", .unit = "action", .count = 1001},
                 "expected --count from 1 to 1000 with --unit action, got 1001");
   check_refused({.action = "pause", .count = 2}, "expected --count with step only, got it with pause");
+  check_refused({.action = "step", .unit = "epoch"},
+                "expected --unit step, microbatch or action with step, got 'epoch'");
   check_refused({.action = "snapshot", .unit = "step"}, "--unit with step only");
   check_refused({.action = "step", .level = "info"}, "--level with log_level only");
   check_refused({.action = "resume", .actor = "0#0/device/0"}, "--actor with restart, kill only");
