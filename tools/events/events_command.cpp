@@ -79,10 +79,20 @@ process_events events_in(const std::filesystem::path& file) {
   }
 }
 
+void write_trace(const std::vector<process_events>& processes, const std::filesystem::path& file) {
+  try {
+    write_perfetto(processes, file);
+  } catch (const bad_input&) {
+    throw;
+  } catch (const std::runtime_error& problem) {
+    throw bad_input(std::string(problem.what()) + ". Name another file with --trace");
+  }
+}
+
 int show(const events_arguments& arguments) {
   std::vector<process_events> processes;
   for (const auto& file : arguments.files) processes.push_back(events_in(file));
-  if (!arguments.trace.empty()) write_perfetto(processes, arguments.trace);
+  if (!arguments.trace.empty()) write_trace(processes, arguments.trace);
   for (const auto& process : processes) print(process, arguments.last);
   return 0;
 }

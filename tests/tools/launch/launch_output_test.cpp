@@ -213,6 +213,13 @@ TEST_CASE("the last events of a killed process are kept and said where, those of
   CHECK_THAT(shown.output, ContainsSubstring("rank 1, incarnation 0") &&
                                ContainsSubstring("F stage 2 microbatch 3 step 41"));
   CHECK_THAT(text_of(folder.path() / "trace.json"), ContainsSubstring("\"microbatch\":3"));
+  auto refused =
+      run_process({.command = {TROUPE_PROGRAM, "events", file.string(), "--trace", "/nowhere/t.json"},
+                   .environment = {},
+                   .without = {}});
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.errors,
+             ContainsSubstring("/nowhere/t.json.partial: No such file or directory. Name another file"));
 }
 
 TEST_CASE("a job whose events are switched off keeps none") {
