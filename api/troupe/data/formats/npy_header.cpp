@@ -41,8 +41,7 @@ stored_number type_named(std::string_view text) {
   }
   throw bad_input(
       "expected one of the dtypes <f4, <f2, <i8, <i4, |u1 and |b1, or <f8, |i1, <i2, <u2, <u4 and <u8, which "
-      "are "
-      "converted, found '" +
+      "are converted, found '" +
       std::string(text) + "': convert the array with astype() and save it again");
 }
 
@@ -151,6 +150,10 @@ fields read_fields(literal_reader& reader) {
   while (!reader.take('}')) {
     auto key = reader.text();
     reader.expect(':');
+    if (key == "descr" && reader.take('['))
+      throw bad_input(
+          "expected numbers, found a structured array, whose elements have several fields: save each field "
+          "as an array of its own, numpy.save(file, array['name'])");
     if (key == "descr")
       set_once(result.type, key, type_named(reader.text()));
     else if (key == "fortran_order")

@@ -124,7 +124,9 @@ TEST_CASE("errors of npy files name the expected content") {
   CHECK_THAT(with_type("'|f4'"), ContainsSubstring("found '|f4'"));
   CHECK_THAT(with_type("''"), ContainsSubstring("found ''"));
   CHECK_THAT(with_type("'|O'"), ContainsSubstring("found '|O'"));
-  CHECK_THAT(with_type("[('a', '<f4')]"), ContainsSubstring("a text in quotes"));
+  CHECK_THAT(with_type("[('a', '<f4'), ('b', '<i4')]"),
+             ContainsSubstring("found a structured array") && ContainsSubstring("save each field"));
+  CHECK_THAT(with_type("4"), ContainsSubstring("a text in quotes"));
   CHECK_THAT(complaint(npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2), }", "abcd")),
              ContainsSubstring("Fortran order") && ContainsSubstring("ascontiguousarray"));
   CHECK_THAT(complaint(npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", "\1\2")),
