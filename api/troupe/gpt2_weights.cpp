@@ -124,6 +124,11 @@ std::size_t num_blocks(const by_name& tensors) {
 /// The one reason that explains many tensors, as far as there is one.
 std::string reasons(const by_name& sources, const by_name& targets) {
   std::string text;
+  if (num_blocks(sources) == 0)
+    return "; none of its tensors has a name of GPT-2's, such as h.0.attn.c_attn.weight: the file is of "
+           "another model";
+  if (sources.contains(head) && !targets.contains(head))
+    text += "; its output layer is not the token embedding: the model needs gpt_options::tie_weights = false";
   if (auto in_file = num_blocks(sources), in_model = num_blocks(targets); in_file != in_model)
     text += "; the file has " + std::to_string(in_file) + " blocks, the model " + std::to_string(in_model);
   auto rows = [](const by_name& tensors) {
@@ -151,12 +156,12 @@ std::string problems_of(const by_name& sources, const by_name& targets, projecti
     if (source == sources.end())
       missing.add(name);
     else if (source->second.shape() != expected || !is_floating(source->second.dtype()))
-      different.add(name + " is " + describe(source->second) + ", expected " + to_string(expected));
+      different.add(name + " is " + describe(source->second) + ", expected f32" + to_string(expected));
   }
   for (const auto& [name, source] : sources)
     if (!targets.contains(name)) unknown.add(name);
   auto names = missing.after("missing: ") + unknown.after("not in the model: ") +
-               different.after("of another shape: ");
+               different.after("of another shape or dtype: ");
   return names.empty() ? names : reasons(sources, targets) + names;
 }
 
