@@ -16,6 +16,13 @@ namespace {
 /// Marks count lines from 0.
 int line_of(const YAML::Mark& mark) { return mark.line + 1; }
 
+/// Whether the line, from 0 on, begins with blanks that include a tab, which YAML does not take for
+/// indentation.
+bool begins_with_tab(std::string_view text, int line) {
+  for (; line > 0 && text.find('\n') != text.npos; --line) text.remove_prefix(text.find('\n') + 1);
+  return text.substr(0, text.find_first_not_of(" \t")).find('\t') != text.npos;
+}
+
 YAML::Node parse(const std::filesystem::path& file, const std::string& text) {
   try {
     auto documents = YAML::LoadAll(text);
@@ -25,6 +32,9 @@ YAML::Node parse(const std::filesystem::path& file, const std::string& text) {
                      "what follows into a file of its own");
     return documents.empty() ? YAML::Node() : documents.front();
   } catch (const YAML::Exception& problem) {
+    if (begins_with_tab(text, problem.mark.line))
+      refuse_at_line(file, line_of(problem.mark),
+                     "the line begins with a tab, and YAML indents with spaces: remove it");
     refuse_at_line(file, line_of(problem.mark), problem.msg);
   }
 }
@@ -42,7 +52,11 @@ std::string null_word(const std::string& text, const YAML::Mark& key, const YAML
 yaml_setting setting_of(const std::filesystem::path& file, const std::string& text, const YAML::Node& key,
                         const YAML::Node& value) {
   auto line = line_of(key.Mark());
+  if (key.IsNull())
+    refuse_at_line(file, line, "expected a key, got none, or the word null: put it in quotes");
   if (!key.IsScalar()) refuse_at_line(file, line, "expected a key, got a list or a map");
+  if (key.Scalar() == "<<")
+    refuse_at_line(file, line, "merge keys ('<<') are not read: write the keys that they stand for");
   if (value.IsNull())
     if (auto word = null_word(text, key.Mark(), value.Mark()); !word.empty())
       return {key.Scalar(), word, line, line, true};

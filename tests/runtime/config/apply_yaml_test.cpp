@@ -88,6 +88,9 @@ TEST_CASE("a file that is no map of settings is refused") {
   CHECK_THROWS_WITH(applied("just words\n"), ContainsSubstring("job.yaml:1:"));
   CHECK_THROWS_WITH(applied("epochs: 2\nbatch: [1\n"), ContainsSubstring("job.yaml:"));
   CHECK_THROWS_AS(applied("batch: \"1\n"), bad_input);
+  CHECK_THROWS_WITH(applied("batch: 8\n\tsteps: 3\n"), ContainsSubstring(":2: the line begins with a tab"));
+  CHECK_THROWS_WITH(applied("<<: {batch: 8}\n"), ContainsSubstring("merge keys ('<<') are not read"));
+  CHECK_THROWS_WITH(applied("batch: 8\nnull: 3\n"), ContainsSubstring("or the word null"));
   CHECK_THROWS_WITH(applied("batch: 8\nbatch: 16\n"),
                     ContainsSubstring("job.yaml:2:") && ContainsSubstring("twice"));
 }
