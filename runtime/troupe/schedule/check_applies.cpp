@@ -15,8 +15,9 @@ std::string name_of(int step) { return "optimizer step " + std::to_string(step);
 /// Follows one device through its list.
 class version_walk {
  public:
-  version_walk(const plan& checked, int device)
-      : checked_(checked), device_(device), graph_(checked.num_stages, checked.edges) {}
+  /// `graph`: that of the plan, which outlives this.
+  version_walk(const plan& checked, const stage_graph& graph, int device)
+      : checked_(checked), device_(device), graph_(graph) {}
 
   findings found() {
     for (const auto& op : checked_.devices[static_cast<std::size_t>(device_)]) visit(op);
@@ -81,7 +82,7 @@ class version_walk {
 
   const plan& checked_;
   int device_;
-  stage_graph graph_;
+  const stage_graph& graph_;
   std::map<int, int> applied_;  // [stage] how many As are done
   findings found_;
 };
@@ -91,8 +92,9 @@ class version_walk {
 findings check_applies(const plan& checked) {
   findings found;
   std::map<std::pair<int, int>, int> seen;  // [stage, step]
+  stage_graph graph(checked.num_stages, checked.edges);
   for (int device = 0; device < checked.num_devices(); ++device) {
-    for (auto& each : version_walk(checked, device).found()) found.push_back(std::move(each));
+    for (auto& each : version_walk(checked, graph, device).found()) found.push_back(std::move(each));
     for (const auto& op : checked.devices[static_cast<std::size_t>(device)])
       if (op.kind == action_kind::apply) ++seen[{op.stage, checked.flush_every == 1 ? 0 : op.microbatch}];
   }
