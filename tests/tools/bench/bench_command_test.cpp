@@ -142,6 +142,9 @@ TEST_CASE("bench recovery refuses options that cannot be used") {
   check_refused("recovery --schedule sideways",
                 "--schedule: unknown schedule 'sideways'. Choose one of gpipe");
   check_refused("recovery --torchrun /nowhere", "/nowhere");
+  check_refused("compute --seconds 0", "--seconds: expected a number from 0.001 to 3600, got '0'");
+  check_refused("ddp --seconds -1", "--seconds: expected a number from 0.001 to 3600, got '-1'");
+  check_refused("compression --data /nowhere", "/nowhere");
   check_refused("recovery --torchrun /", "--torchrun-script");
 }
 

@@ -211,7 +211,7 @@ void add_compute_bench(const bench_commands& to) {
       ->check(CLI::Range(1, 1024));
   command.add_option("--dtype", each.dtype, "f32, tf32 on a GPU, or bf16 for mixed precision")
       ->check(CLI::IsMember({"f32", "tf32", "bf16"}));
-  command.add_option("--seconds", each.seconds, "Of one measurement");
+  command.add_option("--seconds", each.seconds, "Of one measurement")->check(CLI::Range(0.001, 3600.0));
   command.add_option("--rounds", options->rounds, "Measurements, in turn with the peer's")
       ->check(CLI::Range(1, 1000));
   command

@@ -144,7 +144,7 @@ void add_ddp_bench(const bench_commands& to) {
       ->check(CLI::Range(1, 64));
   command.add_option("--threads", each.threads, "Of each process")->check(CLI::Range(1, 1024));
   command.add_option("--batch", each.batch, "Of each process; 0: the model's own");
-  command.add_option("--seconds", each.seconds, "Of each timing");
+  command.add_option("--seconds", each.seconds, "Of each timing")->check(CLI::Range(0.001, 3600.0));
   command.add_option("--rounds", options->rounds, "Measurements, in turn with the peer's")
       ->check(CLI::Range(1, 1000));
   command.add_flag("--replicas", each.replicas,
