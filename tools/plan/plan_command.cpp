@@ -1,3 +1,4 @@
+#include <limits>
 #include <memory>
 
 #include "commands.hpp"
@@ -53,7 +54,7 @@ void add_options(CLI::App& command, plan_request& request) {
   command
       .add_option("--bandwidth", request.bytes_per_s,
                   "Bytes per second between devices (default: transfers take no time)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(1.0, std::numeric_limits<double>::max()));  // 0 would be no limit
   command.add_option("--latency", request.latency_s, "Seconds that each transfer takes besides")
       ->check(CLI::NonNegativeNumber)
       ->needs(command.get_option("--bandwidth"));

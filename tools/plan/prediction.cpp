@@ -1,6 +1,7 @@
 #include "prediction.hpp"
 
 #include <cstdio>
+#include <sstream>
 #include <utility>
 
 #include "troupe/config/apply_yaml.hpp"
@@ -10,11 +11,13 @@
 #include "troupe/profile_job.hpp"
 #include "troupe/snapshot/printable_text.hpp"
 #include "troupe/usage/nearest.hpp"
+#include "troupe/usage/number_text.hpp"
 
 namespace troupe {
 namespace {
 
 constexpr int most_devices = 1 << 12;
+constexpr double least_speed = 1e-6;
 
 /// A job's file may set options that only its program knows. A key that is much like one of a job is a typing
 /// error.
@@ -81,10 +84,17 @@ std::vector<device_capacity> devices_of(const plan_request& request, int num_dev
     devices.push_back(
         {value_for(request.speed, device, 1.0), value_for(request.memory, device, std::uint64_t{0})});
   for (const auto& each : devices)
-    if (!(each.speed > 0))
-      throw bad_input("--speed must be a number above 0, got " + std::to_string(each.speed));
+    if (!(each.speed >= least_speed && each.speed <= 1 / least_speed)) {
+      std::ostringstream got;
+      got << each.speed;
+      throw bad_input(
+          "--speed: expected a number from 0.000001 to 1000000, 1 for a device like the measured one, got " +
+          got.str());
+    }
   return devices;
 }
+
+std::string with_unit(std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
 /// Where and by how much it exceeds the memory of a device; empty if it fits.
 std::string memory_problem(const job_prediction& job, const prediction_options& options) {
@@ -93,13 +103,15 @@ std::string memory_problem(const job_prediction& job, const prediction_options& 
     if (memory_excess(job, options, device) > memory_excess(job, options, worst)) worst = device;
   auto excess = memory_excess(job, options, worst);
   if (excess == 0) return {};
-  return "device " + std::to_string(worst) + " would hold " + std::to_string(job.memory[worst].peak) +
-         " bytes, which is " + std::to_string(excess) + " more than its memory";
+  return "device " + std::to_string(worst) + " would hold " + with_unit(job.memory[worst].peak) +
+         ", which is " + with_unit(excess) + " more than its memory";
 }
 
 std::string what_would_do(const placed_job& nearest) {
-  return std::to_string(nearest.missing_bytes) +
-         " bytes more for each device would do; or use more devices, smaller microbatches, or nn::Checkpoint";
+  // To the byte: a rounded number might not do.
+  return with_unit(nearest.missing_bytes) +
+         (nearest.missing_bytes < 1024 ? "" : " (" + std::to_string(nearest.missing_bytes) + " bytes)") +
+         " more for each device would do; or use more devices, smaller microbatches, or nn::Checkpoint";
 }
 
 std::string other_placement(const prediction& refused) {

@@ -7,6 +7,7 @@
 #include "troupe/schedule/measured.hpp"
 #include "troupe/snapshot/durable_file.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
+#include "troupe/usage/number_text.hpp"
 
 namespace troupe {
 namespace {
@@ -29,9 +30,10 @@ void print_text(const prediction& shown) {
   const auto& made = shown.job.made;
   auto kind = std::string(to_string(made.kind));
   if (made.num_replicas > 1) kind += ", each of " + std::to_string(made.num_replicas) + " replicas";
-  std::printf("%s: %d stages on %d devices, %d microbatches of %lld samples\n", kind.c_str(), made.num_stages,
-              made.num_devices(), made.num_microbatches,
-              static_cast<long long>(shown.profile.microbatch_samples));
+  std::printf("%s: %s on %s, %s of %s\n", kind.c_str(), counted(made.num_stages, "stage", "stages").c_str(),
+              counted(made.num_devices(), "device", "devices").c_str(),
+              counted(made.num_microbatches, "microbatch", "microbatches").c_str(),
+              counted(shown.profile.microbatch_samples, "sample", "samples").c_str());
   auto summary = summarize(shown.job.ran);
   std::printf("predicted step %.3f ms, idle %.1f %%\n\n", 1e3 * shown.job.ran.makespan,
               100 * summary.bubble_fraction);

@@ -84,7 +84,7 @@ void check_memory(const costed_plan& simulated, const schedule_request& request)
   throw bad_input("the plan does not fit: device " + std::to_string(most - peaks.begin()) + " keeps " +
                   std::to_string(*most) + " activations of " + bytes_text(simulated.bytes_per_chunk) + ", " +
                   bytes_text(simulated.peak_bytes()) + " in all, which is " +
-                  bytes_text(simulated.peak_bytes() - memory) + " more than --memory. " +
+                  bytes_text(simulated.peak_bytes() - memory) + " more than --memory; " +
                   other_plan(simulated, request));
 }
 

@@ -20,10 +20,6 @@
 namespace troupe {
 namespace {
 
-std::string counted(int number, const char* one, const char* many) {
-  return std::to_string(number) + " " + (number == 1 ? one : many);
-}
-
 std::string headline(const schedule_request& request, const plan& made) {
   auto title = request.plan_file ? *request.plan_file : std::string(schedule_of(made.kind).title);
   return title + ": " + counted(made.num_stages, "stage", "stages") + " on " +

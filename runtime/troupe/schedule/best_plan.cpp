@@ -1,12 +1,12 @@
 #include "troupe/schedule/best_plan.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <utility>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/closed_form.hpp"
+#include "troupe/usage/number_text.hpp"
 
 namespace troupe {
 namespace {
@@ -24,12 +24,6 @@ struct candidate {
   closed_form expected;
   double peak_bytes = 0;
 };
-
-std::string amount(double bytes) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.0f bytes", bytes);
-  return text;
-}
 
 std::string name_of(const candidate& each) {
   return std::string(to_string(each.kind)) + " with " + std::to_string(each.shape.num_stages()) +
@@ -165,9 +159,9 @@ costed_plan best_plan(const plan_search& search) {
   }
   if (best) return *std::move(best);
   const auto& least = *std::ranges::min_element(candidates, {}, &candidate::peak_bytes);
-  throw bad_input("no schedule fits into " + amount(search.memory) + " a device: " + name_of(least) +
-                  " needs least, " + amount(least.peak_bytes) + ", which is " +
-                  amount(least.peak_bytes - search.memory) +
+  throw bad_input("no schedule fits into " + bytes_text(search.memory) + " a device: " + name_of(least) +
+                  " needs least, " + bytes_text(least.peak_bytes) + ", which is " +
+                  bytes_text(least.peak_bytes - search.memory) +
                   " more. Give more memory, use more devices, or smaller microbatches");
 }
 

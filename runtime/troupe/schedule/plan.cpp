@@ -1,10 +1,13 @@
 #include "troupe/schedule/plan.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <vector>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/generators/schedule_table.hpp"
+#include "troupe/usage/nearest.hpp"
 
 namespace troupe {
 namespace {
@@ -19,16 +22,31 @@ bool take_number(std::string_view& rest, int& number) {
   return true;
 }
 
+/// "zb_h1" of "ZB-H1", as papers and drawings write it.
+std::string in_small_letters(std::string_view name) {
+  std::string text(name);
+  for (auto& letter : text)
+    letter = letter == '-' || letter == ' '
+                 ? '_'
+                 : static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return text;
+}
+
 }  // namespace
 
 schedule_kind schedule_kind_from(std::string_view name) {
   if (name == "one_f_one_b") return schedule_kind::one_f_one_b;
-  std::string known;
+  std::string list;
+  std::vector<std::string> known;
   for (const auto& row : schedule_table()) {
     if (row.name == name) return row.kind;
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
+    known.emplace_back(row.name);
+    list += (list.empty() ? "" : ", ") + known.back();
   }
-  throw bad_input("unknown schedule '" + std::string(name) + "'. Choose one of " + known);
+  auto meant = nearest_to(in_small_letters(name), known);
+  throw bad_input("unknown schedule '" + std::string(name) + "'" +
+                  (meant.empty() ? "" : "; did you mean '" + meant + "'?") + (meant.empty() ? ". " : " ") +
+                  "Choose one of " + list);
 }
 
 std::string_view to_string(schedule_kind kind) {

@@ -45,10 +45,14 @@ std::string_view trimmed(std::string_view text) {
 }
 
 /// For an error: the beginning is enough to find the cell.
+/// Bytes that are no letters of a plan as '?': a file of another kind must not steer the terminal.
 std::string quoted(std::string_view cell) {
   constexpr std::size_t most_shown = 40;
-  if (cell.size() <= most_shown) return "'" + std::string(cell) + "'";
-  return "'" + std::string(cell.substr(0, most_shown)) + "..' (" + std::to_string(cell.size()) + " bytes)";
+  std::string shown(cell.substr(0, most_shown));
+  std::ranges::replace_if(
+      shown, [](char letter) { return letter < ' ' || letter > '~'; }, '?');
+  if (cell.size() <= most_shown) return "'" + shown + "'";
+  return "'" + shown + "..' (" + std::to_string(cell.size()) + " bytes)";
 }
 
 std::string_view unquoted(std::string_view text) {

@@ -14,6 +14,14 @@ std::string value_name(std::string_view type) {
   return std::string(first);
 }
 
+/// "20,60" of "[20,60]", nothing of "[]"; a newline as \n.
+std::string default_text(std::string value) {
+  if (value.starts_with('[') && value.ends_with(']')) value = value.substr(1, value.size() - 2);
+  std::string text;
+  for (char letter : value) text += letter == '\n' ? "\\n" : std::string(1, letter);
+  return text;
+}
+
 std::string names_of(const std::set<CLI::Option*>& options) {
   std::string text;
   for (const auto* each : options) text += (text.empty() ? "" : ", ") + each->get_name();
@@ -26,7 +34,7 @@ std::string help_formatter::make_option_opts(const CLI::Option* option) const {
   std::string text;
   if (option->get_type_size() != 0) {
     if (!option->get_type_name().empty()) text += " " + value_name(option->get_type_name());
-    if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
+    if (auto shown = default_text(option->get_default_str()); !shown.empty()) text += "=" + shown;
     if (option->get_expected_max() == CLI::detail::expected_max_vector_size)
       text += " ...";
     else if (option->get_expected_min() > 1)

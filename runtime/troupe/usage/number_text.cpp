@@ -70,6 +70,10 @@ std::string bytes_text(double bytes) {
   return text.data();
 }
 
+std::string counted(std::int64_t number, const char* one, const char* many) {
+  return std::to_string(number) + " " + (number == 1 ? one : many);
+}
+
 std::string without_separators(std::string_view text) {
   auto is_digit = [text](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
   std::string result;

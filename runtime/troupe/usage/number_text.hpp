@@ -16,6 +16,9 @@ std::uint64_t bytes_from(std::string_view text, std::uint64_t most = most_memory
 /// Bytes in the largest unit that leaves a number from 1 on, of four digits: "64 MiB", "1.5 GiB", "800 B".
 std::string bytes_text(double bytes);
 
+/// "1 stage", "2 stages"
+std::string counted(std::int64_t number, const char* one, const char* many);
+
 /// A finite number. Throws bad_input "expected a number ..., got 'TEXT'" for anything else.
 double number_from(std::string_view text);
 

@@ -105,9 +105,9 @@ TEST_CASE("the number of microbatches is chosen between idle time and what each 
 TEST_CASE("if nothing fits, it is said by how much and which plan needs least") {
   auto search = four_devices();
   search.memory = 300;
-  CHECK_THROWS_WITH(troupe::best_plan(search), ContainsSubstring("fits into 300 bytes") &&
+  CHECK_THROWS_WITH(troupe::best_plan(search), ContainsSubstring("fits into 300 B") &&
                                                    ContainsSubstring("zb_v with 8 stages and 8 micro") &&
-                                                   ContainsSubstring("400 bytes, which is 100 bytes more"));
+                                                   ContainsSubstring("400 B, which is 100 B more"));
 }
 
 TEST_CASE("a search that is not possible is refused") {

@@ -82,6 +82,7 @@ TEST_CASE("what cannot be read is named with line, rank and cell") {
   CHECK_THAT(refusal("(0F0;0B0)OVERLAP\n"), ContainsSubstring("is no group"));
   CHECK_THAT(refusal(std::string(1000, 'a')),
              ContainsSubstring("'" + std::string(40, 'a') + "..' (1000 bytes) is no action"));
+  CHECK_THAT(refusal("PK\3\x1b[2J\n"), ContainsSubstring("'PK??[2J' is no action"));  // an archive
   CHECK_THAT(refusal("SEND_F0\n"), ContainsSubstring("'SEND_F0' is no action"));
   CHECK_THAT(refusal("0F0;0B0\n"), ContainsSubstring("'0F0;0B0' is no action"));
 }

@@ -135,12 +135,12 @@ TEST_CASE("what cannot be planned is refused with what to do") {
   expect("batch: 32\nmicrobatches: 4\ndevices: 2\nschedule: zb_v\ndevice_map: map.yaml\n", "",
          "map.yaml: zb_v places the stages itself", "Choose gpipe, 1f1b");
   expect(job, "--memory 1200",
-         "placement that comes nearest, device 0 would hold 1228 bytes, which is 28 more than its memory",
-         "28 bytes more for each device would do");
+         "placement that comes nearest, device 0 would hold 1.199 KiB, which is 28 B more than its memory",
+         "28 B more for each device would do");
   CHECK(plan_folder(job).run("--memory 1228").exit_code == 0);
-  expect(job + "device_map: map.yaml\n", "--memory 1200", "device 0 would hold 1228 bytes, which is 28 more",
-         "28 bytes more for each device would do");
-  expect(job + "device_map: map.yaml\n", "--memory 1K,2K", "device 0 would hold 1228 bytes",
+  expect(job + "device_map: map.yaml\n", "--memory 1200", "device 0 would hold 1.199 KiB, which is 28 B more",
+         "28 B more for each device would do");
+  expect(job + "device_map: map.yaml\n", "--memory 1K,2K", "device 0 would hold 1.199 KiB",
          "The automatic placement fits");
   expect(job + "device_map: three.yaml\n", "",
          "three.yaml: the device map names device 2, but the job has 2 devices", "more devices or processes");
@@ -161,8 +161,10 @@ TEST_CASE("what cannot be planned is refused with what to do") {
   expect(job + "device_map: two.yaml\n", "", "two.yaml:6: expected one YAML document");
   expect(job, "--processes 2", "4 devices for 3 layers");
   expect(job, "--speed 1,2,3", "--speed has 3 values for 2 devices");
-  expect(job, "--speed 0", "above 0, got 0");
-  expect(job, "--bandwidth -1", "--bandwidth: expected a number from 0 on, got '-1'");
+  expect(job, "--speed 0", "expected a number from 0.000001 to 1000000", "got 0");
+  expect(job, "--speed 1e-308", "got 1e-308");
+  expect(job, "--bandwidth 0", "--bandwidth: expected a number from 1 on, got '0'");
+  expect(job, "--bandwidth -1", "--bandwidth: expected a number from 1 on, got '-1'");
 }
 
 TEST_CASE("a memory of 0 is no limit") {

@@ -173,7 +173,7 @@ TEST_CASE("a plan that does not fit is refused with what is too much, and what w
              ContainsSubstring("device 0 keeps 8 activations of 100 B, 800 B in all, which is "
                                "300 B more than --memory") &&
                  ContainsSubstring("zb_v with 8 stages and 8 microbatches fits: it keeps 400 B"));
-  check_refused(plan + "--memory 300", "no schedule fits into 300 bytes a device");
+  check_refused(plan + "--memory 300", "more than --memory; no schedule fits into 300 B a device");
 }
 
 TEST_CASE("the fastest plan that fits is what --best chooses") {
@@ -275,6 +275,8 @@ TEST_CASE("bad input is refused with exit code 2 and nothing on standard output"
   check_refused("--best --cost-f -1", "costs are durations");
   check_refused("--kind interleaved", "Choose one of gpipe, 1f1b, forward_only, interleaved_1f1b");
   check_refused("--kind custom", "unknown schedule 'custom'");
+  check_refused("--kind 1F1B", "unknown schedule '1F1B'; did you mean '1f1b'? Choose one of gpipe");
+  check_refused("--kind ZB-H1", "did you mean 'zb_h1'?");
   check_refused("--kind interleaved_1f1b --devices 4 --microbatches 10", "Use 8 or 12, not 10");
   check_refused("--kind zb_v --stages 5 --devices 2", "Use 4 stages");
   check_refused("--kind dualpipe_v --devices 4 --microbatches 7", "Use 8 or more, not 7");
