@@ -115,13 +115,14 @@ void Trainer::warn_of_idle_devices() const {
   auto num_idle = world_.num_devices() - plan_.num_job_devices();
   if (!pipeline_.plan_file().empty())
     world_.shared_->log->warn(
-        "the plan in {} has {} devices, the job {}: {} compute nothing. Use fewer processes or --devices",
+        "the plan in {} has {} devices, the job {}: {} of them without work. Use fewer processes or "
+        "--devices",
         pipeline_.plan_file().string(), plan_.num_job_devices(), world_.num_devices(), num_idle);
   else if (pipeline_.device_map())
     world_.shared_->log->warn(
-        "the device map has {} devices, the job {}: {} compute nothing. The processes share the devices of "
-        "the "
-        "map evenly, in order, whatever --devices is. Use fewer processes or --devices",
+        "the device map has {} devices, the job {}: {} of them without work. The processes share the devices "
+        "of "
+        "the map evenly, in order, whatever --devices is. Use fewer processes or --devices",
         plan_.num_job_devices(), world_.num_devices(), num_idle);
   else if (plan_.num_replicas > 1)
     world_.shared_->log->warn(

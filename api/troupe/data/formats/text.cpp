@@ -21,7 +21,7 @@ struct sample_range {
 /// The range of samples of a part of a text with so many tokens of `token_bytes`.
 sample_range range_of(const std::filesystem::path& file, std::uint64_t size_bytes, std::size_t token_bytes,
                       std::int64_t context, text_part part) {
-  if (context < 1) throw_invalid("text_bytes", "context >= 1", std::to_string(context));
+  if (context < 1) throw_invalid("text_bytes, text_tokens", "context >= 1", std::to_string(context));
   auto tokens = static_cast<std::int64_t>(size_bytes / token_bytes);
   auto total = tokens < 1 ? 0 : (tokens - 1) / context;
   auto least = part == text_part::all ? 1 : 2;
