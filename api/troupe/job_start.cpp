@@ -11,6 +11,7 @@
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/posix/safe_file.hpp"
 #include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/folder_layout.hpp"
 #include "troupe/snapshot/folder_marker.hpp"
 #include "troupe/snapshot/numeric_class_problem.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
@@ -282,6 +283,7 @@ void check_folders_writable(const job_options& options) {
   auto option = "--snapshot-dir: ";
   try {
     if (!options.snapshot_dir.empty()) {
+      require_no_snapshot(options.snapshot_dir);
       snapshot_store_options made{options.snapshot_dir};
       made.access = snapshot_access_of(options);
       snapshot_store(made).prepare();

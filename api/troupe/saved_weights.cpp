@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/snapshot/folder_layout.hpp"
 #include "troupe/snapshot/safetensors.hpp"
 #include "troupe/snapshot/saved_tensors.hpp"
 
@@ -73,6 +74,7 @@ std::filesystem::path model_in(const std::filesystem::path& folder) {
 std::vector<named_tensor> read_weights(const std::filesystem::path& from,
                                        const safetensors_options& options) {
   if (!is_folder(from)) return read_file(from, options);
+  require_no_snapshot(from);
   snapshot_store store({from});
   std::string problems;
   auto manifest = store.newest_valid(

@@ -57,6 +57,32 @@ TEST_CASE("a job in whose folder another one writes is refused, and loses nothin
   CHECK_THAT(resumed.output, ContainsSubstring("resumed from step"));
 }
 
+TEST_CASE("a snapshot that is named as the folder of snapshots is refused with that folder, and stays") {
+  temp_folder folder;
+  auto path = folder.path() / "run";
+  REQUIRE(run_process(gpt({"--steps", "2", "--snapshot-dir", path.string()})).exit_code == 0);
+  auto snapshot = path / "step-000000000002";
+  auto check_refused = [&](const run_options& run) {
+    auto result = run_process(run);
+    CAPTURE(run.command, result.errors);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(
+        result.errors,
+        ContainsSubstring("is one snapshot, not a folder of snapshots. Name the folder that it is in, '" +
+                          std::filesystem::canonical(path).string() + "'"));
+  };
+  auto num_files = std::distance(std::filesystem::directory_iterator(snapshot), {});
+  check_refused(gpt({"--steps", "4", "--resume", "--snapshot-dir", snapshot.string() + "/"}));
+  check_refused({.command = {GPT_PROGRAM, "--size", "tiny", "--sample-from", snapshot.string()},
+                 .environment = {},
+                 .without = {"RANK", "WORLD_SIZE"}});
+  for (const auto* command : {"list", "verify", "show"})
+    check_refused({.command = {TROUPE_PROGRAM, "snapshot", command, snapshot.string()},
+                   .environment = {},
+                   .without = {}});
+  CHECK(std::distance(std::filesystem::directory_iterator(snapshot), {}) == num_files);
+}
+
 TEST_CASE("a program says that a snapshot has all steps already, and which one is the newest") {
   temp_folder folder;
   auto path = (folder.path() / "run").string();

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/snapshot/folder_layout.hpp"
 
 namespace troupe {
 
@@ -18,6 +19,7 @@ snapshot_store open_store(const snapshot_query& query) {
   if (type != std::filesystem::file_type::directory)
     throw bad_input("there is no snapshot folder '" + query.folder.string() +
                     "'. Expected the folder that the job's --snapshot-dir named");
+  require_no_snapshot(query.folder);
   return snapshot_store({query.folder});
 }
 

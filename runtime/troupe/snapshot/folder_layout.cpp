@@ -4,6 +4,7 @@
 #include <charconv>
 #include <functional>
 
+#include "troupe/error/errors.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 
 namespace troupe {
@@ -58,6 +59,16 @@ std::string part_file_name(const part_id& part) {
   if (part.of.slice != 0) text += numbered("-slice-", part.of.slice);
   if (part.shard != 0) text += numbered("-shard-", part.shard);
   return text + ".part";
+}
+
+void require_no_snapshot(const std::filesystem::path& folder) {
+  std::error_code none;  // whoever reads the folder says what is wrong with it
+  if (!std::filesystem::is_regular_file(folder / manifest_file_name, none)) return;
+  auto whole = std::filesystem::weakly_canonical(folder, none);
+  if (none || !step_from_folder_name(whole.filename().string())) return;
+  throw bad_input("'" + folder.string() +
+                  "' is one snapshot, not a folder of snapshots. Name the folder that it is in, '" +
+                  whole.parent_path().string() + "'");
 }
 
 std::vector<std::uint64_t> steps_in(const std::filesystem::path& root) {

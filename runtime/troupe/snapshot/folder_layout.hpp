@@ -26,6 +26,10 @@ std::string free_set_aside_name(const std::filesystem::path& root, std::uint64_t
 /// "stage-0002.part", and whatever of the rest is not 0: "stage-0002-replica-0001-shard-0003.part".
 std::string part_file_name(const part_id& part);
 
+/// Throws bad_input where `folder` is a snapshot itself, FOLDER/step-000000000120: it has none in it, and
+/// what is written does not belong there.
+void require_no_snapshot(const std::filesystem::path& folder);
+
 /// The steps that have a folder in `root`, newest first. A `root` that does not exist has none. Throws
 /// snapshot_error if it cannot be read.
 std::vector<std::uint64_t> steps_in(const std::filesystem::path& root);
