@@ -39,7 +39,7 @@ void train_and_save(const job_options& options, const std::string& file) {
   trainer.fit(corners(256));
   if (world.rank() == 0) {
     auto weights = read_weights(options.snapshot_dir);
-    write_safetensors(file, weights, {{"made_by", "the tutorial"}});
+    write_safetensors(file, weights, {{"format", "pt"}, {"made_by", "the tutorial"}});
     std::cout << "wrote " << weights.size() << " tensors\n";
   }
 }

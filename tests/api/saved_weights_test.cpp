@@ -72,10 +72,30 @@ TEST_CASE("weights are read from a folder with one file or an index, and by the 
   write_safetensors(folder.path() / "model-00002-of-00002.safetensors", {{"b", b}});
   for (const auto& from : {folder.path(), index})
     CHECK(testing::same_bits(read_weights(from), {{"a", a}, {"b", b}}));
+  auto variant = folder.path() / "model.safetensors.index.fp16.json";
+  fs::copy_file(index, variant);
+  for (const auto& from : {folder.path(), variant})
+    CHECK(testing::same_bits(read_weights(from), {{"a", a}, {"b", b}}));
+  fs::remove(index);
+  CHECK(testing::same_bits(read_weights(folder.path()), {{"a", a}, {"b", b}}));
+  fs::copy_file(variant, index);
+  write_safetensors(folder.path() / "model.safetensors", {{"a", b}});
+  check_refused(folder.path(),
+                "has both model.safetensors and model.safetensors.index.json, which may be different");
+  fs::remove(folder.path() / "model.safetensors");
+  write_safetensors(folder.path() / "consolidated.safetensors", {{"a", b}});
+  CHECK(testing::same_bits(read_weights(folder.path()), {{"a", a}, {"b", b}}));
   fs::copy_file(index, folder.path() / "second.safetensors.index.json");
   check_refused(folder.path(), "has 2 indices");
   write_safetensors(folder.path() / "model-00001-of-00001.safetensors", {{"a", a}});
   CHECK(read_weights(folder.path() / "model-00001-of-00001.safetensors").size() == 1);
+}
+
+TEST_CASE("a folder with files of torch.save only is refused with how to convert them") {
+  testing::temp_folder folder;
+  std::ofstream(folder.path() / "config.json") << "{}";
+  std::ofstream(folder.path() / "pytorch_model.bin") << "PK";
+  check_refused(folder.path(), "has no safetensors file, but pytorch_model.bin, which torch.save writes");
 }
 
 TEST_CASE("weights of PyTorch's with counts of batches are loaded, and begin a pipeline") {
