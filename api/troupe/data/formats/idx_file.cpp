@@ -9,6 +9,7 @@
 
 #include "troupe/data/formats/gzip_reader.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/snapshot/known_format.hpp"
 
 namespace troupe {
 namespace {
@@ -51,15 +52,18 @@ void check_size(const gzip_reader& file, const std::vector<std::int64_t>& extent
     file.fail("is too long: expected " + content_of(extents, total) + ", found " + std::to_string(found));
 }
 
-shape read_header(gzip_reader& file, int rank) {
+shape read_header(const std::filesystem::path& path, gzip_reader& file, int rank) {
   std::array<std::byte, 4> magic{};
   const std::array expected{std::byte{0}, std::byte{0}, std::byte{unsigned_bytes},
                             static_cast<std::byte>(rank)};
   auto found = file.read(magic);
-  if (found < magic.size() || magic != expected)
+  if (found < magic.size() || magic != expected) {
+    auto other = file.is_gzipped() ? known_format_of(magic) : known_format_of(path);
     file.fail("is no IDX file of unsigned bytes with " + std::to_string(rank) +
-              " extents: expected it to begin with " + hex(expected) + ", found " +
-              (found == 0 ? "nothing" : hex(std::span(magic).first(found))));
+              (rank == 1 ? " extent" : " extents") + ": expected it to begin with " + hex(expected) +
+              ", found " + (found == 0 ? "nothing" : hex(std::span(magic).first(found))) +
+              (other ? ", as in " + other->name + ". " + other->what_to_do : ""));
+  }
   std::vector<std::byte> numbers(4 * static_cast<std::size_t>(rank));
   if (auto got = file.read(numbers); got < numbers.size())
     file.fail("is truncated: expected " + std::to_string(numbers.size()) + " bytes of extents, found " +
@@ -93,12 +97,12 @@ tensor unpack_at_once(const std::filesystem::path& path, std::int64_t content_by
 
 shape read_idx_header(const std::filesystem::path& path, int rank) {
   gzip_reader file(path);
-  return read_header(file, rank);
+  return read_header(path, file, rank);
 }
 
 tensor read_idx(const std::filesystem::path& path, int rank) {
   gzip_reader file(path);
-  auto extents = read_header(file, rank);
+  auto extents = read_header(path, file, rank);
   auto header_bytes = 4 + std::int64_t{4} * rank;
   if (auto content = unpack_at_once(path, header_bytes + extents.num_elements()); content.defined())
     return content.rows(header_bytes, extents.num_elements()).reshape(extents);

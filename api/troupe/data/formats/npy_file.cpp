@@ -46,8 +46,9 @@ npy_header read_header(regular_file& in, std::uint64_t& left) {
   auto begin = take(in, left, magic.size() + 2, "magic and version");
   if (!begin.starts_with(magic)) {
     auto other = known_format_of(std::as_bytes(std::span(begin)));
-    throw bad_input("it does not begin as NumPy's .npy files do" +
-                    (other ? ": it is " + other->name + ". " + other->what_to_do : std::string()));
+    throw bad_input(
+        "it does not begin as NumPy's .npy files do" +
+        (other ? ": it is " + other->name + ". " + other->what_to_do : ". Save the array with numpy.save"));
   }
   auto major = static_cast<unsigned char>(begin[magic.size()]);
   auto minor = static_cast<unsigned char>(begin[magic.size() + 1]);

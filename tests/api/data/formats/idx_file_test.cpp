@@ -62,6 +62,11 @@ TEST_CASE("a wrong magic number is reported with the expected and the found byte
   CHECK_THAT(complaint({0, 0}, 3), ContainsSubstring("found 00 00"));
   CHECK_THAT(complaint(idx_bytes({2}, {1, 2}), 3),
              ContainsSubstring("with 3 extents") && ContainsSubstring("found 00 00 08 01"));
+  CHECK_THAT(
+      complaint({'B', 'Z', 'h', '9', '1'}, 1),
+      ContainsSubstring("with 1 extent: ") && ContainsSubstring("a bzip2 file. Unpack it first: bunzip2"));
+  CHECK_THAT(complaint({0x1f, 0x8b, 8, 0, 0}, 3, write_gzipped),
+             ContainsSubstring("gunzip"));  // packed twice
   auto floats = idx_bytes({1}, counting(4));
   floats[2] = 0x0d;
   CHECK_THAT(complaint(floats, 1), ContainsSubstring("IDX file of unsigned bytes"));

@@ -131,6 +131,7 @@ TEST_CASE("errors of npy files name the expected content") {
              ContainsSubstring("Fortran order") && ContainsSubstring("ascontiguousarray"));
   CHECK_THAT(complaint(npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", "\1\2")),
              ContainsSubstring("0 or 1"));
+  CHECK_THAT(complaint("1.0,2.0\n3.0,4.0\n"), ContainsSubstring("Save the array with numpy.save"));
   CHECK_THAT(complaint("PK\3\4 and what else a zip file has"), ContainsSubstring("does not begin"));
 }
 
