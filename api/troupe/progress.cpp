@@ -30,6 +30,11 @@ std::string format(const char* pattern, Args... args) {
 
 std::string percent(double fraction) { return format("%.1f %%", 100 * fraction); }
 
+/// Samples in a second; "-" before the first is known.
+std::string rate_text(double samples_per_s) {
+  return samples_per_s > 0 ? format("%.0f", samples_per_s) : std::string("-");
+}
+
 std::string time_left(const step_event& event, int batch) {
   if (event.samples_per_s <= 0) return "-";
   return clock_text(static_cast<double>(event.target_step - event.step) * batch / event.samples_per_s);
@@ -91,9 +96,9 @@ void progress::on_step(const step_event& event) {
   last_print_ns_ = now;
   auto epoch = static_cast<double>(event.step) / static_cast<double>(event.steps_per_epoch);
   auto line =
-      format("epoch %.2f  step %llu/%llu  loss %.4f  %.0f samples/s  %s left", epoch,
+      format("epoch %.2f  step %llu/%llu  loss %.4f  %s samples/s  %s left", epoch,
              static_cast<unsigned long long>(event.step), static_cast<unsigned long long>(event.target_step),
-             event.loss, event.samples_per_s, time_left(event, options_.batch).c_str());
+             event.loss, rate_text(event.samples_per_s).c_str(), time_left(event, options_.batch).c_str());
   if (!is_terminal_ || last) return print(line);
   std::fprintf(stdout, "\r\033[K%s", line.c_str());
   std::fflush(stdout);
