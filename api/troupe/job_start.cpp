@@ -29,6 +29,7 @@ constexpr auto answer_time = 1s;
 constexpr auto farewell_time = 5s;
 /// How long a process looks for what rank 0 has written to a folder: network file systems may show it late.
 constexpr auto folder_patience = 10s;
+constexpr auto between_looks = 100ms;
 constexpr std::size_t longest_verdict = 4000;
 
 /// The store keys of one Trainer's start.
@@ -78,13 +79,13 @@ std::string problem_of_folders(const job_options& options) {
 std::string host_without_marker(store& keys, const start_keys& names, const job_options& options) {
   auto name = wait_for(keys, names.marker());
   if (name.empty() || options.snapshot_dir.empty()) return {};
-  // A process that replaces a lost rank 0 makes another one. The verdict comes when all have looked: a
-  // process that replaces a lost one of a job that has begun does not wait for a file that is gone.
-  auto newest = [&]() -> std::optional<std::string> {
-    if (get(keys, names.verdict(), 0s)) return {};
-    return get(keys, names.marker(), 0s).value_or(name);
+  // The verdict comes when all have looked: a process that replaces a lost one of a job that has begun does
+  // not wait for a file that is gone. A process that replaces a lost rank 0 makes another one.
+  auto wait_for_next = [&]() -> std::optional<std::string> {
+    if (get(keys, names.verdict(), between_looks)) return {};
+    return get(keys, names.marker(), answer_time).value_or(name);
   };
-  return sees_marker(options.snapshot_dir, newest, folder_patience) ? "" : host_name();
+  return sees_marker(options.snapshot_dir, name, wait_for_next, folder_patience) ? "" : host_name();
 }
 
 /// Rank 0's. Waits until all others have looked for its marker.

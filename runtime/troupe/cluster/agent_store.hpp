@@ -19,7 +19,7 @@ class agent_store final : public store {
   /// Blocks until the agent has stored it. Throws std::invalid_argument when it refuses (too long, too
   /// much), and job_failed when the job has ended; job_stopped where a signal stopped it.
   void put(const std::string& key, std::span<const std::byte> value) override;
-  /// Throws as put.
+  /// `timeout` counts the way to the agent and back: with 0 no value is ever found. Throws as put.
   std::optional<std::vector<std::byte>> get(const std::string& key,
                                             std::chrono::milliseconds timeout) override;
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <thread>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/posix/unique_fd.hpp"
@@ -41,16 +41,17 @@ folder_marker::folder_marker(const std::filesystem::path& folder)
 
 folder_marker::~folder_marker() { ::unlink(file_.c_str()); }
 
-bool sees_marker(const std::filesystem::path& folder, const std::function<std::optional<std::string>()>& name,
+bool sees_marker(const std::filesystem::path& folder, std::string name,
+                 const std::function<std::optional<std::string>()>& wait_for_next,
                  std::chrono::milliseconds patience) {
-  constexpr auto between_looks = std::chrono::milliseconds(100);
   auto until = std::chrono::steady_clock::now() + patience;
-  while (true) {
-    auto wanted = name();
-    if (!wanted || is_there(folder, *wanted)) return true;
+  while (!is_there(folder, name)) {
     if (std::chrono::steady_clock::now() >= until) return false;
-    std::this_thread::sleep_for(between_looks);
+    auto next = wait_for_next();
+    if (!next) return true;
+    name = std::move(*next);
   }
+  return true;
 }
 
 }  // namespace troupe

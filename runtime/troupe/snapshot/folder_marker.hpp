@@ -22,10 +22,11 @@ class folder_marker {
   std::filesystem::path file_;
 };
 
-/// Whether `folder` has the file that `name` returns, which is asked again before each look; none: nobody
-/// asks any more, and the answer is yes. Network file systems may show a new file some time later: looks
-/// again and again for `patience`.
-bool sees_marker(const std::filesystem::path& folder, const std::function<std::optional<std::string>()>& name,
+/// Whether `folder` has the file `name`. Network file systems may show a new file some time later: looks
+/// again and again for `patience`. Between two looks `wait_for_next` waits, and returns the name to look for
+/// then; none: nobody asks any more, and the answer is yes.
+bool sees_marker(const std::filesystem::path& folder, std::string name,
+                 const std::function<std::optional<std::string>()>& wait_for_next,
                  std::chrono::milliseconds patience);
 
 }  // namespace troupe
