@@ -8,6 +8,7 @@
 #include "troupe/collective/group/store.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/fail_job_on_exception.hpp"
+#include "troupe/node/node.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/posix/safe_file.hpp"
 #include "troupe/snapshot/durable_file.hpp"
@@ -77,15 +78,9 @@ std::string problem_of_folders(const job_options& options) {
 /// Parts of snapshots that lie in folders of several hosts are never a whole one. Returns the name of this
 /// host if its folder is another one than rank 0's, otherwise an empty text.
 std::string host_without_marker(store& keys, const start_keys& names, const job_options& options) {
-  auto name = wait_for(keys, names.marker());
-  if (name.empty() || options.snapshot_dir.empty()) return {};
-  // The verdict comes when all have looked: a process that replaces a lost one of a job that has begun does
-  // not wait for a file that is gone. A process that replaces a lost rank 0 makes another one.
-  auto wait_for_next = [&]() -> std::optional<std::string> {
-    if (get(keys, names.verdict(), between_looks)) return {};
-    return get(keys, names.marker(), answer_time).value_or(name);
-  };
-  return sees_marker(options.snapshot_dir, name, wait_for_next, folder_patience) ? "" : host_name();
+  if (options.snapshot_dir.empty()) return {};
+  auto is_shared = shares_folder(keys, names.marker(), names.verdict(), options.snapshot_dir);
+  return is_shared ? "" : host_name();
 }
 
 /// Rank 0's. Waits until all others have looked for its marker.
@@ -298,6 +293,17 @@ void check_folders_writable(const job_options& options) {
   } catch (const snapshot_error& problem) {
     throw bad_input(option + std::string(problem.what()));
   }
+}
+
+bool shares_folder(store& keys, const std::string& marker_key, const std::string& verdict_key,
+                   const std::filesystem::path& folder) {
+  auto name = wait_for(keys, marker_key);
+  if (name.empty()) return true;
+  auto wait_for_next = [&]() -> std::optional<std::string> {
+    if (get(keys, verdict_key, between_looks)) return {};
+    return get(keys, marker_key, answer_time).value_or(name);
+  };
+  return sees_marker(folder, name, wait_for_next, folder_patience);
 }
 
 job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t trainer,

@@ -1,17 +1,23 @@
 #pragma once
 #include <spdlog/logger.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "troupe/collective/group/store.hpp"
 #include "troupe/config/job_options.hpp"
-#include "troupe/node/node.hpp"
 #include "troupe/snapshot/folder_lock.hpp"
 #include "troupe/snapshot/manifest.hpp"
+#include "troupe/snapshot/snapshot_access.hpp"
 
 namespace troupe {
+
+class node;
+struct job_definition;
 
 /// How a job starts, as decided by rank 0. Not installed.
 struct job_start {
@@ -32,6 +38,13 @@ struct job_start {
 /// `trainer` the earlier Trainers of this World.
 job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t trainer,
                          const job_options& options, const job_definition& job, spdlog::logger& log);
+
+/// Whether the file that rank 0 has made, of the name that is the value of `marker_key`, is in `folder`, for
+/// which it looks for 10 s; true if it has made none. A process that replaces a lost rank 0 makes another
+/// one. The verdict comes when all have looked, and the file is removed: a process that replaces a lost one
+/// of a job that has begun finds the verdict, and does not wait for the file.
+bool shares_folder(store& keys, const std::string& marker_key, const std::string& verdict_key,
+                   const std::filesystem::path& folder);
 
 /// The options for Trainer number `trainer` (from 0) of a World: each Trainer has its own snapshot folder.
 job_options options_for_trainer(job_options options, std::uint32_t trainer);

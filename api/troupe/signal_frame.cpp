@@ -46,7 +46,7 @@ void signal_frame::watch() {
     ::poll(polled, 2, signal_ ? 50 : -1);
     if (polled[0].revents) return;
     if (auto number = signals_->next()) {
-      if (signal_ && !is_second_order(*number, since(signalled_))) continue;
+      if (signal_ && !is_repeated_stop(*number, since(signalled_))) continue;
       if (signal_) end_by(*number, "came again");
       signal_ = *number;
       signalled_ = clock::now();

@@ -14,7 +14,7 @@
 namespace troupe {
 
 /// Signal handling of run_program. While a World exists, SIGTERM, SIGINT, SIGHUP and the stop_signals make a
-/// separate thread call its request_stop(). A second order to stop (is_second_order), or a stop that takes
+/// separate thread call its request_stop(). A repeated stop (is_repeated_stop), or a stop that takes
 /// longer than stop_limits, ends the process by the signal's default action. Without a World, signals have
 /// their default effect.
 class signal_frame final : public program_frame {

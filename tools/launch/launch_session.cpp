@@ -218,7 +218,7 @@ void launcher::session::on_signal(int number) {
   if (number == SIGCONT) return workers_.signal_all(SIGCONT);
   if (stop_signal_) {
     auto since = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - stop_signalled_);
-    if (!is_second_order(number, since)) return;
+    if (!is_repeated_stop(number, since)) return;
     output_.say(signal_name(number) + " again: killing all processes");
     return kill_stopping();
   }

@@ -28,7 +28,7 @@ std::string without_brackets(const std::string& address) {
 
 /// Why `address` can never be a host's name or an address, so that waiting for one does not help; empty if it
 /// can.
-std::string fault_of_form(const std::string& address) {
+std::string syntax_problem(const std::string& address) {
   auto holds_only = [&](std::string_view allowed) {
     return address.find_first_not_of(allowed) == address.npos;
   };
@@ -51,9 +51,9 @@ address_list resolve(const std::string& address, std::uint16_t port, int flags) 
   if (int problem =
           ::getaddrinfo(without_brackets(address).c_str(), std::to_string(port).c_str(), &hints, &found);
       problem != 0) {
-    auto fault = fault_of_form(address);
-    if (!fault.empty())
-      throw bad_input("the address '" + address + "' cannot be used: " + fault +
+    auto problem_of_text = syntax_problem(address);
+    if (!problem_of_text.empty())
+      throw bad_input("the address '" + address + "' cannot be used: " + problem_of_text +
                       ". Give a host name or an IP address (--master-addr, MASTER_ADDR)");
     throw unknown_address("the address '" + address + "' cannot be used: " + ::gai_strerror(problem) +
                           ". Give a host name or an IP address (--master-addr, MASTER_ADDR)");

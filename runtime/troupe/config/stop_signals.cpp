@@ -47,7 +47,7 @@ bool is_early_warning(int signal) {
   return false;
 }
 
-bool is_second_order(int signal, std::chrono::milliseconds since_first) {
+bool is_repeated_stop(int signal, std::chrono::milliseconds since_first) {
   return !is_early_warning(signal) && since_first >= std::chrono::seconds(1);
 }
 

@@ -26,8 +26,8 @@ namespace {
   while (true) ::syscall(SYS_exit_group, 0);
 }
 
-/// Of this process, which is the user's as its parent is. The kernel looks at whether it may read before it
-/// looks at what is there: nothing is at address 0.
+/// Whether this process may read its parent's memory. The kernel checks that before it looks at the address,
+/// and nothing is mapped at 0.
 bool may_read_parent() {
   std::uint64_t copy = 0;
   iovec to{&copy, sizeof copy}, from{nullptr, sizeof copy};

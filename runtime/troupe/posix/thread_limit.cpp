@@ -14,7 +14,8 @@
 namespace troupe {
 namespace {
 
-/// So many threads may others start meanwhile: the processes of a large host that start together.
+/// Other processes may start this many threads at the same time, as those of a large host that start
+/// together.
 constexpr std::uint64_t threads_of_others = 4096;
 
 /// The number in a file; none without one, as where it says "max".
@@ -149,7 +150,7 @@ void spare_address_space() {
 
 void require_threads(int number, const std::string& who) {
   auto limits = read_thread_limits();
-  // To try them all takes milliseconds, in which a lost process is missed.
+  // Each recovery would wait for the milliseconds that a try takes.
   if (limits.left && *limits.left >= threads_of_others + static_cast<std::uint64_t>(number)) return;
   auto started = count_startable_threads(number);
   if (started == number) return;

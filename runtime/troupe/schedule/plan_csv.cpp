@@ -44,8 +44,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// For an error: the beginning is enough to find the cell.
-/// Bytes that are no letters of a plan as '?': a file of another kind must not steer the terminal.
+/// For an error: the beginning, which is enough to find the cell. Bytes that are not printable are shown as
+/// '?', since a file of another kind could have control characters of terminals.
 std::string quoted(std::string_view cell) {
   constexpr std::size_t most_shown = 40;
   std::string shown(cell.substr(0, most_shown));

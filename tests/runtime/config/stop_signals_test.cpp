@@ -33,9 +33,9 @@ TEST_CASE("only signals that announce an end may come twice") {
 
 TEST_CASE("a stop signal kills a job that stops when it comes a second after the first, and is no warning") {
   using namespace std::chrono_literals;
-  CHECK_FALSE(is_second_order(SIGTERM, 0ms));
-  CHECK_FALSE(is_second_order(SIGINT, 999ms));
-  CHECK(is_second_order(SIGINT, 1s));
-  CHECK(is_second_order(SIGHUP, 10s));
-  CHECK_FALSE(is_second_order(SIGUSR1, 10s));
+  CHECK_FALSE(is_repeated_stop(SIGTERM, 0ms));
+  CHECK_FALSE(is_repeated_stop(SIGINT, 999ms));
+  CHECK(is_repeated_stop(SIGINT, 1s));
+  CHECK(is_repeated_stop(SIGHUP, 10s));
+  CHECK_FALSE(is_repeated_stop(SIGUSR1, 10s));
 }
