@@ -3,7 +3,6 @@
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/atom.hpp>
 #include <caf/error.hpp>
 #include <caf/event_based_actor.hpp>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "troupe/actor/actor_error.hpp"
+#include "troupe/actor/message_storage.hpp"
 
 namespace troupe::testing {
 

@@ -1,10 +1,10 @@
 #pragma once
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "troupe/actor/message_storage.hpp"
 #include "troupe/device/device_status.hpp"
 #include "troupe/job/call.hpp"
 #include "troupe/placement/hosting.hpp"

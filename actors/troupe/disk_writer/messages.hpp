@@ -1,6 +1,5 @@
 #pragma once
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actor/message_storage.hpp"
 #include "troupe/job/call_log.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/tensor/tensor.hpp"

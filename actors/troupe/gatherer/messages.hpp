@@ -1,10 +1,10 @@
 #pragma once
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <cereal/types/vector.hpp>
 #include <cstdint>
 #include <vector>
 
+#include "troupe/actor/message_storage.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {

@@ -1,6 +1,5 @@
 #pragma once
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <cereal/types/string.hpp>
 #include <cereal/types/vector.hpp>
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "troupe/actor/actor_counts.hpp"
+#include "troupe/actor/message_storage.hpp"
 #include "troupe/cluster/membership.hpp"
 #include "troupe/collective/diagnostics/collective_position.hpp"
 #include "troupe/inspector/job_history.hpp"

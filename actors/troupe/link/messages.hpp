@@ -1,8 +1,9 @@
 #pragma once
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <cereal/types/string.hpp>
 #include <cstdint>
 #include <string>
+
+#include "troupe/actor/message_storage.hpp"
 
 namespace troupe {
 

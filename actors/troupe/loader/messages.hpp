@@ -1,8 +1,8 @@
 #pragma once
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <cstdint>
 #include <memory>
 
+#include "troupe/actor/message_storage.hpp"
 #include "troupe/program/batch_source.hpp"
 
 namespace troupe {

@@ -1,8 +1,8 @@
 #pragma once
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <cstdint>
 
+#include "troupe/actor/message_storage.hpp"
 #include "troupe/layout/part_id.hpp"
 #include "troupe/tensor/tensor.hpp"
 

@@ -1,6 +1,5 @@
 #pragma once
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <cereal/types/map.hpp>
 #include <cereal/types/optional.hpp>
 #include <cereal/types/string.hpp>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actor/message_storage.hpp"
 #include "troupe/device/device_status.hpp"
 #include "troupe/job/call.hpp"
 #include "troupe/job/job_definition.hpp"

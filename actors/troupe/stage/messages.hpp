@@ -1,12 +1,12 @@
 #pragma once
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "troupe/actor/message_storage.hpp"
 #include "troupe/layout/tensor_contents.hpp"
 #include "troupe/placement/view.hpp"
 #include "troupe/program/stage_program.hpp"

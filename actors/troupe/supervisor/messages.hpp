@@ -1,11 +1,11 @@
 #pragma once
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <cereal/types/string.hpp>
 #include <cereal/types/vector.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "troupe/actor/message_storage.hpp"
 #include "troupe/cluster/membership.hpp"
 #include "troupe/inspector/job_history.hpp"
 #include "troupe/job/call.hpp"

@@ -1,10 +1,10 @@
 #pragma once
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <cereal/types/string.hpp>
 #include <cstdint>
 #include <string>
 
+#include "troupe/actor/message_storage.hpp"
 #include "troupe/job/pause.hpp"
 
 namespace troupe {

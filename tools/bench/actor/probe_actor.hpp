@@ -1,5 +1,4 @@
 #pragma once
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
 #include <chrono>
@@ -7,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "troupe/actor/message_storage.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe::bench {
