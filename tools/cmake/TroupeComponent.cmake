@@ -82,11 +82,15 @@ function(troupe_component area)
   set_property(GLOBAL APPEND PROPERTY TROUPE_COMPONENTS ${name})
 endfunction()
 
-# troupe_program(<name> SOURCES ... DEPENDS ...): an executable of ours in build/<preset>/bin.
+# troupe_program(<name> SOURCES ... DEPENDS ...): an executable of ours in build/<preset>/bin. Those that use the api begin with the
+# set "programs".
 function(troupe_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE troupe_quick_flags ${arg_DEPENDS})
+  if(troupe::troupe IN_LIST arg_DEPENDS)
+    troupe_use_precompiled(${name} programs)
+  endif()
 endfunction()
 
 # How the threads of emulated GPUs are run by tests (tests/support/cuda_emulation): what a wrong kernel gets right in one
