@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 
@@ -22,7 +24,8 @@ struct recovery_options {
   std::vector<std::uint64_t> steps_between = {20, 60};
   std::uint64_t snapshot_every = 0;
   std::string program;
-  std::string schedule;  ///< empty: the program's own
+  std::string schedule;                ///< empty: the program's own
+  std::filesystem::path snapshot_dir;  ///< empty: no snapshots on disk
   bool fashion_mnist = false;
   torchrun_options torchrun;
   bool json = false;
@@ -90,6 +93,9 @@ void check(recovery_options& options) {
     throw bad_input("--groups: only the default job makes groups, without --fashion-mnist and --program");
   if (options.fashion_mnist && !options.program.empty())
     throw bad_input("--fashion-mnist and --program exclude each other");
+  if (!options.snapshot_dir.empty() && !std::filesystem::is_directory(options.snapshot_dir))
+    throw bad_input("--snapshot-dir " + options.snapshot_dir.string() +
+                    ": there is no such folder, expected one in which each run may make its own");
   if (!options.torchrun.root.empty() && !std::filesystem::is_directory(options.torchrun.root))
     throw bad_input("--torchrun " + options.torchrun.root.string() +
                     ": there is no such folder, expected the root of a system with PyTorch");
@@ -169,16 +175,28 @@ void add_torchrun(recovery_results& results, const recovery_options& options) {
     ++results.num_torchrun_failed;
 }
 
+/// Of a run with snapshots on disk they go to a folder of its own, which is removed afterwards.
+run_outcome run_job(std::vector<std::string> command, const recovery_options& options,
+                    const std::vector<planned_kill>& kills) {
+  if (options.snapshot_dir.empty()) return killed_run(std::move(command), options.num_processes, kills).run();
+  auto pattern = (options.snapshot_dir / "bench-recovery-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) throw system_failure("cannot make a folder " + pattern, errno);
+  command.insert(command.end(), {"--snapshot-dir", pattern});
+  auto outcome = killed_run(std::move(command), options.num_processes, kills).run();
+  std::filesystem::remove_all(pattern);
+  return outcome;
+}
+
 recovery_results measure(const recovery_options& options, report& output) {
   recovery_results results;
   auto rounds = rounds_of(options);
   results.steps = steps_for(rounds, options);
   auto command = command_of(options, results.steps);
-  auto undisturbed = killed_run(command, options.num_processes, {}).run();
+  auto undisturbed = run_job(command, options, {});
   results.undisturbed_sha256 = undisturbed.weights_sha256;
   results.step_s = undisturbed.seconds / static_cast<double>(results.steps);
   for (const auto& round : rounds) {
-    add_round(results, killed_run(command, options.num_processes, round).run(), output);
+    add_round(results, run_job(command, options, round), output);
     if (!options.torchrun.root.empty()) add_torchrun(results, options);
   }
   return results;
@@ -193,6 +211,7 @@ void print_summary(recovery_results& results, const recovery_options& options, r
                               {"unplanned_recoveries", results.num_unplanned},
                               {"processes_started", results.num_started},
                               {"snapshot_every", options.snapshot_every},
+                              {"snapshots_on_disk", !options.snapshot_dir.empty()},
                               {"steps_rolled_back", spread_json(results.kills["steps_rolled_back"])},
                               {"steps", results.steps},
                               {"undisturbed_s_per_step", results.step_s}};
@@ -236,13 +255,16 @@ void add_recovery_bench(const bench_commands& to) {
       ->check(CLI::Range(0, 1000));
   command.add_option("--snapshot-every", options->snapshot_every,
                      "Steps between state copies in memory; 0: by their cost");
+  command.add_option("--snapshot-dir", options->snapshot_dir,
+                     "The jobs write snapshots on disk, in folders made in this one and removed at the end");
   command.add_option("--ranks", options->kills.ranks, "Whom to kill in turn, with commas between; none: all")
       ->delimiter(',');
   command.add_option("--steps-between", options->steps_between, "Fewest and most steps between two kills")
       ->expected(2);
   command.add_option("--seed", options->kills.seed, "Of the steps and moments of the kills");
-  command.add_option("--program", options->program,
-                     "Training program that takes --steps, --epochs, --snapshot-every and --json");
+  command.add_option(
+      "--program", options->program,
+      "Training program that takes --steps, --epochs, --snapshot-every, --snapshot-dir and --json");
   command.add_option("--schedule", options->schedule, "Of the training program, as it takes --schedule")
       ->each(check_schedule);
   command.add_flag("--fashion-mnist", options->fashion_mnist,
