@@ -37,15 +37,15 @@ job_options flushed_options(std::uint64_t steps) {
   return options;
 }
 
-struct outcome {
+struct flushed_outcome {
   std::vector<std::uint64_t> steps = {};
   std::vector<named_tensor> weights = {};
   tensor predictions = {};
   double accuracy = 0;
 };
 
-outcome trained(int stages, int flush_every) {
-  outcome seen;
+flushed_outcome trained_with_flushes(int stages, int flush_every) {
+  flushed_outcome seen;
   Trainer trainer(World::local(stages, flushed_options(6)), flushed_pipeline(stages, flush_every),
                   {.on_step = [&](const step_event& done) { seen.steps.push_back(done.step); }});
   CHECK(trainer.fit(few_samples()).steps == 6);
@@ -60,16 +60,16 @@ outcome trained(int stages, int flush_every) {
 }  // namespace
 
 TEST_CASE("with flushes after some steps, calls see whole flushes, and the bits depend on no partition") {
-  auto whole = trained(1, 3);
+  auto whole = trained_with_flushes(1, 3);
   CHECK(whole.steps == std::vector<std::uint64_t>{3, 6, 9, 12});
   for (int stages : {2, 3}) {
-    auto cut = trained(stages, 3);
+    auto cut = trained_with_flushes(stages, 3);
     CHECK(cut.steps == whole.steps);
     CHECK(same_bits(cut.weights, whole.weights));
     CHECK(same_bits(cut.predictions, whole.predictions));
     CHECK(cut.accuracy == whole.accuracy);
   }
-  CHECK_FALSE(same_bits(trained(2, 2).weights, whole.weights));
+  CHECK_FALSE(same_bits(trained_with_flushes(2, 2).weights, whole.weights));
 }
 
 TEST_CASE("steps that do not end at a flush, and flushes that a schedule does not have, are refused") {

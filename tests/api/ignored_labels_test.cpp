@@ -21,10 +21,10 @@ using Catch::Matchers::WithinAbs;
 namespace {
 
 constexpr int num_samples = 64;
-constexpr std::uint64_t num_steps = 6;
+constexpr std::uint64_t num_labelled_steps = 6;
 constexpr double tolerance = 1e-5;  // six steps of f32
 
-nn::Sequential three_layers() {
+nn::Sequential small_layers() {
   return nn::Sequential(nn::Linear(2, 8), nn::ReLU(), nn::Linear(8, 8), nn::ReLU(), nn::Linear(8, 4));
 }
 
@@ -39,18 +39,18 @@ std::vector<named_tensor> first_weights() {
           {"2.weight", waves({8, 8})}, {"4.bias", waves({4})},      {"4.weight", waves({4, 8})}};
 }
 
-struct trained {
+struct labelled_training {
   std::vector<double> losses;
   std::vector<named_tensor> weights;
   double first_accuracy = 0;
 };
 
 /// What pytorch_values/ignored_labels.py has written.
-trained pytorch_values() {
-  trained values;
+labelled_training pytorch_values() {
+  labelled_training values;
   std::ifstream file(PYTORCH_VALUES "/ignored_labels.txt");
   std::string line;
-  for (std::uint64_t step = 0; step < num_steps && std::getline(file, line); ++step) {
+  for (std::uint64_t step = 0; step < num_labelled_steps && std::getline(file, line); ++step) {
     std::istringstream numbers(line);
     double accuracy = 0;
     numbers >> values.losses.emplace_back() >> accuracy;
@@ -70,12 +70,12 @@ trained pytorch_values() {
   return values;
 }
 
-struct layout {
+struct labelled_layout {
   int microbatches = 1, replicas = 1, stages = 1, devices = 1;
 };
 
-Pipeline pipeline_of(const layout& of) {
-  return Pipeline(three_layers())
+Pipeline labelled_pipeline(const labelled_layout& of) {
+  return Pipeline(small_layers())
       .microbatches(of.microbatches)
       .replicas(of.replicas)
       .stages(of.stages)
@@ -90,16 +90,16 @@ job_options whole_batches(std::uint64_t steps) {
   return options;
 }
 
-trained train(const layout& of, Pipeline pipeline) {
-  trained seen;
-  Trainer trainer(World::local(of.devices, whole_batches(num_steps)), std::move(pipeline),
+labelled_training train_labelled(const labelled_layout& of, Pipeline pipeline) {
+  labelled_training seen;
+  Trainer trainer(World::local(of.devices, whole_batches(num_labelled_steps)), std::move(pipeline),
                   {.on_step = [&](const step_event& done) { seen.losses.push_back(done.loss); }});
   trainer.fit(partly_labelled(num_samples));
   seen.weights = trainer.state_dict();
   return seen;
 }
 
-void check_close(const trained& seen, const trained& expected) {
+void check_close(const labelled_training& seen, const labelled_training& expected) {
   REQUIRE(seen.losses.size() == expected.losses.size());
   for (std::size_t step = 0; step < seen.losses.size(); ++step)
     CHECK_THAT(seen.losses[step], WithinAbs(expected.losses[step], tolerance));
@@ -126,12 +126,12 @@ TEST_CASE(
   for (int microbatches : {1, 2, 16})
     for (int replicas : {1, 2, 4}) {
       CAPTURE(microbatches, replicas);
-      auto whole = layout{microbatches, replicas};
-      auto seen = train(whole, pipeline_of(whole));
+      auto whole = labelled_layout{microbatches, replicas};
+      auto seen = train_labelled(whole, labelled_pipeline(whole));
       check_close(seen, expected);
       for (int stages : {2, 3}) {
-        auto cut = layout{microbatches, replicas, stages, replicas * stages};
-        auto again = train(cut, pipeline_of(cut));
+        auto cut = labelled_layout{microbatches, replicas, stages, replicas * stages};
+        auto again = train_labelled(cut, labelled_pipeline(cut));
         CHECK(same_bits(again.weights, seen.weights));
         CHECK(again.losses == seen.losses);
       }
@@ -142,7 +142,7 @@ TEST_CASE("an evaluation counts the samples that have a label") {
   auto samples = partly_labelled(num_samples);
   std::int64_t counted = 0;
   for (auto label : samples->labels().values<std::int64_t>()) counted += label != -100 ? 1 : 0;
-  Trainer trainer(World::local(2, whole_batches(1)), pipeline_of({.microbatches = 4, .stages = 2}));
+  Trainer trainer(World::local(2, whole_batches(1)), labelled_pipeline({.microbatches = 4, .stages = 2}));
   auto evaluated = trainer.evaluate(samples);
   CHECK(evaluated.num_samples == counted);
   CHECK_THAT(evaluated.loss, WithinAbs(pytorch_values().losses.front(), tolerance));
@@ -150,17 +150,17 @@ TEST_CASE("an evaluation counts the samples that have a label") {
 }
 
 TEST_CASE("replicas that average their weights take each the mean over its own labels") {
-  auto averaged = layout{2, 2, 2, 4}, whole = layout{2, 2};
-  auto cut = pipeline_of(averaged), uncut = pipeline_of(whole);
-  auto seen = train(averaged, std::move(cut.average_every(2)));
-  CHECK(same_bits(seen.weights, train(whole, std::move(uncut.average_every(2))).weights));
+  auto averaged = labelled_layout{2, 2, 2, 4}, whole = labelled_layout{2, 2};
+  auto cut = labelled_pipeline(averaged), uncut = labelled_pipeline(whole);
+  auto seen = train_labelled(averaged, std::move(cut.average_every(2)));
+  CHECK(same_bits(seen.weights, train_labelled(whole, std::move(uncut.average_every(2))).weights));
   for (auto loss : seen.losses) CHECK(std::isfinite(loss));
 }
 
 TEST_CASE("steps between two flushes take each the mean over its own labels") {
-  auto flushed = [](const layout& of) {
-    auto pipeline = pipeline_of(of).schedule(schedule_kind::pipedream_2bw).flush_every(2);
-    auto options = whole_batches(num_steps);
+  auto flushed = [](const labelled_layout& of) {
+    auto pipeline = labelled_pipeline(of).schedule(schedule_kind::pipedream_2bw).flush_every(2);
+    auto options = whole_batches(num_labelled_steps);
     options.batch = num_samples / 2;
     Trainer trainer(World::local(of.devices, options), std::move(pipeline));
     trainer.fit(partly_labelled(num_samples));
@@ -177,9 +177,10 @@ TEST_CASE("a batch of which no label counts moves no weight, not even by momentu
   auto points = four_corners(num_samples);
   auto none = std::make_shared<dataset>(labelled_samples{
       points->samples(), tensor::from(std::vector<std::int64_t>(num_samples, -100), {num_samples})});
-  for (const auto& of : {layout{2, 1, 1, 1}, layout{2, 1, 3, 3}, layout{4, 2, 2, 4}, layout{2, 2, 3, 6}}) {
+  for (const auto& of : {labelled_layout{2, 1, 1, 1}, labelled_layout{2, 1, 3, 3},
+                         labelled_layout{4, 2, 2, 4}, labelled_layout{2, 2, 3, 6}}) {
     CAPTURE(of.replicas, of.stages);
-    auto pipeline = pipeline_of(of).optimizer(optim::AdamW({.lr = 0.1, .weight_decay = 0.1}));
+    auto pipeline = labelled_pipeline(of).optimizer(optim::AdamW({.lr = 0.1, .weight_decay = 0.1}));
     std::vector<double> losses;
     auto options = whole_batches(0);
     options.epochs = 2;

@@ -16,13 +16,13 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr std::uint64_t num_steps = 12;
+constexpr std::uint64_t num_watched_steps = 12;
 
-struct layout {
+struct watched_layout {
   int stages = 1, replicas = 1, devices = 1, average_every = 0;
 };
 
-Pipeline pipeline_of(const layout& of) {
+Pipeline watched_pipeline(const watched_layout& of) {
   auto pipeline = Pipeline(nn::Sequential(nn::Linear(2, 16), nn::ReLU(), nn::Linear(16, 16), nn::ReLU(),
                                           nn::Linear(16, 4)))
                       .microbatches(2)
@@ -33,7 +33,7 @@ Pipeline pipeline_of(const layout& of) {
   return pipeline;
 }
 
-job_options options_of(std::uint64_t steps) {
+job_options snapshot_options(std::uint64_t steps) {
   auto options = small_options();
   options.steps = steps;
   options.snapshot_every = 1;
@@ -43,12 +43,12 @@ job_options options_of(std::uint64_t steps) {
 using hashes = std::map<std::uint64_t, std::string>;
 
 /// state_dict() after each step.
-hashes states_by_step(const layout& of) {
+hashes states_by_step(const watched_layout& of) {
   hashes found;
   auto samples = four_corners(250);
   auto every = of.average_every == 0 ? 1 : static_cast<std::uint64_t>(of.average_every);
-  Trainer trainer(World::local(of.devices, options_of(every)), pipeline_of(of));
-  for (std::uint64_t step = 0; step < num_steps; step += every) {
+  Trainer trainer(World::local(of.devices, snapshot_options(every)), watched_pipeline(of));
+  for (std::uint64_t step = 0; step < num_watched_steps; step += every) {
     auto done = trainer.fit(samples).steps;
     found[done] = weights_sha256(trainer.state_dict());
   }
@@ -103,8 +103,8 @@ void check_all(const hashes& seen, const hashes& states) {
 }  // namespace
 
 TEST_CASE("another thread gets the weights of complete steps while fit runs, on any number of devices") {
-  for (const auto& of :
-       {layout{}, layout{2, 1, 2}, layout{3, 1, 2}, layout{2, 2, 4}, layout{1, 2, 1}, layout{1, 2, 2, 3}}) {
+  for (const auto& of : {watched_layout{}, watched_layout{2, 1, 2}, watched_layout{3, 1, 2},
+                         watched_layout{2, 2, 4}, watched_layout{1, 2, 1}, watched_layout{1, 2, 2, 3}}) {
     CAPTURE(of.stages, of.replicas, of.devices, of.average_every);
     auto states = states_by_step(of);
     const watcher* other = nullptr;
@@ -116,19 +116,20 @@ TEST_CASE("another thread gets the weights of complete steps while fit runs, on 
       // Fit is not over before the thread has seen something.
       if (event.step == 3) other->wait();
     };
-    Trainer trainer(World::local(of.devices, options_of(num_steps)), pipeline_of(of), callbacks);
+    Trainer trainer(World::local(of.devices, snapshot_options(num_watched_steps)), watched_pipeline(of),
+                    callbacks);
     inner = &trainer;
     CHECK_FALSE(trainer.latest_weights());
     watcher watching(trainer);
     other = &watching;
-    CHECK(trainer.fit(four_corners(250)).steps == num_steps);
+    CHECK(trainer.fit(four_corners(250)).steps == num_watched_steps);
     watching.stop();
     CHECK_FALSE(watching.went_back());
     check_all(watching.seen(), states);
     check_all(in_callback, states);
     auto latest = trainer.latest_weights();
     REQUIRE(latest);
-    CHECK(latest->step == num_steps);
+    CHECK(latest->step == num_watched_steps);
     auto state = trainer.state_dict();
     CHECK(weights_sha256(latest->weights) == weights_sha256(state));
     REQUIRE(latest->weights.size() == state.size());
@@ -140,7 +141,7 @@ TEST_CASE("another thread gets the weights of complete steps while fit runs, on 
 }
 
 TEST_CASE("the latest weights are the caller's: training does not change them, nor they the training") {
-  Trainer trainer(World::local(1, options_of(4)), pipeline_of({}));
+  Trainer trainer(World::local(1, snapshot_options(4)), watched_pipeline({}));
   auto samples = four_corners(250);
   trainer.fit(samples);
   auto first = trainer.latest_weights();
@@ -166,7 +167,7 @@ TEST_CASE("buffers are among the latest weights: running means of replica 0") {
                         .stages(2)
                         .replicas(replicas)
                         .optimizer(optim::SGD({.lr = 0.01, .momentum = 0.9}));
-    auto options = options_of(3);
+    auto options = snapshot_options(3);
     options.batch = 16;
     Trainer trainer(World::local(2 * replicas, options), std::move(pipeline));
     trainer.fit(samples);
@@ -178,7 +179,7 @@ TEST_CASE("buffers are among the latest weights: running means of replica 0") {
 
 TEST_CASE("a loop of one's own and a job that resumes have latest weights too") {
   temp_folder folder;
-  auto options = options_of(3);
+  auto options = snapshot_options(3);
   options.snapshot_dir = folder.path();
   auto samples = four_corners(64);
   batch whole{samples->samples(), samples->labels()};
@@ -188,7 +189,7 @@ TEST_CASE("a loop of one's own and a job that resumes have latest weights too") 
   };
   std::string hash;
   {
-    Trainer trainer(World::local(2, options), pipeline_of({2, 1, 2}));
+    Trainer trainer(World::local(2, options), watched_pipeline({2, 1, 2}));
     for (int step = 0; step < 5; ++step) {
       trainer.forward_backward(whole);
       trainer.optimizer_step();
@@ -198,7 +199,7 @@ TEST_CASE("a loop of one's own and a job that resumes have latest weights too") 
     hash = trainer.weights_sha256();
   }
   options.resume = true;
-  Trainer trainer(World::local(2, options), pipeline_of({2, 1, 2}));
+  Trainer trainer(World::local(2, options), watched_pipeline({2, 1, 2}));
   CHECK(trainer.resumed_step() == 8);
   CHECK_FALSE(trainer.latest_weights());
   trainer.weights_sha256();  // not what the other job did first: of the snapshot's state
@@ -206,11 +207,11 @@ TEST_CASE("a loop of one's own and a job that resumes have latest weights too") 
 }
 
 TEST_CASE("each Trainer of a World has latest weights of its own") {
-  auto world = World::local(1, options_of(2));
+  auto world = World::local(1, snapshot_options(2));
   auto samples = four_corners(250);
   std::string first;
   {
-    Trainer trainer(world, pipeline_of({}));
+    Trainer trainer(world, watched_pipeline({}));
     trainer.fit(samples);
     first = weights_sha256(trainer.latest_weights()->weights);
   }

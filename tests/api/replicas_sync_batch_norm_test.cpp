@@ -18,7 +18,7 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-job_options options_of(std::uint64_t steps) {
+job_options synchronized_options(std::uint64_t steps) {
   auto options = small_options();
   options.batch = 48;
   options.steps = steps;
@@ -26,14 +26,14 @@ job_options options_of(std::uint64_t steps) {
 }
 
 /// Two of the layers normalise: within one stage or in two.
-nn::Sequential normed_model() {
+nn::Sequential synchronized_model() {
   nn::Sequential model(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), nn::BatchNorm2d(4), nn::Conv2d(4, 4, 1),
                        nn::BatchNorm2d(4), nn::Flatten(), nn::ReLU(), nn::Linear(16, 4));
   CHECK(convert_sync_batch_norm(model) == 2);
   return model;
 }
 
-Pipeline pipeline_of(const nn::Sequential& model, int stages, int replicas, int microbatches = 2) {
+Pipeline synchronized_pipeline(const nn::Sequential& model, int stages, int replicas, int microbatches = 2) {
   return Pipeline(model)
       .stages(stages)
       .microbatches(microbatches)
@@ -41,16 +41,16 @@ Pipeline pipeline_of(const nn::Sequential& model, int stages, int replicas, int 
       .optimizer(optim::SGD({.lr = 0.1}));
 }
 
-struct trained {
+struct synchronized_training {
   std::vector<double> losses;
   std::vector<named_tensor> weights;
   evaluation_result evaluated;
 };
 
-trained train(int num_devices, Pipeline pipeline, std::uint64_t steps = 6) {
-  trained seen;
+synchronized_training train_synchronized(int num_devices, Pipeline pipeline, std::uint64_t steps = 6) {
+  synchronized_training seen;
   auto samples = four_corners(250);
-  Trainer trainer(World::local(num_devices, options_of(steps)), std::move(pipeline),
+  Trainer trainer(World::local(num_devices, synchronized_options(steps)), std::move(pipeline),
                   {.on_step = [&](const step_event& done) { seen.losses.push_back(done.loss); }});
   trainer.fit(samples);
   seen.weights = trainer.state_dict();
@@ -72,11 +72,12 @@ class sometimes_normed : public nn::module_of<sometimes_normed> {
 
 TEST_CASE("replicas with SyncBatchNorm have the same bits with any partition, schedule and placement") {
   for (int replicas : {2, 3}) {
-    auto expected = train(1, pipeline_of(normed_model(), 1, replicas));
+    auto expected = train_synchronized(1, synchronized_pipeline(synchronized_model(), 1, replicas));
     for (int stages : {1, 2, 4})
       for (auto kind : {schedule_kind::one_f_one_b, schedule_kind::gpipe, schedule_kind::zb_h1}) {
         CAPTURE(replicas, stages, to_string(kind));
-        auto seen = train(replicas * stages, pipeline_of(normed_model(), stages, replicas).schedule(kind));
+        auto seen = train_synchronized(
+            replicas * stages, synchronized_pipeline(synchronized_model(), stages, replicas).schedule(kind));
         CHECK(seen.losses == expected.losses);
         CHECK(same_bits(seen.weights, expected.weights));
         CHECK(seen.evaluated.loss == expected.evaluated.loss);
@@ -85,13 +86,13 @@ TEST_CASE("replicas with SyncBatchNorm have the same bits with any partition, sc
 }
 
 TEST_CASE("replicas with SyncBatchNorm learn nearly what one replica learns of all samples") {
-  auto together = train(4, pipeline_of(normed_model(), 2, 2, 1));
-  auto alone = train(1, pipeline_of(normed_model(), 1, 1, 1));
-  auto apart =
-      train(1, pipeline_of(nn::Sequential(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), nn::BatchNorm2d(4),
-                                          nn::Conv2d(4, 4, 1), nn::BatchNorm2d(4), nn::Flatten(), nn::ReLU(),
-                                          nn::Linear(16, 4)),
-                           1, 2, 1));
+  auto together = train_synchronized(4, synchronized_pipeline(synchronized_model(), 2, 2, 1));
+  auto alone = train_synchronized(1, synchronized_pipeline(synchronized_model(), 1, 1, 1));
+  auto apart = train_synchronized(
+      1, synchronized_pipeline(nn::Sequential(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), nn::BatchNorm2d(4),
+                                              nn::Conv2d(4, 4, 1), nn::BatchNorm2d(4), nn::Flatten(),
+                                              nn::ReLU(), nn::Linear(16, 4)),
+                               1, 2, 1));
   REQUIRE(together.losses.size() == alone.losses.size());
   for (std::size_t step = 0; step < alone.losses.size(); ++step) {
     CHECK_THAT(together.losses[step], Catch::Matchers::WithinRel(alone.losses[step], 1e-4));
@@ -113,7 +114,7 @@ TEST_CASE("a SyncBatchNorm within a checkpoint has the bits of one without, and 
     is_checkpointed ? model.push_back(nn::Checkpoint(normed)) : model.push_back(normed);
     model.push_back(nn::Flatten());
     model.push_back(nn::Linear(16, 4));
-    return train(2, pipeline_of(model, 1, 2));
+    return train_synchronized(2, synchronized_pipeline(model, 1, 2));
   };
   auto plain = with(false), recomputed = with(true);
   CHECK(plain.losses == recomputed.losses);
@@ -130,8 +131,8 @@ TEST_CASE("f16 with clipping, averaged weights and steps between flushes have th
     return pipeline;
   };
   for (int which : {0, 1, 2}) {
-    auto expected = train(1, varied(which, pipeline_of(normed_model(), 1, 2)));
-    auto seen = train(4, varied(which, pipeline_of(normed_model(), 2, 2)));
+    auto expected = train_synchronized(1, varied(which, synchronized_pipeline(synchronized_model(), 1, 2)));
+    auto seen = train_synchronized(4, varied(which, synchronized_pipeline(synchronized_model(), 2, 2)));
     CAPTURE(which);
     CHECK(seen.losses == expected.losses);
     CHECK(same_bits(seen.weights, expected.weights));
@@ -140,19 +141,21 @@ TEST_CASE("f16 with clipping, averaged weights and steps between flushes have th
 
 TEST_CASE("steps of one's own run a SyncBatchNorm over the replicas too") {
   auto source = make_training_source(four_corners(250), {48, 2, small_options().seed, 1, 2});
-  Trainer trainer(World::local(4, options_of(6)), pipeline_of(normed_model(), 2, 2));
+  Trainer trainer(World::local(4, synchronized_options(6)),
+                  synchronized_pipeline(synchronized_model(), 2, 2));
   for (std::uint64_t step = 0; step < 6; ++step) {
     trainer.forward_backward(source->at(step));
     trainer.optimizer_step();
   }
-  CHECK(same_bits(trainer.state_dict(), train(4, pipeline_of(normed_model(), 2, 2)).weights));
+  CHECK(same_bits(trainer.state_dict(),
+                  train_synchronized(4, synchronized_pipeline(synchronized_model(), 2, 2)).weights));
 }
 
 TEST_CASE("replicas of which only some come to a SyncBatchNorm end the job and are told so") {
   auto samples = four_corners(250);
   nn::Sequential model(nn::Reshape({2, 1, 1}), nn::Conv2d(2, 4, 1), sometimes_normed(), nn::Flatten(),
                        nn::Linear(4, 4));
-  Trainer trainer(World::local(2, options_of(20)), pipeline_of(model, 1, 2));
+  Trainer trainer(World::local(2, synchronized_options(20)), synchronized_pipeline(model, 1, 2));
   CHECK_THROWS_MATCHES(trainer.fit(samples), std::exception,
                        MessageMatches(ContainsSubstring("all replicas must run the same modules") &&
                                       ContainsSubstring("SyncBatchNorm")));
@@ -163,7 +166,8 @@ TEST_CASE("a SyncBatchNorm over a process group is refused in the replicas of a 
   over_group.synchronize_statistics([](const auto&) {});
   nn::Sequential model(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), over_group, nn::Flatten(),
                        nn::Linear(16, 4));
-  CHECK_THROWS_MATCHES(Trainer(World::local(1, options_of(2)), pipeline_of(model, 1, 2)), bad_input,
+  CHECK_THROWS_MATCHES(Trainer(World::local(1, synchronized_options(2)), synchronized_pipeline(model, 1, 2)),
+                       bad_input,
                        MessageMatches(ContainsSubstring("SyncBatchNorm over a process group") &&
                                       ContainsSubstring("convert_sync_batch_norm(model)")));
 }

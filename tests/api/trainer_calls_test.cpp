@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "api/replica_training.hpp"
 #include "package/synthetic.hpp"
 #include "support/temp_folder.hpp"
 
@@ -41,12 +42,6 @@ calls all_calls(const World& world, const std::filesystem::path& file) {
              of.forward({samples->samples(), {}});
            }},
           {"World::barrier", [world = World(world)](Trainer&) mutable { world.barrier(); }}};
-}
-
-job_options options_of(std::uint64_t steps) {
-  auto options = small_options();
-  options.steps = steps;
-  return options;
 }
 
 }  // namespace

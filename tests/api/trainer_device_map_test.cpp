@@ -29,7 +29,7 @@ job_options few_steps() {
   return options;
 }
 
-Pipeline pipeline_of(int microbatches) {
+Pipeline mapped_pipeline(int microbatches) {
   return Pipeline(three_layers()).microbatches(microbatches).optimizer(optim::Adam({.lr = 0.01}));
 }
 
@@ -38,13 +38,13 @@ DeviceMap around() {
   return DeviceMap().layer("first", 0).layers("blocks.0..2", 1).layer("blocks.2", 2).layer("last", 0);
 }
 
-struct outcome {
+struct mapped_outcome {
   std::vector<named_tensor> weights;
   tensor predictions;
   evaluation_result evaluation;
 };
 
-outcome trained(const Pipeline& pipeline, int devices) {
+mapped_outcome trained_by_map(const Pipeline& pipeline, int devices) {
   auto samples = four_corners(64);
   Trainer trainer(World::local(devices, few_steps()), pipeline);
   trainer.fit(samples);
@@ -56,8 +56,8 @@ outcome trained(const Pipeline& pipeline, int devices) {
 TEST_CASE("a device map gives the weights of any other cut, as a pipeline and with one microbatch") {
   for (int microbatches : {1, 4}) {
     CAPTURE(microbatches);
-    auto whole = trained(pipeline_of(microbatches).stages(1), 1);
-    auto placed = trained(pipeline_of(microbatches).device_map(around()), 3);
+    auto whole = trained_by_map(mapped_pipeline(microbatches).stages(1), 1);
+    auto placed = trained_by_map(mapped_pipeline(microbatches).device_map(around()), 3);
     CHECK(same_bits(placed.weights, whole.weights));
     CHECK(same_bits(placed.predictions, whole.predictions));
     CHECK(placed.evaluation.loss == whole.evaluation.loss);
@@ -67,11 +67,11 @@ TEST_CASE("a device map gives the weights of any other cut, as a pipeline and wi
 TEST_CASE(
     "the plan of a device map has the stages and devices that it says, with every schedule that allows it") {
   for (auto kind : {schedule_kind::gpipe, schedule_kind::one_f_one_b, schedule_kind::zb_h1}) {
-    Trainer trainer(World::local(4, few_steps()), pipeline_of(4).schedule(kind).device_map(around()));
+    Trainer trainer(World::local(4, few_steps()), mapped_pipeline(4).schedule(kind).device_map(around()));
     CHECK(trainer.training_plan().device_of_stage == std::vector{0, 1, 2, 0});
     CHECK(trainer.training_plan().num_devices() == 3);
   }
-  auto refused = pipeline_of(4).schedule(schedule_kind::interleaved_1f1b).device_map(around());
+  auto refused = mapped_pipeline(4).schedule(schedule_kind::interleaved_1f1b).device_map(around());
   CHECK_THROWS_MATCHES(
       Trainer(World::local(3, few_steps()), refused), bad_input,
       MessageMatches(ContainsSubstring("device map: interleaved_1f1b places the stages itself") &&
@@ -80,7 +80,7 @@ TEST_CASE(
 
 TEST_CASE("a device map with devices that the job does not have is refused") {
   CHECK_THROWS_MATCHES(
-      Trainer(World::local(2, few_steps()), pipeline_of(4).device_map(around())), bad_input,
+      Trainer(World::local(2, few_steps()), mapped_pipeline(4).device_map(around())), bad_input,
       MessageMatches(ContainsSubstring("there is no device 2, the job's devices are 0 to 1") &&
                      ContainsSubstring("--devices")));
 }
@@ -96,7 +96,7 @@ TEST_CASE("a device map comes from a file in the options, and is refused where t
         std::vector{0, 1, 2, 0});
   CHECK(Trainer(World::local(3, options), pipeline).fit(four_corners(64)).steps == 6);
   CHECK_THROWS_MATCHES(
-      Trainer(World::local(3, options), pipeline_of(4)), bad_input,
+      Trainer(World::local(3, options), mapped_pipeline(4)), bad_input,
       MessageMatches(ContainsSubstring("--device-map") && ContainsSubstring("map.yaml was given")));
 }
 

@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 
+#include "api/replica_training.hpp"
 #include "package/synthetic.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"
@@ -15,49 +16,43 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-Pipeline pipeline() {
+Pipeline two_layers() {
   return Pipeline(nn::Sequential(nn::Linear(2, 16), nn::ReLU(), nn::Linear(16, 4))).microbatches(4);
-}
-
-job_options steps(std::uint64_t number) {
-  auto options = small_options();
-  options.steps = number;
-  return options;
 }
 
 }  // namespace
 
 TEST_CASE("two jobs cannot write snapshots to one folder at a time") {
   temp_folder folder;
-  auto options = steps(2);
+  auto options = options_of(2);
   options.snapshot_dir = folder.path() / "run";
   {
-    Trainer first(World::local(1, options), pipeline());
+    Trainer first(World::local(1, options), two_layers());
     first.fit(four_corners(250));
     for (bool fresh_start : {false, true}) {
       auto second = options;
       second.fresh_start = fresh_start;
-      CHECK_THROWS_MATCHES(Trainer(World::local(1, second), pipeline()), bad_input,
+      CHECK_THROWS_MATCHES(Trainer(World::local(1, second), two_layers()), bad_input,
                            MessageMatches(ContainsSubstring("--snapshot-dir: the folder") &&
                                           ContainsSubstring("is in use by job")));
     }
   }
   options.resume = true;
-  CHECK_NOTHROW(Trainer(World::local(1, options), pipeline()));
+  CHECK_NOTHROW(Trainer(World::local(1, options), two_layers()));
 }
 
 TEST_CASE("a trace that cannot be written costs nothing that was trained") {
   temp_folder folder;
-  auto options = steps(3);
+  auto options = options_of(3);
   auto expected = [&] {
-    Trainer plain(World::local(1, options), pipeline());
+    Trainer plain(World::local(1, options), two_layers());
     plain.fit(four_corners(250));
     return plain.weights_sha256();
   }();
   options.trace_dir = folder.path() / "traces";
   std::vector<std::string> hashes;
   for (bool is_there : {true, false}) {
-    Trainer traced(World::local(1, options), pipeline(), {.on_step = [&](const step_event&) {
+    Trainer traced(World::local(1, options), two_layers(), {.on_step = [&](const step_event&) {
                      if (!is_there) std::filesystem::remove_all(options.trace_dir);
                    }});
     auto fitted = traced.fit(four_corners(250));

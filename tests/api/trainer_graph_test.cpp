@@ -3,6 +3,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "api/replica_training.hpp"
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
 #include "support/graph_models.hpp"
@@ -24,24 +25,18 @@ dataset_ptr images(std::int64_t pixels) {
       labelled_samples{random_tensor({250, pixels}, "images"), tensor::from(classes, {250})});
 }
 
-job_options steps(std::uint64_t number) {
-  auto options = small_options();
-  options.steps = number;
-  return options;
-}
-
-Pipeline pipeline_of(const nn::Graph& model, std::vector<std::string> cuts) {
+Pipeline graph_pipeline(const nn::Graph& model, std::vector<std::string> cuts) {
   return Pipeline(model).cut_before(std::move(cuts)).microbatches(4).optimizer(optim::Adam({.lr = 0.01}));
 }
 
-struct outcome {
+struct graph_outcome {
   std::vector<named_tensor> weights;
   tensor predictions;
   evaluation_result evaluation;
 };
 
-outcome trained(const Pipeline& pipeline, int devices, const dataset_ptr& samples) {
-  Trainer trainer(World::local(devices, steps(9)), pipeline);
+graph_outcome trained_graph(const Pipeline& pipeline, int devices, const dataset_ptr& samples) {
+  Trainer trainer(World::local(devices, options_of(9)), pipeline);
   trainer.fit(samples);
   return {trainer.state_dict(), trainer.predict(samples), trainer.evaluate(samples)};
 }
@@ -61,12 +56,12 @@ TEST_CASE("a graph gives the same weights, predictions and losses for every cut 
   auto check = [](const nn::Graph& model, std::int64_t pixels,
                   const std::vector<std::vector<std::string>>& cuts) {
     auto samples = images(pixels);
-    auto whole = trained(pipeline_of(model, {}), 1, samples);
+    auto whole = trained_graph(graph_pipeline(model, {}), 1, samples);
     CHECK(whole.predictions.shape() == shape{250, 3});
     for (const auto& names : cuts)
       for (int devices = 1; devices <= std::min(3, static_cast<int>(names.size()) + 1); ++devices) {
         CAPTURE(names, devices);
-        auto cut = trained(pipeline_of(model, names), devices, samples);
+        auto cut = trained_graph(graph_pipeline(model, names), devices, samples);
         CHECK(same_bits(cut.weights, whole.weights));
         CHECK(same_bits(cut.predictions, whole.predictions));
         CHECK(cut.evaluation.loss == whole.evaluation.loss);
@@ -84,7 +79,7 @@ TEST_CASE("a graph's weights go from a job into a file, a plain model, and a job
   auto samples = images(64);
   tensor predictions;
   {
-    Trainer trainer(World::local(2, steps(9)), pipeline_of(small_unet(3), {"bottom", "up1"}));
+    Trainer trainer(World::local(2, options_of(9)), graph_pipeline(small_unet(3), {"bottom", "up1"}));
     trainer.fit(samples);
     trainer.save(file);
     predictions = trainer.predict(samples);
@@ -97,12 +92,12 @@ TEST_CASE("a graph's weights go from a job into a file, a plain model, and a job
   for (std::size_t i = 0; i < plain.values<float>().size(); ++i)
     CHECK(std::abs(plain.values<float>()[i] - predictions.values<float>()[i]) < 1e-4F);
   // The loaded model begins the job.
-  Trainer other(World::local(3, steps(9)), pipeline_of(model, {"down2", "grow2"}));
+  Trainer other(World::local(3, options_of(9)), graph_pipeline(model, {"down2", "grow2"}));
   CHECK(same_bits(other.predict(samples), predictions));
 }
 
 TEST_CASE("stages from the command line cut a graph, and are refused beside named cuts") {
-  auto options = steps(3);
+  auto options = options_of(3);
   options.stages = 3;
   options.given = {"stages"};
   Trainer trainer(World::local(3, options), Pipeline(residual_network(3), options));
@@ -118,7 +113,7 @@ TEST_CASE("an output that changes its form between microbatches ends the job wit
   auto x = model.add("a", nn::Linear(6, 6), model.input());
   auto y = model.add("uneven", Uneven(), x);
   model.output(model.add("b", nn::Linear(6, 3), y));
-  Trainer trainer(World::local(2, steps(3)), pipeline_of(model, {"b"}));
+  Trainer trainer(World::local(2, options_of(3)), graph_pipeline(model, {"b"}));
   CHECK_THROWS_MATCHES(
       trainer.fit(images(6)), job_failed,
       MessageMatches(ContainsSubstring("edge 0.0 -> 1.0") && ContainsSubstring("expected f32[8, 6]") &&
@@ -130,7 +125,7 @@ TEST_CASE("shapes that do not go together name the node") {
   auto x = model.add("a", nn::Linear(6, 6), model.input());
   auto sum = model.add("sum", nn::Add(), x, model.add("b", nn::Linear(6, 5), x));
   model.output(model.add("c", nn::Linear(5, 3), sum));
-  Trainer trainer(World::local(2, steps(3)), pipeline_of(model, {"b"}));
+  Trainer trainer(World::local(2, options_of(3)), graph_pipeline(model, {"b"}));
   CHECK_THROWS_MATCHES(trainer.fit(images(6)), job_failed,
                        MessageMatches(ContainsSubstring("in layer sum: ")));
 }

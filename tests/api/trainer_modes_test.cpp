@@ -18,13 +18,13 @@ namespace {
 
 constexpr std::uint64_t steps_of_plain_loop = 6;
 
-struct outcome {
+struct modes_outcome {
   std::string weights;
   std::vector<named_tensor> state;
 };
 
 /// Trains in fits of `steps` each, with evaluations between.
-outcome trained(int devices, const Pipeline& pipeline, std::uint64_t steps) {
+modes_outcome trained_in_modes(int devices, const Pipeline& pipeline, std::uint64_t steps) {
   auto samples = points();
   Trainer trainer(World::local(devices, options_of(steps)), pipeline);
   for (std::uint64_t done = 0; done < steps_of_plain_loop; done += steps) {
@@ -35,7 +35,7 @@ outcome trained(int devices, const Pipeline& pipeline, std::uint64_t steps) {
   return {trainer.weights_sha256(), trainer.state_dict()};
 }
 
-tensor value_of(const outcome& from, const std::string& name) {
+tensor value_of(const modes_outcome& from, const std::string& name) {
   return std::ranges::find(from.state, name, &named_tensor::name)->value;
 }
 
@@ -43,11 +43,11 @@ bool all_are(const tensor& values, float expected) {
   return std::ranges::all_of(values.values<float>(), [&](float each) { return each == expected; });
 }
 
-Pipeline pipeline_of(const nn::Sequential& model, int stages, int replicas = 1) {
+Pipeline modes_pipeline(const nn::Sequential& model, int stages, int replicas = 1) {
   return replicated(stages, replicas, model);
 }
 
-void check(const outcome& found, const std::string& expected) {
+void check(const modes_outcome& found, const std::string& expected) {
   CHECK(found.weights == expected);
   for (const auto* norm : {"2", "3.1", "5.norm"}) {
     CHECK(all_are(value_of(found, std::string(norm) + ".running_mean"), 0));
@@ -65,13 +65,15 @@ TEST_CASE("layers in evaluation mode stay so, in every cut, over evaluations: th
     for (std::uint64_t steps : {1, 3, 6})
       for (int stages : {1, 2, 4}) {
         CAPTURE(replicas, steps, stages);
-        check(trained(std::min(stages, 2) * replicas, pipeline_of(model, stages, replicas), steps), expected);
+        check(
+            trained_in_modes(std::min(stages, 2) * replicas, modes_pipeline(model, stages, replicas), steps),
+            expected);
       }
     // Cut within the nested layers.
     auto map =
         DeviceMap().layers("0..3", 0).layer("3.0", 0).layers("3.1..3", 1).layer("4.0", 1).layers("4.1..3", 0);
     map.layers("5..9", 0);
-    check(trained(2 * replicas, pipeline_of(model, 0, replicas).device_map(map), 3), expected);
+    check(trained_in_modes(2 * replicas, modes_pipeline(model, 0, replicas).device_map(map), 3), expected);
   }
 }
 
@@ -88,11 +90,11 @@ TEST_CASE("the modes of layers are part of what processes compare, and of what a
   temp_folder folder;
   auto options = options_of(2);
   options.snapshot_dir = folder.path();
-  Trainer(World::local(1, options), pipeline_of(model, 1)).fit(points());
+  Trainer(World::local(1, options), modes_pipeline(model, 1)).fit(points());
   options.resume = true;
   model.train();
   CHECK_THROWS_MATCHES(
-      Trainer(World::local(1, options), pipeline_of(model, 1)), bad_input,
+      Trainer(World::local(1, options), modes_pipeline(model, 1)), bad_input,
       MessageMatches(ContainsSubstring(
           "layers in evaluation mode has the default value, the snapshot has 2, 3.1, 5, 5.norm, 7")));
 }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "api/replica_training.hpp"
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"
@@ -24,22 +25,19 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-constexpr std::uint64_t num_steps = 9;
+constexpr std::uint64_t num_manual_steps = 9;
 
-nn::Sequential model() {
+nn::Sequential stepped_model() {
   return nn::Sequential(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), nn::BatchNorm2d(4), nn::Flatten(),
                         nn::ReLU(), nn::Linear(16, 16), nn::ReLU(), nn::Linear(16, 4));
 }
 
-job_options options_of(std::uint64_t steps = num_steps) {
-  auto options = small_options();
-  options.steps = steps;
-  return options;
-}
-
-Pipeline pipeline(int stages, schedule_kind schedule = schedule_kind::one_f_one_b) {
-  return Pipeline(model()).stages(stages).microbatches(4).schedule(schedule).optimizer(
-      optim::Adam({.lr = 0.01}));
+Pipeline stepped_pipeline(int stages, schedule_kind schedule = schedule_kind::one_f_one_b) {
+  return Pipeline(stepped_model())
+      .stages(stages)
+      .microbatches(4)
+      .schedule(schedule)
+      .optimizer(optim::Adam({.lr = 0.01}));
 }
 
 /// The batch that fit takes for a step.
@@ -54,25 +52,25 @@ std::uint64_t make_step(Trainer& trainer, std::uint64_t step, std::vector<double
   return trainer.optimizer_step();
 }
 
-struct trained {
+struct stepped_training {
   std::vector<named_tensor> state;
   std::vector<double> losses;
 };
 
-trained by_fit(const Pipeline& of, int devices) {
-  trained result;
+stepped_training by_fit(const Pipeline& of, int devices) {
+  stepped_training result;
   trainer_callbacks callbacks;
   callbacks.on_step = [&](const step_event& event) { result.losses.push_back(event.loss); };
-  Trainer trainer(World::local(devices, options_of()), of, callbacks);
+  Trainer trainer(World::local(devices, options_of(num_manual_steps)), of, callbacks);
   trainer.fit(four_corners(250));
   result.state = trainer.state_dict();
   return result;
 }
 
-trained by_steps(const Pipeline& of, int devices) {
-  trained result;
-  Trainer trainer(World::local(devices, options_of()), of);
-  for (std::uint64_t step = 0; step < num_steps; ++step)
+stepped_training by_steps(const Pipeline& of, int devices) {
+  stepped_training result;
+  Trainer trainer(World::local(devices, options_of(num_manual_steps)), of);
+  for (std::uint64_t step = 0; step < num_manual_steps; ++step)
     CHECK(make_step(trainer, step, &result.losses) == step + 1);
   result.state = trainer.state_dict();
   return result;
@@ -83,36 +81,36 @@ auto says(const std::string& what) { return MessageMatches(ContainsSubstring(wha
 }  // namespace
 
 TEST_CASE("steps of one's own give the losses and the weights of fit, bit for bit") {
-  auto expected = by_fit(pipeline(1), 1);
-  REQUIRE(expected.losses.size() == num_steps);
+  auto expected = by_fit(stepped_pipeline(1), 1);
+  REQUIRE(expected.losses.size() == num_manual_steps);
   auto check = [&](const Pipeline& of, int devices) {
     auto got = by_steps(of, devices);
     CHECK(got.losses == expected.losses);
     CHECK(same_bits(got.state, expected.state));
   };
-  check(pipeline(1), 1);
-  check(pipeline(3), 3);
-  check(pipeline(4, schedule_kind::zb_v), 2);
+  check(stepped_pipeline(1), 1);
+  check(stepped_pipeline(3), 3);
+  check(stepped_pipeline(4, schedule_kind::zb_v), 2);
 }
 
 TEST_CASE("clipped steps of one's own in f16 give the weights of fit, also where steps are skipped") {
   auto numbers = [](Pipeline of) {
     return of.precision(dtype::f16).loss_scale({.initial_scale = 268435456}).clip_grad_norm(0.5);
   };
-  auto expected = by_fit(numbers(pipeline(1)), 1);
-  CHECK(same_bits(by_steps(numbers(pipeline(3)), 3).state, expected.state));
+  auto expected = by_fit(numbers(stepped_pipeline(1)), 1);
+  CHECK(same_bits(by_steps(numbers(stepped_pipeline(3)), 3).state, expected.state));
 }
 
 TEST_CASE("steps of one's own go on after fit and before it, beside evaluations") {
   auto all = four_corners(250);
-  auto expected = by_fit(pipeline(2), 2);
-  Trainer trainer(World::local(2, options_of(3)), pipeline(2));
+  auto expected = by_fit(stepped_pipeline(2), 2);
+  Trainer trainer(World::local(2, options_of(3)), stepped_pipeline(2));
   make_step(trainer, 0);
   CHECK(make_step(trainer, 1) == 2);
   trainer.evaluate(all);
   CHECK(trainer.fit(all).steps == 5);
   auto outputs = trainer.predict(all);
-  for (std::uint64_t step = 5; step < num_steps; ++step) make_step(trainer, step);
+  for (std::uint64_t step = 5; step < num_manual_steps; ++step) make_step(trainer, step);
   CHECK_FALSE(same_bits(trainer.predict(all), outputs));
   CHECK(same_bits(trainer.state_dict(), expected.state));
 }
@@ -130,7 +128,7 @@ bool are_close(const tensor& got, const tensor& expected) {
 
 TEST_CASE("forward gives the outputs of each batch in evaluation mode, of any size, without targets") {
   auto all = four_corners(250);
-  Trainer trainer(World::local(2, options_of()), pipeline(2));
+  Trainer trainer(World::local(2, options_of(num_manual_steps)), stepped_pipeline(2));
   make_step(trainer, 0);
   auto outputs = trainer.predict(all);
   for (std::int64_t first : {0, 7, 100})
@@ -140,7 +138,7 @@ TEST_CASE("forward gives the outputs of each batch in evaluation mode, of any si
 
 TEST_CASE("a batch that cannot be used is refused with what to do, and the job can go on") {
   auto good = batch_of(0);
-  Trainer trainer(World::local(2, options_of()), pipeline(2));
+  Trainer trainer(World::local(2, options_of(num_manual_steps)), stepped_pipeline(2));
   auto refused = [&](const batch& given, const std::string& what) {
     CHECK_THROWS_MATCHES(trainer.forward_backward(given), bad_input, says(what));
   };
@@ -155,7 +153,7 @@ TEST_CASE("a batch that cannot be used is refused with what to do, and the job c
 
 TEST_CASE("between forward_backward and optimizer_step other calls are refused, and change nothing") {
   auto all = four_corners(250);
-  Trainer trainer(World::local(2, options_of()), pipeline(2));
+  Trainer trainer(World::local(2, options_of(num_manual_steps)), stepped_pipeline(2));
   CHECK_THROWS_MATCHES(trainer.optimizer_step(), std::logic_error, says("expected forward_backward first"));
   trainer.forward_backward(batch_of(0));
   CHECK_THROWS_MATCHES(trainer.forward_backward(batch_of(1)), std::logic_error, says("more microbatches"));
@@ -170,53 +168,53 @@ TEST_CASE("between forward_backward and optimizer_step other calls are refused, 
   refused([&] { trainer.weights_sha256(); });
   refused([&] { trainer.save("/no/such/folder/file"); });
   CHECK(trainer.optimizer_step() == 1);
-  for (std::uint64_t step = 1; step < num_steps; ++step) make_step(trainer, step);
-  CHECK(same_bits(trainer.state_dict(), by_fit(pipeline(2), 2).state));
+  for (std::uint64_t step = 1; step < num_manual_steps; ++step) make_step(trainer, step);
+  CHECK(same_bits(trainer.state_dict(), by_fit(stepped_pipeline(2), 2).state));
 }
 
 TEST_CASE("a Trainer may end within a step, and the next one begins anew") {
-  auto world = World::local(2, options_of());
+  auto world = World::local(2, options_of(num_manual_steps));
   {
-    Trainer first(world, pipeline(2));
+    Trainer first(world, stepped_pipeline(2));
     first.forward_backward(batch_of(0));
   }
-  Trainer second(world, pipeline(2));
-  for (std::uint64_t step = 0; step < num_steps; ++step) make_step(second, step);
-  CHECK(same_bits(second.state_dict(), by_fit(pipeline(2), 2).state));
+  Trainer second(world, stepped_pipeline(2));
+  for (std::uint64_t step = 0; step < num_manual_steps; ++step) make_step(second, step);
+  CHECK(same_bits(second.state_dict(), by_fit(stepped_pipeline(2), 2).state));
 }
 
 TEST_CASE("a fit of other data begins with their first epoch, and one of the same data goes on") {
   auto whole = four_corners(250), part = four_corners(180);
-  Trainer fitted(World::local(1, options_of()), pipeline(1));
+  Trainer fitted(World::local(1, options_of(num_manual_steps)), stepped_pipeline(1));
   for (const auto& samples : {whole, part, whole}) fitted.fit(samples);
 
-  Trainer stepped(World::local(1, options_of()), pipeline(1));
+  Trainer stepped(World::local(1, options_of(num_manual_steps)), stepped_pipeline(1));
   auto batches_of = [&](const dataset_ptr& samples, std::uint64_t first) {
     auto source = make_training_source(samples, {32, 4, small_options().seed});
-    for (auto step = first; step < first + num_steps; ++step) {
+    for (auto step = first; step < first + num_manual_steps; ++step) {
       stepped.forward_backward(source->at(step));
       stepped.optimizer_step();
     }
   };
   batches_of(whole, 0);
   batches_of(part, 0);  // five batches an epoch, of which nine steps are no multiple
-  batches_of(whole, num_steps);
+  batches_of(whole, num_manual_steps);
   CHECK(fitted.weights_sha256() == stepped.weights_sha256());
 }
 
 TEST_CASE("a job of one's own steps resumes: the calls that its snapshot has return what they did") {
   temp_folder folder;
-  auto options = options_of();
+  auto options = options_of(num_manual_steps);
   options.snapshot_dir = folder.path();
   options.disk_every = 3;
   {
-    Trainer trainer(World::local(2, options), pipeline(2));
+    Trainer trainer(World::local(2, options), stepped_pipeline(2));
     for (std::uint64_t step = 0; step < 7; ++step) make_step(trainer, step);
     // Batches and snapshots are made beside each other; this one is on disk when the call returns.
     trainer.fit(four_corners(250));
   }
   options.resume = true;
-  Trainer trainer(World::local(2, options), pipeline(2));
+  Trainer trainer(World::local(2, options), stepped_pipeline(2));
   for (std::uint64_t step = 0; step < 7; ++step) CHECK(make_step(trainer, step) == step + 1);
   // These were steps of fit: from here on the state is the snapshot's.
   for (std::uint64_t step = 7; step < 16; ++step) CHECK(make_step(trainer, step) == 16);
@@ -224,21 +222,21 @@ TEST_CASE("a job of one's own steps resumes: the calls that its snapshot has ret
 }
 
 TEST_CASE("a device that fails in a step of one's own is started again, and repeats it with the same bits") {
-  auto expected = by_fit(pipeline(2), 2).state;
+  auto expected = by_fit(stepped_pipeline(2), 2).state;
   for (const char* point : {"forward", "backward", "apply"}) {
     INFO(point);
-    auto options = options_of();
+    auto options = options_of(num_manual_steps);
     options.fault = std::string(point) + ":fail@rank=0,step=6";
     options.snapshot_every = 4;
-    Trainer trainer(World::local(2, options), pipeline(2));
-    for (std::uint64_t step = 0; step < num_steps; ++step) make_step(trainer, step);
+    Trainer trainer(World::local(2, options), stepped_pipeline(2));
+    for (std::uint64_t step = 0; step < num_manual_steps; ++step) make_step(trainer, step);
     CHECK(same_bits(trainer.state_dict(), expected));
   }
 }
 
 TEST_CASE("batches are let go when a later state is safe") {
   const batch large{tensor::zeros({8192, 2}), tensor::zeros({8192}, dtype::u8)};
-  Trainer trainer(World::local(1, options_of()), pipeline(1));
+  Trainer trainer(World::local(1, options_of(num_manual_steps)), stepped_pipeline(1));
   auto make = [&] {
     trainer.forward_backward(large);
     trainer.optimizer_step();
@@ -295,10 +293,10 @@ std::uint64_t most_kept_of(int steps, std::uint64_t snapshot_every,
   auto options = options_of(0);
   options.snapshot_dir = snapshot_dir;
   options.snapshot_every = snapshot_every;
-  Trainer trainer(World::local(2, options), pipeline(2));
+  Trainer trainer(World::local(2, options), stepped_pipeline(2));
   std::uint64_t before = bytes_in_unnamed_files(), most = 0;
   for (int step = 0; step < steps; ++step) {
-    make_step(trainer, static_cast<std::uint64_t>(step) % num_steps);
+    make_step(trainer, static_cast<std::uint64_t>(step) % num_manual_steps);
     if (step % 100 == 99) {
       trainer.evaluate(four_corners(32));
       most = std::max(most, bytes_in_unnamed_files() - before);
@@ -326,9 +324,9 @@ TEST_CASE("a step that is skipped changes neither weights nor running statistics
   bad.inputs.values<float>()[0] = std::nanf("");
   std::vector<named_tensor> first;
   for (int stages : {1, 2, 3}) {
-    auto options = options_of();
+    auto options = options_of(num_manual_steps);
     options.on_non_finite = "skip";
-    Trainer trainer(World::local(stages, options), pipeline(stages));
+    Trainer trainer(World::local(stages, options), stepped_pipeline(stages));
     make_step(trainer, 0);
     make_step(trainer, 1);
     auto before = trainer.state_dict();
@@ -355,8 +353,8 @@ TEST_CASE("a loss that is not finite ends a job that makes its own steps, as it 
   for (int replicas : {1, 2}) {
     *is_nan = false;
     Trainer trainer(
-        World::local(2, options_of()),
-        pipeline(2).loss(loss).precision(precision).microbatches(4 / replicas).replicas(replicas));
+        World::local(2, options_of(num_manual_steps)),
+        stepped_pipeline(2).loss(loss).precision(precision).microbatches(4 / replicas).replicas(replicas));
     make_step(trainer, 0);
     *is_nan = true;
     CHECK(std::isnan(trainer.forward_backward(batch_of(1))));
@@ -373,7 +371,7 @@ TEST_CASE("a loss that is a constant in a later batch ends the job with the reas
     if (is_constant) result.loss = detach(result.loss);
     return result;
   };
-  Trainer trainer(World::local(1, options_of()), pipeline(1).loss(loss));
+  Trainer trainer(World::local(1, options_of(num_manual_steps)), stepped_pipeline(1).loss(loss));
   make_step(trainer, 0);
   is_constant = true;
   CHECK_THROWS_MATCHES(trainer.forward_backward(batch_of(1)), job_failed,
@@ -383,7 +381,7 @@ TEST_CASE("a loss that is a constant in a later batch ends the job with the reas
 TEST_CASE("after a step in which the job failed each call says why") {
   auto bad = batch_of(0);
   bad.targets = tensor::from(std::vector<std::int64_t>(32, 9), {32});
-  Trainer trainer(World::local(1, options_of()), pipeline(1));
+  Trainer trainer(World::local(1, options_of(num_manual_steps)), stepped_pipeline(1));
   auto failed = MessageMatches(ContainsSubstring("expected labels in [0, 4), got 9"));
   CHECK_THROWS_MATCHES(trainer.forward_backward(bad), job_failed, failed);
   CHECK_THROWS_MATCHES(trainer.forward_backward(batch_of(1)), job_failed, failed);
@@ -395,15 +393,15 @@ TEST_CASE("an optimizer that makes no state is refused with the reason") {
     return {};
   };
   auto tried = [&] {
-    Trainer trainer(World::local(1, options_of()), pipeline(1).optimizer(none));
+    Trainer trainer(World::local(1, options_of(num_manual_steps)), stepped_pipeline(1).optimizer(none));
     make_step(trainer, 0);
   };
   CHECK_THROWS_WITH(tried(), ContainsSubstring("the optimizer: expected a function that returns"));
 }
 
 TEST_CASE("a Trainer that is refused leaves a World of one process to the next one") {
-  auto world = World::local(1, options_of());
-  CHECK_THROWS_AS(Trainer(world, pipeline(1).microbatches(3)), bad_input);
-  Trainer trainer(world, pipeline(1));
+  auto world = World::local(1, options_of(num_manual_steps));
+  CHECK_THROWS_AS(Trainer(world, stepped_pipeline(1).microbatches(3)), bad_input);
+  Trainer trainer(world, stepped_pipeline(1));
   CHECK(make_step(trainer, 0) == 1);
 }

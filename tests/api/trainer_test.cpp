@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "api/replica_training.hpp"
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"
@@ -27,14 +28,8 @@ nn::Sequential normed_model() {
                         nn::ReLU(), nn::Linear(16, 16), nn::ReLU(), nn::Linear(16, 4));
 }
 
-Pipeline pipeline(int stages, const nn::Sequential& model = normed_model()) {
+Pipeline normed_pipeline(int stages, const nn::Sequential& model = normed_model()) {
   return Pipeline(model).stages(stages).microbatches(4).optimizer(optim::Adam({.lr = 0.01}));
-}
-
-job_options steps(std::uint64_t number) {
-  auto options = small_options();
-  options.steps = number;
-  return options;
 }
 
 /// 250 samples: the last batch of 32 is not whole.
@@ -58,7 +53,7 @@ std::string hash_of_parameters(std::vector<named_tensor> weights) {
 TEST_CASE("state_dict returns the whole model by name for every partition") {
   std::vector<named_tensor> whole;
   for (int stages : {1, 2, 3}) {
-    Trainer trainer(World::local(stages, steps(12)), pipeline(stages));
+    Trainer trainer(World::local(stages, options_of(12)), normed_pipeline(stages));
     trainer.fit(samples());
     auto weights = trainer.state_dict();
     CHECK(std::ranges::is_sorted(weights, {}, &named_tensor::name));
@@ -78,7 +73,7 @@ TEST_CASE("state_dict returns the whole model by name for every partition") {
 }
 
 TEST_CASE("state_dict returns copies: changing them does not change the model") {
-  Trainer trainer(World::local(2, steps(4)), pipeline(2));
+  Trainer trainer(World::local(2, options_of(4)), normed_pipeline(2));
   trainer.fit(samples());
   auto before = trainer.weights_sha256();
   for (auto& each : trainer.state_dict()) each.value.fill_zero();
@@ -88,7 +83,7 @@ TEST_CASE("state_dict returns copies: changing them does not change the model") 
 
 TEST_CASE("predictions are the model's outputs in the order of the samples, and need no labels") {
   auto all = samples();
-  Trainer trainer(World::local(2, steps(40)), pipeline(2));
+  Trainer trainer(World::local(2, options_of(40)), normed_pipeline(2));
   trainer.fit(all);
   auto outputs = trainer.predict(std::make_shared<dataset>(labelled_samples{all->samples()}));
   REQUIRE(outputs.shape() == shape{250, 4});
@@ -118,7 +113,7 @@ TEST_CASE("a data set in files trains and predicts as the same one in memory") {
   std::map<dataset_ptr, double> losses;
   std::map<dataset_ptr, tensor> outputs;
   for (const auto& data : {whole, parts}) {
-    Trainer trainer(World::local(2, steps(20)), pipeline(2));
+    Trainer trainer(World::local(2, options_of(20)), normed_pipeline(2));
     trainer.fit(data);
     weights[data] = trainer.weights_sha256();
     losses[data] = trainer.evaluate(data).loss;
@@ -134,7 +129,7 @@ TEST_CASE("a stream trains to the same weights on any number of devices") {
       stream_dataset({four_corners(100), four_corners(57), four_corners(93)}, {.shuffle_buffer = 30});
   std::set<std::string> weights;
   for (int stages : {1, 3}) {
-    Trainer trainer(World::local(stages, steps(20)), pipeline(stages));
+    Trainer trainer(World::local(stages, options_of(20)), normed_pipeline(stages));
     trainer.fit(stream);
     weights.insert(trainer.weights_sha256());
   }
@@ -143,7 +138,7 @@ TEST_CASE("a stream trains to the same weights on any number of devices") {
 
 TEST_CASE("samples without labels are refused for training and evaluation") {
   auto unlabelled = std::make_shared<dataset>(labelled_samples{samples()->samples()});
-  Trainer trainer(World::local(2, steps(4)), pipeline(2));
+  Trainer trainer(World::local(2, options_of(4)), normed_pipeline(2));
   CHECK_THROWS_AS(trainer.fit(unlabelled), bad_input);
   CHECK_THROWS_MATCHES(trainer.evaluate(unlabelled), bad_input,
                        MessageMatches(ContainsSubstring("labels") && ContainsSubstring("predictions")));
@@ -154,7 +149,7 @@ TEST_CASE("a saved model is loaded into other stages and predicts the same bits"
   auto file = folder.path() / "model.safetensors";
   tensor outputs;
   {
-    Trainer trainer(World::local(2, steps(20)), pipeline(2));
+    Trainer trainer(World::local(2, options_of(20)), normed_pipeline(2));
     trainer.fit(samples());
     trainer.save(file);
     trainer.save(file);  // over the one that is there
@@ -162,7 +157,7 @@ TEST_CASE("a saved model is loaded into other stages and predicts the same bits"
     CHECK(same_bits(read_weights(file), trainer.state_dict()));
   }
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
-  Trainer loaded(World::local(3, steps(20)), pipeline(3).initial_weights(read_weights(file)));
+  Trainer loaded(World::local(3, options_of(20)), normed_pipeline(3).initial_weights(read_weights(file)));
   CHECK(same_bits(loaded.predict(samples()), outputs));
 }
 
@@ -180,7 +175,7 @@ TEST_CASE("initial weights in bf16 and f16 are those converted to f32") {
     temp_folder folder;
     auto file = folder.path() / "model.safetensors";
     write_safetensors(file, narrow);
-    Trainer trainer(World::local(2, steps(4)), pipeline(2).initial_weights(read_weights(file)));
+    Trainer trainer(World::local(2, options_of(4)), normed_pipeline(2).initial_weights(read_weights(file)));
     CHECK(trainer.weights_sha256() == weights_sha256(widened));
   }
 }
@@ -190,25 +185,25 @@ TEST_CASE("a model all of whose parameters are frozen is evaluated, and refused 
   for (const auto& each : model.named_parameters()) each.target->requires_gradient = false;
   CHECK(model.num_trainable_parameters() == 0);
   {
-    Trainer trainer(World::local(2, steps(4)), pipeline(2, model));
+    Trainer trainer(World::local(2, options_of(4)), normed_pipeline(2, model));
     CHECK(trainer.evaluate(samples()).num_samples == 250);
     CHECK_THROWS_MATCHES(trainer.fit(samples()), bad_input,
                          MessageMatches(ContainsSubstring("parameters of the model are frozen")));
   }
   {
-    Trainer trainer(World::local(2, steps(4)), pipeline(2, model));
+    Trainer trainer(World::local(2, options_of(4)), normed_pipeline(2, model));
     batch given{tensor::zeros({8, 2}), tensor::zeros({8}, dtype::i64)};
     CHECK_THROWS_MATCHES(trainer.forward_backward(given), bad_input,
                          MessageMatches(ContainsSubstring("parameters of the model are frozen")));
   }
   model.named_parameters()[0].target->requires_gradient = true;
-  Trainer trainer(World::local(2, steps(4)), pipeline(2, model));
+  Trainer trainer(World::local(2, options_of(4)), normed_pipeline(2, model));
   CHECK(trainer.fit(samples()).steps == 4);
 }
 
 TEST_CASE("save refuses a file that cannot be written, and training continues") {
   temp_folder folder;
-  Trainer trainer(World::local(2, steps(4)), pipeline(2));
+  Trainer trainer(World::local(2, options_of(4)), normed_pipeline(2));
   trainer.fit(samples());
   CHECK_THROWS_MATCHES(trainer.save(folder.path() / "none" / "model"), bad_input,
                        MessageMatches(ContainsSubstring("there is no folder")));
@@ -225,7 +220,7 @@ TEST_CASE("training cancelled by a callback keeps the state of the last step and
     last_seen = event.step;
     if (event.step == 5) event.cancel();
   };
-  Trainer trainer(World::local(2, steps(1000)), pipeline(2), callbacks);
+  Trainer trainer(World::local(2, options_of(1000)), normed_pipeline(2), callbacks);
   auto options = small_options();
   auto fitted = trainer.fit(four_corners(1 << 15));
   CHECK(fitted.steps >= 5);
@@ -235,7 +230,7 @@ TEST_CASE("training cancelled by a callback keeps the state of the last step and
   trainer.evaluate(samples());
   CHECK(same_bits(trainer.state_dict(), weights));
 
-  Trainer reference(World::local(1, steps(fitted.steps)), pipeline(1));
+  Trainer reference(World::local(1, options_of(fitted.steps)), normed_pipeline(1));
   reference.fit(four_corners(1 << 15));
   CHECK(same_bits(reference.state_dict(), weights));
 }
@@ -246,7 +241,7 @@ TEST_CASE("a call after a cancelled one does all its steps") {
   callbacks.on_step = [&](const step_event& event) {
     if (cancels && event.step == 3) event.cancel();
   };
-  Trainer trainer(World::local(2, steps(30)), pipeline(2), callbacks);
+  Trainer trainer(World::local(2, options_of(30)), normed_pipeline(2), callbacks);
   auto data = four_corners(2048);
   auto first = trainer.fit(data).steps;
   REQUIRE(first < 30);
@@ -262,7 +257,7 @@ TEST_CASE("an exception after a cancel leaves fit once the training has ended") 
     event.cancel();
     throw std::runtime_error("enough");
   };
-  Trainer trainer(World::local(2, steps(1000)), pipeline(2), callbacks);
+  Trainer trainer(World::local(2, options_of(1000)), normed_pipeline(2), callbacks);
   CHECK_THROWS_MATCHES(trainer.fit(four_corners(1 << 15)), std::runtime_error,
                        MessageMatches(ContainsSubstring("enough")));
   CHECK(num_heard == 1);
@@ -277,7 +272,7 @@ TEST_CASE("a model that was materialized or loaded begins with its weights, what
   auto changed = by_name(model.state_dict());
   changed.at("0.weight").values<float>()[3] = 0.625F;
   changed.at("2.running_mean").values<float>()[1] = 0.5F;
-  Trainer trainer(World::local(2, steps(4)), pipeline(2, model));
+  Trainer trainer(World::local(2, options_of(4)), normed_pipeline(2, model));
   auto begun = by_name(trainer.state_dict());
   for (const auto& [name, value] : changed) CHECK(same_bits(begun.at(name), value));
   // What is done to the model later is nothing to the pipeline.
@@ -288,12 +283,13 @@ TEST_CASE("a model that was materialized or loaded begins with its weights, what
 TEST_CASE("a model that is only described begins with the seed's weights, and initial_weights comes first") {
   auto materialized = normed_model();
   materialized.materialize(small_options().seed);
-  auto described = Trainer(World::local(2, steps(4)), pipeline(2)).weights_sha256();
-  CHECK(Trainer(World::local(2, steps(4)), pipeline(2, materialized)).weights_sha256() == described);
+  auto described = Trainer(World::local(2, options_of(4)), normed_pipeline(2)).weights_sha256();
+  CHECK(Trainer(World::local(2, options_of(4)), normed_pipeline(2, materialized)).weights_sha256() ==
+        described);
   auto other = normed_model();
   other.materialize(8);
-  auto with = pipeline(2, other).initial_weights(materialized.state_dict());
-  CHECK(Trainer(World::local(2, steps(4)), with).weights_sha256() == described);
+  auto with = normed_pipeline(2, other).initial_weights(materialized.state_dict());
+  CHECK(Trainer(World::local(2, options_of(4)), with).weights_sha256() == described);
 }
 
 TEST_CASE("a partly materialized model is refused with an example of each part") {
@@ -305,40 +301,40 @@ TEST_CASE("a partly materialized model is refused with an example of each part")
 
 TEST_CASE("Trainers of other models follow one another in a World, each with steps of its own") {
   auto alone = [](int stages, const nn::Sequential& model) {
-    Trainer trainer(World::local(2, steps(12)), pipeline(stages, model));
+    Trainer trainer(World::local(2, options_of(12)), normed_pipeline(stages, model));
     trainer.fit(samples());
     return trainer.weights_sha256();
   };
   nn::Sequential small(nn::Linear(2, 8), nn::ReLU(), nn::Linear(8, 4));
   auto expected_first = alone(2, normed_model()), expected_second = alone(2, small);
-  auto world = World::local(2, steps(12));
+  auto world = World::local(2, options_of(12));
   {
-    Trainer trainer(world, pipeline(2));
+    Trainer trainer(world, normed_pipeline(2));
     trainer.fit(samples());
     trainer.evaluate(samples());
     CHECK(trainer.weights_sha256() == expected_first);
   }
   for (int round = 0; round < 2; ++round) {
-    Trainer trainer(world, pipeline(2, small));
+    Trainer trainer(world, normed_pipeline(2, small));
     CHECK(trainer.fit(samples()).steps == 12);
     CHECK(trainer.weights_sha256() == expected_second);
   }
-  Trainer trainer(world, pipeline(3));
+  Trainer trainer(world, normed_pipeline(3));
   trainer.fit(samples());
   CHECK(trainer.weights_sha256() == expected_first);
 }
 
 TEST_CASE("a second Trainer beside the first one is refused, and the first one continues") {
-  auto world = World::local(2, steps(4));
-  Trainer first(world, pipeline(2));
-  CHECK_THROWS_MATCHES(Trainer(world, pipeline(2)), std::logic_error,
+  auto world = World::local(2, options_of(4));
+  Trainer first(world, normed_pipeline(2));
+  CHECK_THROWS_MATCHES(Trainer(world, normed_pipeline(2)), std::logic_error,
                        MessageMatches(ContainsSubstring("one Trainer at a time")));
   CHECK(first.fit(samples()).steps == 4);
 }
 
 TEST_CASE("each Trainer of a World has a snapshot folder of its own, and resumes from that") {
   temp_folder folder;
-  auto options = steps(6);
+  auto options = options_of(6);
   options.snapshot_dir = folder.path() / "snapshots";
   nn::Sequential small(nn::Linear(2, 8), nn::ReLU(), nn::Linear(8, 4));
   std::vector<std::string> hashes;
@@ -349,7 +345,7 @@ TEST_CASE("each Trainer of a World has a snapshot folder of its own, and resumes
     callbacks.on_resumed = [&](const resume_event& event) { resumed.push_back(event.step); };
     auto world = World::local(2, options);
     for (const auto& model : {normed_model(), small}) {
-      Trainer trainer(world, pipeline(2, model), callbacks);
+      Trainer trainer(world, normed_pipeline(2, model), callbacks);
       trainer.fit(samples());
       found.push_back(trainer.weights_sha256());
     }
@@ -366,10 +362,10 @@ TEST_CASE("each Trainer of a World has a snapshot folder of its own, and resumes
 
 TEST_CASE("a job resumes within a fit of as many samples only") {
   temp_folder folder;
-  auto options = steps(3);
+  auto options = options_of(3);
   options.snapshot_dir = folder.path() / "snapshots";
   auto train = [&](int num_samples) {
-    Trainer trainer(World::local(1, options), pipeline(1));
+    Trainer trainer(World::local(1, options), normed_pipeline(1));
     trainer.fit(four_corners(num_samples));
     return trainer.weights_sha256();
   };
@@ -391,15 +387,15 @@ TEST_CASE("a job that resumes with other stages ends with the same bits") {
     std::uint64_t from = 0;
     trainer_callbacks callbacks;
     callbacks.on_resumed = [&](const resume_event& event) { from = event.step; };
-    Trainer trainer(world, pipeline(stages, normed_model()), callbacks);
+    Trainer trainer(world, normed_pipeline(stages, normed_model()), callbacks);
     trainer.fit(samples());
     return std::pair(trainer.weights_sha256(), from);
   };
-  auto [expected, none] = train(steps(6), 2);
+  auto [expected, none] = train(options_of(6), 2);
   for (auto [first, second] : {std::pair(2, 3), {3, 1}, {1, 2}}) {
     INFO(first << " stages, then " << second);
     temp_folder folder;
-    auto options = steps(3);
+    auto options = options_of(3);
     options.snapshot_dir = folder.path() / "snapshots";
     train(options, first);
     options.steps = 6;

@@ -18,8 +18,8 @@ using words = std::vector<std::string>;
 void write(const std::filesystem::path& file, const std::string& text) { std::ofstream(file) << text; }
 
 /// One of two members, each on a host that knows the names in its own file.
-run_options member(int rank, const joined_namespaces& hosts, const std::filesystem::path& names,
-                   const std::string& master, const words& network) {
+run_options named_member(int rank, const joined_namespaces& hosts, const std::filesystem::path& names,
+                         const std::string& master, const words& network) {
   run_options options;
   options.command = {"ip",
                      "netns",
@@ -50,8 +50,8 @@ TEST_CASE("members wait until rank 0's name has an address") {
   temp_folder folder;
   auto names = folder.path() / "hosts";
   write(names, "127.0.0.1 localhost\n");
-  background_process first(member(0, hosts, names, "rank0.test", over_the_cable)),
-      second(member(1, hosts, names, "rank0.test", over_the_cable));
+  background_process first(named_member(0, hosts, names, "rank0.test", over_the_cable)),
+      second(named_member(1, hosts, names, "rank0.test", over_the_cable));
   for (auto* each : {&first, &second}) each->wait_for_line("trying again until --join-timeout");
   write(names, "127.0.0.1 localhost\n" + joined_namespaces::address(0) + " rank0.test\n");
   for (auto* each : {&first, &second}) {
@@ -67,8 +67,8 @@ TEST_CASE("a name that is a loopback address on rank 0's own host is reached fro
   auto here = folder.path() / "here", there = folder.path() / "there";
   write(here, "127.0.0.1 localhost\n127.0.1.1 rank0.test\n");  // as Debian's installer writes it
   write(there, joined_namespaces::address(0) + " rank0.test\n");
-  background_process first(member(0, hosts, here, "rank0.test", over_the_cable)),
-      second(member(1, hosts, there, "rank0.test", over_the_cable));
+  background_process first(named_member(0, hosts, here, "rank0.test", over_the_cable)),
+      second(named_member(1, hosts, there, "rank0.test", over_the_cable));
   auto result = first.wait();
   INFO(result.output << result.errors);
   CHECK(result.exit_code == 0);
@@ -83,7 +83,8 @@ TEST_CASE("a job on two hosts that was given no network is told of --network-int
   auto names = folder.path() / "hosts";
   write(names, "127.0.0.1 localhost\n");
   auto master = joined_namespaces::address(0);
-  background_process first(member(0, hosts, names, master, {})), second(member(1, hosts, names, master, {}));
+  background_process first(named_member(0, hosts, names, master, {})),
+      second(named_member(1, hosts, names, master, {}));
   for (auto* each : {&first, &second}) {
     auto result = each->wait();
     INFO(result.output << result.errors);

@@ -11,11 +11,6 @@ namespace {
 
 using values = std::vector<std::string>;
 
-values joined(values options, const values& more) {
-  options.insert(options.end(), more.begin(), more.end());
-  return options;
-}
-
 /// 12 steps of a GPT whose embedding and head share their weights, clipped.
 values job(const std::string& flush_every, const values& more = {},
            const std::string& schedule = "pipedream_2bw") {

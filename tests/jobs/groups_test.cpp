@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "jobs/count_of.hpp"
 #include "support/run_process.hpp"
 
 using namespace troupe::testing;
@@ -64,12 +65,6 @@ process_result mpirun(int num_processes, const words& program) {
 void require_built(const std::string& backend) {
   if (backend == "gloo" && !TROUPE_TEST_GLOO) SKIP("Troupe was built without gloo");
   if (backend == "mpi" && std::string(TROUPE_TEST_MPIRUN).empty()) SKIP("Troupe was built without MPI");
-}
-
-int count_of(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
 }
 
 }  // namespace

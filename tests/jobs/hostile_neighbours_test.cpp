@@ -17,12 +17,9 @@ namespace {
 
 using words = std::vector<std::string>;
 
-words with(words first, const words& more) {
-  first.insert(first.end(), more.begin(), more.end());
-  return first;
+std::string undisturbed_weights() {
+  return run_local(joined(small_job(), {"--stages", "4"})).weights_sha256();
 }
-
-std::string undisturbed_weights() { return run_local(with(small_job(), {"--stages", "4"})).weights_sha256(); }
 
 }  // namespace
 
@@ -31,9 +28,9 @@ TEST_CASE("only a job's user can access the shared memory of its tensors") {
   constexpr uid_t user = 64331;
   auto id = std::to_string(user);
   run_options options;
-  options.command = with({"setpriv", "--reuid", id, "--regid", id, "--clear-groups", TROUPE_PROGRAM, "launch",
-                          "--nproc-per-node", "4", "--", FASHION_MNIST_PROGRAM, "--json"},
-                         {"--steps", "200", "--batch", "64", "--microbatches", "4"});
+  options.command = joined({"setpriv", "--reuid", id, "--regid", id, "--clear-groups", TROUPE_PROGRAM,
+                            "launch", "--nproc-per-node", "4", "--", FASHION_MNIST_PROGRAM, "--json"},
+                           {"--steps", "200", "--batch", "64", "--microbatches", "4"});
   options.without = {"RANK", "WORLD_SIZE", "XDG_RUNTIME_DIR"};
   options.deadline = std::chrono::minutes(4);
   background_process job(options);
@@ -53,9 +50,10 @@ TEST_CASE("processes that may not read each other's memory copy tensors, say so,
   std::filesystem::copy_file(FASHION_MNIST_PROGRAM, program);
   ::chmod(program.c_str(), 0711);
   run_options options;
-  options.command = with({"setpriv", "--reuid", "64335", "--regid", "64335", "--clear-groups", TROUPE_PROGRAM,
-                          "launch", "--nproc-per-node", "4", "--", program.string(), "--json"},
-                         small_job());
+  options.command =
+      joined({"setpriv", "--reuid", "64335", "--regid", "64335", "--clear-groups", TROUPE_PROGRAM, "launch",
+              "--nproc-per-node", "4", "--", program.string(), "--json"},
+             small_job());
   options.without = {"RANK", "WORLD_SIZE", "XDG_RUNTIME_DIR"};
   options.deadline = std::chrono::minutes(4);
   auto result = run_process(options);
@@ -69,11 +67,11 @@ TEST_CASE("a flood of connections and one kill do not end a job") {
   joined_namespaces network;
   temp_folder folder;
   run_options options;
-  options.command = with(with({"ip", "netns", "exec", network.name(0), TROUPE_PROGRAM, "launch", "--json",
-                               "--nproc-per-node", "4", "--", FASHION_MNIST_PROGRAM, "--json"},
-                              small_job()),
-                         {"--snapshot-every", "2", "--snapshot-dir", (folder.path() / "snapshots").string(),
-                          "--fault", "forward@rank=2,step=7"});
+  options.command = joined(joined({"ip", "netns", "exec", network.name(0), TROUPE_PROGRAM, "launch", "--json",
+                                   "--nproc-per-node", "4", "--", FASHION_MNIST_PROGRAM, "--json"},
+                                  small_job()),
+                           {"--snapshot-every", "2", "--snapshot-dir", (folder.path() / "snapshots").string(),
+                            "--fault", "forward@rank=2,step=7"});
   options.without = {"RANK", "WORLD_SIZE"};
   options.deadline = std::chrono::minutes(4);
   auto wanted = undisturbed_weights();

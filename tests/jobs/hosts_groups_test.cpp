@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "jobs/count_of.hpp"
 #include "support/joined_namespaces.hpp"
 #include "support/run_process.hpp"
 
@@ -41,12 +42,6 @@ process_result launch_on(const joined_namespaces& hosts, int num_processes, cons
                       .environment = {{"TROUPE_PROFILE", "1"}},
                       .without = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TROUPE_JOB_SECRET"},
                       .deadline = std::chrono::minutes(2)});
-}
-
-int count_of(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
 }
 
 }  // namespace

@@ -49,6 +49,11 @@ std::vector<std::string> small_gpt_job() {
           "--precision", "f16",  "--clip-grad-norm", "0.5", "--loss-scale", "268435456"};
 }
 
+std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
 job_outcome run_local(std::vector<std::string> options, example which) {
   std::vector<std::string> command = {program_of(which), "--json"};
   append(command, options);

@@ -19,6 +19,8 @@ struct job_outcome {
 
 /// Few, small steps: these tests do not check how well the model trains.
 std::vector<std::string> small_job();
+/// Both, one behind the other.
+std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& more);
 
 /// A GPT with tied weights, in f16 with a loss scale that is too large at first, and clipped.
 std::vector<std::string> small_gpt_job();

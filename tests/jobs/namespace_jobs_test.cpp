@@ -16,11 +16,6 @@ namespace {
 
 using words = std::vector<std::string>;
 
-words with(words first, const words& more) {
-  first.insert(first.end(), more.begin(), more.end());
-  return first;
-}
-
 std::string weights_in(const process_result& result) {
   const std::string before = "\"weights_sha256\":\"";
   INFO(result.output << result.errors);
@@ -32,8 +27,8 @@ std::string weights_in(const process_result& result) {
 
 run_options member(int rank, const words& place) {
   run_options options;
-  options.command = with(
-      with(place, {FASHION_MNIST_PROGRAM, "--json", "--network-interface", joined_namespaces::interface}),
+  options.command = joined(
+      joined(place, {FASHION_MNIST_PROGRAM, "--json", "--network-interface", joined_namespaces::interface}),
       small_job());
   options.environment = {{"RANK", std::to_string(rank)},
                          {"WORLD_SIZE", "4"},
@@ -48,11 +43,11 @@ run_options member(int rank, const words& place) {
 /// Four members by hand, two on each host; `isolate` begins the command of each.
 void check_same_bits(const words& isolate) {
   joined_namespaces hosts;
-  auto wanted = run_local(with(small_job(), {"--stages", "4"})).weights_sha256();
+  auto wanted = run_local(joined(small_job(), {"--stages", "4"})).weights_sha256();
   std::vector<std::unique_ptr<background_process>> members;
   for (int rank = 0; rank < 4; ++rank)
     members.push_back(std::make_unique<background_process>(
-        member(rank, with({"ip", "netns", "exec", hosts.name(rank % 2)}, isolate))));
+        member(rank, joined({"ip", "netns", "exec", hosts.name(rank % 2)}, isolate))));
   CHECK(weights_in(members[0]->wait()) == wanted);
   for (int rank = 1; rank < 4; ++rank) CHECK(members[static_cast<std::size_t>(rank)]->wait().exit_code == 0);
 }
@@ -64,11 +59,11 @@ namespace {
 /// Four members on one host, of which every second is in namespaces of its own, as containers of a pod are.
 void check_same_bits_on_one_host(const words& isolate) {
   joined_namespaces hosts;
-  auto wanted = run_local(with(small_job(), {"--stages", "4"})).weights_sha256();
+  auto wanted = run_local(joined(small_job(), {"--stages", "4"})).weights_sha256();
   std::vector<std::unique_ptr<background_process>> members;
   for (int rank = 0; rank < 4; ++rank)
     members.push_back(std::make_unique<background_process>(
-        member(rank, with({"ip", "netns", "exec", hosts.name(0)}, rank % 2 == 1 ? isolate : words()))));
+        member(rank, joined({"ip", "netns", "exec", hosts.name(0)}, rank % 2 == 1 ? isolate : words()))));
   CHECK(weights_in(members[0]->wait()) == wanted);
   for (int rank = 1; rank < 4; ++rank) CHECK(members[static_cast<std::size_t>(rank)]->wait().exit_code == 0);
 }
@@ -93,8 +88,8 @@ TEST_CASE("members that share neither memory nor an interface are told which opt
   std::vector<std::unique_ptr<background_process>> members;
   for (int rank = 0; rank < 2; ++rank) {
     run_options options;
-    options.command = with({"ip", "netns", "exec", hosts.name(0)}, rank == 1 ? isolate : words());
-    options.command = with(with(options.command, {FASHION_MNIST_PROGRAM}), small_job());
+    options.command = joined({"ip", "netns", "exec", hosts.name(0)}, rank == 1 ? isolate : words());
+    options.command = joined(joined(options.command, {FASHION_MNIST_PROGRAM}), small_job());
     options.environment = {{"RANK", std::to_string(rank)},
                            {"WORLD_SIZE", "2"},
                            {"MASTER_ADDR", "127.0.0.1"},
@@ -115,14 +110,14 @@ TEST_CASE(
   joined_namespaces hosts;
   words isolated{"ip",           "netns",        "exec",   hosts.name(0),      "unshare", "--pid", "--fork",
                  "--kill-child", TROUPE_PROGRAM, "launch", "--nproc-per-node", "2",       "--"};
-  words program = with({FASHION_MNIST_PROGRAM, "--json"}, small_job());
+  words program = joined({FASHION_MNIST_PROGRAM, "--json"}, small_job());
   auto run = [&](const words& options) {
-    return run_process({.command = with(with(isolated, program), options),
+    return run_process({.command = joined(joined(isolated, program), options),
                         .environment = {},
                         .without = {"RANK", "WORLD_SIZE"}});
   };
   CHECK(weights_in(run({"--network-interface", joined_namespaces::interface})) ==
-        run_local(with(small_job(), {"--stages", "2"})).weights_sha256());
+        run_local(joined(small_job(), {"--stages", "2"})).weights_sha256());
   auto refused = run({});
   CAPTURE(refused.errors);
   CHECK(refused.exit_code != 0);
@@ -146,10 +141,10 @@ std::vector<process_result> train_with_snapshots(const std::filesystem::path& pa
   joined_namespaces hosts;
   std::vector<std::unique_ptr<background_process>> members;
   for (int rank = 0; rank < 4; ++rank) {
-    auto place = with({"ip", "netns", "exec", hosts.name(rank % 2), "unshare", "--mount", "sh", "-c"},
-                      {(rank % 2 == 1 ? mount : "true") + " && exec \"$@\"", parent.string()});
+    auto place = joined({"ip", "netns", "exec", hosts.name(rank % 2), "unshare", "--mount", "sh", "-c"},
+                        {(rank % 2 == 1 ? mount : "true") + " && exec \"$@\"", parent.string()});
     auto options = member(rank, place);
-    options.command = with(options.command, {"--stages", "4", "--snapshot-dir", (parent / "run").string()});
+    options.command = joined(options.command, {"--stages", "4", "--snapshot-dir", (parent / "run").string()});
     members.push_back(std::make_unique<background_process>(options));
   }
   std::vector<process_result> results;

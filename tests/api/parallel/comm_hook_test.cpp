@@ -48,15 +48,15 @@ class two_rounds : public comm_hook {
   tensor count;
 };
 
-struct outcome {
+struct hook_outcome {
   std::vector<named_tensor> weights;
   std::vector<int> order;
   std::vector<std::string> state;
   float count = 0;
 };
 
-outcome train(bool with_hook, int num_replicas) {
-  outcome result;
+hook_outcome train_with_hook(bool with_hook, int num_replicas) {
+  hook_outcome result;
   on_members(2, [&](communicator& group) {
     auto model = small_model();
     DataParallel replicated(model, group,
@@ -81,15 +81,15 @@ outcome train(bool with_hook, int num_replicas) {
 
 TEST_CASE("a hook reduces every bucket in order, in as many rounds as it likes, to the same bits") {
   for (int replicas : {2, 3, 4, 6}) {
-    auto hooked = train(true, replicas);
-    CHECK(same_bits(hooked.weights, train(false, replicas).weights));
+    auto hooked = train_with_hook(true, replicas);
+    CHECK(same_bits(hooked.weights, train_with_hook(false, replicas).weights));
     REQUIRE(hooked.order.size() == 24);  // eight parameters, three steps
     for (std::size_t i = 0; i < hooked.order.size(); ++i) CHECK(hooked.order[i] == static_cast<int>(i % 8));
   }
 }
 
 TEST_CASE("what a hook carries from step to step is a part of the state, after the buffers") {
-  auto hooked = train(true, 4);
+  auto hooked = train_with_hook(true, 4);
   CHECK(hooked.count == 24);
   CHECK(hooked.state == std::vector<std::string>{"replica.2/1.running_mean", "replica.2/1.running_var",
                                                  "replica.3/1.running_mean", "replica.3/1.running_var",

@@ -13,14 +13,14 @@ using namespace troupe::testing;
 
 namespace {
 
-struct outcome {
+struct training_outcome {
   std::vector<named_tensor> weights;
   std::vector<float> losses;
 };
 
 /// Trains as one member for some steps; what member 0 has at the end.
-outcome train(int num_members, data_parallel_options options) {
-  outcome result;
+training_outcome train_members(int num_members, data_parallel_options options) {
+  training_outcome result;
   on_members(num_members, [&](communicator& group) {
     auto model = small_model();
     DataParallel replicated(model, group, options);
@@ -36,7 +36,7 @@ outcome train(int num_members, data_parallel_options options) {
   return result;
 }
 
-void check_same(const outcome& a, const outcome& b) {
+void check_same_training(const training_outcome& a, const training_outcome& b) {
   CHECK(a.losses == b.losses);
   CHECK(same_bits(a.weights, b.weights));
 }
@@ -44,19 +44,22 @@ void check_same(const outcome& a, const outcome& b) {
 }  // namespace
 
 TEST_CASE("losses and weights have the same bits wherever the virtual replicas run") {
-  std::vector<outcome> alone;
-  for (int replicas = 1; replicas <= 8; ++replicas) alone.push_back(train(1, {.num_replicas = replicas}));
+  std::vector<training_outcome> alone;
+  for (int replicas = 1; replicas <= 8; ++replicas)
+    alone.push_back(train_members(1, {.num_replicas = replicas}));
   for (int members = 2; members <= 5; ++members)
     for (int replicas = 1; replicas <= 8; ++replicas) {
       CAPTURE(members, replicas);
-      check_same(train(members, {.num_replicas = replicas}), alone[static_cast<std::size_t>(replicas - 1)]);
+      check_same_training(train_members(members, {.num_replicas = replicas}),
+                          alone[static_cast<std::size_t>(replicas - 1)]);
     }
   CHECK(alone[3].losses.front() != alone[3].losses.back());
   CHECK_FALSE(same_bits(alone[7].weights, alone[3].weights));
 }
 
 TEST_CASE("a group has a replica on each member by default") {
-  for (int members : {2, 3}) check_same(train(members, {}), train(1, {.num_replicas = members}));
+  for (int members : {2, 3})
+    check_same_training(train_members(members, {}), train_members(1, {.num_replicas = members}));
 }
 
 TEST_CASE("replicas are spread in blocks, and a member without any takes part but makes no passes") {
@@ -129,24 +132,25 @@ TEST_CASE("metrics whose shapes differ between members, or that nobody has, are 
 }
 
 TEST_CASE("neither the sizes of buckets nor where gradients live changes a bit") {
-  auto expected = train(4, {});
-  check_same(train(4, {.bucket_size_mb = 0.001, .first_bucket_mb = 0}), expected);
-  check_same(train(4, {.gradient_as_bucket_view = false}), expected);
-  check_same(
-      train(2,
-            {.bucket_size_mb = 0, .first_bucket_mb = 0, .num_replicas = 4, .gradient_as_bucket_view = false}),
+  auto expected = train_members(4, {});
+  check_same_training(train_members(4, {.bucket_size_mb = 0.001, .first_bucket_mb = 0}), expected);
+  check_same_training(train_members(4, {.gradient_as_bucket_view = false}), expected);
+  check_same_training(
+      train_members(
+          2,
+          {.bucket_size_mb = 0, .first_bucket_mb = 0, .num_replicas = 4, .gradient_as_bucket_view = false}),
       expected);
-  check_same(train(2, {.num_replicas = 4, .find_unused_parameters = true}), expected);
+  check_same_training(train_members(2, {.num_replicas = 4, .find_unused_parameters = true}), expected);
   // With several nodes of the tree on a member, and with members that have none.
-  auto six = train(1, {.num_replicas = 6}), three = train(1, {.num_replicas = 3});
+  auto six = train_members(1, {.num_replicas = 6}), three = train_members(1, {.num_replicas = 3});
   for (bool are_views : {false, true}) {
     data_parallel_options options{
         .bucket_size_mb = 0.001, .first_bucket_mb = 0, .gradient_as_bucket_view = are_views};
     options.find_unused_parameters = !are_views;
     options.num_replicas = 6;
-    check_same(train(2, options), six);
+    check_same_training(train_members(2, options), six);
     options.num_replicas = 3;
-    check_same(train(5, options), three);
+    check_same_training(train_members(5, options), three);
   }
 }
 

@@ -16,7 +16,7 @@ using namespace troupe::testing;
 
 namespace {
 
-struct outcome {
+struct stepping_outcome {
   std::vector<named_tensor> weights, optimizer;
 };
 
@@ -32,7 +32,7 @@ struct training {
   between_steps between = nullptr;
 };
 
-void train_member(communicator& group, stepping mode, const training& what, outcome& result) {
+void train_member(communicator& group, stepping mode, const training& what, stepping_outcome& result) {
   if (what.num_threads > 0) set_num_threads(what.num_threads);
   auto model = small_model();
   DataParallel replicated(model, group, what.options);
@@ -47,13 +47,13 @@ void train_member(communicator& group, stepping mode, const training& what, outc
   if (group.rank() == 0) result = {model.state_dict(), copy_of(optimizer->state())};
 }
 
-outcome train(int num_members, stepping mode, const training& what = {}) {
-  outcome result;
+stepping_outcome train_stepping(int num_members, stepping mode, const training& what = {}) {
+  stepping_outcome result;
   on_members(num_members, [&](communicator& group) { train_member(group, mode, what, result); });
   return result;
 }
 
-void check_same(const outcome& a, const outcome& b) {
+void check_same_stepping(const stepping_outcome& a, const stepping_outcome& b) {
   CHECK(same_bits(a.weights, b.weights));
   CHECK(same_bits(a.optimizer, b.optimizer));
 }
@@ -73,12 +73,17 @@ TEST_CASE(
   for (const optim::Optimizer& kind :
        {optim::Optimizer(optim::Adam({.lr = 1e-2})), optim::Optimizer(optim::LAMB()),
         optim::Optimizer(optim::SGD({.lr = 0.1, .momentum = 0.9}))}) {
-    auto expected = train(4, stepping::together, {.optimizer = kind});
-    check_same(train(4, stepping::overlapped, {.optimizer = kind, .options = small_buckets}), expected);
-    check_same(train(2, stepping::overlapped, {.optimizer = kind, .options = with_replicas(4)}), expected);
-    check_same(train(3, stepping::overlapped, {.optimizer = kind, .options = with_replicas(4)}), expected);
-    check_same(train(5, stepping::overlapped, {.optimizer = kind, .options = with_replicas(4)}), expected);
-    check_same(train(1, stepping::overlapped, {.optimizer = kind, .options = with_replicas(4)}), expected);
+    auto expected = train_stepping(4, stepping::together, {.optimizer = kind});
+    check_same_stepping(
+        train_stepping(4, stepping::overlapped, {.optimizer = kind, .options = small_buckets}), expected);
+    check_same_stepping(
+        train_stepping(2, stepping::overlapped, {.optimizer = kind, .options = with_replicas(4)}), expected);
+    check_same_stepping(
+        train_stepping(3, stepping::overlapped, {.optimizer = kind, .options = with_replicas(4)}), expected);
+    check_same_stepping(
+        train_stepping(5, stepping::overlapped, {.optimizer = kind, .options = with_replicas(4)}), expected);
+    check_same_stepping(
+        train_stepping(1, stepping::overlapped, {.optimizer = kind, .options = with_replicas(4)}), expected);
   }
 }
 
@@ -86,18 +91,21 @@ TEST_CASE("gradients with memory of their own, unused parameters and clipping gi
   auto not_view = small_buckets, with_unused = small_buckets;
   not_view.gradient_as_bucket_view = false;
   with_unused.find_unused_parameters = true;
-  auto expected = train(3, stepping::together);
-  check_same(train(3, stepping::overlapped, {.options = not_view}), expected);
-  check_same(train(3, stepping::overlapped, {.options = with_unused}), expected);
-  auto clipped = train(3, stepping::together, {.max_norm = 0.05});
+  auto expected = train_stepping(3, stepping::together);
+  check_same_stepping(train_stepping(3, stepping::overlapped, {.options = not_view}), expected);
+  check_same_stepping(train_stepping(3, stepping::overlapped, {.options = with_unused}), expected);
+  auto clipped = train_stepping(3, stepping::together, {.max_norm = 0.05});
   CHECK_FALSE(same_bits(clipped.weights, expected.weights));
-  check_same(train(3, stepping::overlapped, {.options = small_buckets, .max_norm = 0.05}), clipped);
-  check_same(train(3, stepping::overlapped, {.options = not_view, .max_norm = 0.05}), clipped);
+  check_same_stepping(train_stepping(3, stepping::overlapped, {.options = small_buckets, .max_norm = 0.05}),
+                      clipped);
+  check_same_stepping(train_stepping(3, stepping::overlapped, {.options = not_view, .max_norm = 0.05}),
+                      clipped);
 }
 
 TEST_CASE("of several threads that clip gradients one waits for them") {
   training mode{.options = small_buckets, .max_norm = 0.05, .num_threads = 4};
-  check_same(train(2, stepping::overlapped, mode), train(2, stepping::together, mode));
+  check_same_stepping(train_stepping(2, stepping::overlapped, mode),
+                      train_stepping(2, stepping::together, mode));
 }
 
 TEST_CASE("a wait for pending updates between steps returns after the step") {
@@ -125,10 +133,11 @@ TEST_CASE("a wait for pending updates between steps returns after the step") {
   for (const auto& reading : readings) {
     auto read = [&](stepping mode) {
       std::vector<tensor> found;
-      train(2, mode,
-            {.options = small_buckets, .between = [&](nn::Module& model, optim::optimizer_state& optimizer) {
-               found.push_back(reading(model, optimizer));
-             }});
+      train_stepping(
+          2, mode,
+          {.options = small_buckets, .between = [&](nn::Module& model, optim::optimizer_state& optimizer) {
+             found.push_back(reading(model, optimizer));
+           }});
       return found;
     };
     auto expected = read(stepping::together), found = read(stepping::overlapped);
@@ -236,9 +245,9 @@ TEST_CASE("passes within no_sync belong to the next step, not to the pending one
 }
 
 TEST_CASE("training resumes from a snapshot taken while steps were pending") {
-  auto uninterrupted = train(2, stepping::together, {.num_steps = 6});
+  auto uninterrupted = train_stepping(2, stepping::together, {.num_steps = 6});
   std::vector<named_tensor> weights, state, replicas;
-  outcome result;
+  stepping_outcome result;
   on_members(2, [&](communicator& group) {
     auto model = small_model();
     DataParallel replicated(model, group, small_buckets);
@@ -264,7 +273,7 @@ TEST_CASE("training resumes from a snapshot taken while steps were pending") {
     }
     if (group.rank() == 0) result = {model.state_dict(), copy_of(optimizer->state())};
   });
-  check_same(result, uninterrupted);
+  check_same_stepping(result, uninterrupted);
 }
 
 TEST_CASE("pending steps are completed before their optimizer or DataParallel is destroyed") {
@@ -293,12 +302,12 @@ TEST_CASE("pending steps are completed before their optimizer or DataParallel is
 
 TEST_CASE("a communication order derived from the times of a slow link changes no bit") {
   training long_enough{.options = small_buckets, .num_steps = 10};
-  auto expected = train(2, stepping::together, long_enough);
-  outcome result;
+  auto expected = train_stepping(2, stepping::together, long_enough);
+  stepping_outcome result;
   auto members = make_local_group(2, over_link(2, 20e6));
   std::vector<std::thread> threads;
   for (auto& each : members)
     threads.emplace_back([&] { train_member(*each, stepping::overlapped, long_enough, result); });
   for (auto& each : threads) each.join();
-  check_same(result, expected);
+  check_same_stepping(result, expected);
 }

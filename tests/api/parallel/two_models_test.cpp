@@ -191,7 +191,7 @@ const std::vector<expected_values>& of_pytorch() {
   return values;
 }
 
-void check_close(const std::vector<named_tensor>& found, const std::vector<double>& expected) {
+void check_close_to_pytorch(const std::vector<named_tensor>& found, const std::vector<double>& expected) {
   std::size_t next = 0;
   for (const auto& [name, value] : found)
     for (auto element : value.values<float>()) {
@@ -204,8 +204,8 @@ void check_close(const std::vector<named_tensor>& found, const std::vector<doubl
 void check(const outcome& found, const expected_values& expected) {
   for (std::size_t step = 0; step < num_steps; ++step)
     for (std::size_t i : {0U, 1U}) CHECK(std::abs(found.losses[step][i] - expected.losses[step][i]) < 1e-5);
-  check_close(found.generator, expected.generator);
-  check_close(found.discriminator, expected.discriminator);
+  check_close_to_pytorch(found.generator, expected.generator);
+  check_close_to_pytorch(found.discriminator, expected.discriminator);
 }
 
 constexpr std::array all_ways{keeping_apart::by_optimizers, keeping_apart::by_modules,

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "kernels/autograd/make_parameter.hpp"
 #include "support/bits.hpp"
 #include "support/random_tensor.hpp"
 #include "troupe/autograd/backward_pass.hpp"
@@ -16,14 +17,11 @@ using troupe::leaf;
 using troupe::parameter;
 using troupe::tensor;
 using troupe::variable;
+using troupe::testing::make_parameter;
 using troupe::testing::random_tensor;
 using troupe::testing::same_bits;
 
 namespace {
-
-parameter make_parameter(const std::string& name, troupe::shape extents) {
-  return {name, random_tensor(extents, name), tensor::zeros(extents)};
-}
 
 /// Two layers, with the sum of a layer's input and output between them.
 struct model {

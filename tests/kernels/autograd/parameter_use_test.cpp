@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "kernels/autograd/make_parameter.hpp"
 #include "support/bits.hpp"
 #include "support/random_tensor.hpp"
 #include "troupe/autograd/backward_pass.hpp"
@@ -10,16 +11,9 @@
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
+using troupe::testing::make_parameter;
 using troupe::testing::random_tensor;
 using troupe::testing::same_bits;
-
-namespace {
-
-parameter make_parameter(const std::string& name, const shape& extents) {
-  return {name, random_tensor(extents, name), tensor::zeros(extents)};
-}
-
-}  // namespace
 
 TEST_CASE("a parameter in an expression gets the gradient of a leaf in its place") {
   auto scale = make_parameter("scale", {4});

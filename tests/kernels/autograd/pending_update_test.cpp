@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "kernels/autograd/make_parameter.hpp"
 #include "support/bits.hpp"
 #include "support/random_tensor.hpp"
 #include "troupe/autograd/backward_pass.hpp"
@@ -15,6 +16,7 @@
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
+using troupe::testing::make_parameter;
 using troupe::testing::random_tensor;
 
 namespace {
@@ -38,10 +40,6 @@ class writes_threes : public pending_update {
  private:
   parameter& to_;
 };
-
-parameter make_parameter(const std::string& name, const shape& extents) {
-  return {name, random_tensor(extents, name), tensor::zeros(extents)};
-}
 
 /// What reads its learned arguments in a forward pass, each with a weight of its own.
 struct forward_case {

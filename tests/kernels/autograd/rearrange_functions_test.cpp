@@ -14,30 +14,30 @@ using troupe::testing::same_bits;
 
 namespace {
 
-const tensor a = random_tensor({2, 3, 4}, "a"), b = random_tensor({2, 5, 4}, "b");
+const tensor left = random_tensor({2, 3, 4}, "a"), right = random_tensor({2, 5, 4}, "b");
 
 }  // namespace
 
 TEST_CASE("concat and split have the gradients of their parts") {
   auto joined = [](const std::vector<variable>& in) { return concat(in, 1); };
-  check(joined, {a.clone(), b.clone()});
-  check([](const auto& in) { return concat({in[0], in[0]}, -1); }, {a.clone()});
-  check([](const auto& in) { return slice(in[0], 1, 1, 2); }, {a.clone()});
-  check([](const auto& in) { return slice(in[0], -1, 0, 3); }, {a.clone()});
+  check(joined, {left.clone(), right.clone()});
+  check([](const auto& in) { return concat({in[0], in[0]}, -1); }, {left.clone()});
+  check([](const auto& in) { return slice(in[0], 1, 1, 2); }, {left.clone()});
+  check([](const auto& in) { return slice(in[0], -1, 0, 3); }, {left.clone()});
   check(
       [](const auto& in) {
         auto parts = split(in[0], 2, {1, 3});
         return multiply(parts[0], parts[1]);
       },
-      {a.clone()});
+      {left.clone()});
 }
 
 TEST_CASE("parts equal those of the tensors, and parts without required gradient get none") {
-  auto wanted = leaf(placed(a));
-  auto y = concat({wanted, {placed(b)}}, 1);
-  CHECK(same_bits(y.value, concat(std::vector{a, b}, 1)));
+  auto wanted = leaf(placed(left));
+  auto y = concat({wanted, {placed(right)}}, 1);
+  CHECK(same_bits(y.value, concat(std::vector{left, right}, 1)));
   auto parts = split(y, 1, {3, 5});
-  CHECK(same_bits(parts[1].value, b));
+  CHECK(same_bits(parts[1].value, right));
   auto dy = placed(random_tensor({2, 8, 4}, "dy"));
   y.backward(dy);
   CHECK(same_bits(wanted.gradient(), slice(dy, 1, 0, 3)));
@@ -46,9 +46,9 @@ TEST_CASE("parts equal those of the tensors, and parts without required gradient
 }
 
 TEST_CASE("transposed variables have their gradients transposed back") {
-  check([](const auto& in) { return transpose(in[0]); }, {a.clone()});
-  check([](const auto& in) { return transpose(in[0], {2, 0, 1}); }, {a.clone()});
-  check([](const auto& in) { return transpose(in[0], {-1, 0, -2}); }, {a.clone()});
+  check([](const auto& in) { return transpose(in[0]); }, {left.clone()});
+  check([](const auto& in) { return transpose(in[0], {2, 0, 1}); }, {left.clone()});
+  check([](const auto& in) { return transpose(in[0], {-1, 0, -2}); }, {left.clone()});
 }
 
 TEST_CASE("gather_rows and scatter_add_rows have each other's gradients") {

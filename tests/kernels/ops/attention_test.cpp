@@ -26,7 +26,7 @@ using troupe::testing::values_of;
 namespace {
 
 /// Attention in f64 with whole matrices of probabilities.
-struct reference {
+struct attention_reference {
   std::int64_t sequences, positions, heads, width;
   bool causal;
   double scale;
@@ -97,7 +97,7 @@ struct reference {
   }
 };
 
-struct problem {
+struct attention_problem {
   std::int64_t sequences, positions, heads, width;
   bool causal;
   float scale = 0;
@@ -106,9 +106,9 @@ struct problem {
   tensor dout = placed(random_tensor({sequences, positions, heads* width}, "dout", type));
 
   attention_options options() const { return {static_cast<int>(heads), causal, scale}; }
-  reference exact() const {
+  attention_reference exact() const {
     auto factor = scale == 0 ? 1 / std::sqrt(static_cast<double>(width)) : scale;
-    reference result{sequences, positions, heads, width, causal, factor, values_of(qkv), {}, {}};
+    attention_reference result{sequences, positions, heads, width, causal, factor, values_of(qkv), {}, {}};
     result.forward();
     return result;
   }
@@ -129,8 +129,10 @@ void for_each_problem(const Check& check) {
                                                     {1, 70, 1, 200},
                                                     {1, 257, 1, 8}})
     for (auto causal : {true, false}) {
-      for (auto type : floating_types) check(problem{sequences, positions, heads, width, causal, 0, type});
-      check(problem{sequences, positions, heads, width, causal, 1.5F / std::sqrt(static_cast<float>(width))});
+      for (auto type : floating_types)
+        check(attention_problem{sequences, positions, heads, width, causal, 0, type});
+      check(attention_problem{sequences, positions, heads, width, causal,
+                              1.5F / std::sqrt(static_cast<float>(width))});
     }
 }
 
@@ -140,7 +142,7 @@ double tolerance(dtype type) { return type == dtype::f32 ? 1e-5 : troupe::testin
 }  // namespace
 
 TEST_CASE("attention is the softmax of the scaled scores times the values") {
-  for_each_problem([](const problem& p) {
+  for_each_problem([](const attention_problem& p) {
     CAPTURE(p.positions, p.heads, p.width, p.causal, p.scale);
     auto [out, log_sum_exp] = troupe::attention_forward(p.qkv, p.options());
     auto expected = p.exact();
@@ -152,7 +154,7 @@ TEST_CASE("attention is the softmax of the scaled scores times the values") {
 }
 
 TEST_CASE("attention's gradient is that of the exact softmax") {
-  for_each_problem([](const problem& p) {
+  for_each_problem([](const attention_problem& p) {
     CAPTURE(p.positions, p.heads, p.width, p.causal, p.scale);
     auto [out, log_sum_exp] = troupe::attention_forward(p.qkv, p.options());
     auto dqkv = troupe::attention_backward(p.dout, p.qkv, out, log_sum_exp, p.options());
@@ -163,7 +165,7 @@ TEST_CASE("attention's gradient is that of the exact softmax") {
 
 TEST_CASE("the exact gradient of attention agrees with finite differences", "[host]") {
   for (auto causal : {true, false}) {
-    problem p{2, 4, 2, 3, causal};
+    attention_problem p{2, 4, 2, 3, causal};
     auto base = p.exact();
     auto dout = values_of(p.dout);
     auto gradient = base.backward(dout);
@@ -183,7 +185,7 @@ TEST_CASE("the exact gradient of attention agrees with finite differences", "[ho
 }
 
 TEST_CASE("scores of any size neither overflow nor vanish") {
-  problem p{1, 150, 1, 16, true, 0, dtype::f32};
+  attention_problem p{1, 150, 1, 16, true, 0, dtype::f32};
   p.qkv = placed(random_tensor({1, 150, 48}, "qkv", dtype::f32, 30));
   auto [out, log_sum_exp] = troupe::attention_forward(p.qkv, p.options());
   for (auto value : values_of(out)) REQUIRE(std::abs(value) <= 30.001);
@@ -195,7 +197,7 @@ TEST_CASE("TF32 rounds the operands of attention's f32 products on a GPU, and no
   for (auto [positions, width] : {std::pair{5, 7}, {130, 32}, {150, 33}, {200, 64}, {70, 65}})
     for (auto causal : {true, false}) {
       CAPTURE(positions, width, causal);
-      problem p{2, positions, 2, width, causal};
+      attention_problem p{2, positions, 2, width, causal};
       auto compute = [&p] {
         auto [out, log_sum_exp] = troupe::attention_forward(p.qkv, p.options());
         return std::vector{out, log_sum_exp,
@@ -220,7 +222,7 @@ TEST_CASE("TF32 rounds the operands of attention's f32 products on a GPU, and no
 }
 
 TEST_CASE("causal attention does not look ahead") {
-  problem p{1, 140, 2, 8, true};
+  attention_problem p{1, 140, 2, 8, true};
   auto changed = p.qkv.clone();
   changed.reshape({140, 48}).rows(100, 40).copy_from(placed(random_tensor({40, 48}, "other")));
   auto out = troupe::attention_forward(p.qkv, p.options()).out.reshape({140, 16});
@@ -233,7 +235,7 @@ TEST_CASE("the number of threads changes no bit of attention") {
   for (auto heads : {1, 3})
     for (auto type : floating_types)
       require_same_bits_on_threads([&] {
-        problem p{1, 150, heads, 64, true, 0, type};
+        attention_problem p{1, 150, heads, 64, true, 0, type};
         auto [out, log_sum_exp] = troupe::attention_forward(p.qkv, p.options());
         return std::vector{out, log_sum_exp,
                            troupe::attention_backward(p.dout, p.qkv, out, log_sum_exp, p.options())};
@@ -241,7 +243,7 @@ TEST_CASE("the number of threads changes no bit of attention") {
 }
 
 TEST_CASE("queries, keys and values may have separate axes for heads and features") {
-  problem p{2, 9, 3, 4, true};
+  attention_problem p{2, 9, 3, 4, true};
   auto qkv = p.qkv.reshape({2, 9, 3, 3, 4});
   auto [out, log_sum_exp] = troupe::attention_forward(qkv, p.options());
   CHECK(same_bits(out, troupe::attention_forward(p.qkv, p.options()).out));
@@ -252,7 +254,7 @@ TEST_CASE("queries, keys and values may have separate axes for heads and feature
 
 TEST_CASE("attention heads may have any alignment") {
   for (auto type : floating_types) {
-    problem p{1, 70, 2, 8, true, 0, type};
+    attention_problem p{1, 70, 2, 8, true, 0, type};
     auto count = p.qkv.num_elements();
     auto moved = tensor::empty({count + 1}, type, p.qkv.device()).rows(1, count).reshape(p.qkv.shape());
     moved.copy_from(p.qkv);
@@ -264,7 +266,7 @@ TEST_CASE("attention heads may have any alignment") {
 }
 
 TEST_CASE("attention names the argument, what it expected and what it got", "[host]") {
-  problem p{2, 3, 2, 4, true};
+  attention_problem p{2, 3, 2, 4, true};
   auto [out, log_sum_exp] = troupe::attention_forward(p.qkv, p.options());
   CHECK_THROWS_WITH(troupe::attention_forward({}, {}), ContainsSubstring("[attention] expected qkv of f32"));
   CHECK_THROWS_WITH(troupe::attention_forward(p.qkv, {.num_heads = 0}),

@@ -19,12 +19,12 @@ using namespace troupe::testing;
 
 namespace {
 
-const std::vector<shape> problems{{2, 3, 5, 7}, {7, 5},   {1, 2, 9},     {3, 4, 33, 35}, {65, 1, 3},
-                                  {2, 1, 1, 1}, {9, 150}, {5, 37, 4, 5}, {3, 40, 2, 2}};
+const std::vector<shape> batch_norm_shapes{{2, 3, 5, 7}, {7, 5},   {1, 2, 9},     {3, 4, 33, 35}, {65, 1, 3},
+                                           {2, 1, 1, 1}, {9, 150}, {5, 37, 4, 5}, {3, 40, 2, 2}};
 const std::vector<dtype> floating{dtype::f32, dtype::bf16, dtype::f16};
 
 /// Everything in f64, with the elements of x by channel.
-struct reference {
+struct batch_norm_reference {
   shape extents;
   std::vector<double> x, weight, bias, dy;
   double epsilon = 1e-5;
@@ -90,19 +90,19 @@ struct reference {
   }
 };
 
-struct operands {
+struct batch_norm_operands {
   tensor x, weight, bias, dy;
 
-  operands(const shape& extents, dtype type, dtype parameter_type)
+  batch_norm_operands(const shape& extents, dtype type, dtype parameter_type)
       : x(placed(rounded(random_tensor(extents, "x"), type))),
         weight(placed(rounded(random_tensor({extents[1]}, "weight"), parameter_type))),
         bias(placed(rounded(random_tensor({extents[1]}, "bias"), parameter_type))),
         dy(placed(rounded(random_tensor(extents, "dy"), type))) {}
-  operands(const shape& extents, dtype type) : operands(extents, type, type) {}
+  batch_norm_operands(const shape& extents, dtype type) : batch_norm_operands(extents, type, type) {}
 
   batch_norm_result forward() const { return batch_norm_forward(x, weight, bias, {}, {}); }
-  reference expected() const {
-    reference result{x.shape(), values_of(x), values_of(weight), values_of(bias), values_of(dy)};
+  batch_norm_reference expected() const {
+    batch_norm_reference result{x.shape(), values_of(x), values_of(weight), values_of(bias), values_of(dy)};
     result.take_moments();
     return result;
   }
@@ -119,8 +119,8 @@ std::vector<exact_sum> exactly(const std::vector<double>& values) {
 TEST_CASE("batch normalisation normalises each channel by its mean and variance") {
   for (auto type : floating)
     for (auto parameter_type : {dtype::f32, type})
-      for (const auto& extents : problems) {
-        operands p(extents, type, parameter_type);
+      for (const auto& extents : batch_norm_shapes) {
+        batch_norm_operands p(extents, type, parameter_type);
         auto expected = p.expected();
         auto [y, mean, rstd] = p.forward();
         require_close(y, expected.y());
@@ -147,7 +147,7 @@ TEST_CASE("a mean far from zero does not change the variance") {
 }
 
 TEST_CASE("batch normalisation moves the running statistics by its momentum") {
-  operands p({6, 3, 4, 5}, dtype::f32);
+  batch_norm_operands p({6, 3, 4, 5}, dtype::f32);
   auto mean = placed(tensor::full({3}, 0.5F)), variance = placed(tensor::full({3}, 2));
   auto expected = p.expected();
   batch_norm_forward(p.x, p.weight, p.bias, mean, variance, {.momentum = 0.25});
@@ -160,8 +160,8 @@ TEST_CASE("batch normalisation moves the running statistics by its momentum") {
 
 TEST_CASE("in inference batch normalisation uses the running statistics") {
   for (auto type : floating)
-    for (const auto& extents : problems) {
-      operands p(extents, type);
+    for (const auto& extents : batch_norm_shapes) {
+      batch_norm_operands p(extents, type);
       auto mean = placed(random_tensor({extents[1]}, "mean")),
            variance = random_tensor({extents[1]}, "variance");
       for (auto& value : variance.values<float>()) value = value * value + 0.1F;
@@ -180,9 +180,9 @@ TEST_CASE("in inference batch normalisation uses the running statistics") {
 
 TEST_CASE("batch normalisation's gradients follow the formulas, assigned or added") {
   for (auto type : floating)
-    for (const auto& extents : problems) {
+    for (const auto& extents : batch_norm_shapes) {
       if (extents.num_elements() / extents[1] == 2) continue;  // of two elements nothing is left of dx
-      operands p(extents, type);
+      batch_norm_operands p(extents, type);
       auto expected = p.expected();
       auto [y, mean, rstd] = p.forward();
       require_close(batch_norm_backward_input(p.dy, p.x, p.weight, mean, rstd), expected.dx());
@@ -204,15 +204,15 @@ TEST_CASE("batch normalisation's gradients follow the formulas, assigned or adde
 
 TEST_CASE("the reference gradients of batch normalisation are those of finite differences", "[host]") {
   for (const auto& extents : {shape{2, 3, 5, 7}, shape{7, 5}}) {
-    auto expected = operands(extents, dtype::f32).expected();
-    auto objective = [](reference reference_values) {
+    auto expected = batch_norm_operands(extents, dtype::f32).expected();
+    auto objective = [](batch_norm_reference reference_values) {
       reference_values.take_moments();
       double sum = 0;
       auto y = reference_values.y();
       for (std::size_t i = 0; i < y.size(); ++i) sum += reference_values.dy[i] * y[i].value;
       return sum;
     };
-    auto difference = [&](std::vector<double> reference::*field, std::size_t at) {
+    auto difference = [&](std::vector<double> batch_norm_reference::*field, std::size_t at) {
       constexpr double step = 1e-5;
       auto above = expected, below = expected;
       (above.*field)[at] += step;
@@ -220,17 +220,17 @@ TEST_CASE("the reference gradients of batch normalisation are those of finite di
       return (objective(above) - objective(below)) / (2 * step);
     };
     for (std::size_t at = 0; at < expected.x.size(); at += 7)
-      CHECK(std::abs(difference(&reference::x, at) - expected.dx()[at].value) < 1e-6);
+      CHECK(std::abs(difference(&batch_norm_reference::x, at) - expected.dx()[at].value) < 1e-6);
     for (std::size_t c = 0; c < expected.num_channels(); ++c) {
-      CHECK(std::abs(difference(&reference::weight, c) - expected.dweight()[c].value) < 1e-6);
-      CHECK(std::abs(difference(&reference::bias, c) - expected.dbias()[c].value) < 1e-6);
+      CHECK(std::abs(difference(&batch_norm_reference::weight, c) - expected.dweight()[c].value) < 1e-6);
+      CHECK(std::abs(difference(&batch_norm_reference::bias, c) - expected.dbias()[c].value) < 1e-6);
     }
   }
 }
 
 TEST_CASE("batch normalisation gives the same bits on any number of threads") {
   for (auto type : {dtype::f32, dtype::bf16}) {
-    operands p({9, 13, 28, 29}, type);
+    batch_norm_operands p({9, 13, 28, 29}, type);
     set_num_threads(1);
     auto [y, mean, rstd] = p.forward();
     auto dx = batch_norm_backward_input(p.dy, p.x, p.weight, mean, rstd);

@@ -23,7 +23,7 @@ struct extents_and_options {
   conv2d_options options;
 };
 
-const std::vector<extents_and_options> problems{
+const std::vector<extents_and_options> convolutions{
     {{2, 1, 7, 5}, {3, 1, 3, 3}, {.padding{1, 1}}},
     {{3, 5, 9, 8}, {7, 5, 3, 2}, {.stride{2, 1}, .padding{1, 0}}},
     {{1, 17, 6, 6}, {33, 17, 1, 1}, {}},
@@ -55,11 +55,11 @@ void for_each_term(const extents_and_options& problem, const shape& y, const Ter
               }
 }
 
-struct operands {
+struct convolution_operands {
   extents_and_options of;
   tensor x, weight, bias, dy;
 
-  operands(const extents_and_options& problem, dtype type)
+  convolution_operands(const extents_and_options& problem, dtype type)
       : of(problem),
         x(placed(rounded(random_tensor(of.x, "x"), type))),
         weight(placed(rounded(random_tensor(of.weight, "weight"), type))),
@@ -73,7 +73,7 @@ std::vector<exact_sum> sums(std::int64_t size) {
   return std::vector<exact_sum>(static_cast<std::size_t>(size));
 }
 
-std::vector<exact_sum> expected_y(const operands& p, const std::vector<double>& x,
+std::vector<exact_sum> expected_y(const convolution_operands& p, const std::vector<double>& x,
                                   const std::vector<double>& weight, bool with_bias) {
   auto y = sums(p.dy.num_elements());
   auto bias = values_of(p.bias);
@@ -91,7 +91,7 @@ struct expected_gradients {
   std::vector<exact_sum> x, weight, bias;
 };
 
-expected_gradients expected_gradients_of(const operands& p) {
+expected_gradients expected_gradients_of(const convolution_operands& p) {
   expected_gradients result{sums(p.x.num_elements()), sums(p.weight.num_elements()),
                             sums(p.bias.num_elements())};
   auto x = values_of(p.x), weight = values_of(p.weight), dy = values_of(p.dy);
@@ -112,7 +112,8 @@ void add_to(std::vector<exact_sum>& sums, const tensor& terms) {
 }
 
 /// The sum of dy * y, whose gradients are those of the operation.
-double objective(const operands& p, const std::vector<double>& x, const std::vector<double>& weight) {
+double objective(const convolution_operands& p, const std::vector<double>& x,
+                 const std::vector<double>& weight) {
   double sum = 0;
   auto y = expected_y(p, x, weight, false);
   auto dy = values_of(p.dy);
@@ -124,8 +125,8 @@ double objective(const operands& p, const std::vector<double>& x, const std::vec
 
 TEST_CASE("a convolution is the sum over its windows, with and without bias", "[by_library]") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::f16})
-    for (const auto& problem : problems) {
-      operands p(problem, type);
+    for (const auto& problem : convolutions) {
+      convolution_operands p(problem, type);
       auto x = values_of(p.x), weight = values_of(p.weight);
       require_close(p.forward({}), expected_y(p, x, weight, false));
       require_close(p.forward(p.bias), expected_y(p, x, weight, true));
@@ -134,8 +135,8 @@ TEST_CASE("a convolution is the sum over its windows, with and without bias", "[
 
 TEST_CASE("a fused convolution and relu has the bits of the two in turn", "[by_library]") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::f16})
-    for (auto problem : problems) {
-      operands p(problem, type);
+    for (auto problem : convolutions) {
+      convolution_operands p(problem, type);
       auto expected = relu_forward(p.forward(p.bias));
       p.of.options.relu = true;
       CHECK(values_of(p.forward(p.bias)) == values_of(expected));  // zeros may differ in sign
@@ -147,8 +148,8 @@ TEST_CASE("a fused convolution and relu has the bits of the two in turn", "[by_l
 
 TEST_CASE("a convolution's input gradient is the sum over the windows that contain a pixel", "[by_library]") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::f16})
-    for (const auto& problem : problems) {
-      operands p(problem, type);
+    for (const auto& problem : convolutions) {
+      convolution_operands p(problem, type);
       require_close(conv2d_backward_input(p.dy, p.weight, problem.x, problem.options),
                     expected_gradients_of(p).x);
     }
@@ -158,8 +159,8 @@ TEST_CASE("a convolution's weight gradients are assigned or added, in f32 or the
           "[by_library]") {
   for (auto type : {dtype::f32, dtype::bf16, dtype::f16})
     for (auto gradient_type : {dtype::f32, type})
-      for (const auto& problem : problems) {
-        operands p(problem, type);
+      for (const auto& problem : convolutions) {
+        convolution_operands p(problem, type);
         auto expected = expected_gradients_of(p);
         auto before = placed(rounded(random_tensor(problem.weight, "dw"), gradient_type));
         auto bias_before = placed(rounded(random_tensor({problem.weight[0]}, "db"), gradient_type));
@@ -180,8 +181,8 @@ TEST_CASE("a convolution's weight gradients are assigned or added, in f32 or the
 }
 
 TEST_CASE("the reference gradients of a convolution are those of finite differences", "[host]") {
-  for (const auto& problem : problems) {
-    operands p(problem, dtype::f32);
+  for (const auto& problem : convolutions) {
+    convolution_operands p(problem, dtype::f32);
     auto expected = expected_gradients_of(p);
     auto difference = [&](bool of_x, std::size_t at) {
       constexpr double step = 1e-3;
@@ -201,8 +202,8 @@ TEST_CASE("the reference gradients of a convolution are those of finite differen
 
 TEST_CASE("a convolution gives the same bits every time, and forward on any number of threads",
           "[by_library]") {
-  for (const auto& problem : problems) {
-    operands p(problem, dtype::f32);
+  for (const auto& problem : convolutions) {
+    convolution_operands p(problem, dtype::f32);
     set_num_threads(1);
     auto y = p.forward(p.bias), dx = conv2d_backward_input(p.dy, p.weight, problem.x, problem.options);
     CHECK(same_bits(p.forward(p.bias), y));

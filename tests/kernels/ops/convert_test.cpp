@@ -17,7 +17,7 @@ using troupe::testing::values_of;
 namespace {
 
 template <class T>
-tensor row(const std::vector<T>& values) {
+tensor row_of_values(const std::vector<T>& values) {
   return tensor::from(values, {static_cast<std::int64_t>(values.size())});
 }
 
@@ -28,8 +28,8 @@ constexpr auto max_32 = std::numeric_limits<std::int32_t>::max(),
                min_32 = std::numeric_limits<std::int32_t>::min();
 
 tensor extremes() {
-  return placed(
-      row<float>({1.9F, -1.9F, 3e9F, -3e9F, 1e30F, -infinity, std::numeric_limits<float>::quiet_NaN()}));
+  return placed(row_of_values<float>(
+      {1.9F, -1.9F, 3e9F, -3e9F, 1e30F, -infinity, std::numeric_limits<float>::quiet_NaN()}));
 }
 
 }  // namespace
@@ -37,28 +37,31 @@ tensor extremes() {
 TEST_CASE("floats become integers towards zero, and saturate") {
   auto x = extremes();
   CHECK(same_bits(cast(x, dtype::i64),
-                  row<std::int64_t>({1, -1, 3'000'000'000, -3'000'000'000, max_64, min_64, 0})));
-  CHECK(same_bits(cast(x, dtype::i32), row<std::int32_t>({1, -1, max_32, min_32, max_32, min_32, 0})));
-  CHECK(same_bits(cast(x, dtype::u8), row<std::uint8_t>({1, 0, 255, 0, 255, 0, 0})));
-  CHECK(same_bits(cast(placed(row<float>({2147483520.0F, -2147483648.0F, 2147483648.0F})), dtype::i32),
-                  row<std::int32_t>({2147483520, min_32, max_32})));
+                  row_of_values<std::int64_t>({1, -1, 3'000'000'000, -3'000'000'000, max_64, min_64, 0})));
+  CHECK(same_bits(cast(x, dtype::i32),
+                  row_of_values<std::int32_t>({1, -1, max_32, min_32, max_32, min_32, 0})));
+  CHECK(same_bits(cast(x, dtype::u8), row_of_values<std::uint8_t>({1, 0, 255, 0, 255, 0, 0})));
+  CHECK(same_bits(
+      cast(placed(row_of_values<float>({2147483520.0F, -2147483648.0F, 2147483648.0F})), dtype::i32),
+      row_of_values<std::int32_t>({2147483520, min_32, max_32})));
 }
 
 TEST_CASE("integers become narrower ones and saturate, and floats to nearest") {
-  auto x = placed(row<std::int64_t>({5, -5, 1LL << 40, -(1LL << 40), 16'777'217}));
-  CHECK(same_bits(cast(x, dtype::i32), row<std::int32_t>({5, -5, max_32, min_32, 16'777'217})));
-  CHECK(same_bits(cast(x, dtype::u8), row<std::uint8_t>({5, 0, 255, 0, 255})));
-  CHECK(same_bits(cast(x, dtype::f32), row<float>({5, -5, 0x1p40F, -0x1p40F, 16'777'216})));
+  auto x = placed(row_of_values<std::int64_t>({5, -5, 1LL << 40, -(1LL << 40), 16'777'217}));
+  CHECK(same_bits(cast(x, dtype::i32), row_of_values<std::int32_t>({5, -5, max_32, min_32, 16'777'217})));
+  CHECK(same_bits(cast(x, dtype::u8), row_of_values<std::uint8_t>({5, 0, 255, 0, 255})));
+  CHECK(same_bits(cast(x, dtype::f32), row_of_values<float>({5, -5, 0x1p40F, -0x1p40F, 16'777'216})));
   CHECK(values_of(cast(x, dtype::bf16)) == std::vector<double>{5, -5, 0x1p40, -0x1p40, 16'777'216});
 }
 
 TEST_CASE("numbers other than 0 become true, and booleans become 0 and 1") {
   auto flags =
-      cast(placed(row<float>({0, -0.0F, 0.5F, -3, std::numeric_limits<float>::quiet_NaN()})), dtype::boolean);
+      cast(placed(row_of_values<float>({0, -0.0F, 0.5F, -3, std::numeric_limits<float>::quiet_NaN()})),
+           dtype::boolean);
   CHECK(
       same_bits(flags, tensor::from(std::span<const bool>(std::array{false, false, true, true, true}), {5})));
   CHECK(values_of(cast(flags, dtype::f16)) == std::vector<double>{0, 0, 1, 1, 1});
-  CHECK(same_bits(cast(flags, dtype::i64), row<std::int64_t>({0, 0, 1, 1, 1})));
+  CHECK(same_bits(cast(flags, dtype::i64), row_of_values<std::int64_t>({0, 0, 1, 1, 1})));
 }
 
 TEST_CASE("halves keep their values as floats and round back to themselves") {

@@ -34,7 +34,7 @@ double reference_loss(const scores& z, std::size_t label, double smoothing) {
   return loss;
 }
 
-scores row(const tensor& logits, std::size_t sample) {
+scores scores_of(const tensor& logits, std::size_t sample) {
   auto all = values_of(logits);
   auto size = static_cast<std::ptrdiff_t>(logits.shape()[-1]);
   auto first = all.begin() + static_cast<std::ptrdiff_t>(sample) * size;
@@ -60,7 +60,7 @@ TEST_CASE("cross entropy sums the losses and counts correct samples, except for 
       double expected = 0;
       int correct = 0;
       for (std::size_t i = 0; i < 5; ++i) {
-        auto z = row(logits, i);
+        auto z = scores_of(logits, i);
         expected += reference_loss(z, static_cast<std::size_t>(labels[i]), smoothing);
         correct += std::ranges::max_element(z) - z.begin() == labels[i];
       }
@@ -76,7 +76,7 @@ TEST_CASE("the forward pass keeps the logarithm of the sum of exponentials") {
   REQUIRE(kept.size() == 6);
   for (std::size_t i = 0; i < 6; ++i) {
     double sum = 0;
-    for (auto z : row(logits, i)) sum += std::exp(z);
+    for (auto z : scores_of(logits, i)) sum += std::exp(z);
     CHECK(std::abs(kept[i] - std::log(sum)) < 1e-6);
   }
 }
@@ -105,16 +105,16 @@ TEST_CASE("the gradient is that of finite differences in f64") {
       CHECK(gradient.dtype() == type);
       for (std::size_t i = 0; i < 5; ++i)
         for (std::size_t j = 0; j < num_classes; ++j) {
-          auto up = row(logits, i), down = up;
+          auto up = scores_of(logits, i), down = up;
           up[j] += delta;
           down[j] -= delta;
           auto label = static_cast<std::size_t>(labels[i]);
           auto change = reference_loss(up, label, smoothing) - reference_loss(down, label, smoothing);
           auto expected = scale * change / (2 * delta);
           auto tolerance = type == dtype::f32 ? 2e-7 : 1e-2 * std::abs(expected) + 1e-6;
-          REQUIRE(std::abs(row(gradient, i)[j] - expected) < tolerance);
+          REQUIRE(std::abs(scores_of(gradient, i)[j] - expected) < tolerance);
         }
-      CHECK(row(gradient, 5) == scores(num_classes, 0));
+      CHECK(scores_of(gradient, 5) == scores(num_classes, 0));
     }
 }
 

@@ -26,7 +26,7 @@ using troupe::testing::values_of;
 
 namespace {
 
-struct problem {
+struct linear_problem {
   std::int64_t rows, in, out;
   dtype type = dtype::f32;
   tensor x = placed(random_tensor({rows, in}, "x", type)),
@@ -73,7 +73,7 @@ TEST_CASE("linear forward is x weight^T + bias, and a fused relu sets negative e
           "[by_library]") {
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
-      problem p{rows, in, out, type};
+      linear_problem p{rows, in, out, type};
       auto expected = product(rows, out, in, {values_of(p.x), in, 1}, {values_of(p.weight), in, 1});
       require_close(troupe::linear_forward(p.x, p.weight, {}), expected);
       add_each(expected, values_of(p.bias));
@@ -86,7 +86,7 @@ TEST_CASE("linear forward is x weight^T + bias, and a fused relu sets negative e
 TEST_CASE("on the CPU a fused relu gives the bits of a separate one", "[host]") {
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
-      problem p{rows, in, out, type};
+      linear_problem p{rows, in, out, type};
       for (const auto& bias : {p.bias, tensor()})
         CHECK(same_bits(troupe::linear_forward(p.x, p.weight, bias, troupe::linear_activation::relu),
                         troupe::relu_forward(troupe::linear_forward(p.x, p.weight, bias))));
@@ -96,7 +96,7 @@ TEST_CASE("on the CPU a fused relu gives the bits of a separate one", "[host]") 
 TEST_CASE("linear's input gradient is dy weight", "[by_library]") {
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
-      problem p{rows, in, out, type};
+      linear_problem p{rows, in, out, type};
       require_close(troupe::linear_backward_input(p.dy, p.weight),
                     product(rows, in, out, {values_of(p.dy), out, 1}, {values_of(p.weight), 1, in}));
     }
@@ -105,7 +105,7 @@ TEST_CASE("linear's input gradient is dy weight", "[by_library]") {
 TEST_CASE("linear's weight gradients are or add dy^T x and the rows of dy, in f32", "[by_library]") {
   for (auto type : floating_types)
     for (auto [rows, in, out] : odd_sizes) {
-      problem p{rows, in, out, type};
+      linear_problem p{rows, in, out, type};
       auto dw = placed(random_tensor({out, in}, "dw")), db = placed(random_tensor({out}, "db"));
       auto expected_dw = product(out, in, rows, {values_of(p.dy), 1, out}, {values_of(p.x), 1, in});
       auto expected_db = product(1, out, rows, {std::vector<double>(static_cast<std::size_t>(rows), 1), 0, 1},
@@ -123,7 +123,7 @@ TEST_CASE("linear's weight gradients are or add dy^T x and the rows of dy, in f3
 }
 
 TEST_CASE("leading axes of linear's operands count as rows", "[by_library]") {
-  problem p{12, 5, 7};
+  linear_problem p{12, 5, 7};
   auto x = p.x.reshape({2, 3, 2, 5}), dy = p.dy.reshape({2, 3, 2, 7});
   CHECK(same_bits(troupe::linear_forward(x, p.weight, p.bias),
                   troupe::linear_forward(p.x, p.weight, p.bias).reshape({2, 3, 2, 7})));
@@ -148,7 +148,7 @@ TEST_CASE("the bias gradient has the same bits from one thread and from three", 
 }
 
 TEST_CASE("on the CPU the same shapes give the same bits, whatever the alignment of the operands", "[host]") {
-  problem p{31, 257, 129};
+  linear_problem p{31, 257, 129};
   // Rows of a larger tensor: another alignment.
   auto larger = placed(tensor::zeros({32, 257}));
   auto view = larger.rows(1, 31);
@@ -174,7 +174,7 @@ TEST_CASE("an empty batch adds nothing", "[by_library]") {
 }
 
 TEST_CASE("linear names the operation, the argument, what it expected and what it got", "[host]") {
-  problem p{4, 3, 2};
+  linear_problem p{4, 3, 2};
   CHECK_THROWS_WITH(troupe::linear_forward(tensor::zeros({4, 5}), p.weight, p.bias),
                     ContainsSubstring("[linear]") && ContainsSubstring("x f32[4, 3], got f32[4, 5]"));
   CHECK_THROWS_AS(troupe::linear_forward(tensor::zeros({4, 3}, dtype::u8), p.weight, p.bias),

@@ -27,7 +27,7 @@ using troupe::testing::values_of;
 
 namespace {
 
-struct problem {
+struct product_problem {
   std::int64_t batch, rows, inner, columns;
   dtype type;
   matmul_options options;
@@ -73,13 +73,14 @@ void for_each_problem(const Check& check) {
       for (auto transpose_a : {false, true})
         for (auto transpose_b : {false, true})
           for (auto right_is_shared : {false, true})
-            check(problem{batch, rows, inner, columns, type, {transpose_a, transpose_b}, right_is_shared});
+            check(product_problem{
+                batch, rows, inner, columns, type, {transpose_a, transpose_b}, right_is_shared});
 }
 
 }  // namespace
 
 TEST_CASE("matmul multiplies each pair of matrices, transposed or not", "[by_library]") {
-  for_each_problem([](const problem& p) {
+  for_each_problem([](const product_problem& p) {
     CAPTURE(p.batch, p.rows, p.options.transpose_a, p.options.transpose_b, p.right_is_shared);
     auto c = troupe::matmul(p.a(), p.b(), p.options);
     CHECK(c.dtype() == p.type);
@@ -89,7 +90,7 @@ TEST_CASE("matmul multiplies each pair of matrices, transposed or not", "[by_lib
 }
 
 TEST_CASE("matmul_into assigns or adds to a product of the same dtype or f32", "[by_library]") {
-  for_each_problem([](const problem& p) {
+  for_each_problem([](const product_problem& p) {
     for (auto type : {p.type, dtype::f32}) {
       auto c = placed(random_tensor({p.batch, p.rows, p.columns}, "c", type));
       auto expected = p.reference();
@@ -161,7 +162,7 @@ TEST_CASE("matmul names the argument, what it expected and what it got", "[host]
 }
 
 TEST_CASE("TF32 rounds the operands of f32 products on a GPU, and nothing on the CPU") {
-  problem of{1, 65, 200, 48, dtype::f32, {}};
+  product_problem of{1, 65, 200, 48, dtype::f32, {}};
   auto a = of.a(), b = of.b();
   auto exact = matmul(a, b);
   troupe::set_matmul_precision(troupe::matmul_precision::tf32);

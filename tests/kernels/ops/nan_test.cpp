@@ -26,19 +26,19 @@
 
 using troupe::dtype;
 using troupe::tensor;
+using troupe::testing::floating_types;
 using troupe::testing::placed;
 using troupe::testing::random_tensor;
 using troupe::testing::values_of;
 
 namespace {
 
-constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
-constexpr dtype floating_types[] = {dtype::f32, dtype::bf16, dtype::f16};
+constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
 
 /// Random elements of which number 0 is NaN.
 tensor with_nan(const troupe::shape& extents, dtype type) {
   auto made = random_tensor(extents, "x");
-  made.values<float>()[0] = nan_value;
+  made.values<float>()[0] = quiet_nan;
   return placed(cast(made, type));
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("NaN in an image or a kernel shows behind a fused relu") {
 TEST_CASE("dropout keeps NaN where it drops an element") {
   const troupe::philox_stream stream(1, troupe::random_purpose::activations, {2, 3, 4});
   for (auto type : floating_types) {
-    auto x = placed(cast(tensor::full({4, 64}, nan_value), type));
+    auto x = placed(cast(tensor::full({4, 64}, quiet_nan), type));
     for (auto value : values_of(dropout(x, 0.5, stream))) CHECK(std::isnan(value));
     auto finite = placed(cast(tensor::full({4, 64}, -1), type));
     for (auto value : values_of(dropout(finite, 0.5, stream))) CHECK((value == -2 || !std::signbit(value)));

@@ -62,8 +62,8 @@ row difference_gradient(kind which, const row& x, const row& g) {
   return result;
 }
 
-struct problem {
-  problem(troupe::shape extents, dtype type)
+struct norm_problem {
+  norm_problem(troupe::shape extents, dtype type)
       : size(extents[-1]),
         x(placed(random_tensor(extents, "x", type, 3))),
         dy(placed(random_tensor(extents, "dy", type))),
@@ -77,7 +77,7 @@ struct outcome {
   tensor y, mean, rstd, dx;
 };
 
-outcome run(kind which, const problem& p, const tensor& gamma, const tensor& beta) {
+outcome run(kind which, const norm_problem& p, const tensor& gamma, const tensor& beta) {
   if (which == kind::rms) {
     auto [y, rstd] = rms_norm_forward(p.x, gamma, eps);
     return {y, {}, rstd, rms_norm_backward_input(p.dy, p.x, gamma, rstd)};
@@ -86,14 +86,14 @@ outcome run(kind which, const problem& p, const tensor& gamma, const tensor& bet
   return {y, mean, rstd, layer_norm_backward_input(p.dy, p.x, gamma, mean, rstd)};
 }
 
-void run_weight(kind which, const problem& p, const outcome& o, tensor dgamma, tensor dbeta,
+void run_weight(kind which, const norm_problem& p, const outcome& o, tensor dgamma, tensor dbeta,
                 gradient_mode mode) {
   if (which == kind::rms) return rms_norm_backward_weight(p.dy, p.x, o.rstd, dgamma, mode);
   layer_norm_backward_weight(p.dy, p.x, o.mean, o.rstd, dgamma, dbeta, mode);
 }
 
 /// y and dx against the definition, with gamma and beta or without.
-void check_rows(kind which, const problem& p, const tensor& gamma, const tensor& beta) {
+void check_rows(kind which, const norm_problem& p, const tensor& gamma, const tensor& beta) {
   auto got = run(which, p, gamma, beta);
   CHECK(got.y.dtype() == p.x.dtype());
   auto x = values_of(p.x), dy = values_of(p.dy), y = values_of(got.y), dx = values_of(got.dx);
@@ -114,7 +114,7 @@ void check_rows(kind which, const problem& p, const tensor& gamma, const tensor&
 }
 
 /// What the sums over rows should be: dgamma, then dbeta, on top of `before`.
-std::vector<exact_sum> weight_sums(kind which, const problem& p, bool of_gamma, double before) {
+std::vector<exact_sum> weight_sums(kind which, const norm_problem& p, bool of_gamma, double before) {
   auto size = static_cast<std::size_t>(p.size);
   std::vector<exact_sum> sums(size);
   auto x = values_of(p.x), dy = values_of(p.dy);
@@ -134,21 +134,21 @@ TEST_CASE("layer and RMS norm follow their definitions, and their input gradient
   for (auto which : kinds)
     for (auto type : floating_types)
       for (const auto& extents : {troupe::shape{3, 2, 37}, troupe::shape{5, 16}, troupe::shape{70}}) {
-        problem p(extents, type);
+        norm_problem p(extents, type);
         check_rows(which, p, p.gamma, p.beta);
         check_rows(which, p, {}, {});
       }
 }
 
 TEST_CASE("weights of f32 serve activations of bf16") {
-  problem p({4, 33}, dtype::bf16), wide({4, 33}, dtype::f32);
+  norm_problem p({4, 33}, dtype::bf16), wide({4, 33}, dtype::f32);
   for (auto which : kinds) check_rows(which, p, wide.gamma, wide.beta);
 }
 
 TEST_CASE("the gradients of gamma and beta are sums over the rows, assigned or accumulated") {
   for (auto which : kinds)
     for (auto type : floating_types) {
-      problem p({3, 67, 19}, type);
+      norm_problem p({3, 67, 19}, type);
       auto o = run(which, p, p.gamma, p.beta);
       auto dgamma = placed(tensor::full({19}, 100)), dbeta = placed(tensor::full({19}, 100));
       run_weight(which, p, o, dgamma, dbeta, gradient_mode::assign);
@@ -160,7 +160,7 @@ TEST_CASE("the gradients of gamma and beta are sums over the rows, assigned or a
 }
 
 TEST_CASE("gradients of gamma may be bf16, rounded once") {
-  problem p({3, 67, 19}, dtype::f32);
+  norm_problem p({3, 67, 19}, dtype::f32);
   auto o = run(kind::layer, p, p.gamma, p.beta);
   auto dgamma = placed(tensor::zeros({19}, dtype::bf16)), dbeta = dgamma.clone();
   run_weight(kind::layer, p, o, dgamma, dbeta, gradient_mode::accumulate);
@@ -169,7 +169,7 @@ TEST_CASE("gradients of gamma may be bf16, rounded once") {
 }
 
 TEST_CASE("norms give the same bits on any number of threads") {
-  problem p({517, 203}, dtype::f32);
+  norm_problem p({517, 203}, dtype::f32);
   for (auto which : kinds)
     troupe::testing::require_same_bits_on_threads([&] {
       auto o = run(which, p, p.gamma, p.beta);

@@ -16,7 +16,7 @@ using troupe::testing::random_tensor;
 
 namespace {
 
-auto threads_of_this_process() {
+auto num_threads_of_this_process() {
   auto tasks = std::filesystem::directory_iterator("/proc/self/task");
   return std::distance(begin(tasks), end(tasks));
 }
@@ -41,10 +41,10 @@ TEST_CASE("four devices with one thread each start no further threads and give t
       counted_after.wait();
     });
   started.wait();
-  auto before = threads_of_this_process();
+  auto before = num_threads_of_this_process();
   counted_before.count_down();
   computed.wait();
-  CHECK(threads_of_this_process() == before);
+  CHECK(num_threads_of_this_process() == before);
   counted_after.count_down();
   for (auto& device : devices) device.join();
   for (const auto& result : results) CHECK(troupe::testing::same_bits(result, expected));

@@ -52,7 +52,7 @@ place drawn_place(const plan& drawn, std::mt19937& random) {
 
 /// Calls `body(sound plan, place of one of its actions, random)` for many drawn plans.
 template <class Body>
-void for_many(Body body) {
+void for_many_plans(Body body) {
   for (unsigned seed = 0; seed < 4000; ++seed) {
     std::mt19937 random(seed);
     auto drawn = troupe::make_plan(troupe::testing::drawn_options(6, 5, random));
@@ -69,7 +69,7 @@ std::ptrdiff_t offset(std::size_t at) { return static_cast<std::ptrdiff_t>(at); 
 }  // namespace
 
 TEST_CASE("of any plan a missing action is named") {
-  for_many([](plan& changed, place where, std::mt19937&) {
+  for_many_plans([](plan& changed, place where, std::mt19937&) {
     auto& device = changed.devices[where.device];
     auto op = device[where.at];
     device.erase(device.begin() + offset(where.at));
@@ -80,7 +80,7 @@ TEST_CASE("of any plan a missing action is named") {
 }
 
 TEST_CASE("of any plan an action that is there twice is named") {
-  for_many([](plan& changed, place where, std::mt19937& random) {
+  for_many_plans([](plan& changed, place where, std::mt19937& random) {
     auto& device = changed.devices[where.device];
     auto op = device[where.at];
     device.insert(device.begin() + offset(drawn_index(device.size() + 1, random)), op);
@@ -92,7 +92,7 @@ TEST_CASE("of any plan an action that is there twice is named") {
 }
 
 TEST_CASE("of any plan an action on another device is named with the device") {
-  for_many([](plan& changed, place where, std::mt19937& random) {
+  for_many_plans([](plan& changed, place where, std::mt19937& random) {
     if (changed.num_devices() == 1) return;
     auto& device = changed.devices[where.device];
     auto op = device[where.at];
@@ -110,7 +110,7 @@ TEST_CASE("of any plan an action on another device is named with the device") {
 
 TEST_CASE("two actions swapped are sound or one of them is named in each finding") {
   int num_unsound = 0;
-  for_many([&num_unsound](plan& changed, place where, std::mt19937& random) {
+  for_many_plans([&num_unsound](plan& changed, place where, std::mt19937& random) {
     auto& device = changed.devices[where.device];
     auto other = drawn_index(device.size(), random);
     auto [first, second] = std::pair(device[where.at], device[other]);
@@ -133,7 +133,7 @@ TEST_CASE("two actions swapped are sound or one of them is named in each finding
 
 TEST_CASE("an optimizer's step that comes too early is named with each action that comes after it") {
   int num_moved = 0;
-  for_many([&num_moved](plan& changed, place where, std::mt19937& random) {
+  for_many_plans([&num_moved](plan& changed, place where, std::mt19937& random) {
     auto& device = changed.devices[where.device];
     auto apply = std::ranges::find(device, action_kind::apply, &action::kind);
     if (apply == device.end() || changed.flush_every > 1) return;  // one of several may also come too late
@@ -157,7 +157,7 @@ TEST_CASE("an optimizer's step that comes too early is named with each action th
 }
 
 TEST_CASE("an edge that leads back is named") {
-  for_many([](plan& changed, place, std::mt19937& random) {
+  for_many_plans([](plan& changed, place, std::mt19937& random) {
     auto from = drawn_below(changed.num_stages, random);
     troupe::edge added{from, 0, drawn_below(from + 1, random), 99};
     changed.edges.push_back(added);
@@ -186,7 +186,7 @@ bool tells_wait_for(const troupe::edge& added, int num_microbatches, const std::
 
 TEST_CASE("an edge that closes a circle of waits is a part of each circle that is told") {
   int num_circles = 0;
-  for_many([&num_circles](const plan& drawn, place, std::mt19937& random) {
+  for_many_plans([&num_circles](const plan& drawn, place, std::mt19937& random) {
     for (int i = 0; i < 5 && drawn.num_stages > 1; ++i) {
       auto changed = drawn;
       auto added = troupe::testing::add_edge(changed, random);

@@ -1,21 +1,15 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "runtime/schedule/drawn_timeline.hpp"
 #include "troupe/schedule/draw.hpp"
 #include "troupe/schedule/measured.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 
-namespace {
+using troupe::testing::timeline_of;
 
-troupe::timeline timeline_of(int num_stages, int num_microbatches, int num_devices,
-                             troupe::action_costs costs = {}) {
-  return troupe::simulate(troupe::make_plan({.kind = troupe::schedule_kind::one_f_one_b,
-                                             .num_stages = num_stages,
-                                             .num_microbatches = num_microbatches,
-                                             .num_devices = num_devices}),
-                          costs);
-}
+namespace {
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;

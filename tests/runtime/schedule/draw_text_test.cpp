@@ -1,20 +1,14 @@
 #include <catch2/catch_test_macros.hpp>
 #include <sstream>
 
+#include "runtime/schedule/drawn_timeline.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/draw.hpp"
 #include "troupe/schedule/measured.hpp"
 
-namespace {
+using troupe::testing::timeline_of;
 
-troupe::timeline timeline_of(int num_stages, int num_microbatches, int num_devices,
-                             troupe::action_costs costs = {}) {
-  return troupe::simulate(troupe::make_plan({.kind = troupe::schedule_kind::one_f_one_b,
-                                             .num_stages = num_stages,
-                                             .num_microbatches = num_microbatches,
-                                             .num_devices = num_devices}),
-                          costs);
-}
+namespace {
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;

@@ -29,7 +29,7 @@ troupe::plan plan_of(troupe::schedule_kind kind, int num_stages, int num_microba
 
 /// Calls `body(p, m, costs)` for many numbers of stages and microbatches and many costs.
 template <class Body>
-void for_many(Body body) {
+void for_many_sizes(Body body) {
   for (int p : {1, 2, 3, 4, 7, 8, 16})
     for (int m : {1, 2, 3, 4, 5, 8, 16, 33})
       for (const auto& costs : some_costs) body(p, m, costs);
@@ -38,7 +38,7 @@ void for_many(Body body) {
 }  // namespace
 
 TEST_CASE("GPipe idles (p-1)(f+B) on every device and keeps all m microbatches") {
-  for_many([](int p, int m, const troupe::action_costs& costs) {
+  for_many_sizes([](int p, int m, const troupe::action_costs& costs) {
     CAPTURE(p, m, costs.forward, costs.input_gradient, costs.weight_gradient);
     auto ran = troupe::simulate(plan_of(gpipe, p, m), costs);
     double round = costs.forward + costs.input_gradient + costs.weight_gradient;
@@ -49,7 +49,7 @@ TEST_CASE("GPipe idles (p-1)(f+B) on every device and keeps all m microbatches")
 }
 
 TEST_CASE("1F1B idles (p-1)(f+B) on every device and keeps min(m, p-s) microbatches at stage s") {
-  for_many([](int p, int m, const troupe::action_costs& costs) {
+  for_many_sizes([](int p, int m, const troupe::action_costs& costs) {
     CAPTURE(p, m, costs.forward, costs.input_gradient, costs.weight_gradient);
     auto ran = troupe::simulate(plan_of(one_f_one_b, p, m), costs);
     double round = costs.forward + costs.input_gradient + costs.weight_gradient;
@@ -61,7 +61,7 @@ TEST_CASE("1F1B idles (p-1)(f+B) on every device and keeps min(m, p-s) microbatc
 }
 
 TEST_CASE("forwards only idle (p-1)f and keep nothing") {
-  for_many([](int p, int m, const troupe::action_costs& costs) {
+  for_many_sizes([](int p, int m, const troupe::action_costs& costs) {
     auto ran = troupe::simulate(plan_of(forward_only, p, m), costs);
     for (double idle : ran.idle) REQUIRE(std::abs(idle - (p - 1) * costs.forward) <= 1e-12 * ran.makespan);
     REQUIRE(ran.peak_activations == std::vector<int>(static_cast<std::size_t>(p), 0));

@@ -22,7 +22,7 @@ using troupe::event_segment;
 
 namespace {
 
-troupe::trace_event numbered(std::uint64_t number) {
+troupe::trace_event written_event(std::uint64_t number) {
   return {.begin_ns = static_cast<std::int64_t>(number),
           .end_ns = static_cast<std::int64_t>(2 * number),
           .generation = 3 * number,
@@ -34,7 +34,7 @@ troupe::trace_event numbered(std::uint64_t number) {
 
 bool is_numbered_without_gap(const std::vector<troupe::trace_event>& events) {
   for (std::size_t i = 0; i < events.size(); ++i) {
-    if (events[i] != numbered(static_cast<std::uint64_t>(events[i].begin_ns))) return false;
+    if (events[i] != written_event(static_cast<std::uint64_t>(events[i].begin_ns))) return false;
     if (i > 0 && events[i].begin_ns != events[i - 1].begin_ns + 1) return false;
   }
   return true;
@@ -54,7 +54,7 @@ TEST_CASE("a segment returns each thread's events with its name") {
   auto* second = segment.claim("main");
   REQUIRE(first);
   REQUIRE(second);
-  for (std::uint64_t i = 0; i < 6; ++i) first->record(numbered(i));
+  for (std::uint64_t i = 0; i < 6; ++i) first->record(written_event(i));
   auto group = segment.number_of("dp");
   CHECK(group == segment.number_of("dp"));
   second->record({.name = group});
@@ -65,7 +65,8 @@ TEST_CASE("a segment returns each thread's events with its name") {
   REQUIRE(copy.threads.size() == 2);
   CHECK(copy.threads[0].name == "device 0");
   CHECK(copy.threads[0].num_recorded == 6);
-  CHECK(copy.threads[0].events == std::vector{numbered(2), numbered(3), numbered(4), numbered(5)});
+  CHECK(copy.threads[0].events ==
+        std::vector{written_event(2), written_event(3), written_event(4), written_event(5)});
   CHECK(copy.threads[1].name == "main");
   CHECK(copy.threads[1].thread == static_cast<std::uint32_t>(::gettid()));
   CHECK(copy.name_of(copy.threads[1].events.at(0)) == "dp");
@@ -95,20 +96,20 @@ TEST_CASE("the ring of the thread that ended first goes to a new one, which keep
   event_segment segment({.num_rings = 2, .events_per_ring = 4, .num_names = 8});
   auto* first = segment.claim("first");
   auto* second = segment.claim("second");
-  for (std::uint64_t i = 0; i < 3; ++i) first->record(numbered(i));
-  second->record(numbered(7));
+  for (std::uint64_t i = 0; i < 3; ++i) first->record(written_event(i));
+  second->record(written_event(7));
   segment.release(*first);
   CHECK(segment.copy().threads[0].has_ended);
   CHECK(segment.copy().threads[0].events.size() == 3);
   segment.release(*second);
   auto* third = segment.claim("third");
   CHECK(third == first);
-  third->record(numbered(9));
+  third->record(written_event(9));
   auto copy = segment.copy();
   CHECK(copy.threads[0].name == "third");
   CHECK(copy.threads[0].num_recorded == 1);
-  CHECK(copy.threads[0].events == std::vector{numbered(9)});
-  CHECK(copy.threads[1].events == std::vector{numbered(7)});
+  CHECK(copy.threads[0].events == std::vector{written_event(9)});
+  CHECK(copy.threads[1].events == std::vector{written_event(7)});
 }
 
 TEST_CASE("threads that come and go while others read leave whole events") {
@@ -120,7 +121,7 @@ TEST_CASE("threads that come and go while others read leave whole events") {
       for (int round = 0; round < 200; ++round) {
         auto* ring = segment.claim("writer " + std::to_string(i));
         if (!ring) continue;
-        for (std::uint64_t k = 0; k < 50; ++k) ring->record(numbered(k));
+        for (std::uint64_t k = 0; k < 50; ++k) ring->record(written_event(k));
         segment.release(*ring);
       }
       --running;
@@ -142,7 +143,7 @@ TEST_CASE("a killed process leaves whole events in memory that another one holds
     if (child == 0) {
       auto segment = event_segment::of_file(file.get());
       auto* ring = segment->claim("writer");
-      for (std::uint64_t i = 0;; ++i) ring->record(numbered(i));
+      for (std::uint64_t i = 0;; ++i) ring->record(written_event(i));
     }
     // Killed anywhere after a number of events that is drawn.
     auto enough = random() % 20'000 + 1;
@@ -160,7 +161,7 @@ TEST_CASE("a killed process leaves whole events in memory that another one holds
     // The oldest is lost if the writer was killed while it wrote over it.
     CHECK(events.size() >= std::min<std::uint64_t>(31, left.threads[0].num_recorded));
     CHECK(is_numbered_without_gap(events));
-    CHECK(events.back() == numbered(left.threads[0].num_recorded - 1));
+    CHECK(events.back() == written_event(left.threads[0].num_recorded - 1));
   }
 }
 
@@ -210,7 +211,7 @@ TEST_CASE("events are written to a file and read back") {
   auto* device = segment.claim("device 3");
   segment.claim("idle");
   auto name = segment.number_of("dp");
-  for (std::uint64_t i = 0; i < 100; ++i) device->record(numbered(i));
+  for (std::uint64_t i = 0; i < 100; ++i) device->record(written_event(i));
   device->record({.name = name});
   auto written = segment.copy();
   auto file = folder.path() / "events.bin";

@@ -13,7 +13,7 @@ namespace {
 
 /// How often a member that waits for the others looks into the store.
 constexpr auto look_interval = std::chrono::milliseconds(100);
-constexpr auto poll_interval = std::chrono::milliseconds(5);
+constexpr auto exchange_poll_interval = std::chrono::milliseconds(5);
 /// To connect to a member that has come. Between them the pause doubles, up to the longest one.
 constexpr int max_attempts = 3;
 constexpr auto longest_pause = std::chrono::milliseconds(3200);
@@ -74,7 +74,7 @@ void network_formation::wait_for_all(ucx_exchange& exchange) {
       next_look = now + look_interval;
     }
     pollfd event{exchange.event_fd(), POLLIN, 0};
-    if (exchange.arm()) ::poll(&event, 1, static_cast<int>(poll_interval.count()));
+    if (exchange.arm()) ::poll(&event, 1, static_cast<int>(exchange_poll_interval.count()));
   }
 }
 

@@ -19,8 +19,8 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 /// An inspector of two processes that takes orders; the test plays the other actors.
-struct ordered {
-  explicit ordered(std::shared_ptr<inspected_job> published = std::make_shared<inspected_job>())
+struct ordered_inspector {
+  explicit ordered_inspector(std::shared_ptr<inspected_job> published = std::make_shared<inspected_job>())
       : out(published) {
     if (!out->orders()) out->take_orders(std::make_shared<open_orders>());
     inspector_options options;
@@ -81,7 +81,7 @@ scheduler_report paused_job(std::uint64_t version, bool stands) {
 }  // namespace
 
 TEST_CASE("a pause is done when the scheduler has carried it out and all devices stand") {
-  ordered one;
+  ordered_inspector one;
   one.begin();
   one.order("0-1", control_action::pause);
   CHECK(one.first.last<carry_out_pause>().request.order == pause_order::pause);
@@ -94,7 +94,7 @@ TEST_CASE("a pause is done when the scheduler has carried it out and all devices
 }
 
 TEST_CASE("a resume is done when the scheduler has carried it out") {
-  ordered one;
+  ordered_inspector one;
   one.begin();
   one.order("0-1", control_action::resume);
   one.first.answer_to([](const carry_out_pause&) { return true; }, pause_carried_out{6});
@@ -102,7 +102,7 @@ TEST_CASE("a resume is done when the scheduler has carried it out") {
 }
 
 TEST_CASE("a pause that nobody carries out gets an outcome that says so") {
-  ordered one;
+  ordered_inspector one;
   one.begin();
   one.order("0-1", control_action::pause);
   for (int i = 0; i < 250; ++i) one.poll();
@@ -110,7 +110,7 @@ TEST_CASE("a pause that nobody carries out gets an outcome that says so") {
 }
 
 TEST_CASE("a snapshot is ordered of each generation's scheduler until one has written it") {
-  ordered one;
+  ordered_inspector one;
   one.begin();
   one.order("0-1", control_action::snapshot);
   CHECK(one.scheduler.all<save_snapshot>().size() == 1);
@@ -123,7 +123,7 @@ TEST_CASE("a snapshot is ordered of each generation's scheduler until one has wr
 }
 
 TEST_CASE("a snapshot that the scheduler refuses is refused with its reason") {
-  ordered one;
+  ordered_inspector one;
   one.begin();
   one.order("0-1", control_action::snapshot);
   one.scheduler.answer_to([](const save_snapshot&) { return true; }, unavailable("no folder"));
@@ -132,7 +132,7 @@ TEST_CASE("a snapshot that the scheduler refuses is refused with its reason") {
 }
 
 TEST_CASE("a level of the log is done when all processes have set it, and new ones get it too") {
-  ordered one;
+  ordered_inspector one;
   one.begin();
   one.order("0-1", control_action::log_level);
   CHECK(one.second.last<set_log_level>().level == "debug");
@@ -146,7 +146,7 @@ TEST_CASE("a level of the log is done when all processes have set it, and new on
 }
 
 TEST_CASE("an actor is killed by its own supervisor, and the order is done when it was started again") {
-  ordered one;
+  ordered_inspector one;
   one.begin();
   one.order("0-1", control_action::kill, the_device);
   auto passed = one.second.last<end_actor>();
@@ -164,7 +164,7 @@ TEST_CASE("an actor is killed by its own supervisor, and the order is done when 
 }
 
 TEST_CASE("a process that was killed is done when another one has taken its place") {
-  ordered one;
+  ordered_inspector one;
   one.begin();
   one.order("0-1", control_action::kill, the_process);
   CHECK(one.second.last<end_process>().is_failure);
@@ -175,7 +175,7 @@ TEST_CASE("a process that was killed is done when another one has taken its plac
 }
 
 TEST_CASE("restarts and kills are carried out one at a time") {
-  ordered one;
+  ordered_inspector one;
   one.begin();
   one.order("0-1", control_action::kill, the_process);
   one.order("0-2", control_action::restart, {0, 0, {}, 0});
@@ -190,7 +190,7 @@ TEST_CASE("restarts and kills are carried out one at a time") {
 }
 
 TEST_CASE("a kill waits while the job recovers, and is refused if it does so for too long") {
-  ordered one;
+  ordered_inspector one;
   one.begin();
   auto recovering = running_job();
   recovering.phase = 2;
@@ -211,7 +211,7 @@ TEST_CASE("a kill waits while the job recovers, and is refused if it does so for
 }
 
 TEST_CASE("an order that its supervisor refuses is refused with its reason, and the next one follows") {
-  ordered one;
+  ordered_inspector one;
   one.begin();
   one.order("0-1", control_action::kill, the_device);
   one.order("0-2", control_action::restart, the_device);
@@ -222,7 +222,7 @@ TEST_CASE("an order that its supervisor refuses is refused with its reason, and 
 }
 
 TEST_CASE("an order that a recovery has overtaken is lost and not carried out twice") {
-  ordered one;
+  ordered_inspector one;
   one.begin();
   one.order("0-1", control_action::kill, the_device);
   one.second.answer_to([](const end_actor&) { return true; },
@@ -240,13 +240,13 @@ TEST_CASE("an inspector that is started again follows what was passed on, and ta
   auto out = std::make_shared<inspected_job>();
   out->take_orders(std::make_shared<open_orders>());
   {
-    ordered one(out);
+    ordered_inspector one(out);
     one.begin();
     one.order("0-1", control_action::kill, the_process);
     one.order("0-2", control_action::pause);
     one.order("0-3", control_action::restart, the_device);
   }
-  ordered again(out);
+  ordered_inspector again(out);
   CHECK(again.told("0-2", "lost"));
   again.begin(3);
   CHECK(again.second.all<end_process>().empty());

@@ -17,7 +17,7 @@ using json = nlohmann::json;
 
 namespace {
 
-open_order order_of(const std::string& id, control_action action) {
+open_order open_order_of(const std::string& id, control_action action) {
   open_order one;
   one.id = id;
   one.order.action = action;
@@ -46,8 +46,9 @@ TEST_CASE("orders that are open when the job ends get an outcome, in the audit l
     watched.begin("job-7");
     const auto& job = *watched.job();
     job.orders()->on_post([] {});
-    for (const auto& one : {order_of("0-1", control_action::snapshot), order_of("0-2", control_action::kill),
-                            order_of("0-3", control_action::pause)})
+    for (const auto& one :
+         {open_order_of("0-1", control_action::snapshot), open_order_of("0-2", control_action::kill),
+          open_order_of("0-3", control_action::pause)})
       REQUIRE(job.orders()->post(one) == open_orders::posted::taken);
     job.orders()->pass("0-1");
     end_order(*watched.job(), "0-3", {order_result::done, "the job stands", {}});

@@ -32,7 +32,7 @@ class answered {
 
 /// The three passes of one convolution, on a GPU and on the CPU. Each test takes images of its own width, so
 /// that it meets no plan of another.
-struct layer {
+struct convolution_layer {
   std::int64_t width;
   dtype type = dtype::bf16;
   conv2d_options options{.stride{2, 1}, .padding{1, 0}, .dilation{1, 2}, .groups = 3};
@@ -58,7 +58,7 @@ void require_alike(const tensor& found, const tensor& expected) {
   require_close(found, sums);
 }
 
-void require_alike(const layer::results& found, const layer::results& expected) {
+void require_alike(const convolution_layer::results& found, const convolution_layer::results& expected) {
   require_alike(found.y, expected.y);
   require_alike(found.dx, expected.dx);
   require_alike(found.dweight, expected.dweight);
@@ -77,7 +77,7 @@ int num_passes() {
 }  // namespace
 
 TEST_CASE("convolutions that cuDNN supports are computed by cuDNN") {
-  layer conv{7};
+  convolution_layer conv{7};
   auto before = num_passes();
   require_alike(conv.on(first_gpu()), conv.on({}));
   CHECK(num_passes() == before + 3);
@@ -87,7 +87,7 @@ TEST_CASE("convolutions that cuDNN does not support are computed by kernels of t
   answered not_supported(CUDNN_STATUS_NOT_SUPPORTED_SHAPE);
   auto before = num_passes();
   for (auto type : floating_types) {
-    layer conv{8, type};
+    convolution_layer conv{8, type};
     require_alike(conv.on(first_gpu()), conv.on({}));
   }
   CHECK(num_passes() == before);
@@ -95,7 +95,7 @@ TEST_CASE("convolutions that cuDNN does not support are computed by kernels of t
 
 TEST_CASE(
     "convolutions that cuDNN refuses at the call are computed by the project's kernels, then and later") {
-  layer conv{9};
+  convolution_layer conv{9};
   for (auto function : pass_calls) the_fake_cudnn().fail_call(function, CUDNN_STATUS_NOT_SUPPORTED);
   auto first = conv.on(first_gpu());
   require_alike(first, conv.on({}));
@@ -110,7 +110,7 @@ TEST_CASE(
 TEST_CASE("without cuDNN the project's kernels compute convolutions, and the numeric class names them") {
   auto& fake = the_fake_cudnn();
   fake.is_there = false;
-  layer conv{10};
+  convolution_layer conv{10};
   auto before = num_passes();
   auto name = numeric_class(first_gpu());
   auto found = conv.on(first_gpu());
@@ -123,12 +123,12 @@ TEST_CASE("without cuDNN the project's kernels compute convolutions, and the num
 
 TEST_CASE("an incomplete installation of cuDNN is an error, not a fallback") {
   answered broken(CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE);
-  layer conv{11};
+  convolution_layer conv{11};
   CHECK_THROWS_AS(conv.on(first_gpu()), cuda_error);
 }
 
 TEST_CASE("a failing call of cuDNN names the convolution, leaks nothing, and is tried again") {
-  layer conv{12};
+  convolution_layer conv{12};
   auto& fake = the_fake_cudnn();
   for (std::string_view function :
        {"cudnnCreateTensorDescriptor", "cudnnSetTensor4dDescriptor", "cudnnCreateFilterDescriptor",
@@ -167,7 +167,7 @@ TEST_CASE("a convolution of more elements than cuDNN counts is not given to cuDN
 }
 
 TEST_CASE("a recorded convolution can be replayed after its plan is destroyed") {
-  layer conv{13};
+  convolution_layer conv{13};
   auto gpu = first_gpu();
   auto x = conv.x.to(gpu), weight = conv.weight.to(gpu), bias = conv.bias.to(gpu);
   auto expected = conv2d_forward(x, weight, bias, conv.options);

@@ -37,7 +37,7 @@ class offered {
 };
 
 /// y = max(x weight^T + bias, 0). Each test takes rows of its own, so that it meets no plan of another.
-struct layer {
+struct linear_layer {
   std::int64_t rows;
   dtype type = dtype::bf16;
   tensor x = random_tensor({rows, 5}, "x", type).to(first_gpu()),
@@ -65,7 +65,7 @@ TEST_CASE("a product whose bias cuBLASLt cannot add is computed without, and bia
     asked.push_back(product);
     return product.has_bias ? nothing() : all();
   });
-  layer linear{3};
+  linear_layer linear{3};
   auto calls = the_fake_cublaslt().num_calls(matmul_call);
   linear.require_right(linear.forward());
   CHECK(the_fake_cublaslt().num_calls(matmul_call) == calls + 1);
@@ -78,7 +78,7 @@ TEST_CASE("a product that cuBLASLt does not support at all is computed by a kern
   offered none([](const auto&) { return nothing(); });
   auto calls = the_fake_cublaslt().num_calls(matmul_call);
   for (auto type : floating_types) {
-    layer linear{4, type};
+    linear_layer linear{4, type};
     linear.require_right(linear.forward());
   }
   CHECK(the_fake_cublaslt().num_calls(matmul_call) == calls);
@@ -86,7 +86,7 @@ TEST_CASE("a product that cuBLASLt does not support at all is computed by a kern
 
 TEST_CASE("the implementation of a product is chosen once for its shape, dtypes and alignment") {
   offered none([](const auto&) { return nothing(); });
-  layer linear{5};
+  linear_layer linear{5};
   auto first = linear.forward();
   auto asked = the_fake_cublaslt().num_calls(heuristic);
   offered everything([](const auto&) { return all(); });
@@ -98,7 +98,7 @@ TEST_CASE("of cuBLASLt's candidates the first that works is taken") {
   offered second_works([](const auto&) {
     return std::vector{CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_SUCCESS};
   });
-  layer linear{6};
+  linear_layer linear{6};
   auto calls = the_fake_cublaslt().num_calls(matmul_call);
   linear.require_right(linear.forward());
   CHECK(the_fake_cublaslt().num_calls(matmul_call) == calls + 1);
@@ -110,7 +110,7 @@ TEST_CASE("cuBLASLt's heuristics see how operands and bias are aligned") {
     asked.push_back(product);
     return all();
   });
-  layer linear{7};
+  linear_layer linear{7};
   auto biases = random_tensor({15}, "biases", dtype::bf16).to(first_gpu());
   linear.bias = biases.reshape({15, 1}).rows(1, 7).reshape({7});
   linear.require_right(linear.forward());
@@ -121,7 +121,7 @@ TEST_CASE("cuBLASLt's heuristics see how operands and bias are aligned") {
 }
 
 TEST_CASE("a product that cuBLASLt refuses at the call is computed by the project's kernel, then and later") {
-  layer linear{8};
+  linear_layer linear{8};
   auto& fake = the_fake_cublaslt();
   fake.fail_call(matmul_call, CUBLAS_STATUS_NOT_SUPPORTED);
   auto first = linear.forward();
@@ -132,7 +132,7 @@ TEST_CASE("a product that cuBLASLt refuses at the call is computed by the projec
 }
 
 TEST_CASE("a failing call of cuBLASLt names the product, leaks nothing, and is tried again") {
-  layer linear{9};
+  linear_layer linear{9};
   auto& fake = the_fake_cublaslt();
   for (std::string_view function :
        {"cublasLtMatmulDescCreate", "cublasLtMatmulDescSetAttribute", "cublasLtMatrixLayoutCreate",
@@ -167,7 +167,7 @@ TEST_CASE("more pairs of matrices than cuBLASLt counts are not given to cuBLASLt
 }
 
 TEST_CASE("a recorded product can be replayed after its plan is destroyed") {
-  layer linear{11};
+  linear_layer linear{11};
   auto y = tensor::zeros({11, 7}, dtype::bf16, first_gpu());
   captured_step step(first_gpu(), [&] { y.copy_from(linear.forward()); });
   step.run();

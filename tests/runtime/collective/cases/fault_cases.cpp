@@ -94,7 +94,7 @@ void expect_sum_of(const std::vector<world_rank>& ranks, const tensor& x, std::s
 }
 
 /// Repeats the call until the group fails.
-collective_error error_of(communicator& group, member_tensors& tensors, const fault_case& how) {
+collective_error error_of_calls(communicator& group, member_tensors& tensors, const fault_case& how) {
   const call_options limited{.timeout = how.kind == fault::killed ? std::chrono::minutes(5) : timeout};
   try {
     while (true) tensors.begin(group, how.operation, limited).wait();
@@ -165,7 +165,7 @@ void survive(const fault_case& how, network_of_rank network, test_rank& self,
   std::thread striker;
   if (self.rank() == how.helper) striker = strike(how, self);
   if (self.rank() == how.victim && how.kind == fault::late) self.wait_for(how.helper, continues);
-  auto error = error_of(*group, tensors, how);
+  auto error = error_of_calls(*group, tensors, how);
   if (striker.joinable()) striker.join();
   if (self.rank() == how.victim) return self.post(victim_done);
   expect(error.kind() ==

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <string>
 
 #include "troupe/collective/net/network_options.hpp"
@@ -12,5 +13,7 @@ inline network_options on_one_host(int) { return {}; }
 inline network_options over_network(int) { return {.path = group_path::network}; }
 /// Ranks 0 and 1 on one host, 2 and 3 on the next.
 inline network_options on_hosts_of_two(int rank) { return {.host = "host-" + std::to_string(rank / 2)}; }
+
+inline constexpr std::array all_networks{on_one_host, over_network, on_hosts_of_two};
 
 }  // namespace troupe::testing

@@ -17,8 +17,6 @@ namespace {
 
 using groups = std::vector<std::unique_ptr<communicator>>;
 
-constexpr std::array networks{on_one_host, over_network, on_hosts_of_two};
-
 /// Groups of all processes, for this process.
 groups make_groups(int count, const test_rank& self, store& keys, ucx_group_resources& resources,
                    const communicator_options& options = {}) {
@@ -109,7 +107,7 @@ TEST_CASE("several threads use many groups at once, and nobody waits for some of
 
 TEST_CASE("a process has as many threads with 40 groups under way as with one") {
   skip_under_thread_sanitizer();
-  for (auto network : networks) {
+  for (auto network : all_networks) {
     temp_folder folder;
     int most = network == on_one_host ? 40 : 8;
     spawn_ranks(4, [&](test_rank& self) {

@@ -4,6 +4,7 @@
 
 #include "runtime/collective/cases/collective_case.hpp"
 #include "runtime/collective/cases/fault_cases.hpp"
+#include "runtime/collective/cases/process_group.hpp"
 #include "support/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/collective/group/store.hpp"
@@ -25,12 +26,6 @@ const std::vector<host_names> placements{
 network_options on(const std::string& host) {
   return {.host = host,
           .sizes = {.whole_inputs = 3000, .whole_broadcast = 3000, .block = 1000, .blocks_ahead = 2}};
-}
-
-group_description world_group(const test_rank& self) {
-  group_description group{"all", std::vector<world_rank>(static_cast<std::size_t>(self.size())), self.rank()};
-  std::iota(group.ranks.begin(), group.ranks.end(), 0);
-  return group;
 }
 
 void keep_promises(const host_names& hosts,

@@ -3,6 +3,7 @@
 #include <functional>
 #include <thread>
 
+#include "runtime/collective/cases/error_of.hpp"
 #include "runtime/collective/cases/process_group.hpp"
 #include "troupe/collective/net/network_fabric.hpp"
 #include "troupe/transport/ucx_context.hpp"
@@ -15,18 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Nothing here ends by the time that passes: these limits are longer than that of the test.
-const communicator_options patient{.timeout = 600s};
-const network_options over_network{.path = group_path::network, .answer_timeout = 600s};
-
-collective_error error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const collective_error& error) {
-    return error;
-  }
-  expect(false, "a failure of the group");
-  throw std::logic_error("not reached");
-}
+const communicator_options calls_without_limit{.timeout = 600s};
+const network_options network_without_limit{.path = group_path::network, .answer_timeout = 600s};
 
 void expect_text(const collective_error& error, const std::string& part) {
   expect(std::string(error.what()).find(part) != std::string::npos, part + " in: " + error.what());
@@ -62,8 +53,9 @@ TEST_CASE("members that cannot connect to each other in any direction hear so at
   temp_folder folder;
   spawn_ranks(2, [&](test_rank& self) {
     misleading_store place(folder, true);
-    ucx_group_resources resources("token", over_network);
-    auto error = error_of([&] { make_ucx_group(world_group(self, "apart"), place, resources, patient); });
+    ucx_group_resources resources("token", network_without_limit);
+    auto error =
+        error_of([&] { make_ucx_group(world_group(self, "apart"), place, resources, calls_without_limit); });
     expect(error.kind() == collective_failure::transport, error.what());
     expect_text(error, "group apart cannot be made");
     expect_text(error, "127.0.0.1, over lo has ended");
@@ -76,9 +68,10 @@ TEST_CASE("a member that the others cannot reach, but that reaches them, hears s
   temp_folder folder;
   spawn_ranks(3, [&](test_rank& self) {
     misleading_store place(folder, self.rank() == 1);
-    ucx_group_resources resources("token", over_network);
-    auto error = error_of(
-        [&] { make_ucx_group(world_group(self, "one way"), place, resources, patient)->barrier().wait(); });
+    ucx_group_resources resources("token", network_without_limit);
+    auto error = error_of([&] {
+      make_ucx_group(world_group(self, "one way"), place, resources, calls_without_limit)->barrier().wait();
+    });
     expect(error.kind() == collective_failure::transport || error.kind() == collective_failure::lost_member,
            error.what());
     if (self.rank() == 1) expect_text(error, "to rank 1, 127.0.0.1, over lo has ended");
@@ -91,16 +84,17 @@ TEST_CASE("a name that one member still uses for a group fails on all members at
   temp_folder folder;
   spawn_ranks(3, [&](test_rank& self) {
     folder_store place(folder.path());
-    auto resources = std::make_unique<ucx_group_resources>("token", over_network);
-    auto old = make_ucx_group(world_group(self, "again"), place, *resources, patient);
+    auto resources = std::make_unique<ucx_group_resources>("token", network_without_limit);
+    auto old = make_ucx_group(world_group(self, "again"), place, *resources, calls_without_limit);
     old->barrier().wait();
     self.barrier(1);
     if (self.rank() > 0) {  // they know nothing of the group any more
       old.reset();
-      resources = std::make_unique<ucx_group_resources>("token", over_network);
+      resources = std::make_unique<ucx_group_resources>("token", network_without_limit);
     }
     self.barrier(2);
-    auto error = error_of([&] { make_ucx_group(world_group(self, "again"), place, *resources, patient); });
+    auto error =
+        error_of([&] { make_ucx_group(world_group(self, "again"), place, *resources, calls_without_limit); });
     expect_text(error, "group again cannot be made: rank 0: ");
     expect_text(error, "that of a group that some member has not ended");
     self.barrier(3);
@@ -119,9 +113,9 @@ TEST_CASE(
     ucx_group_resources resources("token", {.path = group_path::network, .answer_timeout = 50ms});
     std::unique_ptr<communicator> of_stopped, of_others;
     if (self.rank() != 1)
-      of_stopped = make_ucx_group({"with 2", {0, 2}, self.rank() / 2}, place, resources, patient);
+      of_stopped = make_ucx_group({"with 2", {0, 2}, self.rank() / 2}, place, resources, calls_without_limit);
     if (self.rank() != 2)
-      of_others = make_ucx_group({"without 2", {0, 1}, self.rank()}, place, resources, patient);
+      of_others = make_ucx_group({"without 2", {0, 1}, self.rank()}, place, resources, calls_without_limit);
     if (self.rank() == 2) {
       self.post(stopped);
       self.wait_for(0, done);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::array types{dtype::f32, dtype::bf16, dtype::f16, dtype::i32, dtype::i64, dtype::u8};
 
 /// Small blocks, so that small tensors take every path.
-network_options over_network() {
+network_options small_blocks() {
   return {.path = group_path::network,
           .sizes = {.whole_inputs = 2000, .whole_broadcast = 3000, .block = 1000, .blocks_ahead = 2}};
 }
@@ -134,7 +134,7 @@ void check_everything(communicator& group, test_rank&) {
 }  // namespace
 
 TEST_CASE("members that exchange messages get the bits of the fixed tree and exact copies") {
-  for (int count : {1, 2, 3, 4, 5}) with_ucx_group(count, over_network(), check_everything);
+  for (int count : {1, 2, 3, 4, 5}) with_ucx_group(count, small_blocks(), check_everything);
 }
 
 TEST_CASE("large tensors are reduced over the network with the default sizes") {
@@ -153,7 +153,7 @@ TEST_CASE("large tensors are reduced over the network with the default sizes") {
 }
 
 TEST_CASE("unequal parts are sent over the network") {
-  with_ucx_group(3, over_network(), [](communicator& group, test_rank&) {
+  with_ucx_group(3, small_blocks(), [](communicator& group, test_rank&) {
     std::vector<std::int64_t> parts{0, 1700, 3};
     auto own = parts[static_cast<std::size_t>(group.rank())];
     auto first = std::accumulate(parts.begin(), parts.begin() + group.rank(), std::int64_t{0});
@@ -168,7 +168,7 @@ TEST_CASE("unequal parts are sent over the network") {
 }
 
 TEST_CASE("many small broadcasts arrive in order, however far the root runs ahead") {
-  with_ucx_group(2, over_network(), [](communicator& group, test_rank&) {
+  with_ucx_group(2, small_blocks(), [](communicator& group, test_rank&) {
     auto x = tensor::zeros({4});
     for (int i = 0; i < 1000; ++i) {
       if (group.rank() == 0) std::ranges::fill(x.values<float>(), static_cast<float>(i));
@@ -182,7 +182,7 @@ TEST_CASE("collectives and messages of several groups run concurrently") {
   temp_folder folder;
   spawn_ranks(3, [&](test_rank& self) {
     folder_store place(folder.path());
-    ucx_group_resources resources("token", over_network());
+    ucx_group_resources resources("token", small_blocks());
     auto all = make_ucx_group(world_group(self), place, resources);
     auto again = make_ucx_group({"again", {2, 1, 0}, 2 - self.rank()}, place, resources);
     for (int i = 0; i < 20; ++i) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "runtime/collective/cases/elements.hpp"
+#include "runtime/collective/cases/error_of.hpp"
 #include "runtime/collective/cases/process_group.hpp"
 
 using namespace troupe;
@@ -17,10 +18,10 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Slow processes are not taken for stopped ones.
-const network_options patient{.path = group_path::network, .answer_timeout = 60s};
+const network_options slow_network{.path = group_path::network, .answer_timeout = 60s};
 
 /// Numbers whose rounded sums differ for each order of the members.
-tensor input_of(int member, std::int64_t count, unsigned seed) {
+tensor drawn_input(int member, std::int64_t count, unsigned seed) {
   std::minstd_rand random(seed * 31 + static_cast<unsigned>(member) + 1);
   auto x = tensor::empty({count}, dtype::f32);
   for (auto& each : x.values<float>()) each = static_cast<float>(random() % 2001) / 64 - 10;
@@ -31,11 +32,11 @@ void expect_exact_sum(communicator& group, std::int64_t count, unsigned seed) {
   std::vector<tensor> inputs;
   std::vector<const std::byte*> places;
   for (int i = 0; i < group.size(); ++i)
-    places.push_back(inputs.emplace_back(input_of(i, count, seed)).bytes().data());
+    places.push_back(inputs.emplace_back(drawn_input(i, count, seed)).bytes().data());
   auto wanted = tensor::empty({count}, dtype::f32);
   auto* place = wanted.bytes().data();
   tree_reduce(places, {&place, 1}, count, dtype::f32, reduce_op::sum);
-  auto x = input_of(group.rank(), count, seed);
+  auto x = drawn_input(group.rank(), count, seed);
   group.all_reduce(x).wait();
   expect(std::ranges::equal(x.bytes(), wanted.bytes()),
          "the bits of the tree in group " + group.group().name);
@@ -94,16 +95,6 @@ std::ptrdiff_t num_descriptors() {
   return std::distance(begin(open), end(open));
 }
 
-collective_error error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const collective_error& error) {
-    return error;
-  }
-  expect(false, "an error");
-  throw std::logic_error("not reached");
-}
-
 /// Rank 1 gives another size than the others.
 void fail_by_mismatch(communicator& group) {
   auto error = error_of([&] {
@@ -121,7 +112,7 @@ TEST_CASE("threads of several processes make, use and end groups in drawn orders
         4,
         [&](test_rank& self) {
           folder_store place(folder.path());
-          ucx_group_resources resources("token", patient);
+          ucx_group_resources resources("token", slow_network);
           run_threads(3, [&](std::size_t thread) {
             use_drawn_groups(seed + static_cast<unsigned>(thread), self, place, resources);
           });
@@ -135,7 +126,7 @@ TEST_CASE("more groups over the network need no more descriptors") {
   temp_folder folder;
   spawn_ranks(3, [&](test_rank& self) {
     folder_store place(folder.path());
-    ucx_group_resources resources("token", patient);
+    ucx_group_resources resources("token", slow_network);
     auto first = make_ucx_group(world_group(self, "first"), place, resources);
     expect_exact_sum(*first, 20000, 1);
     self.barrier(1);
@@ -158,7 +149,7 @@ TEST_CASE("groups that fail one after the other change no bit of a group that go
       3,
       [&](test_rank& self) {
         folder_store place(folder.path());
-        ucx_group_resources resources("token", patient);
+        ucx_group_resources resources("token", slow_network);
         auto beside = make_ucx_group(world_group(self, "beside"), place, resources);
         run_threads(2, [&](std::size_t thread) {
           for (unsigned i = 0; i < 10; ++i)
@@ -180,7 +171,7 @@ TEST_CASE("messages of a group that a member has cancelled do not disturb the ne
       3,
       [&](test_rank& self) {
         folder_store place(folder.path());
-        ucx_group_resources resources("token", patient);
+        ucx_group_resources resources("token", slow_network);
         for (int i = 0; i < 20; ++i) {
           auto group = make_ucx_group(world_group(self, std::to_string(i)), place, resources);
           std::vector<work> running;
@@ -205,7 +196,7 @@ TEST_CASE("a group of the next generation goes on when those of the one before a
   temp_folder folder;
   spawn_ranks(3, [&](test_rank& self) {
     folder_store place(folder.path());
-    ucx_group_resources resources("token", patient);
+    ucx_group_resources resources("token", slow_network);
     auto of_generation = [&](std::uint64_t generation) {
       auto description = world_group(self, "generation " + std::to_string(generation));
       description.generation = generation;

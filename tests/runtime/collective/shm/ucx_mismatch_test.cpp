@@ -17,7 +17,7 @@ using calls = std::function<void(communicator&)>;
 group_description three(const std::string& name, int rank) { return {name, {0, 1, 2}, rank}; }
 
 /// What a member is told that makes these calls.
-collective_error error_of(communicator& group, const calls& made) {
+collective_error error_of_member(communicator& group, const calls& made) {
   try {
     made(group);
   } catch (const collective_error& error) {
@@ -34,8 +34,6 @@ void expect_right_sum(communicator& group) {
   for (float each : x.values<float>()) expect(each == 6, "the sum in a new group");
 }
 
-constexpr std::array networks{on_one_host, over_network, on_hosts_of_two};
-
 /// Slow processes are not taken for stopped ones, which would end their connections.
 network_options patient(network_options of_rank) {
   of_rank.answer_timeout = std::chrono::seconds(60);
@@ -49,7 +47,7 @@ void expect_mismatch(network_of_rank network, const calls& of_others, const call
     folder_store place(folder.path());
     ucx_group_resources resources("token", patient(network(self.rank())));
     auto group = make_ucx_group(three("failing", self.rank()), place, resources);
-    auto error = error_of(*group, self.rank() == 1 ? of_one : of_others);
+    auto error = error_of_member(*group, self.rank() == 1 ? of_one : of_others);
     std::string told = error.what();
     expect(error.kind() == collective_failure::mismatch, "a mismatch: " + told);
     expect(std::ranges::count(error.ranks(), 1) == 1 && error.ranks().size() == 2, "rank 1 and another one");
@@ -63,7 +61,7 @@ void expect_mismatch(network_of_rank network, const calls& of_others, const call
 /// Rank 1 of three makes other calls than ranks 0 and 2: all are told both, and a new group works.
 void expect_mismatch(const calls& of_others, const calls& of_one, const std::string& others_say,
                      const std::string& one_says) {
-  for (auto network : networks) expect_mismatch(network, of_others, of_one, others_say, one_says);
+  for (auto network : all_networks) expect_mismatch(network, of_others, of_one, others_say, one_says);
 }
 
 }  // namespace
@@ -125,7 +123,7 @@ TEST_CASE("a member with another order of calls is named on all members") {
 }
 
 TEST_CASE("a member that calls in another group is named on the members that wait for it") {
-  for (auto network : networks) {
+  for (auto network : all_networks) {
     temp_folder folder;
     spawn_ranks(3, [&](test_rank& self) {
       folder_store place(folder.path());
@@ -135,7 +133,7 @@ TEST_CASE("a member that calls in another group is named on the members that wai
       const call_options limited{.timeout = std::chrono::milliseconds(2000)};
       self.barrier(1);
       auto& called = self.rank() == 1 ? *second : *first;
-      auto error = error_of(called, [&](communicator& group) {
+      auto error = error_of_member(called, [&](communicator& group) {
         group.all_reduce(tensor::zeros({9}), reduce_op::sum, limited).wait();
       });
       expect(error.kind() == collective_failure::timed_out, "no other member entered the call in time");
