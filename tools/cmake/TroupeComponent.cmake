@@ -30,14 +30,15 @@ target_link_libraries(troupe_quick_flags INTERFACE troupe_flags)
 target_compile_options(troupe_quick_flags INTERFACE $<$<CONFIG:Release>:-O1>)
 
 # troupe_component(<area> FLOOR kernels|runtime|actors|api HEADERS ... SOURCES ... DEPENDS ... PRIVATE_DEPENDS ... [PRECOMPILED set]
-#                  [COLD] [SEPARATE])
+#                  [COLD] [ALONE source...])
 #
 # One area of one floor: the static library troupe_<area>, alias troupe::<area>. An area sees the include
 # roots of its own floor and of what it DEPENDS on, so a floor cannot include one above it. PRECOMPILED names a set of headers
-# (TroupePrecompile.cmake), "floors" or "cold" unless told otherwise; an area with compile options of its own needs a set with the same, or none. COLD:
-# nothing in it is called often, so it is compiled quickly (-O1), as the actors are. Above kernels, sources are compiled eight at a time (troupe_compile_together), with SEPARATE each by itself.
+# (TroupePrecompile.cmake), "floors" or "cold" unless told otherwise; an area with compile options of its own needs a set with the
+# same, or none. COLD: nothing in it is called often, so it is compiled quickly (-O1), as the actors are. Sources are compiled eight
+# at a time, but those named by ALONE (troupe_compile_together).
 function(troupe_component area)
-  cmake_parse_arguments(arg "COLD;SEPARATE" "FLOOR;PRECOMPILED" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "FLOOR;PRECOMPILED" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS;ALONE" ${ARGN})
   set(name troupe_${area})
   set(root ${PROJECT_SOURCE_DIR}/${arg_FLOOR})
   if(arg_SOURCES)
@@ -56,9 +57,7 @@ function(troupe_component area)
       set(arg_PRECOMPILED ${precompiled})
     endif()
     troupe_use_precompiled(${name} ${arg_PRECOMPILED})
-    if(NOT arg_FLOOR STREQUAL kernels AND NOT arg_SEPARATE)
-      troupe_compile_together(${name})
-    endif()
+    troupe_compile_together(${name} ALONE ${arg_ALONE})
   else()
     set(scope INTERFACE)
     set(private INTERFACE)
@@ -106,16 +105,15 @@ set(TROUPE_EMULATION_ORDERS "${troupe_emulation_orders}" CACHE STRING
 # get on, but beside other tests, since jobs mostly wait. The first to start, so that none is left over at the end.
 set(troupe_job_test_properties RESOURCE_LOCK jobs COST 100)
 
-# troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [CASES spec] [TIMEOUT seconds] [JOBS] [PRECOMPILED set] [EMULATED] [TOGETHER]): one
+# troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [CASES spec] [TIMEOUT seconds] [JOBS] [PRECOMPILED set] [EMULATED]): one
 # Catch2 program, each case, or each that CASES selects, one ctest entry. PRECOMPILED names a set of headers
 # (TroupePrecompile.cmake), "tests" unless told otherwise.
-# TOGETHER: sources are compiled eight at a time (troupe_compile_together).
 # TIMEOUT is a guard against hangs, not a claim about speed. JOBS is for programs that start whole jobs
 # (troupe_job_test_properties). Cases tagged [many] draw much alike again and again; where threads are watched
 # on each push (TROUPE_ONLY_THREADED_TESTS) they are left to .ci/sanitize. EMULATED: on emulated GPUs, once for each of
 # TROUPE_EMULATION_ORDERS.
 function(troupe_test name)
-  cmake_parse_arguments(arg "JOBS;EMULATED;TOGETHER" "TIMEOUT;CASES;PRECOMPILED" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "JOBS;EMULATED" "TIMEOUT;CASES;PRECOMPILED" "SOURCES;DEPENDS;LABELS;ALONE" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
@@ -130,9 +128,7 @@ function(troupe_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   troupe_use_precompiled(${name} ${arg_PRECOMPILED})
-  if(arg_TOGETHER)
-    troupe_compile_together(${name})
-  endif()
+  troupe_compile_together(${name} ALONE ${arg_ALONE})
   target_link_libraries(${name} PRIVATE troupe_quick_flags Catch2::Catch2WithMain ${arg_DEPENDS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   set(properties TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 4)
@@ -166,6 +162,7 @@ function(troupe_device_tests name)
   set(support ${PROJECT_SOURCE_DIR}/tests/support)
   add_library(${name}_cases OBJECT ${arg_SOURCES})
   troupe_use_precompiled(${name}_cases tests)
+  troupe_compile_together(${name}_cases)
   target_link_libraries(${name}_cases PRIVATE troupe_quick_flags Catch2::Catch2 ${arg_DEPENDS})
   target_include_directories(${name}_cases PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   set(cases $<TARGET_OBJECTS:${name}_cases>)

@@ -37,9 +37,13 @@ function(troupe_use_precompiled target set)
   endif()
 endfunction()
 
-# troupe_compile_together(<target>): compiles eight sources at a time as one, which takes half the time: headers are read once, and
-# templates that several sources use are instantiated once. Names in the anonymous namespaces of such sources must differ. Off
-# where headers are not precompiled, for the same reasons.
+# troupe_compile_together(<target> [ALONE source...]): compiles eight sources at a time as one, which takes half the time: headers are
+# read once, and templates that several sources use are instantiated once. Names in the anonymous namespaces of such sources must
+# differ. ALONE: these are compiled each by itself. Off where headers are not precompiled, for the same reasons.
 function(troupe_compile_together target)
+  cmake_parse_arguments(arg "" "" "ALONE" ${ARGN})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TROUPE_PRECOMPILE} UNITY_BUILD_BATCH_SIZE 8)
+  if(arg_ALONE)
+    set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
 endfunction()
