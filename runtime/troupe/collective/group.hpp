@@ -1,7 +1,6 @@
 #pragma once
 #include <algorithm>
 #include <compare>
-#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -45,10 +44,14 @@ class member_index {
   int value_ = 0;
 };
 
-// They would be compared as ints. Templates, which take an int for neither.
-template <std::same_as<world_rank> Rank, std::same_as<member_index> Member>
+// They would be compared as ints. Templates, which take an int for neither; without concepts, since clang 16
+// looks at those only after it has refused an operator of two pointers.
+template <class Rank, class Member>
+using if_rank_and_member =
+    std::enable_if_t<std::is_same_v<Rank, world_rank> && std::is_same_v<Member, member_index>>;
+template <class Rank, class Member, class = if_rank_and_member<Rank, Member>>
 bool operator==(Rank, Member) = delete;
-template <std::same_as<world_rank> Rank, std::same_as<member_index> Member>
+template <class Rank, class Member, class = if_rank_and_member<Rank, Member>>
 std::strong_ordering operator<=>(Rank, Member) = delete;
 
 /// The members of a group. Errors name their ranks.
