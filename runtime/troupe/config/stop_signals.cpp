@@ -22,6 +22,14 @@ int signal_of(std::string_view word, std::string_view option) {
                   std::string(word) + "'. SIGTERM, SIGINT and SIGHUP stop a job always");
 }
 
+void mask_stop_signals(int how, const stop_signals& more) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, number);
+  for (int number : more) ::sigaddset(&set, number);
+  ::pthread_sigmask(how, &set, nullptr);
+}
+
 }  // namespace
 
 stop_signals stop_signals_from(std::string_view text, std::string_view option) {
@@ -51,12 +59,8 @@ bool is_repeated_stop(int signal, std::chrono::milliseconds since_first) {
   return !is_early_warning(signal) && since_first >= std::chrono::seconds(1);
 }
 
-void unblock_stop_signals(const stop_signals& more) {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, number);
-  for (int number : more) ::sigaddset(&set, number);
-  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
-}
+void unblock_stop_signals(const stop_signals& more) { mask_stop_signals(SIG_UNBLOCK, more); }
+
+void block_stop_signals(const stop_signals& more) { mask_stop_signals(SIG_BLOCK, more); }
 
 }  // namespace troupe

@@ -28,5 +28,7 @@ bool is_repeated_stop(int signal, std::chrono::milliseconds since_first);
 /// inherits the mask of blocked signals from whoever started it, and one that blocks SIGTERM would never
 /// stop.
 void unblock_stop_signals(const stop_signals& more = {});
+/// Blocks them. Only a signalfd receives them then (signal_guard).
+void block_stop_signals(const stop_signals& more = {});
 
 }  // namespace troupe

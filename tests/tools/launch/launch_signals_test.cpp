@@ -166,6 +166,24 @@ TEST_CASE("an order to stop that comes as several signals at once, as of timeout
   CHECK_THAT(result.errors, !ContainsSubstring("killing") && EndsWith("at step 10, which is saved\n"));
 }
 
+TEST_CASE("orders to stop that come as the job ends do not kill the launcher") {
+  for (int i = 0; i < 10; ++i) {
+    run_options options;
+    options.command = {TROUPE_PROGRAM,
+                       "launch",
+                       "--nproc-per-node",
+                       "1",
+                       "--",
+                       "sh",
+                       "-c",
+                       "kill -TERM $PPID; kill -HUP $PPID; kill -INT $PPID"};
+    auto result = run_process(options);
+    CAPTURE(i, result.errors);
+    CHECK(result.signal == 0);
+    CHECK((result.exit_code == 0 || result.exit_code == 128 + SIGTERM));
+  }
+}
+
 TEST_CASE("a job that does not stop within the grace period is killed") {
   background_process launcher(
       launch({"--nproc-per-node", "2", "--grace", "200ms"}, {"0", "0.0=ignore", "1.0=ignore"}));
