@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "jobs/count_of.hpp"
 #include "support/run_process.hpp"
 #include "support/temp_folder.hpp"
 
@@ -15,12 +16,6 @@ using words = std::vector<std::string>;
 
 constexpr auto each_three_times = "samples 96 least 3 most 3";
 
-std::size_t count_of(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 process_result launch(int num_processes, const words& options) {
   words command = {TROUPE_PROGRAM, "launch",   "--nproc-per-node", std::to_string(num_processes),
                    "--",           DATA_WORKER};
@@ -32,7 +27,7 @@ process_result launch(int num_processes, const words& options) {
 }
 
 /// The job ends well after so many kills, and has used each sample once in each of its three epochs.
-void check_counts(const process_result& result, std::size_t kills) {
+void check_counts(const process_result& result, int kills) {
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   CHECK(count_of(result.output, "restarted") == kills);
