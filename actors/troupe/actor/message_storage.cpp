@@ -1,24 +1,15 @@
 #include "troupe/actor/message_storage.hpp"
 
-#include <cxxabi.h>
-
-#include <cstdlib>
-#include <memory>
 #include <stdexcept>
 #include <typeinfo>
 
 #include "troupe/actor/actor_error.hpp"
+#include "troupe/error/type_name.hpp"
 
 namespace troupe {
 namespace {
 
-std::string name_of(const caf::rtti_pair& type) {
-  auto free_text = [](char* text) { std::free(text); };
-  int status = 0;
-  std::unique_ptr<char, decltype(free_text)> name(
-      abi::__cxa_demangle(type.second->name(), nullptr, nullptr, &status), free_text);
-  return name ? name.get() : type.second->name();
-}
+std::string name_of(const caf::rtti_pair& type) { return type_name(*type.second); }
 
 caf::error not_serializable(const caf::rtti_pair& type) {
   return make_error(actor_error::failed,

@@ -16,7 +16,7 @@
 
 #if CAF_VERSION < 1700 || CAF_VERSION >= 1800
 #error \
-    "message_storage.hpp replaces a template of CAF 0.17. Leave it out for other versions: it only saves time to build"
+    "message_storage.hpp replaces a template of CAF 0.17, to save time to build. For other versions include <caf/allowed_unsafe_message_type.hpp> in its place"
 #endif
 
 namespace troupe {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "troupe/error/type_name.hpp"
 #include "troupe/parallel/function_fingerprint.hpp"
 #include "troupe/parallel/layer_modes.hpp"
 #include "troupe/parallel/training_settings.hpp"

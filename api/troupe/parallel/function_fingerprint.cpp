@@ -1,10 +1,6 @@
 #include "troupe/parallel/function_fingerprint.hpp"
 
-#include <cxxabi.h>
-
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "troupe/program/job_description.hpp"
@@ -122,14 +118,6 @@ std::string fingerprint(const initializer& begin, const shape& extents) {
     record.add(value);
   });
   return record.hash();
-}
-
-std::string type_name(const std::type_info& type) {
-  auto free_text = [](char* text) { std::free(text); };
-  int status = 0;
-  std::unique_ptr<char, decltype(free_text)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
-                                                  free_text);
-  return name ? name.get() : type.name();
 }
 
 }  // namespace troupe

@@ -1,6 +1,5 @@
 #pragma once
 #include <string>
-#include <typeinfo>
 
 #include "troupe/nn/loss.hpp"
 #include "troupe/optim/lr_schedule.hpp"
@@ -19,8 +18,5 @@ std::string fingerprint(const optim::Optimizer& optimizer);
 std::string fingerprint(const optim::lr_schedule& schedule);
 /// Fills a small tensor with as many axes as `extents`.
 std::string fingerprint(const initializer& begin, const shape& extents);
-
-/// The demangled name of a type.
-std::string type_name(const std::type_info& type);
 
 }  // namespace troupe

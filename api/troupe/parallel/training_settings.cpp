@@ -1,5 +1,6 @@
 #include "troupe/parallel/training_settings.hpp"
 
+#include "troupe/error/type_name.hpp"
 #include "troupe/nn/cross_entropy.hpp"
 #include "troupe/nn/mse_loss.hpp"
 #include "troupe/optim/adam.hpp"

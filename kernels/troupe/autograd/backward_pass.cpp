@@ -1,9 +1,6 @@
 #include "troupe/autograd/backward_pass.hpp"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <stdexcept>
 #include <typeinfo>
 #include <utility>
@@ -11,6 +8,7 @@
 #include "troupe/autograd/grad_mode.hpp"
 #include "troupe/autograd/graph_node.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/error/type_name.hpp"
 #include "troupe/ops/convert.hpp"
 
 namespace troupe {
@@ -23,19 +21,10 @@ tensor unit_gradient(const tensor_metadata& like) {
   return cast(tensor::full(like.extents, 1), like.type).to(like.target);
 }
 
-/// The class name of the operation, for messages.
-std::string name_of(const operation& operation_to_name) {
-  auto free_text = [](char* text) { std::free(text); };
-  int status = 0;
-  std::unique_ptr<char, decltype(free_text)> name(
-      abi::__cxa_demangle(typeid(operation_to_name).name(), nullptr, nullptr, &status), free_text);
-  return name ? name.get() : typeid(operation_to_name).name();
-}
-
 void require_count(const graph_node& node, std::size_t got) {
   if (got == node.inputs.size()) return;
   throw_invalid("backward",
-                "from " + name_of(*node.recorded) + "::backward_input a gradient for each of " +
+                "from " + type_name(typeid(*node.recorded)) + "::backward_input a gradient for each of " +
                     std::to_string(node.inputs.size()) + " inputs",
                 std::to_string(got) + " gradients");
 }
@@ -44,8 +33,8 @@ void require_fitting(const graph_node& node, std::size_t input, const tensor& gr
   const auto& form = node.inputs[input]->form();
   if (form.fits(gradient)) return;
   throw_invalid("backward",
-                "from " + name_of(*node.recorded) + "::backward_input a gradient " + describe(form) +
-                    " for input " + std::to_string(input),
+                "from " + type_name(typeid(*node.recorded)) + "::backward_input a gradient " +
+                    describe(form) + " for input " + std::to_string(input),
                 describe(gradient));
 }
 
