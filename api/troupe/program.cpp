@@ -188,7 +188,7 @@ int run_program(int argc, char** argv, job_options options,
   } catch (const job_stopped& stopped) {
     return end.ended_with_job(stopped.what(), 128 + stopped.signal());
   } catch (const job_failed& failure) {
-    return end.ended_with_job(failure.what(), 1);
+    return end.ended_with_job(failure.what(), failure.kind() == failure_kind::bad_input ? 2 : 1);
   } catch (const std::exception& failure) {
     return end.failed(failure.what(), failure_kind::error);
   } catch (...) {

@@ -378,6 +378,24 @@ TEST_CASE("a loss that is a constant in a later batch ends the job with the reas
                        MessageMatches(ContainsSubstring("got a constant")));
 }
 
+TEST_CASE("bad_input of a loss ends the job as bad input") {
+  bool is_refused = false;
+  auto loss = [&is_refused](const variable& output, const tensor& targets, double scale) {
+    if (is_refused) throw bad_input("file 7 holds no labels");
+    return nn::CrossEntropy()(output, targets, scale);
+  };
+  Trainer trainer(World::local(1, options_of(num_manual_steps)), stepped_pipeline(1).loss(loss));
+  make_step(trainer, 0);
+  is_refused = true;
+  try {
+    trainer.forward_backward(batch_of(1));
+    FAIL("the loss threw");
+  } catch (const job_failed& failure) {
+    CHECK(failure.kind() == failure_kind::bad_input);
+    CHECK_THAT(failure.what(), ContainsSubstring("file 7 holds no labels"));
+  }
+}
+
 TEST_CASE("after a step in which the job failed each call says why") {
   auto bad = batch_of(0);
   bad.targets = tensor::from(std::vector<std::int64_t>(32, 9), {32});

@@ -364,6 +364,34 @@ TEST_CASE("how a rank ended is the job's exit code and is named") {
   CHECK_THAT(crashed.errors, ContainsSubstring("rank 1 failed first: ended by SIGSEGV (segmentation fault)"));
 }
 
+TEST_CASE("stacks that are too small are refused with their limit") {
+  if (run_process({.command = {"bash", "-c", "ulimit -s 64; exec " FASHION_MNIST_PROGRAM " --version"},
+                   .environment = {},
+                   .without = {}})
+          .exit_code != 0)
+    SKIP("this build needs larger ones to start at all");
+  for (const auto* command :
+       {FASHION_MNIST_PROGRAM " --steps 1", TROUPE_PROGRAM " launch --nproc-per-node 1 -- true"}) {
+    auto result = run_process({.command = {"bash", "-c", "ulimit -s 64; exec " + std::string(command)},
+                               .environment = {},
+                               .without = {}});
+    CAPTURE(command, result.errors);
+    CHECK(result.exit_code == 1);
+    CHECK_THAT(result.errors, ContainsSubstring("limited to 64 KiB (ulimit -s)"));
+  }
+}
+
+TEST_CASE("bad_input of an actor is the job's exit code, and is not tried again") {
+  auto result = run_process(
+      {.command = {TROUPE_PROGRAM, "launch", "--nproc-per-node", "2", FAILING_WORKER, "0", "bad-sample"},
+       .environment = {},
+       .without = {}});
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(last_line_of(result.errors), ContainsSubstring("sample 3 has no label of these 8"));
+  CHECK_THAT(result.errors, !ContainsSubstring("restarts"));
+}
+
 TEST_CASE("training that ends by --epochs before --steps reports that once") {
   auto ran = run_launched(2, {"--size", "tiny", "--batch", "64", "--epochs", "1", "--steps", "100000"}, {},
                           example::gpt);

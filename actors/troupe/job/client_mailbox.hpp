@@ -23,6 +23,7 @@ struct step_progress {
 /// The job has failed.
 struct job_failure {
   std::string cause;
+  failure_kind kind = failure_kind::error;
 };
 
 /// The job has stopped because of a signal; `summary` says what was saved.

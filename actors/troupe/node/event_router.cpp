@@ -58,9 +58,9 @@ void event_router::on_recovered(const recovery_report& report) { tell(recovery_d
 
 void event_router::on_job_done() { tell(job_done{}); }
 
-void event_router::on_job_failed(const std::string& cause) {
+void event_router::on_job_failed(const std::string& cause, failure_kind kind) {
   note_end();
-  tell(job_ended{cause});
+  tell(job_ended{cause, kind});
   members.on_end(cause);
 }
 

@@ -39,7 +39,7 @@ class event_router final : public transport_events, public membership_events {
   void on_view(const membership_view& view) override;
   void on_recovered(const recovery_report& report) override;
   void on_job_done() override;
-  void on_job_failed(const std::string& cause) override;
+  void on_job_failed(const std::string& cause, failure_kind kind) override;
   void on_stop(int signal) override;
   void on_job_stopped(int signal, const std::string& summary) override;
 

@@ -152,7 +152,7 @@ class real_node : public node {
         end_with(job_stopped(stop->signal, "stopped " + stop->summary));
       if (auto* failure = std::get_if<job_failure>(&event)) {
         if (!refused.empty()) end_with(job_refused(refused));
-        end_with(job_failed(failure->cause));
+        end_with(job_failed(failure->cause, failure->kind));
       }
       if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index) {
         if (result->refused.empty()) {

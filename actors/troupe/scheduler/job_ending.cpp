@@ -4,10 +4,10 @@
 
 namespace troupe {
 
-void job_ending::fail(const std::string& cause) {
+void job_ending::fail(const std::string& cause, failure_kind kind) {
   // info, because the program gets it as the call's error
   options_.log->info("job failed cause=\"{}\"", cause);
-  options_.members->fail_job(cause);
+  options_.members->fail_job(cause, kind);
 }
 
 bool job_ending::has_nothing_to_save() const {

@@ -22,7 +22,7 @@ class job_ending {
              snapshot_commits& commits)
       : self_(self), options_(options), job_(job), commits_(commits) {}
 
-  void fail(const std::string& cause);
+  void fail(const std::string& cause, failure_kind kind = failure_kind::error);
   /// Whether there is no snapshot folder, or its newest snapshot is up to date; while no call runs, or if
   /// all calls that trained have waited for theirs.
   bool has_nothing_to_save() const;

@@ -113,7 +113,8 @@ void job_restore::on_found(const found_on_disk& found) {
     if (!found.unusable.empty()) {
       std::string named;
       for (const auto& one : found.unusable) named += "; " + one;
-      return ending_.fail("no snapshot in " + job().snapshots.folder.string() + " can be used" + named);
+      return ending_.fail("no snapshot in " + job().snapshots.folder.string() + " can be used" + named,
+                          failure_kind::bad_input);
     }
     options_.log->warn("no snapshot on disk yet, starting from the initial weights folder=\"{}\"",
                        job().snapshots.folder.string());
@@ -123,8 +124,9 @@ void job_restore::on_found(const found_on_disk& found) {
     return hooks_.refuse(problem);
   if (auto other = identity_differences(job().identity, found.manifest->identity); !other.empty())
     return ending_.fail("the snapshot of step " + std::to_string(found.manifest->step) +
-                        " belongs to another job: " + other +
-                        ". Use the same options, or another --snapshot-dir");
+                            " belongs to another job: " + other +
+                            ". Use the same options, or another --snapshot-dir",
+                        failure_kind::bad_input);
   use(*found.manifest);
 }
 
@@ -135,8 +137,9 @@ void job_restore::use(const snapshot_manifest& manifest) {
   bool is_own = manifest.job_id == job().job_id;
   if (is_own && !manifest.calls)
     return ending_.fail("the snapshot of step " + std::to_string(manifest.step) +
-                        " lacks the results of this job's calls: an earlier version of Troupe wrote it. "
-                        "Start the job again with --resume");
+                            " lacks the results of this job's calls: an earlier version of Troupe wrote it. "
+                            "Start the job again with --resume",
+                        failure_kind::bad_input);
   recorded_ = is_own ? options_.completed : std::make_shared<call_log>();
   if (is_own || (manifest.calls && manifest.calls_can_be_repeated)) return read_results();
   restore_from(manifest);

@@ -65,7 +65,7 @@ bool generation_runner::begin(const membership_view& formed) {
   try {
     options_.out->connect(formed.generation, peers);
   } catch (const bad_input& problem) {
-    fail_job(problem.what());
+    fail_job(problem.what(), failure_kind::bad_input);
     return false;
   }
   respawn_failed();

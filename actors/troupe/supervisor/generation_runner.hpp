@@ -59,7 +59,9 @@ class generation_runner {
   /// As request, for the scheduler. The cause names device, action and step, so an equal cause means that no
   /// step was completed in between.
   void request_after_stall(const std::string& cause);
-  void fail_job(const std::string& cause) { options_.members->fail_job(cause); }
+  void fail_job(const std::string& cause, failure_kind kind = failure_kind::error) {
+    options_.members->fail_job(cause, kind);
+  }
   /// For an error reply of a child. If the child has ended, it is spawned again; an error that a living child
   /// returns is permanent and fails the job.
   void fail_unless_restarted(std::uint64_t generation, const std::string& what, const caf::error& problem);

@@ -31,6 +31,7 @@ struct recovery_done {
 };
 struct job_ended {
   std::string cause;
+  failure_kind kind = failure_kind::error;
 };
 struct stop_requested {
   int signal = 0;

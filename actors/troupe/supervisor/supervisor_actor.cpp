@@ -105,7 +105,9 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const job_was_stopped& done) {
             on_job_over(job_stop{done.signal, done.summary});
           },
-          [this](const job_ended& ended) { on_job_over(job_failure{ended.cause}); }};
+          [this](const job_ended& ended) {
+            on_job_over(job_failure{ended.cause, ended.kind});
+          }};
 }
 
 // ---- the job and the generation
@@ -248,7 +250,7 @@ void supervisor_state::on_down(const caf::down_msg& down) {
   if (failed->role == child_role::replica_keeper) note_replicas_lost();
   if (is_bad_input(down.reason)) {
     options_.log->error("actor failed actor=\"{}\" reason=\"{}\"", name, reason);
-    return generations_.fail_job(cause);
+    return generations_.fail_job(cause, failure_kind::bad_input);
   }
   tree_.set_branches(children_.branches());
   auto order = ends_.take_restart_ordered(*failed) ? tree_.on_restart_ordered(*failed)

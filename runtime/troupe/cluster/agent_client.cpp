@@ -116,7 +116,8 @@ class agent_client final : public membership {
                      : std::string(" is gone: the launcher, or rank 0 where there is none, has ended")) +
                 ". If the job has a snapshot (--snapshot-dir), --resume continues from it";
     keys_.close(gone);
-    if (!left_ && !stopping_ && !ended_) deliver([this, gone] { events_.on_job_failed(gone); });
+    if (!left_ && !stopping_ && !ended_)
+      deliver([this, gone] { events_.on_job_failed(gone, failure_kind::error); });
   }
 
   /// Whether the agent has sent nothing for agent_timeout. Time in which this process was suspended does not
@@ -203,7 +204,7 @@ class agent_client final : public membership {
     } else if (auto* end = std::get_if<job_end>(&message)) {
       ended_ = true;
       keys_.close(end->cause);
-      deliver([this, cause = end->cause] { events_.on_job_failed(cause); });
+      deliver([this, end = *end] { events_.on_job_failed(end.cause, end.kind); });
     }
   }
 

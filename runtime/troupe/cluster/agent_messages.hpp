@@ -196,9 +196,10 @@ struct recovered {
 };
 struct job_end {
   std::string cause;
+  failure_kind kind = failure_kind::error;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(cause);
+    archive(cause, kind);
   }
 };
 struct job_done {

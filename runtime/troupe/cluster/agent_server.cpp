@@ -318,7 +318,7 @@ void agent_server::perform(const end_job& end) {
   // The owner is told the cause before processes end because of it.
   if (end.signal && callbacks_.on_job_stopped) callbacks_.on_job_stopped(end.signal, end.cause);
   if (!end.signal && callbacks_.on_job_failed) callbacks_.on_job_failed(end.cause, end.kind);
-  job_end_ = agent_wire::job_end{end.cause};
+  job_end_ = agent_wire::job_end{end.cause, end.kind};
   if (end.signal) job_end_ = agent_wire::job_stopped{end.signal, end.cause};
   for (auto& connection : connections_)
     if (connection.peer) connection.send(*job_end_);

@@ -76,7 +76,8 @@ class local_membership final : public membership {
     if (auto* recovered = std::get_if<send_recovered>(&output)) events_.on_recovered(recovered->report);
     if (auto* stop = std::get_if<send_stop>(&output)) events_.on_stop(stop->signal);
     if (auto* end = std::get_if<end_job>(&output))
-      end->signal ? events_.on_job_stopped(end->signal, end->cause) : events_.on_job_failed(end->cause);
+      end->signal ? events_.on_job_stopped(end->signal, end->cause)
+                  : events_.on_job_failed(end->cause, end->kind);
   }
 
   std::mutex mutex_;

@@ -79,7 +79,7 @@ class membership_events {
   /// A member has left, so every member has made its last call: leave as well.
   virtual void on_job_done() = 0;
   /// The job has failed. `cause` says why and what to do.
-  virtual void on_job_failed(const std::string& cause) = 0;
+  virtual void on_job_failed(const std::string& cause, failure_kind kind) = 0;
   /// The job is to stop because of `signal`: the scheduler saves the state and calls membership::stopped.
   /// Repeated after each view until then.
   virtual void on_stop(int signal) = 0;

@@ -149,6 +149,12 @@ void spare_address_space() {
 }
 
 void require_threads(int number, const std::string& who) {
+  // With half of it a model of one layer is killed by SIGSEGV.
+  constexpr std::uint64_t least_stack_kib = 128;
+  if (auto stack = limit_kib(RLIMIT_STACK); stack && *stack < least_stack_kib)
+    throw std::runtime_error(who + " needs stacks of at least " + std::to_string(least_stack_kib) +
+                             " KiB for its threads, and they are limited to " + std::to_string(*stack) +
+                             " KiB (ulimit -s). Raise it: ulimit -s 8192, as is usual");
   auto limits = read_thread_limits();
   // Each recovery would wait for the milliseconds that a try takes.
   if (limits.left && *limits.left >= threads_of_others + static_cast<std::uint64_t>(number)) return;

@@ -31,9 +31,9 @@ int count_startable_threads(int wanted);
 /// Where the address space is limited, lets malloc reserve none of it for each thread (64 MiB, of which
 /// little is used). As MALLOC_ARENA_MAX=2 does.
 void spare_address_space();
-/// Throws std::runtime_error, naming the limits, if this process cannot start that many threads now, which it
-/// tries where a limit is near. Libraries crash or hang when a thread is refused to them. `who` begins the
-/// message: "this process".
+/// Throws std::runtime_error, naming the limits, if threads have too small stacks, or if this process cannot
+/// start that many threads now, which it tries where a limit is near. Libraries crash or hang when a thread
+/// is refused to them. `who` begins the message: "this process".
 void require_threads(int number, const std::string& who);
 
 }  // namespace troupe

@@ -22,7 +22,7 @@ TEST_CASE("whoever is told that the job has ended finds it ended, and by which s
   router.attach(supervisor);
   int signal = 0;
   SECTION("stopped") { router.on_job_stopped(signal = 15, "at step 3"); }
-  SECTION("failed") { router.on_job_failed("no data"); }
+  SECTION("failed") { router.on_job_failed("no data", failure_kind::error); }
   CHECK(found == std::vector{std::pair(true, signal)});
   router.attach({});
 }

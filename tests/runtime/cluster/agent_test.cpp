@@ -232,11 +232,11 @@ TEST_CASE("a member's failure ends the job for all") {
   first.join();
   second.join();
   first.views.next();
-  second.link->fail_job("the data are damaged");
-  CHECK(first.ends.next() == "rank 1 ended the job: the data are damaged");
-  CHECK(second.ends.next() == "rank 1 ended the job: the data are damaged");
+  second.link->fail_job("the data are damaged", failure_kind::bad_input);
+  CHECK(first.ends.next() == "rank 1 ended the job: the data are damaged (bad input)");
+  CHECK(second.ends.next() == "rank 1 ended the job: the data are damaged (bad input)");
   CHECK(job.failures.next() == "rank 1 ended the job: the data are damaged");
-  CHECK(test_member(job.client(0)).ends.next() == "rank 1 ended the job: the data are damaged");
+  CHECK(test_member(job.client(0)).ends.next() == "rank 1 ended the job: the data are damaged (bad input)");
 }
 
 TEST_CASE("the owner's failure ends the job for all, also for those that have only connected") {

@@ -68,7 +68,9 @@ class test_member : public membership_events {
   void on_view(const membership_view& view) override { views.add(view); }
   void on_recovered(const recovery_report& report) override { reports.add(report); }
   void on_job_done() override { overs.add(1); }
-  void on_job_failed(const std::string& cause) override { ends.add(cause); }
+  void on_job_failed(const std::string& cause, failure_kind kind) override {
+    ends.add(cause + (kind == failure_kind::bad_input ? " (bad input)" : ""));
+  }
   void on_stop(int signal) override { stops.add(signal); }
   void on_job_stopped(int, const std::string& what) override { stopped.add(what); }
 

@@ -17,7 +17,7 @@ struct recording_events : membership_events {
   void on_view(const membership_view& view) override { views.push_back(view); }
   void on_recovered(const recovery_report& report) override { reports.push_back(report); }
   void on_job_done() override {}
-  void on_job_failed(const std::string& cause) override { ends.push_back(cause); }
+  void on_job_failed(const std::string& cause, failure_kind) override { ends.push_back(cause); }
   void on_stop(int signal) override { stops.push_back(signal); }
   void on_job_stopped(int, const std::string& what) override { stopped.push_back(what); }
 

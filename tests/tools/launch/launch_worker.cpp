@@ -82,7 +82,7 @@ struct worker_events : troupe::membership_events {
     std::fflush(stdout);
     if (!ignores_stops) ::_exit(128 + signal);
   }
-  void on_job_failed(const std::string& cause) override {
+  void on_job_failed(const std::string& cause, troupe::failure_kind /*kind*/) override {
     std::printf("the job ended: %s\n", cause.c_str());
     std::fflush(stdout);
     ::_exit(1);
