@@ -23,6 +23,7 @@
 #include "troupe/parallel/layer_modes.hpp"
 #include "troupe/parallel/partition.hpp"
 #include "troupe/pipeline_job.hpp"
+#include "troupe/refused_call.hpp"
 #include "troupe/schedule/gradient_order.hpp"
 #include "troupe/schedule/measured.hpp"
 #include "troupe/step_rate.hpp"
@@ -263,10 +264,10 @@ evaluation_result Trainer::evaluate(dataset_ptr samples) {
   warn_of_own_weights("evaluate");
   auto& self = *world_.shared_->self;
   std::shared_ptr<evaluation_source> source;
-  auto request = fail_job_on_exception(self, [&] {
-    auto made = request_about(samples, "evaluate", reads_samples_);
+  call_request request;
+  prepare_call(self, call_kind::evaluate, runs_, [&] {
+    request = request_about(samples, "evaluate", reads_samples_);
     source = std::make_shared<evaluation_source>(samples, world_.options().batch, pipeline_.microbatches());
-    return made;
   });
   request.kind = call_kind::evaluate;
   request.target_step = runs_;

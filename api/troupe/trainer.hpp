@@ -149,8 +149,8 @@ class Trainer {
   /// null pointer, for fewer samples than a batch, for samples without labels, and if the job resumes within
   /// this fit from a snapshot of another number or shape of samples, or another order of a stream.
   fit_result fit(dataset_ptr samples);
-  /// Evaluates each sample once. Throws bad_input for a null pointer and for samples or labels that are
-  /// missing.
+  /// Evaluates each sample once. Throws bad_input in every process, after which the job can continue, for a
+  /// null pointer and for samples or labels that are missing.
   evaluation_result evaluate(dataset_ptr samples);
   /// The SHA-256, in hex, of all parameters in name order, little-endian. With Pipeline::average_every, this
   /// and all other calls about the weights are about those of replica 0, and log a warning between two
@@ -179,7 +179,8 @@ class Trainer {
   /// one stage each). read_weights(the --snapshot-dir) has all there.
   std::optional<weights_at_step> latest_weights() const;
   /// The model's outputs [N, ...] in evaluation mode for all N samples, in order; labels are not needed.
-  /// Every process gets all outputs. Throws bad_input for a null pointer and for no samples, and result_gone.
+  /// Every process gets all outputs. Throws bad_input in every process, after which the job can continue, for
+  /// a null pointer and for no samples, and result_gone.
   tensor predict(dataset_ptr samples);
   /// Rank 0 atomically writes state_dict() to a safetensors file, which read_weights reads. Returns when the
   /// file is on disk. A restarted process does not write the file again. Throws bad_input in every process if

@@ -5,10 +5,10 @@
 #include "troupe/data/describe_samples.hpp"
 #include "troupe/data/evaluation_source.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/fail_job_on_exception.hpp"
 #include "troupe/gathered_results.hpp"
 #include "troupe/job/latest_copies.hpp"
 #include "troupe/ops/rearrange.hpp"
+#include "troupe/refused_call.hpp"
 #include "troupe/replica_weights.hpp"
 #include "troupe/snapshot/safetensors.hpp"
 #include "troupe/trainer.hpp"
@@ -94,7 +94,7 @@ tensor Trainer::outputs_of(const dataset_ptr& samples,
   auto& self = *world_.shared_->self;
   std::shared_ptr<evaluation_source> source;
   call_request request;
-  fail_job_on_exception(self, [&] {
+  prepare_call(self, call_kind::predict, runs_, [&] {
     if (!samples) throw bad_input("predict needs a data set, got a null pointer");
     source = std::make_shared<evaluation_source>(samples, world_.options().batch, pipeline_.microbatches(),
                                                  evaluation_part::samples);

@@ -9,6 +9,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/job_start.hpp"
 #include "troupe/pipeline_job.hpp"
+#include "troupe/refused_call.hpp"
 #include "troupe/replica_weights.hpp"
 #include "troupe/trainer.hpp"
 #include "troupe/world_state.hpp"
@@ -50,16 +51,6 @@ std::string problem_of(const batch& given, int microbatches) {
   return {};
 }
 
-/// Ends a call at once in all processes, and throws its error.
-[[noreturn]] void refuse(node& self, call_kind kind, std::uint64_t steps, const std::string& problem) {
-  call_request request;
-  request.kind = kind;
-  request.target_step = steps;
-  request.problem = problem;
-  self.run(request, {});
-  throw bad_input(problem);
-}
-
 call_observer observer_of(const trainer_callbacks& callbacks, running_call& running) {
   call_observer observer;
   observer.on_recovered = [&callbacks, &running](const recovery_report& report) {
@@ -98,7 +89,7 @@ double Trainer::forward_backward(const batch& given) {
   auto& self = *world_.shared_->self;
   auto problem = problem_of_training(pipeline_);
   if (problem.empty()) problem = problem_of(given, plan_.num_replicas * pipeline_.microbatches());
-  if (!problem.empty()) refuse(self, call_kind::forward_backward, runs_, problem);
+  if (!problem.empty()) refuse_call(self, call_kind::forward_backward, runs_, problem);
   if (!given_) {
     given_ = std::make_shared<given_batches>();
     given_source_ = self.add_source(given_);
@@ -153,7 +144,7 @@ tensor Trainer::forward(const batch& given) {
   require_no_open_step("forward");
   warn_of_own_weights("forward");
   if (auto problem = problem_of_samples("forward", given); !problem.empty())
-    refuse(*world_.shared_->self, call_kind::predict, runs_, problem);
+    refuse_call(*world_.shared_->self, call_kind::predict, runs_, problem);
   auto samples = std::make_shared<dataset>(labelled_samples{given.inputs.to({}).clone()});
   return outputs_of(samples, [&](std::shared_ptr<batch_source> source) {
     if (forwarded_) {

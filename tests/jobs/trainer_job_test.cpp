@@ -106,6 +106,20 @@ TEST_CASE("a file that cannot be written is refused in every process, and the jo
   CHECK(all.values["other-state"] == reference_run().values.at("other-state"));
 }
 
+TEST_CASE("an evaluation and a prediction of no samples are refused in every process, and the job goes on") {
+  words faults = GENERATE(words{}, words{"--fault", "forward@rank=2,step=5"});
+  auto result = run_worker(4, join({"--none", "yes"}, faults));
+  INFO(result.output << result.errors);
+  REQUIRE(result.exit_code == 0);
+  CHECK(num_kills(result) == (faults.empty() ? 0 : 1));
+  auto all = printed_by(result);
+  for (const auto* key : {"evaluated-none", "predicted-none"}) {
+    CHECK(all.values[key] == std::set<std::string>{"refused"});
+    CHECK(all.ranks[key].size() == 4);
+  }
+  CHECK(all.values["first-state"] == reference_run().values.at("first-state"));
+}
+
 TEST_CASE("cancelled training ends at the same step in all processes, also in a restarted one") {
   words faults = GENERATE(words{}, words{"--fault", "gather@rank=2,step=1"});
   auto result = run_worker(4, join({"--cancel-at", "6"}, faults));

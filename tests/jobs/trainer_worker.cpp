@@ -142,19 +142,45 @@ void destroy_within(const job_options& options) {
   trainer->fit(four_corners(1100));
 }
 
+std::string outcome_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const bad_input&) {
+    return "refused";
+  }
+  return "done";
+}
+
+/// Evaluates and predicts no samples, and then trains.
+void ask_of_none(const job_options& options) {
+  auto world = World::init(options);
+  Trainer trainer(world, pipeline_of(16, options));
+  auto none =
+      std::make_shared<dataset>(labelled_samples{tensor::empty({0, 2}), tensor::empty({0}, dtype::u8)});
+  auto evaluated = outcome_of([&] { trainer.evaluate(none); });
+  auto predicted = outcome_of([&] { trainer.predict(none); });
+  trainer.fit(four_corners(1100));
+  auto state = weights_sha256(trainer.state_dict());
+  std::printf("%d evaluated-none %s\n%d predicted-none %s\n%d first-state %s\n", world.rank().value(),
+              evaluated.c_str(), world.rank().value(), predicted.c_str(), world.rank().value(),
+              state.c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string file, cancel_at = "0", calls_within = "no", latest = "no", destroys = "no";
+  std::string file, cancel_at = "0", calls_within = "no", latest = "no", destroys = "no", none = "no";
   return run_program(
       argc, argv, testing::small_options(),
       [&](const job_options& options) {
         if (destroys == "yes") return destroy_within(options);
+        if (none == "yes") return ask_of_none(options);
         program(options, file, std::stoull(cancel_at), calls_within == "yes", latest == "yes").run();
       },
       {{"--file", "where rank 0 saves the model", &file},
        {"--cancel-at", "step at which rank 0 cancels the training", &cancel_at},
        {"--calls-within", "yes: callbacks call state_dict", &calls_within},
+       {"--none", "yes: evaluate and predict get no samples", &none},
        {"--destroys", "yes: a callback destroys its Trainer", &destroys},
        {"--latest", "yes: a thread takes the latest weights while fit runs", &latest}});
 }
