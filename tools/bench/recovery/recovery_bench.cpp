@@ -1,9 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
+#include <system_error>
+#include <utility>
 
 #include "bench/benches.hpp"
 #include "bench/measure/report.hpp"
@@ -175,16 +178,29 @@ void add_torchrun(recovery_results& results, const recovery_options& options) {
     ++results.num_torchrun_failed;
 }
 
-/// Of a run with snapshots on disk they go to a folder of its own, which is removed afterwards.
+/// Removed with its content at the end, also if the job fails.
+struct removed_folder {
+  explicit removed_folder(std::filesystem::path folder) : path(std::move(folder)) {}
+  removed_folder(const removed_folder&) = delete;
+  removed_folder& operator=(const removed_folder&) = delete;
+  ~removed_folder() {
+    std::error_code problem;
+    std::filesystem::remove_all(path, problem);
+    if (problem)
+      std::fprintf(stderr, "bench recovery: cannot remove %s: %s\n", path.c_str(), problem.message().c_str());
+  }
+  std::filesystem::path path;
+};
+
+/// Of a run with snapshots on disk they go to a folder of its own.
 run_outcome run_job(std::vector<std::string> command, const recovery_options& options,
                     const std::vector<planned_kill>& kills) {
   if (options.snapshot_dir.empty()) return killed_run(std::move(command), options.num_processes, kills).run();
   auto pattern = (options.snapshot_dir / "bench-recovery-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) throw system_failure("cannot make a folder " + pattern, errno);
   command.insert(command.end(), {"--snapshot-dir", pattern});
-  auto outcome = killed_run(std::move(command), options.num_processes, kills).run();
-  std::filesystem::remove_all(pattern);
-  return outcome;
+  removed_folder folder{pattern};
+  return killed_run(std::move(command), options.num_processes, kills).run();
 }
 
 recovery_results measure(const recovery_options& options, report& output) {
