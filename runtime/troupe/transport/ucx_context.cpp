@@ -14,6 +14,14 @@ struct config_deleter {
 };
 using ucx_config = std::unique_ptr<ucp_config_t, config_deleter>;
 
+/// Nothing we use needs registered memory, so there is no need to cache it. But without the cache UCX 1.18
+/// crashes when an endpoint with error handling fails or is closed while a rendezvous waits (mended in 1.22),
+/// as groups have them. With it, UCX aborts when a worker is destroyed with requests, as the data plane's
+/// are.
+const char* registration_cache(rendezvous_scheme large) {
+  return large == rendezvous_scheme::put && !is_ucx_before(1, 14) ? "try" : "n";
+}
+
 ucx_config make_config(const std::string& transports, const std::string& interface, rendezvous_scheme large) {
   ucp_config_t* read = nullptr;
   check_ucx(ucp_config_read(nullptr, nullptr, &read), "read the UCX configuration");
@@ -24,11 +32,11 @@ ucx_config make_config(const std::string& transports, const std::string& interfa
       {"RNDV_SCHEME", large == rendezvous_scheme::get ? "get_zcopy" : "put_zcopy"},
       // Above this an eager message would be cut into segments and copied twice.
       {"RNDV_THRESH", "8k"},
-      // Nothing we use needs registered memory, so there is no need to cache it.
-      {"RCACHE_ENABLE", "n"},
+      {"RCACHE_ENABLE", registration_cache(large)},
   };
-  // UCX_TCP_CONN_NB: a host that does not answer must not block connect().
-  if (transports.find("tcp") != std::string::npos) settings.emplace_back("CONN_NB", "y");
+  // A host that does not answer must not block connect().
+  if (transports.find("tcp") != std::string::npos)
+    settings.emplace_back(is_ucx_before(1, 17) ? "CONN_NB" : "TCP_CONN_NB", "y");
   // A small tensor with its head fits into an element of shared memory's queue.
   if (transports.find("sysv") != std::string::npos) settings.emplace_back("MM_FIFO_ELEM_SIZE", "256");
   for (const auto& [name, value] : settings)

@@ -6,12 +6,14 @@
 #include <ucs/debug/log_def.h>
 
 #include <dlfcn.h>
+#include <ucp/api/ucp.h>
 
 #include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "troupe/transport/ucx_overrides.hpp"
 
@@ -45,6 +47,12 @@ bool is_handled_by_ucx(int number) {
 }
 
 }  // namespace
+
+bool is_ucx_before(unsigned major, unsigned minor) {
+  unsigned found_major = 0, found_minor = 0, release = 0;
+  ucp_get_version(&found_major, &found_minor, &release);
+  return std::pair(found_major, found_minor) < std::pair(major, minor);
+}
 
 void restore_debug_signal() {
   const auto number = static_cast<int>(ucs_global_opts.debug_signo);

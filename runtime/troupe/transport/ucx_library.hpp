@@ -2,6 +2,9 @@
 
 namespace troupe {
 
+/// Whether the UCX of this process is older than this version.
+bool is_ucx_before(unsigned major, unsigned minor);
+
 /// Once per process: directs UCX's warnings to standard error (its default is standard output), restores the
 /// signal handlers for SEGV, BUS, ILL and FPE that were installed before UCX was loaded, and calls
 /// restore_debug_signal.

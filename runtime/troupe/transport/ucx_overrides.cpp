@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <sys/stat.h>
-#include <ucp/api/ucp.h>
 #include <ucs/sys/uid.h>
 #include <ucs/type/status.h>
 #include <uct/api/uct.h>
@@ -15,6 +14,7 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/posix/proc_folder.hpp"
+#include "troupe/transport/ucx_library.hpp"
 
 // As in UCX's ucs/sys/sys.h, which is not installed; the same since UCX 1.8.
 extern "C" ucs_status_t ucs_sysv_alloc(std::size_t* size, std::size_t max_size, void** address, int flags,
@@ -49,11 +49,7 @@ std::uint64_t namespaces() {
 }
 
 /// Whether UCX takes a wireup message that waits to be sent when its endpoint ends for a bug, and aborts.
-bool is_wireup_purge_fatal() {
-  unsigned major = 0, minor = 0, release = 0;
-  ucp_get_version(&major, &minor, &release);
-  return major == 1 && minor < 14;
-}
+bool is_wireup_purge_fatal() { return troupe::is_ucx_before(1, 14); }
 
 }  // namespace
 

@@ -14,8 +14,9 @@ std::string value_name(std::string_view type) {
   return std::string(first);
 }
 
-/// "20,60" of "[20,60]", nothing of "[]"; a newline as \n.
+/// "20,60" of "[20,60]", nothing of "[]" and, as CLI11 2.4 has it, "{}"; a newline as \n.
 std::string default_text(std::string value) {
+  if (value == "{}") return {};
   if (value.starts_with('[') && value.ends_with(']')) value = value.substr(1, value.size() - 2);
   std::string text;
   for (char letter : value) text += letter == '\n' ? "\\n" : std::string(1, letter);

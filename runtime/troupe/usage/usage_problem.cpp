@@ -64,19 +64,26 @@ bool is_number(const std::string& text) {
   return !text.empty() && *end == '\0';
 }
 
-/// "0.000000 to 17976931..", as CLI11 writes a range, in words.
-std::string range_in_words(const std::string& range) {
+/// "0.000000 to 17976931.." or "[0 - 1.79769e+308]", as CLI11 before 2.4 and since then writes a range, in
+/// words.
+std::string range_in_words(std::string range) {
   auto without_zeros = [](const std::string& number) {
     auto point = number.find('.');
     if (point == number.npos) return number;
     return number.substr(0, std::max(point, number.find_last_not_of("0.") + 1));
   };
   constexpr std::size_t most_digits = 20;  // more are those of a type's limit
-  auto to = range.find(" to ");
+  std::string_view between = " to ";
+  if (range.starts_with('[') && range.ends_with(']')) {
+    range = range.substr(1, range.size() - 2);
+    between = " - ";
+  }
+  auto to = range.find(between);
   auto lowest = without_zeros(range.substr(0, to));
   if (to == range.npos) return "from " + lowest;
-  auto highest = without_zeros(range.substr(to + 4));
-  return "from " + lowest + (highest.size() > most_digits ? " on" : " to " + highest);
+  auto highest = without_zeros(range.substr(to + between.size()));
+  bool is_unlimited = highest.size() > most_digits || highest.ends_with("e+308");
+  return "from " + lowest + (is_unlimited ? " on" : " to " + highest);
 }
 
 /// A whole number that the option's type does not hold.

@@ -4,6 +4,8 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "support/graph_models.hpp"
@@ -31,10 +33,10 @@ batch images_of(std::int64_t rows, std::int64_t pixels) {
   return {random_tensor({rows, pixels}, "images"), tensor::from(labels, {rows})};
 }
 
-const layer_cost& layer_of(const cost_profile& profile, const std::string& name) {
+const layer_cost& layer_of(const cost_profile& profile, std::string_view name) {
   for (const auto& layer : profile.layers)
     if (layer.name == name) return layer;
-  throw std::logic_error("no layer " + name);
+  throw std::logic_error("no layer " + std::string(name));
 }
 
 /// Computes nothing, and takes a while for it.

@@ -3,10 +3,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <fstream>
+#include <memory>
 
 #include "support/temp_folder.hpp"
 #include "troupe/config/job_fields.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/usage/help_formatter.hpp"
 #include "troupe/usage/parse_command_line.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -183,6 +185,7 @@ TEST_CASE("the error for an invalid value names its option") {
 
 TEST_CASE("the help shows every field and the default the program chose") {
   CLI::App app;
+  app.formatter(std::make_shared<troupe::help_formatter>());
   troupe::job_options options;
   options.batch = 96;
   troupe::add_job_options(app, options);

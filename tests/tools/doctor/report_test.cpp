@@ -53,5 +53,5 @@ TEST_CASE("only missing requirements keep the demo from running") {
 TEST_CASE("a value that is no UTF-8 is printed as valid JSON") {
   std::ostringstream out;
   print_json({{"data", "folder", verdict::ok, "\xff", ""}}, out);
-  CHECK_NOTHROW(nlohmann::json::parse(out.str().substr(0, out.str().find('\n'))));
+  CHECK(nlohmann::json::accept(out.str().substr(0, out.str().find('\n'))));
 }

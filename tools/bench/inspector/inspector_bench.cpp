@@ -94,7 +94,7 @@ bool measure_cost(const inspector_options& options, report& output) {
         measured["recording_percent"].push_back(100 * events * event_ns / (1e9 * step_s[how]));
       }
       if (hash.empty()) hash = line.at("weights_sha256");
-      equal = equal && hash == line.at("weights_sha256");
+      equal = equal && hash == line.at("weights_sha256").get<std::string>();
     }
     measured["step_ms"].push_back(1e3 * step_s[watching::no_events]);
     measured["events_percent"].push_back(more_percent(step_s[watching::events], step_s[watching::no_events]));

@@ -1,10 +1,13 @@
 #include "troupe/ops/cpu/convolution.hpp"
 
+#include <oneapi/dnnl/dnnl_version.h>
+
 #include <array>
 #include <deque>
 #include <span>
 #include <utility>
 
+#include "troupe/ops/cpu/onednn/describe_primitive.hpp"
 #include "troupe/ops/cpu/onednn/library_threads.hpp"
 #include "troupe/ops/cpu/onednn/reordering_primitive.hpp"
 #include "troupe/ops/cpu/parallel.hpp"
@@ -53,8 +56,10 @@ struct extents {
 
 /// Lets oneDNN choose the format: its channel-blocked formats are up to twice as fast as plain ones, and
 /// reordering costs a twentieth of that. If the result has too few channels to fill a block, most of the work
-/// would be padding, and plain formats are faster.
+/// would be padding, and plain formats are faster, unless oneDNN reorders them itself (relayout.hpp), as
+/// version 3 does.
 tag inner_format(const key& wanted) {
+  if (DNNL_VERSION_MAJOR >= 3) return tag::any;
   auto few = wanted.towards == direction::backward_input &&
              wanted.problem.in_channels / wanted.problem.options.groups < 8;
   return few ? tag::nchw : tag::any;
@@ -71,18 +76,10 @@ dnnl::convolution_forward::primitive_desc forward_description(const key& wanted,
   auto format = inner_format(wanted);
   memory::desc bias;
   if (wanted.has_bias) bias = {size.bias, type, tag::a};
-  return {{dnnl::prop_kind::forward_training,
-           dnnl::algorithm::convolution_direct,
-           {size.x, type, format},
-           {size.weight, type, tag::any},
-           bias,
-           {size.y, type, format},
-           size.stride,
-           size.dilation,
-           size.padding,
-           size.padding},
-          attributes(),
-          this_engine()};
+  return describe_primitive<dnnl::convolution_forward>(
+      this_engine(), attributes(), dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct,
+      memory::desc(size.x, type, format), memory::desc(size.weight, type, tag::any), bias,
+      memory::desc(size.y, type, format), size.stride, size.dilation, size.padding, size.padding);
 }
 
 reordering_primitive make_forward(const key& wanted, const extents& size) {
@@ -100,17 +97,10 @@ reordering_primitive make_forward(const key& wanted, const extents& size) {
 reordering_primitive make_backward_input(const key& wanted, const extents& size) {
   auto type = data_type_of(wanted.type);
   auto format = inner_format(wanted);
-  dnnl::convolution_backward_data::primitive_desc description{{dnnl::algorithm::convolution_direct,
-                                                               {size.x, type, format},
-                                                               {size.weight, type, tag::any},
-                                                               {size.y, type, format},
-                                                               size.stride,
-                                                               size.dilation,
-                                                               size.padding,
-                                                               size.padding},
-                                                              attributes(),
-                                                              this_engine(),
-                                                              forward_description(wanted, size)};
+  auto description = describe_backward<dnnl::convolution_backward_data>(
+      this_engine(), attributes(), forward_description(wanted, size), dnnl::algorithm::convolution_direct,
+      memory::desc(size.x, type, format), memory::desc(size.weight, type, tag::any),
+      memory::desc(size.y, type, format), size.stride, size.dilation, size.padding, size.padding);
   reordering_primitive made{dnnl::convolution_backward_data(description)};
   made.add_input(DNNL_ARG_DIFF_DST, {size.y, type, tag::nchw}, description.diff_dst_desc());
   made.add_input(DNNL_ARG_WEIGHTS, {size.weight, type, size.plain_weight()}, description.weights_desc());
@@ -124,18 +114,10 @@ reordering_primitive make_backward_weight(const key& wanted, const extents& size
   constexpr auto f32 = memory::data_type::f32;
   memory::desc bias;
   if (wanted.has_bias) bias = {size.bias, f32, tag::a};
-  dnnl::convolution_backward_weights::primitive_desc description{{dnnl::algorithm::convolution_direct,
-                                                                  {size.x, type, tag::any},
-                                                                  {size.weight, f32, tag::any},
-                                                                  bias,
-                                                                  {size.y, type, tag::any},
-                                                                  size.stride,
-                                                                  size.dilation,
-                                                                  size.padding,
-                                                                  size.padding},
-                                                                 attributes(),
-                                                                 this_engine(),
-                                                                 forward_description(wanted, size)};
+  auto description = describe_backward<dnnl::convolution_backward_weights>(
+      this_engine(), attributes(), forward_description(wanted, size), dnnl::algorithm::convolution_direct,
+      memory::desc(size.x, type, tag::any), memory::desc(size.weight, f32, tag::any), bias,
+      memory::desc(size.y, type, tag::any), size.stride, size.dilation, size.padding, size.padding);
   reordering_primitive made{dnnl::convolution_backward_weights(description)};
   made.add_input(DNNL_ARG_SRC, {size.x, type, tag::nchw}, description.src_desc());
   made.add_input(DNNL_ARG_DIFF_DST, {size.y, type, tag::nchw}, description.diff_dst_desc());

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "troupe/ops/cpu/onednn/describe_primitive.hpp"
 namespace troupe::cpu {
 namespace {
 
@@ -23,16 +24,6 @@ memory::desc matrices(std::int64_t batch, std::int64_t rows, std::int64_t column
   return {{batch, rows, columns}, data_type_of(type), memory::dims{rows * columns, row, column}};
 }
 
-dnnl::matmul::desc operation_of(const product_key& key) {
-  const auto& product = key.product;
-  auto a = matrices(product.batch, product.rows, product.inner, product.left_is_transposed, key.operands);
-  auto b = matrices(product.right_is_shared ? 1 : product.batch, product.inner, product.columns,
-                    product.right_is_transposed, key.operands);
-  auto c = matrices(product.batch, product.rows, product.columns, false, key.result);
-  if (!key.has_bias) return {a, b, c};
-  return {a, b, matrices(1, 1, product.columns, false, key.operands), c};
-}
-
 dnnl::primitive_attr attributes_of(const matrix_product_shape& product) {
   dnnl::post_ops after;
   if (product.accumulate) after.append_sum(1);
@@ -40,6 +31,18 @@ dnnl::primitive_attr attributes_of(const matrix_product_shape& product) {
   attributes.set_post_ops(after);
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
+}
+
+dnnl::matmul::primitive_desc describe(const product_key& key) {
+  const auto& product = key.product;
+  auto attributes = attributes_of(product);
+  auto a = matrices(product.batch, product.rows, product.inner, product.left_is_transposed, key.operands);
+  auto b = matrices(product.right_is_shared ? 1 : product.batch, product.inner, product.columns,
+                    product.right_is_transposed, key.operands);
+  auto c = matrices(product.batch, product.rows, product.columns, false, key.result);
+  if (!key.has_bias) return describe_primitive<dnnl::matmul>(cpu_engine(), attributes, a, b, c);
+  auto bias = matrices(1, 1, product.columns, false, key.operands);
+  return describe_primitive<dnnl::matmul>(cpu_engine(), attributes, a, b, bias, c);
 }
 
 memory without_data(const memory::desc& description) { return {description, cpu_engine(), nullptr}; }
@@ -51,7 +54,7 @@ void point(memory& at, const tensor& elements) {
 }  // namespace
 
 product_primitive::product_primitive(const product_key& key) {
-  dnnl::matmul::primitive_desc chosen(operation_of(key), attributes_of(key.product), cpu_engine());
+  auto chosen = describe(key);
   a_ = without_data(chosen.src_desc());
   b_ = without_data(chosen.weights_desc());
   if (key.has_bias) bias_ = without_data(chosen.bias_desc());

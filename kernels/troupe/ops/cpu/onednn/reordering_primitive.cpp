@@ -41,15 +41,13 @@ void reordering_primitive::add_scratchpad(const dnnl::memory::desc& own) {
 
 void reordering_primitive::add(int argument, const dnnl::memory::desc& plain, const dnnl::memory::desc& own,
                                bool is_input) {
-  operand added{unplaced(plain), {}, is_input, {}, {}};
+  operand added{unplaced(plain), {}, is_input, {}};
   if (plain == own) {
     added.own = added.plain;
   } else {
     added.own = unplaced(own);
     place_in_scratch(added.own);
-    const auto &from = is_input ? added.plain : added.own, &to = is_input ? added.own : added.plain;
-    added.reorder = dnnl::reorder(from, to);
-    added.reorder_arguments = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    added.reorder = is_input ? make_relayout(added.plain, added.own) : make_relayout(added.own, added.plain);
   }
   arguments_.emplace(argument, added.own);
   operands_.push_back(std::move(added));
@@ -67,11 +65,11 @@ void reordering_primitive::run(std::span<void* const> elements) {
   for (auto& [memory, offset] : in_scratch_) memory.set_data_handle(scratch.bytes().data() + offset);
   for (std::size_t i = 0; i < operands_.size(); ++i) operands_[i].plain.set_data_handle(elements[i]);
   auto& stream = this_stream();
-  for (const auto& [plain, own, is_input, reorder, arguments] : operands_)
-    if (is_input && reorder) reorder.execute(stream, arguments);
+  for (const auto& [plain, own, is_input, reorder] : operands_)
+    if (is_input && reorder) reorder->run(stream);
   primitive_.execute(stream, arguments_);
-  for (const auto& [plain, own, is_input, reorder, arguments] : operands_)
-    if (!is_input && reorder) reorder.execute(stream, arguments);
+  for (const auto& [plain, own, is_input, reorder] : operands_)
+    if (!is_input && reorder) reorder->run(stream);
   stream.wait();
 }
 

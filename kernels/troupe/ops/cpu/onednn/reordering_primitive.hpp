@@ -1,9 +1,12 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <span>
 #include <unordered_map>
 #include <vector>
+
+#include "troupe/ops/cpu/onednn/relayout.hpp"
 
 namespace troupe::cpu {
 
@@ -27,8 +30,7 @@ class reordering_primitive {
   struct operand {
     dnnl::memory plain, own;
     bool is_input = true;
-    dnnl::primitive reorder;  ///< empty if the formats are equal
-    std::unordered_map<int, dnnl::memory> reorder_arguments;
+    std::unique_ptr<const relayout> reorder;  ///< null if the formats are equal
   };
 
   void add(int argument, const dnnl::memory::desc& plain, const dnnl::memory::desc& own, bool is_input);
