@@ -149,7 +149,7 @@ void spare_address_space() {
 }
 
 void require_threads(int number, const std::string& who) {
-  // With half of it a model of one layer is killed by SIGSEGV.
+  // With half of it the smallest GPT is killed by SIGSEGV.
   constexpr std::uint64_t least_stack_kib = 128;
   if (auto stack = limit_kib(RLIMIT_STACK); stack && *stack < least_stack_kib)
     throw std::runtime_error(who + " needs stacks of at least " + std::to_string(least_stack_kib) +
