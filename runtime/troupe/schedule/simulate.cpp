@@ -28,7 +28,9 @@ bool is_backward(action_kind kind) {
 
 void check_time(double time) {
   if (!std::isfinite(time) || time < 0)
-    throw bad_input("costs are durations: expected finite numbers from 0 on, got " + std::to_string(time));
+    throw bad_input(
+        "costs are durations: expected numbers from 0 on whose sum over the plan a double holds, got " +
+        std::to_string(time));
 }
 
 action_time time_from(action_kind kind, const action_costs& costs) {
@@ -89,6 +91,7 @@ timeline run(const plan& simulated, const time_of_action& time_of, const delay_b
     ran.devices.emplace_back(first, last);
     if (first != last) ran.makespan = std::max(ran.makespan, (last - 1)->end);
   }
+  check_time(ran.makespan);
   for (int device = 0; device < simulated.num_devices(); ++device) {
     double work = 0;
     for (int node = graph.first_of_device[static_cast<std::size_t>(device)];

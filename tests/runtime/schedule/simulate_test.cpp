@@ -231,6 +231,14 @@ TEST_CASE("costs that are no durations are refused") {
                   troupe::bad_input);
 }
 
+TEST_CASE("costs whose sum overflows are refused") {
+  auto made = plan_of(gpipe, 2, 2);
+  CHECK_THROWS_WITH(troupe::simulate(made, {.forward = 1e308}), ContainsSubstring("a double holds, got inf"));
+  CHECK_THROWS_WITH(troupe::simulate_stages(made, {{.communication = 1e308}, {.input_gradient = 1e308}}),
+                    ContainsSubstring("a double holds, got inf"));
+  CHECK(troupe::simulate(made, {.forward = 1e300}).makespan < std::numeric_limits<double>::infinity());
+}
+
 TEST_CASE("stages of their own costs: the slowest one sets the pace") {
   auto made = plan_of(gpipe, 2, 3);
   std::vector<troupe::action_costs> costs{
