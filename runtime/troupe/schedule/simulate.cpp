@@ -1,7 +1,7 @@
 #include "troupe/schedule/simulate.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <sstream>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/action_graph.hpp"
@@ -26,11 +26,15 @@ bool is_backward(action_kind kind) {
   return kind == action_kind::backward || kind == action_kind::input_gradient;
 }
 
+/// Far enough below the largest double that sums over devices and percentages are finite, too.
+constexpr double longest_time = 1e300;
+
 void check_time(double time) {
-  if (!std::isfinite(time) || time < 0)
-    throw bad_input(
-        "costs are durations: expected numbers from 0 on whose sum over the plan a double holds, got " +
-        std::to_string(time));
+  if (time >= 0 && time <= longest_time) return;
+  std::ostringstream text;
+  text << "costs are durations: expected numbers from 0 on, in sum at most " << longest_time << ", got "
+       << time;
+  throw bad_input(text.str());
 }
 
 action_time time_from(action_kind kind, const action_costs& costs) {

@@ -20,7 +20,7 @@ struct action_costs {
   double all_reduce = 0;  ///< of one G
 };
 
-/// Throws bad_input unless all are finite numbers from 0 on.
+/// Throws bad_input unless all are numbers from 0 to 1e300.
 void check_costs(const action_costs& costs);
 
 /// How long an action takes.
@@ -54,7 +54,7 @@ int peak_activations(const std::vector<timed_action>& device);
 
 /// Simulates the plan: each action starts when its device is free and its inputs have arrived.
 /// Throws bad_input with check_plan's findings if the plan is not sound, or if a cost is negative or not
-/// finite.
+/// finite, or if they add up to more than 1e300.
 timeline simulate(const plan& simulated, const action_costs& costs);
 
 /// The same with costs of each stage's own. A stage's `communication` is that of what it takes from earlier
