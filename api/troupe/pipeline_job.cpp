@@ -100,7 +100,6 @@ std::vector<std::pair<std::string, std::string>> identity_of(const Pipeline& pip
       {"seed", std::to_string(options.seed)},
       {"batch", std::to_string(options.batch)},
       {"microbatches", std::to_string(pipeline.microbatches())},
-      {"threads", std::to_string(options.threads)},
       {"parameters", std::to_string(pipeline.model().num_parameters())}};
   const auto& numerics = pipeline.numerics();
   if (numerics.precision != dtype::f32) identity.emplace_back("precision", to_string(numerics.precision));

@@ -127,7 +127,7 @@ used_options used_options::all() {
 used_options used_options::of_trainer() { return all().without({"data", "json"}); }
 
 used_options used_options::of_world() {
-  return only({"inspect", "inspect_token_file", "inspect_control", "inspect_audit_log", "isa", "backend",
+  return only({"inspect", "inspect_token_file", "inspect_control", "inspect_audit_log", "backend",
                "network_interface", "network_sizes", "verify_frames", "log_level", "join_timeout",
                "suspect_after", "progress_timeout", "fault", "grace", "stop_signals"});
 }

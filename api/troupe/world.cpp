@@ -72,7 +72,6 @@ void show_inspector(const node& self, const job_options& options) {
 World World::init(const job_options& options, const std::vector<group_backend>& linked) {
   check_options(options);
   prepare_process();
-  cap_isa(options.isa);
   auto shared = std::make_shared<state>();
   shared->options = options;
   shared->shown_profile = read_profile_environment(process_environment());
@@ -116,7 +115,6 @@ World World::local(int devices, job_options options, const std::vector<group_bac
   options.devices = devices;
   check_options(options);
   prepare_process();
-  cap_isa(options.isa);
   auto shared = std::make_shared<state>();
   shared->options = options;
   shared->shown_profile = read_profile_environment(process_environment());

@@ -6,12 +6,16 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "jobs/worker_job.hpp"
 #include "support/temp_folder.hpp"
+#include "troupe/snapshot/manifest.hpp"
 
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
@@ -46,6 +50,11 @@ std::vector<process_result> by_hand(int num_processes, const std::string& port, 
   std::vector<process_result> results;
   for (auto& each : started) results.push_back(each->wait());
   return results;
+}
+
+std::string read_text(const std::filesystem::path& file) {
+  std::ifstream from(file);
+  return {std::istreambuf_iterator<char>(from), {}};
 }
 
 int times_in(const std::string& text, const std::string& what) {
@@ -123,18 +132,33 @@ TEST_CASE("a process restarted with other options is refused") {
   CHECK_THAT(result.errors, ContainsSubstring("seed: rank 2 has 2, ranks 0, 1 and 3 have 1"));
 }
 
-TEST_CASE("a job that continues from snapshots of another numeric class is refused with the option to use") {
+TEST_CASE("a job that continues from snapshots of another numeric class is refused, and names both") {
   temp_folder folder;
   words job = {AGREEMENT_WORKER, "--devices", "2", "--snapshot-dir", folder.path() / "snapshots",
                "--steps",        "8"};
-  auto first = run_process(options_for(join(job, {"--isa", "sse41"})));
-  weights_of(first);
-  auto other = run_process(options_for(join(job, {"--resume"})));
-  INFO(other.errors);
-  if (other.exit_code == 0) SKIP("this machine's arithmetic is the same under --isa sse41");
-  CHECK(other.exit_code == 2);
-  CHECK_THAT(other.errors, ContainsSubstring("step 8") && ContainsSubstring("--isa sse41"));
-  weights_of(run_process(options_for(join(job, {"--resume", "--isa", "sse41"}))));
+  weights_of(run_process(options_for(job)));
+  auto file = folder.path() / "snapshots/step-000000000008/manifest.json";
+  auto written = troupe::manifest_from_text(read_text(file));
+  auto of_another_class = written;
+  of_another_class.numeric_class = "onednn-2.6.3-avx2";
+  std::ofstream(file) << troupe::manifest_text(of_another_class);
+  auto refused = run_process(options_for(join(job, {"--resume"})));
+  INFO(refused.errors);
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.errors, ContainsSubstring("step 8") && ContainsSubstring("onednn-2.6.3-avx2") &&
+                                 ContainsSubstring("have cpu-1"));
+  std::ofstream(file) << troupe::manifest_text(written);
+  weights_of(run_process(options_for(join(job, {"--resume"}))));
+}
+
+TEST_CASE("a job may continue with another number of threads") {
+  temp_folder folder;
+  words job = {AGREEMENT_WORKER, "--devices", "2", "--snapshot-dir", folder.path() / "snapshots"};
+  weights_of(run_process(options_for(join(job, {"--steps", "8"}))));
+  auto continued =
+      weights_of(run_process(options_for(join(job, {"--steps", "16", "--resume", "--threads", "2"}))));
+  words whole = {AGREEMENT_WORKER, "--devices", "2", "--steps", "16"};
+  CHECK(continued == weights_of(run_process(options_for(whole))));
 }
 
 TEST_CASE("without a launcher a later job at the same address never gets the results of an earlier one") {

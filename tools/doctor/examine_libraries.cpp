@@ -8,9 +8,6 @@
 #include <CLI/Version.hpp>
 #include <cereal/version.hpp>
 #include <nlohmann/json.hpp>
-#ifdef TROUPE_HAS_ONEDNN
-#include <oneapi/dnnl/dnnl.h>
-#endif
 
 #include "examine.hpp"
 #include "troupe/ops/numeric_class.hpp"
@@ -46,11 +43,6 @@ findings examine_libraries() {
   findings found;
   found.push_back(headers_only("CAF", TROUPE_CAF_VERSION));
   found.push_back(library("UCX", UCT_VERNO_STRING, ucp_get_version_string()));
-#ifdef TROUPE_HAS_ONEDNN
-  const auto* onednn = dnnl_version();
-  found.push_back(library("oneDNN", version(DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH),
-                          version(onednn->major, onednn->minor, onednn->patch)));
-#endif
   found.push_back(cuda());
   found.push_back(library("libsodium", SODIUM_VERSION_STRING, sodium_version_string()));
   found.push_back(library("zlib", ZLIB_VERSION, zlibVersion()));

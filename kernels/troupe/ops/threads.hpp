@@ -9,8 +9,8 @@ namespace troupe {
 /// sleep, which is slow if other programs use the cores too, unless the process was started with
 /// OMP_WAIT_POLICY=passive.
 ///
-/// The number affects the bits of matrix products and convolutions. Jobs set it from `job_options::threads`
-/// for each device. Throws std::invalid_argument if num_threads < 1. Plain kernels always use one thread.
+/// No bit depends on the number. Jobs set it from `job_options::threads` for each device. Throws
+/// std::invalid_argument if num_threads < 1. The build with TROUPE_PLAIN_KERNELS always uses one thread.
 void set_num_threads(int num_threads);
 
 /// The maximum number of threads for this thread's operations.

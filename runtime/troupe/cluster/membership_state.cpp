@@ -70,11 +70,11 @@ membership_outputs membership_state::joined(const member& self, time_point now) 
   if (auto gone = first_in(status::gone))
     return failed(name(*gone) + " ended with exit code 0 without joining the job, which the others wait for");
   if (auto other = first_in(status::joined); other && slots_[*other].self.numeric_class != self.numeric_class)
-    return failed(
-        name(self.rank) + " computes as '" + self.numeric_class + "' and " + name(*other) + " as '" +
-        slots_[*other].self.numeric_class +
-        "', so their results would differ. Give all processes a cap they share, for example --isa avx2, "
-        "and the same library versions");
+    return failed(name(self.rank) + " computes as '" + self.numeric_class + "' and " + name(*other) +
+                  " as '" + slots_[*other].self.numeric_class +
+                  "', so their results would differ. Start all processes with one version of Troupe, and on "
+                  "GPUs of one "
+                  "model with the same libraries");
   slots_[self.rank] = slot{.state = status::joined,
                            .least_incarnation = self.incarnation,
                            .awaited_since = {},

@@ -215,7 +215,6 @@ void check_options(const job_options& options) {
   check_inspect(options);
   if (options.progress_timeout.count() < 0)
     throw bad_input("--progress-timeout must be above 0, for example 10m, or 0 for never");
-  check_word("--isa", options.isa, {"auto", "sse41", "avx2", "avx512_core", "avx512_core_bf16"});
   check_word("--backend", options.backend, {"ucx", "local", "gloo", "mpi", "nccl"});
   check_word("--snapshot-access", options.snapshot_access, {"owner", "group", "umask"});
   check_word("--on-lost-state", options.on_lost_state, {"stop", "restart"});

@@ -109,8 +109,6 @@ struct job_options {
   /// The orders are appended to this file, one JSON object per line. Empty: inspector_audit.jsonl in
   /// snapshot_dir; without that the log.
   std::filesystem::path inspect_audit_log;
-  /// Cap of the CPU instruction set: auto, sse41, avx2, avx512_core, avx512_core_bf16.
-  std::string isa = "auto";
   /// Backend of process groups: ucx, local (one process only), gloo, mpi or nccl.
   std::string backend = "ucx";
   std::string network_interface = "lo";

@@ -45,14 +45,14 @@ troupe::job_options parsed(std::vector<std::string> arguments) {
 TEST_CASE("the command line sets fields of every type") {
   auto options =
       parsed({"--batch", "64", "--seed=7", "--learning-rate", "0.5", "--schedule", "gpipe", "--snapshot-dir",
-              "runs/a", "--snapshot-interval", "250ms", "--isa", "avx2", "--json"});
+              "runs/a", "--snapshot-interval", "250ms", "--backend", "gloo", "--json"});
   CHECK(options.batch == 64);
   CHECK(options.seed == 7);
   CHECK(options.learning_rate == 0.5);
   CHECK(options.schedule == troupe::schedule_kind::gpipe);
   CHECK(options.snapshot_dir == "runs/a");
   CHECK(options.snapshot_interval == std::chrono::milliseconds(250));
-  CHECK(options.isa == "avx2");
+  CHECK(options.backend == "gloo");
   CHECK(options.json);
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("the option --inspect stands alone, or with an address") {
   CHECK(parsed({"--inspect", "--json"}).inspect == "127.0.0.1:0");
   CHECK(parsed({"--inspect", "8080", "--json"}).inspect == "8080");
   CHECK(parsed({"--inspect=127.0.0.1:80"}).inspect == "127.0.0.1:80");
-  CHECK_THROWS_AS(parsed({"--isa"}), CLI::ParseError);
+  CHECK_THROWS_AS(parsed({"--backend"}), CLI::ParseError);
 }
 
 TEST_CASE("the command line wins over the file, the file over the defaults, in any order") {

@@ -19,10 +19,10 @@ TEST_CASE("the distance is the smallest number of letters to insert, delete or r
 }
 
 TEST_CASE("names of other systems mean ours, for keys and for options") {
-  CHECK(meant_by("lr", {"isa", "learning_rate"}) == "learning_rate");
-  CHECK(meant_by("--lr", {"--isa", "--learning-rate"}) == "--learning-rate");
+  CHECK(meant_by("lr", {"env", "learning_rate"}) == "learning_rate");
+  CHECK(meant_by("--lr", {"--env", "--learning-rate"}) == "--learning-rate");
   CHECK(meant_by("--batch-size", {"--batch"}) == "--batch");
-  CHECK(meant_by("lr", {"isa"}).empty());
+  CHECK(meant_by("lr", {"env"}).empty());
   CHECK(nearest_to("dataset", {"data"}).empty());
   CHECK(meant_by("dataset", {"data"}) == "data");
 }

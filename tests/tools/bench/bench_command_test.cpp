@@ -232,12 +232,14 @@ TEST_CASE("bench pipeline refuses options that cannot be used") {
   check_refused("pipeline --schedule zb_v --microbatches 1 --devices 4 --draw --json", "--draw and --json");
 }
 
-TEST_CASE("bench compute holds a step to the rates of a product and of a copy that it measured beside it") {
+TEST_CASE(
+    "bench compute holds a step to the rates of products, multiply-adds and copies that it measured beside "
+    "it") {
   auto lines =
       objects_of(bench("compute --model mlp --batch 16 --threads 1 --rounds 2 --seconds 0.05 --json"));
   REQUIRE(lines.size() == 1);
-  for (const char* measured :
-       {"samples_per_s", "of_product_rate", "product_gflops_per_s", "of_copy_rate", "copy_gb_per_s"}) {
+  for (const char* measured : {"samples_per_s", "of_fma_rate", "fma_gflops_per_s", "of_product_rate",
+                               "product_gflops_per_s", "of_copy_rate", "copy_gb_per_s"}) {
     check_is_spread(lines[0].at(measured), 2);
     CHECK(lines[0].at(measured).at("min") > 0);
   }

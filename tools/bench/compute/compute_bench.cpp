@@ -78,6 +78,8 @@ void measure_round(const compute_job& job, const compute_options& options, compu
   for (const auto& name :
        {found.rate.c_str(), "of_product_rate", "product_gflops_per_s", "of_copy_rate", "copy_gb_per_s"})
     found.rounds[name].push_back(seen.at(name));
+  for (const char* name : {"of_fma_rate", "fma_gflops_per_s"})
+    if (seen.contains(name)) found.rounds[name].push_back(seen.at(name));
   for (const char* name : {"own_mib", "allocations_after_warm_up"}) found.keep_largest(name, seen.at(name));
   if (options.busy_loops > 0) {
     // Of means: the median hides the steps in which a thread of a team had no core.
@@ -107,6 +109,8 @@ columns columns_of(const compute_results& found) {
                 {"of_copy_rate"},
                 {"copy_gb_per_s"},
                 {"own_mib"}};
+  if (found.rounds.contains("of_fma_rate"))
+    shown.insert(shown.begin() + 5, {{"of_fma_rate"}, {"fma_gflops_per_s"}});
   if (found.rounds.contains("slowdown")) shown.push_back({"slowdown"});
   for (const std::string name : {"torch", "torch_compiled"})
     if (found.rounds.contains("over_" + name))

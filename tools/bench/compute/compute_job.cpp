@@ -7,6 +7,7 @@
 
 #include "bench/compute/compute_models.hpp"
 #include "bench/compute/device_rates.hpp"
+#include "bench/compute/fma_rate.hpp"
 #include "bench/measure/spread.hpp"
 #include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/captured_pass.hpp"
@@ -93,6 +94,10 @@ double step_bytes(compute_model& model, device where) {
   return 10 * parameters + 2 * static_cast<double>(activations);
 }
 
+bool has_fma_rate(const compute_job& job, device where) {
+  return where.type == device::kind::cpu && job.dtype == "f32";
+}
+
 nlohmann::ordered_json timed(compute_model& model, const compute_job& job) {
   auto where = model.inputs.device();
   training trained(model, job);
@@ -100,26 +105,34 @@ nlohmann::ordered_json timed(compute_model& model, const compute_job& job) {
   rate.measure();
   auto copied_per_s = copy_bytes_per_s(where);
   for (int step = 0; step < 3; ++step) trained.step();
-  std::vector<double> times;
+  std::vector<double> times, fma_rates, of_fma_rate;
   double total = 0;
   auto before = memory_of(where).num_from_system;
   while (total < job.seconds || times.size() < 5) {
     times.push_back(seconds_of(where, [&] { trained.step(); }));
     total += times.back();
     if (times.size() % 16 == 0) rate.measure();
+    if (!has_fma_rate(job, where)) continue;
+    fma_rates.push_back(fma_flops_per_s(job.threads, times.back()));  // as long as the step, beside it
+    of_fma_rate.push_back(model.step_flops / times.back() / fma_rates.back());
   }
   auto allocated = memory_of(where).num_from_system - before;
   rate.measure();
   auto step_s = median_of(times);
-  return {{model.unit + "_per_s", static_cast<double>(model.items) / step_s},
-          {"mean_step_s", total / static_cast<double>(times.size())},
-          {"product_gflops_per_s", rate.flops_per_s() / 1e9},
-          {"of_product_rate", model.step_flops / rate.flops_per_s() / step_s},
-          {"copy_gb_per_s", copied_per_s / 1e9},
-          {"of_copy_rate", step_bytes(model, where) / copied_per_s / step_s},
-          {"allocations_after_warm_up", allocated},
-          {"device", device_name(where)},
-          {"numeric_class", numeric_class(where)}};
+  nlohmann::ordered_json line{{model.unit + "_per_s", static_cast<double>(model.items) / step_s},
+                              {"mean_step_s", total / static_cast<double>(times.size())},
+                              {"product_gflops_per_s", rate.flops_per_s() / 1e9},
+                              {"of_product_rate", model.step_flops / rate.flops_per_s() / step_s},
+                              {"copy_gb_per_s", copied_per_s / 1e9},
+                              {"of_copy_rate", step_bytes(model, where) / copied_per_s / step_s},
+                              {"allocations_after_warm_up", allocated},
+                              {"device", device_name(where)},
+                              {"numeric_class", numeric_class(where)}};
+  if (!fma_rates.empty()) {
+    line["of_fma_rate"] = median_of(of_fma_rate);
+    line["fma_gflops_per_s"] = median_of(fma_rates) / 1e9;
+  }
+  return line;
 }
 
 /// The initial weights and the data, for torch_compute.py.

@@ -5,6 +5,7 @@
 
 #include "bench/benches.hpp"
 #include "bench/compute/device_rates.hpp"
+#include "bench/compute/fma_rate.hpp"
 #include "bench/kernels/kernel_cases.hpp"
 #include "bench/measure/report.hpp"
 #include "bench/peers/torch.hpp"
@@ -33,6 +34,11 @@ struct device_rates {
   }
 };
 
+/// Whether products are held to fused multiply-adds of registers, in place of a large product.
+bool has_fma_floor(const kernel_options& options, device where) {
+  return where.type == device::kind::cpu && options.precision.name == "f32";
+}
+
 device_rates measure_rates(const kernel_options& options, device where, report& output) {
   product_rate product(options.precision.dtype(), where);
   product.measure();
@@ -49,22 +55,31 @@ device_rates measure_rates(const kernel_options& options, device where, report& 
 }
 
 /// `torch`: null if PyTorch is not measured.
-nlohmann::ordered_json measure(const kernel_case& of, const device_rates& rates, device where, int rounds,
-                               torch_kernels* torch) {
+nlohmann::ordered_json measure(const kernel_case& of, device_rates rates, device where,
+                               const kernel_options& options, torch_kernels* torch) {
   nlohmann::ordered_json line{{"event", "kernel"},
                               {"kernel", of.name},
                               {"extents", of.extents.extents()},
                               {"dtype", to_string(of.type)}};
-  std::vector<double> own_s, over_torch;
-  for (int round = 0; round < rounds; ++round) {
+  std::vector<double> own_s, over_torch, fma_rates;
+  auto measure_fma = [&] {
+    constexpr double as_long_as_a_kernel_s = 5e-3;
+    if (has_fma_floor(options, where) && of.flops > 0)
+      fma_rates.push_back(fma_flops_per_s(options.threads, as_long_as_a_kernel_s));
+  };
+  for (int round = 0; round < options.rounds; ++round) {
+    measure_fma();
     own_s.push_back(best_seconds_of(where, 1, of.run));
+    measure_fma();
     auto torch_s = torch ? torch->seconds_of(line) : std::nullopt;
     if (torch_s) over_torch.push_back(*torch_s / own_s.back());
   }
+  if (!fma_rates.empty()) rates.flops_per_s = std::ranges::max(fma_rates);
   auto best_s = std::ranges::min(own_s), floor_s = rates.floor_s(of);
   line.update({{"us", best_s * 1e6}, {"floor_us", floor_s * 1e6}, {"of_floor", floor_s / best_s}});
   if (of.bytes > 0) line["gb_per_s"] = of.bytes / best_s / 1e9;
   if (of.flops > 0) line["gflops_per_s"] = of.flops / best_s / 1e9;
+  if (!fma_rates.empty()) line["fma_gflops_per_s"] = rates.flops_per_s / 1e9;
   if (!over_torch.empty()) line["over_torch"] = spread_json(over_torch);
   return line;
 }
@@ -85,7 +100,7 @@ void run(const kernel_options& options) {
   for (const auto& family : kernel_cases(sizes, options.precision.dtype(), where))
     for (const auto& each : family())
       if (each.name.find(options.only) != std::string::npos)
-        output.add(shown, measure(each, rates, where, options.rounds, torch ? &*torch : nullptr));
+        output.add(shown, measure(each, rates, where, options, torch ? &*torch : nullptr));
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ struct block_product_shape {
   bool accumulate = false;
 };
 
-/// Runs on the calling thread only, for use within parallel_for. No extent is 0. Implemented in cpu/onednn/
-/// or cpu/plain/, as configured.
+/// Each element is one chain of fused multiply-adds in the order of the inner axis, from what is in C or from
+/// +0. Runs on the calling thread only, for use within parallel_for. No extent is 0.
 void block_product(const block_product_shape& product, const float* a, const float* b, float* c);
 
 }  // namespace troupe::cpu

@@ -1,51 +1,39 @@
-#include <algorithm>
-
 #include "troupe/ops/cpu/convolution.hpp"
+#include "troupe/ops/cpu/float_copy.hpp"
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/map_in_blocks.hpp"
-#include "troupe/ops/cpu/relu.hpp"
 #include "troupe/ops/cpu/weight_gradient.hpp"
 
 namespace troupe::cpu {
 namespace {
 
-void copy(const float* from, float* to, std::int64_t size) { std::copy_n(from, size, to); }
+tensor as_f32(const tensor& value) { return value.defined() ? float_copy(value) : value; }
 
-/// `value`, converted to f32 if convolutions do not support its dtype. Undefined stays undefined.
-tensor taken(const tensor& value) {
-  if (!value.defined() || convolution_takes(value.dtype())) return value;
-  auto converted = tensor::empty(value.shape());
-  map_in_blocks(copy, converted, value);
-  return converted;
-}
-
-/// Calls `compute` with `result`, or with an f32 tensor that is converted afterwards.
+/// Calls `compute` with `result`, or with an f32 tensor that is rounded afterwards.
 template <class Compute>
 void into(tensor& result, const Compute& compute) {
-  if (convolution_takes(result.dtype())) return compute(result);
+  if (result.dtype() == dtype::f32) return compute(result);
   auto computed = tensor::empty(result.shape());
   compute(computed);
-  map_in_blocks(copy, result, computed);
+  store_floats(computed, result);
 }
 
 void forward(const conv2d_problem& problem, const tensor& x, const tensor& weight, const tensor& bias,
              tensor& y) {
-  auto without_relu = problem;
-  without_relu.options.relu = false;
   into(y, [&](tensor& result) {
-    convolution_forward(without_relu, taken(x), taken(weight), taken(bias), result);
+    convolution_forward(problem, as_f32(x), as_f32(weight), as_f32(bias), result);
   });
-  if (problem.options.relu) relu_in_place(y);
 }
 
 void backward_input(const conv2d_problem& problem, const tensor& dy, const tensor& weight, tensor& dx) {
-  into(dx, [&](tensor& result) { convolution_backward_input(problem, taken(dy), taken(weight), result); });
+  into(dx, [&](tensor& result) { convolution_backward_input(problem, as_f32(dy), as_f32(weight), result); });
 }
 
 void backward_weight(const conv2d_problem& problem, const tensor& x, const tensor& dy, tensor& dweight,
                      tensor& dbias, gradient_mode mode) {
   auto weight_part = place_for_gradient(dweight, mode), bias_part = place_for_gradient(dbias, mode);
-  convolution_backward_weight(problem, taken(x), taken(dy), weight_part, bias_part);
+  auto gradients = as_f32(dy);
+  if (weight_part.defined()) convolution_backward_weight(problem, as_f32(x), gradients, weight_part);
+  if (bias_part.defined()) convolution_backward_bias(problem, gradients, bias_part);
   store_gradient(weight_part, dweight, mode);
   store_gradient(bias_part, dbias, mode);
 }

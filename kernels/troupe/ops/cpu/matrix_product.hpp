@@ -3,17 +3,9 @@
 
 namespace troupe::cpu {
 
-/// As in troupe/ops/kernels/products.hpp. Equal shapes and numbers of threads give equal bits.
+/// As in troupe/ops/kernels/products.hpp, with sums in the order that packed_product
+/// (troupe/ops/cpu/product/) has: equal values give equal bits, whatever the shapes around them.
 void matrix_product(const matrix_product_shape& product, const tensor& a, const tensor& b, const tensor& bias,
                     tensor& c);
-
-// Implemented in cpu/onednn/ or cpu/plain/, as configured.
-
-/// Whether `multiply` supports bf16 on this machine.
-bool multiplies_bf16();
-
-/// A product for operands of f32 or, if it does, bf16; no extent is 0, and `of.relu` is not set.
-void multiply(const matrix_product_shape& product, const tensor& a, const tensor& b, const tensor& bias,
-              tensor& c);
 
 }  // namespace troupe::cpu

@@ -3,8 +3,7 @@
 
 namespace troupe::cpu {
 
-/// x = max(x, 0), NaN stays; x of f32, bf16 or f16. Used after a product or convolution, while its result is
-/// in the cache; oneDNN's fused ReLU would turn NaN into 0.
+/// x = max(x, 0), NaN stays; x of f32, bf16 or f16.
 void relu_in_place(tensor& x);
 
 }  // namespace troupe::cpu
