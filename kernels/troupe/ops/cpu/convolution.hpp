@@ -12,7 +12,8 @@ namespace troupe::cpu {
 //   dx        (o, k, l): the group's output channels and those k and l that reach the pixel;
 //   dweight   (n, i, j): images and their windows.
 //
-// Weights are also multiplied with the zeros of the padding. dbias is a sum in f64, rounded once.
+// Weights are also multiplied with the zeros of the padding. dbias is the sum of
+// planes in lanes (lanes.hpp), added up in f64 and rounded once.
 
 void convolution_forward(const conv2d_problem& problem, const tensor& x, const tensor& weight,
                          const tensor& bias, tensor& y, const product_loops& loops = fastest_product_loops());

@@ -80,13 +80,17 @@ class backward_input_pass {
   /// Into how many parts `run` can cut an image: none where several grids are put together.
   std::int64_t num_parts() const { return grids_.size() == 1 ? parts_of_image(problem_) : 1; }
 
-  /// dx: the planes of one image and group.
-  void run(const float* dy, std::int64_t group, const image_part& part, float* dx) const {
+  void run(const image_range& images, const float* dy, float* dx) const {
     default_rounding scope;
-    auto copied = zero_planes(planes_, group_outputs(problem_));
+    auto inputs = group_inputs(problem_), outputs = group_outputs(problem_);
+    auto copied = zero_planes(planes_, outputs);
     auto* padded = copied.values<float>().data();
-    planes_.copy(dy, group_outputs(problem_), padded);
-    for (const auto& grid : grids_) run_grid(grid, padded, group, part, dx);
+    for (auto image = images.begin; image < images.end; ++image) {
+      planes_.copy(dy + image * outputs * size_of(problem_.out), outputs, padded);
+      for (const auto& grid : grids_)
+        run_grid(grid, padded, image % problem_.options.groups, images.part,
+                 dx + image * inputs * size_of(problem_.in));
+    }
   }
 
  private:
@@ -152,14 +156,8 @@ void convolution_backward_input(const conv2d_problem& problem, const tensor& dy,
   const backward_input_pass pass(problem, weight, loops);
   const auto* from = dy.values<float>().data();
   auto* to = dx.values<float>().data();
-  auto groups = problem.options.groups;
-  auto out_size = group_outputs(problem) * size_of(problem.out),
-       in_size = group_inputs(problem) * size_of(problem.in);
-  auto parts = pass.num_parts();
-  parallel_for(problem.batch * groups * parts, convolution_elements(problem), [&](std::int64_t index) {
-    auto image = index / parts;
-    pass.run(from + image * out_size, image % groups, {index % parts, parts}, to + image * in_size);
-  });
+  for_each_image_range(problem, pass.num_parts(),
+                       [&](const image_range& images) { pass.run(images, from, to); });
 }
 
 }  // namespace troupe::cpu

@@ -3,9 +3,10 @@
 
 #include "troupe/ops/cpu/convolution.hpp"
 #include "troupe/ops/cpu/convolution/convolution_geometry.hpp"
-#include "troupe/ops/cpu/f64_sums.hpp"
+#include "troupe/ops/cpu/lanes.hpp"
 #include "troupe/ops/cpu/product/default_rounding.hpp"
 #include "troupe/ops/cpu/product/product_loops.hpp"
+#include "troupe/ops/cpu/vector_clones.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -57,21 +58,27 @@ class weight_gradient {
   void add_block(std::int64_t first, std::int64_t inner) {
     runs_.clear();
     auto size = size_of(problem_.out);
-    auto* dy = dy_block_.values<float>().data();
+    auto* panels = panels_.values<float>().data();
     for (auto window = first; window < first + inner;) {
       auto image = window / size, begin = window % size, end = std::min(size, begin + first + inner - window);
       copy_planes(image);
       add_runs(image, begin, end);
-      for (std::int64_t o = 0; o < part_.outputs; ++o)
-        std::copy_n(dy_ + (image * problem_.out_channels + output(o)) * size + begin, end - begin,
-                    dy + o * inner + window - first);
+      pack_outputs(dy_ + (image * problem_.out_channels + output(0)) * size + begin, end - begin,
+                   panels + (window - first) * loops_.panel_columns, inner);
       window += end - begin;
     }
-    auto* panels = panels_.values<float>().data();
-    loops_.pack_columns({dy, part_.outputs, inner, inner, 1}, panels);
     loops_.multiply_gathered(
         {rows_, runs_, panels, part_.outputs, inner},
         {.c = sums_.values<float>().data(), .stride = part_.outputs, .accumulate = first > 0});
+  }
+
+  /// Some windows of an image, as lines of panels that are `inner` lines long.
+  void pack_outputs(const float* dy, std::int64_t windows, float* panels, std::int64_t inner) const {
+    auto size = size_of(problem_.out), width = loops_.panel_columns;
+    for (std::int64_t o = 0; o < part_.outputs; o += width) {
+      loops_.pack_columns({dy + o * size, std::min(width, part_.outputs - o), windows, size, 1}, panels);
+      panels += width * inner + panel_gap;
+    }
   }
 
   std::int64_t output(std::int64_t o) const {
@@ -113,13 +120,16 @@ class weight_gradient {
   std::int64_t num_windows_ = problem_.batch * size_of(problem_.out);
   std::int64_t slots_ = std::min(problem_.batch, inner_block / size_of(problem_.out) + 2);
   tensor padded_ = zero_planes(planes_, slots_* part_.inputs);
-  tensor dy_block_ = tensor::empty({part_.outputs * inner_block});
   tensor panels_ = tensor::empty({packed_size(part_.outputs, loops_.panel_columns, inner_block)});
   tensor sums_ = tensor::empty({part_.inputs * size_of(problem_.kernel) * part_.outputs});
   std::vector<const float*> rows_;
   std::vector<element_run> runs_;
   std::int64_t num_copied_ = 0;
 };
+
+TROUPE_CLONES double plane_sum(const float* x, std::int64_t size) {
+  return sum_in_lanes(size, [x](std::int64_t i) { return x[i]; });
+}
 
 }  // namespace
 
@@ -142,7 +152,7 @@ void convolution_backward_bias(const conv2d_problem& problem, const tensor& dy, 
   parallel_for(problem.out_channels, dy.num_elements(), [&](std::int64_t o) {
     double sum = 0;
     for (std::int64_t n = 0; n < problem.batch; ++n)
-      sum += sum_of(from + (n * problem.out_channels + o) * size, size);
+      sum += plane_sum(from + (n * problem.out_channels + o) * size, size);
     to[o] = static_cast<float>(sum);
   });
 }

@@ -1,8 +1,10 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "troupe/ops/cpu/convolution/padded_planes.hpp"
+#include "troupe/ops/cpu/convolution/window_product.hpp"
 #include "troupe/ops/cpu/parallel.hpp"
 #include "troupe/ops/kernels/conv2d.hpp"
 
@@ -51,6 +53,28 @@ inline std::int64_t parts_of_image(const conv2d_problem& problem) {
   auto images = problem.batch * problem.options.groups;
   auto threads = std::int64_t{threads_for(convolution_elements(problem))};
   return images >= threads ? 1 : (threads + images - 1) / images;
+}
+
+/// The images of all groups, in the order of memory, that a thread computes; or a part of one.
+struct image_range {
+  std::int64_t begin = 0, end = 0;
+  image_part part;
+};
+
+/// Calls `run(image_range)` for all images of all groups, on all the threads this thread may use; each image
+/// is cut into `parts`.
+template <class Run>
+void for_each_image_range(const conv2d_problem& problem, std::int64_t parts, const Run& run) {
+  auto elements = convolution_elements(problem);
+  auto images = problem.batch * problem.options.groups;
+  if (parts > 1)
+    return parallel_for(images * parts, elements, [&](std::int64_t index) {
+      run(image_range{index / parts, index / parts + 1, {index % parts, parts}});
+    });
+  auto count = std::min<std::int64_t>(images, threads_for(elements));
+  parallel_for(count, elements, [&](std::int64_t index) {
+    run(image_range{images * index / count, images * (index + 1) / count, {}});
+  });
 }
 
 /// Zeros for `count` padded planes.

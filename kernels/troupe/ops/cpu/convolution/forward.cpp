@@ -23,13 +23,22 @@ struct forward_pass {
                            loops);
   }
 
-  void run(const float* x, std::int64_t group, const image_part& part, const block_target& to) const {
+  void run(const image_range& images, const float* x, const float* bias, float* y) const {
     default_rounding scope;
-    auto copied = zero_planes(planes, group_inputs(problem));
+    auto inputs = group_inputs(problem), outputs = group_outputs(problem), out_size = size_of(problem.out);
+    auto copied = zero_planes(planes, inputs);
     auto* padded = copied.values<float>().data();
-    planes.copy(x, group_inputs(problem), padded);
-    multiply_windows(weights[static_cast<std::size_t>(group)],
-                     {padded, taps.data(), problem.out, planes.phase.w}, part, to, loops);
+    for (auto image = images.begin; image < images.end; ++image) {
+      auto group = image % problem.options.groups;
+      planes.copy(x + image * inputs * size_of(problem.in), inputs, padded);
+      multiply_windows(weights[static_cast<std::size_t>(group)],
+                       {padded, taps.data(), problem.out, planes.phase.w}, images.part,
+                       {.c = y + image * outputs * out_size,
+                        .stride = out_size,
+                        .row_bias = bias ? bias + group * outputs : nullptr,
+                        .relu = problem.options.relu},
+                       loops);
+    }
   }
 };
 
@@ -38,19 +47,11 @@ struct forward_pass {
 void convolution_forward(const conv2d_problem& problem, const tensor& x, const tensor& weight,
                          const tensor& bias, tensor& y, const product_loops& loops) {
   const forward_pass pass(problem, weight, loops);
-  const auto* from = x.values<float>().data();
-  const auto* added = bias.defined() ? bias.values<float>().data() : nullptr;
+  const auto *from = x.values<float>().data(),
+             *added = bias.defined() ? bias.values<float>().data() : nullptr;
   auto* to = y.values<float>().data();
-  auto in_size = group_inputs(problem) * size_of(problem.in), out_size = size_of(problem.out);
-  auto groups = problem.options.groups, outputs = group_outputs(problem), parts = parts_of_image(problem);
-  parallel_for(problem.batch * groups * parts, convolution_elements(problem), [&](std::int64_t index) {
-    auto image = index / parts, group = image % groups;
-    pass.run(from + image * in_size, group, {index % parts, parts},
-             {.c = to + image * outputs * out_size,
-              .stride = out_size,
-              .row_bias = added ? added + group * outputs : nullptr,
-              .relu = problem.options.relu});
-  });
+  for_each_image_range(problem, parts_of_image(problem),
+                       [&](const image_range& images) { pass.run(images, from, added, to); });
 }
 
 }  // namespace troupe::cpu
