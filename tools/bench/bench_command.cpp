@@ -10,6 +10,7 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   bench::add_placement_bench(to);
   bench::add_compute_bench(to);
   bench::add_kernel_bench(to);
+  bench::add_product_bench(to);
   bench::add_ddp_bench(to);
   bench::add_compression_bench(to);
   bench::add_actor_bench(to);

@@ -22,6 +22,7 @@ void add_pipeline_bench(const bench_commands& to);
 void add_placement_bench(const bench_commands& to);
 void add_compute_bench(const bench_commands& to);
 void add_kernel_bench(const bench_commands& to);
+void add_product_bench(const bench_commands& to);
 void add_ddp_bench(const bench_commands& to);
 void add_compression_bench(const bench_commands& to);
 void add_actor_bench(const bench_commands& to);

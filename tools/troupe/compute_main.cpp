@@ -14,5 +14,6 @@ int main(int argc, char** argv) {
   auto to = troupe::bench::add_bench_commands(app, exit_code);
   troupe::bench::add_compute_bench(to);
   troupe::bench::add_kernel_bench(to);
+  troupe::bench::add_product_bench(to);
   return troupe::run_program(app, argc, argv, exit_code);
 }

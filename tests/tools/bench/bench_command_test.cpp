@@ -9,9 +9,11 @@
 #include <thread>
 
 #include "support/run_process.hpp"
+#include "support/temp_folder.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using troupe::testing::process_result;
+using troupe::testing::temp_folder;
 
 namespace {
 
@@ -286,6 +288,36 @@ TEST_CASE("bench compute and bench kernels refuse TF32 on the CPU") {
   check_refused("compute --dtype tf32", "only GPUs compute in TF32");
   check_refused("kernels --dtype tf32", "only GPUs compute in TF32");
   check_refused("compute --dtype f64", "--dtype");
+}
+
+TEST_CASE("bench products holds each product to multiply-adds of registers, and sums up") {
+  temp_folder folder;
+  auto shapes = folder.path() / "shapes.txt";
+  std::ofstream(shapes) << "# two\nsmall 16 24 32 NT\nfew 1 64 64 TN\n";
+  auto lines = objects_of(bench("products --rounds 2 --json --shapes " + shapes.string()));
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].at("product") == "small");
+  CHECK(lines[0].at("stored") == "NT");
+  for (const char* measured : {"of_fma_rate", "gflops_per_s", "fma_gflops_per_s", "b_gb_per_s"}) {
+    check_is_spread(lines[1].at(measured), 2);
+    CHECK(lines[1].at(measured).at("min") > 0);
+  }
+  CHECK(lines[2].at("of") == "of_fma_rate");
+  CHECK(lines[2].at("least") <= lines[2].at("geometric_mean"));
+}
+
+TEST_CASE("bench products names a line that is no product, and a file that is no library") {
+  temp_folder folder;
+  auto shapes = folder.path() / "shapes.txt";
+  std::ofstream(shapes) << "small 16 24 32 NT\nsmall 16 0 32 NT\n";
+  check_refused("products --shapes " + shapes.string(), "shapes.txt:2: expected a name, rows, columns");
+  std::ofstream(shapes) << "# none\n";
+  check_refused("products --shapes " + shapes.string(), "at least one shape");
+  check_refused("products --shapes " + (folder.path() / "absent").string(),
+                "tools/bench/products/shapes.txt");
+  std::ofstream(shapes) << "small 16 24 32 NT\n";
+  for (std::string library : {"openblas", "openblas=/absent.so", "libc=libc.so.6"})
+    check_refused("products --shapes " + shapes.string() + " --library " + library, "--library " + library);
 }
 
 TEST_CASE("bench kernels prints the rates of its floors, then the kernels that were chosen") {
