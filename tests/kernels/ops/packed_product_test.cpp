@@ -2,9 +2,10 @@
 // every set of loops and every way to cut a product.
 #include "troupe/ops/cpu/product/packed_product.hpp"
 
+#include <bit>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <limits>
 #include <random>
 #include <vector>
@@ -269,7 +270,9 @@ TEST_CASE("NaN, infinities, denormal numbers and signed zeros go through a produ
           auto c = drawn.by(*loops);
           for (std::size_t i = 0; i < static_cast<std::size_t>(c.num_elements()); ++i) {
             auto one = c.values<float>()[i], other = expected.values<float>()[i];
-            CHECK((std::isnan(one) ? std::isnan(other) : std::memcmp(&one, &other, sizeof one) == 0));
+            CHECK((std::isnan(one)
+                       ? std::isnan(other)
+                       : std::bit_cast<std::uint32_t>(one) == std::bit_cast<std::uint32_t>(other)));
           }
         }
       }
