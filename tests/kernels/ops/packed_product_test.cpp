@@ -86,35 +86,37 @@ struct drawn_product {
   }
 };
 
-float term(float a, float b, float sum, order how) {
-  return how == order::unfused ? a * b + sum : std::fma(a, b, sum);
+float term(float a, float b, float sum, order mistake) {
+  return mistake == order::unfused ? a * b + sum : std::fma(a, b, sum);
 }
 
 /// One element: its factors, what is in C, and the bias.
 float element_of(const std::vector<float>& a, const std::vector<float>& b, const float* before,
-                 const float* bias, bool relu, order how) {
-  const std::size_t block = how == order::in_one_chain ? a.size() : how == order::other_blocks ? 128 : 256;
+                 const float* bias, bool relu, order mistake) {
+  const std::size_t block = mistake == order::in_one_chain   ? a.size()
+                            : mistake == order::other_blocks ? 128
+                                                             : 256;
   float sum = 0;
-  bool has_sum = before && how != order::added_at_the_end;
+  bool has_sum = before && mistake != order::added_at_the_end;
   if (has_sum) sum = *before;
   for (std::size_t first = 0; first < a.size(); first += block) {
     auto end = std::min(a.size(), first + block), whole = end / 8 * 8;
     float chain = 0, tail = 0;
     for (auto k = first; k < end; ++k) {
-      auto at = how == order::backwards ? first + end - 1 - k : k;
-      auto& to = how == order::tail_apart && k >= whole ? tail : chain;
-      to = term(a[at], b[at], to, how);
+      auto at = mistake == order::backwards ? first + end - 1 - k : k;
+      auto& to = mistake == order::tail_apart && k >= whole ? tail : chain;
+      to = term(a[at], b[at], to, mistake);
     }
-    if (how == order::tail_apart) chain += tail;
+    if (mistake == order::tail_apart) chain += tail;
     sum = has_sum ? sum + chain : chain;
     has_sum = true;
   }
-  if (before && how == order::added_at_the_end) sum += *before;
+  if (before && mistake == order::added_at_the_end) sum += *before;
   if (bias) sum += *bias;
   return relu && sum <= 0 ? 0 : sum;
 }
 
-tensor by_definition(const drawn_product& of, order how = order::defined) {
+tensor by_definition(const drawn_product& of, order mistake = order::defined) {
   auto c = of.before.clone();
   auto left = values_of(of.a), right = values_of(of.b);
   std::vector<float> a(static_cast<std::size_t>(of.inner)), b(a.size());
@@ -130,7 +132,7 @@ tensor by_definition(const drawn_product& of, order how = order::defined) {
       auto& element = c.values<float>()[static_cast<std::size_t>(i * of.columns + j)];
       element = element_of(a, b, of.accumulate ? &element : nullptr,
                            of.has_bias ? &of.bias.values<float>()[static_cast<std::size_t>(j)] : nullptr,
-                           of.relu, how);
+                           of.relu, mistake);
     }
   return c;
 }
@@ -280,7 +282,8 @@ TEST_CASE("NaN, infinities, denormal numbers and signed zeros go through a produ
 
 #if defined(__x86_64__)
 TEST_CASE(
-    "a product ignores how other libraries have set rounding and denormal numbers, and keeps their setting") {
+    "a product ignores mistake other libraries have set rounding and denormal numbers, and keeps their "
+    "setting") {
   auto drawn = plain_product(20, 33, 300);
   for (auto& value : drawn.a.values<float>()) value *= 1e-30F;
   for (auto& value : drawn.b.values<float>()) value *= 1e-10F;

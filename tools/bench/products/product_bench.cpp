@@ -105,6 +105,9 @@ void run(const product_bench_options& options) {
   for (const auto& text : options.libraries) libraries.emplace_back(text);
   set_num_threads(options.threads);
   report output("products", options.json);
+  if (!libraries.empty())
+    output.note("threads", std::to_string(options.threads) +
+                               " of ours; of the libraries as OMP_NUM_THREADS, OPENBLAS_NUM_THREADS say");
   columns shown{{"product", 8}, {"rows", 5},     {"columns", 7}, {"inner", 5},
                 {"stored"},     {"of_fma_rate"}, {"b_gb_per_s"}};
   for (const auto& library : libraries) shown.push_back({"over_" + library.name()});

@@ -22,7 +22,7 @@ struct pixel_class {
 };
 
 struct axis {
-  std::int64_t in, out, kernel, stride, padding, dilation;
+  std::int64_t in, kernel, stride, padding, dilation;
 };
 
 std::vector<pixel_class> classes_along(const axis& of) {
@@ -53,7 +53,7 @@ extent padded_extent(const std::vector<pixel_class>& classes) {
 /// Pixels that the same taps reach: their gradients are a product of weights and shifted windows.
 struct pixel_grid {
   const pixel_class *rows, *columns;
-  std::vector<std::int64_t> taps;       ///< places in the padded gradients
+  std::vector<std::int64_t> taps;       ///< offsets in the padded gradients
   std::vector<packed_weights> weights;  ///< of each group: [inputs, taps]
 
   size_2d size() const { return {rows->count, columns->count}; }
@@ -64,9 +64,9 @@ class backward_input_pass {
   backward_input_pass(const conv2d_problem& problem, const tensor& weight, const product_loops& loops)
       : problem_(problem),
         loops_(loops),
-        rows_(classes_along({problem.in.h, problem.out.h, problem.kernel.h, problem.options.stride.h,
+        rows_(classes_along({problem.in.h, problem.kernel.h, problem.options.stride.h,
                              problem.options.padding.h, problem.options.dilation.h})),
-        columns_(classes_along({problem.in.w, problem.out.w, problem.kernel.w, problem.options.stride.w,
+        columns_(classes_along({problem.in.w, problem.kernel.w, problem.options.stride.w,
                                 problem.options.padding.w, problem.options.dilation.w})) {
     auto high = padded_extent(rows_), wide = padded_extent(columns_);
     planes_ = {.plane = problem.out,
@@ -101,7 +101,7 @@ class backward_input_pass {
       for (auto k : row.taps)
         for (auto l : column.taps)
           grid.taps.push_back(o * planes_.plane_size() +
-                              planes_.place({planes_.before.h + k.shift, planes_.before.w + l.shift}));
+                              planes_.offset_of({planes_.before.h + k.shift, planes_.before.w + l.shift}));
     if (grid.taps.empty()) return;
     auto inner = std::ssize(grid.taps), kernel = size_of(problem_.kernel);
     auto sorted = tensor::empty({inputs, inner});

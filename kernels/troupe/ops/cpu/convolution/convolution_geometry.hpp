@@ -26,7 +26,7 @@ inline std::int64_t convolution_elements(const conv2d_problem& problem) {
 }
 
 /// Input planes as the windows of the forward pass see them: the pixel of a window under row k and column l
-/// of the kernel is at place({k dilation.h, l dilation.w}) + the window's row * phase.w + its column.
+/// of the kernel is at offset_of({k dilation.h, l dilation.w}) + the window's row * phase.w + its column.
 inline padded_planes planes_under_windows(const conv2d_problem& problem) {
   const auto& [stride, padding, dilation, groups, relu] = problem.options;
   return {.plane = problem.in,
@@ -36,7 +36,7 @@ inline padded_planes planes_under_windows(const conv2d_problem& problem) {
                     problem.out.w + (problem.kernel.w - 1) * dilation.w / stride.w}};
 }
 
-/// The place of a tap in planes_under_windows, for each channel, row and column of the kernel in turn.
+/// The offset of a tap in planes_under_windows, for each channel, row and column of the kernel in turn.
 inline std::vector<std::int64_t> taps_of_windows(const conv2d_problem& problem, const padded_planes& planes,
                                                  std::int64_t channels) {
   std::vector<std::int64_t> taps;
@@ -44,7 +44,7 @@ inline std::vector<std::int64_t> taps_of_windows(const conv2d_problem& problem, 
     for (std::int64_t k = 0; k < problem.kernel.h; ++k)
       for (std::int64_t l = 0; l < problem.kernel.w; ++l)
         taps.push_back(channel * planes.plane_size() +
-                       planes.place({k * problem.options.dilation.h, l * problem.options.dilation.w}));
+                       planes.offset_of({k * problem.options.dilation.h, l * problem.options.dilation.w}));
   return taps;
 }
 

@@ -9,7 +9,6 @@ class packed_weights {
  public:
   packed_weights(const float* weights, std::int64_t rows, std::int64_t inner, const product_loops& loops);
 
-  std::int64_t rows() const { return rows_; }
   std::int64_t inner() const { return inner_; }
   /// C from a block of B in panels, whose inner axis begins at `first_inner`, a multiple of inner_block; only
   /// the last block is followed by bias and ReLU.

@@ -1,5 +1,7 @@
 #include "troupe/ops/cpu/convolution/padded_planes.hpp"
 
+#include <algorithm>
+
 namespace troupe::cpu {
 namespace {
 
@@ -7,12 +9,12 @@ namespace {
 void copy_row(const padded_planes& planes, const float* from, std::int64_t row, float* to) {
   if (planes.stride.w == 1) {
     auto size = std::min(planes.plane.w, planes.phase.w - planes.before.w);
-    if (size > 0) std::copy_n(from, size, to + planes.place({row, planes.before.w}));
+    if (size > 0) std::copy_n(from, size, to + planes.offset_of({row, planes.before.w}));
     return;
   }
   auto end = std::min(planes.plane.w, planes.phase.w * planes.stride.w - planes.before.w);
   for (std::int64_t first = 0; first < std::min(planes.stride.w, end); ++first) {
-    auto* phase = to + planes.place({row, planes.before.w + first});
+    auto* phase = to + planes.offset_of({row, planes.before.w + first});
     for (auto column = first; column < end; column += planes.stride.w) *phase++ = from[column];
   }
 }

@@ -1,5 +1,4 @@
 #pragma once
-#include <algorithm>
 #include <cstdint>
 
 #include "troupe/ops/size_2d.hpp"
@@ -16,8 +15,8 @@ struct padded_planes {
   size_2d phase;  ///< rows and columns of one phase; what lies beyond is left out
 
   std::int64_t plane_size() const { return stride.h * stride.w * phase.h * phase.w; }
-  /// The place of a padded plane's pixel.
-  std::int64_t place(size_2d pixel) const {
+  /// Where a padded plane's pixel lies, in floats.
+  std::int64_t offset_of(size_2d pixel) const {
     auto number = pixel.h % stride.h * stride.w + pixel.w % stride.w;
     return (number * phase.h + pixel.h / stride.h) * phase.w + pixel.w / stride.w;
   }

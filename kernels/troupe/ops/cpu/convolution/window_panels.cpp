@@ -14,7 +14,7 @@ std::size_t find_runs(const window_matrix& from, std::int64_t first_window, std:
   std::size_t count = 0;
   for (std::int64_t lane = 0; lane < num_windows;) {
     auto window = first_window + lane;
-    runs[count++] = {lane, from.place(window)};
+    runs[count++] = {lane, from.offset_of(window)};
     lane += from.windows.w - window % from.windows.w;
   }
   return count;
@@ -25,12 +25,8 @@ std::size_t find_runs(const window_matrix& from, std::int64_t first_window, std:
 void pack_windows(const window_matrix& from, std::int64_t first_window, std::int64_t num_windows,
                   std::int64_t first_tap, std::int64_t inner, const product_loops& loops, float* to) {
   runs_of_panel runs;
-  for (std::int64_t done = 0; done < num_windows; done += loops.panel_columns) {
-    auto count =
-        find_runs(from, first_window + done, std::min(loops.panel_columns, num_windows - done), runs);
-    loops.pack_gathered({from.planes, from.taps + first_tap, inner, std::span(runs).first(count)}, to);
-    to += loops.panel_columns * inner + panel_gap;
-  }
+  auto count = find_runs(from, first_window, num_windows, runs);
+  loops.pack_gathered({from.planes, from.taps + first_tap, inner, std::span(runs).first(count)}, to);
 }
 
 }  // namespace troupe::cpu

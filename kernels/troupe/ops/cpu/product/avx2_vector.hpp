@@ -11,7 +11,6 @@ namespace {
 /// One float.
 struct single_float {
   static constexpr int width = 1;
-  using narrower = single_float;
   float lane;
 
   [[gnu::always_inline]] static single_float zero() { return {0}; }

@@ -26,9 +26,11 @@ block_target target_of(const packed_product& product, std::int64_t row, std::int
 }
 
 void multiply_few(const packed_product& product, const product_part& part, const product_loops& loops) {
-  auto at_once = product.b.inner_is_contiguous() ? few_columns : line_columns;
-  auto scratch = tensor::empty({(part.rows + at_once) * inner_block});
-  auto *a = scratch.values<float>().data(), *b = a + part.rows * inner_block;
+  auto at_once = std::min(part.columns, product.b.inner_is_contiguous() ? few_columns : line_columns);
+  auto a_size = part.rows * inner_block * product.a.scratch_per_element(),
+       b_size = at_once * inner_block * product.b.scratch_per_element();
+  auto scratch = tensor::empty({a_size + b_size});
+  auto *a = scratch.values<float>().data(), *b = a + a_size;
   for (std::int64_t column = 0; column < part.columns; column += at_once)
     for (std::int64_t k = 0; k < product.inner; k += inner_block) {
       auto inner = std::min(inner_block, product.inner - k);
@@ -44,13 +46,16 @@ struct panel_buffers {
   tensor memory;
   float *a, *b, *read;
 
-  panel_buffers(const product_part& part, std::int64_t inner, const product_loops& loops) {
-    inner = std::min(inner, inner_block);
+  panel_buffers(const packed_product& product, const product_part& part, const product_loops& loops) {
+    auto inner = std::min(product.inner, inner_block);
     auto rows = std::min(part.rows, row_panels_at_once * loops.panel_rows),
          columns = std::min(part.columns, columns_at_once);
     auto a_size = ceil_of(packed_size(rows, loops.panel_rows, inner), 16),
          b_size = ceil_of(packed_size(columns, loops.panel_columns, inner), 16);
-    memory = tensor::empty({a_size + b_size + std::max(rows, std::min(columns, read_at_once)) * inner});
+    auto read_size = std::max(rows * product.a.scratch_per_element(),
+                              std::min(columns, read_at_once) * product.b.scratch_per_element()) *
+                     inner;
+    memory = tensor::empty({a_size + b_size + read_size});
     a = memory.values<float>().data();
     b = a + a_size;
     read = b + b_size;
@@ -70,7 +75,7 @@ void pack_columns(const packed_product& product, const operand_range& range, con
 }
 
 void multiply_packed(const packed_product& product, const product_part& part, const product_loops& loops) {
-  panel_buffers buffers(part, product.inner, loops);
+  panel_buffers buffers(product, part, loops);
   const auto rows_at_once = row_panels_at_once * loops.panel_rows;
   for (std::int64_t column = 0; column < part.columns; column += columns_at_once) {
     auto first_column = part.first_column + column;

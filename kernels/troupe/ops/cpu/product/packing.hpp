@@ -52,8 +52,7 @@ template <class V>
 constexpr auto line_copies = []<int... Width>(std::integer_sequence<int, Width...>) {
   return std::array<line_function, sizeof...(Width)>{copy_lines<Width + 1>...};
 }
-(std::make_integer_sequence<int, (V::max_rows > tile_vectors * V::width ? V::max_rows
-                                                                        : tile_vectors * V::width)>{});
+(std::make_integer_sequence<int, V::max_rows>{});
 
 /// Lines that are copied at once into one panel. Rows of a matrix that lie 4 KiB apart share one set of the
 /// cache: more of them would displace each other before all panels have been filled.
@@ -123,7 +122,7 @@ void pack_gathered(const gathered_panel& from, float* to) {
   static_assert(panel_columns_of<V> <= panel_gap);
   for (std::int64_t k = 0; k < from.inner; ++k, to += panel_columns_of<V>)
     for (const auto& run : from.runs) {
-      const auto* elements = from.elements + from.taps[k] + run.place;
+      const auto* elements = from.elements + from.taps[k] + run.offset;
 #pragma GCC unroll 2
       for (int v = 0; v < tile_vectors; ++v)
         V::store(V::load(elements + v * V::width), to + run.lane + v * V::width);

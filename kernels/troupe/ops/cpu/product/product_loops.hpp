@@ -48,10 +48,10 @@ struct packed_block {
 
 /// Lanes of a panel that follow each other in memory: those from `lane` on, up to the next run's.
 struct lane_run {
-  std::int64_t lane = 0, place = 0;
+  std::int64_t lane = 0, offset = 0;
 };
 
-/// A panel of B that is read where it lies: element (k, lane) is at elements[taps[k] + run.place + lane -
+/// A panel of B that is read where it lies: element (k, lane) is at elements[taps[k] + run.offset + lane -
 /// run.lane].
 struct gathered_panel {
   const float* elements = nullptr;

@@ -22,7 +22,10 @@ struct product_operand {
   /// neighbouring lanes do.
   bool inner_is_contiguous() const { return inner_step == 1; }
 
-  /// A part as f32: in place, or widened into `scratch`, which has room for all of it.
+  /// Floats of scratch that `read` needs for each element: none in f32.
+  std::int64_t scratch_per_element() const { return dtype == troupe::dtype::f32 ? 0 : 1; }
+
+  /// A part as f32: in place, or widened into `scratch`.
   strided_block read(const operand_range& part, float* scratch) const;
 };
 
