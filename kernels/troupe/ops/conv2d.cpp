@@ -5,7 +5,6 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/arguments.hpp"
-#include "troupe/ops/batch_norm.hpp"
 #include "troupe/ops/kernels/all.hpp"
 
 namespace troupe {
@@ -84,15 +83,12 @@ void require_gradient(std::string_view argument, const tensor& value, const tens
                 describe(value));
 }
 
-/// bias_gradient = or += the sum of each channel of dy.
-void bias_alone(const tensor& x, const tensor& dy, const tensor& bias_gradient, gradient_mode mode) {
-  if (!dy.defined() || dy.shape().rank() != 4 || dy.dtype() != x.dtype() || dy.device() != x.device())
-    throw_invalid("conv2d_backward_weight",
-                  "dy " + std::string(to_string(x.dtype())) + "[N, O, OH, OW] on " + to_string(x.device()),
-                  describe(dy));
-  require_gradient("bias_gradient", bias_gradient, x, {dy.shape()[1]});
-  auto zero = tensor::zeros({dy.shape()[1]}, dtype::f32, dy.device());
-  batch_norm_backward_weight(dy, dy, zero, zero, {}, bias_gradient, mode);
+/// Requires an output's gradient for x, whatever the convolution.
+void require_output_gradient(const tensor& x, const tensor& dy) {
+  if (dy.defined() && dy.shape().rank() == 4 && dy.dtype() == x.dtype() && dy.device() == x.device()) return;
+  throw_invalid("conv2d_backward_weight",
+                "dy " + std::string(to_string(x.dtype())) + "[N, O, OH, OW] on " + to_string(x.device()),
+                describe(dy));
 }
 
 }  // namespace
@@ -123,20 +119,23 @@ void conv2d_backward_weight(const tensor& x, const tensor& dy, tensor weight_gra
                             const conv2d_options& options, gradient_mode mode) {
   constexpr const char* operation = "conv2d_backward_weight";
   require_floating(operation, "x", x);
-  if (!weight_gradient.defined()) {
-    if (bias_gradient.defined()) bias_alone(x, dy, bias_gradient, mode);
-    return;
+  conv2d_problem problem;
+  if (weight_gradient.defined()) {
+    require_gradient("weight_gradient", weight_gradient, x, weight_gradient.shape());
+    problem = problem_of(operation, x.shape(), weight_gradient.shape(), options);
+    require_beside(operation, "dy", dy, x, extents_of_y(problem));
   }
-  require_gradient("weight_gradient", weight_gradient, x, weight_gradient.shape());
-  auto problem = problem_of(operation, x.shape(), weight_gradient.shape(), options);
-  require_beside(operation, "dy", dy, x, extents_of_y(problem));
-  if (bias_gradient.defined()) require_gradient("bias_gradient", bias_gradient, x, {problem.out_channels});
-  if (problem.batch > 0) {
-    kernels_on(x.device()).conv2d.backward_weight(problem, x, dy, weight_gradient, bias_gradient, mode);
-  } else if (mode == gradient_mode::assign) {
-    weight_gradient.fill_zero();
-    if (bias_gradient.defined()) bias_gradient.fill_zero();
+  if (bias_gradient.defined()) {
+    require_output_gradient(x, dy);
+    require_gradient("bias_gradient", bias_gradient, x, {dy.shape()[1]});
   }
+  const auto& kernels = kernels_on(x.device()).conv2d;
+  auto is_empty = x.num_elements() == 0;
+  if (weight_gradient.defined() && !is_empty) kernels.backward_weight(problem, x, dy, weight_gradient, mode);
+  if (bias_gradient.defined() && !is_empty) kernels.backward_bias(dy, bias_gradient, mode);
+  if (!is_empty || mode == gradient_mode::accumulate) return;
+  if (weight_gradient.defined()) weight_gradient.fill_zero();
+  if (bias_gradient.defined()) bias_gradient.fill_zero();
 }
 
 }  // namespace troupe

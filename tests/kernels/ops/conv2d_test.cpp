@@ -170,6 +170,9 @@ TEST_CASE("a convolution's weight gradients are assigned or added, in f32 or the
         require_close(db, expected.bias);
         conv2d_backward_weight(p.x, p.dy, dw, {}, problem.options, gradient_mode::assign);
         require_close(dw, expected.weight);
+        auto db_alone = bias_before.clone();
+        conv2d_backward_weight(p.x, p.dy, {}, db_alone, problem.options, gradient_mode::assign);
+        CHECK(same_bits(db_alone, db));
 
         dw = before.clone(), db = bias_before.clone();
         conv2d_backward_weight(p.x, p.dy, dw, db, problem.options, gradient_mode::accumulate);

@@ -117,13 +117,12 @@ struct pass_call {
 
 void compute(described_convolution of, tensor x, tensor weight, tensor y, gradient_mode mode) {
   const auto& kernels = cpu_kernels().conv2d;
-  tensor no_bias;
   if (of.pass == pass::forward)
     kernels.forward(of.of, x, weight, {}, y);
   else if (of.pass == pass::input_gradient)
     kernels.backward_input(of.of, y, weight, x);
   else
-    kernels.backward_weight(of.of, x, y, weight, no_bias, mode);
+    kernels.backward_weight(of.of, x, y, weight, mode);
 }
 
 cudnnStatus_t enqueue(const pass_call& call) {

@@ -29,19 +29,25 @@ void backward_input(const conv2d_problem& problem, const tensor& dy, const tenso
 }
 
 void backward_weight(const conv2d_problem& problem, const tensor& x, const tensor& dy, tensor& dweight,
-                     tensor& dbias, gradient_mode mode) {
-  auto weight_part = place_for_gradient(dweight, mode), bias_part = place_for_gradient(dbias, mode);
-  auto gradients = as_f32(dy);
-  if (weight_part.defined()) convolution_backward_weight(problem, as_f32(x), gradients, weight_part);
-  if (bias_part.defined()) convolution_backward_bias(problem, gradients, bias_part);
-  store_gradient(weight_part, dweight, mode);
-  store_gradient(bias_part, dbias, mode);
+                     gradient_mode mode) {
+  auto place = place_for_gradient(dweight, mode);
+  convolution_backward_weight(problem, as_f32(x), as_f32(dy), place);
+  store_gradient(place, dweight, mode);
+}
+
+void backward_bias(const tensor& dy, tensor& dbias, gradient_mode mode) {
+  auto place = place_for_gradient(dbias, mode);
+  convolution_backward_bias(as_f32(dy), place);
+  store_gradient(place, dbias, mode);
 }
 
 }  // namespace
 
 conv2d_kernels conv2d() {
-  return {.forward = forward, .backward_input = backward_input, .backward_weight = backward_weight};
+  return {.forward = forward,
+          .backward_input = backward_input,
+          .backward_weight = backward_weight,
+          .backward_bias = backward_bias};
 }
 
 }  // namespace troupe::cpu

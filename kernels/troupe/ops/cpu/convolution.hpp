@@ -21,6 +21,6 @@ void convolution_backward_input(const conv2d_problem& problem, const tensor& dy,
                                 tensor& dx, const product_loops& loops = fastest_product_loops());
 void convolution_backward_weight(const conv2d_problem& problem, const tensor& x, const tensor& dy,
                                  tensor& dweight, const product_loops& loops = fastest_product_loops());
-void convolution_backward_bias(const conv2d_problem& problem, const tensor& dy, tensor& dbias);
+void convolution_backward_bias(const tensor& dy, tensor& dbias);
 
 }  // namespace troupe::cpu

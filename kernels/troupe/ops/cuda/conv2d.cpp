@@ -41,16 +41,23 @@ bool weight_gradient_by_library(const conv2d_problem& problem, const tensor& x, 
 }
 
 void backward_weight(const conv2d_problem& problem, const tensor& x, const tensor& dy, tensor& dweight,
-                     tensor& dbias, gradient_mode mode) {
+                     gradient_mode mode) {
   if (!weight_gradient_by_library(problem, x, dy, dweight, mode))
     direct_weight_gradient(problem, x, dy, dweight, mode);
-  if (dbias.defined()) sum_channels(pixels_of(problem), dy, dbias, mode);
+}
+
+void backward_bias(const tensor& dy, tensor& dbias, gradient_mode mode) {
+  auto extents = dy.shape();
+  sum_channels({extents[0], extents[1], extents[2] * extents[3]}, dy, dbias, mode);
 }
 
 }  // namespace
 
 conv2d_kernels conv2d() {
-  return {.forward = forward, .backward_input = backward_input, .backward_weight = backward_weight};
+  return {.forward = forward,
+          .backward_input = backward_input,
+          .backward_weight = backward_weight,
+          .backward_bias = backward_bias};
 }
 
 }  // namespace troupe::cuda

@@ -21,8 +21,9 @@ struct conv2d_kernels {
   kernel<void(const conv2d_problem& problem, const tensor& dy, const tensor& weight, tensor& dx)>
       backward_input{"conv2d_backward_input"};
   kernel<void(const conv2d_problem& problem, const tensor& x, const tensor& dy, tensor& dweight,
-              tensor& dbias, gradient_mode mode)>
+              gradient_mode mode)>
       backward_weight{"conv2d_backward_weight"};
+  kernel<void(const tensor& dy, tensor& dbias, gradient_mode mode)> backward_bias{"conv2d_backward_weight"};
 };
 
 }  // namespace troupe

@@ -145,15 +145,14 @@ void convolution_backward_weight(const conv2d_problem& problem, const tensor& x,
   });
 }
 
-void convolution_backward_bias(const conv2d_problem& problem, const tensor& dy, tensor& dbias) {
-  auto size = size_of(problem.out);
+void convolution_backward_bias(const tensor& dy, tensor& dbias) {
+  const auto images = dy.shape()[0], channels = dy.shape()[1], size = dy.shape()[2] * dy.shape()[3];
   const auto* from = dy.values<float>().data();
   auto* to = dbias.values<float>().data();
-  parallel_for(problem.out_channels, dy.num_elements(), [&](std::int64_t o) {
+  parallel_for(channels, dy.num_elements(), [&](std::int64_t channel) {
     double sum = 0;
-    for (std::int64_t n = 0; n < problem.batch; ++n)
-      sum += plane_sum(from + (n * problem.out_channels + o) * size, size);
-    to[o] = static_cast<float>(sum);
+    for (std::int64_t n = 0; n < images; ++n) sum += plane_sum(from + (n * channels + channel) * size, size);
+    to[channel] = static_cast<float>(sum);
   });
 }
 
