@@ -1,10 +1,15 @@
 // Trains a byte-level GPT on any text file, as a pipeline, and writes more text of that kind.
+//
 //   gpt --data book.txt --size small --steps 1000 --snapshot-dir runs/book
 //   gpt --size small --sample-from runs/book --prompt "It was"
+//
 // Or on token ids, such as nanoGPT's train.bin.
+//
 //   gpt --data train.bin --tokens u16 --size tiny --vocabulary 50304
+//
 // Weights in the published form of GPT-2 (safetensors) can be read: as a beginning, if they are of bytes, and
-// to go on with tokens, which are given as token ids because there is no tokenizer here.
+// to go on with tokens. Tokens are given as ids, because there is no tokenizer here.
+//
 //   gpt --size gpt2-124m --sample-from model.safetensors --prompt-tokens "464 3290 373" --length 20
 #include <charconv>
 #include <cmath>

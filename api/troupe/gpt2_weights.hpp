@@ -16,7 +16,7 @@ namespace troupe {
 /// "model."; projections may also be [out, in], as nanoGPT has them. Skips the causal masks "h.0.attn.bias"
 /// and "h.0.attn.masked_bias". An untied output layer gets the token embedding if the file has no
 /// "lm_head.weight". Throws bad_input and changes nothing if tensors are missing, unexpected or of another
-/// shape; the message names the first of each and, where there is one, the reason: another number of blocks,
+/// shape. The message names the first of each and, where there is one, the reason: another number of blocks,
 /// a padded vocabulary, no biases.
 void read_gpt2_weights(const std::filesystem::path& file, nn::Module& model);
 

@@ -52,11 +52,14 @@ job_options options_for_trainer(job_options options, std::uint32_t trainer);
 /// Called by rank 0 after the first step: from then on, the loss of all processes loses work.
 void record_training_start(node& self, std::uint32_t trainer);
 
-/// Selects, on rank 0, the snapshot that a job with these options resumes from, and warns of what is another
-/// than in the job that wrote it. Renames (sets aside) damaged
-/// snapshots newer than the selected one, and all snapshots if `fresh_start` is set. Throws bad_input if a
-/// job with --resume finds no usable snapshot (the message names each one with the reason), or one of another
-/// job or, without --reset-optimizer, of another optimizer; and if a job without it finds any snapshot.
+/// Selects, on rank 0, the snapshot that a job with these options resumes from, and warns of what differs
+/// from the job that wrote it. Renames (sets aside) damaged snapshots newer than the selected one, and all
+/// snapshots if `fresh_start` is set.
+///
+/// Throws bad_input if
+/// - a job with --resume finds no usable snapshot (the message names each one with the reason)
+/// - a job with --resume finds one of another job or, without --reset-optimizer, of another optimizer
+/// - a job without --resume finds any snapshot
 std::optional<snapshot_manifest> choose_snapshot(const job_options& options, const job_definition& job,
                                                  spdlog::logger& log);
 

@@ -48,10 +48,11 @@ class used_options {
   std::set<std::string, std::less<>> names_;
 };
 
-/// Runs a training program: parses the command line (the fields of job_options that are `used`, `--config
-/// FILE`, which may also set the program's own options, `--help`, and these options), calls `body` with the
-/// options, and returns the exit code. An exception becomes a message on standard error and an exit code: 2
-/// for bad_input (a restart would not help), 128 + signal for job_stopped, 1 otherwise.
+/// Runs a training program: parses the command line, calls `body` with the options, and returns the exit
+/// code. The command line has the fields of job_options that are `used`, `own_options`, `--help`, and
+/// `--config FILE`, which may also set the program's own options. An exception becomes a message on standard
+/// error and an exit code: 2 for bad_input (a restart would not help), 128 + signal for job_stopped, 1
+/// otherwise.
 int run_program(int argc, char** argv, job_options options,
                 const std::function<void(const job_options&)>& body,
                 const std::vector<program_option>& own_options = {},

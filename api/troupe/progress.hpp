@@ -6,7 +6,7 @@
 namespace troupe {
 
 /// Prints training progress on rank 0: a live status line on a terminal, a line from time to time in a file
-/// or pipe, or with options.json one JSON object per line and nothing else (events `step`, `resumed`,
+/// or pipe. With options.json it prints one JSON object per line and nothing else (events `step`, `resumed`,
 /// `recovered`, `memory`, `done`). Prints nothing on other ranks.
 class progress {
  public:

@@ -56,10 +56,10 @@ struct resume_event {
   std::uint64_t step = 0;  ///< the step of the snapshot
 };
 
-/// Called on the thread that called fit or evaluate. A callback makes no call of the Trainer or the World but
-/// pause, resume, step, those that say thread-safe and those that wait for no process: the others, making a
-/// group too, throw std::logic_error, since the running call cannot end before its callback returns. Nor does
-/// it destroy the Trainer, which ends the program with an error. An exception propagates out of this
+/// Called on the thread that called fit or evaluate. A callback may call pause, resume, step, and those
+/// functions of the Trainer and the World that say thread-safe or that wait for no process. All others,
+/// making a group too, throw std::logic_error, since the running call cannot end before its callback returns.
+/// A callback that destroys the Trainer ends the program with an error. An exception propagates out of this
 /// process's call only; the other processes and the training continue. Use step_event::cancel to end
 /// training.
 struct trainer_callbacks {
@@ -114,15 +114,17 @@ struct snapshot_manifest;
 
 /// Trains a pipeline in a World. Every process makes the same calls in the same order. A process that the
 /// launcher restarts runs the same program from the beginning; calls that the other processes have completed
-/// return their recorded results at once. A job that resumes from a snapshot (--resume) does the same with
-/// the results of calls that were over when the snapshot was written, from the first call on and as long as
-/// the program makes the same calls with the same data; state_dict, predict, forward and memory_report then
-/// throw result_gone in every process. From the first other call on, results are those of the snapshot's
-/// state, of which a warning tells where they are of an earlier step (World::is_replaying, record). For that,
-/// each chunk of the results of state_dict and predict is stored by two processes, so that each of N
-/// processes holds 2/N of a result: the latest result always, older ones up to 256 MiB per process. A
-/// restarted process that needs a result that is no longer stored throws result_gone. (A loop over many large
-/// state_dicts should use save: a saved result is not needed again.)
+/// return their recorded results at once. For that, two processes store each chunk of the results of
+/// state_dict and predict, so that each of N processes holds 2/N of a result. The latest result is always
+/// stored, older ones up to 256 MiB per process. A restarted process that needs a result that is no longer
+/// stored throws result_gone. (A loop over many large state_dicts should use save: a saved result is not
+/// needed again.)
+///
+/// A job that resumes from a snapshot (--resume) does the same with the results of calls that were over when
+/// the snapshot was written. It does so from the first call on and as long as the program makes the same
+/// calls with the same data. state_dict, predict, forward and memory_report then throw result_gone in every
+/// process. From the first other call on, results are those of the snapshot's state. A warning tells where
+/// these are of an earlier step (World::is_replaying, record).
 ///
 /// One call of a World and its Trainers runs at a time. Another one meanwhile, from a callback or another
 /// thread, throws std::logic_error at once and changes nothing.
@@ -132,10 +134,14 @@ struct snapshot_manifest;
 /// bad_input in every process; the message names the rank and the difference.
 class Trainer {
  public:
-  /// Takes batch, seed, threads, snapshots and traces from world.options(). Throws bad_input with the reason:
-  /// more stages than layers, microbatches that do not divide the batch, a pipeline
-  /// option that the program ignores, a snapshot folder that contains snapshots without --resume, one without
-  /// a usable snapshot with --resume, a folder that is not writable. Waits for the other processes.
+  /// Takes batch, seed, threads, snapshots and traces from world.options(). Waits for the other processes.
+  /// Throws bad_input with the reason:
+  /// - more stages than layers
+  /// - microbatches that do not divide the batch
+  /// - a pipeline option that the program ignores
+  /// - a snapshot folder that contains snapshots, without --resume
+  /// - a snapshot folder without a usable snapshot, with --resume
+  /// - a folder that is not writable
   ///
   /// A World may have several Trainers, one after the other, each with its own model, steps and snapshots;
   /// the snapshots of the second Trainer are in the subfolder "trainer-2", and so on. Throws std::logic_error
@@ -146,8 +152,9 @@ class Trainer {
   /// state is in the memory of two processes, and on disk if there is a snapshot folder. The Trainer keeps
   /// the dataset alive, since a recovery may need it. A further fit of the same dataset goes on where the one
   /// before ended, also within an epoch; another dataset begins with its first epoch. Throws bad_input for a
-  /// null pointer, for fewer samples than a batch, for samples without labels, and if the job resumes within
-  /// this fit from a snapshot of another number or shape of samples, or another order of a stream.
+  /// null pointer, for fewer samples than a batch, and for samples without labels. Throws bad_input too if
+  /// the job resumes within this fit from a snapshot of another number or shape of samples, or another order
+  /// of a stream.
   fit_result fit(dataset_ptr samples);
   /// Evaluates each sample once. Throws bad_input in every process, after which the job can continue, for a
   /// null pointer and for samples or labels that are missing.
@@ -167,7 +174,7 @@ class Trainer {
   ///
   /// They are those of the newest copy of the state of all stages that is in this process's memory, the same
   /// bits that state_dict would have returned after that step. Copies are made as --snapshot-every says, else
-  /// so that copying takes at most 2 % of the time, and at the end of fit, after which this has what
+  /// so that copying takes at most 2 % of the time, and at the end of fit. After a fit this has what
   /// state_dict() has (with several processes and a snapshot folder a moment later). weights_at_step::step
   /// never goes back. None before the first copy; in a job that resumes, before its first call; in a process
   /// that was started again, until it has repeated the calls of before. With Pipeline::average_every they are
@@ -175,8 +182,8 @@ class Trainer {
   ///
   /// Copies all weights once, on the calling thread (one pass over the memory); the devices go on meanwhile.
   /// Throws std::logic_error in a process that never holds the whole model: it hosts some of the stages only,
-  /// and keeps the second copy of none or too few of the others (as with three processes or more that have
-  /// one stage each). read_weights(the --snapshot-dir) has all there.
+  /// and keeps the second copy of none or too few of the others. So it is with three processes or more that
+  /// have one stage each. There read_weights(the --snapshot-dir) has all weights.
   std::optional<weights_at_step> latest_weights() const;
   /// The model's outputs [N, ...] in evaluation mode for all N samples, in order; labels are not needed.
   /// Every process gets all outputs. Throws bad_input in every process, after which the job can continue, for
@@ -225,12 +232,13 @@ class Trainer {
   /// predict, which does the same for a data set.
   tensor forward(const batch& given);
 
-  /// Pauses the job of all processes: fit, evaluate and predict stand still after the steps that the devices
-  /// were granted (at most 8; fewer if they take more than about 2 s, but at least 2), and later ones before
-  /// their first step. A pause lasts until some process calls resume. Processes may be lost and replaced
-  /// meanwhile; the job then stands where it stood before. A request to stop the job (SIGTERM) ends a pause.
-  /// A paused job is not taken for one that hangs. pause, resume and step may be called from any thread of
-  /// any process while the Trainer exists, and return at once; pause_status says what came of them.
+  /// Pauses the job of all processes. A running fit, evaluate or predict stands still after the steps that
+  /// the devices were granted (at most 8; fewer if they take more than about 2 s, but at least 2). Later ones
+  /// stand still before their first step. A pause lasts until some process calls resume. Processes may be
+  /// lost and replaced meanwhile; the job then stands where it stood before. A request to stop the job
+  /// (SIGTERM) ends a pause. A paused job is not taken for one that hangs. The functions pause, resume and
+  /// step may be called from any thread of any process while the Trainer exists, and return at once;
+  /// pause_status says what came of them.
   void pause();
   void resume();
   /// Takes a paused job `count` units further and pauses it again; pauses one that runs first. The job stands

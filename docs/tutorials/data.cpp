@@ -1,5 +1,5 @@
 // Data that does not fit into memory: files of records, read as a stream, by a Trainer and in a loop of one's
-// own that stops within an epoch and goes on at the exact sample.
+// own. The loop stops within an epoch and goes on at the exact sample.
 //   data --write points-0,points-1,points-2
 //   data --points points-0,points-1,points-2 --epochs 4
 //   data --points points-0,points-1,points-2 --loop position.safetensors

@@ -1,4 +1,4 @@
-// A training loop of one's own over all processes, which goes on when a process is lost: the others agree on
+// A training loop of one's own over all processes, which goes on when a process is lost. The others agree on
 // the newest state, form a new group with its successor, and give it that state.
 //   troupe launch --nproc-per-node 4 -- own_loop --lose 2
 #include <algorithm>

@@ -14,10 +14,10 @@ std::size_t handler_bucket(std::int64_t time_ns);
 /// Where a bucket ends, in seconds; of the last one: where it begins.
 double handler_bucket_bound_s(std::size_t bucket);
 
-/// The time in seconds that a fraction of all times does not exceed, as far as `counts`, by bucket, tell:
-/// times count as spread evenly in their bucket, so this may be off by a factor of two, in bucket 0 by
-/// 1.024 us. Times of the last bucket count as 17.2 s. 0: there are none. `counts` may end with the last
-/// bucket that is not empty.
+/// The time in seconds that a fraction of all times does not exceed. It follows from `counts`, the number of
+/// times in each bucket, as if the times of a bucket were spread evenly over it. So it may be off by a factor
+/// of two, in bucket 0 by 1.024 us. Times of the last bucket count as 17.2 s. 0: there are none. `counts` may
+/// end with the last bucket that is not empty.
 double handler_quantile_s(const std::vector<std::uint64_t>& counts, double fraction);
 
 }  // namespace troupe

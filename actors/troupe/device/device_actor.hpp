@@ -66,8 +66,8 @@ struct device_options {
 ///   run_on            ->
 ///
 /// Within an action of a synchronized stage (plan::synchronized_stages), or a forward whose weights come with
-/// a deferred update, the device waits for the other replicas whatever is in its mailbox, until its
-/// generation is fenced; the action is then left as it is.
+/// a deferred update, the device waits for the other replicas whatever is in its mailbox. A fence of its
+/// generation ends the wait; the action is then left as it is.
 ///
 /// Updates are deferred where the next step is granted and no copy of the state is due between the two;
 /// step_done is sent when they are complete. Meanwhile the device's published position is that of the G,

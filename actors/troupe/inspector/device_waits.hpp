@@ -42,7 +42,7 @@ class device_waits {
 };
 
 /// For how long a device may be at one place before that is a finding, in seconds: several of the job's
-/// slowest recent steps, and never less than a second, in which a busy machine may do anything.
+/// slowest recent steps. It is never less than a second, for which a busy machine may give a thread no core.
 double stuck_limit_s(double slowest_step_s, bool has_stepped);
 
 }  // namespace troupe

@@ -34,9 +34,11 @@ struct inspection_options {
 /// How a job is watched from outside: an HTTP server and what it shows. The inspector_actor fills `job()`.
 class inspection {
  public:
-  /// Listens when this returns. Throws bad_input for an address that cannot be used, for a file that holds no
-  /// token, for an address that others can reach without a token file, and for an audit log that cannot be
-  /// written.
+  /// Listens when this returns. Throws bad_input for
+  /// - an address that cannot be used
+  /// - a token file that holds no token
+  /// - an address that others can reach, without a token file
+  /// - an audit log that cannot be written
   explicit inspection(const inspection_options& options);
 
   /// The job is known by this id. Where this process has replaced another, the orders that were lost with

@@ -28,8 +28,9 @@ class step_pace {
  public:
   static constexpr std::size_t least_steps = 5, most_kept = 4096;
   static constexpr std::int64_t window_ms = 1000;
-  /// A device is a straggler if it takes this many times as long as before, compared with how the others
-  /// have changed; and has too much to compute if it takes so many times as long as the others' mean.
+  /// A device is a straggler if it takes `straggles_from` times as long as before, compared with how the
+  /// others have changed. It has too much to compute if it takes `unbalanced_from` times as long as the
+  /// others' mean.
   static constexpr double straggles_from = 1.6, unbalanced_from = 2.5;
   /// Shorter times of computing are not compared: other costs outweigh them.
   static constexpr double least_busy_s = 0.5e-3;

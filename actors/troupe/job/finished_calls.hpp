@@ -18,8 +18,8 @@ std::vector<std::byte> block_of_call(const call_log& results, std::size_t index)
 /// result that does not follow the known ones.
 void add_call(std::span<const std::byte> block, call_log& to);
 
-/// A job that resumes makes its program's calls from the first one on, and gives the results again that they
-/// had in the job that wrote the snapshot (`recorded`), as long as the calls are the same.
+/// A job that resumes makes its program's calls from the first one on. As long as the calls are the same,
+/// they return the results that they had in the job that wrote the snapshot (`recorded`).
 struct repeated_calls {
   const call_log& recorded;
   const call_log& completed;  ///< of this job

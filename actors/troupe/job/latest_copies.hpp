@@ -43,7 +43,8 @@ class latest_copies {
 };
 
 /// Whether all copies of a complete state come to the memory of rank `rank` of `world_size`, while devices
-/// are hosted as at the job's beginning: it hosts each stage, or keeps the second copy for who does.
+/// are hosted as at the job's beginning. They do if, for each stage, the rank hosts it or keeps the second
+/// copy for the rank that does.
 bool gets_complete_copies(const job_definition& job, int rank, int world_size);
 
 }  // namespace troupe

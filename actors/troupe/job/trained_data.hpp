@@ -8,7 +8,7 @@
 namespace troupe {
 
 /// Which data set each step of a job takes its samples from, and how many steps of its own that data set has
-/// had: another data set begins with its first epoch, and one that is trained on again goes on where it was.
+/// had. Another data set begins with its first epoch; one that is trained on again goes on where it was.
 /// Steps with batches that the program gave count for the data set before them, or for the first one.
 /// Thread-safe.
 class trained_data {

@@ -39,8 +39,8 @@ struct link_options {
 ///                       brings the remote actor's reply or error to the requester
 ///   monitor             a down message when the link ends
 ///
-/// Every request to a proxy is answered, so requesters need no time limit of their own (caf::infinite): by
-/// the remote actor; with actor_error::timed_out after request_timeout; with actor_error::lost when the
+/// Every request to a proxy is answered, so requesters need no time limit of their own (caf::infinite). The
+/// answer is the remote actor's, actor_error::timed_out after request_timeout, or actor_error::lost when the
 /// process is lost or the generation ends. Errors of the link name the remote actor.
 ///
 /// Requests of remote actors arrive through the inbound_gate with `answers()` as their sender, which sends

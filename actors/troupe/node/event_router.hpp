@@ -14,9 +14,9 @@
 
 namespace troupe {
 
-/// Receives the events of transport and membership on their threads and forwards them: control frames to the
-/// inbound gate, tensors to the stage directory, membership events as messages to the supervisor, losses also
-/// to the process table. Thread-safe.
+/// Receives the events of transport and membership on their threads and forwards them. Control frames go to
+/// the inbound gate, tensors to the stage directory, membership events as messages to the supervisor, losses
+/// also to the process table. Thread-safe.
 class event_router final : public transport_events, public membership_events {
  public:
   event_router(int rank, int world_size) : members(world_size), rank_(rank) {}

@@ -33,8 +33,8 @@ class job_connection {
   /// Joins the job as a member.
   void join(const std::string& host);
   /// Returns `given`, made unique for this job. Ids of jobs without `troupe launch` (a port, a Slurm job id)
-  /// may repeat, and snapshots of an earlier job with the same id may exist: rank 0 draws a suffix and shares
-  /// it through the key-value store. Blocks until it has; throws when the job ends.
+  /// may repeat, and snapshots of an earlier job with the same id may exist. So rank 0 draws a suffix and
+  /// shares it through the key-value store. Blocks until it has; throws when the job ends.
   std::string unique_job_id(const std::string& given);
 
  private:

@@ -111,7 +111,7 @@ class node {
   /// Whether the job has ended in all processes. Thread-safe.
   virtual bool job_ended() const = 0;
   /// Call it when an exception ends the program: stops this process's actors and tells the agent that the
-  /// process is failing, so that the agent waits some seconds for report_failure and the end of the process
+  /// process is failing. The agent then waits some seconds for report_failure and the end of the process
   /// before it suspects the process.
   virtual void abandon() = 0;
   /// Leaves the job together with all other processes. The destructor calls it if the program did not.

@@ -21,8 +21,8 @@
 
 namespace troupe {
 
-/// Runs calls, one after the other: begins a call when all nodes have entered it, restores the state before
-/// the first that needs it, replays missing steps, does the call's own work, and publishes its result.
+/// Runs calls, one after the other. Begins a call when all processes have entered it, restores the state
+/// before the first that needs it, replays missing steps, does the call's own work, and publishes its result.
 class call_runner {
  public:
   /// All outlive this object.

@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// Ends a job before its last call: after a stop request, once its state is on disk, after an error, or when
-/// a loss or gradient is infinite or NaN, with the last finite state on disk.
+/// Ends a job before its last call: after a stop request, once its state is on disk; after an error; or when
+/// a loss or gradient is infinite or NaN. In the last case the last finite state is on disk.
 ///
 /// The device that found such a value did not apply the step and copies nothing any more, so that no later
 /// step can be committed. The copies of earlier steps, which may still be on their way, are often newer than

@@ -15,8 +15,8 @@ namespace troupe {
 enum class last_copy : std::uint8_t { always, if_due };
 
 /// Grants the steps of one activity (steps or batches, the last of which may end at a closed cut) to the
-/// devices: a window beyond the last complete step, as far as a pause, uncommitted copies, the disk and the
-/// program's thread allow.
+/// devices. They get a window beyond the last complete step, as far as a pause, uncommitted copies, the disk
+/// and the program's thread allow.
 class step_grants {
  public:
   /// All outlive this object.

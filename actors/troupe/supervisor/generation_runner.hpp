@@ -30,9 +30,9 @@ struct node_generation {
   bool runs(std::uint64_t generation) const { return is_active() && generation == number; }
 };
 
-/// Takes one node from a generation to the next: stops its devices at a fence, acknowledges it, and with the
-/// view starts the children of compute that failed, the connections and, on its rank, the scheduler. Asks for
-/// a generation when one is needed, and ends the job when that has not helped.
+/// Takes one process from a generation to the next. Stops its devices at a fence and acknowledges it. With
+/// the view it starts the children of compute that failed, the connections and, on its rank, the scheduler.
+/// Asks for a generation when one is needed, and ends the job when that has not helped.
 class generation_runner {
  public:
   /// Rank 0: every view contains all ranks, so it always exists.

@@ -6,10 +6,12 @@
 
 namespace troupe {
 
-/// What happens if the number of replicas does not divide the number of samples. `pad` gives some replicas a
-/// sample a second time, so that all shards have one size; `drop` omits the last samples of the order;
-/// `uneven` gives the first replicas one sample more, so that each sample is used exactly once. Use `uneven`
-/// only for evaluation: in training all replicas need the same number of steps.
+/// What happens if the number of replicas does not divide the number of samples.
+/// - `pad`: some replicas get a sample a second time, so that all shards have one size.
+/// - `drop`: the last samples of the order are omitted.
+/// - `uneven`: the first replicas get one sample more, so that each sample is used exactly once.
+///
+/// Use `uneven` only for evaluation: in training all replicas need the same number of steps.
 enum class shard_tail : std::uint8_t { pad, drop, uneven };
 
 struct distributed_sampler_options {
@@ -33,7 +35,7 @@ struct distributed_sampler_options {
 /// batch of num_replicas * b.
 ///
 /// Of a stream, replicas take parts that follow each other and are equally long, so that each process reads
-/// its own files; where the replicas do not divide the files, two of them read parts of one.
+/// its own files. Where the replicas do not divide the files, two of them read parts of one.
 ///
 /// Not thread-safe.
 class DistributedSampler {

@@ -21,9 +21,9 @@ struct stream_options {
 /// The list of shards must be the same in all processes and when a job is resumed, in the same order: sort
 /// what a folder lists. Positions and snapshots notice shards of other sizes or names.
 ///
-/// Throws std::invalid_argument for no shards, null pointers and options out of their range, and bad_input
-/// for shards whose samples differ in shape, and for ones that would be loaded whole at their first use;
-/// reading throws bad_input if they differ in dtype or labels.
+/// Throws std::invalid_argument for no shards, null pointers and options out of their range. Throws bad_input
+/// for shards whose samples differ in shape, and for ones that would be loaded whole at their first use.
+/// Reading throws bad_input if they differ in dtype or labels.
 dataset_ptr stream_dataset(std::vector<dataset_ptr> shards, const stream_options& options = {});
 
 }  // namespace troupe

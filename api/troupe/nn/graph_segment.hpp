@@ -19,7 +19,7 @@ struct given_value {
 /// Some successive nodes of a graph, ready to run: a whole graph, or one pipeline stage.
 ///
 /// The gradient of a value is the sum of the gradients of its uses, the last use first. How a segment is cut
-/// out does not change the bits: each use of a value that has several accumulates its own gradient (from
+/// out does not change the bits. If a value has several uses, each use accumulates its own gradient (from
 /// within a module) before it is added to the others', in one segment as in several.
 ///
 /// Fuses a ReLU directly after a Linear or Conv2d into it, with the same bits, where nothing else uses the

@@ -5,8 +5,8 @@
 
 namespace troupe::nn {
 
-/// y = x weight^T, with the weight of a layer before it in the same Sequential or Graph: a language model's
-/// logits from its token embedding (Press, Wolf 2017, "Using the Output Embedding to Improve Language
+/// y = x weight^T, with the weight of a layer before it in the same Sequential or Graph. Gives a language
+/// model's logits from its token embedding (Press, Wolf 2017, "Using the Output Embedding to Improve Language
 /// Models").
 ///
 ///     layers.push_back("wte", Embedding(1000, 64));

@@ -31,8 +31,8 @@ class optimizer_state {
   /// Called when apply_part has stepped all elements of parameter `index` in step `step`.
   virtual void end_parts(std::uint64_t /*step*/, std::size_t /*index*/) {}
   /// Drops the gradients of the parameters (PyTorch's zero_grad, which sets them to none), so that the next
-  /// backward pass begins anew: those that a backward pass through another model's loss has left, or those of
-  /// a step that is not to be made. After `apply` there are none. The default throws std::logic_error, for
+  /// backward pass begins anew. Such gradients are left by a backward pass through another model's loss, or
+  /// by a step that is not to be made. After `apply` there are none. The default throws std::logic_error, for
   /// optimizers of one's own without it.
   virtual void zero_grad() {
     throw std::logic_error(

@@ -11,7 +11,7 @@ struct timed_chunk {
   int needed = 0;    ///< priority: the position at which the next forward pass needs its weights
 };
 
-/// Orders the chunks for a link that carries one at a time, by list scheduling with priorities: whenever the
+/// Orders the chunks for a link that carries one at a time, by list scheduling with priorities. Whenever the
 /// link is free, it takes the ready chunk that is needed first (ties: in the given order), or if none is
 /// ready, the one that is ready next. So chunks that the next forward pass needs early overtake chunks that
 /// it needs late (Jayarajan et al. 2019, "Priority-based Parameter Propagation", section 3). Returns indices

@@ -107,7 +107,7 @@ class DataParallel {
   /// without replicas.
   int current_replica() const;
 
-  /// Creates an optimizer over the model's parameters whose `apply` returns at once: it steps the weights
+  /// Creates an optimizer over the model's parameters whose `apply` returns at once. It steps the weights
   /// bucket by bucket as their gradient sums arrive, or chunk by chunk if the optimizer is_elementwise(),
   /// while later chunks are in flight. The weights have the same bits as with `optimizer` itself, which must
   /// step each parameter independently, as all optimizers of troupe::optim do. Clipping gradients before
@@ -122,10 +122,12 @@ class DataParallel {
 
   /// Runs the backward pass from the current replica's mean loss, a scalar, and goes on to the next replica.
   /// After the last replica of this member, the gradients become the averages over all replicas (see above),
-  /// and the optimizer may step. Throws std::invalid_argument if the loss is not a scalar, and
-  /// std::logic_error, naming the parameters, if parameters got no gradient (unless find_unused_parameters)
-  /// or got one though they were frozen when the model was wrapped; it then aborts the group, so that no
-  /// other member waits. Throws std::logic_error on a member without replicas.
+  /// and the optimizer may step.
+  ///
+  /// Throws std::invalid_argument if the loss is not a scalar, and std::logic_error on a member without
+  /// replicas. Throws std::logic_error, naming the parameters, if parameters got no gradient (unless
+  /// find_unused_parameters) or got one though they were frozen when the model was wrapped. It then aborts
+  /// the group, so that no other member waits.
   void backward(const variable& loss);
   /// Ends the current replica's step after backward passes that the caller ran without
   /// DataParallel::backward, starting from `initial_gradient()`. Communication does not overlap with those

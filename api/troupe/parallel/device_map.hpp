@@ -22,8 +22,8 @@ namespace troupe {
 /// Graph that uses a value several times which also goes around it), and classes derived from the two, are
 /// placed as a whole.
 ///
-/// The processes of a job share the devices of its map evenly, in order: of three devices the first of two
-/// processes has 0 and 1, of two each has one, also where --devices allows more.
+/// The processes of a job share the devices of its map evenly, in order, also where --devices allows more. Of
+/// three devices the first of two processes has 0 and 1; of two devices each process has one.
 class DeviceMap {
  public:
   /// Places the layer with this name or, if none has it, those whose names begin with it and a dot. Throws

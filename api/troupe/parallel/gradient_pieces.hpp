@@ -8,12 +8,12 @@
 
 namespace troupe {
 
-/// How the gradients of a stage travel between its replicas (stage_program::replica_gradients): large ones as
-/// views of their own memory, in pieces of at most 2 MiB, so that nothing is copied and the first pieces
-/// travel while others are computed; all small ones packed into piece 0. That piece also tells which
-/// parameters have a gradient, so that what no replica has a gradient of is not stepped. The lower a piece,
-/// the sooner the next forward needs it: over a busy link it goes first (send_queue.hpp). A pure function of
-/// the parameters' shapes and their order: the same in all replicas.
+/// How the gradients of a stage travel between its replicas (stage_program::replica_gradients). Large ones
+/// travel as views of their own memory, in pieces of at most 2 MiB, so that nothing is copied and the first
+/// pieces travel while others are computed. All small ones are packed into piece 0. That piece also tells
+/// which parameters have a gradient, so that what no replica has a gradient of is not stepped. The lower a
+/// piece, the sooner the next forward needs it: over a busy link it goes first (send_queue.hpp). A pure
+/// function of the parameters' shapes and their order: the same in all replicas.
 class gradient_pieces {
  public:
   /// Those of `parameters` that are trainable; they outlive this object. Indices are those of `parameters`.

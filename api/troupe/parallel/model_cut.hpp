@@ -20,9 +20,14 @@ struct stage_values {
 ///
 /// A value that other stages use has one output port, and one edge to each of these stages, past those that
 /// do not use it. Its gradient is the sum of the gradients of its uses, the last use first, whatever the cut:
-/// the last of these stages adds up those of its uses, and so does the stage that computes the value, at the
-/// end; a stage between them that has several uses gets an edge for each, so that they are added one after
-/// the other. A stage that uses nothing but the model's input takes the samples itself.
+///
+/// | stage | gradients of its uses |
+/// |---|---|
+/// | the last that uses the value | adds them up, and sends the sum |
+/// | between, with several uses | has an edge for each use, so they are added one after the other |
+/// | that computes the value | adds its own uses at the end |
+///
+/// A stage that uses nothing but the model's input takes the samples itself.
 struct model_cut {
   std::vector<stage_values> stages;
   std::vector<edge> edges;  ///< plan::edges

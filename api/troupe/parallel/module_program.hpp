@@ -36,16 +36,17 @@ struct module_program_options {
 /// The program of one pipeline stage: some nodes of a graph, and in the last stage the loss. Its ports are
 /// those of cut_model.
 ///
-/// The gradient is scaled by 1 / the number of targets that the loss counts in the global batch (in the
-/// microbatches of all replicas, or of its own where replicas average their weights); metrics are sums over
-/// them. In a step in which none counts no parameter has a gradient. A step that is skipped leaves buffers,
-/// too, as they were before it (not with flush_every of more than 1, where forwards of the next step come
-/// before). The bits do not
-/// depend on the partition into stages or on the order of the microbatches' forward and backward passes.
-/// Weight gradients must be computed in ascending microbatch order, or as microbatch::gradients_descend says;
-/// any other order throws std::logic_error.
-/// Evaluation saves no activations. Tied weights, a loss scale and clipping need the reductions of
-/// stage_reductions.hpp in the plan.
+/// The gradient is scaled by 1 / the number of targets that the loss counts in the global batch. These are
+/// the targets in the microbatches of all replicas, or of its own where replicas average their weights.
+/// Metrics are sums over them. In a step in which none counts no parameter has a gradient. A step that is
+/// skipped leaves buffers, too, as they were before it (not with flush_every of more than 1, where forwards
+/// of the next step come before).
+///
+/// The bits do not depend on the partition into stages or on the order of the microbatches' forward and
+/// backward passes. Weight gradients must be computed in ascending microbatch order, or as
+/// microbatch::gradients_descend says; any other order throws std::logic_error. Evaluation saves no
+/// activations. Tied weights, a loss scale and clipping need the reductions of stage_reductions.hpp in the
+/// plan.
 ///
 /// While an update is deferred, a forward waits for each weight when an operation comes to it: modules that
 /// read weights by other means than the operations of functions.hpp call parameter::wait_ready before. In a

@@ -64,8 +64,8 @@ void require_parameters(const nn::Graph& model, const stage_range& range) {
 
 int most_stages(const nn::Graph& model) { return static_cast<int>(possible_cuts(model).size()) - 1; }
 
-// Linear partition by dynamic programming: largest[s][c] is the minimal cost of the most expensive of s
-// stages that end at cut c, over all cuts b < c at which the last of them may begin: min over b of
+// Linear partition by dynamic programming. largest[s][c] is the minimal cost of the most expensive of s
+// stages that end at cut c. It is the min, over all cuts b < c at which the last stage may begin, of
 // max(largest[s - 1][b], cost of [b, c)). from[s][c] is the minimizing b; ties take the earliest.
 std::vector<stage_range> partition_into_stages(const nn::Graph& model, int stages) {
   auto cuts = possible_cuts(model);

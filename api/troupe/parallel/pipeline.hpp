@@ -93,7 +93,7 @@ class Pipeline {
   /// Default: Adam. Throws std::invalid_argument for an empty function.
   Pipeline& optimizer(optim::Optimizer optimizer);
   /// Sets the initial weights, instead of the model's: all parameters and buffers of the model (its
-  /// state_dict), equal in every process; PyTorch's num_batches_tracked are skipped, bf16 and f16 are
+  /// state_dict), equal in every process. PyTorch's num_batches_tracked are skipped. bf16 and f16 are
   /// converted to f32, in which weights are kept. A job that resumes uses the weights of its snapshot
   /// instead.
   Pipeline& initial_weights(std::vector<named_tensor> weights);
@@ -104,10 +104,10 @@ class Pipeline {
   /// negative and infinite numbers.
   Pipeline& clip_grad_norm(double max_norm);
   /// The dtype in which replicas exchange gradients: f32 (the default), or bf16 or f16, which send half as
-  /// many bytes: each replica rounds its gradients, they are added up in f32, and the sums are rounded once,
-  /// so that all replicas keep the same weights. f16 cannot hold gradients above 65504, which become infinite
-  /// (job_options::on_non_finite), and loses those below 6e-8. Throws bad_input for another dtype, and the
-  /// Trainer for bf16 or f16 without replicas.
+  /// many bytes. With the latter each replica rounds its gradients, they are added up in f32, and the sums
+  /// are rounded once, so that all replicas keep the same weights. f16 cannot hold gradients above 65504,
+  /// which become infinite (job_options::on_non_finite), and loses those below 6e-8. Throws bad_input for
+  /// another dtype, and the Trainer for bf16 or f16 without replicas.
   Pipeline& gradient_sync(dtype type);
   /// The fraction in (0, 1] of the elements of each large weight's gradient (of 16384 elements or more) that
   /// a replica sends, those of largest magnitude; 0 (the default): all. It adds the others to its gradient of
@@ -117,11 +117,11 @@ class Pipeline {
   /// on_non_finite `skip`.
   Pipeline& top_k_gradients(double fraction);
   /// PowerSGD (compression/power_sgd.hpp): replicas exchange the gradient of each large weight matrix (as in
-  /// top_k_gradients; its first axis are the rows, the others the columns) as two factors of this rank, if
-  /// these have at most half as many elements; 0 (the default): whole gradients. Each replica adds what its
-  /// factors lack to its gradient of the next step, and keeps that and the factors in its snapshots. Throws
-  /// bad_input for a negative rank; the Trainer without replicas, with gradient_sync or top_k_gradients, and
-  /// where steps may be skipped, as for top_k_gradients.
+  /// top_k_gradients) as two factors of this rank, if these have at most half as many elements. The first
+  /// axis of a weight are the rows, the others the columns. 0 (the default): whole gradients. Each replica
+  /// adds what its factors lack to its gradient of the next step, and keeps that and the factors in its
+  /// snapshots. Throws bad_input for a negative rank; the Trainer without replicas, with gradient_sync or
+  /// top_k_gradients, and where steps may be skipped, as for top_k_gradients.
   Pipeline& power_sgd_rank(int rank);
   /// Local SGD (compression/weight_average.hpp): replicas exchange no gradients. Each steps with its own, the
   /// mean over its own samples, clipped by its own norm, and after every so many optimizer steps they average

@@ -19,10 +19,10 @@ struct held_memory {
   bool operator==(const held_memory&) const = default;
 };
 
-/// Predicts what each device of a plan holds in a training step after the first one: the passes of its stages
-/// in the order of the plan, and messages from the end of the pass that sends them on (`ran`). Copies of the
-/// state, and what libraries hold by themselves, are left out. `stages`: the layers of each stage of the
-/// plan.
+/// Predicts what each device of a plan holds in a training step after the first one. Follows the passes of
+/// its stages in the order of the plan, and counts messages from the end of the pass that sends them on
+/// (`ran`). Copies of the state, and what libraries hold by themselves, are left out. `stages`: the layers of
+/// each stage of the plan.
 std::vector<held_memory> predict_memory(const cost_profile& profile, const std::vector<layer_run>& stages,
                                         const plan& made, const timeline& ran);
 

@@ -24,15 +24,16 @@ summed_here summed_by_member(const leaf_hosting& replicas, const communicator& g
 bool is_plain_all_reduce(const leaf_hosting& replicas, const communicator& group);
 
 /// Starts to sum the nodes of all members, as leaf_accumulator makes them of summed_by_member().
-/// nodes: f32 [m, n] for the m nodes of this member, undefined if it has none. sum: f32 or a 16-bit type,
-/// [n]; in f32 it may be the first node.
+/// - `nodes`: f32 [m, n] for the m nodes of this member, undefined if it has none.
+/// - `sum`: f32 or a 16-bit type, [n]; in f32 it may be the first node.
 work all_reduce_nodes(const tensor& nodes, const tensor& sum, const leaf_hosting& replicas,
                       communicator& group, const call_options& options = {});
 
 /// Starts to sum tensors of one shape, one for each virtual replica of all members. The bits are those of one
 /// member that has all replicas, if the group reduces in the fixed tree.
-/// of_replicas: f32 in CPU memory, those of this member in order. sum: as above; may be the first of them.
-/// With a 16-bit sum the first is overwritten.
+/// - `of_replicas`: f32 in CPU memory, those of this member in order. With a 16-bit sum the first is
+///   overwritten.
+/// - `sum`: as above; may be the first of them.
 work all_reduce_replicas(const std::vector<tensor>& of_replicas, const tensor& sum,
                          const leaf_hosting& replicas, communicator& group, const call_options& options = {});
 /// Its first part: the nodes of this member; a single one may be in the memory of `sum` or of_replicas[0].

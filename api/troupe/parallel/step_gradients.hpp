@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-/// Processes a stage's gradients between the last weight gradient of a step and the optimizer's step: sums
+/// Processes a stage's gradients between the last weight gradient of a step and the optimizer's step. Sums
 /// the gradients of tied weights, then divides all by the loss scale and clips them by the norm over all
 /// stages. Every stage takes the same decisions.
 class step_gradients {
@@ -36,9 +36,9 @@ class step_gradients {
   void reduce(int reduction, const std::vector<tensor>& shares);
   /// See stage_program. After the reduction of tied weights, before that of norms.
   int num_gradient_pieces() const { return compressed_.pieces().count(); }
-  /// Calls `on_piece` once for each of the pieces that the gradient of a parameter has for itself and that
-  /// are complete, as its first `num_elements` are; none if it is to be added to those of other uses of the
-  /// same weight.
+  /// The first `num_elements` of the gradient of a parameter are complete. Calls `on_piece` once for each
+  /// complete piece that this gradient has for itself; for none if it is to be added to those of other uses
+  /// of the same weight.
   void give_pieces_of(const parameter& of, std::int64_t num_elements,
                       const std::function<void(int piece)>& on_piece);
   tensor replica_gradients(int piece) { return compressed_.message_of(piece); }

@@ -25,11 +25,15 @@ class captured_pass {
   captured_pass(device target, std::function<void()> work, std::vector<parameter*> parameters);
 
   /// Waits for the parameters' pending updates and runs the pass; afterwards the parameters that it reaches
-  /// have a gradient. Throws std::logic_error if one of them has a gradient before the call, since the
-  /// captured work overwrites gradients and does not accumulate, or if its value or gradient is no longer in
-  /// the memory in which it was captured, or if a value was changed by other code than an optimizer (loaded
-  /// weights, for example) and the graph reads a conversion of the old one (autocast). If the work throws, no
-  /// parameter has a gradient afterwards, and later passes of any kind are not affected.
+  /// have a gradient. Throws std::logic_error if
+  /// - one of them has a gradient before the call, since the captured work overwrites gradients and does not
+  ///   accumulate
+  /// - its value or gradient is no longer in the memory in which it was captured
+  /// - other code than an optimizer changed a value (loaded weights, for example) and the graph reads a
+  ///   conversion of the old one (autocast)
+  ///
+  /// If the work throws, no parameter has a gradient afterwards, and later passes of any kind are not
+  /// affected.
   void run();
   bool is_captured() const { return step_.is_captured(); }
 

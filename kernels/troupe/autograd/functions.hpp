@@ -150,8 +150,8 @@ loss_result cross_entropy(const variable& logits, const tensor& labels, double g
                           const cross_entropy_options& options = {});
 
 /// Squared error of a prediction and a target of the same shape; different floating dtypes are converted to
-/// f32. num_counted is the number of elements: gradient_scale = 1 / num_counted gives the gradient of the
-/// mean, 1 that of the sum.
+/// f32. The result's num_counted is the number of elements: gradient_scale = 1 / num_counted gives the
+/// gradient of the mean, 1 that of the sum.
 loss_result mse_loss(const variable& prediction, const tensor& target, double gradient_scale);
 
 }  // namespace troupe

@@ -10,10 +10,14 @@ struct batch_norm_options {
   double momentum = 0.1;
 };
 
-// Batch normalisation of each channel over the batch and the pixels, as PyTorch's BatchNorm. x: [N, C, ...]
-// of f32, bf16 or f16, y and dy alike; weight and bias: [C], of f32 or x's dtype, or both undefined (1 and
-// 0); mean, rstd and the running statistics: f32 [C]. Sums are in f64 over blocks in f32. The bits depend
-// neither on the number of threads nor on the machine. Mismatches throw std::invalid_argument.
+// Batch normalisation of each channel over the batch and the pixels, as PyTorch's BatchNorm.
+//
+// - x: [N, C, ...] of f32, bf16 or f16, y and dy alike
+// - weight and bias: [C], of f32 or x's dtype, or both undefined (1 and 0)
+// - mean, rstd and the running statistics: f32 [C]
+//
+// Sums are in f64 over blocks in f32. The bits depend neither on the number of threads nor on the machine.
+// Mismatches throw std::invalid_argument.
 
 struct batch_norm_result {
   tensor y;

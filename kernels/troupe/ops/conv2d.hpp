@@ -26,9 +26,9 @@ struct conv2d_options {
 // the shapes of one image, the kernel and, for gradients of weights, the batch. Mismatches throw
 // std::invalid_argument.
 
-/// y[n, o, i, j] = bias[o] + the sum over c, k, l of weight[o, c, k, l] x[n, first(o) + c,
-/// i stride.h - padding.h + k dilation.h, j stride.w - padding.w + l dilation.w], first(o) being the first
-/// channel of o's group.
+/// y[n, o, i, j] = bias[o] + the sum over c, k, l of weight[o, c, k, l] x[n, first(o) + c, row, column]. The
+/// row is i stride.h - padding.h + k dilation.h, the column j stride.w - padding.w + l dilation.w. first(o)
+/// is the first channel of o's group.
 tensor conv2d_forward(const tensor& x, const tensor& weight, const tensor& bias,
                       const conv2d_options& options = {});
 

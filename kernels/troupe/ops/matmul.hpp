@@ -11,9 +11,13 @@ struct matmul_options {
   bool transpose_b = false;
 };
 
-/// c = a b for each pair of matrices. a: [..., M, K], b: [..., K, N] with the leading axes of a, or [K, N]
-/// for all of them, c: [..., M, N], all of one dtype: f32, bf16 or f16. Sums are in f32 and rounded once.
-/// Equal shapes and numbers of threads give equal bits. Mismatches throw std::invalid_argument.
+/// c = a b for each pair of matrices. All are of one dtype: f32, bf16 or f16.
+/// - a: [..., M, K]
+/// - b: [..., K, N] with the leading axes of a, or [K, N] for all of them
+/// - c: [..., M, N]
+///
+/// Sums are in f32 and rounded once. Equal shapes and numbers of threads give equal bits. Mismatches throw
+/// std::invalid_argument.
 tensor matmul(const tensor& a, const tensor& b, const matmul_options& options = {});
 
 /// c (+)= a b. c: of the dtype of a and b, or f32, as a gradient is.

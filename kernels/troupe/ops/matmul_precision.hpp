@@ -2,9 +2,10 @@
 
 namespace troupe {
 
-/// How GPUs multiply f32 matrices. f32: products and sums in f32. tf32: operands rounded to the 10 bits after
-/// the point that TF32 has, sums in f32; several times as fast on tensor cores (8.0 and later), with relative
-/// errors of about 1e-3 of each product.
+/// How GPUs multiply f32 matrices.
+/// - f32: products and sums in f32.
+/// - tf32: operands rounded to the 10 bits after the point that TF32 has, sums in f32. Several times as fast
+///   on tensor cores (8.0 and later), with relative errors of about 1e-3 of each product.
 enum class matmul_precision { f32, tf32 };
 
 /// Sets the precision of later f32 matrix products of this process on GPUs, also in linear layers and

@@ -4,11 +4,15 @@
 
 namespace troupe {
 
-// Normalisation of rows: x is [..., C] with C >= 1 in f32, bf16 or f16, and its last axis is a row. gamma and
-// beta are floating [C] of any dtype, or undefined without scale or shift; their gradients are floating [C],
-// or undefined if not needed. mean and rstd are f32 with x's shape less the last axis. Arithmetic and sums
-// are f32; sums over rows go in blocks of fixed size, in order. Other shapes and dtypes throw
-// std::invalid_argument.
+// Normalisation of rows.
+//
+// - x: [..., C] with C >= 1 in f32, bf16 or f16; its last axis is a row
+// - gamma and beta: floating [C] of any dtype, or undefined without scale or shift
+// - their gradients: floating [C], or undefined if not needed
+// - mean and rstd: f32 with x's shape less the last axis
+//
+// Arithmetic and sums are f32; sums over rows go in blocks of fixed size, in order. Other shapes and dtypes
+// throw std::invalid_argument.
 
 struct layer_norm_result {
   tensor y;     ///< of x's shape and dtype

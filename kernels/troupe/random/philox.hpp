@@ -22,9 +22,12 @@ enum class random_purpose : std::uint32_t {
 };
 
 /// A stream of random words, identified by seed, purpose and three words (`place`) whose meaning depends on
-/// the purpose: (step, global microbatch, layer index in the whole model) for activations, the hash of the
-/// parameter's name for initial weights, the stream number for a permutation. Word `i` of the stream is word
-/// i % 4 of block i / 4.
+/// the purpose:
+/// - activations: (step, global microbatch, layer index in the whole model)
+/// - initial weights: the hash of the parameter's name
+/// - a permutation: the stream number
+///
+/// Word `i` of the stream is word i % 4 of block i / 4.
 class philox_stream {
  public:
   philox_stream(std::uint64_t seed, random_purpose purpose, std::array<std::uint32_t, 3> place);

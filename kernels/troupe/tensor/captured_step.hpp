@@ -11,8 +11,8 @@ namespace troupe {
 class device_graph;
 
 /// Work on one device that is repeated unchanged in every step, such as a forward and backward pass over
-/// fixed tensors. On the CPU every run calls the work. On a GPU the first run calls it (warm-up), the second
-/// captures it as a CUDA graph, and that run and all later ones launch the graph, which takes far less CPU
+/// fixed tensors. On the CPU every run calls the work. On a GPU the first run calls it (warm-up), and the
+/// second captures it as a CUDA graph. That run and all later ones launch the graph, which takes far less CPU
 /// time than to launch each kernel. The bits are the same.
 ///
 /// So on a GPU the work's CPU code runs only twice, with these consequences. Branches, sizes and scalar

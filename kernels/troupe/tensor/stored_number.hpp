@@ -33,8 +33,8 @@ std::string to_string(stored_number type);
 stored_number stored_as(dtype type);
 /// The dtype of tensors with the same elements; none if tensors cannot have such elements.
 std::optional<dtype> same_dtype(stored_number type);
-/// A dtype for the values of `type`: that of the same elements if there is one, else the smallest that has
-/// all values (i32 for i8, u16 and i16, i64 for u32), or the nearest (f32 for f64, i64 for u64).
+/// A dtype for the values of `type`: that of the same elements if there is one. Else it is the smallest that
+/// has all values (i32 for i8, u16 and i16, i64 for u32), or the nearest (f32 for f64, i64 for u64).
 dtype usual_dtype(stored_number type);
 
 /// Fills `to`, elements of `as`, with the numbers in `from`. Floating dtypes get the nearest value (16-bit

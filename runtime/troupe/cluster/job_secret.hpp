@@ -29,9 +29,9 @@ std::filesystem::path job_secret_path(const std::filesystem::path& folder, std::
 /// as this object lives. The file names this process, so that a file left behind by a killed job
 /// is ignored.
 ///
-/// `folders` are tried in their order: one that belongs to this user alone (mode 0700), such as
-/// XDG_RUNTIME_DIR, holds the file itself; another one, such as /tmp, a folder troupe-UID of this user, or
-/// troupe-UID-XXXXXX where another user has taken that name.
+/// `folders` are tried in their order. One that belongs to this user alone (mode 0700), such as
+/// XDG_RUNTIME_DIR, holds the file itself. Another one, such as /tmp, holds a folder troupe-UID of this user,
+/// or troupe-UID-XXXXXX where another user has taken that name.
 ///
 /// Throws bad_input if another living process has published one (the port is in use by its job), or in none
 /// of the folders a file can be written.

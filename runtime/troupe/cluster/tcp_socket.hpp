@@ -33,9 +33,9 @@ struct listening {
   std::string note;
 };
 /// The sockets at which a job's members reach the agent. With `whole_network` a name may have another address
-/// on this host than on others: then, if it is a name of this host's loopback device, or has only addresses
-/// that are not this host's (a service's, a forwarded one), all addresses of this host are listened on.
-/// Throws as listen_on().
+/// on this host than on others. If it is a name of this host's loopback device, or has only addresses that
+/// are not this host's (a service's, a forwarded one), all addresses of this host are listened on. Throws as
+/// listen_on().
 enum class listening_for { this_host, whole_network };
 listening listen_on_all(const std::string& address, std::uint16_t port, listening_for who);
 /// Whether all that the address is now are loopback addresses; true of a name without an address.

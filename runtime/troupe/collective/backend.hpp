@@ -45,8 +45,10 @@ class collective_backend {
   /// Called less often. Throws collective_error if a member has ended or has aborted the group.
   virtual void check_members() {}
   /// Called before a thread sleeps. Calls are advanced once more between this and the sleep or
-  /// cancel_sleep(). engine_event: the eventfd of the progress engine, which sleeps for this group among
-  /// others, and is woken by writing to it; no_event: the thread that calls sleep() next.
+  /// cancel_sleep().
+  /// - engine_event: the eventfd of the progress engine, which sleeps for this group among others, and is
+  ///   woken by writing to it
+  /// - no_event: the thread that calls sleep() next
   virtual void announce_sleep(int /*engine_event*/) {}
   virtual void cancel_sleep() {}
   /// Whether a waiting thread can sleep(). Otherwise it leaves that to the engine.

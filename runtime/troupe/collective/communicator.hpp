@@ -70,15 +70,19 @@ class communicator {
   work all_reduce(const tensor& x, const tensor& result, reduce_op op, const call_options& options = {});
 
   /// The reduction of leaves that the members host (leaf_hosting): L leaves give the bits that all_reduce
-  /// gives L members with a leaf each, however they are hosted. Each member contributes the nodes of its
-  /// leaves (leaf_accumulator), f32 [m, k] for m nodes, undefined without leaves. result: [k] of f32, bf16 or
-  /// f16 on every member, rounded once, at the end; in f32 it may be the first node. op: sum, or mean over
-  /// the leaves. Throws std::invalid_argument over a backend without the fixed tree. Members whose hostings
-  /// differ fail as those do that make different calls.
+  /// gives L members with a leaf each, however they are hosted.
+  /// - nodes: those of this member's leaves (leaf_accumulator), f32 [m, k] for m nodes, undefined without
+  ///   leaves
+  /// - result: [k] of f32, bf16 or f16 on every member, rounded once, at the end; in f32 it may be the first
+  ///   node
+  /// - op: sum, or mean over the leaves
   ///
-  /// The nodes of a member are 4 m k bytes. It sends (m + 1) (n-1) messages for each block between hosts,
+  /// Throws std::invalid_argument over a backend without the fixed tree. Members whose hostings differ fail
+  /// as those do that make different calls.
+  ///
+  /// The nodes of a member are 4 m k bytes. Between hosts it sends (m + 1) (n-1) messages for each block,
   /// with (n-1)/n of its nodes' bytes and of the result's (net/algorithms.hpp, which is also taken where
-  /// hosts have several members); on one host it reads 1/n of all nodes and writes 1/n of the n results
+  /// hosts have several members). On one host it reads 1/n of all nodes and writes 1/n of the n results
   /// (shm/algorithms.hpp). Where each member has one node of equal height, in order, and the result is f32,
   /// the call is an all_reduce of them, if op is sum or each has one leaf.
   work all_reduce_leaves(const tensor& nodes, const tensor& result, const leaf_hosting& hosting,

@@ -14,7 +14,7 @@ struct mesh_axis {
   int size = 1;
 };
 
-/// Arranges the ranks of a world as a grid with named axes, of which the last one varies fastest: with
+/// Arranges the ranks of a world as a grid with named axes, of which the last one varies fastest. With
 /// {{"dp", 4}, {"tp", 2}} rank r has the coordinates dp = r / 2 and tp = r % 2. A value. Ranks outside the
 /// world and unknown axes throw std::invalid_argument.
 class mesh {

@@ -17,9 +17,9 @@ struct npy_options {
 };
 
 /// Reads the array in `file`, of format version 1, 2 or 3: numbers or booleans, little-endian, in C order (or
-/// Fortran order where that is the same). Throws bad_input, naming the file, what was expected, what was
-/// found and what to do, if the file is missing, truncated, has bytes after the last element or another
-/// format, or if a value cannot be converted. Sizes in the header are checked against the file size before
+/// Fortran order where that is the same). Throws bad_input if the file is missing, truncated, has bytes after
+/// the last element or another format, or if a value cannot be converted. The message names the file, what
+/// was expected, what was found and what to do. Sizes in the header are checked against the file size before
 /// any allocation.
 tensor read_npy(const std::filesystem::path& file, const npy_options& options = {});
 

@@ -53,8 +53,9 @@ class record_writer {
 /// A file of records that is open for reading; the index is read as it is needed. Thread-safe.
 class record_file {
  public:
-  /// Throws bad_input, naming file, what was expected, what was found and what to do, if one of the two files
-  /// is missing, has another format or version, or they do not fit each other (one of them is truncated).
+  /// Throws bad_input if one of the two files is missing, has another format or version, or they do not fit
+  /// each other (one of them is truncated). The message names file, what was expected, what was found and
+  /// what to do.
   explicit record_file(const std::filesystem::path& file);
   ~record_file();
 

@@ -9,14 +9,14 @@
 
 namespace troupe {
 
-/// The sizes of the two factors that PowerSGD of this rank sends of a parameter's gradient; of rank 0 if it
-/// is sent whole: it is not trainable, or not large (piece_layout.hpp), or its factors have more than half as
-/// many elements.
+/// The sizes of the two factors that PowerSGD of this rank sends of a parameter's gradient. They have rank 0
+/// if it is sent whole: the parameter is not trainable, or not large (piece_layout.hpp), or its factors have
+/// more than half as many elements.
 low_rank_factors power_sgd_factors_of(const parameter& of, int rank);
 
 /// What one of several replicas sends of a stage's gradients, piece by piece, and what it makes of what comes
-/// back, as the numeric_options say: all elements in f32 or 16 bits, or of large gradients the elements of
-/// largest magnitude (take_largest) or two factors (factored_gradient), one after the other.
+/// back, as the numeric_options say. It sends all elements in f32 or 16 bits, or of large gradients the
+/// elements of largest magnitude (take_largest) or two factors (factored_gradient), one after the other.
 ///
 /// Not thread-safe.
 class compressed_gradients {

@@ -9,7 +9,7 @@ namespace troupe {
 /// How many of `count` > 0 elements a fraction in (0, 1] is: rounded up, at least one.
 std::int64_t num_largest(double fraction, std::int64_t count);
 
-/// Top-k with error feedback (see top_k_gradients), of some elements of one replica's gradient: adds
+/// Top-k with error feedback (see top_k_gradients), of some elements of one replica's gradient. Adds
 /// `gradient`, f32 [n], to `residual`, f32 [n], and takes the k elements of largest magnitude out of it,
 /// which become 0 there. Returns them as a message, i32 [2k]: ascending indices, then the bits of the values.
 /// If the gradient is not finite, the residual stays as it was and the values are NaN. 1 <= k <= n < 2^31.

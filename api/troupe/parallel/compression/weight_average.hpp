@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Local SGD between the replicas of a pipeline stage: each steps with its own gradients, and after every
+/// Local SGD between the replicas of a pipeline stage. Each steps with its own gradients, and after every
 /// `period` optimizer steps the replicas replace their weights by the mean over them (Stich 2019, "Local SGD
 /// converges fast and communicates little"). The optimizers' states and the buffers are not averaged.
 ///

@@ -12,7 +12,7 @@
 namespace troupe::cpu {
 namespace {
 
-/// The attention of one head, block of queries by block of queries, with an online softmax: at each block of
+/// The attention of one head, block of queries by block of queries, with an online softmax. At each block of
 /// keys, the partial sums are rescaled to the largest score so far (Milakov and Gimelshein, Online normalizer
 /// calculation for softmax, 2018).
 class forward_head {

@@ -5,9 +5,9 @@
 
 namespace troupe::cpu {
 
-// Reductions of a row with a fixed structure, so that every vector width gives the same bits: element i goes
+// Reductions of a row with a fixed structure, so that every vector width gives the same bits. Element i goes
 // to lane i % 64, those after the last multiple of 64 to lane i % 16, those after the last multiple of 16 to
-// one of their own, and the lanes are combined in a tree. Call only from functions with TROUPE_CLONES.
+// one of their own. The lanes are combined in a tree. Call only from functions with TROUPE_CLONES.
 
 using four_lanes = float __attribute__((vector_size(16)));
 

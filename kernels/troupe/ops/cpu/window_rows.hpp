@@ -20,7 +20,7 @@ inline window_range windows_inside(std::int64_t out, std::int64_t in, std::int64
 }
 
 /// Calls `row(tap, first pixel, columns)` for the elements `tap` of the kernel, in order, that lie inside the
-/// image for windows of row i: window j in `columns` has its pixel at first pixel + j stride.w.
+/// image for windows of row i. Window j in `columns` has its pixel at first pixel + j stride.w.
 template <class Row>
 inline __attribute__((always_inline)) void for_each_tap(const pool2d_problem& problem, std::int64_t i,
                                                         const Row& row) {

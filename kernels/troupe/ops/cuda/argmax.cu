@@ -5,9 +5,9 @@
 
 #include "troupe/ops/cuda/column_parts.cuh"
 
-// The largest element of each part and its index, and so on with these elements until one of a row or column
-// is left. x is read once: a lane remembers the pack that has its largest element, and looks up the element
-// at the end.
+// Finds the largest element of each part and its index, and repeats that with the elements found until each
+// row or column has one left. Reads x once: a lane remembers the pack that has its largest element, and looks
+// up the element at the end.
 
 namespace troupe::cuda {
 namespace {

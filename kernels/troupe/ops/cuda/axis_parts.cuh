@@ -64,8 +64,10 @@ void launch_on_rows(device target, const axis_parts& parts, Kernel kernel, Argum
 constexpr int lane_elements = 8;
 
 /// Calls `visit(lane_element, first, x)` for the packs of a part of a row, `size` elements from `part` on,
-/// that are this lane's. x: the pack's elements, and `outside` beyond the end; `first`: the first one's index
-/// in the part; `lane_element`: its index, a constant, among the lane's elements of these 256.
+/// that are this lane's.
+/// - `x`: the pack's elements, and `outside` beyond the end
+/// - `first`: the first one's index in the part
+/// - `lane_element`: its index, a constant, among the lane's elements of these 256
 template <class T, class Visit>
 __device__ void for_each_pack_of_part(const T* part, int size, float outside, const Visit& visit) {
   constexpr int pack_size = pack<T>::size, at_once = 8, warp_elements = warp_threads * lane_elements;

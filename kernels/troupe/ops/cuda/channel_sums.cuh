@@ -8,7 +8,7 @@
 #include "troupe/ops/kernels/batch_norm.hpp"
 
 // Sums over each channel of [batch, channels, size], in an order that depends only on the shape and the
-// dtype: each thread block sums a part of a channel, its threads short runs in f32 and the rest in f64; the
+// dtype. Each thread block sums a part of a channel, its threads short runs in f32 and the rest in f64. The
 // kernel that uses the sum adds the parts, a warp per channel. No atomics.
 
 namespace troupe::cuda {

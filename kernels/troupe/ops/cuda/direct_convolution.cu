@@ -6,8 +6,8 @@
 #include "troupe/ops/cuda/launch.cuh"
 
 // One thread computes one element of y or dx; adjacent threads have adjacent pixels. An element of dweight
-// sums over all images, so the sum is split into parts of some lines of y: a thread sums each line, then its
-// lines; a second kernel adds the parts, in order.
+// sums over all images, so the sum is split into parts of some lines of y. A thread sums each line, then its
+// lines. A second kernel adds the parts, in order.
 
 namespace troupe::cuda {
 namespace {

@@ -6,8 +6,8 @@
 #include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/map_elements.cuh"
 
-// Three paths: operands of one shape and dtype use map_elements; if only the dtypes differ, each thread
-// branches on them; if operands broadcast, each thread computes its offsets, which is slower, but then one
+// Three paths. Operands of one shape and dtype use map_elements. If only the dtypes differ, each thread
+// branches on them. If operands broadcast, each thread computes its offsets, which is slower, but then one
 // operand is usually small.
 
 namespace troupe::cuda {

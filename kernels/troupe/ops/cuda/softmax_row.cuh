@@ -3,7 +3,7 @@
 
 #include "troupe/ops/cuda/rows.cuh"
 
-// The largest score of a row and the sum of e^(score - largest) in one pass over the row: each thread
+// The largest score of a row and the sum of e^(score - largest) in one pass over the row. Each thread
 // rescales its sum when it finds a larger score (Milakov and Gimelshein, Online normalizer calculation for
 // softmax, 2018).
 

@@ -1,10 +1,10 @@
 #pragma once
 #include "troupe/ops/cuda/elements.cuh"
 
-// Matrix products of a warp on tensor cores, in tiles of 16 x 16 elements of bf16, f16 or, rounded to TF32,
-// f32, with sums in f32, and asynchronous copies to shared memory: typed wrappers of ptx.cuh. The
-// distribution of elements over threads is that of mma.m16n8k16, and for f32 that of mma.m16n8k8, in the PTX
-// ISA ("Warp Level Matrix Instructions").
+// Typed wrappers of ptx.cuh: matrix products of a warp on tensor cores, and asynchronous copies to shared
+// memory. Products have tiles of 16 x 16 elements of bf16, f16 or, rounded to TF32, f32, with sums in f32.
+// The distribution of elements over threads is that of mma.m16n8k16, and for f32 that of mma.m16n8k8, in the
+// PTX ISA ("Warp Level Matrix Instructions").
 
 namespace troupe::cuda {
 

@@ -6,7 +6,7 @@
 /// shared memory (shm/); members of different hosts exchange messages (net/).
 ///
 /// S: bytes of the call, H: number of hosts, limit: network_sizes::whole_inputs. A reduced element has the
-/// bits of the fixed tree of troupe/ops/tree_reduction.hpp, wherever the members are: a host reduces the
+/// bits of the fixed tree of troupe/ops/tree_reduction.hpp, wherever the members are. A host reduces the
 /// nodes of the tree that cover its own members, and sends these nodes instead of its members' inputs.
 ///
 /// Small calls (S up to the limit) take one message from each other host. First the members of a host give
@@ -32,9 +32,11 @@
 ///
 /// A large call sends one message for each chunk (network_sizes::block) in place of each S above. Not
 /// counted: the host_dissemination that ends large calls, and small ones with a root: n ceil(log2 H) empty
-/// messages. gather, scatter, all_to_all and messages between hosts are those of net/, since each byte of
-/// them has one receiver, and so is an all_reduce of nodes, which do not follow the members; messages on one
-/// host are those of shm/.
+/// messages.
+///
+/// The calls gather, scatter, all_to_all and messages between hosts are those of net/, since each byte of
+/// them has one receiver. So is an all_reduce of nodes, which do not follow the members. Messages on one host
+/// are those of shm/.
 namespace troupe::hierarchy {
 
 algorithm all_reduce(hierarchy_call call);

@@ -9,8 +9,8 @@
 
 namespace troupe::hierarchy {
 
-/// One member's part in one call of a group on several hosts: a call in shared memory with the members of its
-/// own host (its local members), and a call over the network with the members of all hosts.
+/// One member's side of one call of a group on several hosts. It consists of a call in shared memory with the
+/// members of its own host (its local members), and a call over the network with the members of all hosts.
 struct hierarchy_call {
   shm::shm_call local;
   net::net_call remote;

@@ -9,7 +9,7 @@ namespace troupe {
 
 /// Adds up the gradients of one member's leaves, in f32 and in the order of the tree, to the nodes that the
 /// member contributes to communicator::all_reduce_leaves. The leaves come in ascending order, whole tensors
-/// one after the other. A sum is combined with its sibling as soon as both are complete: k leaves that are
+/// one after the other. A sum is combined with its sibling as soon as both are complete. So k leaves that are
 /// one node of the tree, k a power of two, need 1 + log2(k) tensors, with the leaf that is being added. Other
 /// leaves need one for each node, and what the largest node needs beside it. Not thread-safe.
 class leaf_accumulator {

@@ -74,8 +74,8 @@ std::vector<tree_node> leaf_hosting::nodes_of(member_index member) const {
   return nodes_within(leaves_of(member), num_leaves_);
 }
 
-/// A tree of n k leaves splits at nodes of k leaves as a tree of n members does if k is a power of two; and
-/// if it is not, no two members have whole nodes of k leaves.
+/// A tree of n k leaves splits at nodes of k leaves as a tree of n members does if k is a power of two. If it
+/// is not, no two members have whole nodes of k leaves.
 bool leaf_hosting::is_tree_of_members() const {
   if (nodes_.size() != leaves_.size()) return false;
   for (int member = 0; member < num_members(); ++member) {

@@ -12,7 +12,7 @@ class reduced_elements {
   /// The dtype in which elements of `type` are reduced.
   static dtype reduction_type(dtype type) { return is_floating(type) ? dtype::f32 : type; }
   /// f32 elements as i32 in the same order, in which the largest (max) or the least (min) number stands for
-  /// NaN: the maximum and minimum of a library's floats may leave NaN out, those of integers do not.
+  /// NaN. The maximum and minimum of a library's floats may leave NaN out, those of integers do not.
   static tensor ordered_keys(const tensor& x, reduce_op op);
   /// The f32 elements of these keys.
   static tensor from_ordered_keys(const tensor& keys);

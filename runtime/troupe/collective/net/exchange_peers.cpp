@@ -36,8 +36,9 @@ void exchange_peers::record_hello(const net::message_header& header) {
   update_connected(from);
 }
 
-/// A hello that its sender has sent before it ended its connections does not count, nor does one that was
-/// sent over newer ones, or while the connection to the sender is lost, until this member has reconnected.
+/// A hello does not count that its sender has sent before it ended its connections. Nor does one that was
+/// sent over newer connections, or while the connection to the sender is lost, until this member has
+/// reconnected.
 void exchange_peers::update_connected(exchange_peer& of) const {
   of.status.is_connected =
       of.status.lost_cause.empty() && of.greeted_by == fabric_.num_ends_of(of.connection);

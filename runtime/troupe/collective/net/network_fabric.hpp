@@ -48,11 +48,11 @@ class message_owner {
 ///
 /// When a group is aborted, messages may be in flight from or to tensors of its calls, and UCX 1.13 cannot
 /// cancel a single one. The other member discards what it has not begun to receive as soon as it hears of the
-/// failure, and finishes the rest, which takes as long as its bytes. If it has not answered after a time (it
-/// is stopped, or cannot be reached), all connections of this process end, and all its groups on this fabric
-/// fail, on all members, with the loss of the one that did not answer. Groups that are made later connect
-/// again: each end gives this process a new address, and every hello says how many ends came before it, so
-/// that nobody takes an old connection for the new one.
+/// failure, and finishes the rest, which takes as long as its bytes. It may not answer in time
+/// (answer_timeout), since it is stopped or cannot be reached. Then all connections of this process end, and
+/// all its groups on this fabric fail, on all members, with the loss of the one that did not answer. Groups
+/// that are made later connect again. Each end gives this process a new address, and every hello says how
+/// many ends came before it, so that nobody takes an old connection for the new one.
 class network_fabric final : private ucx_connections::listener, private progress_engine::client {
  public:
   /// `by` outlives it. Throws ucx_error. flush_timeout and answer_timeout: see network_options.
@@ -60,9 +60,8 @@ class network_fabric final : private ucx_connections::listener, private progress
   network_fabric(ucp_context_h context, std::chrono::milliseconds flush_timeout,
                  std::chrono::milliseconds answer_timeout, progress_engine& by, std::string host = {});
   /// After its groups. Waits up to flush_timeout until the last messages have been sent, and the others have
-  /// aborted the groups that this process has: a connection that closes while its peer sends on it takes
-  /// along what the peer has not read yet, and the peer would be told of a lost connection instead of the
-  /// cause.
+  /// aborted the groups that this process has. A connection that closes while its peer sends on it discards
+  /// what the peer has not read yet. The peer would then be told of a lost connection instead of the cause.
   ~network_fabric();
   network_fabric(const network_fabric&) = delete;
   network_fabric& operator=(const network_fabric&) = delete;

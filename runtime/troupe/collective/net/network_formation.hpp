@@ -19,11 +19,11 @@ struct ucx_group_resources;
 /// know each other. So the loss of a member after this has returned somewhere fails the calls of the group on
 /// all others, and not its formation.
 ///
-/// A lost connection to a member whose hello has not come is made again, since its process may have ended its
-/// connections before (network_fabric) and have another address when it comes. When the member has come,
-/// which its hello says or what it has put into the store, three failed attempts end the formation on all
-/// members. A lost connection to a member whose hello has come is not made again, since that has mostly
-/// ended; this member puts a word into the store for the case that the other one lives and waits.
+/// A lost connection to a member whose hello has not come is made again. Its process may have ended its
+/// connections before (network_fabric) and have another address when it comes. Once the member has come,
+/// three failed attempts end the formation on all members; its hello or its entry in the store says that it
+/// has come. A lost connection to a member whose hello has come is not made again, since that member has
+/// mostly ended. This member puts an entry into the store for the case that the other one lives and waits.
 class network_formation {
  public:
   /// Both outlive it.

@@ -13,7 +13,7 @@
 //
 // Large: a direct reduce-scatter. The elements are divided into n ranges. Each member sends range i of its
 // input to member i, in blocks. Member i receives a block from all others, reduces it, and passes it on,
-// while the next blocks are in flight (network_sizes::blocks_ahead of them). reduce_scatter ends here; in
+// while the next blocks are in flight (network_sizes::blocks_ahead of them). A reduce_scatter ends here; in
 // all_reduce a reduced block goes to all others, in reduce to the root.
 //
 // Over leaves a member contributes nodes of the tree, f32, in place of one input: a message for each.

@@ -54,7 +54,8 @@ void ucx_connections::destroy() {
   phase_ = phase::closing;
   close(all);
   // UCX 1.18 frees twice what a closed endpoint has left to be done in a later round, if the worker is
-  // destroyed before (on Debian 13 in each loss of a member in a large all_to_all; with this in none).
+  // destroyed before. On Debian 13 that happened in each loss of a member in a large all_to_all; with these
+  // rounds in none.
   constexpr int later_rounds = 16;
   for (int round = 0; round < later_rounds; ++round) worker_->progress();
   phase_ = phase::destroying;

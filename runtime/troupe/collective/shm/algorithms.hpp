@@ -5,8 +5,8 @@
 /// follow the fixed tree of troupe/ops/tree_reduction.hpp.
 ///
 /// Small calls (up to control_block::max_inline_bytes for each member) have one phase. Each member writes
-/// what another one needs into its slot for that member; when all have, each reads its slots. n (n-1) slots
-/// are written, and a slot for a call of 32 bytes or less is one cache line.
+/// what another one needs into its slot for that member. When all have, each reads its slots. In all, n (n-1)
+/// slots are written, and a slot for a call of 32 bytes or less is one cache line.
 ///
 /// Large calls have two phases. First each member posts where its tensors are. Then each member does its
 /// range of the work directly on the others' tensors, so that n members together move no more bytes than n

@@ -25,7 +25,7 @@ inline std::int64_t convolution_elements(const conv2d_problem& problem) {
          size_of(problem.kernel) / multiply_adds_per_element;
 }
 
-/// Input planes as the windows of the forward pass see them: the pixel of a window under row k and column l
+/// Input planes as the windows of the forward pass see them. The pixel of a window under row k and column l
 /// of the kernel is at offset_of({k dilation.h, l dilation.w}) + the window's row * phase.w + its column.
 inline padded_planes planes_under_windows(const conv2d_problem& problem) {
   const auto& [stride, padding, dilation, groups, relu] = problem.options;

@@ -11,8 +11,8 @@ namespace troupe::cpu {
 /// multiply-adds that begins with +0, in ascending order; the sums of blocks are added in ascending order.
 constexpr std::int64_t inner_block = 256;
 
-/// Where the sums of one block go: C = sums, or C += sums with `accumulate`; then a bias, one for each column
-/// or one for each row, is added, unless it is null; then C = C <= 0 ? 0 : C with `relu`.
+/// Where the sums of one block go: C = sums, or C += sums with `accumulate`. Then a bias, one for each column
+/// or one for each row, is added, unless it is null. Then C = C <= 0 ? 0 : C with `relu`.
 struct block_target {
   float* c = nullptr;
   std::int64_t stride = 0;  ///< between rows of C, in elements

@@ -14,9 +14,9 @@
 
 namespace troupe {
 
-/// gloo's connections of one group, with a close() that ends all waits. gloo itself does not end the wait for
-/// a message of which a part has arrived when the connection is closed on this side. Without close() waits
-/// last until what they wait for is there. Thread-safe.
+/// Connections of gloo for one group, with a close() that ends all waits. The library itself does not end the
+/// wait for a message of which a part has arrived when the connection is closed on this side. Without close()
+/// waits last until what they wait for is there. Thread-safe.
 class closable_context final : public ::gloo::transport::Context {
  public:
   explicit closable_context(std::shared_ptr<::gloo::transport::Context> connections);
