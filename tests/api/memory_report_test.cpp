@@ -61,9 +61,9 @@ memory_report report_of(const nn::gpt_options& size, const layout& of, std::uint
   return trainer.memory_report(profile);
 }
 
-/// Memory is no matter of time, but for what is sent: more messages than predicted wait for a device whose
-/// thread is not running, those that are predicted may come before or after the moment of its peak, and what
-/// it sends is the receiver's before or after the pass ends.
+/// Memory does not depend on time, but for what is sent. More messages than predicted wait for a device whose
+/// thread is not running. Those that are predicted may come before or after the moment of its peak. What it
+/// sends becomes the receiver's before or after the pass ends.
 bool is_within_5_percent(const device_memory_report& of) {
   auto messages = static_cast<double>(most(of, memory_use::messages));
   auto expected = static_cast<double>(of.predicted->messages);

@@ -1,5 +1,5 @@
-// What a user can get wrong: each ends (or goes on, where it can) with a message that says what was expected,
-// what came and what to do, with an exit code that is not 0, and with no process left behind.
+// What a user can get wrong. Each ends (or goes on, where it can) with a message that says what was expected,
+// what came and what to do. It leaves an exit code that is not 0, and no process.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -2,10 +2,12 @@
 //
 //   group_worker --scenario groups|loop|late|given-up|by-hand [--victim R] [--backend ..] ...
 //
-// groups: different groups of a job of five processes. loop: sums 20 times; the victim kills itself at the
-// 10th, and the others continue without it until its replacement has joined. late: rank 1 kills itself before
-// it is in any group. given-up: some members cancel calls that others have completed, then all form a new
-// group. by-hand: rank 1 kills itself, and the others report which calls still work.
+// - groups: different groups of a job of five processes.
+// - loop: sums 20 times; the victim kills itself at the 10th, and the others continue without it until its
+//   replacement has joined.
+// - late: rank 1 kills itself before it is in any group.
+// - given-up: some members cancel calls that others have completed, then all form a new group.
+// - by-hand: rank 1 kills itself, and the others report which calls still work.
 #include <signal.h>
 #include <unistd.h>
 

@@ -12,7 +12,7 @@ std::vector<test_row> all_rows(const std::vector<int>& num_values,
                                const std::function<bool(const test_row&)>& is_allowed);
 
 /// Some of these rows, in which each two factors have all pairs of values that they have in any of them
-/// (pairwise testing, a covering array of strength two): a fault that shows where two values meet, shows in
+/// (pairwise testing, a covering array of strength two). A fault that shows where two values meet, shows in
 /// one of them. Greedy: each row is the first of those with the most new pairs. A pure function.
 std::vector<test_row> pairwise_rows(const std::vector<test_row>& rows);
 

@@ -1,5 +1,5 @@
-// Data parallelism within the plan: replicas of a pipeline, hosted in one process or several, evenly or not,
-// and with failures in each kind of action, have the bits of one process that hosts them all.
+// Data parallelism within the plan. Replicas of a pipeline have the bits of one process that hosts them all:
+// hosted in one process or several, evenly or not, and with failures in each kind of action.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

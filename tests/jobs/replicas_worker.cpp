@@ -1,8 +1,11 @@
-// A job of replicas whose model uses some weights in some microbatches only (--model conditional), has
-// statistics of all replicas (sync_batch_norm), which some replicas do not compute (sometimes_normed), has
-// a weight whose gradient is computed by blocks of rows (wide), of which it says whether it reads those of
-// others in place, or samples of which some have no label (partly_labelled). Says what came of it, a line
-// each: "RANK WHAT VALUE".
+// A job of replicas with one of these (--model):
+// - conditional: some weights are used in some microbatches only.
+// - sync_batch_norm: statistics of all replicas; sometimes_normed: some replicas do not compute them.
+// - wide: a weight whose gradient is computed by blocks of rows. Says whether it reads those of others in
+// place.
+// - partly_labelled: samples of which some have no label.
+//
+// Says what came of it, a line each: "RANK WHAT VALUE".
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>

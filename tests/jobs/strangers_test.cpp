@@ -1,5 +1,6 @@
-// Strangers attack the inspector of a job that trains: they are refused, they cost a bounded amount of memory
-// and descriptors, others are served meanwhile, and the job ends with the bits of a job that nobody watches.
+// Clients without the token attack the inspector of a job that trains. They are refused, they cost a bounded
+// amount of memory and descriptors, and others are served meanwhile. The job ends with the bits of a job that
+// nobody watches.
 #include <sys/resource.h>
 
 #include <catch2/catch_test_macros.hpp>

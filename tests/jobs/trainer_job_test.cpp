@@ -16,7 +16,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 // Calls of the worker: 0 fit, 1 state_dict, 2 predict, 3 hash, 4 fit, 5 state_dict, 6 predict, 7 hash, 8
-// save, then a barrier and, of the other model, 10 fit, 11 state_dict, 12 predict, 13 hash.
+// save. Then come a barrier and, of the other model, 10 fit, 11 state_dict, 12 predict, 13 hash.
 process_result run_worker(int num_processes, const words& options) {
   words job = {TRAINER_WORKER, "--steps", "20", "--microbatches", "4", "--stages", "4"};
   if (num_processes == 1) job = join(job, {"--devices", "4"});

@@ -15,10 +15,19 @@ namespace troupe::testing {
 /// The state that all fake stages of a test share.
 struct fake_model {
   int num_stages = 1;
-  /// Every call: "F1.0" (forward, stage 1, microbatch 0), "E1.0" (forward that is no training), "I1.0",
-  /// "W1.0", "S1.0" (share of reduction 0), "R1.0" (reduction 0), "G1.0" (gradients for the replicas), "A1@3"
-  /// (apply step 3), "D1" (discard), "L1" (load_state), "N1" (made anew), "J1.0" (has added up with the other
-  /// replicas within a forward).
+  /// Every call, by example:
+  ///
+  /// | entry | call |
+  /// |---|---|
+  /// | "F1.0" | forward, stage 1, microbatch 0 |
+  /// | "E1.0" | forward that is no training |
+  /// | "I1.0", "W1.0" | backward_input, backward_weight |
+  /// | "S1.0", "R1.0" | contribution to reduction 0, reduction 0 |
+  /// | "G1.0" | gradients for the replicas |
+  /// | "A1@3" | apply step 3 |
+  /// | "D1", "L1" | discard, load_state |
+  /// | "N1" | made anew |
+  /// | "J1.0" | has added up with the other replicas within a forward |
   std::vector<std::string> calls;
   /// Called with each entry before the call is executed; may throw.
   std::function<void(const std::string&)> before = [](const std::string&) {};

@@ -73,7 +73,7 @@ part_operations() {
 }
 
 # sanitize TOOL SHARE: the cases that hold each kernel of ours to the CPU, without those that mostly run a library's kernels.
-# initcheck does not see what a graph's kernels write before its copies read that, and would report those copies.
+# The tool initcheck does not see what a graph's kernels write before its copies read that, and would report those copies.
 sanitize() {
   local sanitizer summary
   local -a cases=('GPUs:*' '~*convolutions*' '~*linear*' '~*products*')

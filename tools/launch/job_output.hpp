@@ -27,8 +27,10 @@ class job_output {
   void read_rest();
   /// Writes everything, unless its readers take too long.
   void flush();
-  /// What the output adds to the outcome of the job: 0 if all of it was written, 128 + SIGPIPE if its reader
-  /// has closed its end (as a program that the signal ends), 1 if results are missing for another reason.
+  /// What the output adds to the outcome of the job:
+  /// - 0 if all of it was written
+  /// - 128 + SIGPIPE if its reader has closed its end, as of a program that the signal ends
+  /// - 1 if results are missing for another reason
   int exit_code() const;
 
  private:

@@ -71,10 +71,14 @@ class launcher {
   explicit launcher(launch_options options, launch_callbacks callbacks = {});
   ~launcher();
 
-  /// Runs the job. Returns 0 if every process ended with 0, or was lost when the job's work was done; 128 +
-  /// signal if the job was asked to stop; else the exit code of the first that failed (128 + signal), or 1 if
-  /// the job failed as a whole. If only the output of the job could not be written: 1, or 128 + SIGPIPE if
-  /// its reader has closed its end. Throws bad_input if the program or the port cannot be used.
+  /// Runs the job. Returns
+  /// - 0 if every process ended with 0, or was lost when the job's work was done
+  /// - 128 + signal if the job was asked to stop
+  /// - else the exit code of the first that failed (128 + signal), or 1 if the job failed as a whole
+  /// - if only the output of the job could not be written: 1, or 128 + SIGPIPE if its reader has closed its
+  ///   end
+  ///
+  /// Throws bad_input if the program or the port cannot be used.
   ///
   /// Call it once, on a thread that stays alive: the processes are killed when it ends. Meanwhile it handles
   /// SIGINT, SIGTERM, SIGHUP and `more_signals` (blocked in the calling thread; block them in other threads

@@ -8,9 +8,11 @@
 namespace troupe {
 
 /// One line for people, without a line end: the lost ranks, the causes, and the time until the next step was
-/// done. `losses`: all of the recovery, by rank, that of the report included; `step`: the number of steps
-/// done at the loss; `num_kept`: the number of processes that kept running; `did_step`: whether a step was
-/// done since, which a paused job or one between two calls does not do.
+/// done.
+/// - `losses`: all of the recovery, by rank, that of the report included
+/// - `step`: the number of steps done at the loss
+/// - `num_kept`: the number of processes that kept running
+/// - `did_step`: whether a step was done since, which a paused job or one between two calls does not do
 std::string recovery_line(const recovery_report& report, const std::vector<member_loss>& losses,
                           std::uint64_t step, int num_kept, bool did_step);
 /// The same as one JSON object:

@@ -12,10 +12,10 @@ namespace troupe {
 /// Finds actors whose mailboxes grow: messages come faster than they are handled, or are not handled at all.
 ///
 /// An actor's mailbox grows from the first report in which messages wait, or fewer than in the report
-/// before. It is a finding when it has grown for 1 s, by 10 messages, and the oldest one has waited for 1 s
-/// and for longer than the slowest of the newest steps (10 s before the job's first step). A device that
-/// computes takes its messages between two actions, each other actor within milliseconds. It stays one until
-/// the mailbox becomes smaller.
+/// before. It is a finding when it has grown for 1 s and by 10 messages, and the oldest message has waited
+/// long enough. That is 1 s, and longer than the slowest of the newest steps (10 s before the job's first
+/// step). A device that computes takes its messages between two actions, each other actor within
+/// milliseconds. It stays one until the mailbox becomes smaller.
 class mailbox_growth {
  public:
   /// Call it with views in the order of their time. Reports that were there before change nothing.

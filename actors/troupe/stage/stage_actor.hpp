@@ -31,9 +31,9 @@ struct stage_options {
 
 /// Owns one stage's program and the copies of its state in memory. It does not compute; a device does.
 ///
-/// States: no program -> detached (after the first restore_stage) <-> attached. A device to which the stage
-/// is attached is the only one that uses the program. begin_generation attaches the stage to its device and
-/// quiesce detaches it; the supervisor sends restore_stage only while the stage is detached.
+/// States: no program -> detached (after the first restore_stage) <-> attached. While the stage is attached,
+/// only its device uses the program. begin_generation attaches the stage to its device and quiesce detaches
+/// it. The supervisor sends restore_stage only while the stage is detached.
 ///
 ///   message       -> reply                                            errors
 ///   restore_stage -> stage_ready                                      no such copy

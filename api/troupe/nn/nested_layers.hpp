@@ -10,8 +10,9 @@ namespace troupe::nn {
 /// Throws bad_input for
 /// - a node that is not exactly a Sequential with children or a Graph
 /// - a node with a tied weight within, which is found by a name within
-/// - a Graph without which gradients would be added in another order: one that uses a value several times
-///   that is used elsewhere too, or that returns a value that it was given or uses within, or one value twice
+/// - a Graph without which gradients would be added in another order. Such a Graph uses a value several times
+///   that is used elsewhere too, or returns a value that it was given or uses within, or returns one value
+///   twice.
 Graph with_nested_layers(const Graph& model, int node);
 
 /// The model with the layers within all nodes that can be taken apart, and within these.

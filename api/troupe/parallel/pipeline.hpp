@@ -105,9 +105,9 @@ class Pipeline {
   Pipeline& clip_grad_norm(double max_norm);
   /// The dtype in which replicas exchange gradients: f32 (the default), or bf16 or f16, which send half as
   /// many bytes. With the latter each replica rounds its gradients, they are added up in f32, and the sums
-  /// are rounded once, so that all replicas keep the same weights. f16 cannot hold gradients above 65504,
-  /// which become infinite (job_options::on_non_finite), and loses those below 6e-8. Throws bad_input for
-  /// another dtype, and the Trainer for bf16 or f16 without replicas.
+  /// are rounded once, so that all replicas keep the same weights. In f16 gradients above 65504 become
+  /// infinite (job_options::on_non_finite), and those below 6e-8 are lost. Throws bad_input for another
+  /// dtype, and the Trainer for bf16 or f16 without replicas.
   Pipeline& gradient_sync(dtype type);
   /// The fraction in (0, 1] of the elements of each large weight's gradient (of 16384 elements or more) that
   /// a replica sends, those of largest magnitude; 0 (the default): all. It adds the others to its gradient of

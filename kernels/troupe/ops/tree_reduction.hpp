@@ -20,7 +20,7 @@ std::string_view to_string(reduce_op op);
 /// Reduces arrays of n members element by element in a fixed binary tree over the members. The range [0, n)
 /// is split at the largest power of two below n, and the halves likewise. The tree fixes the rounding, so the
 /// bits do not depend on which member reduces which part, and a member may reduce a complete subtree
-/// beforehand. bf16 and f16 are summed in f32 and rounded once, at the root; integers wrap around.
+/// beforehand. Sums of bf16 and f16 are in f32 and rounded once, at the root; integers wrap around.
 ///
 /// inputs: 1 <= n < 32768 arrays of `count` elements in CPU memory; outputs: arrays that each receive the
 /// result. An output may be identical to an input, but must not overlap one partly. Throws

@@ -125,7 +125,7 @@ struct job_options {
   /// A process that sends no heartbeat for this long counts as lost. Rank 0's value counts; under
   /// `troupe launch` the launcher's.
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
-  /// A device that spends this long in one action of the plan, or a loader in one batch, counts as lost: its
+  /// A device that spends this long in one action of the plan, or a loader in one batch, counts as lost. Its
   /// process is killed, and restarted by `troupe launch`; without a launcher the job ends. Set it longer than
   /// any action or batch takes, the first one included. 0: no check.
   std::chrono::milliseconds progress_timeout = std::chrono::minutes(10);

@@ -13,8 +13,8 @@
 
 namespace troupe {
 
-/// Tensors for a device that must not wait for it to look at its mailbox, since it may be within an action:
-/// any thread puts them here, and the device's thread moves them into its inbox. Thread-safe.
+/// Tensors for a device that must not wait until it looks at its mailbox, since it may be within an action.
+/// Any thread puts them here, and the device's thread moves them into its inbox. Thread-safe.
 class arrivals {
  public:
   /// `on_put`: called after each put, on its thread; wakes a receiver that sleeps elsewhere.

@@ -71,13 +71,21 @@ class action_host {
 
 /// Runs the actions of one logical device in the order of its plan, each as soon as its inputs are there.
 ///
-/// An action takes its inputs from the inbox: F the tensor of each input port; I and B the gradient of each
-/// edge from the stage, which are added up for each output port in the reverse order of
-/// stage_graph::outputs_of, as a backward pass does: the last use of a tensor comes first; R the
-/// contributions of all its stages. A tensor that goes to several input ports of a stage is sent once, to the
-/// first. Results go to the inbox if the receiving stage is on this device, otherwise to the host; a gradient
-/// that is undefined goes there as one element of u8, which says so. A stage
-/// contributes to a reduction as soon as the action before its R has ended, and likewise before its G.
+/// An action takes its inputs from the inbox:
+///
+/// | action | inputs |
+/// |---|---|
+/// | F | the tensor of each input port |
+/// | I, B | the gradient of each edge from the stage |
+/// | R | the contributions of all its stages |
+///
+/// The gradients of the edges are added up for each output port in the reverse order of
+/// stage_graph::outputs_of, as a backward pass does: the last use of a tensor comes first. A tensor that goes
+/// to several input ports of a stage is sent once, to the first.
+///
+/// Results go to the inbox if the receiving stage is on this device, otherwise to the host. A gradient that
+/// is undefined goes to the host as one element of u8, which says so. A stage contributes to a reduction as
+/// soon as the action before its R has ended, and likewise before its G.
 ///
 /// Gs of a stage add up its gradients over the replicas, see replica_exchange. A piece of the gradients
 /// leaves as soon as it is complete, during the last backward before G, or in G, if it depends on sums of

@@ -8,12 +8,13 @@
 
 namespace troupe {
 
-/// The sums of one pass of a synchronized stage, as one replica sees them: each sends its values to all
-/// others, and all add up in the fixed tree over replicas (tree_reduce), so that they have the same bits.
+/// The sums of one pass of a synchronized stage, as one replica sees them. Each replica sends its values to
+/// all others, and all add up in the fixed tree over replicas (tree_reduce), so that they have the same bits.
 /// Meant for few values, since each replica gets those of all.
 ///
-/// A message says which action it is of and which sum of it, and the last one of a pass that it has ended: so
-/// replicas whose modules add up differently are told so, instead of adding up unlike things or waiting.
+/// A message says which action it is of and which sum of it, and the last one of a pass that the pass has
+/// ended. So replicas whose modules add up differently are told so, instead of adding up unlike things or
+/// waiting.
 class synchronized_pass final : public replica_sums {
  public:
   using sender = std::function<void(const tensor_tag& to, tensor value)>;

@@ -13,10 +13,11 @@ namespace troupe {
 
 struct http_server_options {
   listen_address at;
-  /// Connections at a time. Beyond, one is closed for a new one: of those whose last request has not shown
-  /// the token (http_response::is_to_trusted) the one that has waited for its client for longest, with a
-  /// request or with taking a response; if there are none, of the others the one that has been idle for
-  /// longest; if none is idle, the new one.
+  /// Connections at a time. Beyond, one is closed for a new one: the first of these that exists.
+  /// 1. Of those whose last request has not shown the token (http_response::is_to_trusted), the one that has
+  ///    waited for its client for longest, with a request or with taking a response.
+  /// 2. Of the others, the one that has been idle for longest.
+  /// 3. The new one.
   std::size_t max_connections = 64;
   /// Of these, places that only connections which have shown the token take; half of all at most.
   std::size_t kept_connections = 16;

@@ -23,9 +23,9 @@ struct part_id {
 /// "stage 2", and whatever of the rest is not 0: "stage 2 replica 1 shard 3".
 std::string to_string(const part_id& shown);
 
-/// Whether the parts that the replicas have of one stage, slice and shard are the same bits. own: a part
-/// holds something of its replica (running means, residuals of compression). equal: none does, so that each
-/// stands in for the others.
+/// Whether the parts that the replicas have of one stage, slice and shard are the same bits.
+/// - own: a part holds something of its replica (running means, residuals of compression)
+/// - equal: none does, so that each stands in for the others
 enum class replica_content : std::uint8_t { own, equal };
 
 /// A part that a job has.

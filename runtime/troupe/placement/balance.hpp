@@ -58,9 +58,12 @@ class memory_shortage : public bad_input {
 /// time it takes one whose least busy device is as busy as it can be, and always the same.
 ///
 /// Exact (bottleneck_search.cpp), where devices that are alike count as one kind: 16 devices of different
-/// speeds and 200 layers take seconds. Throws bad_input for numbers that are not possible, for more devices
-/// than layers with parameters, for so many kinds of devices and layers that the search would take minutes or
-/// more than its half GiB, and memory_shortage if nothing fits, saying by how much and what would.
+/// speeds and 200 layers take seconds. Throws bad_input for
+/// - numbers that are not possible
+/// - more devices than layers with parameters
+/// - so many kinds of devices and layers that the search would take minutes, or more than its half GiB
+///
+/// Throws memory_shortage if nothing fits, saying by how much and what would.
 std::vector<layer_chunk> balance(const cost_profile& profile, const balance_options& options);
 
 }  // namespace troupe

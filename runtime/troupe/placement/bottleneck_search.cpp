@@ -24,11 +24,11 @@ struct end_range {
   std::size_t first = 1, last = 0;
 };
 
-/// Exact. For given limits, a state (how many devices of each kind are used, as the digits of a number) has
-/// the set of pieces at which the chunks of these devices can end, all of them within the limits. Since costs
-/// grow with the end, the ends that a begin allows are a range. Where more is left than the devices that are
-/// not used can take, the state is not followed. The limits are bisected, and each bound moves on to a cost
-/// that some chunk has, until the bounds meet.
+/// Exact. A state says how many devices of each kind are used, as the digits of a number. For given limits it
+/// has the set of pieces at which the chunks of these devices can end, all of them within the limits. Since
+/// costs grow with the end, the ends that a begin allows are a range. Where more is left than the devices
+/// that are not used can take, the state is not followed. The limits are bisected, and each bound moves on to
+/// a cost that some chunk has, until the bounds meet.
 class bottleneck_search {
  public:
   bottleneck_search(const std::vector<std::size_t>& devices_of_kind, std::size_t num_pieces,

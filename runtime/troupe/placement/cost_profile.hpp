@@ -69,8 +69,11 @@ struct cost_profile {
   std::vector<std::string> names() const;
 };
 
-/// Throws bad_input for layers without names, two with one name, times that are negative or not finite,
-/// values that do not go from a layer to a later one, and 2^53 bytes or more in all.
+/// Throws bad_input for
+/// - layers without names, or two with one name
+/// - times that are negative or not finite
+/// - values that do not go from a layer to a later one
+/// - 2^53 bytes or more in all
 void check_profile(const cost_profile& profile);
 
 std::string to_json(const cost_profile& profile);

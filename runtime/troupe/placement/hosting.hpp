@@ -43,9 +43,9 @@ member_id host_of(const placement& placed, const hosting& hosts, const cell& wan
 /// Whether several members host the replicas of a stage.
 bool is_on_several_members(const placement& placed, const hosting& hosts, int stage, int num_replicas);
 
-/// Where devices run when a job begins: contiguous blocks over the active members in ascending order, the
-/// first ones getting one device more where they do not come out even; with fewer devices than members the
-/// last ones get none. Throws std::invalid_argument for a view without an active member.
+/// Where devices run when a job begins: contiguous blocks over the active members in ascending order. Where
+/// they do not come out even, the first members get one device more; with fewer devices than members the last
+/// ones get none. Throws std::invalid_argument for a view without an active member.
 hosting spread(const placement& placed, const view& present);
 
 /// How a member holds the state of all cells of a device in its memory. own: it has computed it.
@@ -64,9 +64,9 @@ struct holding {
 /// - No member hosts more than its share: the number of devices over that of active members, rounded up.
 /// - A device stays with its member of `before` while that is active (also if its process is a new one) and
 ///   within its share, in ascending order of devices.
-/// - Every other device goes, in ascending order, to an active member with room in its share: one that has
-///   its state as own before one with a copy before others, among these to the one with the fewest devices,
-///   then to the lowest.
+/// - Every other device goes, in ascending order, to an active member that hosts fewer than its share. A
+///   member that has its state as own comes before one with a copy, and that before others. Among these the
+///   one with the fewest devices comes first, then the lowest.
 ///
 /// So equal active members keep what an earlier call, or spread, gave them, and no more devices move than
 /// must. Throws std::invalid_argument for a view without an active member, or if `before` has other devices

@@ -28,9 +28,10 @@ struct safe_file_options {
 };
 
 /// Opens `path` for reading and writing, or makes it. Where other users may write to the folder, they may
-/// have put something there under a name that they can foresee: a symbolic link, a second name of a file of
-/// this user, a pipe, a file of their own. Nothing of that is opened, and nothing is changed or truncated
-/// before it is known. Symbolic links to folders on the way are followed: those are the user's own words.
+/// have put something there under a name that they can foresee. It may be a symbolic link, a second name of a
+/// file of this user, a pipe, or a file of their own. Nothing of that is opened, and nothing is changed or
+/// truncated before it is known. Symbolic links to folders on the way are followed: those are the user's own
+/// words.
 safe_file open_safely(const std::filesystem::path& path, const safe_file_options& options = {});
 
 /// A new file, for writing, in place of what an earlier process left under this name: that is removed, never
@@ -38,13 +39,13 @@ safe_file open_safely(const std::filesystem::path& path, const safe_file_options
 safe_file create_anew(const std::filesystem::path& path, mode_t mode);
 
 /// Who else could replace or remove files in `folder`, for example "its group (120) may write to it (mode
-/// 0775)", or that everybody may write to a folder around it; empty if only this user and root can. A folder
-/// with the sticky bit, such as /tmp, counts as safe for files that are opened as above. A group of the
-/// user's own number is the user's own.
+/// 0775)". It may also be that everybody may write to a folder around it. Empty if only this user and root
+/// can. A folder with the sticky bit, such as /tmp, counts as safe for files that are opened as above. A
+/// group of the user's own number is the user's own.
 std::string others_who_may_change(const std::filesystem::path& folder);
 
 /// Who else could know what `file` holds, for example "everybody may read it (mode 0644)", or that its owner
-/// is another user; empty if only this user and root can, or if it has no name.
+/// is another user. Empty if only this user and root can, or if it has no name.
 std::string others_who_may_read(const std::filesystem::path& file);
 
 }  // namespace troupe

@@ -42,8 +42,8 @@ struct microbatch {
   /// Of a forward, input gradient or backward of a synchronized stage, while it runs; else null.
   replica_sums* sums = nullptr;
   /// Of a training forward of the stage that computes the loss: the targets, [B, ...], of all microbatches
-  /// over which its optimizer step averages: those of all replicas, or of this one if replicas average their
-  /// weights. Undefined: as many targets count in each microbatch as in this one.
+  /// over which its optimizer step averages. These are those of all replicas, or of this one if replicas
+  /// average their weights. Undefined: as many targets count in each microbatch as in this one.
   tensor batch_targets = {};
   /// Whether weight gradients of a step come from the last microbatch to the first (gradient_order.hpp).
   bool gradients_descend = false;
@@ -72,16 +72,22 @@ struct step_metrics {
 
 /// What one stage computes. The runtime calls it; api/ implements it with modules, a user with anything.
 ///
-/// Used by one thread at a time. For each microbatch: forward, then (training only) backward_input before
-/// backward_weight. Weight gradients of a step accumulate in ascending microbatch order, or in all steps in
-/// descending order (microbatch::gradients_descend); forwards of
-/// later microbatches may come between, also of the next step if their weights are older (microbatch::delay).
-/// Then come the plan's reductions that the stage takes part in, in order (contribution_to, then reduce), and
-/// apply; with several replicas, after the reductions that a plan has before G, replica_gradients and
-/// take_summed_gradients of each piece of the gradients; or, in a plan whose replicas average their weights
-/// (plan::averages_weights), the same with pieces of the weights, after apply. Between two flushes several
-/// such steps may follow each other; state, parameters and weights are asked for at a flush, and discard is
-/// followed by load_state. An exception from any call fails the step, not the process.
+/// Used by one thread at a time. An exception from any call fails the step, not the process. The calls of an
+/// optimizer step, in order:
+///
+/// 1. For each microbatch forward, then (training only) backward_input before backward_weight. Forwards of
+///    later microbatches may come between, also of the next step if their weights are older
+///    (microbatch::delay).
+/// 2. The plan's reductions that the stage takes part in, in order: contribution_to, then reduce.
+/// 3. With several replicas, replica_gradients and take_summed_gradients of each piece of the gradients. They
+///    come after those reductions that a plan has before G, and before the others.
+/// 4. apply.
+/// 5. In a plan whose replicas average their weights (plan::averages_weights), the calls of 3 with pieces of
+///    the weights, instead of 3.
+///
+/// Weight gradients of a step accumulate in ascending microbatch order, or in all steps in descending order
+/// (microbatch::gradients_descend). Between two flushes several such steps may follow each other. State,
+/// parameters and weights are asked for at a flush, and discard is followed by load_state.
 class stage_program {
  public:
   virtual ~stage_program() = default;
@@ -126,12 +132,16 @@ class stage_program {
   /// In how many pieces the gradients of optimizer step `step` go to the other replicas and come back, the
   /// same in all replicas. 0: nothing is exchanged in this step.
   virtual int num_gradient_pieces(std::uint64_t step);
-  /// A complete piece of the gradients of this replica's microbatches: f32, bf16 or f16 [n] in CPU memory,
-  /// the same dtype and n > 0 in all replicas. take_summed_gradients gets the sum in that dtype, which
-  /// is rounded once. Its elements must not change until then. Or an i32 [n] of any n > 0, a message that
-  /// take_summed_gradients gets from all replicas, in order: in new memory each time. Undefined: the piece
-  /// depends on sums that are not there yet; it is asked for again after each take_summed_gradients. The
-  /// default throws std::logic_error, for programs that run without replicas.
+  /// One of these, for a piece of the gradients of this replica's microbatches:
+  /// - A complete piece: f32, bf16 or f16 [n] in CPU memory, the same dtype and n > 0 in all replicas. Then
+  ///   take_summed_gradients gets the sum in that dtype, which is rounded once. The elements must not change
+  ///   until then.
+  /// - A message: i32 [n] of any n > 0, in new memory each time. Then take_summed_gradients gets those of all
+  ///   replicas, in order.
+  /// - Undefined: the piece depends on sums that are not there yet. It is asked for again after each
+  ///   take_summed_gradients.
+  ///
+  /// The default throws std::logic_error, for programs that run without replicas.
   virtual tensor replica_gradients(int piece);
   /// Memory of any value that the processes of other replicas read in place if they are on this host.
   using memory_source = std::function<tensor(shape extents, dtype type)>;

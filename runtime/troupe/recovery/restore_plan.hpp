@@ -21,8 +21,9 @@ struct restore_source {
   bool operator==(const restore_source&) const = default;
 };
 
-/// The step that all cells go back to, and where each part comes from. from_scratch: step 0 with the initial
-/// weights, which the program factory makes again, the same bits each time; `sources` is empty then.
+/// The step that all cells go back to, and where each part comes from. With from_scratch it is step 0 with
+/// the initial weights, which the program factory makes again, the same bits each time; `sources` is empty
+/// then.
 struct restore_plan {
   std::uint64_t step = 0;
   bool from_scratch = true;
@@ -39,8 +40,9 @@ struct restore_plan {
 /// scratch if there is none.
 ///
 /// A part whose cell is hosted by r comes from memory before disk, from r before others, the part itself
-/// before an equal one, from own_memory before peer_memory, and from the lowest rank among equals: a pure
-/// function of the set of inventories, in whatever order they come. The step does not depend on `hosts`.
+/// before an equal one, from own_memory before peer_memory, and from the lowest rank among equals. The result
+/// is a pure function of the set of inventories, in whatever order they come. The step does not depend on
+/// `hosts`.
 ///
 /// Generations play no part: by the determinism contract the state after step t is the same bits whichever
 /// generation computed it, so parts of one step fit together although a failure came between their making.

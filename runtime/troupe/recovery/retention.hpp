@@ -28,7 +28,7 @@ class step_holders {
   std::map<part_id, std::map<int, part_holders>> holders_;
 };
 
-/// The newest step that survives the loss of any single process: each of `parts`, or an equal one, is in the
+/// The newest step that survives the loss of any single process. Each of `parts`, or an equal one, is in the
 /// memory of two nodes (of one where the job has only one), or on disk. 0 if there is none: the initial
 /// weights can always be made again.
 std::uint64_t newest_committed_step(const std::vector<node_inventory>& inventories,

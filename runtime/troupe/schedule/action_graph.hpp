@@ -9,11 +9,17 @@ namespace troupe {
 
 /// The dependency graph of a plan: every action depends on the previous one of its device and on its inputs.
 ///
-/// F waits for F of the stages that its stage has edges from; B and I for their stage's F and for B or I of
-/// the stages that it has edges to; W for its stage's I; R for what each of the other stages that take part
-/// does before its own R; G for what the devices of the other replicas do before theirs; F, B and I of a
-/// synchronized stage also for all that those of the other replicas wait for; A for nothing else. An input
-/// that the plan lacks is left out; of an action that occurs twice the first one counts.
+/// | action | waits for |
+/// |---|---|
+/// | F | F of the stages that its stage has edges from |
+/// | B, I | F of its stage; B or I of the stages that its stage has edges to |
+/// | W | I of its stage |
+/// | R | what each of the other stages that take part does before its own R |
+/// | G | what the devices of the other replicas do before theirs |
+/// | F, B, I of a synchronized stage | also all that those of the other replicas wait for |
+/// | A | nothing else |
+///
+/// An input that the plan lacks is left out; of an action that occurs twice the first one counts.
 struct action_graph {
   static constexpr int none = -1;
   struct node {

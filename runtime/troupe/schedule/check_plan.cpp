@@ -157,7 +157,7 @@ bool is_in_its_step(const plan& checked, const action& reduction, int applied, f
 }
 
 /// Each stage that takes part in a reduction has one R of it, after the last weight gradient of its optimizer
-/// step and before that step's A, and the Rs of a step come in ascending order.
+/// step and before that step's A. The Rs of a step come in ascending order.
 void check_reductions(const plan& checked, findings& found) {
   auto count = static_cast<int>(checked.reductions.size());
   std::map<std::pair<int, int>, int> seen;  // [reduction, stage]

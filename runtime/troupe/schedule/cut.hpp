@@ -24,10 +24,12 @@ struct plan_position {
 
 /// How far each device of a plan runs: all that comes before its position is inside the cut.
 ///
-/// A cut is closed if each action inside has its inputs inside, and if each reduction of each step is inside
-/// with the Rs of all its stages or of none, each all-reduce with the Gs of all replicas or of none, likewise
-/// each F, B and I of a synchronized stage. Devices
-/// that run up to a closed cut all get there. Of the tensors sent only those are not taken then whose
+/// A cut is closed if each action inside has its inputs inside, and if it holds all or none of
+/// - the Rs of all stages in a reduction of a step
+/// - the Gs of all replicas in an all-reduce
+/// - the Fs, Bs or Is of all replicas in an action of a synchronized stage
+///
+/// Devices that run up to a closed cut all get there. Of the tensors sent only those are not taken then whose
 /// receiving action is outside.
 struct cut {
   std::vector<plan_position> devices;  ///< [num_job_devices of the plan]

@@ -20,10 +20,10 @@ struct text_drawing {
 /// `columns` is out of range.
 std::string draw_text(const timeline& drawn, const text_drawing& how);
 
-/// A standalone SVG picture: title, a row per device with microbatch numbers in boxes (whole actions where a
-/// device has several stages), idle time hatched, its share per device and under it the device's note, time
-/// axis in `unit`, legend. What takes no time has no box. `notes`: [num_devices], short; empty: none. Needs
-/// no other file.
+/// A standalone SVG picture: title, a row per device, time axis in `unit`, legend. A row has microbatch
+/// numbers in boxes (whole actions where a device has several stages), hatched idle time, the share of idle
+/// time, and under it the device's note. What takes no time has no box. `notes`: [num_devices], short; empty:
+/// none. Needs no other file.
 std::string draw_svg(const timeline& drawn, const std::string& title, const std::string& unit = {},
                      const std::vector<std::string>& notes = {});
 

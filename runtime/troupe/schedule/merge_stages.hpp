@@ -8,7 +8,7 @@ namespace troupe {
 /// Merges the stages' own orders into one order per device, which keeps each stage's own.
 ///
 /// `orders[s]` is what stage s of `graph` does, made of F, B, I and W, each by ascending microbatches, and of
-/// R and A; together they must have no cycle when every stage has a device of its own. Then the result has
+/// R and A. Together they must have no cycle when every stage has a device of its own. Then the result has
 /// none either, because it is the order of a simulated run. `made` says which devices there are, which of
 /// them each stage is on, and which reductions there are.
 std::vector<std::vector<action>> merge_stages(const std::vector<std::vector<action>>& orders,

@@ -32,8 +32,9 @@ struct plan_csv_options {
 /// Where a device has several stages and there are reductions of several steps, all its stages must have
 /// ended a step's gradients before the first of its As.
 ///
-/// Throws bad_input for text in which a cell cannot be read, and for a plan that check_plan refuses: naming
-/// `file`, the line, rank and cell of each action at fault, and the actions that wait in a circle.
+/// Throws bad_input for text in which a cell cannot be read, and for a plan that check_plan refuses. The
+/// message names `file`, the line, rank and cell of each action at fault, and the actions that wait in a
+/// circle.
 plan read_plan_csv(std::string_view text, const std::string& file, const plan_csv_options& options = {});
 
 /// Reads the plan in `file`. `options`: for the number of stages that it has; empty: the default ones. Throws

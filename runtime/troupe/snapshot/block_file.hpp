@@ -46,8 +46,10 @@ constexpr std::size_t max_block_bytes = std::size_t{64} << 20;
 /// with the new blocks appended, so that writing costs as much as the new blocks. What was written of the
 /// previous file stays as it is.
 ///
-/// The writer begins a new file with all blocks instead: at first, after an error, if the previous file is
-/// gone or is not as the writer left it, and on file systems without hard links.
+/// The writer begins a new file with all blocks instead:
+/// - at first, and after an error
+/// - if the previous file is gone or is not as the writer left it
+/// - on file systems without hard links
 class block_file_writer {
  public:
   /// Writes the first `num_blocks` blocks and makes them durable. `file` is replaced at once or, if this

@@ -7,14 +7,16 @@ namespace troupe {
 
 /// Reads elements of the model's tensors from whichever parts of the snapshot hold them, so that it does not
 /// matter how the job that wrote it was laid out. Returns [number of `wanted`] tensors in stored_shape. Reads
-/// `first`, if there is such a part, before others, then the other parts of its replica, and only parts that
-/// hold something that is missing still: a replica gets its own values also where replicas differ.
+/// `first`, if there is such a part, before others, then the other parts of its replica. So a replica gets
+/// its own values also where replicas differ. Reads only parts that hold something that is missing still.
 ///
 /// Counts of steps that a snapshot of an earlier format lacks are unknown_steps.
 ///
-/// Throws snapshot_error as read_part does; if no part holds an element that is wanted, or only as another
-/// dtype or of another shape, naming tensor and box; and if parts that were read hold different values of an
-/// element.
+/// Throws snapshot_error
+/// - as read_part does
+/// - if no part holds an element that is wanted, or only as another dtype or of another shape, naming tensor
+///   and box
+/// - if parts that were read hold different values of an element
 std::vector<named_tensor> read_tensors(const snapshot_store& store, const snapshot_manifest& manifest,
                                        const std::vector<tensor_contents>& wanted, const part_id& first = {});
 

@@ -35,10 +35,10 @@ struct safetensors_options {
 };
 
 /// The tensors of `file`, in the CPU's memory and in the order of their bytes in the file, and its metadata.
-/// F32, BF16, F16, I64, I32, U8 and BOOL are understood, others as `options` say. Throws bad_input with the
-/// file, the tensor, what was expected, what was found and what to do, for a file that is missing, truncated,
-/// or not strictly in the format, and names the format of one that is, for example, PyTorch's. Each size in
-/// the file is checked against the file's own size before it is used.
+/// F32, BF16, F16, I64, I32, U8 and BOOL are understood, others as `options` say. Throws bad_input for a file
+/// that is missing, truncated, or not strictly in the format. The message has the file, the tensor, what was
+/// expected, what was found and what to do. It names the format of a file that is, for example, PyTorch's.
+/// Each size in the file is checked against the file's own size before it is used.
 safetensors_file read_safetensors(const std::filesystem::path& file, const safetensors_options& options = {});
 
 /// The tensors of all shards of a model, which its index (model.safetensors.index.json) names, in the order

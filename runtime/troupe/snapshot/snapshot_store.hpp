@@ -17,9 +17,10 @@
 
 namespace troupe {
 
-/// incomplete: without a manifest, so being written or abandoned. damaged: its manifest or one of its parts
-/// is damaged. set_aside: damaged, or moved away by a fresh start; it is kept under another name and not
-/// counted.
+/// The state of a snapshot:
+/// - incomplete: without a manifest, so being written or abandoned
+/// - damaged: its manifest or one of its parts is damaged
+/// - set_aside: damaged, or moved away by a fresh start; it is kept under another name and not counted
 enum class snapshot_state : std::uint8_t { ok, incomplete, damaged, set_aside };
 std::string_view to_string(snapshot_state state);
 

@@ -14,7 +14,7 @@ namespace troupe {
 /// One event in shared memory, a seqlock: for event number n its version is 2n + 1 while it is being written
 /// and 2n + 2 once it is whole.
 ///
-/// The words are stored with release and loaded with acquire: a reader that sees one word of a later event
+/// The words are stored with release and loaded with acquire. So a reader that sees one word of a later event
 /// also sees at least that event's odd version when it looks at the version again, and drops what it copied.
 /// On x86 these are plain moves. (Fences would do the same, but the thread sanitizer does not understand
 /// them.)

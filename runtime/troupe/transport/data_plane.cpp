@@ -76,9 +76,9 @@ transfer_list data_plane::stop() {
 }
 
 /// UCX 1.13 aborts the process if a worker is destroyed while it reads another process's memory. Such a read
-/// does not depend on the other process (if that has ended, the read fails and UCX cleans up in a few calls),
-/// and no new reads start, so a known number of calls completes them all. A worker that can be armed has no
-/// read in progress. Fetches that need the sender's progress stay in flight.
+/// does not depend on the other process: if that has ended, the read fails and UCX cleans up in a few calls.
+/// No new reads start, so a known number of calls completes them all. A worker that can be armed has no read
+/// in progress. Fetches that need the sender's progress stay in flight.
 void data_plane::finish_reads() {
   std::size_t calls = cleanup_calls;
   for (const auto& transfer : in_flight_)
@@ -129,7 +129,7 @@ std::string data_plane::no_way_for_tensors(int rank) const {
 }
 
 /// Calls progress until there is nothing to do and returns whether anything was done. Needed before a send to
-/// a peer whose connection is not established: if the peer ends meanwhile, UCX 1.13 removes all lanes from
+/// a peer whose connection is not established. If the peer ends meanwhile, UCX 1.13 removes all lanes from
 /// its endpoint and marks it as failed only in the next progress call. A send in between crashes.
 bool data_plane::poll_until_idle() {
   auto calls = max_idle_polls;

@@ -27,8 +27,8 @@ struct plane_settings {
 };
 
 /// How long a control connection may take to be made and introduced. At the start of a job all members
-/// connect to each other at once, and the cores of a host have the handshakes of all its processes to do:
-/// with 200 on two cores that takes many seconds.
+/// connect to each other at once, and the cores of a host have the handshakes of all its processes to do.
+/// With 200 processes on two cores that takes many seconds.
 constexpr std::chrono::milliseconds connection_timeout(int world_size) {
   return std::chrono::seconds(5) + world_size * std::chrono::milliseconds(250);
 }

@@ -6,8 +6,8 @@
 namespace troupe {
 
 /// A mutex for a polling thread that locks it continuously and other threads that lock it occasionally.
-/// std::mutex would let the poller win nearly every time; here other threads announce that they wait, and the
-/// poller yields to them.
+/// With std::mutex the poller would get the lock nearly every time. Here other threads announce that they
+/// wait, and the poller yields to them.
 class polled_mutex {
  public:
   void lock() {

@@ -32,14 +32,22 @@ constexpr bool is_between_replicas(tensor_role role) {
          role == tensor_role::replica_values;
 }
 
-/// Identifies a tensor and its receiver. `stage`: the receiving stage, with `replica`, of what an action
-/// takes; the owning stage of parameters and snapshot parts. `microbatch`: of a contribution, the
-/// reduction; of gradients over replicas, the optimizer step; of a gathered tensor, its index in the call.
-/// `port`: the input port that takes an activation; the edge that a gradient comes back on, as its index in
-/// stage_graph::outputs_of(stage); the stage that sends a contribution; of gradients over
-/// replicas, the piece times the number of replicas plus the replica that sends it; of replica_values the
-/// same with the number of the message in this step. `call`: number of the World's call (fit, evaluate, ...);
-/// of a snapshot part, number of the job.
+/// Identifies a tensor and its receiver.
+///
+/// | field | of | meaning |
+/// |---|---|---|
+/// | stage | what an action takes | the receiving stage, with `replica` |
+/// | stage | parameters and snapshot parts | the owning stage |
+/// | microbatch | a contribution | the reduction |
+/// | microbatch | gradients over replicas | the optimizer step |
+/// | microbatch | a gathered tensor | its index in the call |
+/// | port | an activation | the input port that takes it |
+/// | port | a gradient | the edge that it comes back on: its index in stage_graph::outputs_of(stage) |
+/// | port | a contribution | the stage that sends it |
+/// | port | gradients over replicas | piece * number of replicas + the replica that sends it |
+/// | port | replica_values | the same with the number of the message in this step instead of the piece |
+/// | call | a snapshot part | number of the job |
+/// | call | all others | number of the World's call (fit, evaluate, ...) |
 struct tensor_tag {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;

@@ -10,8 +10,9 @@ namespace troupe {
 /// - `ucs_get_system_id` says which processes share a host, hence memory. UCX wakes a receiver in shared
 ///   memory by an abstract Unix socket, which no other network namespace reaches, but calls processes that
 ///   share IPC and not the network neighbours; both would sleep for ever. It also calls processes of several
-///   user namespaces neighbours, which may read neither each other's segments nor memory, and those of
-///   several PID namespaces, whose ids it does not find, so that it takes them for dead. Here the network,
+///   user namespaces neighbours, which may read neither each other's segments nor memory. The same holds of
+///   processes of several PID namespaces, whose ids it does not find, so that it takes them for dead. Here
+///   the network,
 ///   IPC, PID and user namespaces are part of the host.
 /// - `ucp_ep_err_pending_purge` drops what waits to be sent on an endpoint that fails, is closed or goes with
 ///   its worker. Before 1.14, UCX aborts the process ("ucp_request.c:684") if that is its own reply to a

@@ -26,7 +26,7 @@ using clock = std::chrono::steady_clock;
 /// The destructor waits this long for queued control messages to be sent.
 constexpr auto farewell = std::chrono::milliseconds(100);
 /// A failure of the data plane counts only after this delay, and only if the generation is still the same
-/// here and the peer has not said meanwhile that it has ended it: UCX reports both alike, and sooner than the
+/// here and the peer has not said meanwhile that it has ended it. UCX reports both alike, and sooner than the
 /// peer's notice comes.
 constexpr auto data_failure_delay = std::chrono::seconds(1);
 

@@ -23,10 +23,10 @@ struct ucx_transport_options {
   /// UCX transports for tensors. Empty: shared memory on "lo", shared memory and TCP on any other interface,
   /// and "cma" where processes may read each other's memory.
   /// Without "sysv,cma" tensors go over TCP on one host too, for processes that share no memory. Never
-  /// "posix": its segments are identified by file descriptors of their owner, so that a peer of an older
-  /// generation may take a segment of a new generation for an old one and write into it. TCP has a hazard of
-  /// its own: a peer that dies within the few milliseconds in which UCX 1.13 connects to it may make UCX
-  /// abort this process too.
+  /// "posix": its segments are identified by file descriptors of their owner. A peer of an older generation
+  /// may take a segment of a new generation for an old one and write into it. TCP has a hazard of its own: a
+  /// peer that dies within the few milliseconds in which UCX 1.13 connects to it may make UCX abort this
+  /// process too.
   std::string data_transports;
   /// Covers tensor bytes by the authentication code too. Costs a pass over every tensor on both sides.
   bool verify_frames = false;

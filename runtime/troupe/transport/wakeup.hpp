@@ -22,8 +22,8 @@ class wakeup {
   /// announce_sleep(), or `at_most` has passed.
   void sleep(std::array<int, 2> descriptors, std::chrono::milliseconds at_most);
   /// If `armed`: sleep(). If not, there is work already, or work that makes no event (a full queue in shared
-  /// memory): yields the core, and sleeps for short times once `idle`, the time without work, is long, since
-  /// the peer that should empty the queue may be dead.
+  /// memory). Then it yields the core, and sleeps for short times once `idle`, the time without work, is
+  /// long, since the peer that should empty the queue may be dead.
   void rest(std::array<int, 2> descriptors, bool armed, std::chrono::nanoseconds idle,
             std::chrono::milliseconds at_most = max_sleep);
   void wake();

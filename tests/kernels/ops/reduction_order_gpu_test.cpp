@@ -10,7 +10,7 @@
 #include "troupe/ops/reduction.hpp"
 
 // Reductions on a GPU have one order, whatever the dtype and the alignment. For rows it is that of 256
-// threads, each of which combines every 256th element of a part of 16384, and of halves of their results; the
+// threads, each of which combines every 256th element of a part of 16384, and of halves of their results. The
 // elements of a column are combined in order in parts of 256.
 
 using namespace troupe;

@@ -9,7 +9,9 @@
 #include "troupe/schedule/closed_form.hpp"
 
 // Idle times and peaks of the schedules that have more than 1F1B's, under the conditions that the papers
-// have. p devices, m microbatches, v chunks of each device; f, b and w are the costs of one chunk.
+// have.
+// - p devices, m microbatches, v chunks of each device
+// - f, b and w are the costs of one chunk
 namespace {
 
 using Catch::Matchers::WithinRel;

@@ -32,9 +32,10 @@ void reset();
 /// The calls of one function, or of all. Calls of ncclGetErrorString and ncclCommGetAsyncError are not
 /// recorded.
 std::vector<recorded_call> calls(std::string_view name = {});
-/// Uses that NCCL forbids or that would hang: a communicator used while it is in progress or after it has
-/// ended, calls on a thread whose current GPU is another one, an abort of one communicator while calls of
-/// another one on its GPU wait for members.
+/// Uses that NCCL forbids or that would hang:
+/// - a communicator used while it is in progress or after it has ended
+/// - calls on a thread whose current GPU is another one
+/// - an abort of one communicator while calls of another one on its GPU wait for members
 std::vector<std::string> problems();
 /// Communicators that were neither destroyed nor aborted.
 std::size_t num_live_communicators();

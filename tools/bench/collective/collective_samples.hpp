@@ -28,9 +28,9 @@ struct parted_samples {
 };
 parted_samples part_at(double probe_us, const collective_samples& samples);
 
-/// Whether a machine ran at two speeds while it took these times: a threshold between the fast times and the
-/// slow ones, in the middle of the widest gap (by ratio) that has a tenth of the times on either side, if the
-/// medians of the sides differ by half or more. Nothing for one speed, and for fewer than eight times.
+/// Whether a machine ran at two speeds while it took these times: if so, a threshold between the fast times
+/// and the slow ones. It lies in the middle of the widest gap (by ratio) that has a tenth of the times on
+/// either side. Nothing if the medians of the sides differ by less than half, and for fewer than eight times.
 std::optional<double> speed_threshold(std::vector<double> times);
 
 }  // namespace troupe::bench

@@ -82,8 +82,8 @@ std::vector<double> losses(compute_model& model, const compute_job& job) {
   return result;
 }
 
-/// The least that a step moves: the weights are read in both passes and by the optimizer, gradients are
-/// written and read, Adam's two moments and the weights are read and written; activations are written once
+/// The least that a step moves. The weights are read in both passes and by the optimizer, gradients are
+/// written and read, Adam's two moments and the weights are read and written. Activations are written once
 /// and read once.
 double step_bytes(compute_model& model, device where) {
   double parameters = 0;

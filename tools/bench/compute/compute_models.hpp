@@ -29,11 +29,16 @@ struct compute_model_options {
   std::int64_t length = 0;  ///< of a sequence, up to the model's context, which is what 0 means
 };
 
-/// gpt: 4 layers, 4 heads, width 256, context 128, 256 tokens, batch 8, AdamW; gpt2: GPT-2 124M with its
-/// 50,257 tokens padded to 50,304, batch 16, context 1024, AdamW; mlp: 784-2048-2048-10, batch 256, Adam;
-/// cnn: two convolutions and two linear layers, batch 128, Adam; loop, which torch_compute.py has not: the
-/// training loop in README.md, two residual layers of width 64, batch 32, AdamW. Throws bad_input for another
-/// name, numbers out of range, and a device that is not there.
+/// | name | model | batch | optimizer |
+/// |---|---|---|---|
+/// | gpt | 4 layers, 4 heads, width 256, context 128, 256 tokens | 8 | AdamW |
+/// | gpt2 | GPT-2 124M with its 50,257 tokens padded to 50,304, context 1024 | 16 | AdamW |
+/// | mlp | 784-2048-2048-10 | 256 | Adam |
+/// | cnn | two convolutions and two linear layers | 128 | Adam |
+/// | loop | the training loop in README.md: two residual layers of width 64 | 32 | AdamW |
+///
+/// torch_compute.py has no loop. Throws bad_input for another name, numbers out of range, and a device that
+/// is not there.
 compute_model make_compute_model(const compute_model_options& options);
 
 /// What one step trains on.

@@ -25,8 +25,8 @@ double seconds_of(device where, const std::function<void()>& work);
 /// waiting for a GPU does not count. `work` has run before.
 double best_seconds_of(device where, int rounds, const std::function<void()>& work);
 
-/// What floors are made of: the best rate of a square matrix product of random numbers, on a GPU one of 8192
-/// rows (f32 without TF32: 4096), on the CPU one that lies in the caches.
+/// The best rate of a square matrix product of random numbers, from which the least time of a step follows.
+/// On a GPU the product has 8192 rows (f32 without TF32: 4096), on the CPU it lies in the caches.
 class product_rate {
  public:
   product_rate(dtype type, device where);

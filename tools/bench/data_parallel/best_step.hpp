@@ -19,9 +19,10 @@ struct timed_parameter {
 
 /// The least mean time t of a step, on a processor that takes `compute` for it and a link that can
 /// switch between gradients at any time. A step is no shorter than `compute`, nor than all the link's work.
-/// And for each parameter: the gradients of it and of all parameters used before it move between the moment
-/// the first of them is ready and t + the moment the parameter is used, in the next step. If gradients become
-/// ready in the opposite order of use, a link that serves first what is used first attains the bound.
+/// There is a bound for each parameter too. The gradients of it and of all parameters used before it move
+/// between the moment the first of them is ready and t + the moment the parameter is used, in the next step.
+/// If gradients become ready in the opposite order of use, a link that serves first what is used first
+/// attains the bound.
 double best_step(double compute, std::span<const timed_parameter> parameters);
 
 /// When a training step without communication comes to each parameter, as shares of the step's time: the

@@ -8,10 +8,13 @@ namespace troupe {
 
 /// Wraps another backend to simulate a slow link, for measurements and tests. Each member has a link of
 /// `bytes_per_second` that carries one call after the other. A call ends no sooner than the link would have
-/// moved the bytes that any algorithm must send at least: 2 (n-1)/n of the elements of an all_reduce; (n-1)/n
-/// of all parts of reduce_scatter, all_gather, gather, scatter and all_to_all; all elements of broadcast,
-/// reduce, send and receive. The link starts when the call has ended below, so the time of the other backend
-/// is added. Waiting takes no processor time.
+/// moved the bytes that any algorithm must send at least:
+/// - all_reduce: 2 (n-1)/n of the elements
+/// - reduce_scatter, all_gather, gather, scatter and all_to_all: (n-1)/n of all parts
+/// - broadcast, reduce, send and receive: all elements
+///
+/// The link starts when the call has ended below, so the time of the other backend is added. Waiting takes no
+/// processor time.
 class throttled_backend : public collective_backend {
  public:
   /// n: members. Throws std::invalid_argument unless bytes_per_second > 0.

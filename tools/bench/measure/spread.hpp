@@ -17,8 +17,8 @@ double median_of(std::vector<double> values);
 nlohmann::ordered_json spread_json(std::vector<double> values);
 
 /// [low, high]: the median of what was drawn from lies between these measurements in 95 of 100 cases,
-/// whatever its distribution (ranks of the binomial distribution); null for fewer than 6 of them, which no
-/// interval of these covers.
+/// whatever its distribution (ranks of the binomial distribution). Null for fewer than 6 measurements, of
+/// which no interval is that sure.
 nlohmann::ordered_json median_interval(std::vector<double> values);
 
 /// Adds the spread of each to a result.

@@ -14,9 +14,9 @@ struct uneven_model {
   dataset_ptr samples;
 };
 
-/// mlp: a funnel, each layer half as wide as the one before, from 2048 to 64; cnn: convolutions that shrink a
-/// 32 x 32 image, the first the most work by far; gpt: five blocks of width 64 before a head of 4096
-/// tokens (64 times the width; GPT-2 has 65 times).
+/// - mlp: each layer is half as wide as the one before, from 2048 to 64
+/// - cnn: convolutions that shrink a 32 x 32 image, the first the most work by far
+/// - gpt: five blocks of width 64 before a head of 4096 tokens (64 times the width; GPT-2 has 65 times)
 const std::vector<std::string>& uneven_model_names();
 /// With `num_samples` samples. Throws bad_input for another name, with those that there are.
 uneven_model make_uneven_model(const std::string& name, std::int64_t num_samples);

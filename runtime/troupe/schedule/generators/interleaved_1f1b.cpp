@@ -13,8 +13,8 @@ int round_robin_device(int stage, int num_devices) { return stage % num_devices;
 //
 // The device runs p microbatches of its first chunk, the same ones of its second, and so on; then the next p.
 // Backwards come in the same way, from the last chunk to the first. It runs as many forwards ahead as there
-// are before the first microbatch is through all chunks, and two more for each device behind it: one for the
-// way of a microbatch to the last device, one for that of its gradient back.
+// are before the first microbatch is through all chunks, and two more for each device behind it. One of these
+// is for the way of a microbatch to the last device, one for that of its gradient back.
 std::vector<action> interleaved_order(int device, const chunk_shape& shape) {
   auto [p, v, m] = shape;
   auto chunk = [p, v](int position) { return position / p % v; };

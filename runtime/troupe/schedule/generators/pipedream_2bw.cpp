@@ -10,8 +10,9 @@ namespace troupe {
 // weights are there, and not of step t + 2, whose weights the A of step t makes: so at most as many as a step
 // has microbatches.
 //
-// There is no deadlock: a stage runs no further ahead than those before it, so forward k of a stage waits for
-// lower forwards only, on its own device and then, through the backwards before it, on those behind.
+// There is no deadlock, since a stage runs no further ahead than those before it. So forward k of a stage
+// waits for lower forwards only: on its own device and then, through the backwards before it, on those
+// behind.
 std::vector<action> pipedream_2bw_order(int stage, const stage_graph& graph, const step_shape& shape) {
   auto [m, count] = shape;
   order_builder order(m * count);

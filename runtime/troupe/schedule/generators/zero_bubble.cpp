@@ -6,13 +6,15 @@
 namespace troupe {
 namespace {
 
-// 1F1B with the backward in two: I, which the stage before waits for, comes as early as B did or earlier, and
-// W, which nothing waits for, fills the time in which a stage would wait for the next gradient.
+// 1F1B with the backward in two. I, which the stage before waits for, comes as early as B did or earlier. W,
+// which nothing waits for, fills the time in which a stage would wait for the next gradient.
 //
 // A stage runs `ahead` forwards, then F and I alternate. Its W come `delay` rounds after their I, so that it
-// has that many left when it has run its last I. F and I are in the order of 1F1B, or with twice as many
-// ahead in that of 2k - 2d for forward k and 2k + 2d + 1 for input gradient k, where all that a stage waits
-// for comes before; a W waits for an I of its own stage only. So neither has a deadlock.
+// has that many left when it has run its last I.
+//
+// Neither ZB-H1 nor ZB-H2 has a deadlock. F and I are in the order of 1F1B, or with twice as many ahead in
+// that of 2k - 2d for forward k and 2k + 2d + 1 for input gradient k. In both orders all that a stage waits
+// for comes before. A W waits for an I of its own stage only.
 std::vector<action> alternate(int stage, int ahead, int delay, int num_microbatches) {
   order_builder order(num_microbatches);
   for (int k = 0; k < std::min(ahead, num_microbatches); ++k) order.forward(stage);
