@@ -9,7 +9,7 @@ namespace troupe {
 struct ProcessMesh::state {
   World world;
   mesh layout;
-  std::map<std::vector<world_rank>, ProcessGroup> groups;  ///< by their ranks
+  std::map<std::vector<world_rank>, ProcessGroup> groups;  ///< key: the members' ranks
 };
 
 ProcessMesh::ProcessMesh(const World& world, mesh layout)

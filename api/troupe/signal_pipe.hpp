@@ -24,7 +24,7 @@ class signal_pipe {
   std::optional<int> next();
 
  private:
-  std::map<int, struct sigaction> before_;  ///< by signal
+  std::map<int, struct sigaction> before_;  ///< what each signal did before; key: the signal
   unique_fd read_, write_;
 };
 

@@ -28,7 +28,7 @@ class replaceable_source;
 
 /// A completed training step, or with Pipeline::flush_every(K) K of them. Only rank 0 receives these events.
 struct step_event {
-  std::uint64_t step = 0;  ///< steps done
+  std::uint64_t step = 0;  ///< optimizer steps done so far
   /// At which this fit ends, unless it is cancelled or the job is stopped before.
   std::uint64_t target_step = 0;
   std::uint64_t steps_per_epoch = 1;
@@ -70,14 +70,14 @@ struct trainer_callbacks {
 
 struct fit_result {
   std::uint64_t steps = 0;
-  double loss = 0;  ///< of the last step
+  double loss = 0;  ///< mean loss of the last step
   /// Medians over the steps of the idle fraction of the devices' time: planned (assuming equal stages) and
   /// measured.
   double planned_bubble = 0;
   double measured_bubble = 0;
   double step_s = 0;         ///< seconds from a step's first action to its last; of K steps together
   int peak_activations = 0;  ///< maximum number of microbatches whose activations a stage held
-  timeline last_step;        ///< in seconds
+  timeline last_step;        ///< what the devices did in the last step, in seconds
   /// This process's, with trace_dir; empty: none was asked for, or it could not be written.
   std::filesystem::path trace = {};
 };
@@ -283,7 +283,7 @@ class Trainer {
   bool reads_samples_ = false;   ///< this process has a stage that takes samples or targets
   std::uint64_t runs_ = 0;       ///< of the plan, requested so far, without cancelled ones
   bool training_noted_ = false;  ///< restarted processes know that a step was completed
-  bool is_step_open_ = false;    ///< between forward_backward and optimizer_step
+  bool is_step_open_ = false;    ///< forward_backward was called, and optimizer_step was not yet
   // Batches that the program gave, and the numbers of their sources; null: none yet.
   std::shared_ptr<given_batches> given_;
   std::shared_ptr<replaceable_source> forwarded_;

@@ -21,7 +21,7 @@ namespace {
 
 struct outcome {
   int exit_code = 0;
-  bool ran = false;  ///< the body was called
+  bool ran = false;  ///< run_program called the body
 };
 
 outcome run(std::vector<std::string> words, const std::vector<program_option>& own_options,

@@ -68,7 +68,7 @@ std::string free_port() { return std::to_string(20'000 + ::getpid() % 20'000); }
 
 struct difference {
   std::string what;
-  std::string field;  ///< that is named
+  std::string field;  ///< what the error must name
 };
 
 const std::vector<difference> differences = {{"microbatches", "microbatches: "},

@@ -14,9 +14,9 @@ using namespace troupe;
 namespace {
 
 struct worker_options {
-  std::string by = "steps";       ///< or fit
+  std::string by = "steps";       ///< "steps" or "fit": which calls train
   std::string kill_rank = "-1";   ///< which process kills itself between forward_backward and optimizer_step
-  std::string kill_step = "5";    ///< of this step
+  std::string kill_step = "5";    ///< the step in which it kills itself
   std::string other_rank = "-1";  ///< which process gives other batches; -1: none
 };
 

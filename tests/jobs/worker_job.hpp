@@ -20,7 +20,7 @@ run_options worker_job(int num_processes, const words& program, const words& lau
 /// again.
 struct printed_values {
   std::map<std::string, std::set<std::string>> values;  ///< by key, of all ranks
-  std::map<std::string, std::set<int>> ranks;           ///< by key
+  std::map<std::string, std::set<int>> ranks;           ///< ranks that printed each key
 };
 printed_values printed_by(const process_result& result);
 

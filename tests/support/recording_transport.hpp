@@ -42,7 +42,7 @@ class recording_transport : public transport {
     shared.push_back(tensor::empty(std::move(extents), type));
     return shared.back();
   }
-  transport_statistics counters;  ///< what statistics() says
+  transport_statistics counters;  ///< what statistics() returns
   transport_statistics statistics() const override { return counters; }
 
   static node_address address_of(int rank, std::uint64_t generation) {
@@ -53,7 +53,7 @@ class recording_transport : public transport {
   std::vector<std::pair<std::uint64_t, std::map<int, node_address>>> connected;
   std::vector<control_frame> frames;
   std::vector<sent_tensor> tensors;
-  std::vector<tensor> shared;  ///< what was allocated
+  std::vector<tensor> shared;  ///< tensors that allocate_shared returned
   /// Called before a tensor is recorded; may throw.
   std::function<void(const tensor_tag&)> before_tensor = [](const tensor_tag&) {};
 

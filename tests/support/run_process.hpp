@@ -13,7 +13,7 @@ namespace troupe::testing {
 struct run_options {
   std::vector<std::string> command;                ///< program (a path, or a name in PATH) and arguments
   std::map<std::string, std::string> environment;  ///< added to, or replacing, this process's own
-  std::vector<std::string> without;                ///< variables to remove
+  std::vector<std::string> without;                ///< names of variables that it does not inherit
   /// After this time its whole process group is killed and the test fails. Four times as long with a
   /// sanitizer.
   std::chrono::milliseconds deadline = std::chrono::seconds(180);

@@ -7,7 +7,7 @@ namespace troupe::doctor {
 /// The severity of a finding.
 enum class verdict {
   ok,
-  absent,   ///< something optional is missing
+  absent,   ///< something optional is not there
   warning,  ///< the demo runs, but something is slower or tighter than it should be
   missing   ///< the demo cannot run
 };

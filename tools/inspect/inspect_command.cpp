@@ -28,7 +28,7 @@ struct inspect_arguments {
   std::filesystem::path token_file, record, replay;
   bool once = false, as_json = false, diagnose = false;
   std::optional<std::string> order;
-  order_words order_details;  ///< without its action
+  order_words order_details;  ///< what follows the action in --order
   bool yes = false;
 };
 

@@ -17,7 +17,8 @@ namespace troupe {
 class job_record_writer {
  public:
   static constexpr int version = 1;
-  static constexpr std::size_t whole_every = 100;  ///< snapshots
+  static constexpr std::size_t whole_every =
+      100;  ///< every so many snapshots one is written whole, not as a difference
   /// Replaces the file, which is for its user alone. Throws bad_input where something else stands under its
   /// name, such as a symbolic link or a folder, and where it cannot be made.
   explicit job_record_writer(std::filesystem::path file);
@@ -44,7 +45,7 @@ class job_record {
   const std::string& warning() const { return warning_; }
 
  private:
-  std::vector<nlohmann::ordered_json> snapshots_;  ///< as in the file
+  std::vector<nlohmann::ordered_json> snapshots_;  ///< all of the file, in its order
   std::string warning_;
 };
 

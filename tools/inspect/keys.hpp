@@ -26,7 +26,7 @@ enum class key_kind : std::uint8_t {
 
 struct key {
   key_kind kind = key_kind::text;
-  char letter = 0;  ///< of text
+  char letter = 0;  ///< key_kind::text only
   bool operator==(const key&) const = default;
 };
 

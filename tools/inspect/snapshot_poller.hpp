@@ -50,8 +50,8 @@ class snapshot_poller {
   mutable std::mutex mutex_;
   std::condition_variable_any wait_;
   state state_;
-  std::vector<job_order> orders_;      ///< not sent yet
-  std::vector<order_answer> answers_;  ///< not taken yet
+  std::vector<job_order> orders_;      ///< orders that are not sent yet
+  std::vector<order_answer> answers_;  ///< answers that are not taken yet
   wake_event news_;
   std::jthread thread_;  // ends first
 };

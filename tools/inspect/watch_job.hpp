@@ -21,7 +21,7 @@ int record_job(const inspector_address& at, const std::filesystem::path& record)
 /// Snapshots of a job that is over.
 struct past_job {
   std::size_t size = 0;                         ///< above 0
-  std::function<job_snapshot(std::size_t)> at;  ///< below size
+  std::function<job_snapshot(std::size_t)> at;  ///< returns one of them; the index is below `size`
   std::string note;                             ///< what to tell of it; empty: nothing
   std::string what = "a record";                ///< in place of a running job
 };

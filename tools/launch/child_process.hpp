@@ -15,7 +15,7 @@ namespace troupe {
 /// How a process ended.
 struct exit_status {
   int code = 0;    ///< of exit(), if `signal` is 0
-  int signal = 0;  ///< that killed it
+  int signal = 0;  ///< the signal that killed it; 0: none
   std::chrono::microseconds processor_time{};
   bool success() const { return code == 0 && signal == 0; }
   /// As shells report it: 128 + signal.
@@ -40,7 +40,7 @@ std::string find_program(const std::string& name);
 std::string why_not_run(const std::string& program, int error_number);
 
 struct child_spec {
-  std::string program;                   ///< a path
+  std::string program;                   ///< path of the program
   std::vector<std::string> arguments;    ///< the first is the program's name
   std::vector<std::string> environment;  ///< "NAME=value", all of it
   /// How signals are sent, for tests; empty: kill(2).

@@ -12,7 +12,7 @@ struct job_identity {
   std::string master_addr;
   std::uint16_t master_port = 0;
   int world_size = 1;
-  int max_restarts = 0;  ///< see launch_options
+  int max_restarts = 0;  ///< launch_options::max_restarts
   std::string stop_signals = {};
 };
 

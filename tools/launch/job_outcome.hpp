@@ -43,7 +43,7 @@ class job_outcome {
   std::optional<int> exit_code_;
   bool failed_ = false;
   int stop_signal_ = 0;    ///< that stopped the job; 0: none
-  std::string stop_line_;  ///< of a stopped job
+  std::string stop_line_;  ///< last line of a stopped job
   std::string last_line_;
 };
 

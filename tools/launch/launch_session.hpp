@@ -71,7 +71,7 @@ class launcher::session {
   std::string job_id_;
 
   phase phase_ = phase::running;
-  std::optional<clock::time_point> deadline_;  ///< of the phase
+  std::optional<clock::time_point> deadline_;  ///< when the present phase must be over; none: never
   job_outcome outcome_;
   int stop_signal_ = 0;
   clock::time_point stop_signalled_;  ///< when stop_signal_ was set

@@ -19,7 +19,7 @@ struct plan_request {
   std::vector<double> speed = {};  ///< the same, relative to the device that was measured
   double bytes_per_s = 0;          ///< between devices; 0: transfers take no time
   double latency_s = 0;
-  std::optional<std::string> map_file;  ///< to write
+  std::optional<std::string> map_file;  ///< file for the device map; none: it is not written
   bool json = false;
 };
 

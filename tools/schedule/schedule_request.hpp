@@ -13,12 +13,12 @@ struct schedule_request {
   std::optional<std::string> plan_file;  ///< CSV; none: the plan is made
   std::optional<int> stages;             ///< none: 4, or as many as the devices have with the kind
   std::optional<int> devices;            ///< none: as many as the stages need with the kind
-  int microbatches = 8;                  ///< of an optimizer step
-  int flush_every = 1;                   ///< optimizer steps
+  int microbatches = 8;                  ///< in an optimizer step
+  int flush_every = 1;                   ///< optimizer steps between two flushes
   int replicas = 1;                      ///< of the pipeline, which all run its plan
   action_costs costs;
   std::optional<std::uint64_t> memory_per_chunk;  ///< bytes that a stage keeps of one microbatch
-  std::optional<std::uint64_t> memory;            ///< bytes of each device
+  std::optional<std::uint64_t> memory;  ///< bytes that each device has for activations; none: no limit
   bool best = false;
   std::optional<int> batch;  ///< samples, whose divisors `best` takes as microbatches; none: `microbatches`
   int most_chunks = 4;

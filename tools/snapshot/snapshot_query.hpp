@@ -15,7 +15,7 @@ struct snapshot_query {
   std::filesystem::path folder;
   std::optional<std::uint64_t> step;
   bool json = false;
-  std::filesystem::path output;  ///< of export
+  std::filesystem::path output;  ///< file that `export` writes
   bool optimizer = false;        ///< export: the optimizer's state too
 };
 

@@ -14,7 +14,7 @@ struct actor_counts {
   std::uint64_t messages_in = 0;   ///< taken from the mailbox, by whatever they were handled or dropped
   std::uint64_t messages_out = 0;  ///< put into mailboxes and links while it ran; delayed ones are not known
   std::uint64_t frame_bytes_in = 0, frame_bytes_out = 0;  ///< of messages from and to other processes
-  double handler_s = 0;                                   ///< in all handlers together
+  double handler_s = 0;                                   ///< seconds spent in handlers, in all
   std::vector<std::uint64_t> handler_times;  ///< by bucket (handler_times.hpp), up to the last that is not 0
   bool operator==(const actor_counts&) const = default;
   template <class Archive>

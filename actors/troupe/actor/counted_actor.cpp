@@ -9,7 +9,7 @@ namespace {
 /// What runs on this thread.
 struct running_actor {
   actor_counters* counters = nullptr;  ///< null: none
-  std::int64_t since_ns = 0;           ///< its newest handler began
+  std::int64_t since_ns = 0;           ///< steady clock: when its newest handler began
 };
 constinit thread_local running_actor running;
 

@@ -26,8 +26,8 @@
 namespace troupe {
 
 struct device_options {
-  int device = 0;  ///< number in the job
-  int rank = 0;    ///< of this process
+  int device = 0;  ///< number among the job's devices
+  int rank = 0;    ///< rank of the process that hosts it
   // Shared by the process; must outlive the actor.
   transport* out = nullptr;
   const fault_plan* faults = nullptr;
@@ -162,7 +162,7 @@ class device_state : private action_host {
   std::optional<call_request> call_;
   std::optional<plan_interpreter> interpreter_;
   std::uint64_t step_ = 0;
-  plan_position end_;      ///< of what is granted
+  plan_position end_;      ///< the grants so far allow the actions before it
   plan_position reached_;  ///< the newest end within a step that the scheduler was told of
   bool step_begun_ = false;
   step_metrics metrics_;  ///< of this step, as far as its stages have given them

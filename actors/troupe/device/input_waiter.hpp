@@ -22,10 +22,10 @@ class input_waiter : private tensor_waiter {
  public:
   struct options {
     transport* from = nullptr;
-    std::chrono::nanoseconds spin{0};  ///< see device_options
+    std::chrono::nanoseconds spin{0};  ///< how long to poll before sleeping: device_options::spin
     std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
     memory_account account = {};              ///< charged for tensors from their arrival on
-    std::shared_ptr<arrivals> from_replicas;  ///< see device_options
+    std::shared_ptr<arrivals> from_replicas;  ///< tensors of other replicas: device_options::from_replicas
   };
   /// `self` is the device's actor and outlives the waiter.
   input_waiter(caf::event_based_actor* self, options chosen) : self_(self), options_(std::move(chosen)) {}
@@ -64,7 +64,7 @@ class input_waiter : private tensor_waiter {
   std::uint64_t generation_ = 0;
   int replica_ = 0;
   std::vector<int> stages_;
-  bool has_come_ = false;  ///< since this wait began
+  bool has_come_ = false;  ///< a tensor has come since this wait began
   /// While receive_in_action waits: how many tensors have arrived there as far as it has looked.
   std::optional<std::uint64_t> seen_in_action_;
 };

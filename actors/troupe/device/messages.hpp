@@ -47,7 +47,7 @@ struct grant {
 struct device_job {
   plan training;
   placement placed;
-  hosting hosts;  ///< of this generation
+  hosting hosts;  ///< which process has which device in this generation
   int num_threads = 1;
   non_finite_policy on_non_finite = non_finite_policy::stop;
   bool shares_metrics = false;  ///< see job_definition::shares_metrics
@@ -60,7 +60,7 @@ struct device_job {
 struct attached_stage {
   int stage = 0;
   std::shared_ptr<stage_program> program;
-  caf::actor owner;  ///< the stage's actor
+  caf::actor owner;  ///< the stage actor, which gets state_copied
 };
 
 /// Supervisor -> device: the generation begins with these stages. In this process only.
@@ -89,7 +89,7 @@ struct inspect_device {};
 struct device_report {
   std::uint64_t generation = 0;
   execution_position position;
-  plan_position end;           ///< of what is granted
+  plan_position end;           ///< where the actions that are granted end
   std::uint64_t num_held = 0;  ///< tensors that arrived before their action
 };
 

@@ -27,7 +27,7 @@ class step_sampling {
   std::uint64_t every() const { return every_; }
 
  private:
-  std::uint64_t every_ = 1;  ///< a power of two
+  std::uint64_t every_ = 1;  ///< steps between two samples: a power of two
   std::int64_t taken_ns_ = 0;
 };
 

@@ -96,7 +96,7 @@ class disk_writer_state {
   std::deque<order> waiting_;
   std::uint64_t number_ = 0;             ///< of the newest order that was begun
   bool busy_ = false;                    ///< the disk actor has not answered it
-  bool given_up_ = false;                ///< its requesters were refused
+  bool given_up_ = false;                ///< the disk took too long: its requesters were refused
   std::optional<part_id> current_part_;  ///< the part being written, if any
   std::function<void(const std::string&)> refuse_current_;
   clock::time_point moved_;  ///< when the disk last made progress

@@ -60,7 +60,7 @@ struct read_results {
   std::shared_ptr<call_log> to;
 };
 struct results_read {
-  std::size_t num_known = 0;  ///< results in `to` afterwards
+  std::size_t num_known = 0;  ///< number of results in read_results::to afterwards
 };
 
 /// Supervisor -> disk_writer -> disk, a request: these tensors from the snapshot of `step`, whichever of its

@@ -21,7 +21,7 @@ struct gatherer_options {
   transport* out = nullptr;
   std::shared_ptr<client_mailbox> client;  ///< receives gathered_tensors and gathered_unavailable
   std::shared_ptr<spdlog::logger> log;
-  std::size_t cache_limit_bytes = std::size_t{256} << 20;  ///< see gathered_cache
+  std::size_t cache_limit_bytes = std::size_t{256} << 20;  ///< for calls before the newest
 };
 
 /// Collects the tensors that a call (gather, predict) delivers to this process's program, and caches some of
@@ -63,7 +63,7 @@ class gatherer_state {
   struct collection {
     gather_tensors order;
     gathered_cache::by_index arrived;
-    std::size_t num_replies = 0;        ///< of other gatherers
+    std::size_t num_replies = 0;        ///< gatherers that have answered get_cached
     std::set<std::uint32_t> announced;  ///< indices of the tensors that these sent
     bool is_done = false;
   };

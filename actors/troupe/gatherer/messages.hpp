@@ -30,7 +30,7 @@ struct tensor_gathered {
 /// tensors of `call`. Each sends the tensors (data plane); reply: cached_sent.
 struct get_cached {
   std::uint64_t generation = 0;
-  std::int32_t rank = 0;  ///< of the requester
+  std::int32_t rank = 0;  ///< rank of the requester
   std::uint32_t call = 0;
   template <class Archive>
   void serialize(Archive& archive) {
@@ -38,7 +38,7 @@ struct get_cached {
   }
 };
 struct cached_sent {
-  std::vector<std::uint32_t> indices;  ///< of the tensors
+  std::vector<std::uint32_t> indices;  ///< indices in the call of the tensors that it sends
   template <class Archive>
   void serialize(Archive& archive) {
     archive(indices);

@@ -21,13 +21,13 @@ struct inspection_options {
   /// A file with the token to use, see token_problem; empty: `job_token`.
   std::filesystem::path token_file;
   std::string job_token;  ///< a secret of this job alone
-  std::string host_name;  ///< of this machine
+  std::string host_name;  ///< name of this machine
   const trace_recorder* trace = nullptr;
   /// Whether those with the token may give orders, and which the job's processes can carry out.
   bool takes_orders = false;
   control_rules rules = {};
   audit_options audit = {};
-  std::uint32_t incarnation = 0;        ///< of this process
+  std::uint32_t incarnation = 0;        ///< how often the process of this rank was started again
   std::shared_ptr<spdlog::logger> log;  ///< whose level is shown; required with takes_orders
 };
 

@@ -24,7 +24,7 @@ bool is_suspended_process(std::int64_t pid);
 struct inspector_options {
   int rank = 0;
   int world_size = 1;
-  std::shared_ptr<inspected_job> out;  ///< required
+  std::shared_ptr<inspected_job> out;  ///< where it puts each view for the HTTP server; required
   std::shared_ptr<spdlog::logger> log;
   /// Between two polls. Shorter: a newer view, and more messages: two a process and poll.
   std::chrono::milliseconds poll_interval{500};
@@ -80,7 +80,7 @@ class inspector_state {
   std::uint64_t steps_known_ = 0;  ///< number of the newest step in the scheduler's history
 
   // waiting replies
-  std::set<int> asked_;  ///< ranks
+  std::set<int> asked_;  ///< ranks whose report of this poll has not come
   bool scheduler_asked_ = false;
 
   job_view view_;

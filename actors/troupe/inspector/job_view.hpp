@@ -25,20 +25,20 @@ std::uint64_t steps_of_run(const scheduler_report& report);
 
 /// What a process sends to another one, per second.
 struct link_rates {
-  double bytes_per_s = 0, tensors_per_s = 0;  ///< tensors
-  double frames_per_s = 0;                    ///< control messages
+  double bytes_per_s = 0, tensors_per_s = 0;  ///< of tensors
+  double frames_per_s = 0;                    ///< of control messages
 };
 
 /// A process of the job, as it last reported.
 struct node_view {
   node_report report;
-  std::int64_t at_ms = 0;            ///< when the report came
+  std::int64_t at_ms = 0;            ///< Unix time at which the report came
   std::uint64_t num_unanswered = 0;  ///< polls since then without an answer
   bool is_suspended = false;         ///< the kernel says so (SIGSTOP, a debugger); known on this host only
   // Per second, between the two newest reports of this process; 0 before there are two.
   double bytes_sent_per_s = 0, bytes_received_per_s = 0;
   double tensors_sent_per_s = 0, tensors_received_per_s = 0;
-  std::map<int, link_rates> sent_to = {};  ///< by rank
+  std::map<int, link_rates> sent_to = {};  ///< rates to each other process; key: its rank
   double cores_waited_for = 0;             ///< threads that waited for a core, on average
 };
 
@@ -48,17 +48,17 @@ void set_rates(node_view& newest, const node_report& before, double seconds);
 /// All that an inspector knows of a job. A value: who reads it holds nobody up.
 struct job_view {
   static constexpr std::size_t max_past = 64;
-  int rank = 0;  ///< where the inspector runs
+  int rank = 0;  ///< rank of the process with the inspector
   int world_size = 1;
   std::int64_t at_ms = 0;  ///< the newest poll; 0: there was none
   std::uint64_t generation = 0;
-  std::map<int, node_view> nodes;  ///< by rank
+  std::map<int, node_view> nodes;  ///< key: rank
   /// Processes that have been replaced, as they last reported, the newest `max_past`; oldest first.
   std::deque<node_view> replaced;
   job_history history;
-  std::optional<scheduler_report> scheduler;         ///< without its steps
-  std::shared_ptr<const measured_step> measured;     ///< of any generation
-  std::shared_ptr<const call_result> last_training;  ///< of any generation
+  std::optional<scheduler_report> scheduler;         ///< newest report, with an empty `steps`
+  std::shared_ptr<const measured_step> measured;     ///< the newest, of any generation
+  std::shared_ptr<const call_result> last_training;  ///< the newest, of any generation
   double steps_per_s = 0;                            ///< over the newest steps, however old they are
   double slowest_step_s = 0;                         ///< of the newest runs of the plan; 0: none yet
   std::vector<finding> findings;                     ///< what is wrong, by kind

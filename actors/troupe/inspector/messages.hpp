@@ -44,7 +44,7 @@ struct orders_posted {};
 
 /// A child of a supervisor, alive or not. One that has ended stays in the reports of its process.
 struct child_report {
-  std::uint8_t role = 0;    ///< child_role
+  std::uint8_t role = 0;    ///< a child_role
   std::int32_t number = 0;  ///< child_id::number
   std::uint8_t is_running = 0;
   std::uint32_t starts = 0;  ///< how often it was started
@@ -102,7 +102,7 @@ struct node_report {
   std::uint64_t tensors_sent = 0, tensors_received = 0;
   std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0, tensor_bytes_shared = 0;
   std::uint64_t stale_frames = 0, bad_frames = 0;
-  std::uint64_t loader_changes = 0;              ///< see loader_status
+  std::uint64_t loader_changes = 0;              ///< loader_status::changes
   std::vector<collective_position> collectives;  ///< of the process groups that exist here
   std::vector<peer_report> peers;                ///< by rank; those with which anything was exchanged
   std::uint64_t core_wait_ns = 0;                ///< see core_wait
@@ -126,8 +126,8 @@ struct scheduler_report {
   call_request activity;                ///< what the devices do, while `running` is not null
   std::shared_ptr<const plan> running;  ///< which they run; null: no call runs
   // Steps are runs of the plan.
-  std::uint64_t step = 0;            ///< done by all devices
-  std::uint64_t end_step = 0;        ///< of the running call
+  std::uint64_t step = 0;            ///< steps that all devices have done
+  std::uint64_t end_step = 0;        ///< step at which the running call ends
   std::uint64_t committed_step = 0;  ///< the newest that the job survives a loss with, in memory
   std::optional<std::uint64_t> step_on_disk;
   std::uint64_t num_pending = 0;  ///< snapshots that are being written

@@ -114,7 +114,7 @@ json device_json(const job_view& view, const node_report& node, const device_pro
 struct link_ends {
   const peer_statistics* sender = nullptr;
   const peer_statistics* receiver = nullptr;
-  link_rates rates;  ///< as its sender counts
+  link_rates rates;  ///< as the sending process counts them
 };
 
 std::map<std::pair<int, int>, link_ends> links_of(const job_view& view) {

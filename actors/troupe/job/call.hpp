@@ -104,13 +104,13 @@ struct call_result {
   std::uint32_t index = 0;
   std::uint64_t steps_done = 0;
   step_metrics metrics;                    ///< of the last step, or this one; evaluate: of all batches
-  std::string weights_sha256;              ///< hash only
-  step_timing timing;                      ///< train only
+  std::string weights_sha256;              ///< call_kind::hash only
+  step_timing timing;                      ///< call_kind::train only
   std::vector<measured_action> last_step;  ///< train only: what the devices did in its last step
   call_kind kind = call_kind::barrier;
   std::uint32_t source = 0;  ///< which batch source, where there is one
   std::string refused = {};  ///< not empty: not executed, since the requests differ; how
-  std::string value = {};    ///< record only
+  std::string value = {};    ///< call_kind::record only
   std::string problem = {};  ///< not empty: why a program failed to use its tensors; the job continues
   /// Hash of what was asked for (entered_calls::hash_of_request), a part of the snapshot's format: a job that
   /// resumes compares its calls with those of the job that wrote the snapshot.

@@ -79,7 +79,7 @@ class call_log {
   warning warn_;
   std::filesystem::path folder_;
   bool keeps_all_ = true;
-  std::size_t num_dropped_ = 0;  ///< the first ones
+  std::size_t num_dropped_ = 0;  ///< results before this index are dropped
   mutable std::mutex mutex_;
   std::vector<std::vector<std::byte>> kept_;  ///< blocks that could not be written to the file
   unnamed_file file_;

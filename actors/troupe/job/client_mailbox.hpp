@@ -15,7 +15,7 @@ namespace troupe {
 
 /// A training step is done. Only the scheduler's node gets it.
 struct step_progress {
-  std::uint64_t step = 0;  ///< steps done
+  std::uint64_t step = 0;  ///< steps done so far
   std::uint64_t target_step = 0;
   step_metrics metrics;
 };

@@ -22,8 +22,8 @@ void add_call(std::span<const std::byte> block, call_log& to);
 /// they return the results that they had in the job that wrote the snapshot (`recorded`).
 struct repeated_calls {
   const call_log& recorded;
-  const call_log& completed;  ///< of this job
-  std::size_t first_call;     ///< the job's first one
+  const call_log& completed;  ///< results of this job's calls
+  std::size_t first_call;     ///< index of the first call of this job
 };
 /// The recorded result of the job's next call, if that and all before it asked for what the recorded ones
 /// did; none: it is to be computed. Barriers and calls that a process could not take part in (problem) have

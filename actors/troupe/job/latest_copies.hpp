@@ -21,7 +21,7 @@ struct job_definition;
 class latest_copies {
  public:
   struct complete_copy {
-    std::uint64_t step = 0;      ///< runs of the plan
+    std::uint64_t step = 0;      ///< runs of the plan before the copy
     std::vector<tensor> packed;  ///< one for each part of replica 0, in the order of parts
   };
 

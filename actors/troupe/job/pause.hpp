@@ -12,16 +12,16 @@ namespace troupe {
 
 /// What a program may ask for.
 enum class pause_order : std::uint8_t {
-  pause = 0,   ///< grant no further steps
-  resume = 1,  ///< grant steps again
+  pause = 0,   ///< grants no further steps
+  resume = 1,  ///< grants steps again
   step = 2     ///< a paused job: go on by `count` units and stop again
 };
 
 struct pause_request {
   std::uint64_t id = 0;  ///< by which the node that sends it knows it again
   pause_order order = pause_order::pause;
-  step_unit unit = step_unit::step;  ///< of a step
-  std::uint64_t count = 1;           ///< of a step
+  step_unit unit = step_unit::step;  ///< pause_order::step only: what `count` counts
+  std::uint64_t count = 1;           ///< pause_order::step only: how far to go
   template <class Archive>
   void serialize(Archive& archive) {
     archive(id, order, unit, count);

@@ -47,7 +47,7 @@ class inbound_gate {
   struct arrived_message {
     int from_rank = 0;
     addressed_message message;
-    std::size_t frame_bytes = 0;  ///< of the frame's body
+    std::size_t frame_bytes = 0;  ///< size of the frame's body
   };
   struct bound_actor {
     std::uint32_t incarnation = 0;

@@ -18,7 +18,7 @@ struct request_done {
 
 /// The reply to a request that failed. Between links only: actors get a caf::error.
 struct request_failed {
-  std::uint8_t code = 0;  ///< of actor_error
+  std::uint8_t code = 0;  ///< an actor_error
   /// Whether `text` is an error of the replying actor. Otherwise it says what happened to that actor, whose
   /// name the requester's link adds.
   bool is_of_actor = true;

@@ -300,7 +300,7 @@ class real_node : public node {
   bool leaving_ = false;   ///< the program makes no more calls
   bool has_left_ = false;  ///< together with all other processes
   bool abandoned_ = false;
-  std::exception_ptr ended_;  ///< how the job ended
+  std::exception_ptr ended_;  ///< what the program's calls throw once the job has ended
   std::uint32_t next_call_ = 0, num_sources_ = 0;
   bool repeats_calls_ = options_.launch && options_.launch->incarnation > 0;
   std::atomic<bool> is_replaying_ = repeats_calls_;

@@ -28,7 +28,7 @@ struct node_options {
   std::string numeric_class;  ///< see ops/numeric_class.hpp; must be equal in all processes
   std::string network_interface = "lo";
   bool verify_frames = false;
-  emulated_rate link = nullptr;  ///< see ucx_transport_options
+  emulated_rate link = nullptr;  ///< emulates a slow link: ucx_transport_options::link
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
   /// A process that sends no heartbeat for this long counts as lost. Used where rank 0 hosts the agent.
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
@@ -43,7 +43,7 @@ struct node_options {
   mode_t inspect_audit_folder_mode = 0;
   /// Snapshots store the results of calls, which are all kept then.
   bool writes_snapshots = false;
-  std::string fault;                    ///< see fault/fault_plan.hpp
+  std::string fault;                    ///< faults to inject, as in --fault: fault/fault_plan.hpp
   std::shared_ptr<spdlog::logger> log;  ///< required
   /// Where this process is in its process groups, for those who watch it. Thread-safe; may be empty.
   std::function<std::vector<collective_position>()> collectives;

@@ -42,7 +42,7 @@ class held_copies {
   void forget_older(std::uint64_t committed);
 
   std::map<int, node_inventory> nodes_;
-  std::map<std::uint64_t, step_holders> steps_;  ///< from `nodes_`
+  std::map<std::uint64_t, step_holders> steps_;  ///< who holds copies of each step, computed from `nodes_`
   /// Cached; none: must be computed from `steps_`.
   mutable std::optional<std::uint64_t> committed_;
   std::uint64_t committed_before_loss_ = 0;

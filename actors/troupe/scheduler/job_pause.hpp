@@ -55,7 +55,7 @@ class job_pause {
 
   pause_state state_;
   activity activity_;  ///< without devices: none
-  cut stop_;           ///< state_.stop
+  cut stop_;           ///< the cut with the positions of state_.stop
   std::vector<plan_position> reached_;
 };
 
@@ -94,7 +94,7 @@ class pause_control {
 
   job_pause pause_;
   bool is_open_ = false;
-  std::vector<pause_requested> requests_;  ///< not carried out yet
+  std::vector<pause_requested> requests_;  ///< requests that are not carried out yet, in their order
 };
 
 }  // namespace troupe

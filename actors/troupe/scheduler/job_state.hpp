@@ -20,11 +20,11 @@ namespace troupe {
 struct scheduler_options {
   std::uint64_t generation = 1;
   int world_size = 1;
-  view present;  ///< of this generation
+  view present;  ///< members of this generation
   std::string numeric_class;
   std::vector<caf::actor> supervisors;  ///< [world_size], proxies where remote
   membership* members = nullptr;
-  std::shared_ptr<client_mailbox> client;  ///< receives step_progress
+  std::shared_ptr<client_mailbox> client;  ///< gets step_progress, for the program's callbacks
   std::shared_ptr<spdlog::logger> log;
   /// Steps granted beyond the last complete one, so that devices need no round trip per step.
   std::uint64_t window = 8;
@@ -35,7 +35,7 @@ struct scheduler_options {
   std::chrono::seconds disk_wait_limit = std::chrono::seconds(10);
   /// How long the job waits for its last finite state to be on disk before it ends.
   std::chrono::seconds save_timeout = std::chrono::seconds(120);
-  int rank = 0;  ///< of this node
+  int rank = 0;  ///< rank of the scheduler's process
   /// The results of calls that this node knows; shared with its supervisor.
   std::shared_ptr<call_log> completed = std::make_shared<call_log>();
   /// A device or loader without progress for this long counts as lost; 0: never.
@@ -56,7 +56,7 @@ struct job_state {
 
   // job_restore
   bool is_restored = false;
-  hosting hosts;  ///< from the restore on
+  hosting hosts;  ///< which process has which device; empty before the restore
 
   // job_restore, then call_runner
   std::uint64_t position = 0;  ///< optimizer steps done by all devices

@@ -216,9 +216,9 @@ struct disk_writer_replaced {
 
 /// The position of one device, and for how long it has been there.
 struct device_progress {
-  std::uint32_t device = 0;  ///< number in the job
+  std::uint32_t device = 0;  ///< number among the job's devices
   execution_position position;
-  double for_s = 0;  ///< seconds at this position
+  double for_s = 0;  ///< seconds that the device has been at this position
   template <class Archive>
   void serialize(Archive& archive) {
     archive(device, position, for_s);

@@ -70,7 +70,7 @@ class step_grants {
   call_request activity_;
   cut to_;
   std::uint64_t end_ = 0;
-  last_copy copied_ = last_copy::always;  ///< after step `end_`
+  last_copy copied_ = last_copy::always;  ///< whether step `end_` is copied always, or only if a copy is due
   std::uint64_t granted_end_ = 0;
   std::vector<plan_position> within_;  ///< [num_devices] the last grant that ended within steps; empty: none
   std::uint64_t copies_planned_ = 0;   ///< whether a copy is due is decided up to this step

@@ -12,10 +12,10 @@ struct recent_step {
   std::int64_t at_ms = 0;  ///< Unix time
   double loss = 0;
   std::int64_t num_samples = 0;  ///< of the data set; where the job does not know, what the loss counts
-  double step_s = 0;             ///< since the step before
+  double step_s = 0;             ///< seconds from the end of the step before to its end
   double span_s = 0;             ///< from the first action's begin to the last one's end, over all devices
   double busy_s = 0;             ///< computing, averaged over devices
-  double copy_s = 0;             ///< copying the state
+  double copy_s = 0;             ///< seconds of copying the state
   /// Computing, [num_job_devices]; empty where it is not known.
   std::vector<double> device_busy_s = {};
 };

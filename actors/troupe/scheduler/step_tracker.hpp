@@ -32,7 +32,7 @@ struct finished_step {
   std::uint64_t step = 0;
   step_metrics metrics;
   double span_s = 0, busy_s = 0, copy_s = 0;
-  std::vector<double> device_busy_s;  ///< of each device
+  std::vector<double> device_busy_s;  ///< [num_devices] seconds of computing
 };
 
 /// Collects the devices' step_done reports of one activity (a range of steps or batches). A step is complete

@@ -44,7 +44,7 @@ struct restore_stage {
   std::uint64_t step = 0;
   bool from_scratch = false;
   tensor packed;
-  caf::actor scheduler;  ///< of this generation
+  caf::actor scheduler;  ///< the scheduler of this generation
   /// Those of this generation; they may have been restarted.
   caf::actor replica_keeper, disk_writer;
   std::optional<member_id> keeper;  ///< gets a replica of each copy in this generation, see copy_keeper

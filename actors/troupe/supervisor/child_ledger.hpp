@@ -45,8 +45,8 @@ class child_ledger {
     bool is_running = false;
     std::uint32_t starts = 0;
     std::string reason;
-    std::shared_ptr<const actor_counters> counters;  ///< of the newest start
-    actor_counts earlier;                            ///< totals of those before
+    std::shared_ptr<const actor_counters> counters;  ///< counters of the child's newest start
+    actor_counts earlier;                            ///< totals of its earlier starts
 
     actor_counts counts() const {
       auto all = counters ? counters->read() : actor_counts();

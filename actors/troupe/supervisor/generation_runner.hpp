@@ -89,7 +89,7 @@ class generation_runner {
 
   node_generation current_;
   std::size_t still_running_ = 0;  ///< devices that have not stopped for the fence
-  std::set<child_id> to_respawn_;  ///< with the next view
+  std::set<child_id> to_respawn_;  ///< children that start again with the next view
   std::string stall_;              ///< the newest stall reported, and how often it was reported in a row
   int num_same_stalls_ = 0;
   std::optional<int> stop_signal_;  ///< of the request to stop the job

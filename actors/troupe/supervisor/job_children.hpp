@@ -72,9 +72,9 @@ class job_children {
   const std::map<int, caf::actor>& devices() const { return devices_; }  ///< by number in the job
   /// Including those that are set aside.
   const std::map<cell, caf::actor>& stages() const { return stages_; }
-  const std::set<cell>& hosted() const { return hosted_; }  ///< stages that compute here
+  const std::set<cell>& hosted() const { return hosted_; }  ///< cells that this process computes
   bool hosts(const cell& stage) const { return hosted_.contains(stage); }
-  std::map<cell, device_receiver> receivers_by_cell();  ///< of the hosted stages
+  std::map<cell, device_receiver> receivers_by_cell();  ///< where tensors for the hosted cells go
   const caf::actor& loader() const { return loader_; }  ///< invalid if no stage here reads samples
   const caf::actor& replica_keeper() const { return replica_keeper_; }
   const caf::actor& disk_writer() const { return disk_writer_; }

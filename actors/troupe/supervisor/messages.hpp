@@ -115,7 +115,7 @@ struct restore_order {
   std::uint64_t generation = 0;
   restore_plan plan;
   double since_disk_s = 0;  ///< seconds, the largest value of all nodes; see node_inventory
-  hosting hosts;            ///< of this generation
+  hosting hosts;            ///< which process has which device in this generation
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, plan, since_disk_s, hosts);
@@ -124,7 +124,7 @@ struct restore_order {
 
 /// Inspector -> supervisor, a request: how its process is. Reply: node_report, in any state of the node.
 struct inspect_node {
-  std::uint64_t generation = 0;    ///< that the inspector knows
+  std::uint64_t generation = 0;    ///< the newest generation that the inspector knows
   std::uint8_t wants_history = 0;  ///< the reply is to have all of its history
   job_history history = {};        ///< what the process does not know yet; empty: nothing
   template <class Archive>
@@ -136,7 +136,7 @@ struct inspect_node {
 /// Scheduler -> supervisor, a request: the results of calls from `first` on, which a new scheduler lacks.
 /// Reply: known_results.
 struct want_results {
-  std::uint64_t first = 0;  ///< number of a call
+  std::uint64_t first = 0;  ///< number of the first call whose result is wanted
   template <class Archive>
   void serialize(Archive& archive) {
     archive(first);

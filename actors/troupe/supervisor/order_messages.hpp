@@ -16,9 +16,9 @@ namespace troupe {
 /// is started again at once and does not count.
 struct end_actor {
   std::uint64_t generation = 0;
-  std::string order;              ///< id of the order
+  std::string order;              ///< id of the inspector's order
   std::uint32_t incarnation = 0;  ///< of the process that is meant
-  std::uint8_t role = 0;          ///< child_role
+  std::uint8_t role = 0;          ///< a child_role
   std::int32_t number = 0;        ///< child_id::number
   std::int32_t replica = 0;       ///< child_id::replica
   std::uint8_t is_failure = 0;

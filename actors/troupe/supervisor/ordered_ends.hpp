@@ -50,7 +50,7 @@ class ordered_ends {
   const restart_intensity& inspector_restarts_;
 
   std::set<child_id> restarts_;  ///< ended, and their down messages have not come yet
-  bool is_ending_ = false;       ///< the process
+  bool is_ending_ = false;       ///< the process was told to end
 };
 
 }  // namespace troupe

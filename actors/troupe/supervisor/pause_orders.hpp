@@ -36,9 +36,10 @@ class pause_orders {
 
  private:
   pause_state known_;
-  std::deque<pause_request> waiting_;      ///< not carried out yet
+  std::deque<pause_request> waiting_;      ///< requests that are not carried out yet, in their order
   std::optional<std::uint64_t> based_on_;  ///< version with which the first of them was sent
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> carried_out_;  ///< id and version
+  /// Id of each request, and the version that it made.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> carried_out_;
 };
 
 }  // namespace troupe

@@ -86,7 +86,7 @@ class state_restore {
   node_connections& connections_;
   job_children& children_;
 
-  std::optional<restore_order> order_;  ///< of this generation
+  std::optional<restore_order> order_;  ///< the order of this generation; none: it has not come
   std::set<part_id> reading_;           ///< parts whose state the disk writer has not sent yet
   std::map<cell, attached_stage> ready_;
   std::map<std::int32_t, step_metrics> restored_metrics_;  ///< by replica, see node_restored

@@ -27,7 +27,7 @@ enum class child_role : std::uint8_t {
 struct child_id {
   child_role role = child_role::device;
   int number = 0;   ///< stage or device: number in the job; else 0
-  int replica = 0;  ///< of a stage
+  int replica = 0;  ///< stage: its replica; else 0
   auto operator<=>(const child_id&) const = default;
 };
 /// "device 1", "the loader"

@@ -119,7 +119,7 @@ struct DataLoader::state {
 
   std::mutex mutex;  // guards the sampler while there is a queue
   DistributedSampler sampler;
-  std::int64_t num_batches;    ///< of a whole epoch
+  std::int64_t num_batches;    ///< batches in a whole epoch
   std::int64_t skipped = 0;    ///< samples of this epoch, over all replicas
   std::int64_t num_taken = 0;  ///< batches, after those samples
   labelled_samples current;

@@ -14,7 +14,7 @@ namespace {
 /// Parts of a range of indices, shard by shard.
 struct shard_part {
   std::size_t shard;
-  std::int64_t first, count;  ///< within the shard
+  std::int64_t first, count;  ///< index of the first sample in its shard, number of samples
 };
 
 /// The rows of a batch, put in place shard by shard.
@@ -146,7 +146,7 @@ class concatenated_reader : public sample_reader {
 
   struct open_shard {
     std::size_t shard;
-    int num_reads;  ///< in progress
+    int num_reads;  ///< reads in progress, during which it is not closed
   };
 
   void pin(std::size_t shard) {

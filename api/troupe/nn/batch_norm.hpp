@@ -18,7 +18,7 @@ class BatchNorm2d : public module_of<BatchNorm2d> {
 
   /// Over whose samples statistics are computed in training.
   enum class statistics_of : std::uint8_t {
-    microbatch,  ///< of this process
+    microbatch,  ///< samples of the microbatch on this process
     group,       ///< those of all members of a process group
     replicas     ///< those of all replicas of a pipeline
   };

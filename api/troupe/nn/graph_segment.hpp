@@ -46,7 +46,7 @@ class graph_segment {
   };
   struct step {
     std::vector<operand> inputs;
-    int first_output = 0;       ///< slot
+    int first_output = 0;       ///< slot of the first output; others are in the slots after it
     bool is_with_next = false;  ///< fused with the next step, a ReLU
   };
 
@@ -57,7 +57,7 @@ class graph_segment {
 
   std::vector<std::shared_ptr<Module>> modules_;
   std::vector<step> steps_;   ///< [modules]
-  std::vector<int> outputs_;  ///< slots
+  std::vector<int> outputs_;  ///< slots of the segment's outputs
   int num_slots_ = 0;
 };
 

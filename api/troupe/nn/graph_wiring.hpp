@@ -28,7 +28,7 @@ struct graph_wiring {
   };
   int num_inputs = 0;
   std::vector<node> nodes;
-  std::vector<graph_source> outputs;  ///< of the graph
+  std::vector<graph_source> outputs;  ///< where the graph's outputs come from
 
   int size() const { return static_cast<int>(nodes.size()); }
   const node& at(int index) const { return nodes[static_cast<std::size_t>(index)]; }

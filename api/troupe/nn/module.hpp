@@ -22,7 +22,7 @@ struct buffer {
   buffer& operator=(buffer&&) noexcept = default;
   ~buffer() = default;
 
-  std::string name;  ///< within its module
+  std::string name;  ///< name within its module, for example "weight"
   shape extents;
   float initial_value = 0;
   tensor value;  ///< f32, undefined until the module is materialized

@@ -20,7 +20,7 @@ struct bucket_chunk {
 
 /// The parameters of one bucket and its layout.
 struct planned_bucket {
-  std::vector<int> parameters;       ///< indices into plan_buckets' argument
+  std::vector<int> parameters;       ///< indices into the argument of plan_buckets, in the bucket's order
   std::vector<bucket_part> parts;    ///< one for each of `parameters`
   std::vector<bucket_chunk> chunks;  ///< cover all elements, in order; several if a parameter is large
   std::int64_t num_elements = 0;

@@ -91,7 +91,7 @@ class module_program : public stage_program {
  private:
   struct pass {
     std::vector<variable> inputs;          ///< constants where the stage takes samples
-    std::vector<tensor> output_gradients;  ///< during backward_input
+    std::vector<tensor> output_gradients;  ///< set while backward_input runs
     std::optional<backward_pass> back;
   };
 
@@ -132,12 +132,12 @@ class module_program : public stage_program {
   std::uint64_t flush_every_;
   std::optional<weight_versions> versions_;  ///< if it flushes less often than it steps
   std::optional<weight_average> average_;    ///< with numeric_options::average_every
-  bool is_checked_ = false;                  ///< by check_first_pass
+  bool is_checked_ = false;                  ///< check_first_pass was called
   // The current step.
   std::map<std::pair<std::uint64_t, int>, pass> passes_;  // [step, microbatch]
   int last_accumulated_ = -1;                             ///< microbatch::gradient_index
-  std::uint64_t accumulated_step_ = 0;                    ///< of last_accumulated_
-  int num_replicas_ = 1;                                  ///< likewise
+  std::uint64_t accumulated_step_ = 0;                    ///< the step of last_accumulated_
+  int num_replicas_ = 1;                                  ///< replicas in that step
   piece_callback on_piece_;                               ///< while the last weight gradients are computed
   bool has_finite_loss_ = true;                           ///< of the step whose update is deferred
   bool has_taken_finite_loss_ = true;  ///< in the metrics of this step that were taken before its apply

@@ -12,9 +12,9 @@ namespace troupe {
 /// How tensors of the parameters' shapes travel between replicas: large ones in pieces of at most 2 MiB, all
 /// small ones packed into one. A pure function of the shapes: the same in all replicas.
 struct piece_layout {
-  std::vector<optim::parameter_part> large;  ///< by piece
+  std::vector<optim::parameter_part> large;  ///< [pieces] without the packed one
   std::vector<std::size_t> small;            ///< indices of the parameters, in the order of the packed piece
-  std::int64_t num_small_elements = 0;       ///< of all of them
+  std::int64_t num_small_elements = 0;       ///< elements of all small parameters together
 };
 
 /// Whether a trainable parameter has pieces of its own.

@@ -31,9 +31,9 @@ struct pass_effect {
 /// are held before their pass; those that go out are the receiver's after it.
 struct stage_memory {
   pass_effect forward, input_gradient, weight_gradient, reduction, apply;
-  std::int64_t incoming = 0;       ///< values of other stages
+  std::int64_t incoming = 0;       ///< bytes of the values that other stages send, for one microbatch
   std::int64_t outgoing = 0;       ///< values for other stages, each once
-  std::int64_t samples = 0;        ///< of one microbatch
+  std::int64_t samples = 0;        ///< bytes of the samples of one microbatch
   std::map<int, std::int64_t> to;  ///< what goes to each later stage, and comes back as gradients
   /// Gradients of all uses.
   std::int64_t output_gradients() const {

@@ -66,7 +66,7 @@ struct layer_times {
 /// Of the whole model. A tied weight has its owner's name in each stage.
 struct weight_names {
   std::set<std::string> parameters;
-  std::set<std::string> weights;  ///< parameters and buffers
+  std::set<std::string> weights;  ///< names of parameters and buffers
 };
 
 std::vector<stage_range> one_stage_a_layer(const nn::Graph& model) {

@@ -7,7 +7,7 @@ namespace troupe {
 
 struct profile_options {
   int num_repeats = 15;    ///< passes that are measured, of whose times the median counts; one more warms up
-  std::uint64_t seed = 1;  ///< of the initial weights
+  std::uint64_t seed = 1;  ///< for the initial weights
 };
 
 /// Measures what each layer of the pipeline's model costs with a microbatch of this size: forward, input

@@ -83,7 +83,7 @@ class step_gradients {
   struct exchanged {
     int num_given = 0;             ///< of its pieces, by give_pieces_of
     std::int64_t num_stepped = 0;  ///< of its elements, by a part_stepper
-    bool is_whole = false;         ///< all of them are
+    bool is_whole = false;         ///< all its elements are stepped
     bool is_finite = true;         ///< as far as it is stepped
   };
 

@@ -113,7 +113,7 @@ struct parameter {
 
   tensor value_;
   tensor gradient_;
-  std::shared_ptr<pending_update> update_;  ///< or null
+  std::shared_ptr<pending_update> update_;  ///< the optimizer's step that is still to come; null: none
   mutable tensor converted_;
   std::uint64_t version_ = 0;
 };

@@ -18,7 +18,7 @@ struct adam_step_options {
 /// One weight and what its step reads and writes: f32 of the weight's shape, all on one device.
 struct adam_slot {
   tensor weight, gradient;
-  tensor exp_avg, exp_avg_sq;  ///< begin as zeros
+  tensor exp_avg, exp_avg_sq;  ///< f32, of the parameter's shape; begin as zeros
   tensor low_precision = {};  ///< undefined, or bf16 or f16: the new weight is rounded to it in the same pass
 };
 

@@ -16,7 +16,7 @@ namespace troupe {
 
 struct layer_norm_result {
   tensor y;     ///< of x's shape and dtype
-  tensor mean;  ///< of each row
+  tensor mean;  ///< [...] mean of each row
   tensor rstd;  ///< 1 / sqrt(variance + eps), the variance divided by C
 };
 

@@ -19,7 +19,7 @@ struct bfloat16 {
     bits = (word & 0x7fffffff) > 0x7f800000 ? quiet : rounded;
   }
   explicit operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
-  bool operator==(const bfloat16&) const = default;  ///< compares bits
+  bool operator==(const bfloat16&) const = default;  ///< compares bits: NaN equals itself, -0 and 0 differ
 };
 
 /// IEEE 754 binary16: 5 bits of exponent, 10 of fraction; the largest finite value is 65504.
@@ -48,7 +48,7 @@ struct float16 {
     value = rest >= 0x7c00 ? special : value;
     return std::bit_cast<float>(sign | value);
   }
-  bool operator==(const float16&) const = default;  ///< compares bits
+  bool operator==(const float16&) const = default;  ///< compares bits: NaN equals itself, -0 and 0 differ
 };
 
 }  // namespace troupe

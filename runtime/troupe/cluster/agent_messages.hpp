@@ -139,7 +139,7 @@ struct stop_request {
 };
 /// The answer to stop_requested.
 struct stop_done {
-  std::string summary;  ///< what was saved
+  std::string summary;  ///< what was saved, in words
   template <class Archive>
   void serialize(Archive& archive) {
     archive(summary);
@@ -224,7 +224,7 @@ struct stop_requested {
 };
 struct job_stopped {
   std::int32_t signal = 0;
-  std::string summary;  ///< what was saved
+  std::string summary;  ///< what was saved, in words
   template <class Archive>
   void serialize(Archive& archive) {
     archive(signal, summary);

@@ -48,7 +48,7 @@ class published_job_secret {
 
   std::filesystem::path path_;
   std::vector<std::byte> secret_;
-  unique_fd file_;  ///< locked
+  unique_fd file_;  ///< the published file, locked while the job lives
 };
 
 /// The others' side: waits for the file of a living rank 0 in any of `folders`, in /run/user/UID and /tmp:

@@ -43,7 +43,7 @@ class key_values {
  private:
   std::map<std::string, bytes> values_;
   std::multimap<std::string, waiter> waiting_;
-  std::map<int, std::size_t> num_waiting_;  ///< by rank
+  std::map<int, std::size_t> num_waiting_;  ///< waiting requests of each rank; key: the rank
   std::size_t total_bytes_ = 0;
 };
 

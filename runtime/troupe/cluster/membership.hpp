@@ -41,7 +41,7 @@ enum class recovery_phase : std::uint8_t { restored = 1, rebuilt = 2, replayed =
 /// Progress of the job, reported by the scheduler; for progress output and fault injection.
 struct job_progress {
   std::uint64_t generation = 0;
-  std::uint64_t step = 0;         ///< steps done
+  std::uint64_t step = 0;         ///< steps done so far
   std::uint64_t total_steps = 0;  ///< of the running fit; 0 otherwise
   double loss = 0;
   bool operator==(const job_progress&) const = default;

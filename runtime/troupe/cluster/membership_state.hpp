@@ -163,7 +163,7 @@ class membership_state {
   bool over_ = false;
   bool had_view_ = false;
   int stop_signal_ = 0;
-  std::vector<member_loss> losses_;  ///< since the last view
+  std::vector<member_loss> losses_;  ///< losses since the last view
   time_point raised_at_;
   time_point last_tick_;
   recovery_clock recovery_;

@@ -58,7 +58,7 @@ std::strong_ordering operator<=>(Rank, Member) = delete;
 struct group_description {
   std::string name = "default";
   std::vector<world_rank> ranks;  ///< by member, distinct
-  member_index member = 0;        ///< this process's
+  member_index member = 0;        ///< index of this process in `ranks`
   /// By member: which process of its rank it is (process_table). Empty: the first one of each.
   std::vector<std::uint32_t> incarnations = {};
   /// Of the World in which the group is made (process_table); 0: of no World. Groups of different ones share

@@ -17,7 +17,7 @@ struct communicator_options;
 struct backend_options {
   world_rank rank = 0;
   int world_size = 1;
-  int local_rank = 0;  ///< on its host
+  int local_rank = 0;  ///< index among the processes on its host
   /// Over which members on other hosts are reached.
   std::string network_interface = "lo";
   /// Of ucx: which algorithm a call between hosts takes. The same in all processes.
@@ -38,7 +38,7 @@ class backend_instance {
 
 /// A backend that a program links and gives to its World: gloo_groups(), every_backend(), ...
 struct group_backend {
-  std::string name;  ///< in --backend
+  std::string name;  ///< its name in --backend
   /// Starts the backend. Called once by all processes of a job, before they join it. Throws bad_input that
   /// says what is missing on this host.
   std::function<std::unique_ptr<backend_instance>(const backend_options&)> start = nullptr;

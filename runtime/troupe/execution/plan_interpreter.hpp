@@ -103,7 +103,7 @@ class action_host {
 class plan_interpreter {
  public:
   struct options {
-    plan running;    ///< sound (check_plan)
+    plan running;    ///< has no fault that check_plan finds
     int device = 0;  ///< of the job, see plan::job_device
     pass_kind pass = pass_kind::train;
     std::uint64_t generation = 0;
@@ -127,7 +127,7 @@ class plan_interpreter {
 
   const plan& running() const { return options_.running; }
   const std::vector<action>& actions() const;
-  std::size_t position() const { return position_; }  ///< of the next action
+  std::size_t position() const { return position_; }  ///< index of the next action in the device's list
   bool is_at_end() const { return position_ == actions().size(); }
   /// Whether updates of this step, or of the one before, are deferred and not complete.
   bool has_deferred_updates() const { return !deferred_.empty(); }
@@ -203,7 +203,7 @@ class plan_interpreter {
   options options_;
   stage_graph graph_;
   std::map<int, stage_program*> programs_;  // of this device's stages
-  int replica_;                             ///< of this device
+  int replica_;                             ///< the replica of this device
   bool gradients_descend_;
   /// [position] the next action of the same stage if it is an R or G, to which the stage contributes as soon
   /// as the action has ended; null: it is none.
@@ -215,8 +215,8 @@ class plan_interpreter {
   std::size_t position_ = 0;
   bool is_halted_ = false;
   edge_forms forms_;
-  std::map<int, running_all_reduce> all_reduces_;   ///< by stage
-  std::map<int, std::uint32_t> num_pass_messages_;  ///< by synchronized stage
+  std::map<int, running_all_reduce> all_reduces_;   ///< key: stage
+  std::map<int, std::uint32_t> num_pass_messages_;  ///< key: synchronized stage
   std::map<int, running_all_reduce> deferred_;      ///< by stage, of the current or the previous step
 };
 

@@ -23,7 +23,7 @@ class sum_buffers {
   tensor take(std::int64_t num_bytes);
 
   stage_program::memory_source source_;
-  tensor block_;  ///< the newest one
+  tensor block_;  ///< the newest block, from which pieces are cut
   std::int64_t num_used_ = 0;
   std::map<std::pair<int, int>, tensor> pieces_;  ///< u8
 };

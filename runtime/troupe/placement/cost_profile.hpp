@@ -26,10 +26,10 @@ struct layer_cost {
   double forward_s = 0;
   double input_gradient_s = 0;
   double weight_gradient_s = 0;
-  double apply_s = 0;                  ///< the optimizer's step
+  double apply_s = 0;                  ///< seconds of the optimizer's step
   std::uint64_t parameter_bytes = 0;   ///< 0: no stage may consist of such layers alone
   std::uint64_t gradient_bytes = 0;    ///< of the parameters
-  std::uint64_t optimizer_bytes = 0;   ///< the optimizer's state
+  std::uint64_t optimizer_bytes = 0;   ///< bytes of the optimizer's state
   std::uint64_t buffer_bytes = 0;      ///< running means and the like
   std::uint64_t activation_bytes = 0;  ///< kept of one microbatch from its forward to its backward
   pass_memory passes = {};
@@ -41,9 +41,9 @@ struct layer_cost {
 struct layer_value {
   static constexpr int model_input = -1;
   int from = 0;
-  int output = 0;  ///< which output of `from`
+  int output = 0;  ///< index of the value among the outputs of `from`
   int to = 0;
-  std::uint64_t bytes = 0;  ///< of one microbatch
+  std::uint64_t bytes = 0;  ///< size for one microbatch
   bool operator==(const layer_value&) const = default;
 };
 

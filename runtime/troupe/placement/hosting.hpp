@@ -30,7 +30,7 @@ class hosting {
   bool operator==(const hosting&) const = default;
 
  private:
-  std::vector<std::int32_t> ranks_;  ///< by device
+  std::vector<std::int32_t> ranks_;  ///< [devices] rank of the process that has it
 };
 
 /// "device 0: rank 0", a line for each device.

@@ -8,7 +8,7 @@ namespace troupe {
 /// A folder that only this user can enter.
 struct private_folder {
   std::filesystem::path path;
-  std::string problem;  ///< why there is none
+  std::string problem;  ///< why there is no such folder; empty: there is one
 };
 
 /// What keeps `folder` from being private: of this user, mode 0700, no symbolic link. Empty: it is.

@@ -9,9 +9,9 @@ namespace troupe {
 /// The limits of how many processes and threads there may be, and of the memory that their stacks are
 /// reserved in; none: unlimited, or unknown.
 struct thread_limits {
-  std::optional<std::uint64_t> of_user;           ///< ulimit -u
-  std::optional<std::uint64_t> of_control_group;  ///< pids.max
-  std::filesystem::path control_group_file;       ///< that says so
+  std::optional<std::uint64_t> of_user;           ///< ulimit -u: threads of this user
+  std::optional<std::uint64_t> of_control_group;  ///< pids.max: threads of the control group
+  std::filesystem::path control_group_file;       ///< the file with that limit
   std::optional<std::uint64_t> of_address_space;  ///< ulimit -v, in KiB: also h_vmem of Grid Engine
   std::optional<std::uint64_t> of_data;           ///< ulimit -d, in KiB
   /// At least this many threads can be started before one of these limits or the system's is reached; none:

@@ -9,10 +9,10 @@ namespace troupe {
 /// The memory of one process, in bytes.
 struct process_memory_use {
   std::uint64_t allocated = 0;      ///< held by tensors in CPU memory, of all devices and of the program
-  std::uint64_t peak = 0;           ///< the most of it
+  std::uint64_t peak = 0;           ///< the largest `allocated` was
   std::uint64_t cached = 0;         ///< freed and kept for reuse
   std::uint64_t resident = 0;       ///< what the system counts (VmRSS), with code, stacks and libraries
-  std::uint64_t peak_resident = 0;  ///< VmHWM
+  std::uint64_t peak_resident = 0;  ///< the largest `resident` was (VmHWM)
   bool operator==(const process_memory_use&) const = default;
 };
 process_memory_use memory_of_process();

@@ -10,7 +10,7 @@ namespace troupe {
 enum class non_finite_policy : std::uint8_t {
   stop,  ///< the job ends with an error on the last state that was finite
   skip,  ///< all stages skip the step; they exchange their gradients' norms to agree
-  go_on  ///< no check
+  go_on  ///< losses and gradients are not looked at
 };
 
 std::string_view to_string(non_finite_policy policy);

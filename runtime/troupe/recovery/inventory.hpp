@@ -14,9 +14,9 @@ enum class part_location : std::uint8_t { own_memory = 0, peer_memory = 1, disk 
 
 /// One copy of a part that a node holds.
 struct held_part {
-  std::uint64_t step = 0;  ///< optimizer steps applied
+  std::uint64_t step = 0;  ///< optimizer steps applied before the copy
   part_id part;
-  std::uint64_t generation = 0;  ///< that made it
+  std::uint64_t generation = 0;  ///< the generation that computed it
   part_location location = part_location::own_memory;
 
   template <class Archive>

@@ -22,7 +22,7 @@ struct process_failure {
   int rank = 0;
   std::string cause;              ///< "exit code 1: no such file"
   std::uint64_t newest_step = 0;  ///< steps ever done; equal in two failures: no progress between them
-  bool was_wanted = false;        ///< an injected fault
+  bool was_wanted = false;        ///< it was killed by an injected fault
   /// Another process killed it, which says nothing of the program: any progress counts, not only new steps.
   bool was_killed_by_others = false;
   /// Counts steps done, those computed again too, and recoveries, since a paused job does no step.

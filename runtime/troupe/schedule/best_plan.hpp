@@ -31,7 +31,7 @@ struct costed_plan {
   plan made;
   action_costs costs;  ///< of one stage and one microbatch of `made`
   timeline ran;
-  double bytes_per_chunk = 0;  ///< of `made`
+  double bytes_per_chunk = 0;  ///< what a stage of `made` keeps of one microbatch
   /// Of the device that keeps most.
   double peak_bytes() const;
 };

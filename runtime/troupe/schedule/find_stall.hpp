@@ -11,11 +11,11 @@ namespace troupe {
 
 /// What a device is doing. The numbers go over the wire.
 enum class device_activity : std::uint8_t {
-  idle = 0,                 ///< no step is granted
+  idle = 0,                 ///< has no granted step
   computing = 1,            ///< the action at its position
   applying = 2,             ///< the A at its position, or after the last action the state's copies
   waiting_for_tensor = 3,   ///< for what the action at its position needs from other devices
-  waiting_for_samples = 4,  ///< for its process's loader
+  waiting_for_samples = 4,  ///< waits for its process's loader
 };
 
 /// The position of a device in the plan, and for how many seconds it has been there.
@@ -28,7 +28,7 @@ struct device_position {
 
 /// What a loader is doing.
 struct loader_position {
-  bool is_working = false;  ///< in the dataset's code
+  bool is_working = false;  ///< it is within the dataset's code
   double for_s = 0;
 };
 

@@ -90,7 +90,7 @@ struct plan {
   /// Stages, ascending, whose F and B or I all replicas run together, since they add up something over the
   /// replicas within them (statistics of SyncBatchNorm). None in a plan of one replica or of forwards only.
   std::vector<int> synchronized_stages = {};
-  int num_devices() const { return static_cast<int>(devices.size()); }  ///< of one replica
+  int num_devices() const { return static_cast<int>(devices.size()); }  ///< devices of one replica
   int microbatches_per_step() const { return num_microbatches / flush_every; }
   int reductions_per_step() const { return static_cast<int>(reductions.size()) / flush_every; }
   bool operator==(const plan&) const = default;
@@ -102,7 +102,9 @@ struct plan {
   int num_job_devices() const { return num_replicas * num_devices(); }
   int job_device(int replica, int device) const { return replica * num_devices() + device; }
   int replica_of(int job_device) const { return job_device / num_devices(); }
-  int device_of(int job_device) const { return job_device % num_devices(); }  ///< of its replica
+  int device_of(int job_device) const {
+    return job_device % num_devices();
+  }  ///< its index among the devices of its replica
   /// Empty for a replica that runs nothing.
   const std::vector<action>& actions_of(int job_device) const;
 };
@@ -110,7 +112,7 @@ struct plan {
 struct plan_options {
   schedule_kind kind = schedule_kind::one_f_one_b;
   int num_stages = 1;
-  int num_microbatches = 1;                       ///< of one optimizer step
+  int num_microbatches = 1;                       ///< microbatches of one optimizer step
   int num_devices = 1;                            ///< logical devices; at most num_stages
   std::vector<std::vector<int>> reductions = {};  ///< of one optimizer step; none in a plan of forwards only
   std::vector<edge> edges = {};                   ///< see plan::edges, in any order; empty: a chain
@@ -119,8 +121,8 @@ struct plan_options {
   std::vector<int> device_of_stage = {};
   int flush_every = 1;  ///< see plan::flush_every; more than 1 with pipedream_2bw only
   int num_replicas = 1;
-  int reductions_before_all_reduce = 0;       ///< see plan
-  bool averages_weights = false;              ///< see plan
+  int reductions_before_all_reduce = 0;       ///< plan::reductions_before_all_reduce
+  bool averages_weights = false;              ///< plan::averages_weights
   std::vector<int> synchronized_stages = {};  ///< see plan; left out where there is one replica
 };
 

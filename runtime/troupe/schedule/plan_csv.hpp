@@ -14,9 +14,9 @@ struct plan_csv_options {
   std::vector<edge> edges = {};                   ///< see plan_options::edges; empty: a chain
   std::vector<std::vector<int>> reductions = {};  ///< see plan_options::reductions
   int num_replicas = 1;
-  int reductions_before_all_reduce = 0;       ///< see plan
-  bool averages_weights = false;              ///< see plan
-  std::vector<int> synchronized_stages = {};  ///< see plan
+  int reductions_before_all_reduce = 0;       ///< plan::reductions_before_all_reduce
+  bool averages_weights = false;              ///< plan::averages_weights
+  std::vector<int> synchronized_stages = {};  ///< plan::synchronized_stages
 };
 
 /// Reads a plan from the CSV that torch.distributed.pipelining dumps (`_dump_csv`): a line for each rank,

@@ -12,12 +12,12 @@ struct action_costs {
   double input_gradient = 1;
   double weight_gradient = 1;
   double communication = 0;  ///< added between dependent actions on different devices; senders do not wait
-  double reduction = 0;      ///< of one R
-  double apply = 0;          ///< of one A
+  double reduction = 0;      ///< cost of one R
+  double apply = 0;          ///< cost of one A
   /// A B hands its input gradients on as soon as it has them, as plan_interpreter does; otherwise, as the
   /// papers count, with its weight gradients.
   bool hands_on_early = false;
-  double all_reduce = 0;  ///< of one G
+  double all_reduce = 0;  ///< cost of one G
 };
 
 /// Throws bad_input unless all are numbers from 0 to 1e300.

@@ -10,10 +10,10 @@ namespace troupe {
 /// A tensor that one stage's forward gives to another's: output port -> input port. Its gradient goes the
 /// other way.
 struct edge {
-  int from = 0;    ///< stage
-  int output = 0;  ///< port of `from`
-  int to = 0;      ///< stage
-  int input = 0;   ///< port of `to`
+  int from = 0;    ///< the stage that computes the value
+  int output = 0;  ///< its output port
+  int to = 0;      ///< the stage that uses it, later than `from`
+  int input = 0;   ///< its input port
   auto operator<=>(const edge&) const = default;
 };
 

@@ -67,7 +67,7 @@ std::unique_ptr<mapping> map_received_for_reading(int fd, std::size_t size_bytes
 constexpr std::size_t largest_private_bytes = 1024;
 
 struct shared_heap_statistics {
-  std::size_t current = 0;            ///< bytes held by tensors
+  std::size_t current = 0;            ///< bytes held by tensors now
   std::size_t peak = 0;               ///< the most that `current` was
   std::size_t cached = 0;             ///< bytes freed by tensors and kept for the next ones
   std::uint64_t num_from_system = 0;  ///< allocations that the cache could not serve
@@ -97,7 +97,7 @@ class shared_heap {
   /// Where bytes of this process are, in a form that other processes understand.
   struct location {
     std::shared_ptr<const shared_segment> segment;
-    std::uint64_t offset = 0;  ///< bytes
+    std::uint64_t offset = 0;  ///< in its segment, in bytes
   };
   /// Nothing if the bytes are not all in one segment of this heap.
   std::optional<location> locate(std::span<const std::byte> bytes) const;

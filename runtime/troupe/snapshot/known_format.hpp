@@ -10,7 +10,7 @@ namespace troupe {
 /// A file of another format than expected, by its first bytes.
 struct known_format {
   std::string name;        ///< "a zip archive, as torch.save writes (.pt, .pth)"
-  std::string what_to_do;  ///< a sentence
+  std::string what_to_do;  ///< one sentence, for an error
 };
 
 /// The format of a file that begins so: those that people give by mistake for arrays and weights. Nothing for

@@ -17,7 +17,7 @@ struct manifest_part {
   std::string file;  ///< relative to the snapshot's folder
   std::uint64_t size_bytes = 0;
   std::string checksum;  ///< hex; the one at the file's end, which covers all the rest of it
-  std::string host;      ///< that wrote it
+  std::string host;      ///< name of the host that wrote it
   /// What it holds. None: unknown, as in manifests of format versions 1 and 2; the part itself says it.
   std::optional<std::vector<tensor_contents>> contents = {};
   /// equal: it is that of all replicas. own in manifests before format version 6, which list each replica's.

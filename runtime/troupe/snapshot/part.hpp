@@ -19,7 +19,7 @@ struct snapshot_part {
   std::uint64_t step = 0;  ///< optimizer steps applied
   part_id part;
   std::uint32_t num_stages = 1;
-  std::uint64_t generation = 0;  ///< that made it
+  std::uint64_t generation = 0;  ///< the generation that computed it
   std::string numeric_class;
   std::vector<named_tensor> tensors;
   /// [number of tensors], which of their elements these are, in stored_shape. Empty: all.

@@ -11,9 +11,9 @@ namespace troupe {
 
 /// One round trip between two nodes, each with its own clock.
 struct clock_sample {
-  std::int64_t sent_ns = 0;      ///< here
+  std::int64_t sent_ns = 0;      ///< this process's clock when the request was sent
   std::int64_t remote_ns = 0;    ///< there, between arrival and reply
-  std::int64_t received_ns = 0;  ///< here
+  std::int64_t received_ns = 0;  ///< this process's clock when the reply came
 };
 
 /// What to add to a time of this node to get that of the other one.

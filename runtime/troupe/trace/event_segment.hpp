@@ -19,7 +19,7 @@ namespace troupe {
 /// How much a segment can hold. It takes 64 bytes an event, and memory only for what was written: at the
 /// most 64 MiB + 72 KiB by default.
 struct event_segment_size {
-  std::uint32_t num_rings = 64;              ///< threads at one time
+  std::uint32_t num_rings = 64;              ///< threads that can record at one time
   std::uint32_t events_per_ring = 1U << 14;  ///< newer ones overwrite older ones
   std::uint32_t num_names = 1024;            ///< of threads, groups and actors; 64 bytes each
 };
@@ -112,7 +112,7 @@ class event_segment {
   event_segment_size size_;
   event_memory memory_;
   std::vector<event_ring> rings_;
-  std::mutex mutex_;  ///< for claims and names
+  std::mutex mutex_;  ///< guards claims of rings, and names
   std::size_t num_used_ = 0;
   std::map<std::string, std::uint16_t, std::less<>> names_;
   std::vector<std::size_t> ended_;  ///< rings, in the order in which their threads ended

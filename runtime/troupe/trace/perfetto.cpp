@@ -77,7 +77,7 @@ class trace_writer {
   std::filesystem::path file_;
   std::filesystem::path partial_;
   unique_fd out_;
-  std::string text_;  ///< not written yet
+  std::string text_;  ///< text that is not written to the file yet
   bool is_first_ = true;
   bool finished_ = false;
 };

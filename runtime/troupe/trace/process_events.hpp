@@ -13,7 +13,7 @@ struct thread_events {
   std::string name;
   std::uint32_t thread = 0;              ///< its number in the kernel
   bool has_ended = false;                ///< the thread, before its process did
-  std::uint64_t num_recorded = 0;        ///< held or not
+  std::uint64_t num_recorded = 0;        ///< all that the thread recorded, also those that were overwritten
   std::vector<trace_event> events = {};  ///< the newest, oldest first
 };
 

@@ -20,15 +20,15 @@ enum class trace_kind : std::uint8_t {
   quiesce,
   restore,  ///< the generation has been restored
   fence,    ///< no event of an earlier generation follows; generation: the new one
-  view,     ///< a generation has begun
+  view,     ///< a new generation has begun
   step,
   all_reduce,        ///< of a stage's gradients over the replicas (G)
   action_begun,      ///< detail: the trace_kind of the action
-  collective_begun,  ///< see collective
+  collective_begun,  ///< begin of a `collective`, with the same fields
   collective,        ///< name: the group; step: the sequence number; detail: collective_kind; bytes
   send,              ///< a tensor to rank `peer`; detail: tensor_role; bytes
   receive,           ///< a tensor from rank `peer`, which has arrived; see send
-  wait_begun,        ///< see wait
+  wait_begun,        ///< begin of a `wait`, with the same fields
   wait,              ///< detail: wait_reason; name, step: of a collective; stage, microbatch: of the action
   actor_born,        ///< name: the actor
   actor_failed,      ///< name: the actor
@@ -51,8 +51,8 @@ struct trace_event {
   std::int32_t stage = -1;
   std::int32_t microbatch = -1;
   trace_kind kind = trace_kind::forward;
-  std::uint8_t detail = 0;  ///< see trace_kind
-  std::int16_t peer = -1;   ///< rank
+  std::uint8_t detail = 0;  ///< its meaning depends on the kind: see trace_kind
+  std::int16_t peer = -1;   ///< rank of the other process; -1: none
   std::uint16_t port = 0;   ///< of a tensor, see tensor_tag
   std::uint16_t call = 0;   ///< of a tensor: the call's number, modulo 2^16
   std::uint16_t name = 0;   ///< in the segment's table of names; 0: none

@@ -24,7 +24,7 @@ class arrival_buffer_cache {
   bool is_like_last(std::span<const std::byte> layout, std::size_t body_bytes) const;
   void make();
 
-  std::vector<std::byte> layout_;  ///< of the last tensor
+  std::vector<std::byte> layout_;  ///< layout of the newest tensor
   std::size_t body_bytes_ = 0;
   /// wanted: the last two layouts were equal, allocate at the next prepare().
   enum class state : std::uint8_t { none, wanted, ready } state_ = state::none;

@@ -23,11 +23,11 @@ class data_plane;
 struct tensor_transfer {
   data_plane* plane = nullptr;
   int peer = 0;
-  tensor value;                           ///< sent tensor
-  tensor_tag tag;                         ///< of it
+  tensor value;                           ///< the tensor that is sent; undefined when fetching
+  tensor_tag tag;                         ///< of `value`
   peer_counters* counted = nullptr;       ///< of the peer; null: fetched, or a notice
   std::vector<std::byte> head;            ///< header of the sent tensor
-  std::optional<tensor_arrival> arrival;  ///< fetched tensor
+  std::optional<tensor_arrival> arrival;  ///< the tensor that is fetched; none when sending
   std::list<tensor_transfer>::iterator self;
 };
 using transfer_list = std::list<tensor_transfer>;
@@ -100,7 +100,7 @@ class data_plane {
   struct announced {
     tensor_arrival arrival;
     tensor_layout layout;
-    void* descriptor = nullptr;  ///< of UCX
+    void* descriptor = nullptr;  ///< UCX's handle of the data, for the fetch
   };
   void receive(std::span<const std::byte> head, const void* body, std::size_t body_bytes);
   ucs_status_t receive_announced(std::span<const std::byte> head, void* descriptor, std::size_t body_bytes);

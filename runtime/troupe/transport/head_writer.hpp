@@ -23,7 +23,7 @@ class head_writer {
   const plane_settings* settings_;
   std::uint64_t generation_;
   std::uint32_t to_rank_;
-  authentication_code code_;  ///< of the connection
+  authentication_code code_;  ///< identifies the connection in headers
   frame_authenticator key_;   ///< of headers with a code of their own
   std::uint64_t sequence_ = 0;
 };

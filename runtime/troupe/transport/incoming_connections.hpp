@@ -41,7 +41,7 @@ class incoming_connections {
 
  private:
   using clock = std::chrono::steady_clock;
-  using stream_map = std::map<int, incoming_stream>;  ///< by socket
+  using stream_map = std::map<int, incoming_stream>;  ///< key: the socket
 
   void accept_some();
   void pause_accepting();

@@ -50,7 +50,7 @@ class incoming_stream {
   struct sender {
     int rank = 0;
     process_id process{};
-    std::uint64_t sequence = 0;  ///< of the last frame
+    std::uint64_t sequence = 0;  ///< number of the newest frame
   };
   std::optional<sender> from;
 

@@ -59,7 +59,7 @@ class memory_sharing {
     explicit peer(const heap_address& of) : memory(of) {}
     peer_heap memory;
     std::set<std::uint64_t> offered;  ///< segments of its memory, mapped or not
-    std::set<std::uint64_t> reads;    ///< segments of this process
+    std::set<std::uint64_t> reads;    ///< segments of this process that the peer reads
   };
   void tell_freed();
 

@@ -72,10 +72,10 @@ class outgoing_stream {
   void fail(const std::string& cause);
 
   const ends ends_;
-  const clock::time_point last_attempt_;  ///< no attempt starts later
+  const clock::time_point last_attempt_;  ///< after it no attempt to connect starts
   clock::time_point next_attempt_;
   unique_fd socket_;
-  std::vector<std::byte> in_;               ///< of the handshake
+  std::vector<std::byte> in_;               ///< bytes of the handshake that have come
   std::optional<handshake> handshake_;      ///< once the greeting was answered
   std::optional<frame_authenticator> key_;  ///< once the handshake is done
   std::deque<message> waiting_;             ///< for the end of the handshake

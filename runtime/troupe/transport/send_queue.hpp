@@ -15,9 +15,9 @@ namespace troupe {
 /// A tensor on its way to one peer.
 struct outgoing_tensor {
   tensor_tag tag;
-  std::optional<authentication_code> body_code;  ///< if tensors are verified
+  std::optional<authentication_code> body_code;  ///< of the elements; none: tensors are not verified
   tensor value;
-  std::chrono::steady_clock::time_point put_at = {};  ///< over an emulated_link
+  std::chrono::steady_clock::time_point put_at = {};  ///< when it was queued, for an emulated_link
 };
 
 /// In which order tensors go over a busy link: the lowest first.
@@ -31,8 +31,8 @@ send_order send_order_of(const tensor_tag& tag);
 
 /// What UCX has been given for a peer and has not completed.
 struct bytes_in_flight {
-  std::size_t gradients = 0;  ///< between replicas
-  std::size_t copies = 0;     ///< of the state
+  std::size_t gradients = 0;  ///< bytes of gradients between replicas
+  std::size_t copies = 0;     ///< bytes of copies of the state
   void add(const tensor_tag& tag, std::size_t count);
   void subtract(const tensor_tag& tag, std::size_t count);
 };

@@ -56,8 +56,8 @@ class tensor_waiter {
 /// What this process has exchanged with one rank, since construction; a process that replaces another of that
 /// rank goes on with its counters. Its own rank is one of them.
 struct peer_statistics {
-  std::uint64_t frames_sent = 0, frames_received = 0;            ///< control messages
-  std::uint64_t frame_bytes_sent = 0, frame_bytes_received = 0;  ///< of their bodies
+  std::uint64_t frames_sent = 0, frames_received = 0;            ///< number of control messages
+  std::uint64_t frame_bytes_sent = 0, frame_bytes_received = 0;  ///< bytes of their bodies
   std::uint64_t frame_bytes_queued = 0;  ///< that the socket has not taken yet, with heads
   std::uint64_t tensors_sent = 0, tensors_received = 0;
   std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0;

@@ -119,7 +119,7 @@ class ucx_transport final : public transport {
 
   polled_mutex control_mutex_;
   control_plane control_;
-  std::uint64_t control_generation_ = 0;  ///< of the last connect
+  std::uint64_t control_generation_ = 0;  ///< the generation of the last connect()
 
   tensor_traffic tensors_;
 

@@ -21,7 +21,7 @@ namespace {
 struct slow_disk_state {
   static constexpr const char* actor_name = "slow disk";
   struct script {
-    std::vector<write_part> begun;  ///< with their states
+    std::vector<write_part> begun;  ///< writes that the disk has begun, with their states
     std::deque<caf::typed_response_promise<part_on_disk>> writes;
     std::deque<caf::typed_response_promise<found_on_disk>> searches;
   };

@@ -22,7 +22,7 @@ constexpr int world_size = 3;
 
 /// What became of a request.
 struct asked_request {
-  int process = 0;  ///< that made it
+  int process = 0;  ///< the process that made it
   actor_name to;
   std::uint64_t generation = 0;
   int num_handled = 0;
@@ -49,7 +49,7 @@ struct process {
   inbound_gate gate;
   std::shared_ptr<node_links> links;
   bool alive = true;
-  std::uint64_t generation = 0;  ///< that it has entered
+  std::uint64_t generation = 0;  ///< the generation that it has entered
   std::uint64_t fenced = 0;
   caf::actor server, client;
   process(job& of, int with_id, int with_rank, std::uint32_t with_incarnation)

@@ -23,7 +23,7 @@ struct one_proxy : two_nodes {
 
   /// The reply, after all frames are carried.
   struct replies {
-    std::vector<std::uint32_t> indices;  ///< of cached_sent
+    std::vector<std::uint32_t> indices;  ///< cached_sent::indices of the reply
     int num_empty = 0;
     std::vector<std::string> problems;
     std::vector<actor_error> codes;

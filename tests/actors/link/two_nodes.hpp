@@ -17,7 +17,7 @@ struct two_nodes {
     recording_transport out;
     std::shared_ptr<node_links> links;
     inbound_gate gate;
-    std::vector<std::string> failures;  ///< of links
+    std::vector<std::string> failures;  ///< what the links reported
     explicit node(int rank) : out(rank) {}
   };
   virtual_actors actors;

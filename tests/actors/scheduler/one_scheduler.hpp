@@ -20,12 +20,12 @@ struct disk_script {
   std::vector<std::string> unusable;
   std::string problem;             ///< not empty: the answer to everything
   std::string problem_of_results;  ///< not empty: the answer to requests for the results of calls
-  bool silent = false;             ///< no answer at all
+  bool silent = false;             ///< it never answers
   bool fatal = false;              ///< it ends of what it is asked
   std::vector<snapshot_manifest> committed;
-  std::vector<std::size_t> committed_results;  ///< how many of each
+  std::vector<std::size_t> committed_results;  ///< number of results with each of `committed`
   std::vector<call_result> results;            ///< in the snapshot on disk
-  int num_reads = 0;                           ///< of these
+  int num_reads = 0;                           ///< how often `results` were read
   int num_searches = 0;
 };
 
@@ -43,7 +43,7 @@ struct scheduler_settings {
   std::optional<snapshot_manifest> begin_with = {};
   bool trained_before = false;
   lost_state_policy on_lost_state = lost_state_policy::stop;
-  std::uint64_t committed_step = 0;  ///< as the nodes know
+  std::uint64_t committed_step = 0;  ///< committed step that the nodes report
   std::chrono::seconds progress_timeout{0};
   int num_devices = 0;               ///< each with a stage; 0: one a process
   std::optional<hosting> home = {};  ///< none: spread over the processes

@@ -117,7 +117,7 @@ class planned_pipeline {
 
   plan training_;
   std::vector<std::unique_ptr<stage_program>> stages_;
-  std::deque<device>* devices_ = nullptr;  ///< of the present run
+  std::deque<device>* devices_ = nullptr;  ///< set while a run is in progress
 };
 
 }  // namespace troupe::testing

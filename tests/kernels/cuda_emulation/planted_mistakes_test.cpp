@@ -30,7 +30,7 @@ std::vector<execution_options> all_options() {
 enum class outcome { right_result, wrong_result, aborted };
 struct finding {
   outcome how = outcome::right_result;
-  std::string text;  ///< standard error
+  std::string text;  ///< its standard error
 };
 
 [[noreturn]] void run_as_child(const planted_mistake& which, const execution_options& options, int errors) {

@@ -17,7 +17,7 @@ namespace {
 class scripted_program : public stage_program {
  public:
   std::vector<tensor> outputs, input_gradients;
-  std::string found;  ///< infinite or NaN
+  std::string found;  ///< the infinite or NaN value that was found; empty: none
   std::vector<tensor> seen_inputs, seen_gradients;
   int num_applied = 0;
 

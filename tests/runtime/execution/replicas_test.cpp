@@ -31,13 +31,13 @@ struct replica : stage_program, action_host {
   std::vector<step_metrics> all_metrics = {};
   std::string found_elsewhere = {};
   std::vector<std::string> told_non_finite = {};
-  bool takes_activations = false;  ///< the last forward
+  bool takes_activations = false;  ///< the last forward took activations of another stage
   bool defers = false;
   /// A forward needs the sums if its update is deferred.
   bool reads_weights = true;
   progress_callback progress = {};
   std::vector<std::string> deferred = {};
-  std::vector<std::uint64_t> applied = {};  ///< steps
+  std::vector<std::uint64_t> applied = {};  ///< steps that were applied
   /// What is sent to it for this stage is withheld.
   std::optional<std::uint32_t> withheld_stage = {};
   std::vector<std::pair<tensor_tag, tensor>> withheld = {};

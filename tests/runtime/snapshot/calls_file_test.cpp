@@ -26,7 +26,7 @@ struct snapshots_of_calls {
   temp_folder folder;
   snapshot_store store;
   std::size_t result_bytes = 9;
-  std::size_t num_asked = 0;  ///< results that were encoded
+  std::size_t num_asked = 0;  ///< how many results were encoded
   std::function<void(std::size_t index)> at_result = [](std::size_t) {};
   std::vector<std::string> warnings;
 

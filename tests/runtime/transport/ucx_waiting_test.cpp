@@ -17,7 +17,7 @@ struct stage_one final : troupe::tensor_waiter {
   using arrived_tensor = event_recorder::arrived_tensor;
   std::atomic<std::size_t> wanted = 1;
   std::atomic<bool> stopped = false;
-  std::vector<std::thread::id> threads;  ///< of take()
+  std::vector<std::thread::id> threads;  ///< the threads that called take()
 
   bool take(int from_rank, const troupe::tensor_tag& tag, troupe::tensor& value) override {
     if (tag.stage != 1) return false;

@@ -14,7 +14,7 @@ struct described_product {
   matrix_product_shape shape;
   dtype from = dtype::f32, to = dtype::f32;
   bool has_bias = false;
-  std::uint32_t alignment_bytes = 0;       ///< that the preference promises
+  std::uint32_t alignment_bytes = 0;       ///< alignment that the preference promises
   std::uint32_t bias_alignment_bytes = 0;  ///< of the bias pointer that the heuristics see, up to 256
 };
 

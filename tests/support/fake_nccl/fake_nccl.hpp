@@ -23,7 +23,7 @@ struct recorded_call {
   cudaStream_t stream = nullptr;
   int group_depth = 0;  ///< the number of groups that the thread has open
   std::thread::id thread;
-  int gpu = 0;  ///< the thread's current GPU
+  int gpu = 0;  ///< current GPU of the calling thread
 };
 
 /// Clears recorded calls, problems and settings; communicators stay.

@@ -41,7 +41,7 @@ struct planned_failure {
 /// The whole state of the fake library. Every access holds `mutex`.
 struct library {
   std::mutex mutex;
-  std::vector<std::unique_ptr<ncclComm>> communicators;  ///< including ended ones
+  std::vector<std::unique_ptr<ncclComm>> communicators;  ///< all, also those that have ended
   std::map<std::string, std::shared_ptr<clique>> cliques;
   std::vector<recorded_call> calls;
   std::vector<std::string> problems;
@@ -60,7 +60,7 @@ struct ncclComm {
   int rank = 0, gpu = 0;
   bool is_never_ready = false;
   bool is_finalizing = false, is_ended = false, is_aborted = false;
-  int num_in_progress = 0;  ///< remaining answers of ncclInProgress
+  int num_in_progress = 0;  ///< how often it still answers ncclInProgress
   ncclResult_t failure = ncclSuccess;
   std::optional<troupe::fake_nccl::waiting_launch> waiting;  ///< not in the stream yet
   std::uint64_t num_launched = 0;

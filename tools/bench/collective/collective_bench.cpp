@@ -26,7 +26,7 @@ struct collective_options {
 
 /// All that was measured of one operation.
 struct collective_results {
-  std::map<std::int64_t, collective_samples> samples;  ///< by size in bytes
+  std::map<std::int64_t, collective_samples> samples;  ///< key: size in bytes
   std::string no_gloo, no_open_mpi;                    ///< why not; empty: measured
 
   void add(const std::vector<nlohmann::json>& lines) {

@@ -43,7 +43,7 @@ struct timed_call {
 
 /// What is measured with one size: a member's copy of as many bytes, and the operation in one way or more.
 struct calls_of_size {
-  std::size_t size_bytes = 0;  ///< of the tensor
+  std::size_t size_bytes = 0;  ///< of the whole tensor
   timed_call copy;
   std::vector<timed_call> operations;
 };

@@ -12,7 +12,7 @@ namespace troupe::bench {
 /// A model, its optimizer and eight batches of made-up data: the same as in torch_compute.py, by the same
 /// names.
 struct compute_model {
-  std::shared_ptr<nn::Module> module;  ///< materialized
+  std::shared_ptr<nn::Module> module;  ///< its parameters are materialized
   optim::Optimizer optimizer;
   tensor inputs;           ///< [8, ...]
   tensor labels;           ///< i64 [8, items]

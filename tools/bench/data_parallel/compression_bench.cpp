@@ -41,7 +41,7 @@ struct compression_job {
   std::string model = "mlp";
   std::int64_t batch = 32;  ///< of each process; 0: the model's own
   double link_mbit = 100;   ///< of each process's link, Mbit/s each way
-  int steps = 10;           ///< of one timing
+  int steps = 10;           ///< steps in one timing
   // Accuracy on Fashion-MNIST:
   std::string data;  ///< its folder; empty: measure the speed
   int epochs = 5;

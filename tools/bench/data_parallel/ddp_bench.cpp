@@ -59,7 +59,7 @@ struct ddp_options {
 struct ddp_results {
   std::string rate;  ///< tokens_per_s or samples_per_s
   measurements steps;
-  std::map<double, measurements> links;  ///< by communication over computing
+  std::map<double, measurements> links;  ///< key: time of communication over that of computing
 };
 
 /// Adds every number of what a process printed.

@@ -13,9 +13,9 @@ namespace troupe::bench {
 struct ddp_job {
   std::string model = "mlp";
   int ranks = 2;
-  int threads = 1;         ///< of each process
+  int threads = 1;         ///< threads of each process
   std::int64_t batch = 0;  ///< of each process; 0: the model's own
-  double seconds = 4;      ///< of each timing
+  double seconds = 4;      ///< least duration of each timing
   double bucket_size_mb = 25, first_bucket_mb = 1;
   std::vector<double> links;  ///< how long the gradients take over each, over the time of computing a step
   bool replicas = false;      ///< measure a pipeline's replicas beside

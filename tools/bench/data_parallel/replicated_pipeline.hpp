@@ -15,7 +15,7 @@ namespace troupe::bench {
 /// call only.
 class replicated_pipeline {
  public:
-  static constexpr int num_uncounted = 3;  ///< steps
+  static constexpr int num_uncounted = 3;  ///< first steps of a call, which are not timed
 
   /// All processes do this alike. `self` outlives it. No other job may be defined while it is used.
   replicated_pipeline(const compute_model& model, node& self);

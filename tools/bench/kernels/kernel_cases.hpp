@@ -12,7 +12,7 @@ namespace troupe::bench {
 struct kernel_sizes {
   std::int64_t batch = 0, length = 0;  ///< tokens in a step: batch x length
   std::int64_t width = 0, heads = 0, vocabulary = 0;
-  std::int64_t parameters = 0;        ///< that an optimizer steps
+  std::int64_t parameters = 0;        ///< elements that an optimizer steps
   std::vector<shape> scores, images;  ///< [rows, classes] and [N, C, H, W], one list of cases each
   std::int64_t tokens() const { return batch * length; }
 };

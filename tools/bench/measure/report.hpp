@@ -49,7 +49,7 @@ class report {
   std::string bench_;
   bool json_;
   machine where_;
-  bool has_result_ = false;  ///< one was printed
+  bool has_result_ = false;  ///< a result was printed
   std::string notes_;        ///< to be printed before the first
   columns shown_;            ///< those of the line printed last, as wide as they were then
 };

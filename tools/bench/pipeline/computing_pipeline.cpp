@@ -29,7 +29,7 @@ constexpr std::uint64_t seed = 1;
 
 struct trained_model {
   nn::Graph layers;
-  batch samples;  ///< of every step
+  batch samples;  ///< the batch of every step
 };
 
 trained_model make_gpt() {

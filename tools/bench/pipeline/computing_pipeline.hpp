@@ -10,7 +10,7 @@ namespace troupe::bench {
 struct computing_options {
   std::string model = "gpt";  ///< gpt or mlp
   int steps = 10;
-  int rounds = 2;  ///< the schedules in turn
+  int rounds = 2;  ///< how often all schedules are measured, in turn
   bool draws = false;
 };
 

@@ -11,7 +11,7 @@ namespace troupe::bench {
 struct device_step {
   std::int64_t first_begin_ns = 0;
   std::int64_t last_end_ns = 0;
-  std::int64_t asleep_ns = 0;  ///< in all its actions
+  std::int64_t asleep_ns = 0;  ///< sum over all its actions
   int peak_saved = 0;          ///< microbatches of its stages between forward and weight gradient, at most
 };
 

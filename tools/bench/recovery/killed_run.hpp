@@ -18,7 +18,7 @@ struct planned_kill {
 
 struct kill_plan_options {
   int num_kills = 20;
-  std::vector<int> ranks;  ///< in turn
+  std::vector<int> ranks;  ///< ranks to kill, in turn
   std::uint64_t least_steps_between = 20;
   std::uint64_t most_steps_between = 60;
   std::uint64_t seed = 1;
@@ -40,7 +40,7 @@ struct run_outcome {
   std::vector<measured_kill> kills;
   int num_unplanned = 0;  ///< recoveries that no kill here was the cause of
   int num_started = 0;    ///< processes, the first ones included
-  double seconds = 0;     ///< from start to end
+  double seconds = 0;     ///< duration of the whole job
   /// The lines {"event":"groups",..} that its processes have printed.
   std::vector<nlohmann::json> groups;
 };
@@ -63,7 +63,7 @@ class killed_run {
   run_outcome outcome_;
   bool pending_ = false;  ///< a kill was decided and is not made up for
   std::uint64_t generation_ = 0;
-  std::uint64_t newest_step_ = 0;  ///< in this generation
+  std::uint64_t newest_step_ = 0;  ///< newest step of this generation
   std::chrono::steady_clock::time_point last_progress_;
   std::jthread killer_;
 };

@@ -59,17 +59,17 @@ constexpr const char* group_fields[] = {"made_s", "threads", "bytes_per_group"};
 
 /// Everything that was measured, over all rounds.
 struct recovery_results {
-  measurements kills;   ///< a value for each
+  measurements kills;   ///< one value for each kill
   measurements groups;  ///< a value for each run of the job with groups
   int num_kills = 0;
   int num_unplanned = 0;
   int num_started = 0;
-  std::uint64_t steps = 0;  ///< of each job
+  std::uint64_t steps = 0;  ///< steps that each job trains
   double step_s = 0;        ///< wall time of a step of the undisturbed job, its start included
   std::string undisturbed_sha256;
   bool equal = true;
   std::vector<double> torchrun_s;  ///< of the runs that recovered
-  int num_torchrun_failed = 0;     ///< the others
+  int num_torchrun_failed = 0;     ///< runs that did not recover
 };
 
 void check_ranks(recovery_options& options) {

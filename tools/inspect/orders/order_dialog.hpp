@@ -36,7 +36,7 @@ bool is_order_key(const key& pressed);
 
 struct order_press {
   bool is_used = false;                ///< the key is for no view
-  std::optional<job_order> send = {};  ///< to the inspector
+  std::optional<job_order> send = {};  ///< order that the inspector is to get; none: nothing
 };
 /// `actor`: id of the one that is selected; empty: none, or another view is shown.
 order_press press_key(order_dialog& dialog, const key& pressed, const job_snapshot& job,

@@ -15,9 +15,9 @@ struct audited_order {
   std::string caller;  ///< "127.0.0.1:41873"
   std::string by;      ///< "bearer", "cookie"
   std::string user_agent;
-  std::string action;  ///< as it came
-  std::string body;    ///< as it came
-  int status = 202;    ///< of the answer
+  std::string action;  ///< the last part of the request's path, as it came
+  std::string body;    ///< the request's body, as it came
+  int status = 202;    ///< HTTP status of the answer
   std::string error;   ///< empty: it was taken
 };
 

@@ -18,11 +18,11 @@ std::string_view to_string(control_action action);
 /// An order as it came over HTTP.
 struct control_order {
   control_action action = control_action::pause;
-  step_unit unit = step_unit::step;  ///< of a step
-  std::uint64_t count = 1;           ///< of a step
+  step_unit unit = step_unit::step;  ///< control_action::step only: what `count` counts
+  std::uint64_t count = 1;           ///< control_action::step only: how far to go
   std::string level;                 ///< of log_level: a name that spdlog knows
   // Of restart and kill, either of them:
-  std::optional<int> rank;  ///< a process
+  std::optional<int> rank;  ///< a whole process
   std::string actor;        ///< an id of /api/v1/actors; empty: the process
   bool operator==(const control_order&) const = default;
 };

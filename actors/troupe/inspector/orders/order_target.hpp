@@ -18,7 +18,7 @@ struct control_rules {
 /// Whom an order is for.
 struct order_target {
   int rank = -1;                     ///< -1: the job
-  std::uint32_t incarnation = 0;     ///< of the process
+  std::uint32_t incarnation = 0;     ///< of the process: one that replaces it is not meant
   std::optional<std::uint8_t> role;  ///< child_role of the actor; none: the process
   std::int32_t number = 0;           ///< child_report::number
   std::int32_t replica = 0;          ///< child_report::replica

@@ -43,7 +43,7 @@ class gzip_reader {
   std::vector<char> buffer_;
   bool is_gzipped_ = false;
   bool stream_has_ended_ = false;
-  z_stream stream_{};  ///< reads from buffer_
+  z_stream stream_{};  ///< zlib's state; its input is in buffer_
 };
 
 }  // namespace troupe

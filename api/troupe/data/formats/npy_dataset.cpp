@@ -74,8 +74,8 @@ class npy_rows {
 
   npy_layout layout_;
   data_file file_;
-  dtype dtype_ = dtype::f32;     ///< of what is read
-  std::uint64_t row_bytes_ = 0;  ///< in the file
+  dtype dtype_ = dtype::f32;     ///< of the tensors that it returns
+  std::uint64_t row_bytes_ = 0;  ///< bytes of a sample in the file
 };
 
 class npy_reader : public sample_reader {

@@ -28,7 +28,7 @@ std::string to_text(const npy_header& header);
 struct npy_layout {
   npy_header header;
   std::uint64_t offset = 0;      ///< of the first element, in bytes
-  std::uint64_t file_bytes = 0;  ///< of the whole file
+  std::uint64_t file_bytes = 0;  ///< size of the whole file
 };
 
 /// Reads the header and checks it against the size of the file. Throws bad_input as read_npy does.

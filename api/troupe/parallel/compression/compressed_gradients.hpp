@@ -53,7 +53,7 @@ class compressed_gradients {
   std::map<std::size_t, factored_gradient> factored_;  ///< by index of the parameter
   gradient_pieces pieces_;
   std::map<std::size_t, tensor> residuals_;  ///< with top_k_gradients, likewise
-  bool has_shared_memory_ = false;           ///< share_memory is done
+  bool has_shared_memory_ = false;           ///< share_memory was called
   std::vector<bool> had_gradient_;           ///< [parameters_] in this step
 };
 

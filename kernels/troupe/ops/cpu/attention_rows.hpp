@@ -8,15 +8,15 @@ namespace troupe::cpu {
 /// padded to whole vectors, which may be read and written.
 struct score_rows {
   std::int64_t count, stride;
-  std::int64_t max_seen;       ///< maximum over the rows
+  std::int64_t max_seen;       ///< the most that any row sees
   std::int64_t seen_by_first;  ///< grows by one per row, up to max_seen
   std::int64_t num_seen(std::int64_t row) const { return std::min(max_seen, seen_by_first + row); }
 };
 
 /// The state of the online softmax of each row.
 struct running_softmax {
-  float* largest;  ///< -infinity at first
-  float* sum;      ///< of e^(score - largest)
+  float* largest;  ///< [rows] the largest score so far; -infinity at first
+  float* sum;      ///< [rows] the sum of e^(score - largest) so far
 };
 
 /// Continues the online softmax with a block: replaces each visible product q . k by e^(scale * product -

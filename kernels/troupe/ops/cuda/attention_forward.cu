@@ -14,7 +14,7 @@ constexpr int keys_per_block = 64, key_tiles = keys_per_block / tile_size;
 /// The online softmax, to base 2, of the two rows of a row tile in which a thread has elements.
 struct running_softmax {
   float largest[2] = {-HUGE_VALF, -HUGE_VALF};
-  float total[2] = {};  ///< of this thread's elements
+  float total[2] = {};  ///< sums of this thread's elements alone
 
   /// Adds scores, replacing them by unnormalised probabilities. Returns the factor for earlier sums.
   __device__ float2 add(sum_tile (&scores)[key_tiles], float scale) {

@@ -18,7 +18,7 @@ struct head_rows {
 /// The layout of the heads of B samples: qkv [B, T, 3, H, D]; out and dout [B, T, H, D]; log_sum_exp and
 /// delta [B, H, T].
 struct attention_heads {
-  std::int64_t count;  ///< B H
+  std::int64_t count;  ///< heads of all samples: B H
   int positions, per_sample, width;
   float scale;
   bool causal;
@@ -65,7 +65,7 @@ attention_heads heads_of(const tensor& out, const attention_options& options, co
 /// that the data they share stays in the cache.
 struct head_block {
   std::int64_t head;
-  int first;  ///< row
+  int first;  ///< the block's first row
 
   static unsigned count(const attention_heads& heads, int size) {
     return num_blocks(heads.count * blocks_for(heads.positions, static_cast<unsigned>(size)));

@@ -29,7 +29,7 @@ struct shared_rows {
 template <class T, int Width>
 struct tile_sizes {
   static constexpr int column_tiles = Width / tile_size;
-  static constexpr int row_tiles = Width * sizeof(T) <= 128 ? 2 : 1;  ///< that a warp holds
+  static constexpr int row_tiles = Width * sizeof(T) <= 128 ? 2 : 1;  ///< row tiles that a warp holds
   static constexpr int warp_rows = row_tiles * tile_size;
   static constexpr int held_rows = tile_warps * warp_rows;
 };

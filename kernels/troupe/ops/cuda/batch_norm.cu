@@ -58,7 +58,7 @@ struct gradient_term {
 };
 
 struct running_statistics {
-  float *mean, *variance;  ///< or null
+  float *mean, *variance;  ///< [C] running statistics to update; null: none
   double momentum;
 };
 

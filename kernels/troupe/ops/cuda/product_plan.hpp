@@ -13,7 +13,7 @@ namespace troupe::cuda {
 
 /// All parameters that decide how cuBLASLt computes a product.
 struct product_key {
-  matrix_product_shape shape;  ///< without relu
+  matrix_product_shape shape;  ///< its relu is always false
   dtype from = dtype::f32, to = dtype::f32;
   std::uint32_t alignment_bytes = 0;                   ///< of all matrices, a power of two up to 256
   std::uint32_t bias_alignment_bytes = 0;              ///< likewise; 0: no bias

@@ -104,7 +104,7 @@ void gather(std::string_view operation, const tensor& values, const tensor& indi
 /// The positions at which an index occurs. Both are maxima, and 0 if it does not occur.
 struct occurrences {
   unsigned long long first_from_end;  ///< the number of positions, less the first
-  unsigned long long end;             ///< one past the last
+  unsigned long long end;             ///< one past the last position
 };
 
 __global__ void find_kernel(index_list indices, std::int64_t num_rows, occurrences* of_rows) {

@@ -12,7 +12,7 @@ struct matrix_product_shape {
   std::int64_t batch = 1;
   bool left_is_transposed = false;
   bool right_is_transposed = false;
-  bool right_is_shared = false;  ///< one B for all
+  bool right_is_shared = false;  ///< one B serves all products
   bool accumulate = false;
   bool relu = false;  ///< C = max(op(A) op(B) + bias, 0)
   auto operator<=>(const matrix_product_shape&) const = default;

@@ -18,7 +18,7 @@ class gpu_scope {
 
  private:
   static constexpr int none = -1;
-  int outer_ = none;  ///< the GPU to restore
+  int outer_ = none;  ///< the current GPU before, which the destructor restores
 };
 
 }  // namespace troupe

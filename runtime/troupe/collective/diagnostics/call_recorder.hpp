@@ -46,7 +46,7 @@ class call_recorder {
 
   std::vector<world_rank> ranks_;
   mutable std::mutex mutex_;
-  std::vector<entry> entries_;  ///< a ring buffer
+  std::vector<entry> entries_;  ///< a ring buffer: the newest calls
   std::size_t next_ = 0;        ///< index of the next entry
   std::size_t num_kept_ = 0;
 };

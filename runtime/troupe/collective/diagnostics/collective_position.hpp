@@ -7,8 +7,8 @@ namespace troupe {
 
 /// Where one member of a group is in the order of the group's collective calls.
 struct collective_position {
-  std::string group;                ///< its unique name
-  std::vector<std::int32_t> ranks;  ///< of its members
+  std::string group;                ///< name of the group, unique in the job
+  std::vector<std::int32_t> ranks;  ///< World ranks of its members
   std::uint64_t sequence = 0;       ///< of the newest call that has begun or ended here; 0: none
   std::string call;                 ///< that one: "all_reduce(sum, f32[4])"; empty: none
   std::uint8_t is_in_call = 0;      ///< it has begun and not ended

@@ -71,7 +71,7 @@ class group_progress final : private progress_engine::client {
   /// Threads that found the lock taken and rely on the engine or on who has it: those that wait for calls,
   /// and the engine itself while it sleeps.
   std::atomic<int> num_kept_out_ = 0;
-  bool is_engine_kept_out_ = false;  ///< of the engine's thread
+  bool is_engine_kept_out_ = false;  ///< the engine's thread is one of num_kept_out_
   std::atomic<bool> abort_requested_ = false;
   std::atomic<bool> is_sleeping_ = false;  ///< the poller, or the engine for this group
   std::atomic<bool> is_failing_ = false;

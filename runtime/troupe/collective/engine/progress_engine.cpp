@@ -14,7 +14,7 @@ struct progress_engine::place::entry {
   explicit entry(client& its) : of(its) {}
 
   client& of;
-  std::atomic<bool> is_active = false;   ///< in the engine's lists
+  std::atomic<bool> is_active = false;   ///< the client is in the engine's lists
   std::atomic<bool> is_removed = false;  ///< the client is not called any more
   std::mutex in_round;                   ///< held while it is called
 };

@@ -56,7 +56,7 @@ class group_builder {
   communicator_maker make_;
   std::mutex building_;
   std::map<std::string, int> counts_;  ///< by name with its generation
-  std::mutex listing_;                 ///< guards the next
+  std::mutex listing_;                 ///< guards groups_
   std::vector<std::weak_ptr<built_group>> groups_;
 };
 

@@ -71,9 +71,9 @@ class process_table {
 
  private:
   struct entry {
-    std::optional<std::uint32_t> incarnation;  ///< the last known one
-    std::uint32_t first_possible = 0;          ///< smaller incarnations are lost
-    bool is_suspected = false;                 ///< by suspect() only
+    std::optional<std::uint32_t> incarnation;  ///< the last known one; none: none is known
+    std::uint32_t first_possible = 0;          ///< processes with smaller incarnations are lost
+    bool is_suspected = false;                 ///< set by suspect(), until clear_suspicions()
     std::string loss;                          ///< why the last one was lost
     bool is_alive() const { return incarnation && *incarnation >= first_possible; }
   };

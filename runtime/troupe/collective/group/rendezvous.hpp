@@ -70,8 +70,8 @@ struct member_info {
   std::string host;  ///< this_host() and the place of its peer_connector: equal for processes that can
                      ///< share memory
   std::uint64_t process = 0;
-  std::string address;  ///< of its peer_connector
-  std::string sizes;    ///< its network_sizes
+  std::string address;  ///< address of its peer_connector
+  std::string sizes;    ///< its network_sizes, as text: all members must have the same
   bool is_on_host_of(const member_info& other) const { return host == other.host; }
 };
 
@@ -96,7 +96,7 @@ class known_processes {
 
   std::mutex telling_;                        // so that the newest text is put last
   std::mutex mutex_;                          // guards the next, and is not held while a store is asked
-  std::map<std::string, std::string> known_;  ///< by key
+  std::map<std::string, std::string> known_;  ///< values that the store had; key: the store's key
 };
 
 /// The host name of this process in member_info.

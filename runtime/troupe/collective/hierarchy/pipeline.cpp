@@ -51,7 +51,7 @@ std::vector<remote_chunk> served_chunks(const pipeline& flow) {
 
 /// An own chunk whose nodes are being received from the other hosts.
 struct pending_chunk {
-  std::vector<std::vector<std::byte>> nodes;  ///< by host
+  std::vector<std::vector<std::byte>> nodes;  ///< [num_hosts] what each host has sent
   std::vector<std::shared_ptr<const transfer>> receives;
 
   bool is_complete() {

@@ -48,7 +48,7 @@ class chunk_plan {
  public:
   struct options {
     std::size_t element_bytes = 4;
-    std::size_t max_bytes = std::size_t{1} << 19;  ///< of a chunk
+    std::size_t max_bytes = std::size_t{1} << 19;  ///< most bytes in a chunk
   };
   /// owned: by member, the elements that it owns; ascending on each host.
   chunk_plan(const placement& layout, const std::vector<element_range>& owned, const options& wanted);

@@ -24,7 +24,7 @@ struct peer_status {
   std::string lost_cause;     ///< why its connection has ended; empty: it has not
   std::chrono::steady_clock::time_point lost_at;
   std::uint64_t sequence = 0;            ///< of its newest collective call
-  call_signature signature;              ///< of that call
+  call_signature signature;              ///< of the call with number `sequence`
   std::optional<failure_report> report;  ///< its reply to the last request
   int num_pending = 0;                   ///< transfers of calls with it that are not done
 };
@@ -38,7 +38,7 @@ class exchange_peer {
     net::message_header header;
     std::vector<std::byte> bytes;
     void* descriptor = nullptr;  ///< of a message that is fetched when its receive is posted
-    std::size_t size_bytes = 0;  ///< of the elements
+    std::size_t size_bytes = 0;  ///< bytes of the elements
     std::span<const std::byte> body() const { return {descriptor ? nullptr : bytes.data(), size_bytes}; }
   };
 

@@ -16,8 +16,8 @@ enum class channel : std::uint8_t { collectives, point_to_point };
 
 /// Identifies a message from one member to another.
 struct message_key {
-  std::uint64_t sequence = 0;  ///< of the call
-  std::uint32_t step = 0;      ///< within the call
+  std::uint64_t sequence = 0;  ///< number of the call
+  std::uint32_t step = 0;      ///< which message of the call
   channel of = channel::collectives;
   auto operator<=>(const message_key&) const = default;
 };
@@ -55,7 +55,7 @@ class message_exchange {
 enum class message_kind : std::uint8_t {
   hello,           ///< the sender makes the group
   ready,           ///< it has a hello of each other member
-  elements,        ///< elements of a call
+  elements,        ///< carries elements of a call
   call_notice,     ///< which call the sender makes
   report_request,  ///< asks for the receiver's failure report, after a time-out
   report,          ///< the reply: an encoded failure_report
@@ -69,7 +69,7 @@ struct message_header {
   std::uint64_t sequence = 0;  ///< of the call the message belongs to, else of the sender's newest call
   call_signature signature;
   std::uint32_t step = 0;
-  std::int32_t from = 0;  ///< member
+  std::int32_t from = 0;  ///< member index of the sender
   message_kind kind = message_kind::hello;
   net::channel channel = net::channel::collectives;
   std::uint16_t unused = 0;

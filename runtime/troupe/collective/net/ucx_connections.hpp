@@ -27,7 +27,7 @@ struct ucx_message final : net::transfer {
   net::message_header header;
   std::vector<std::byte> own_bytes;  ///< of a message that belongs to no call
   std::span<std::byte> place;        ///< where a received message goes
-  std::size_t size_bytes = 0;        ///< of one in flight
+  std::size_t size_bytes = 0;        ///< bytes of a message in flight
   bool is_of_call = false;           ///< whether it belongs to a call
   bool by_rendezvous = false;        ///< sent so, whatever its size: done when it was received
   void set_done() { is_done_ = true; }
@@ -129,15 +129,15 @@ class ucx_connections {
 
   ucp_context_h context_;
   listener& listener_;
-  epoll_set events_;                    ///< of the worker
-  std::unique_ptr<ucx_worker> worker_;  ///< null after end()
+  epoll_set events_;                    ///< sleeps on the worker's descriptor
+  std::unique_ptr<ucx_worker> worker_;  ///< null once end() was called
   std::atomic<std::uint32_t> num_ends_ = 0;
   std::deque<peer> peers_;     ///< by connection
   std::vector<peer*> broken_;  ///< lost, with an endpoint that has to be closed
   std::list<pending_message> in_flight_;
   enum class phase : std::uint8_t { running, closing, destroying };
   phase phase_ = phase::running;
-  std::exception_ptr failure_;  ///< of the listener
+  std::exception_ptr failure_;  ///< an exception of the listener, which the next poll throws
 };
 
 }  // namespace troupe

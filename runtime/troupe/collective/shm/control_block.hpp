@@ -15,7 +15,7 @@ namespace troupe::shm {
 struct buffer_location {
   static constexpr std::uint64_t unreachable = ~std::uint64_t{0};
   std::uint64_t segment = unreachable;  ///< unreachable: in memory that other members cannot access
-  std::uint64_t offset = 0;             ///< bytes
+  std::uint64_t offset = 0;             ///< in the segment, in bytes
   bool is_reachable() const { return segment != unreachable; }
 };
 
@@ -108,7 +108,7 @@ class control_block {
   // ---- Failure of the group.
 
   struct abort_info {
-    int member = -1;  ///< which aborted first
+    int member = -1;  ///< the member that aborted first
     collective_failure kind = collective_failure::cancelled;
     std::uint64_t sequence = 0;
     std::vector<world_rank> ranks;

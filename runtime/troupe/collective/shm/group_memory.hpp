@@ -74,8 +74,8 @@ class group_memory {
   std::shared_ptr<mapping> memory_;
   std::mutex mutex_;  // guards the rest
   std::vector<used_area> used_;
-  std::multimap<std::size_t, std::size_t> free_;  ///< offsets by size
-  std::size_t end_;                               ///< of all areas
+  std::multimap<std::size_t, std::size_t> free_;  ///< free ranges: size and offset, in bytes
+  std::size_t end_;                               ///< offset behind the last area
 };
 
 /// Another process's group_memory.

@@ -22,8 +22,8 @@ constexpr std::size_t most_descriptors = 2;
 ssize_t send_packet(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors);
 
 struct received_packet {
-  ssize_t size_bytes = -1;                                ///< what recvmsg returned
-  std::array<unique_fd, most_descriptors> descriptors{};  ///< that came with it
+  ssize_t size_bytes = -1;  ///< what recvmsg returned: -1 is an error, 0 the end
+  std::array<unique_fd, most_descriptors> descriptors{};  ///< the file descriptors that came with the bytes
   bool lacks_descriptors = false;  ///< more came, but this process could not have them: EMFILE
 };
 /// Does not block.

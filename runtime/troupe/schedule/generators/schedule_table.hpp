@@ -10,8 +10,8 @@ namespace troupe {
 
 /// Several optimizer steps between two flushes.
 struct step_shape {
-  int num_microbatches = 1;  ///< of each step
-  int flush_every = 1;       ///< how many steps
+  int num_microbatches = 1;  ///< of each optimizer step
+  int flush_every = 1;       ///< number of optimizer steps
 };
 
 /// Devices that all have the same number of stages, their chunks of the model.
@@ -39,8 +39,8 @@ struct chunked_schedule {
 /// is set.
 struct schedule_row {
   schedule_kind kind = schedule_kind::gpipe;
-  std::string_view name;   ///< that users type
-  std::string_view title;  ///< in drawings
+  std::string_view name;   ///< what users type, as in --schedule
+  std::string_view title;  ///< heading of drawings
   /// The order of one stage of a graph, wherever its stages lie. Together the orders have no cycle.
   std::vector<action> (*stage_order)(int stage, const stage_graph& graph, int num_microbatches) = nullptr;
   /// The same of one that is asynchronous: with the As of all its optimizer steps but the last.

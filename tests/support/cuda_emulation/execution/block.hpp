@@ -33,7 +33,7 @@ struct gpu_thread {
 /// The shape of a launch, equal for all its blocks.
 struct launch_shape {
   dim3 grid;
-  unsigned num_threads = 0;   ///< of a block
+  unsigned num_threads = 0;   ///< threads in a block
   unsigned memory_bytes = 0;  ///< dynamic shared memory of a block
 };
 
@@ -86,7 +86,7 @@ class block {
   std::vector<std::vector<pending_copy>> copies_;
   std::vector<call> waits_in_;
   std::vector<unsigned> order_;
-  std::size_t position_ = 0;  ///< of `current` in order_
+  std::size_t position_ = 0;  ///< index of `current` in order_
   std::minstd_rand generator_;
   unsigned num_ended_ = 0;
 

@@ -11,14 +11,14 @@ constexpr std::uint32_t all_lanes = ~0U;
 
 /// 32 threads of a block, or fewer at its end, which exchange values.
 struct warp {
-  static constexpr std::size_t most_bytes = 48;  ///< that a lane publishes
+  static constexpr std::size_t most_bytes = 48;  ///< most bytes that a lane publishes
   static constexpr std::size_t result_floats = 128;
 
   /// The data that lanes exchange in one call. Two are used in turn: a lane may be in the next call while
   /// others still read the data of this one.
   struct exchange {
     alignas(16) std::byte values[num_lanes * most_bytes];
-    float result[result_floats];  ///< of `complete`
+    float result[result_floats];  ///< what `complete` computes
     call by;
   };
 

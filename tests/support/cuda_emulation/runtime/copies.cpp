@@ -10,7 +10,7 @@ namespace {
 
 /// A rectangle of bytes in the memory of one GPU, or in pinned memory.
 struct area {
-  std::string name;  ///< in messages
+  std::string name;  ///< for messages
   int gpu;
   std::byte* first;
   std::size_t pitch_bytes, width_bytes, height;

@@ -49,8 +49,8 @@ class memory_blocks {
  private:
   const entry* find(const void* address) const;
 
-  std::map<const std::byte*, memory_block> blocks_;  ///< by their beginnings
-  std::map<int, std::size_t> taken_bytes_;           ///< by GPU
+  std::map<const std::byte*, memory_block> blocks_;  ///< key: the first byte
+  std::map<int, std::size_t> taken_bytes_;           ///< key: GPU
 };
 
 }  // namespace troupe::emulation

@@ -12,7 +12,7 @@ struct forward_pass {
   const product_loops& loops;
   padded_planes planes = planes_under_windows(problem);
   std::vector<std::int64_t> taps = taps_of_windows(problem, planes, group_inputs(problem));
-  std::vector<packed_weights> weights;  ///< of each group
+  std::vector<packed_weights> weights;  ///< [groups]
 
   forward_pass(const conv2d_problem& of, const tensor& weight, const product_loops& by)
       : problem(of), loops(by) {

@@ -11,12 +11,12 @@ namespace troupe::cuda {
 /// All parameters that decide how cuDNN computes a convolution.
 struct convolution_key {
   convolution_pass pass = convolution_pass::forward;
-  dtype type = dtype::f32;  ///< of all three tensors
+  dtype type = dtype::f32;  ///< dtype of x, weight and y
   /// Whether f32 operands may be rounded to TF32 without loss, since they were converted from bf16 or f16.
   bool are_short = false;
   bool accumulate = false;
   std::uint32_t alignment_bytes = 0;  ///< of all three tensors, a power of two up to 256
-  conv2d_problem problem;             ///< without relu
+  conv2d_problem problem;             ///< its relu is always false
   bool operator==(const convolution_key&) const = default;
 };
 

@@ -20,8 +20,8 @@ namespace troupe {
 struct mpi_call {
   MPI_Request request = MPI_REQUEST_NULL;
   tensor input, output;                    ///< own copies, or the caller's input
-  std::vector<int> counts, offsets;        ///< by member
-  std::vector<call_signature> signatures;  ///< of all members
+  std::vector<int> counts, offsets;        ///< [members] in elements
+  std::vector<call_signature> signatures;  ///< [members]
   call_signature own;
 };
 

@@ -101,7 +101,8 @@ class nccl_connection {
   // Guarded by all_->lock().
   ncclComm_t communicator_ = nullptr;  ///< null until the unique id is known, and after the end
   bool is_aborted_ = false;
-  std::optional<collective_error> aborted_with_;  ///< of another group
+  /// Why it was aborted, together with another group on its GPU.
+  std::optional<collective_error> aborted_with_;
   bool is_in_flight_ = false, is_end_marked_ = false;
 };
 
