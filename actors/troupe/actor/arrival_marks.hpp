@@ -13,11 +13,11 @@ namespace troupe {
 ///
 /// A mark is the number of a message and the time of its arrival. A message gets a mark if the newest one is
 /// `interval` old. All others came less than an interval after the mark before them, and their time is taken
-/// to be that mark's. The interval is 10 ms (`shortest_interval`). When there are `num_marks`, every second
-/// one is dropped and the interval doubles. It is at most a fifteenth of the longest wait since the mailbox
-/// was empty, and 10 ms again when all have been taken. So a message seems older than it is by less than an
-/// interval. Where marks were dropped it may seem older by the pauses between messages too: it has the mark
-/// before the pause.
+/// to be that mark's. The interval is 10 ms (`shortest_interval_ns`). When there are `num_marks`, every
+/// second one is dropped and the interval doubles. It is at most a fifteenth of the longest wait since the
+/// mailbox was empty, and 10 ms again when all have been taken. So a message seems older than it is by less
+/// than an interval. Where marks were dropped it may seem older by the pauses between messages too: it has
+/// the mark before the pause.
 ///
 /// Thread-safe. Costs a comparison per message, and a lock per interval.
 class arrival_marks {

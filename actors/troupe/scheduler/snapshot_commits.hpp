@@ -18,8 +18,8 @@
 
 namespace troupe {
 
-/// Chooses how many steps lie between state copies in memory, so that copying takes at most 2 % of the time
-/// (ARCHITECTURE 8). Uses measured times of copies and steps.
+/// Chooses how many steps lie between state copies in memory, so that copying takes at most 2 % of the time.
+/// Uses measured times of copies and steps.
 class copy_interval {
  public:
   /// A step completed `step_s` seconds after the previous one, `copy_s` of which a state copy took (0: none

@@ -34,7 +34,7 @@ class reduced_bucket {
   /// Called when the leaf of replica `index` is complete.
   void add_leaf(int index);
   /// Starts to sum elements [first, first + count) over all members into sum(), when all leaves are complete
-  /// in them. All of them at once if a member has several nodes of the tree (max_nodes).
+  /// in them. All of them at once if a member has several nodes of the tree.
   work all_reduce(std::int64_t first, std::int64_t count) const;
 
  private:

@@ -15,7 +15,7 @@ struct member {
   std::uint32_t incarnation = 0;  ///< 0 for the first process of this rank, one more for each respawn
   std::int64_t pid = 0;
   std::string host;
-  /// ISA cap and library versions, see ARCHITECTURE 4. Must be equal in all members.
+  /// What the bits depend on here, as ops/numeric_class.hpp says. Must be equal in all members.
   std::string numeric_class;
   node_address address;
   bool operator==(const member&) const = default;

@@ -84,10 +84,10 @@ struct transport_statistics {
   std::map<int, peer_statistics> peers;  ///< by rank; those with which anything was exchanged
 };
 
-/// Moves control messages and tensors between the nodes of one job. Thread-safe.
+/// Moves control messages and tensors between the processes of one job. Thread-safe.
 ///
-/// Two planes (ARCHITECTURE 3): control lives as long as the process and notices broken peers; data lives for
-/// one generation. The life of a generation g > 0:
+/// Two planes (docs/architecture.md, "Generations"): control lives as long as the process and notices broken
+/// peers; data lives for one generation. The life of a generation g > 0:
 ///   1. begin_generation(g): stops the data plane of the generation before; sends to it become no-ops,
 ///      the tensors in flight stay alive. Returns this node's address, its data part new.
 ///      A node that joins does not know g yet and says 0.
