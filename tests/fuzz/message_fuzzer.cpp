@@ -1,5 +1,5 @@
-// Messages between processes: what members and agent, nodes, and members of groups send, and states that are
-// copied. The first byte chooses. What is decoded and encoded is decoded again, to the same.
+// Messages between processes: what members and agent, processes, and members of groups send, and states that
+// are copied. The first byte chooses. What is decoded and encoded is decoded again, to the same.
 #include <algorithm>
 #include <array>
 #include <tuple>

@@ -18,7 +18,7 @@ namespace troupe {
 struct writer_generation {
   std::uint64_t generation = 0;
   caf::actor scheduler;
-  double since_disk_s = 0;  ///< seconds, the largest value of all nodes; see node_inventory
+  double since_disk_s = 0;  ///< seconds, the largest value of all processes; see node_inventory
 };
 
 /// Stage -> disk_writer: write this copy. The disk_writer sends part_written to the scheduler.
@@ -35,7 +35,7 @@ struct part_on_disk {
   manifest_part entry;
 };
 
-/// Scheduler -> disk_writer of its node -> disk, a request: all parts are on disk, write the manifest.
+/// Scheduler -> disk_writer of its process -> disk, a request: all parts are on disk, write the manifest.
 struct commit_snapshot {
   snapshot_manifest manifest;  ///< `calls` is filled in by the disk
   std::shared_ptr<const call_log> results;
@@ -45,15 +45,15 @@ struct snapshot_committed {
   std::uint64_t step = 0;
 };
 
-/// Scheduler -> disk_writer of its node -> disk, a request: find the newest valid snapshot that this job may
-/// use. If there is one, damaged newer snapshots are set aside.
+/// Scheduler -> disk_writer of its process -> disk, a request: find the newest valid snapshot that this job
+/// may use. If there is one, damaged newer snapshots are set aside.
 struct find_on_disk {};
 struct found_on_disk {
   std::optional<snapshot_manifest> manifest;
   std::vector<std::string> unusable;  ///< which snapshots cannot be used, and why
 };
 
-/// Scheduler -> disk_writer of its node -> disk, a request: append the results of the calls before the
+/// Scheduler -> disk_writer of its process -> disk, a request: append the results of the calls before the
 /// snapshot to `to`.
 struct read_results {
   snapshot_manifest manifest;

@@ -25,7 +25,7 @@ struct gatherer_options {
 };
 
 /// Collects the tensors that a call (gather, predict) delivers to this process's program, and caches some of
-/// them for other processes. One gatherer serves all jobs of a node.
+/// them for other processes. One gatherer serves all jobs of a process.
 ///
 /// A process that is started again repeats all calls from the first one. The tensors of earlier calls cannot
 /// be computed again, because the weights have changed since; the gatherer requests them from the caches of

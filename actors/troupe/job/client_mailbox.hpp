@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// A training step is done. Only the scheduler's node gets it.
+/// A training step is done. Only the scheduler's process gets it.
 struct step_progress {
   std::uint64_t step = 0;  ///< steps done so far
   std::uint64_t target_step = 0;

@@ -18,7 +18,7 @@ enum class pause_order : std::uint8_t {
 };
 
 struct pause_request {
-  std::uint64_t id = 0;  ///< by which the node that sends it knows it again
+  std::uint64_t id = 0;  ///< by which the process that sends it knows it again
   pause_order order = pause_order::pause;
   step_unit unit = step_unit::step;  ///< pause_order::step only: what `count` counts
   std::uint64_t count = 1;           ///< pause_order::step only: how far to go
@@ -28,8 +28,8 @@ struct pause_request {
   }
 };
 
-/// Whether the job is paused, and at which cut. Every node keeps the newest, so that a new scheduler learns
-/// it from the survivors.
+/// Whether the job is paused, and at which cut. Every process keeps the newest, so that a new scheduler
+/// learns it from the survivors.
 struct pause_state {
   std::uint64_t version = 0;  ///< requests carried out so far: the highest is the newest
   std::uint64_t request = 0;  ///< id of the last one

@@ -25,11 +25,11 @@ struct gate_statistics {
 
 /// Delivers control frames to local actors, and replies to those that wait for them. Frames of older
 /// generations, and those for an actor of an older incarnation, are dropped and counted. Frames of newer
-/// generations are held until this node enters that generation (open), those for an actor of a newer
+/// generations are held until this process enters that generation (open), those for an actor of a newer
 /// incarnation until it has its name (bind). Thread-safe.
 class inbound_gate {
  public:
-  /// Bound of held messages; far more than other nodes send before this node enters their generation.
+  /// Bound of held messages; far more than other processes send before this process enters their generation.
   static constexpr std::size_t max_held = 65'536;
 
   /// Messages to `name` go to `receiver` from now on.

@@ -27,7 +27,8 @@ void call_results::on_known(int rank, const known_results& known) {
   on_learned_();
 }
 
-/// If the node is lost, the next generation asks again. A node that is there and does not reply costs one.
+/// If the process is lost, the next generation asks again. A process that is there and does not reply costs
+/// one.
 void call_results::on_no_results(int rank, const caf::error& problem) {
   if (problem == actor_error::lost) return;
   self_->send(options_.supervisor_of(options_.rank),
@@ -61,8 +62,8 @@ void call_results::publish(const call_result& result) {
   if (not_confirmed_.empty()) tell(options_.rank, options_.completed->newest());
 }
 
-/// A node that does not reply delays the result for the link's time limit only. If it is lost, or has heard
-/// of the next generation, that generation tells the result again.
+/// A process that does not reply delays the result for the link's time limit only. If it is lost, or has
+/// heard of the next generation, that generation tells the result again.
 void call_results::request_confirmation(int rank, const call_result& result) {
   self_->request(options_.supervisor_of(rank), caf::infinite, call_finished{options_.generation, result})
       .then([this, rank, index = result.index] { on_confirmed(rank, index); },

@@ -10,24 +10,24 @@
 
 namespace troupe {
 
-/// The results of calls at the nodes of one generation: asks nodes for results that this one lacks, since it
-/// was restarted, sends results to nodes that lack them, and a new one to all.
+/// The results of calls at the processes of one generation: asks processes for results that this one lacks,
+/// since it was restarted, sends results to processes that lack them, and a new one to all.
 class call_results {
  public:
-  /// All outlive this object. `on_learned`: a node has replied with results.
+  /// All outlive this object. `on_learned`: a process has replied with results.
   call_results(caf::event_based_actor* self, const scheduler_options& options,
                std::function<void()> on_learned)
       : self_(self), options_(options), on_learned_(std::move(on_learned)) {}
 
-  /// This node knows the results of its first calls.
+  /// This process knows the results of its first calls.
   void set_known(int rank, std::uint64_t num_results) { num_known_[rank] = num_results; }
-  /// Requests results that a node knows and this one lacks. False: it lacks none.
+  /// Requests results that a process knows and this one lacks. False: it lacks none.
   bool must_ask();
-  /// Sends results again to nodes that missed them because of a failure: a bounded number each time a node
-  /// enters a call.
+  /// Sends results again to processes that missed them because of a failure: a bounded number each time a
+  /// process enters a call.
   void catch_up(const std::map<int, call_request>& entered);
-  /// Adds the result of the newest call and sends it to all nodes. When all others have confirmed it, the own
-  /// node gets it, last of all: its process may exit then, and the scheduler with it.
+  /// Adds the result of the newest call and sends it to all processes. When all others have confirmed it, the
+  /// own process gets it, last of all: it may exit then, and the scheduler with it.
   void publish(const call_result& result);
 
  private:

@@ -31,7 +31,7 @@ void call_runner::enter(const call_entered& entered) {
   calls_.enter(entered.rank, entered.request, entered.description_hash);
   if (!entered.description.fields().empty()) calls_.learn(entered.rank, entered.description);
   if (!job_.is_restored) job_.interrupted_step = std::max(job_.interrupted_step, entered.interrupted_step);
-  // The log may contain the result of the call that this node's program is still waiting in.
+  // The log may contain the result of the call that this process's program is still waiting in.
   results_.set_known(entered.rank, std::min<std::uint64_t>(entered.num_completed, entered.request.index));
   continue_entering();
 }
@@ -87,8 +87,8 @@ void call_runner::on_restored(const node_restored& restored) {
   if (job_.interrupted_step == 0) options_.members->report(options_.generation, recovery_phase::replayed);
 }
 
-/// If nothing of the previous job was restored, this node was restarted, and the copies of others belong to
-/// the newest job: they are kept.
+/// If nothing of the previous job was restored, this process was restarted, and the copies of others belong
+/// to the newest job: they are kept.
 void call_runner::forget_job() {
   if (!job_.is_restored) return;
   job_.is_restored = false;

@@ -13,11 +13,11 @@ namespace troupe {
 class disk_snapshots {
  public:
   using clock = std::chrono::steady_clock;
-  /// Bound of snapshots in progress, so that no node holds more than two states for the disk.
+  /// Bound of snapshots in progress, so that no process holds more than two states for the disk.
   static constexpr std::size_t max_pending = 2;
   explicit disk_snapshots(clock::time_point generation_began) : last_(generation_began) {}
 
-  /// A node reports that the last snapshot, or the job's start, was this long ago. Time counts across
+  /// A process reports that the last snapshot, or the job's start, was this long ago. Time counts across
   /// generations: otherwise failures more frequent than the interval would prevent all snapshots.
   void note_since_last(std::chrono::duration<double> since, clock::time_point now);
   void announced(std::uint64_t step, clock::time_point now);

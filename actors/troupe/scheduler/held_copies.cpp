@@ -19,7 +19,7 @@ void held_copies::add(int rank, const held_part& part, const std::vector<job_par
   auto& holders = steps_[part.step];
   holders.add(rank, part);
   auto before = committed_step(parts);
-  if (is_new) committed_.reset();  // with more nodes a single holder no longer commits a step
+  if (is_new) committed_.reset();  // with more processes a single holder no longer commits a step
   if (part.step > before && holders.outlives_one_loss(nodes_.size(), parts)) committed_ = part.step;
   auto committed = committed_step(parts);
   if (committed > before || part.step < committed) forget_older(committed);

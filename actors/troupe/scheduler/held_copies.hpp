@@ -11,18 +11,18 @@
 
 namespace troupe {
 
-/// Which nodes hold which copies of the job's parts, as reported to the scheduler. Determines the
+/// Which processes hold which copies of the job's parts, as reported to the scheduler. Determines the
 /// committed step: the newest one that survives the loss of any single process. The cost of adding a copy
 /// does not depend on the number of earlier ones.
 class held_copies {
  public:
-  /// Replaces the known copies of a node.
+  /// Replaces the known copies of a process.
   void set(const node_inventory& inventory);
-  /// Adds a copy that a node holds. Copies older than the newest committed step are forgotten.
+  /// Adds a copy that a process holds. Copies older than the newest committed step are forgotten.
   void add(int rank, const held_part& part, const std::vector<job_part>& parts);
-  /// All nodes restore `plan`: forgets copies of later steps, which are rolled back.
+  /// All processes restore `plan`: forgets copies of later steps, which are rolled back.
   void roll_back(const restore_plan& plan);
-  /// A node has lost the copies that it kept for its peer.
+  /// A process has lost the copies that it kept for its peer.
   void lose_replicas(int rank, const std::vector<job_part>& parts);
   std::vector<node_inventory> inventories() const;
   /// The newest step that has been committed since the last roll back. The owner of each part, or of an equal

@@ -11,7 +11,7 @@ void job_ending::fail(const std::string& cause, failure_kind kind) {
 }
 
 bool job_ending::has_nothing_to_save() const {
-  // A node that was restarted learns the job, and where it saves, from its program; others may hold the
+  // A process that was restarted learns the job, and where it saves, from its program; others may hold the
   // state.
   if (!job_.known.job) return options_.generation == 1;
   if (job_.job().snapshots.folder.empty()) return true;

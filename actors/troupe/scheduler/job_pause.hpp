@@ -26,7 +26,7 @@ class job_pause {
 
   const pause_state& state() const { return state_; }
   bool is_paused() const { return state_.is_paused != 0; }
-  /// The state as a node knows it. The newest one counts.
+  /// The state as a process knows it. The newest one counts.
   void learn(const pause_state& known);
 
   void begin(activity begun);
@@ -59,8 +59,8 @@ class job_pause {
   std::vector<plan_position> reached_;
 };
 
-/// Carries out the nodes' requests to pause the job, once all nodes have told what they know of the pause,
-/// and tells all nodes what has changed.
+/// Carries out the processes' requests to pause the job, once all processes have told what they know of the
+/// pause, and tells all processes what has changed.
 class pause_control {
  public:
   /// All outlive this object.
@@ -68,9 +68,9 @@ class pause_control {
       : self_(self), options_(options) {}
 
   const job_pause& pause() const { return pause_; }
-  /// A node enters a call, and knows this state.
+  /// A process enters a call, and knows this state.
   void learn(const pause_state& known) { pause_.learn(known); }
-  /// All nodes have told.
+  /// All processes have told.
   void open();
   void begin(job_pause::activity begun) { pause_.begin(std::move(begun)); }
   /// Between two calls. Tells it if the job is paused.
@@ -78,8 +78,8 @@ class pause_control {
   void tell_if_paused() const;
   void add(const pause_requested& wanted) { requests_.push_back(wanted); }
   /// `granted`: up to where the devices of the running activity go. False: nothing has changed. A step waits
-  /// until steps are run. A request of a node that did not know the newest state is answered with that state,
-  /// and repeated.
+  /// until steps are run. A request of a process that did not know the newest state is answered with that
+  /// state, and repeated.
   bool carry_out(const cut& granted);
   /// See job_pause::add.
   bool add_reached(std::uint32_t device, plan_position position);

@@ -159,8 +159,8 @@ void job_restore::read_results() {
 void job_restore::restore_from(const snapshot_manifest& manifest) {
   bool is_own = manifest.job_id == job().job_id;
   if (is_own) {
-    // No node knows when the last snapshot was written, so its age counts; otherwise losses of all processes
-    // more frequent than the interval would prevent all snapshots.
+    // No process knows when the last snapshot was written, so its age counts; otherwise losses of all
+    // processes more frequent than the interval would prevent all snapshots.
     commits_.note_since_last(std::min(age_of(manifest), job().snapshots.cadence.disk_interval));
   }
   job_.now = job_state::phase::gathering;

@@ -16,14 +16,15 @@
 
 namespace troupe {
 
-/// Decides, once per generation and job, which members host the devices, which step all nodes restore, and
-/// from where: memory, disk or scratch.
+/// Decides, once per generation and job, which members host the devices, which step all processes restore,
+/// and from where: memory, disk or scratch.
 class job_restore {
  public:
   struct hooks {
     /// The snapshot cannot be used by the processes of this job.
     std::function<void(const std::string& why)> refuse;
-    /// Sends results that the disk had to nodes that repeat calls. False: none is behind the current call.
+    /// Sends results that the disk had to processes that repeat calls. False: none is behind the current
+    /// call.
     std::function<bool()> catch_up;
     /// Ends the current call with the result that it has in `recorded`, the calls of the job that wrote the
     /// snapshot of step `step`. False: it has none there, and is to be computed.
@@ -36,7 +37,7 @@ class job_restore {
   /// Devices go to the members of the view, starting from where they were, and these to the newest step that
   /// memory has.
   void begin();
-  /// True: all nodes have restored their stages.
+  /// True: all processes have restored their stages.
   bool on_restored(const node_restored& restored);
   /// Requests that the previous disk writer has not answered.
   void repeat_requests();

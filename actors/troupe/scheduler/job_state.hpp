@@ -36,7 +36,7 @@ struct scheduler_options {
   /// How long the job waits for its last finite state to be on disk before it ends.
   std::chrono::seconds save_timeout = std::chrono::seconds(120);
   int rank = 0;  ///< rank of the scheduler's process
-  /// The results of calls that this node knows; shared with its supervisor.
+  /// The results of calls that this process knows; shared with its supervisor.
   std::shared_ptr<call_log> completed = std::make_shared<call_log>();
   /// A device or loader without progress for this long counts as lost; 0: never.
   std::chrono::milliseconds progress_timeout{0};

@@ -21,8 +21,8 @@
 
 namespace troupe {
 
-/// Supervisor -> scheduler: this node holds these copies. Sent once per generation and job, before the node's
-/// first call_entered.
+/// Supervisor -> scheduler: this process holds these copies. Sent once per generation and job, before the
+/// process's first call_entered.
 struct copies_held {
   std::uint64_t generation = 0;
   node_inventory inventory;
@@ -32,28 +32,28 @@ struct copies_held {
   }
 };
 
-/// Supervisor -> scheduler: this node has entered a call. Sent once per generation and call.
+/// Supervisor -> scheduler: this process has entered a call. Sent once per generation and call.
 struct call_entered {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
   call_request request;
-  std::uint64_t num_completed = 0;  ///< this node knows the results of the first num_completed calls
+  std::uint64_t num_completed = 0;  ///< this process knows the results of the first num_completed calls
   /// Optimizer steps done once the step that the last failure interrupted is replayed; 0: none was.
   std::uint64_t interrupted_step = 0;
-  std::uint64_t description_hash = 0;  ///< of this node's job description; 0: it has no job yet
+  std::uint64_t description_hash = 0;  ///< of this process's job description; 0: it has no job yet
   job_description description = {};    ///< only in the first call of a generation, else empty
-  pause_state pause = {};              ///< the newest that this node knows
+  pause_state pause = {};              ///< the newest that this process knows
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, request, num_completed, interrupted_step, description_hash, description, pause);
   }
 };
 
-/// Supervisor -> scheduler: every stage of this node has restored its state.
+/// Supervisor -> scheduler: every stage of this process has restored its state.
 struct node_restored {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
-  /// Of the restored step, by replica: of those whose last stage this node has, or of all.
+  /// Of the restored step, by replica: of those whose last stage this process has, or of all.
   std::map<std::int32_t, step_metrics> metrics;
   template <class Archive>
   void serialize(Archive& archive) {
@@ -146,7 +146,7 @@ struct cut_reached {
 struct pause_requested {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
-  std::uint64_t based_on = 0;  ///< the version of the pause_state that the node knows
+  std::uint64_t based_on = 0;  ///< the version of the pause_state that the process knows
   pause_request request;
   template <class Archive>
   void serialize(Archive& archive) {
@@ -157,7 +157,7 @@ struct pause_requested {
 /// Stage or replica_keeper -> scheduler: a copy of a part is held in memory.
 struct part_held {
   std::uint64_t generation = 0;
-  std::int32_t rank = 0;  ///< of the node that holds it
+  std::int32_t rank = 0;  ///< of the process that holds it
   held_part part;
   template <class Archive>
   void serialize(Archive& archive) {
@@ -225,8 +225,8 @@ struct device_progress {
   }
 };
 
-/// Supervisor -> scheduler: the positions of the node's devices and its loader. Sent periodically while one
-/// of them makes no progress.
+/// Supervisor -> scheduler: the positions of the process's devices and its loader. Sent periodically while
+/// one of them makes no progress.
 struct node_progress {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
@@ -252,12 +252,12 @@ struct devices_known {
   std::vector<caf::actor> devices;  ///< [num_devices], proxies where remote
 };
 
-/// Inspector -> scheduler of its node, a request: how the job is. Reply: scheduler_report.
+/// Inspector -> scheduler of its process, a request: how the job is. Reply: scheduler_report.
 struct inspect_scheduler {
   std::uint64_t after = 0;  ///< the newest step that the inspector knows, see step_history
 };
 
-/// Inspector -> scheduler of its node, a request: write a snapshot as soon as one can be written. Reply:
+/// Inspector -> scheduler of its process, a request: write a snapshot as soon as one can be written. Reply:
 /// snapshot_saved, when it is on disk.
 struct save_snapshot {};
 struct snapshot_saved {

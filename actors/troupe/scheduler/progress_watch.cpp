@@ -10,9 +10,10 @@
 namespace troupe {
 namespace {
 
-/// A node reports only without progress: if it has not reported for this many intervals, it makes progress.
+/// A process reports only without progress: if it has not reported for this many intervals, it makes
+/// progress.
 constexpr int intervals_until_stale = 3;
-/// Nodes take so many samples within the limit, but none more often than this.
+/// Processes take so many samples within the limit, but none more often than this.
 constexpr int samples_within_limit = 16;
 constexpr std::chrono::milliseconds least_interval{20};
 constexpr std::chrono::milliseconds least_limit = samples_within_limit * least_interval;
@@ -61,9 +62,10 @@ job_positions stall_watch::at(time_point now, std::chrono::milliseconds fresh_fo
   return seen;
 }
 
-/// Nodes send node_progress only while a device makes no progress or the program is in a barrier, so normal
-/// steps pay nothing for it. Long waits for a call, a restore or the disk are logged and end no process: the
-/// user's code and a slow disk may take any time. Only a barrier of a program without a Trainer fails.
+/// Processes send node_progress only while a device makes no progress or the program is in a barrier, so
+/// normal steps pay nothing for it. Long waits for a call, a restore or the disk are logged and end no
+/// process: the user's code and a slow disk may take any time. Only a barrier of a program without a Trainer
+/// fails.
 void progress_watch::on_progress(const node_progress& seen) {
   auto limit = options_.progress_timeout;
   if (seen.generation != options_.generation || limit.count() == 0) return;

@@ -15,7 +15,8 @@ namespace troupe {
 
 /// Runs the job's calls in one generation: decides what to restore, grants steps to devices, collects
 /// results, orders state copies and snapshots, and commits snapshots. Rank 0's supervisor spawns a new
-/// scheduler for each generation; its whole knowledge comes from the options and from the nodes' messages.
+/// scheduler for each generation; its whole knowledge comes from the options and from the processes'
+/// messages.
 ///
 ///   part              what it does
 ///   call_runner       runs calls: enters, replays, does their work, publishes results
@@ -26,8 +27,8 @@ namespace troupe {
 ///   job_ending        ends the job before its last call
 ///   progress_watch    detects that no device makes progress
 ///
-/// States: gathering (until all nodes have entered the call) -> finding (snapshots on disk, if memory lacks
-/// the state) -> restoring (once per generation) -> running -> gathering (the next call).
+/// States: gathering (until all processes have entered the call) -> finding (snapshots on disk, if memory
+/// lacks the state) -> restoring (once per generation) -> running -> gathering (the next call).
 ///
 ///   message            -> reply                                            errors
 ///   job_known          ->
@@ -43,8 +44,8 @@ namespace troupe {
 ///   pause_requested    -> pause_changed; grant, when a step or all is let go on
 ///   part_held          -> copies_committed, to members that no device tells so
 ///   replicas_lost      ->
-///   replicas_wanted    -> replicate_copies, to the node whose copies were lost
-///   writes_lost        -> write_copies, to the node whose disk writer was restarted
+///   replicas_wanted    -> replicate_copies, to the process whose copies were lost
+///   writes_lost        -> write_copies, to the process whose disk writer was restarted
 ///   disk_writer_replaced -> what the previous disk writer has not answered
 ///   part_written       -> snapshot_failed, when one could not be written
 ///   check_disk_wait        -> grant, when the disk has held steps up for long enough
@@ -58,11 +59,11 @@ namespace troupe {
 ///                                                                        the disk's: failed
 ///   node_progress      -> membership::suspect | generation_requested      no progress for too long
 ///
-/// When all other nodes have confirmed call_finished, the own node gets it, last of all. Requests to other
-/// nodes are answered by their links at the latest (link.hpp), so they have no time limit here.
+/// When all other processes have confirmed call_finished, the own process gets it, last of all. Requests to
+/// other processes are answered by their links at the latest (link.hpp), so they have no time limit here.
 ///
-/// Messages of another generation are dropped. Monitors no actor: membership reports lost nodes. Scheduled:
-/// its handlers neither block nor compute.
+/// Messages of another generation are dropped. Monitors no actor: membership reports lost processes.
+/// Scheduled: its handlers neither block nor compute.
 class scheduler_state {
  public:
   static constexpr const char* actor_name = "scheduler";

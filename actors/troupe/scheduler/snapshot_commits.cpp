@@ -54,7 +54,7 @@ void snapshot_commits::begin(const restore_plan& plan, std::set<member_id> keepe
   held_.roll_back(plan);
 }
 
-/// Nodes hold no copies of the next job yet.
+/// Processes hold no copies of the next job yet.
 void snapshot_commits::forget_job() {
   told_committed_ = last_copy_due_ = 0;
   step_on_disk_.reset();
@@ -129,7 +129,7 @@ void snapshot_commits::on_step_done(std::uint64_t step, double step_s, double co
   disk_.copied(step, now());
 }
 
-// ---- what nodes hold in memory
+// ---- what processes hold in memory
 
 bool snapshot_commits::on_held(const part_held& held) {
   if (held.generation != options_.generation) return false;
@@ -222,7 +222,7 @@ void snapshot_commits::end_commit(std::uint64_t step) {
   on_commit_over_();
 }
 
-/// Tells all nodes to delete the parts, which take space that the next snapshot needs.
+/// Tells all processes to delete the parts, which take space that the next snapshot needs.
 void snapshot_commits::on_failed(std::uint64_t step, const std::string& why) {
   saves_.on_failed(step, why);
   for (const auto& supervisor : options_.supervisors)

@@ -35,8 +35,8 @@ class copy_interval {
   double copy_s_ = 0;
 };
 
-/// The copies of the job's state in one generation: decides when they are due, follows which nodes hold them
-/// in memory, and commits snapshots whose parts are on disk.
+/// The copies of the job's state in one generation: decides when they are due, follows which processes hold
+/// them in memory, and commits snapshots whose parts are on disk.
 class snapshot_commits {
  public:
   using clock = std::chrono::steady_clock;
@@ -50,7 +50,7 @@ class snapshot_commits {
   /// Time counts across generations, see disk_snapshots::note_since_last.
   void note_since_last(std::chrono::duration<double> since) { disk_.note_since_last(since, now()); }
   std::chrono::duration<double> since_last() const { return disk_.since_last(now()); }
-  /// All nodes restore `plan`. `keepers`: members that no device tells what is committed.
+  /// All processes restore `plan`. `keepers`: members that no device tells what is committed.
   void begin(const restore_plan& plan, std::set<member_id> keepers);
   void forget_job();
 
@@ -69,13 +69,13 @@ class snapshot_commits {
   void on_step_done(std::uint64_t step, double step_s, double copy_s);
   std::chrono::duration<double> step_time() const { return interval_.step_time(); }
 
-  // from nodes; false: of another generation, or known
+  // from processes; false: of another generation, or known
   bool on_held(const part_held& held);
   bool on_written(const part_written& written);
   void on_replicas_lost(const replicas_lost& lost);
   void on_replicas_wanted(const replicas_wanted& wanted);
   void on_writes_lost(const writes_lost& lost);
-  /// The node's new disk writer gets what the previous one has not answered.
+  /// The process's new disk writer gets what the previous one has not answered.
   void repeat_commits();
 
   // on order of those who watch the job
@@ -87,7 +87,7 @@ class snapshot_commits {
 
   /// The newest step that all owners hold, which is not on disk; none: there is no folder, or nothing newer.
   std::optional<std::uint64_t> unsaved_step() const;
-  /// Has the nodes' copies of `step` written to disk.
+  /// Has the processes' copies of `step` written to disk.
   void write(std::uint64_t step);
 
   std::uint64_t committed_step() const { return held_.committed_step(job_.job().parts); }

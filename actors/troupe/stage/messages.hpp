@@ -85,7 +85,7 @@ struct write_copy {
   std::uint64_t step = 0;
 };
 
-/// Supervisor -> stage, a request: the copy of `step`, for a node that lost it. Reply: stage_copy.
+/// Supervisor -> stage, a request: the copy of `step`, for a process that lost it. Reply: stage_copy.
 struct get_copy {
   std::uint64_t step = 0;
 };

@@ -17,7 +17,8 @@
 
 namespace troupe {
 
-/// The generation that a node is in. generation_runner changes it, the other parts of a supervisor read it.
+/// The generation that a process is in. generation_runner changes it, the other parts of a supervisor read
+/// it.
 struct node_generation {
   enum class phase : std::uint8_t { joining, quiescing, waiting, active };
   phase now = phase::joining;
@@ -44,7 +45,7 @@ class generation_runner {
                     std::shared_ptr<call_log> completed);
 
   const node_generation& current() const { return current_; }
-  /// Begins to stop the node for the fence's generation, and acknowledges when all devices have stopped.
+  /// Begins to stop the process for the fence's generation, and acknowledges when all devices have stopped.
   void quiesce(const fence_raised& fence);
   /// False: the view is of an older generation, or the devices have not stopped yet.
   bool begin(const membership_view& formed);

@@ -53,7 +53,7 @@ struct tensor_lost {
   std::uint64_t generation = 0;
   std::string cause;
 };
-/// The state of one of this node's parts, sent by a node that held a copy.
+/// The state of one of this process's parts, sent by a process that held a copy.
 struct state_arrived {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
@@ -114,7 +114,7 @@ struct check_progress {};
 struct restore_order {
   std::uint64_t generation = 0;
   restore_plan plan;
-  double since_disk_s = 0;  ///< seconds, the largest value of all nodes; see node_inventory
+  double since_disk_s = 0;  ///< seconds, the largest value of all processes; see node_inventory
   hosting hosts;            ///< which process has which device in this generation
   template <class Archive>
   void serialize(Archive& archive) {
@@ -122,7 +122,7 @@ struct restore_order {
   }
 };
 
-/// Inspector -> supervisor, a request: how its process is. Reply: node_report, in any state of the node.
+/// Inspector -> supervisor, a request: how its process is. Reply: node_report, in any state of the process.
 struct inspect_node {
   std::uint64_t generation = 0;    ///< the newest generation that the inspector knows
   std::uint8_t wants_history = 0;  ///< the reply is to have all of its history
@@ -194,7 +194,7 @@ struct copies_committed {
 };
 
 /// Scheduler -> supervisor: the call is complete in all processes. A request when the call ends: the empty
-/// reply confirms it. No request to nodes that missed the result of an earlier call.
+/// reply confirms it. No request to processes that missed the result of an earlier call.
 struct call_finished {
   std::uint64_t generation = 0;
   call_result result;

@@ -15,8 +15,8 @@
 
 namespace troupe {
 
-/// Where the actors of one node reach those of the others in one generation, and where its own are reached:
-/// links and the scheduler's handle, and names for the inbound gate and the stage directory.
+/// Where the actors of one process reach those of the others in one generation, and where its own are
+/// reached: links and the scheduler's handle, and names for the inbound gate and the stage directory.
 class node_connections {
  public:
   /// `self` is the supervisor; it and `options` outlive this object.
@@ -47,11 +47,11 @@ class node_connections {
   inspected_generation inspected() const;
 
   const view& present() const { return present_; }  ///< all of the agent's views have every rank
-  /// A proxy unless this node has it.
+  /// A proxy unless this process has it.
   const caf::actor& scheduler() const { return scheduler_; }
-  /// Invalid unless this node has the scheduler.
+  /// Invalid unless this process has the scheduler.
   const caf::actor& local_scheduler() const { return local_scheduler_; }
-  /// A proxy of another node's actor.
+  /// A proxy of another process's actor.
   caf::actor remote(int rank, actor_role role, int number) const;
 
  private:

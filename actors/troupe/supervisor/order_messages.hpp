@@ -59,7 +59,7 @@ struct order_carried_out {
   }
 };
 
-/// Inspector -> supervisor of its node, a request: as order_pause. The reply comes when the scheduler has
+/// Inspector -> supervisor of its process, a request: as order_pause. The reply comes when the scheduler has
 /// carried it out, in this generation or a later one.
 struct carry_out_pause {
   pause_request request;

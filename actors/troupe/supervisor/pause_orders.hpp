@@ -22,7 +22,7 @@ class pause_orders {
   void add(const pause_request& request) { waiting_.push_back(request); }
   /// The request to send now; none: there is none, or the one sent last has not been answered.
   std::optional<order> next();
-  /// A node or the scheduler tells the state. False: an older one than is known.
+  /// A process or the scheduler tells the state. False: an older one than is known.
   bool learn(const pause_state& told);
   /// The scheduler of the last generation may have carried the request out, or not: the state that this one
   /// tells says so, and next() repeats it.

@@ -57,8 +57,8 @@ class call_queue {
   std::shared_ptr<call_log> completed_;
 };
 
-/// Announces a program's calls to the scheduler of each generation, with the copies that the node's children
-/// hold, and passes results back to the program.
+/// Announces a program's calls to the scheduler of each generation, with the copies that the process's
+/// children hold, and passes results back to the program.
 class program_calls {
  public:
   /// All outlive this object, and so does `completed` the schedulers that share it.
@@ -67,7 +67,7 @@ class program_calls {
                 job_children& children, const pause_orders& pauses, std::shared_ptr<call_log> completed);
 
   void enter(const call_request& request);
-  /// If this node has heard of the next generation, that one tells the result again.
+  /// If this process has heard of the next generation, that one tells the result again.
   caf::result<void> finish(const call_finished& finished);
   /// The program repeats a call that is over: its tensors are requested from caches, in each generation until
   /// the next call.
@@ -75,11 +75,11 @@ class program_calls {
   bool is_in_barrier() const { return queue_.current() && queue_.current()->kind == call_kind::barrier; }
   known_results results_from(std::uint64_t first) const { return {queue_.completed()->piece(first)}; }
 
-  /// The node is in a new generation, which has another scheduler.
+  /// The process is in a new generation, which has another scheduler.
   void begin_generation();
   /// Nothing of the previous job was announced for the next one.
   void forget_job();
-  /// This node holds no replicas any more.
+  /// This process holds no replicas any more.
   void lose_replicas();
 
  private:
@@ -101,7 +101,8 @@ class program_calls {
   call_queue queue_;
   std::optional<call_request> fetched_;  ///< the call whose tensors are requested from caches
   std::uint64_t described_in_ = 0;       ///< the generation whose scheduler has got the job description
-  /// The copies this node holds, until they are sent (in generation inventory_in_; requested in asked_in_).
+  /// The copies this process holds, until they are sent (in generation inventory_in_; requested in
+  /// asked_in_).
   node_inventory inventory_;
   std::uint64_t inventory_in_ = 0, asked_in_ = 0;
   std::uint64_t inquiry_ = 0;  ///< number of the newest inventory request; replies to older ones are dropped

@@ -25,7 +25,7 @@ class stage_directory {
   struct receivers {
     caf::actor supervisor;
     caf::actor replica_keeper;
-    caf::actor scheduler;                     ///< of this node, for parameters
+    caf::actor scheduler;                     ///< of this process, for parameters
     std::map<cell, device_receiver> devices;  ///< by the cells that are here
     caf::actor gatherer = {};
     std::uint32_t job = 0;  ///< states of other jobs are dropped

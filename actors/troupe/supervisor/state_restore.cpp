@@ -91,8 +91,8 @@ void state_restore::read_again() {
   for (const auto& part : std::exchange(reading_, {})) read_from_disk_for(part);
 }
 
-/// Spawns the children that the order gives to this node. Stages that it takes away keep their copies until
-/// their new host's are committed.
+/// Spawns the children that the order gives to this process. Stages that it takes away keep their copies
+/// until their new host's are committed.
 void state_restore::host_devices() {
   children_.host(order_->hosts.devices_of(self_id()));
   for (const auto& [number, stage] : children_.stages())
@@ -102,7 +102,7 @@ void state_restore::host_devices() {
   if (connections_.local_scheduler()) tell_devices();
 }
 
-/// Tells the scheduler, which is on this node, the handles of all devices.
+/// Tells the scheduler, which is on this process, the handles of all devices.
 void state_restore::tell_devices() {
   devices_known known{generation_.number, {}};
   for (const auto& device : children_.job().placed.devices()) {
@@ -132,7 +132,7 @@ void state_restore::restore_one(const restore_source& source) {
   if (order.packed.defined()) hand_to_stage(stage, order);  // else on_state continues
 }
 
-/// This node takes over a part whose copy it has kept, or has an equal part of another replica.
+/// This process takes over a part whose copy it has kept, or has an equal part of another replica.
 void state_restore::restore_from_this_node(const restore_source& source) {
   request_copy(source, [this, stage = source.part.of, order = order_for(source.part.of, order_->plan.step)](
                            const stage_copy& copy) mutable {
@@ -141,7 +141,7 @@ void state_restore::restore_from_this_node(const restore_source& source) {
   });
 }
 
-/// From the stage or the replica keeper of this node that has it.
+/// From the stage or the replica keeper of this process that has it.
 template <class Take>
 void state_restore::request_copy(const restore_source& source, Take take) {
   auto step = order_->plan.step;
@@ -196,7 +196,7 @@ void state_restore::read_from_disk_for(const part_id& part, const contents_liste
           });
 }
 
-/// To the part's host: what the replica keeper has kept, or what the stage held when this node hosted it.
+/// To the part's host: what the replica keeper has kept, or what the stage held when this process hosted it.
 void state_restore::send_copy(const restore_source& source) {
   auto step = order_->plan.step;
   auto generation = generation_.number;
@@ -209,8 +209,8 @@ void state_restore::send_copy(const restore_source& source) {
   });
 }
 
-/// A replica that the restore needs is missing. If it was lost with the replica keeper after this node's
-/// inventory was sent, a new generation restores what the nodes really hold.
+/// A replica that the restore needs is missing. If it was lost with the replica keeper after this process's
+/// inventory was sent, a new generation restores what the processes really hold.
 void state_restore::on_replica_missing(std::uint64_t generation, const caf::error& problem) {
   if (generation != generation_.number) return;
   auto cause = "a peer's state is gone: " + describe(problem);

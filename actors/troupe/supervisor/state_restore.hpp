@@ -18,9 +18,9 @@
 
 namespace troupe {
 
-/// Holds states that peers sent for this node's parts until restore_order asks for them. A state may arrive
-/// before the restore_order, and even before the view of its generation. Only states of the newest generation
-/// are held.
+/// Holds states that peers sent for this process's parts until restore_order asks for them. A state may
+/// arrive before the restore_order, and even before the view of its generation. Only states of the newest
+/// generation are held.
 class arrived_states {
  public:
   void add(std::uint64_t generation, const part_id& part, const tensor& packed);
@@ -50,7 +50,7 @@ class state_restore {
   void on_committed(const copies_committed& committed);
 
   // children of io that were spawned again
-  /// Replicas were lost in this generation, after this node has told what it holds.
+  /// Replicas were lost in this generation, after this process has told what it holds.
   void note_replicas_lost() { replicas_lost_in_ = generation_.number; }
   void introduce_keeper();
   void introduce_writer();

@@ -37,7 +37,7 @@ namespace troupe {
 ///   supervision_tree   decides what a failure costs
 ///   io_subtree         restarts children of io
 ///   ordered_ends       ends actors and the process on order of those who watch the job
-///   node_connections   links to other nodes, names of the own actors
+///   node_connections   links to other processes, names of the own actors
 ///
 /// States: joining (before the first view) -> active (view_formed) -> quiescing (fence_raised) -> waiting
 /// (all devices stopped, fence acknowledged) -> active ... A fence may arrive in any state.
@@ -48,7 +48,7 @@ namespace troupe {
 ///   enter_call    -> copies_held, call_entered to the scheduler
 ///   program_received  -> gathered_received to the scheduler
 ///   fetch_cached    -> gather_tensors to the gatherer, in each generation until the next call
-///   cancel_call   -> cancel_training to the scheduler of this node
+///   cancel_call   -> cancel_training to the scheduler of this process
 ///   order_pause   -> pause_requested to the scheduler, one at a time
 ///   pause_changed ->
 ///   fence_raised  -> quiesce to devices, membership::quiesced       a device does not stop: suspect
@@ -129,7 +129,7 @@ class supervisor_state {
   std::shared_ptr<const actor_counters> own_counters_;
   core_wait core_wait_;
   job_history history_;                  ///< for the inspector of this or of another process
-  std::shared_ptr<call_log> completed_;  ///< shared with the scheduler of this node
+  std::shared_ptr<call_log> completed_;  ///< shared with the scheduler of this process
 
   job_children children_;
   supervision_tree tree_;

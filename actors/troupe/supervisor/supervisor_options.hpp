@@ -50,9 +50,9 @@ struct supervisor_options {
   /// If a device does not stop within this time after a fence, the supervisor reports its process as suspect.
   std::chrono::seconds quiesce_timeout = std::chrono::seconds(30);
   std::chrono::seconds restore_timeout = std::chrono::seconds(120);
-  /// Gets what this node knows of pauses of the job.
+  /// Gets what this process knows of pauses of the job.
   std::shared_ptr<pause_record> pause = std::make_shared<pause_record>();
-  /// Gets the hosting of each generation that this node is to restore, for the scheduler of the next one.
+  /// Gets the hosting of each generation that this process is to restore, for the scheduler of the next one.
   std::shared_ptr<past_hosting> hosted = std::make_shared<past_hosting>();
   child_threads threads = child_threads::own;
   /// A device or loader without progress for this long counts as lost; 0: not watched.

@@ -87,17 +87,17 @@ class membership_events {
   virtual void on_job_stopped(int signal, const std::string& summary) = 0;
 };
 
-/// A node's client of the membership protocol. Thread-safe; functions queue a message and return.
+/// A process's client of the membership protocol. Thread-safe; functions queue a message and return.
 class membership {
  public:
   virtual ~membership() = default;
   /// Joins the job. The first view follows when all ranks have joined.
   virtual void join(const member& self) = 0;
-  /// This node has stopped for `generation`; `address` is its new address.
+  /// This process has stopped for `generation`; `address` is its new address.
   virtual void quiesced(std::uint64_t generation, const node_address& address) = 0;
   /// Asks for a new generation although no process was lost: a local actor failed.
   virtual void request_generation(std::uint64_t current, const std::string& cause) = 0;
-  /// This node cannot reach `rank`. The agent decides: a suspect is killed, never merely ignored.
+  /// This process cannot reach `rank`. The agent decides: a suspect is killed, never merely ignored.
   virtual void suspect(int rank, const std::string& cause) = 0;
   virtual void report(const job_progress& progress) = 0;
   virtual void report(std::uint64_t generation, recovery_phase phase) = 0;
@@ -112,8 +112,8 @@ class membership {
   /// This process is about to end with the error `message`; empty: not known yet. For some seconds the agent
   /// does not suspect it, and ignores its suspicions of others.
   virtual void failing(const std::string& message, failure_kind kind = failure_kind::error) = 0;
-  /// This node is done, and so are all others, since all make their last call together. The loss of a member
-  /// is no failure from now on.
+  /// This process is done, and so are all others, since all make their last call together. The loss of a
+  /// member is no failure from now on.
   virtual void leave() = 0;
   /// The job's key-value store. Usable after join.
   virtual store& keys() = 0;

@@ -6,7 +6,7 @@
 namespace troupe {
 namespace {
 
-/// How the node has the part in memory; none: it has not.
+/// How the process has the part in memory; none: it has not.
 std::optional<held_as> in_memory(const node_inventory& node, std::uint64_t step, const job_part& wanted) {
   std::optional<held_as> found;
   for (const auto& one : node.parts) {

@@ -13,7 +13,7 @@ std::vector<holding> holdings_of(const std::vector<node_inventory>& inventories,
                                  const std::vector<job_part>& parts, const placement& placed,
                                  std::uint64_t step);
 
-/// Where the devices were: what the node says that has seen the newest generation, `home` if none has seen
+/// Where the devices were: what the process says that has seen the newest generation, `home` if none has seen
 /// one.
 const hosting& newest_hosting(const std::vector<node_inventory>& inventories, const hosting& home);
 

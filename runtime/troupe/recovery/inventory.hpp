@@ -7,12 +7,12 @@
 
 namespace troupe {
 
-/// Where a node holds a copy of a part. own_memory: it made the part itself; peer_memory: it keeps it for
-/// another node; disk: it can read it from a committed snapshot. In the order in which a restore prefers
+/// Where a process holds a copy of a part. own_memory: it made the part itself; peer_memory: it keeps it for
+/// another process; disk: it can read it from a committed snapshot. In the order in which a restore prefers
 /// them.
 enum class part_location : std::uint8_t { own_memory = 0, peer_memory = 1, disk = 2 };
 
-/// One copy of a part that a node holds.
+/// One copy of a part that a process holds.
 struct held_part {
   std::uint64_t step = 0;  ///< optimizer steps applied before the copy
   part_id part;
@@ -38,17 +38,17 @@ struct past_hosting {
   bool operator==(const past_hosting&) const = default;
 };
 
-/// The copies that one node holds. A node that was just respawned has only those on disk.
+/// The copies that one process holds. A process that was just respawned has only those on disk.
 struct node_inventory {
   std::int32_t rank = 0;
-  /// Seconds since the newest snapshot on disk was written, or since the job began, as far as this node
-  /// knows. 0: a node that has just started and knows nothing.
+  /// Seconds since the newest snapshot on disk was written, or since the job began, as far as this process
+  /// knows. 0: a process that has just started and knows nothing.
   double since_disk_s = 0;
   std::vector<held_part> parts;
-  /// The newest committed step reported to this node. A job that can only be restored from an older step has
-  /// lost committed work. 0: none, or the node has just started.
+  /// The newest committed step reported to this process. A job that can only be restored from an older step
+  /// has lost committed work. 0: none, or the process has just started.
   std::uint64_t committed_step = 0;
-  /// Of the newest generation in which this node was to restore this job.
+  /// Of the newest generation in which this process was to restore this job.
   past_hosting before = {};
 
   template <class Archive>

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-/// What a node holds of one step.
+/// What a process holds of one step.
 struct offered_part {
   std::int32_t rank = 0;
   part_location location = part_location::own_memory;

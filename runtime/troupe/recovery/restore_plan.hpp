@@ -36,8 +36,8 @@ struct restore_plan {
   bool operator==(const restore_plan&) const = default;
 };
 
-/// Chooses the newest step above 0 of which some node holds each of `parts`, or one that stands for it; from
-/// scratch if there is none.
+/// Chooses the newest step above 0 of which some process holds each of `parts`, or one that stands for it;
+/// from scratch if there is none.
 ///
 /// A part whose cell is hosted by r comes from memory before disk, from r before others, the part itself
 /// before an equal one, from own_memory before peer_memory, and from the lowest rank among equals. The result

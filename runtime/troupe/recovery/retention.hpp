@@ -13,8 +13,8 @@ namespace troupe {
 class step_holders {
  public:
   void add(int rank, const held_part& part);
-  /// Whether each of `parts`, or what stands for it, is on disk or in the memory of two nodes (of the one, in
-  /// a job of one).
+  /// Whether each of `parts`, or what stands for it, is on disk or in the memory of two processes (of the
+  /// one, in a job of one).
   bool outlives_one_loss(std::size_t num_nodes, const std::vector<job_part>& parts) const;
 
  private:
@@ -29,14 +29,14 @@ class step_holders {
 };
 
 /// The newest step that survives the loss of any single process. Each of `parts`, or an equal one, is in the
-/// memory of two nodes (of one where the job has only one), or on disk. 0 if there is none: the initial
+/// memory of two processes (of one where the job has only one), or on disk. 0 if there is none: the initial
 /// weights can always be made again.
 std::uint64_t newest_committed_step(const std::vector<node_inventory>& inventories,
                                     const std::vector<job_part>& parts);
 
-/// The copies in memory that a node may drop when `committed` is the newest committed step: the older ones.
-/// It keeps that step's and every newer one, which may be about to be committed. What lies on disk is the
-/// snapshot_store's to delete.
+/// The copies in memory that a process may drop when `committed` is the newest committed step: the older
+/// ones. It keeps that step's and every newer one, which may be about to be committed. What lies on disk is
+/// the snapshot_store's to delete.
 std::vector<held_part> droppable_parts(const std::vector<held_part>& held, std::uint64_t committed);
 
 }  // namespace troupe

@@ -12,8 +12,8 @@ struct snapshot_cadence {
   std::uint64_t memory_every_steps = 1;
   /// Snapshots on disk, a step in so many. 0: by time, see disk_interval.
   std::uint64_t disk_every_steps = 0;
-  /// Between snapshots on disk, where disk_every_steps is 0. Longer: less writing, more lost if all nodes go
-  /// at once. 0: none.
+  /// Between snapshots on disk, where disk_every_steps is 0. Longer: less writing, more lost if all processes
+  /// go at once. 0: none.
   std::chrono::duration<double> disk_interval = std::chrono::seconds(60);
 };
 
@@ -24,7 +24,7 @@ struct due_snapshots {
   bool operator==(const due_snapshots&) const = default;
 };
 
-/// The copies due after `step`. Every node computes this itself with the same result, which depends on the
+/// The copies due after `step`. Every process computes this itself with the same result, which depends on the
 /// step, the options and the scheduler's announcement, not on a clock. `announced_disk_step` is the last
 /// announced value of next_disk_step.
 due_snapshots snapshot_due(std::uint64_t step, const snapshot_cadence& cadence,
@@ -40,10 +40,10 @@ struct disk_clock {
       0};  ///< since the last snapshot on disk began, or the job did
 };
 
-/// If snapshots on disk are made by time, one node chooses the step and announces it with the next grant, so
-/// that every stage knows it before it can reach it. It lies in (granted_until, next_grant] and is the step
-/// that ends nearest to disk_interval after the last snapshot. Empty if that is a later step (call again at
-/// the next grant), or if the cadence is not by time. The scheduler does not call this while an announced
+/// If snapshots on disk are made by time, one process chooses the step and announces it with the next grant,
+/// so that every stage knows it before it can reach it. It lies in (granted_until, next_grant] and is the
+/// step that ends nearest to disk_interval after the last snapshot. Empty if that is a later step (call again
+/// at the next grant), or if the cadence is not by time. The scheduler does not call this while an announced
 /// step is not written yet.
 std::optional<std::uint64_t> next_disk_step(const disk_clock& clock, const snapshot_cadence& cadence);
 

@@ -9,14 +9,14 @@
 
 namespace troupe {
 
-/// One round trip between two nodes, each with its own clock.
+/// One round trip between two processes, each with its own clock.
 struct clock_sample {
   std::int64_t sent_ns = 0;      ///< this process's clock when the request was sent
   std::int64_t remote_ns = 0;    ///< there, between arrival and reply
   std::int64_t received_ns = 0;  ///< this process's clock when the reply came
 };
 
-/// What to add to a time of this node to get that of the other one.
+/// What to add to a time of this process to get that of the other one.
 struct clock_offset {
   std::int64_t offset_ns = 0;
   std::int64_t error_ns = 0;  ///< the most that it can be wrong by, half of the round trip
@@ -35,9 +35,9 @@ struct merged_event {
   bool operator==(const merged_event&) const = default;
 };
 
-/// All events in the order of their ends, by the clock of the node to which `offset_of_rank` refers: what to
-/// add to a time of that rank. A rank without an offset has the reference's clock. Events of one thread keep
-/// their order.
+/// All events in the order of their ends, by the clock of the process to which `offset_of_rank` refers: what
+/// to add to a time of that rank. A rank without an offset has the reference's clock. Events of one thread
+/// keep their order.
 std::vector<merged_event> merge_events(const std::vector<process_events>& processes,
                                        const std::map<int, std::int64_t>& offset_of_rank);
 

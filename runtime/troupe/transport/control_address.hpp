@@ -12,7 +12,7 @@ namespace troupe {
 /// Identifies a process among all that ever have the same rank, host and port.
 using process_id = std::array<std::byte, 16>;
 
-/// Where a node listens for control connections.
+/// Where a process listens for control connections.
 struct control_address {
   std::string host;  ///< an IPv4 or IPv6 address in numbers
   std::uint16_t port = 0;

@@ -12,9 +12,9 @@
 namespace troupe {
 
 /// Sends and receives the control messages of a process, over plain TCP sockets, as long as the process
-/// lives. Every pair of nodes has one connection per direction, opened by the sender, so that whichever side
-/// dies, the other side's sending connection breaks. (Not UCX: if a peer dies while UCX 1.13 connects to it
-/// over TCP, assertions in UCX abort the survivor.)
+/// lives. Every pair of processes has one connection per direction, opened by the sender, so that whichever
+/// side dies, the other side's sending connection breaks. (Not UCX: if a peer dies while UCX 1.13 connects to
+/// it over TCP, assertions in UCX abort the survivor.)
 ///
 /// A connection starts with a handshake (wire/handshake.hpp), which proves that both sides know the secret
 /// and derives the connection's key, then an introduction frame that names both processes. Anything else
@@ -40,7 +40,7 @@ class control_plane {
   /// Returns false if the progress thread must act (a failure). A message to a peer without connection is
   /// dropped.
   bool send(int to_rank, std::uint64_t generation, std::span<const std::byte> body);
-  /// Tells all connected peers that this node ends the generations before `generation`. Sent before what
+  /// Tells all connected peers that this process ends the generations before `generation`. Sent before what
   /// follows on each connection. Returns as send().
   bool announce_generation(std::uint64_t generation);
   bool all_sent() const;

@@ -38,7 +38,7 @@ using transfer_list = std::list<tensor_transfer>;
 /// for take_arrivals(), not delivered by callbacks.
 ///
 /// A tensor is an active message: header (tag, layout, code) and elements. Small tensors arrive eagerly with
-/// their elements; of large ones the header is announced, and this node then fetches the elements from the
+/// their elements; of large ones the header is announced, and this process then fetches the elements from the
 /// sender's memory (rendezvous), a limited number at a time. Elements in memory that the receiver reads in
 /// place (memory_sharing) stay where they are: the header goes alone.
 class data_plane {

@@ -21,7 +21,7 @@ class generation_gate {
                     std::to_string(generation));
     state_ = generation << 1;
   }
-  /// A node that joins begins before it knows the generation it will join in: `generation` may be later.
+  /// A process that joins begins before it knows the generation it will join in: `generation` may be later.
   /// Throws std::invalid_argument if it is earlier than what was begun last.
   void open(std::uint64_t generation) {
     if (generation < current())

@@ -9,19 +9,19 @@
 
 namespace troupe {
 
-/// Decodes and authenticates the headers of tensors that arrive at this node.
+/// Decodes and authenticates the headers of tensors that arrive at this process.
 class head_reader {
  public:
   /// `settings` must outlive it.
   head_reader(const plane_settings& settings, const receiver_nonce& own) : settings_(settings), own_(own) {}
 
   /// Decodes any bytes into `arrival`, except for its value. Returns the encoded layout of the value, or no
-  /// bytes if the header is not authentic or not for this node.
+  /// bytes if the header is not authentic or not for this process.
   std::span<const std::byte> read(std::span<const std::byte> head, std::size_t body_bytes,
                                   tensor_arrival& arrival);
 
  private:
-  /// A peer's connection to this node, in the generation in which it sent last.
+  /// A peer's connection to this process, in the generation in which it sent last.
   struct sender {
     std::uint64_t generation;
     authentication_code code;

@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// The listening socket of a node and the control connections accepted from it. Not thread-safe.
+/// The listening socket of a process and the control connections accepted from it. Not thread-safe.
 ///
 /// A connection belongs to a stranger until its handshake has succeeded and its introduction has arrived.
 /// Strangers are limited in number (the oldest is closed), in time (some seconds) and in the bytes read from

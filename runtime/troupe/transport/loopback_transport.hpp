@@ -3,7 +3,7 @@
 
 namespace troupe {
 
-/// The transport of a job that is one process: every message is for this node and is handed over on the
+/// The transport of a job that is one process: every message is for this process and is handed over on the
 /// caller's thread. `events` must outlive it.
 std::unique_ptr<transport> make_loopback_transport(transport_events& events);
 

@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// In a node's address, between the nonce and the address of UCX's worker.
+/// In a process's address, between the nonce and the address of UCX's worker.
 constexpr std::size_t heap_address_bytes = sizeof(std::uint32_t) + sizeof(heap_name);
 void append_heap_address(const heap_address& heap, std::vector<std::byte>& bytes);
 heap_address heap_address_in(std::span<const std::byte> bytes);

@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// Settings and counters that both planes of a node share. They outlive the planes.
+/// Settings and counters that both planes of a process share. They outlive the planes.
 struct plane_settings {
   int rank = 0;
   std::vector<std::byte> secret;

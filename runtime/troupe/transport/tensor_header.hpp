@@ -55,8 +55,8 @@ std::span<const std::byte> read_tensor_header(std::span<const std::byte> bytes, 
 std::optional<tensor_layout> decode_layout(std::span<const std::byte> bytes,
                                            std::optional<std::uint64_t> body_bytes);
 
-/// A node makes a new nonce for each generation and puts it into its address, so that headers sent to it in
-/// an earlier generation are refused.
+/// A process makes a new nonce for each generation and puts it into its address, so that headers sent to it
+/// in an earlier generation are refused.
 using receiver_nonce = std::array<std::byte, 32>;
 
 /// A code that only the two ends of a connection can compute, for one generation: it proves knowledge of the

@@ -89,8 +89,8 @@ struct transport_statistics {
 /// Two planes (docs/architecture.md, "Generations"): control lives as long as the process and notices broken
 /// peers; data lives for one generation. The life of a generation g > 0:
 ///   1. begin_generation(g): stops the data plane of the generation before; sends to it become no-ops,
-///      the tensors in flight stay alive. Returns this node's address, its data part new.
-///      A node that joins does not know g yet and says 0.
+///      the tensors in flight stay alive. Returns this process's address, its data part new.
+///      A process that joins does not know g yet and says 0.
 ///   2. connect(g, peers): every member has done 1. Tensors that were in flight are released, sends work.
 /// A tensor may arrive as soon as its sender has done 2; it is delivered with its generation in the tag.
 class transport {
@@ -98,8 +98,8 @@ class transport {
   virtual ~transport() = default;
   virtual int rank() const = 0;
   virtual node_address begin_generation(std::uint64_t generation) = 0;
-  /// `peers` are all members by rank, this node among them. A peer whose control address is unchanged keeps
-  /// its control connection. Throws bad_input, with what to do, if the two have no way for tensors.
+  /// `peers` are all members by rank, this process among them. A peer whose control address is unchanged
+  /// keeps its control connection. Throws bad_input, with what to do, if the two have no way for tensors.
   virtual void connect(std::uint64_t generation, const std::map<int, node_address>& peers) = 0;
   /// Queues a control message and returns. A rank that is not connected: dropped (a lost peer is reported by
   /// on_peer_error or by the membership, not here).

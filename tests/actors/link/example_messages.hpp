@@ -64,7 +64,7 @@ inline node_report example_report(fields size) {
   return report;
 }
 
-/// One of every message that crosses nodes.
+/// One of every message that crosses processes.
 inline auto example_messages(fields size) {
   bool empty = size == fields::empty;
   auto text = [&](char letter) {

@@ -10,7 +10,7 @@ constexpr auto own_copy = part_location::own_memory;
 constexpr auto peer_copy = part_location::peer_memory;
 const std::vector<job_part> parts = {{{{.stage = 0}}}, {{{.stage = 1}}}};
 
-/// Two nodes with a stage each, of which each keeps the other's copies too.
+/// Two processes with a stage each, of which each keeps the other's copies too.
 void hold_all_copies(held_copies& held, std::uint64_t step) {
   for (int stage : {0, 1})
     for (int rank : {0, 1}) held.add(rank, {step, {stage}, 1, rank == stage ? own_copy : peer_copy}, parts);
@@ -78,7 +78,7 @@ TEST_CASE("replicas that a node has lost no longer count, and owners still hold 
   CHECK(held.committed_step(parts) == 3);
   hold_all_copies(held, 5);
   CHECK(held.held_by_owners(parts) == 5);
-  held.lose_replicas(7, parts);  // of a node that has told nothing
+  held.lose_replicas(7, parts);  // of a process that has told nothing
   CHECK(held.committed_step(parts) == 5);
   held.roll_back({});
   CHECK(held.held_by_owners(parts) == 0);

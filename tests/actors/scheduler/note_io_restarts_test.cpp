@@ -1,4 +1,4 @@
-// A node's replica keeper or disk writer is restarted within the generation.
+// A process's replica keeper or disk writer is restarted within the generation.
 #include <catch2/catch_test_macros.hpp>
 
 #include "one_scheduler.hpp"

@@ -94,7 +94,7 @@ void one_scheduler::replace_disk_writer() {
   actors.send(scheduler, disk_writer_replaced{actors.spawn<actor_of<fake_disk_writer_state>>(disk)});
 }
 
-// ---- what nodes say
+// ---- what processes say
 
 void one_scheduler::enter(int rank, const call_request& request, std::vector<held_part> parts,
                           std::vector<call_result> completed, std::uint64_t interrupted_step) {
@@ -174,7 +174,7 @@ void one_scheduler::train_to_end(std::uint64_t first, std::uint64_t target, std:
   all_seen(call);
 }
 
-// ---- messages to the nodes
+// ---- messages to the processes
 
 grant one_scheduler::granted(int device) const {
   return devices[static_cast<std::size_t>(device)].last<grant>();

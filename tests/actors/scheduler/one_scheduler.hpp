@@ -43,14 +43,14 @@ struct scheduler_settings {
   std::optional<snapshot_manifest> begin_with = {};
   bool trained_before = false;
   lost_state_policy on_lost_state = lost_state_policy::stop;
-  std::uint64_t committed_step = 0;  ///< committed step that the nodes report
+  std::uint64_t committed_step = 0;  ///< committed step that the processes report
   std::chrono::seconds progress_timeout{0};
   int num_devices = 0;               ///< each with a stage; 0: one a process
   std::optional<hosting> home = {};  ///< none: spread over the processes
 };
 
 /// The scheduler of a job with one stage a device, and one device a process unless told otherwise, its
-/// neighbours being probes; rank 0 is its own node.
+/// neighbours being probes; rank 0 is its own process.
 struct one_scheduler {
   virtual_actors actors;
   recording_membership members;
@@ -65,12 +65,12 @@ struct one_scheduler {
 
   int num_devices() const { return with.num_devices == 0 ? with.world_size : with.num_devices; }
   void know_job();
-  /// Its node has restarted the disk writer.
+  /// Its process has restarted the disk writer.
   void replace_disk_writer();
   /// Warnings and errors so far.
   std::string logged() const { return log_.str(); }
 
-  // what nodes say
+  // what processes say
   void enter(int rank, const call_request& request, std::vector<held_part> parts = {},
              std::vector<call_result> completed = {}, std::uint64_t interrupted_step = 0);
   void all_enter(const call_request& request, const std::vector<call_result>& completed = {});
@@ -91,7 +91,7 @@ struct one_scheduler {
   /// A whole call, from its grant on.
   void train_to_end(std::uint64_t first, std::uint64_t target, std::uint32_t call = 0);
 
-  // messages to the nodes
+  // messages to the processes
   grant granted(int device = 0) const;
   std::size_t num_grants() const;
   std::vector<std::uint64_t> finished(int rank) const;

@@ -1,4 +1,4 @@
-// A node hosts the devices that a restore order gives it, in each generation others if need be.
+// A process hosts the devices that a restore order gives it, in each generation others if need be.
 #include <caf/actor_registry.hpp>
 #include <catch2/catch_test_macros.hpp>
 
@@ -186,7 +186,7 @@ TEST_CASE("a state that comes before the order that makes this node its stage's 
 TEST_CASE("the scheduler grants steps to the devices of this generation, wherever they are") {
   one_node here(0);
   here.define();
-  // As if the job had begun with both devices on the other node.
+  // As if the job had begun with both devices on the other process.
   here.job->home = on_ranks({1, 1});
   here.view(1);
   here.enter(0);

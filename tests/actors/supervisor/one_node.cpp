@@ -102,7 +102,7 @@ void one_node::view(std::uint64_t generation) {
   actors.send(supervisor, view_formed{formed});
 }
 
-// ---- what the other node says
+// ---- what the other process says
 
 void one_node::hear_frame(std::uint64_t generation, const message_head& head, const caf::message& content) {
   gate.deliver(1 - rank, generation, *encode_message(head, content));
@@ -149,7 +149,7 @@ void one_node::part_arrives(std::uint64_t generation, std::uint64_t step, int st
   actors.run();
 }
 
-// ---- what the other node hears
+// ---- what the other process hears
 
 std::vector<caf::message> one_node::sent_messages() const {
   std::vector<caf::message> contents;

@@ -19,8 +19,8 @@
 
 namespace troupe::testing {
 
-/// One node of a job of two, with a device each, and a stage each unless told otherwise. The other node is
-/// what the test says.
+/// One process of a job of two, with a device each, and a stage each unless told otherwise. The other process
+/// is what the test says.
 struct one_node {
   virtual_actors actors;
   int rank;
@@ -64,12 +64,12 @@ struct one_node {
   void fence(std::uint64_t generation);
   void view(std::uint64_t generation);
 
-  // what the other node says
+  // what the other process says
   template <class Message>
   void receive(std::uint64_t generation, const actor_name& to, const Message& message) {
     hear_frame(generation, {to}, caf::make_message(message));
   }
-  /// A request of the other node's scheduler; the supervisor's reply is the newest of replies().
+  /// A request of the other process's scheduler; the supervisor's reply is the newest of replies().
   template <class Message>
   void request(std::uint64_t generation, const actor_name& to, const Message& message) {
     hear_frame(generation, {to, message_kind::request, ++num_requests_}, caf::make_message(message));
@@ -81,10 +81,10 @@ struct one_node {
   void give(std::uint64_t generation, std::uint64_t first, std::uint64_t end,
             std::vector<due_copy> copies = {}, std::uint32_t call = 0);
   void activations_come(std::uint64_t generation, std::uint64_t step, std::uint32_t call = 0);
-  /// The state of a stage of this node, which restores it, or a replica of another's for the keeper.
+  /// The state of a stage of this process, which restores it, or a replica of another's for the keeper.
   void part_arrives(std::uint64_t generation, std::uint64_t step, int stage, const tensor& packed);
 
-  // what the other node hears
+  // what the other process hears
   template <class Message>
   std::vector<Message> sent() const {
     std::vector<Message> found;

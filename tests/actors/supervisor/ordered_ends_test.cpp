@@ -35,7 +35,7 @@ TEST_CASE("a child of io that is killed is started again alone") {
   one_node here;
   here.begin();
   auto role = GENERATE(child_role::loader, child_role::replica_keeper, child_role::disk_writer);
-  if (starts_of(here, role) == 0) return;  // a loader that this node does not need
+  if (starts_of(here, role) == 0) return;  // a loader that this process does not need
   auto answered = end(here, order_of(role, 0, true));
   REQUIRE(answered.value);
   CHECK(answered.value->starts == 1);

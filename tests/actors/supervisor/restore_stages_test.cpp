@@ -131,7 +131,7 @@ TEST_CASE("a replica is announced, and sent to the host of the stage that was lo
   one_node here;
   here.begin();
   here.train(1);
-  here.part_arrives(1, 1, 0, packed_with(7, 1, 0));  // the other node's stage
+  here.part_arrives(1, 1, 0, packed_with(7, 1, 0));  // the other process's stage
   CHECK(here.sent<part_held>().back().part == held_part{1, {0}, 1, peer});
   here.fence(2);
   here.view(2);

@@ -69,7 +69,7 @@ class simulated_job {
   friend struct simulated_node;
   friend class simulated_transport;
   friend class simulated_membership;
-  /// Things on their way from one node to another (0: the agent), in order; things with different `lane`s
+  /// Things on their way from one process to another (0: the agent), in order; things with different `lane`s
   /// overtake.
   struct channel {
     int from = 0, to = 0;

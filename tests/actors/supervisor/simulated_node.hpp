@@ -13,7 +13,7 @@
 
 namespace troupe::testing {
 
-/// Delivers control frames between two nodes in order, tensors in any order, and keeps the rules of
+/// Delivers control frames between two processes in order, tensors in any order, and keeps the rules of
 /// generations.
 class simulated_transport : public transport {
  public:

@@ -1,5 +1,5 @@
 // The policies of the io subtree: whichever of its children fails is restarted within the generation, and no
-// other actor of the node notices.
+// other actor of the process notices.
 #include <catch2/catch_test_macros.hpp>
 
 #include "one_node.hpp"

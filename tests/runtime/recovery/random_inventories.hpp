@@ -44,7 +44,7 @@ inline restore_plan choose_restore_on(const std::vector<node_inventory>& invento
   return choose_restore_of(inventories, job_on(rank_of_stage));
 }
 
-/// What a few nodes hold of a few steps of a few parts, and where these are. Same seed, same case.
+/// What a few processes hold of a few steps of a few parts, and where these are. Same seed, same case.
 struct random_case {
   std::vector<node_inventory> inventories;
   placed_job job;

@@ -95,14 +95,14 @@ TEST_CASE("a copy in memory is preferred to disk, and a newer step on disk to an
 }
 
 TEST_CASE("an equal part of another replica stands for a lost one, unless parts belong to their replica") {
-  // One stage in two replicas; the node of replica 0 was lost with all that it held.
+  // One stage in two replicas; the process of replica 0 was lost with all that it held.
   std::vector<node_inventory> inventories = {{0, 0, {}}, {1, 0, {{5, {{.replica = 1}}, 1, own_memory}}}};
   part_id first{{.replica = 0}}, second{{.replica = 1}};
   auto equal = testing::job_on({0, 1}, 2, replica_content::equal);
   CHECK(testing::choose_restore_of(inventories, equal) ==
         restore_plan{5, false, {{first, 1, own_memory, second}, {second, 1, own_memory}}});
   CHECK(testing::choose_restore_of(inventories, testing::job_on({0, 1}, 2)).from_scratch);
-  // The node's own copy of the part itself comes before an equal one.
+  // The process's own copy of the part itself comes before an equal one.
   inventories[0].parts = {{5, second, 1, own_memory}, {5, first, 1, peer_memory}};
   CHECK(testing::choose_restore_of(inventories, equal).sources[0] ==
         restore_source{first, 0, peer_memory, first});

@@ -20,7 +20,7 @@ void drop(std::vector<held_part>& held, const std::vector<held_part>& dropped) {
                 [&](const held_part& part) { return std::ranges::find(dropped, part) != dropped.end(); });
 }
 
-/// The node's process dies and comes back: what it had on disk is still there.
+/// The process dies and comes back: what it had on disk is still there.
 node_inventory respawned(node_inventory node) {
   std::erase_if(node.parts, [](const held_part& part) { return part.location != disk; });
   return node;
@@ -93,7 +93,7 @@ TEST_CASE("the committed step is the newest that survives every single loss") {
     INFO("seed " << seed);
     auto made = testing::make_random_case(seed);
     if (made.inventories.size() == 1) continue;
-    // A part survives every loss if each of the worlds with one node respawned still has it.
+    // A part survives every loss if each of the worlds with one process respawned still has it.
     auto survives = [&](std::uint64_t step, const job_part& wanted) {
       for (std::size_t lost = 0; lost < made.inventories.size(); ++lost) {
         auto world = made.inventories;

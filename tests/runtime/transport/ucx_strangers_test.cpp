@@ -126,7 +126,7 @@ void many_members(test_rank& self) {
   self.post(2);
 }
 
-/// Connections come in all the time while nodes begin, meet and end.
+/// Connections come in all the time while processes begin, meet and end.
 void flood(test_rank& self) {
   constexpr int rounds = 8;
   if (self.rank() == 2) {

@@ -11,7 +11,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Rank 2 has another secret, so all nodes refuse its messages and it refuses theirs.
+/// Rank 2 has another secret, so all processes refuse its messages and it refuses theirs.
 void wrong_secret(test_rank& self) {
   auto options = test_options(self.rank());
   if (self.rank() == 2) options.secret = test_secret(1);
@@ -79,7 +79,7 @@ void send_control_garbage(const troupe::node_address& address, int count) {
   }
 }
 
-/// More strangers than a node bears, who say nothing.
+/// More strangers than a process bears, who say nothing.
 void connect_silently(const troupe::node_address& address) {
   std::vector<std::unique_ptr<control_stranger>> callers;
   for (int i = 0; i < 80; ++i) callers.push_back(std::make_unique<control_stranger>(address));
