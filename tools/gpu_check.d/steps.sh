@@ -33,7 +33,7 @@ run_program() {
 
 was_out_of_time() { [[ $exit_status == 124 || $exit_status == 137 ]] && ((step_seconds >= step_limit)); }
 
-# How a program ended that did not end well: with a signal's name or its exit code, and its last words.
+# How a program ended that did not end well: with a signal's name or its exit code, and the last line of its errors.
 ending() {
   local text="exit code $exit_status" words
   ((exit_status <= 128)) || text="SIG$(kill -l $((exit_status - 128)) 2>/dev/null || echo "NAL $((exit_status - 128))")"

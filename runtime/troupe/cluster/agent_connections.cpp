@@ -17,7 +17,8 @@ using namespace std::chrono_literals;
 
 constexpr auto handshake_deadline = 5s;
 constexpr std::size_t max_strangers = 64;
-/// Further connections are accepted in the next call, so that strangers are read and closed in between.
+/// Further connections are accepted in the next call, so that unauthenticated peers are read and closed in
+/// between.
 constexpr int max_accepted_at_once = 16;
 
 using warning = std::function<void(const std::string& message)>;

@@ -25,7 +25,7 @@ struct http_server_options {
   int send_buffer_bytes = 128 << 10;
   /// Of these, streams of events; further requests for one get status 503.
   std::size_t max_streams = 16;
-  /// Larger heads get status 431, larger bodies 413.
+  /// Larger headers get status 431, larger bodies 413.
   std::size_t max_head_bytes = 8192;
   std::size_t max_body_bytes = 4096;
   /// From the end of a response to the end of the next request.

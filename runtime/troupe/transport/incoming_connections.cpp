@@ -11,11 +11,12 @@
 namespace troupe {
 namespace {
 
-/// Strangers allowed in addition to the number of members, which may all connect at once. Fewer if the
-/// process's limit of descriptors is low.
+/// Unauthenticated peers allowed in addition to the number of members, which may all connect at once. Fewer
+/// if the process's limit of descriptors is low.
 constexpr rlim_t max_strangers = 64;
 constexpr rlim_t descriptors_per_stranger = 16;
-/// Further connections are accepted in the next call, so that strangers are read and closed in between.
+/// Further connections are accepted in the next call, so that unauthenticated peers are read and closed in
+/// between.
 constexpr int max_accepted_at_once = 16;
 constexpr auto accepting_pause = std::chrono::milliseconds(50);
 constexpr std::uint64_t introduction_sequence = 0;
@@ -63,8 +64,8 @@ void incoming_connections::make_space_for_stranger() {
   if (strangers_.size() >= most) end_oldest_stranger();
 }
 
-/// Closes the oldest stranger that is not authenticated. An authenticated one has been sent its acceptance
-/// and would take the close for a failure.
+/// Closes the oldest connection whose handshake has not succeeded. One whose handshake has succeeded has been
+/// sent its acceptance and would take the close for a failure.
 void incoming_connections::end_oldest_stranger() {
   auto oldest = strangers_.end();
   for (auto each = strangers_.begin(); each != strangers_.end(); ++each)
@@ -84,7 +85,7 @@ void incoming_connections::keep_time() {
   watch_.change(listener_.socket.get(), EPOLLIN);
 }
 
-/// Reads from a stranger, and moves it to the members once it has introduced itself.
+/// Reads from a peer that has not introduced itself, and moves it to the members once it has.
 void incoming_connections::read_stranger(stream_map::iterator stranger) {
   auto& stream = stranger->second;
   auto filled = stream.fill();

@@ -14,9 +14,9 @@ namespace troupe {
 
 /// The listening socket of a process and the control connections accepted from it. Not thread-safe.
 ///
-/// A connection belongs to a stranger until its handshake has succeeded and its introduction has arrived.
-/// Strangers are limited in number (the oldest is closed), in time (some seconds) and in the bytes read from
-/// them.
+/// A connection belongs to an unauthenticated peer (a stranger in the code) until its handshake has succeeded
+/// and its introduction has arrived. Such peers are limited in number (the oldest is closed), in time (some
+/// seconds) and in the bytes read from them.
 class incoming_connections {
  public:
   /// Listens on `interface`. Throws bad_input and system_failure. `settings` and `watch` must outlive it.
@@ -25,7 +25,8 @@ class incoming_connections {
   const control_address& address() const { return listener_.address; }
   /// `socket` is ready; sockets of other owners are ignored.
   void look_at(int socket);
-  /// Closes strangers that exceed their time limit, and resumes accepting. Call it periodically.
+  /// Closes unauthenticated connections that exceed their time limit, and resumes accepting. Call it
+  /// periodically.
   void keep_time();
   /// Closes the connections of a member.
   void drop(int rank);

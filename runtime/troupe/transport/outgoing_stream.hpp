@@ -20,8 +20,8 @@ namespace troupe {
 /// process, and sends frames with the connection's own key. Never blocks: unsent bytes are kept.
 ///
 /// Until the handshake is done, failed attempts are repeated for a while (`attempts_go_on_for`): the receiver
-/// may have closed the connection because of too many strangers, or descriptors may have run out for a while.
-/// A refused connection means that the peer has ended, which is a failure at once.
+/// may have closed the connection because of too many unauthenticated peers, or descriptors may have run out
+/// for a while. A refused connection means that the peer has ended, which is a failure at once.
 class outgoing_stream {
  public:
   struct ends {

@@ -58,7 +58,7 @@ class tensor_waiter {
 struct peer_statistics {
   std::uint64_t frames_sent = 0, frames_received = 0;            ///< number of control messages
   std::uint64_t frame_bytes_sent = 0, frame_bytes_received = 0;  ///< bytes of their bodies
-  std::uint64_t frame_bytes_queued = 0;  ///< that the socket has not taken yet, with heads
+  std::uint64_t frame_bytes_queued = 0;  ///< that the socket has not taken yet, with their headers
   std::uint64_t tensors_sent = 0, tensors_received = 0;
   std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0;
   /// Of those that were sent: they wait for their turn, or UCX has not completed the sending yet.

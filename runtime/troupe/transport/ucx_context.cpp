@@ -37,7 +37,7 @@ ucx_config make_config(const std::string& transports, const std::string& interfa
   // A host that does not answer must not block connect().
   if (transports.find("tcp") != std::string::npos)
     settings.emplace_back(is_ucx_before(1, 17) ? "CONN_NB" : "TCP_CONN_NB", "y");
-  // A small tensor with its head fits into an element of shared memory's queue.
+  // A small tensor with its header fits into an element of shared memory's queue.
   if (transports.find("sysv") != std::string::npos) settings.emplace_back("MM_FIFO_ELEM_SIZE", "256");
   for (const auto& [name, value] : settings)
     check_ucx(ucp_config_modify(config.get(), name, value.c_str()),

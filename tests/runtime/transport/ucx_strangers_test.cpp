@@ -72,7 +72,7 @@ void replayed_tensor(test_rank& self) {
   self.wait_for(0, 1);
 }
 
-/// More strangers than rank 0 has descriptors for, who say nothing and stay.
+/// More unauthenticated peers than rank 0 has descriptors for, which send nothing and stay.
 std::list<control_stranger> connect_silently(const troupe::node_address& address, int count) {
   std::list<control_stranger> callers;
   for (int i = 0; i < count; ++i) callers.emplace_back(address);
@@ -126,7 +126,7 @@ void many_members(test_rank& self) {
   self.post(2);
 }
 
-/// Connections come in all the time while processes begin, meet and end.
+/// Connections come in all the time while processes begin, connect and end.
 void flood(test_rank& self) {
   constexpr int rounds = 8;
   if (self.rank() == 2) {

@@ -32,8 +32,8 @@ void wrong_secret(test_rank& self) {
     expect(node.events.take_controls().front().from == 1 - self.rank(), "the friend's message");
     expect(node.events.take_tensors(2).front().from == 1 - self.rank(), "the friend's tensors");
   }
-  // Of each stranger a greeting and two tensors. No event comes with a bad frame; if they are not counted,
-  // the deadline of spawn_ranks strikes.
+  // Of each unauthenticated peer a greeting and two tensors. No event comes with a bad frame; if they are not
+  // counted, the deadline of spawn_ranks strikes.
   while (node.link().statistics().bad_frames < 3 * strangers) std::this_thread::yield();
   self.barrier(2);
   expect(node.events.error_count() == 0, "one error a connection");
@@ -79,7 +79,7 @@ void send_control_garbage(const troupe::node_address& address, int count) {
   }
 }
 
-/// More strangers than a process bears, who say nothing.
+/// More unauthenticated peers than a process allows, which send nothing.
 void connect_silently(const troupe::node_address& address) {
   std::vector<std::unique_ptr<control_stranger>> callers;
   for (int i = 0; i < 80; ++i) callers.push_back(std::make_unique<control_stranger>(address));
