@@ -7,7 +7,8 @@
 namespace troupe {
 
 /// What is wrong with the optimizer's steps of a plan whose form is right (check_form), a sentence each. Each
-/// stage of a training plan has plan::flush_every As, in order, the last of which is the last that it does.
+/// stage of a training plan has plan::flush_every As, in order. The last one is the last that the stage does,
+/// but for a G that averages its weights.
 ///
 /// Of several steps a stage keeps two versions of its weights at most, and each microbatch gets the right one
 /// (PipeDream-2BW):
