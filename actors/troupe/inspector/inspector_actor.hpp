@@ -80,7 +80,7 @@ class inspector_state {
   std::uint64_t steps_known_ = 0;  ///< number of the newest step in the scheduler's history
 
   // waiting replies
-  std::set<int> asked_;  ///< ranks whose report of this poll has not come
+  std::set<int> asked_;  ///< ranks that were asked and have not answered
   bool scheduler_asked_ = false;
 
   job_view view_;

@@ -168,7 +168,7 @@ class Pipeline {
   int stages_ = 0;
   std::vector<std::string> cuts_;
   std::optional<DeviceMap> device_map_;
-  std::filesystem::path device_map_file_;   ///< read when the Trainer is made; empty: none
+  std::filesystem::path device_map_file_;   ///< what read_device_map() reads; empty: none
   std::vector<stage_range> placed_stages_;  ///< the stages that the device map makes; empty: none
   std::vector<int> device_of_stage_;
   int microbatches_ = 1;
