@@ -17,11 +17,10 @@ struct World::state {
   std::uint32_t incarnation = 0;
   std::shared_ptr<spdlog::logger> log;
   profile_form shown_profile = profile_form::none;
-  std::shared_ptr<communication_profile> profile;  ///< null: not requested
-  std::shared_ptr<open_groups> open =
-      std::make_shared<open_groups>();  ///< the process groups that exist, for the inspector
-  std::weak_ptr<void> trainer;          ///< a Trainer exists while this has not expired
-  std::uint32_t num_trainers = 0;       ///< Trainers created so far
+  std::shared_ptr<communication_profile> profile;                       ///< null: not requested
+  std::shared_ptr<open_groups> open = std::make_shared<open_groups>();  ///< for the inspector
+  std::weak_ptr<void> trainer;     ///< a Trainer exists while this has not expired
+  std::uint32_t num_trainers = 0;  ///< Trainers created so far
   running_call running;
   /// Of the last Trainer's snapshot folder, until the node has written the last snapshot.
   std::optional<folder_lock> folder;

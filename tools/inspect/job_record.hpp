@@ -17,8 +17,8 @@ namespace troupe {
 class job_record_writer {
  public:
   static constexpr int version = 1;
-  static constexpr std::size_t whole_every =
-      100;  ///< every so many snapshots one is written whole, not as a difference
+  /// One in so many snapshots is written whole, the others as differences.
+  static constexpr std::size_t whole_every = 100;
   /// Replaces the file, which is for its user alone. Throws bad_input where something else stands under its
   /// name, such as a symbolic link or a folder, and where it cannot be made.
   explicit job_record_writer(std::filesystem::path file);

@@ -171,7 +171,7 @@ class device_state : private action_host {
   std::vector<step_metrics> replica_metrics_;
   /// Of the step before, while its updates are deferred.
   std::optional<step_done> deferred_step_;
-  std::int64_t deferred_begin_ns_ = 0;  ///< of a G or A of it
+  std::int64_t deferred_begin_ns_ = 0;  ///< of the G or A of the deferred step that runs
   bool runs_on_ = false;                ///< run_on is in the mailbox
   std::uint64_t next_wanted_ = 0;
   std::map<std::uint64_t, batch> batches_;

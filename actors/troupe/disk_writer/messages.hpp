@@ -69,7 +69,8 @@ struct read_from_disk {
   std::uint64_t step = 0;
   part_id part;
   std::vector<tensor_contents> wanted;
-  std::int32_t metrics_of_replicas = 0;  ///< so many replicas' metrics of the step are wanted last; 0: none
+  /// Read the step's metrics of this many replicas too, as the last tensors; 0: none.
+  std::int32_t metrics_of_replicas = 0;
   /// Given instead of the tensors of these names of a snapshot that another job wrote.
   std::vector<named_tensor> new_optimizer = {};
 };

@@ -40,7 +40,7 @@ class fault_watch {
   std::uint64_t generation_ = 0;
   std::int64_t observed_ms_ = 0;
   std::int64_t quiet_until_ms_ = 0;  ///< nothing is said of what needs a past
-  std::vector<finding> seen_;        ///< conditions that hold, also those that have not held for long enough
+  std::vector<finding> seen_;        ///< conditions that hold, whether or not for long enough to be findings
 };
 
 }  // namespace troupe

@@ -50,7 +50,7 @@ class step_pace {
   void keep_best(const window& over);
 
   std::deque<recent_step> steps_;  ///< the newest, ascending
-  std::size_t num_new_ = 0;        ///< of them after the newest window of the past
+  std::size_t num_new_ = 0;        ///< steps in it that are newer than the newest window of the past
   std::size_t num_windows_ = 0;
   std::vector<double> best_s_;  ///< of each device, over the windows of the past
   std::int64_t num_samples_ = 0;

@@ -51,7 +51,8 @@ class node_links {
 
   mutable std::mutex mutex_;
   std::map<int, std::shared_ptr<link>> links_;
-  std::optional<std::string> ended_by_;  ///< those that are made later have ended from the beginning
+  /// Why end() was called. Links that are made later have ended from the beginning.
+  std::optional<std::string> ended_by_;
 };
 
 }  // namespace troupe

@@ -62,7 +62,7 @@ class bucket_exchange {
     std::size_t bucket;
     std::int64_t first, count;
     std::int64_t num_elements;  ///< gradient elements in it; the rest is padding
-    std::int64_t num_missing;   ///< of these, not ready yet in this step
+    std::int64_t num_missing;   ///< elements of these that are not ready yet in this step
     clock::time_point ready;
     work summed;
   };

@@ -16,13 +16,12 @@ constexpr std::size_t num_memory_categories = 5;
 /// Memory statistics of one device in bytes. Peaks count from the start of the process or the last
 /// reset_peak_memory().
 struct memory_statistics {
-  std::size_t current = 0;                              ///< held by tensors now
-  std::size_t peak = 0;                                 ///< the largest `current` was
-  std::size_t cached = 0;                               ///< freed by tensors and cached for reuse
-  std::size_t by_category[num_memory_categories] = {};  ///< the parts of `current`
-  std::size_t peak_by_category[num_memory_categories] =
-      {};                             ///< the peak of each category, which need not be at the same time
-  std::uint64_t num_from_system = 0;  ///< allocations that the cache could not serve
+  std::size_t current = 0;                                   ///< held by tensors now
+  std::size_t peak = 0;                                      ///< the largest `current` was
+  std::size_t cached = 0;                                    ///< freed by tensors and cached for reuse
+  std::size_t by_category[num_memory_categories] = {};       ///< the parts of `current`
+  std::size_t peak_by_category[num_memory_categories] = {};  ///< each one's own peak
+  std::uint64_t num_from_system = 0;                         ///< allocations that the cache could not serve
 };
 
 /// Allocates `size_bytes` bytes, aligned to 64, from the device's caching allocator; the block returns to it

@@ -31,8 +31,7 @@ struct account_statistics {
   std::size_t current = 0;                   ///< of all uses but snapshots
   std::size_t peak = 0;                      ///< maximum of `current`, at most the sum of the uses' peaks
   std::size_t by_use[num_memory_uses] = {};  ///< held now, by use
-  std::size_t peak_by_use[num_memory_uses] =
-      {};  ///< the peak of each use, which need not be at the same time
+  std::size_t peak_by_use[num_memory_uses] = {};  ///< each one's own peak
   bool operator==(const account_statistics&) const = default;
 };
 

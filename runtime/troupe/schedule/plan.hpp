@@ -102,9 +102,8 @@ struct plan {
   int num_job_devices() const { return num_replicas * num_devices(); }
   int job_device(int replica, int device) const { return replica * num_devices() + device; }
   int replica_of(int job_device) const { return job_device / num_devices(); }
-  int device_of(int job_device) const {
-    return job_device % num_devices();
-  }  ///< its index among the devices of its replica
+  /// The device's index among those of its replica.
+  int device_of(int job_device) const { return job_device % num_devices(); }
   /// Empty for a replica that runs nothing.
   const std::vector<action>& actions_of(int job_device) const;
 };

@@ -26,7 +26,7 @@ class head_reader {
     std::uint64_t generation;
     authentication_code code;
     frame_authenticator key;  ///< of headers with a code of their own
-    replay_window seen;       ///< of the sequence numbers of these headers
+    replay_window seen;       ///< the sequence numbers of the headers that have come
   };
   bool is_authentic(const frame_header& header, std::span<const std::byte> head,
                     const authentication_code& code);

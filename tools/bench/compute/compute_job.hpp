@@ -12,7 +12,7 @@ struct compute_job {
   std::string device = "cpu";
   std::int64_t batch = 0, length = 0;  ///< 0: the model's own
   double seconds = 4;
-  int losses = 0;       ///< print the losses of so many steps, and do not time them
+  int losses = 0;       ///< number of steps whose losses are printed instead of timing steps; 0: none
   std::string weights;  ///< write the initial weights and the data to this file; empty: no
   bool queue_each_kernel = false;
 };

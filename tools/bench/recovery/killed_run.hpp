@@ -12,7 +12,8 @@ namespace troupe::bench {
 /// One process to be lost.
 struct planned_kill {
   int rank = 0;
-  std::uint64_t step = 0;     ///< as soon as so many steps are done and the loss before is made up for
+  /// The kill comes once this many steps are done and the job has caught up after the loss before.
+  std::uint64_t step = 0;
   double into_next_step = 0;  ///< and so much of a step has passed since then, in [0, 1)
 };
 

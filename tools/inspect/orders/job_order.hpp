@@ -39,7 +39,7 @@ struct order_answer {
   job_order order;
   std::string id;       ///< empty: it was not taken
   std::string problem;  ///< why not, or why that is not known
-  int status = 0;       ///< of HTTP; 0: nobody has answered, so that it was taken or not
+  int status = 0;  ///< HTTP status; 0: there was no answer, so it is not known whether the order was taken
 };
 order_answer order_answer_from(const job_order& order, int status, const std::string& body);
 

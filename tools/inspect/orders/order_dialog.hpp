@@ -19,7 +19,8 @@ struct order_dialog {
   struct followed {
     job_order order;
     std::string id;
-    std::int64_t unknown_since_ms = 0;  ///< the snapshots have no row of it since then; 0: they have one
+    /// Unix time since which snapshots have no row of the order; 0: they have one.
+    std::int64_t unknown_since_ms = 0;
   };
   struct line {
     std::string id;  ///< of the order that it is about; empty: it has none

@@ -10,7 +10,7 @@ struct collective_position {
   std::string group;                ///< name of the group, unique in the job
   std::vector<std::int32_t> ranks;  ///< World ranks of its members
   std::uint64_t sequence = 0;       ///< of the newest call that has begun or ended here; 0: none
-  std::string call;                 ///< that one: "all_reduce(sum, f32[4])"; empty: none
+  std::string call;                 ///< the call with this number, as "all_reduce(sum, f32[4])"; empty: none
   std::uint8_t is_in_call = 0;      ///< it has begun and not ended
   double for_s = 0;                 ///< since it has begun; 0: it has ended
   double longest_s = 0;             ///< of the newest calls that ended here

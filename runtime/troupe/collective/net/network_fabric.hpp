@@ -128,7 +128,7 @@ class network_fabric final : private ucx_connections::listener, private progress
   };
   struct made_connection {
     world_rank to;
-    std::uint32_t num_ends = 0;  ///< of its process, before the address
+    std::uint32_t num_ends = 0;  ///< how often its process had ended its connections when it had this address
   };
 
   bool on_message(const net::message_header& header, std::span<const std::byte> body,

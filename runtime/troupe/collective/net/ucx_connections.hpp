@@ -21,7 +21,7 @@ class message_owner;
 
 /// A message to be sent or received.
 struct ucx_message final : net::transfer {
-  message_owner* owner = nullptr;  ///< null: nobody wants to know when it is done
+  message_owner* owner = nullptr;  ///< told when the message is done; null: nobody is
   int connection = 0;
   int member = 0;  ///< of the owner's group: the other one
   net::message_header header;
