@@ -1,0 +1,88 @@
+#include "troupe/execution/plan_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "troupe/schedule/gradient_order.hpp"
+
+namespace troupe {
+
+plan_run::plan_run(plan_run_options chosen, const program_lookup& programs, inbox& inputs, action_host& host)
+    : options_(std::move(chosen)),
+      graph_(running().num_stages, running().edges),
+      replica_(running().replica_of(options_.device)),
+      gradients_descend_(gradient_order_of(running()) == gradient_order::descending),
+      inputs_(inputs),
+      host_(host) {
+  for (const auto& op : actions())
+    if (!programs_.contains(op.stage)) programs_.emplace(op.stage, &programs(op.stage));
+}
+
+void plan_run::begin_step(std::uint64_t step) {
+  step_ = step;
+  position_ = 0;
+}
+
+std::uint64_t plan_run::optimizer_step(std::uint64_t step, int number) const {
+  return step * static_cast<std::uint64_t>(running().flush_every) + static_cast<std::uint64_t>(number);
+}
+
+microbatch plan_run::microbatch_of(const action& op) const {
+  auto count = running().microbatches_per_step();
+  auto number = op.microbatch / count;
+  return {.step = optimizer_step(step_, number),
+          .index = op.microbatch % count,
+          .count = count,
+          .training = options_.pass == pass_kind::train,
+          .delay = number == 0 ? 0 : 1,
+          .replica = replica_,
+          .num_replicas = running().num_running_replicas(),
+          .gradients_descend = gradients_descend_};
+}
+
+tensor plan_run::rows_of(const tensor& samples, int microbatch) const {
+  auto which = microbatch_of({0, action_kind::forward, microbatch});
+  std::int64_t steps = running().flush_every;
+  auto rows = samples.shape()[0] / (steps * which.global_count());
+  auto before = microbatch / which.count * which.global_count() + which.global_index();
+  return samples.rows(before * rows, rows);
+}
+
+tensor plan_run::averaged_rows_of(const tensor& samples, int microbatch) const {
+  auto which = microbatch_of({0, action_kind::forward, microbatch});
+  std::int64_t steps = running().flush_every;
+  auto rows = samples.shape()[0] / (steps * which.global_count());
+  auto before = microbatch / which.count * which.global_count();
+  if (!running().averages_weights) return samples.rows(before * rows, which.global_count() * rows);
+  return samples.rows((before + which.replica * which.count) * rows, which.count * rows);
+}
+
+tensor_tag plan_run::tag(tensor_role role, int stage, int microbatch, std::size_t port) const {
+  return {options_.generation,
+          step_,
+          options_.call,
+          static_cast<std::uint32_t>(stage),
+          static_cast<std::uint32_t>(microbatch),
+          role,
+          static_cast<std::uint32_t>(port),
+          static_cast<std::uint32_t>(replica_)};
+}
+
+std::optional<std::vector<tensor>> plan_run::take(const std::vector<tensor_tag>& tags) {
+  if (!std::ranges::all_of(tags, [this](const tensor_tag& each) { return inputs_.has(each); })) return {};
+  std::vector<tensor> taken;
+  for (const auto& each : tags) taken.push_back(*inputs_.take(each));
+  return taken;
+}
+
+void plan_run::deliver(const tensor_tag& tag, tensor value) {
+  const auto& plan = running();
+  if (plan.job_device(static_cast<int>(tag.replica), plan.device_of_stage[tag.stage]) == options_.device)
+    inputs_.put(tag, std::move(value));
+  else if (tag.role == tensor_role::gradient && !value.defined())
+    host_.send(tag, tensor::zeros({1}, dtype::u8));
+  else
+    host_.send(tag, std::move(value));
+}
+
+}  // namespace troupe

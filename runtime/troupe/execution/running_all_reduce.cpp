@@ -1,0 +1,92 @@
+#include "troupe/execution/running_all_reduce.hpp"
+
+#include <array>
+#include <bit>
+#include <stdexcept>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+/// i32 [6], which a G takes to all replicas as it is.
+tensor metrics_message(const step_metrics& metrics) {
+  using words = std::array<std::int32_t, 2>;
+  std::vector<std::int32_t> message;
+  for (auto number :
+       {std::bit_cast<std::int64_t>(metrics.loss_sum), metrics.num_samples, metrics.num_correct})
+    for (auto word : std::bit_cast<words>(number)) message.push_back(word);
+  auto size = static_cast<std::int64_t>(message.size());
+  return tensor::from(message, {size});
+}
+
+step_metrics metrics_in(const tensor& message) {
+  auto words = message.values<std::int32_t>();
+  if (words.size() != 6)
+    throw std::logic_error("[plan_interpreter] expected a replica's metrics, i32[6], got " +
+                           describe(message));
+  auto number = [&words](std::size_t at) {
+    return std::bit_cast<std::int64_t>(std::array{words[2 * at], words[2 * at + 1]});
+  };
+  return {std::bit_cast<double>(number(0)), number(1), number(2)};
+}
+
+}  // namespace
+
+running_all_reduce::running_all_reduce(plan_run& run, const action& op)
+    : run_(run),
+      op_(op),
+      step_(run.step()),
+      num_gradient_pieces_(
+          run.program(op.stage).num_gradient_pieces(run.optimizer_step(step_, op.microbatch))),
+      exchange_(run.replica(), run.running().num_replicas, num_gradient_pieces_ + (has_metrics() ? 1 : 0),
+                run.tag(tensor_role::replica_gradients, op.stage, op.microbatch, 0),
+                [&run, stage = op.stage](int piece, std::int64_t num_elements, dtype type) {
+                  return run.host().sum_memory(stage, piece, num_elements, type);
+                }) {}
+
+plan_position running_all_reduce::position() const {
+  return {step_, static_cast<std::uint32_t>(run_.index_of(op_))};
+}
+
+/// Whether there is one piece more, the last one: the metrics since the last flush.
+bool running_all_reduce::has_metrics() const {
+  return run_.options().shares_metrics && run_.graph().computes_loss(op_.stage) &&
+         op_.microbatch + 1 == run_.running().flush_every;
+}
+
+void running_all_reduce::give_piece(int piece) {
+  auto value = piece == num_gradient_pieces_ ? metrics_message(run_.host().metrics())
+                                             : run_.program(op_.stage).replica_gradients(piece);
+  if (value.defined()) exchange_.give(piece, value, delivering());
+}
+
+void running_all_reduce::give_within_backward(int piece) {
+  give_piece(piece);
+  run_.host().take_arrivals();
+  exchange_.add_up(run_.inputs(), delivering());
+}
+
+void running_all_reduce::give_pieces() {
+  for (int piece : exchange_.not_given()) give_piece(piece);
+}
+
+void running_all_reduce::go_on() {
+  while (can_go_on()) {
+    exchange_.go_on(run_.inputs(), delivering(),
+                    [this](int piece, const std::vector<tensor>& sums) { take_piece(piece, sums); });
+    give_pieces();
+  }
+}
+
+void running_all_reduce::take_piece(int piece, const std::vector<tensor>& sums) {
+  if (piece < num_gradient_pieces_) return run_.program(op_.stage).take_summed_gradients(piece, sums);
+  std::vector<step_metrics> of_replicas;
+  for (const auto& message : sums) of_replicas.push_back(metrics_in(message));
+  run_.host().on_replica_metrics(of_replicas);
+}
+
+replica_exchange::sender running_all_reduce::delivering() {
+  return [this](const tensor_tag& to, tensor value) { run_.deliver(to, std::move(value)); };
+}
+
+}  // namespace troupe
