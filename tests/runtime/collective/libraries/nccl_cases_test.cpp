@@ -39,7 +39,8 @@ TEST_CASE("a group of one member over NCCL conforms to the backend contract") { 
 TEST_CASE("a group of 2 members over NCCL conforms to the backend contract") { run_cases(2); }
 TEST_CASE("a group of 3 members over NCCL conforms to the backend contract", "[many]") { run_cases(3); }
 TEST_CASE(
-    "groups over NCCL conform to the backend contract if all NCCL functions return ncclInProgress first") {
+    "groups over NCCL conform to the backend contract if all NCCL functions return ncclInProgress first",
+    "[many]") {
   fake_nccl::set_num_in_progress(3);
   run_cases(2);
 }

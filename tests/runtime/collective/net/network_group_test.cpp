@@ -137,7 +137,7 @@ TEST_CASE("members that exchange messages get the bits of the fixed tree and exa
   for (int count : {1, 2, 3, 4, 5}) with_ucx_group(count, small_blocks(), check_everything);
 }
 
-TEST_CASE("large tensors are reduced over the network with the default sizes") {
+TEST_CASE("large tensors are reduced over the network with the default sizes", "[many]") {
 #if defined(__SANITIZE_THREAD__)
   constexpr std::int64_t most = 600000;  // still more blocks than are received at a time
 #else

@@ -53,7 +53,7 @@ collective_error error_of_sums(communicator& group, const call_options& how = {}
 
 }  // namespace
 
-TEST_CASE("a group on two hosts conforms to the backend contract") {
+TEST_CASE("a group on two hosts conforms to the backend contract", "[many]") {
   joined_namespaces hosts;
   temp_folder folder;
   auto body = [&](test_rank& self) {
