@@ -4,10 +4,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "troupe/loader/messages.hpp"
+#include "troupe/messages/loader.hpp"
+#include "troupe/messages/stage.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/schedule/stage_graph.hpp"
-#include "troupe/stage/messages.hpp"
 #include "troupe/trace/recording.hpp"
 
 namespace troupe {

@@ -10,16 +10,16 @@
 #include <set>
 #include <string>
 
-#include "troupe/device/device_status.hpp"
 #include "troupe/device/input_waiter.hpp"
-#include "troupe/device/messages.hpp"
 #include "troupe/device/step_account.hpp"
 #include "troupe/device/step_sampling.hpp"
 #include "troupe/execution/plan_interpreter.hpp"
 #include "troupe/execution/sum_buffers.hpp"
 #include "troupe/fault/fault_plan.hpp"
+#include "troupe/messages/device.hpp"
+#include "troupe/messages/device_status.hpp"
+#include "troupe/messages/scheduler.hpp"
 #include "troupe/program/packed_state.hpp"
-#include "troupe/scheduler/messages.hpp"
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/trace/trace.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "troupe/device/device_actor.hpp"
 #include "troupe/job/metrics_tensor.hpp"
-#include "troupe/stage/messages.hpp"
+#include "troupe/messages/stage.hpp"
 
 namespace troupe {
 

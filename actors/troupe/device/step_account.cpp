@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "troupe/scheduler/messages.hpp"
+#include "troupe/messages/scheduler.hpp"
 
 namespace troupe {
 namespace {

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "troupe/disk_writer/messages.hpp"
 #include "troupe/fault/fault_plan.hpp"
-#include "troupe/stage/messages.hpp"
+#include "troupe/messages/disk_writer.hpp"
+#include "troupe/messages/stage.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "troupe/actor/actor_error.hpp"
-#include "troupe/scheduler/messages.hpp"
+#include "troupe/messages/scheduler.hpp"
 
 namespace troupe {
 namespace {

@@ -12,8 +12,8 @@
 #include <memory>
 #include <optional>
 
-#include "troupe/disk_writer/messages.hpp"
-#include "troupe/stage/messages.hpp"
+#include "troupe/messages/disk_writer.hpp"
+#include "troupe/messages/stage.hpp"
 
 namespace troupe {
 

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "troupe/gatherer/gathered_cache.hpp"
-#include "troupe/gatherer/messages.hpp"
 #include "troupe/job/client_mailbox.hpp"
+#include "troupe/messages/gatherer.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe {

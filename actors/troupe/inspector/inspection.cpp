@@ -9,7 +9,7 @@
 #include "troupe/inspector/orders/audit_lines.hpp"
 #include "troupe/inspector/orders/open_orders.hpp"
 #include "troupe/inspector/page_files.hpp"
-#include "troupe/inspector/views.hpp"
+#include "troupe/inspector/views/views.hpp"
 #include "troupe/posix/safe_file.hpp"
 
 namespace troupe {

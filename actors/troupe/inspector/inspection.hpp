@@ -8,10 +8,10 @@
 
 #include "troupe/http/http_server.hpp"
 #include "troupe/inspector/inspector_routes.hpp"
-#include "troupe/inspector/job_view.hpp"
-#include "troupe/inspector/log_tail.hpp"
 #include "troupe/inspector/orders/audit_log.hpp"
 #include "troupe/inspector/orders/control_intake.hpp"
+#include "troupe/inspector/views/job_view.hpp"
+#include "troupe/inspector/views/log_tail.hpp"
 #include "troupe/trace/trace.hpp"
 
 namespace troupe {

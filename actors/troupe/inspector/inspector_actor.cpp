@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "troupe/inspector/names.hpp"
-#include "troupe/inspector/views.hpp"
-#include "troupe/supervisor/messages.hpp"
+#include "troupe/inspector/views/names.hpp"
+#include "troupe/inspector/views/views.hpp"
+#include "troupe/messages/supervisor.hpp"
 
 namespace troupe {
 namespace {

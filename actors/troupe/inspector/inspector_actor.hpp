@@ -11,10 +11,10 @@
 #include <set>
 #include <string>
 
-#include "troupe/inspector/fault_watch.hpp"
-#include "troupe/inspector/job_view.hpp"
-#include "troupe/inspector/messages.hpp"
+#include "troupe/inspector/findings/fault_watch.hpp"
 #include "troupe/inspector/orders/order_runner.hpp"
+#include "troupe/inspector/views/job_view.hpp"
+#include "troupe/messages/inspector.hpp"
 
 namespace troupe {
 

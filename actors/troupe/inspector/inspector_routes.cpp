@@ -17,7 +17,7 @@
 #include "troupe/config/text_file.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/inspector/page_files.hpp"
-#include "troupe/inspector/views.hpp"
+#include "troupe/inspector/views/views.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 

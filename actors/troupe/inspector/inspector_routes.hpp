@@ -8,9 +8,9 @@
 
 #include "troupe/http/access_policy.hpp"
 #include "troupe/http/http_message.hpp"
-#include "troupe/inspector/job_view.hpp"
-#include "troupe/inspector/log_tail.hpp"
 #include "troupe/inspector/orders/control_intake.hpp"
+#include "troupe/inspector/views/job_view.hpp"
+#include "troupe/inspector/views/log_tail.hpp"
 #include "troupe/trace/trace.hpp"
 
 namespace troupe {

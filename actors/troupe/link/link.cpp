@@ -13,7 +13,7 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/actor/counted_actor.hpp"
 #include "troupe/link/forwarding_actor.hpp"
-#include "troupe/link/messages.hpp"
+#include "troupe/messages/link.hpp"
 
 namespace troupe {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "troupe/device/messages.hpp"
+#include "troupe/messages/device.hpp"
 
 namespace troupe {
 namespace {

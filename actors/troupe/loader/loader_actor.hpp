@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "troupe/fault/fault_plan.hpp"
-#include "troupe/loader/messages.hpp"
+#include "troupe/messages/loader.hpp"
 #include "troupe/program/batch_source.hpp"
 
 namespace troupe {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/supervisor/messages.hpp"
+#include "troupe/messages/supervisor.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe {

@@ -9,7 +9,7 @@
 #include "troupe/cluster/membership.hpp"
 #include "troupe/collective/group/process_table.hpp"
 #include "troupe/link/inbound_gate.hpp"
-#include "troupe/supervisor/stage_directory.hpp"
+#include "troupe/supervisor/state/stage_directory.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe {

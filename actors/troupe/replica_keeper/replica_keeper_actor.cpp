@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "troupe/actor/actor_error.hpp"
-#include "troupe/scheduler/messages.hpp"
+#include "troupe/messages/scheduler.hpp"
 
 namespace troupe {
 

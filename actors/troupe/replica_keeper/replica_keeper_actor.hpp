@@ -9,8 +9,8 @@
 
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/job/latest_copies.hpp"
-#include "troupe/replica_keeper/messages.hpp"
-#include "troupe/stage/messages.hpp"
+#include "troupe/messages/replica_keeper.hpp"
+#include "troupe/messages/stage.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "troupe/actor/actor_error.hpp"
-#include "troupe/supervisor/messages.hpp"
+#include "troupe/messages/supervisor.hpp"
 
 namespace troupe {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "troupe/scheduler/job_state.hpp"
+#include "troupe/scheduler/state/job_state.hpp"
 
 namespace troupe {
 

@@ -8,16 +8,16 @@
 #include <set>
 #include <string>
 
+#include "troupe/messages/measured_steps.hpp"
+#include "troupe/messages/step_history.hpp"
 #include "troupe/scheduler/call_results.hpp"
-#include "troupe/scheduler/entered_calls.hpp"
 #include "troupe/scheduler/job_ending.hpp"
 #include "troupe/scheduler/job_pause.hpp"
 #include "troupe/scheduler/job_restore.hpp"
-#include "troupe/scheduler/job_state.hpp"
-#include "troupe/scheduler/measured_steps.hpp"
 #include "troupe/scheduler/snapshot_commits.hpp"
+#include "troupe/scheduler/state/entered_calls.hpp"
+#include "troupe/scheduler/state/job_state.hpp"
 #include "troupe/scheduler/step_grants.hpp"
-#include "troupe/scheduler/step_history.hpp"
 
 namespace troupe {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "troupe/scheduler/job_state.hpp"
 #include "troupe/scheduler/snapshot_commits.hpp"
+#include "troupe/scheduler/state/job_state.hpp"
 
 namespace troupe {
 

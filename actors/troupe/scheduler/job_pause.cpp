@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "troupe/supervisor/messages.hpp"
+#include "troupe/messages/supervisor.hpp"
 
 namespace troupe {
 namespace {

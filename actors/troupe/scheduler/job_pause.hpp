@@ -7,7 +7,7 @@
 
 #include "troupe/job/pause.hpp"
 #include "troupe/schedule/plan.hpp"
-#include "troupe/scheduler/job_state.hpp"
+#include "troupe/scheduler/state/job_state.hpp"
 
 namespace troupe {
 

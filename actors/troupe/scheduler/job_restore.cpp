@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "troupe/actor/actor_error.hpp"
+#include "troupe/messages/supervisor.hpp"
 #include "troupe/recovery/holdings.hpp"
 #include "troupe/snapshot/numeric_class_problem.hpp"
-#include "troupe/supervisor/messages.hpp"
 
 namespace troupe {
 namespace {

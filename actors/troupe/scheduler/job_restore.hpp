@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "troupe/disk_writer/messages.hpp"
+#include "troupe/messages/disk_writer.hpp"
 #include "troupe/recovery/restore_plan.hpp"
 #include "troupe/scheduler/job_ending.hpp"
-#include "troupe/scheduler/job_state.hpp"
 #include "troupe/scheduler/snapshot_commits.hpp"
+#include "troupe/scheduler/state/job_state.hpp"
 
 namespace troupe {
 

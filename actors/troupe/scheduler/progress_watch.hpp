@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "troupe/messages/scheduler.hpp"
 #include "troupe/scheduler/call_runner.hpp"
 #include "troupe/scheduler/job_ending.hpp"
-#include "troupe/scheduler/job_state.hpp"
-#include "troupe/scheduler/messages.hpp"
+#include "troupe/scheduler/state/job_state.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/scheduler/messages.hpp"
+#include "troupe/messages/scheduler.hpp"
 
 namespace troupe {
 

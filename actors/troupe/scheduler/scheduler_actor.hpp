@@ -3,13 +3,13 @@
 #include <caf/event_based_actor.hpp>
 #include <caf/result.hpp>
 
-#include "troupe/inspector/messages.hpp"
+#include "troupe/messages/inspector.hpp"
+#include "troupe/messages/scheduler.hpp"
 #include "troupe/scheduler/call_runner.hpp"
 #include "troupe/scheduler/job_ending.hpp"
-#include "troupe/scheduler/job_state.hpp"
-#include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/progress_watch.hpp"
 #include "troupe/scheduler/snapshot_commits.hpp"
+#include "troupe/scheduler/state/job_state.hpp"
 
 namespace troupe {
 

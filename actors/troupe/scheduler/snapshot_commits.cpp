@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "troupe/actor/actor_error.hpp"
+#include "troupe/messages/supervisor.hpp"
 #include "troupe/recovery/replica.hpp"
 #include "troupe/recovery/snapshot_cadence.hpp"
-#include "troupe/supervisor/messages.hpp"
 
 namespace troupe {
 namespace {

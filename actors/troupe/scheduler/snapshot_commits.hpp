@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "troupe/device/messages.hpp"
-#include "troupe/disk_writer/messages.hpp"
-#include "troupe/scheduler/disk_snapshots.hpp"
-#include "troupe/scheduler/held_copies.hpp"
-#include "troupe/scheduler/job_state.hpp"
+#include "troupe/messages/device.hpp"
+#include "troupe/messages/disk_writer.hpp"
 #include "troupe/scheduler/save_orders.hpp"
+#include "troupe/scheduler/state/disk_snapshots.hpp"
+#include "troupe/scheduler/state/held_copies.hpp"
+#include "troupe/scheduler/state/job_state.hpp"
 
 namespace troupe {
 

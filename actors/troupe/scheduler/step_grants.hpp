@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/device/messages.hpp"
+#include "troupe/messages/device.hpp"
 #include "troupe/scheduler/job_pause.hpp"
-#include "troupe/scheduler/job_state.hpp"
 #include "troupe/scheduler/snapshot_commits.hpp"
-#include "troupe/scheduler/step_tracker.hpp"
+#include "troupe/scheduler/state/job_state.hpp"
+#include "troupe/scheduler/state/step_tracker.hpp"
 
 namespace troupe {
 

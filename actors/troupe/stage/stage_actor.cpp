@@ -4,12 +4,12 @@
 #include <span>
 
 #include "troupe/actor/actor_error.hpp"
-#include "troupe/disk_writer/messages.hpp"
 #include "troupe/job/metrics_tensor.hpp"
 #include "troupe/job/part_tag.hpp"
+#include "troupe/messages/disk_writer.hpp"
+#include "troupe/messages/scheduler.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/program/packed_state.hpp"
-#include "troupe/scheduler/messages.hpp"
 
 namespace troupe {
 

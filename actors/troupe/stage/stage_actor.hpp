@@ -11,7 +11,7 @@
 #include <set>
 
 #include "troupe/job/latest_copies.hpp"
-#include "troupe/stage/messages.hpp"
+#include "troupe/messages/stage.hpp"
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
 

@@ -6,9 +6,9 @@
 
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/device/messages.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/scheduler/messages.hpp"
+#include "troupe/messages/device.hpp"
+#include "troupe/messages/scheduler.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
 
 namespace troupe {

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "troupe/job/call_log.hpp"
+#include "troupe/messages/supervisor.hpp"
 #include "troupe/supervisor/job_children.hpp"
-#include "troupe/supervisor/messages.hpp"
 #include "troupe/supervisor/node_connections.hpp"
-#include "troupe/supervisor/supervision_tree.hpp"
+#include "troupe/supervisor/state/supervision_tree.hpp"
 #include "troupe/supervisor/supervisor_options.hpp"
 
 namespace troupe {

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "troupe/disk_writer/messages.hpp"
-#include "troupe/replica_keeper/messages.hpp"
-#include "troupe/scheduler/messages.hpp"
+#include "troupe/messages/disk_writer.hpp"
+#include "troupe/messages/replica_keeper.hpp"
+#include "troupe/messages/scheduler.hpp"
 
 namespace troupe {
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "troupe/messages/supervisor.hpp"
 #include "troupe/supervisor/generation_runner.hpp"
-#include "troupe/supervisor/messages.hpp"
 #include "troupe/supervisor/state_restore.hpp"
 
 namespace troupe {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "troupe/job/job_definition.hpp"
-#include "troupe/loader/messages.hpp"
+#include "troupe/messages/loader.hpp"
 #include "troupe/placement/logical_device.hpp"
-#include "troupe/supervisor/child_ledger.hpp"
-#include "troupe/supervisor/local_progress.hpp"
+#include "troupe/supervisor/state/child_ledger.hpp"
+#include "troupe/supervisor/state/local_progress.hpp"
 #include "troupe/supervisor/supervisor_options.hpp"
 #include "troupe/tensor/memory_account.hpp"
 

@@ -4,8 +4,8 @@
 #include <caf/send.hpp>
 #include <utility>
 
-#include "troupe/link/messages.hpp"
-#include "troupe/supervisor/messages.hpp"
+#include "troupe/messages/link.hpp"
+#include "troupe/messages/supervisor.hpp"
 
 namespace troupe {
 namespace {

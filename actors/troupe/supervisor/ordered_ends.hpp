@@ -5,10 +5,10 @@
 #include <set>
 #include <string>
 
+#include "troupe/messages/supervisor_orders.hpp"
 #include "troupe/recovery/restart_policy.hpp"
 #include "troupe/supervisor/job_children.hpp"
-#include "troupe/supervisor/order_messages.hpp"
-#include "troupe/supervisor/supervision_tree.hpp"
+#include "troupe/supervisor/state/supervision_tree.hpp"
 #include "troupe/supervisor/supervisor_options.hpp"
 
 namespace troupe {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "troupe/actor/actor_error.hpp"
-#include "troupe/gatherer/messages.hpp"
+#include "troupe/messages/gatherer.hpp"
 
 namespace troupe {
 

@@ -12,11 +12,11 @@
 
 #include "troupe/job/call.hpp"
 #include "troupe/job/call_log.hpp"
+#include "troupe/messages/scheduler.hpp"
+#include "troupe/messages/stage.hpp"
 #include "troupe/recovery/inventory.hpp"
-#include "troupe/scheduler/messages.hpp"
-#include "troupe/stage/messages.hpp"
 #include "troupe/supervisor/generation_runner.hpp"
-#include "troupe/supervisor/pause_orders.hpp"
+#include "troupe/supervisor/state/pause_orders.hpp"
 
 namespace troupe {
 

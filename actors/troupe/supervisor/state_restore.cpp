@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "troupe/actor/actor_error.hpp"
-#include "troupe/disk_writer/messages.hpp"
 #include "troupe/job/metrics_tensor.hpp"
 #include "troupe/job/part_tag.hpp"
+#include "troupe/messages/disk_writer.hpp"
+#include "troupe/messages/replica_keeper.hpp"
+#include "troupe/messages/scheduler.hpp"
 #include "troupe/recovery/replica.hpp"
-#include "troupe/replica_keeper/messages.hpp"
-#include "troupe/scheduler/messages.hpp"
 #include "troupe/trace/recording.hpp"
 
 namespace troupe {

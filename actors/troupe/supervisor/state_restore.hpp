@@ -9,11 +9,11 @@
 #include <set>
 #include <vector>
 
-#include "troupe/device/messages.hpp"
 #include "troupe/layout/part_id.hpp"
-#include "troupe/stage/messages.hpp"
+#include "troupe/messages/device.hpp"
+#include "troupe/messages/stage.hpp"
+#include "troupe/messages/supervisor.hpp"
 #include "troupe/supervisor/generation_runner.hpp"
-#include "troupe/supervisor/messages.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {

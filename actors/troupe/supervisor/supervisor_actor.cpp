@@ -9,10 +9,10 @@
 
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/actor/counted_actor.hpp"
-#include "troupe/disk_writer/messages.hpp"
-#include "troupe/inspector/job_view.hpp"
+#include "troupe/inspector/views/job_view.hpp"
+#include "troupe/messages/disk_writer.hpp"
+#include "troupe/messages/scheduler.hpp"
 #include "troupe/program/device_memory.hpp"
-#include "troupe/scheduler/messages.hpp"
 #include "troupe/scheduler/progress_watch.hpp"
 #include "troupe/tensor/memory.hpp"
 #include "troupe/trace/recording.hpp"

@@ -10,18 +10,18 @@
 #include <string>
 
 #include "troupe/link/dropped_frames.hpp"
-#include "troupe/link/messages.hpp"
+#include "troupe/messages/link.hpp"
+#include "troupe/messages/supervisor.hpp"
 #include "troupe/posix/core_wait.hpp"
 #include "troupe/supervisor/generation_runner.hpp"
 #include "troupe/supervisor/io_subtree.hpp"
 #include "troupe/supervisor/job_children.hpp"
-#include "troupe/supervisor/messages.hpp"
 #include "troupe/supervisor/node_connections.hpp"
 #include "troupe/supervisor/ordered_ends.hpp"
-#include "troupe/supervisor/pause_orders.hpp"
 #include "troupe/supervisor/program_calls.hpp"
+#include "troupe/supervisor/state/pause_orders.hpp"
+#include "troupe/supervisor/state/supervision_tree.hpp"
 #include "troupe/supervisor/state_restore.hpp"
-#include "troupe/supervisor/supervision_tree.hpp"
 #include "troupe/supervisor/supervisor_options.hpp"
 
 namespace troupe {

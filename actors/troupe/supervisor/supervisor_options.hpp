@@ -16,8 +16,8 @@
 #include "troupe/job/pause.hpp"
 #include "troupe/link/inbound_gate.hpp"
 #include "troupe/recovery/inventory.hpp"
-#include "troupe/supervisor/stage_directory.hpp"
-#include "troupe/supervisor/supervision_tree.hpp"
+#include "troupe/supervisor/state/stage_directory.hpp"
+#include "troupe/supervisor/state/supervision_tree.hpp"
 #include "troupe/trace/trace.hpp"
 
 namespace troupe {

@@ -4,7 +4,7 @@
 
 #include "one_device.hpp"
 #include "support/bits.hpp"
-#include "troupe/stage/messages.hpp"
+#include "troupe/messages/stage.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -2,10 +2,10 @@
 
 #include "one_device.hpp"
 #include "support/bits.hpp"
-#include "troupe/loader/messages.hpp"
+#include "troupe/messages/loader.hpp"
+#include "troupe/messages/stage.hpp"
 #include "troupe/program/device_memory.hpp"
 #include "troupe/program/packed_state.hpp"
-#include "troupe/stage/messages.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

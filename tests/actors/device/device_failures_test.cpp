@@ -2,8 +2,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "one_device.hpp"
-#include "troupe/loader/messages.hpp"
-#include "troupe/stage/messages.hpp"
+#include "troupe/messages/loader.hpp"
+#include "troupe/messages/stage.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

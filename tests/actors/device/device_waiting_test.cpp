@@ -11,7 +11,7 @@
 
 #include "one_device.hpp"
 #include "troupe/actor/receiving_actor.hpp"
-#include "troupe/stage/messages.hpp"
+#include "troupe/messages/stage.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

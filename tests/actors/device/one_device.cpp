@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/loader/messages.hpp"
+#include "troupe/messages/loader.hpp"
 
 namespace troupe::testing {
 

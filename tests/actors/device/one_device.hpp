@@ -9,7 +9,7 @@
 #include "support/fake_program.hpp"
 #include "support/recording_transport.hpp"
 #include "troupe/device/device_actor.hpp"
-#include "troupe/scheduler/messages.hpp"
+#include "troupe/messages/scheduler.hpp"
 
 namespace troupe::testing {
 

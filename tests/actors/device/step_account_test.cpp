@@ -2,7 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "troupe/scheduler/messages.hpp"
+#include "troupe/messages/scheduler.hpp"
 
 using namespace troupe;
 

@@ -17,8 +17,8 @@
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/disk_writer/disk_actor.hpp"
 #include "troupe/job/metrics_tensor.hpp"
+#include "troupe/messages/scheduler.hpp"
 #include "troupe/program/packed_state.hpp"
-#include "troupe/scheduler/messages.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -9,7 +9,7 @@
 #include "actors/virtual_actors.hpp"
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/disk_writer/disk_writer_actor.hpp"
-#include "troupe/scheduler/messages.hpp"
+#include "troupe/messages/scheduler.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -6,7 +6,7 @@
 #include "actors/inspector/shown_job.hpp"
 #include "actors/virtual_actors.hpp"
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/supervisor/messages.hpp"
+#include "troupe/messages/supervisor.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -9,7 +9,7 @@
 #include "actors/inspector/shown_job.hpp"
 #include "support/schema.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/inspector/views.hpp"
+#include "troupe/inspector/views/views.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
 
 using namespace troupe;

@@ -1,6 +1,6 @@
 #include "actors/inspector/shown_job.hpp"
 
-#include "troupe/supervisor/supervision_tree.hpp"
+#include "troupe/supervisor/state/supervision_tree.hpp"
 
 namespace troupe::testing {
 

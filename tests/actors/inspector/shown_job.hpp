@@ -1,5 +1,5 @@
 #pragma once
-#include "troupe/inspector/job_view.hpp"
+#include "troupe/inspector/views/job_view.hpp"
 
 namespace troupe::testing {
 

@@ -1,13 +1,13 @@
 #pragma once
 #include <tuple>
 
-#include "troupe/device/messages.hpp"
-#include "troupe/gatherer/messages.hpp"
-#include "troupe/inspector/messages.hpp"
-#include "troupe/link/messages.hpp"
-#include "troupe/scheduler/messages.hpp"
-#include "troupe/supervisor/messages.hpp"
-#include "troupe/supervisor/order_messages.hpp"
+#include "troupe/messages/device.hpp"
+#include "troupe/messages/gatherer.hpp"
+#include "troupe/messages/inspector.hpp"
+#include "troupe/messages/link.hpp"
+#include "troupe/messages/scheduler.hpp"
+#include "troupe/messages/supervisor.hpp"
+#include "troupe/messages/supervisor_orders.hpp"
 
 namespace troupe::testing {
 

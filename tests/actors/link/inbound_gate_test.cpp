@@ -4,9 +4,9 @@
 
 #include "actors/virtual_actors.hpp"
 #include "support/recording_transport.hpp"
-#include "troupe/link/messages.hpp"
 #include "troupe/link/wire_table.hpp"
-#include "troupe/scheduler/messages.hpp"
+#include "troupe/messages/link.hpp"
+#include "troupe/messages/scheduler.hpp"
 #include "troupe/wire/codec.hpp"
 
 using namespace troupe;

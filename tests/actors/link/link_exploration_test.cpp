@@ -8,9 +8,9 @@
 
 #include "actors/virtual_actors.hpp"
 #include "support/recording_transport.hpp"
-#include "troupe/gatherer/messages.hpp"
 #include "troupe/link/inbound_gate.hpp"
 #include "troupe/link/node_links.hpp"
+#include "troupe/messages/gatherer.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

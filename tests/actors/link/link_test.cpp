@@ -4,9 +4,9 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/device/messages.hpp"
-#include "troupe/gatherer/messages.hpp"
-#include "troupe/scheduler/messages.hpp"
+#include "troupe/messages/device.hpp"
+#include "troupe/messages/gatherer.hpp"
+#include "troupe/messages/scheduler.hpp"
 #include "two_nodes.hpp"
 
 using namespace troupe;

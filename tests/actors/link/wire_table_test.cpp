@@ -7,7 +7,7 @@
 #include <set>
 
 #include "example_messages.hpp"
-#include "troupe/stage/messages.hpp"
+#include "troupe/messages/stage.hpp"
 #include "troupe/wire/codec.hpp"
 
 using namespace troupe;

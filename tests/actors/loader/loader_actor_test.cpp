@@ -6,7 +6,7 @@
 #include "support/bits.hpp"
 #include "support/fake_program.hpp"
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/device/messages.hpp"
+#include "troupe/messages/device.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -5,8 +5,8 @@
 #include "actors/virtual_actors.hpp"
 #include "support/bits.hpp"
 #include "troupe/actor/actor_of.hpp"
+#include "troupe/messages/scheduler.hpp"
 #include "troupe/program/packed_state.hpp"
-#include "troupe/scheduler/messages.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -3,8 +3,8 @@
 
 #include "one_scheduler.hpp"
 #include "troupe/device/step_sampling.hpp"
-#include "troupe/inspector/messages.hpp"
-#include "troupe/scheduler/measured_steps.hpp"
+#include "troupe/messages/inspector.hpp"
+#include "troupe/messages/measured_steps.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/disk_writer/messages.hpp"
+#include "troupe/messages/disk_writer.hpp"
 
 namespace troupe::testing {
 namespace {

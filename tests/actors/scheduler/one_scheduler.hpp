@@ -9,8 +9,8 @@
 
 #include "actors/virtual_actors.hpp"
 #include "support/recording_membership.hpp"
+#include "troupe/messages/supervisor.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
-#include "troupe/supervisor/messages.hpp"
 
 namespace troupe::testing {
 

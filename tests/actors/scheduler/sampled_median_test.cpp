@@ -1,4 +1,4 @@
-#include "troupe/scheduler/step_tracker.hpp"
+#include "troupe/scheduler/state/step_tracker.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>

@@ -11,9 +11,9 @@
 #include "support/fake_program.hpp"
 #include "support/recording_transport.hpp"
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/disk_writer/messages.hpp"
+#include "troupe/messages/disk_writer.hpp"
+#include "troupe/messages/scheduler.hpp"
 #include "troupe/program/packed_state.hpp"
-#include "troupe/scheduler/messages.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

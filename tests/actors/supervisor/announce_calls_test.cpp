@@ -1,7 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "one_node.hpp"
-#include "troupe/link/messages.hpp"
+#include "troupe/messages/link.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -12,9 +12,9 @@
 #include "support/fake_program.hpp"
 #include "support/recording_membership.hpp"
 #include "support/recording_transport.hpp"
-#include "troupe/inspector/job_view.hpp"
+#include "troupe/inspector/views/job_view.hpp"
 #include "troupe/link/wire_table.hpp"
-#include "troupe/scheduler/messages.hpp"
+#include "troupe/messages/scheduler.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 
 namespace troupe::testing {

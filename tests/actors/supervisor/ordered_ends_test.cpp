@@ -5,7 +5,7 @@
 
 #include "one_node.hpp"
 #include "support/drained.hpp"
-#include "troupe/supervisor/order_messages.hpp"
+#include "troupe/messages/supervisor_orders.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

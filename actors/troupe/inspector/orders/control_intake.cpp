@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "troupe/inspector/views.hpp"
+#include "troupe/inspector/views/views.hpp"
 
 namespace troupe {
 namespace {

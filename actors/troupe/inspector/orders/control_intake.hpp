@@ -7,11 +7,11 @@
 #include <variant>
 
 #include "troupe/http/http_message.hpp"
-#include "troupe/inspector/job_view.hpp"
 #include "troupe/inspector/orders/audit_lines.hpp"
 #include "troupe/inspector/orders/audit_log.hpp"
 #include "troupe/inspector/orders/open_orders.hpp"
 #include "troupe/inspector/orders/order_target.hpp"
+#include "troupe/inspector/views/job_view.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "troupe/inspector/views.hpp"
+#include "troupe/inspector/views/views.hpp"
 
 namespace troupe {
 

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "troupe/actor/actor_error.hpp"
-#include "troupe/inspector/names.hpp"
 #include "troupe/inspector/orders/order_steps.hpp"
-#include "troupe/scheduler/messages.hpp"
-#include "troupe/supervisor/order_messages.hpp"
+#include "troupe/inspector/views/names.hpp"
+#include "troupe/messages/scheduler.hpp"
+#include "troupe/messages/supervisor_orders.hpp"
 
 namespace troupe {
 

@@ -7,10 +7,10 @@
 #include <set>
 #include <string>
 
-#include "troupe/inspector/job_view.hpp"
-#include "troupe/inspector/messages.hpp"
 #include "troupe/inspector/orders/open_orders.hpp"
+#include "troupe/inspector/views/job_view.hpp"
 #include "troupe/job/pause.hpp"
+#include "troupe/messages/inspector.hpp"
 
 namespace troupe {
 

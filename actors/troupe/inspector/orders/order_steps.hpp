@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "troupe/inspector/job_view.hpp"
 #include "troupe/inspector/orders/open_orders.hpp"
+#include "troupe/inspector/views/job_view.hpp"
 #include "troupe/job/pause.hpp"
 
 namespace troupe {

@@ -1,6 +1,6 @@
 #include "troupe/inspector/orders/order_target.hpp"
 
-#include "troupe/inspector/names.hpp"
+#include "troupe/inspector/views/names.hpp"
 
 namespace troupe {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <variant>
 
-#include "troupe/inspector/job_view.hpp"
 #include "troupe/inspector/orders/control_order.hpp"
+#include "troupe/inspector/views/job_view.hpp"
 
 namespace troupe {
 

@@ -7,9 +7,9 @@
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/inspector/inspector_actor.hpp"
 #include "troupe/inspector/orders/open_orders.hpp"
-#include "troupe/supervisor/messages.hpp"
-#include "troupe/supervisor/order_messages.hpp"
-#include "troupe/supervisor/supervision_tree.hpp"
+#include "troupe/messages/supervisor.hpp"
+#include "troupe/messages/supervisor_orders.hpp"
+#include "troupe/supervisor/state/supervision_tree.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

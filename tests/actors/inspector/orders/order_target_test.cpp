@@ -4,7 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "actors/inspector/shown_job.hpp"
-#include "troupe/supervisor/supervision_tree.hpp"
+#include "troupe/supervisor/state/supervision_tree.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

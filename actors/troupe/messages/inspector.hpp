@@ -1,0 +1,151 @@
+#pragma once
+#include <caf/actor.hpp>
+#include <cereal/types/string.hpp>
+#include <cereal/types/vector.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/actor/actor_counts.hpp"
+#include "troupe/actor/message_storage.hpp"
+#include "troupe/cluster/membership.hpp"
+#include "troupe/collective/diagnostics/collective_position.hpp"
+#include "troupe/job/call.hpp"
+#include "troupe/job/job_definition.hpp"
+#include "troupe/job/pause.hpp"
+#include "troupe/messages/job_history.hpp"
+#include "troupe/messages/measured_steps.hpp"
+#include "troupe/messages/scheduler.hpp"
+#include "troupe/messages/step_history.hpp"
+#include "troupe/placement/hosting.hpp"
+#include "troupe/transport/transport.hpp"
+
+namespace troupe {
+
+/// Supervisor -> inspector of its node: a generation has begun, and these are the actors to ask in it.
+struct inspected_generation {
+  std::uint64_t generation = 0;
+  std::vector<caf::actor> supervisors;  ///< [world_size], proxies where remote
+  caf::actor scheduler;
+};
+
+/// Supervisor -> inspector of its node: a recovery is over.
+struct inspected_recovery {
+  recovery_report report;
+};
+
+/// Inspector -> itself, periodically: ask supervisors and scheduler.
+struct poll_job {};
+
+/// Server's thread -> inspector: orders have come (open_orders).
+struct orders_posted {};
+
+/// A child of a supervisor, alive or not. One that has ended stays in the reports of its process.
+struct child_report {
+  std::uint8_t role = 0;    ///< a child_role
+  std::int32_t number = 0;  ///< child_id::number
+  std::uint8_t is_running = 0;
+  std::uint32_t starts = 0;  ///< how often it was started
+  std::string reason;        ///< of its newest failure; empty: it never failed
+  actor_counts counts = {};  ///< totals are those of all its starts
+  std::int32_t replica = 0;  ///< child_id::replica
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(role, number, is_running, starts, reason, counts, replica);
+  }
+  /// Whether it reports of the same child.
+  bool is_of(const child_report& other) const {
+    return role == other.role && number == other.number && replica == other.replica;
+  }
+};
+
+/// What a process has exchanged with another one, see peer_statistics.
+struct peer_report {
+  std::int32_t rank = 0;
+  peer_statistics counted;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    auto& c = counted;
+    archive(rank, c.frames_sent, c.frames_received, c.frame_bytes_sent, c.frame_bytes_received,
+            c.frame_bytes_queued, c.tensors_sent, c.tensors_received, c.tensor_bytes_sent,
+            c.tensor_bytes_received, c.tensors_in_flight, c.tensor_bytes_in_flight);
+  }
+};
+
+/// Memory of a process, in bytes.
+struct node_memory {
+  std::uint64_t resident = 0, peak_resident = 0;  ///< as the kernel counts it; 0: not known
+  // Held by tensors in CPU memory.
+  std::uint64_t current = 0, peak = 0;
+  std::uint64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, other = 0;  ///< of `current`
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(resident, peak_resident, current, peak, parameters, gradients, optimizer, activations, other);
+  }
+};
+
+/// The reply to inspect_node.
+struct node_report {
+  std::uint64_t generation = 0;
+  std::int32_t rank = 0;
+  std::uint32_t incarnation = 0;
+  std::int64_t pid = 0;
+  std::string host;
+  std::uint8_t phase = 0;   ///< node_generation::phase
+  actor_counts supervisor;  ///< of the one that reports
+  std::vector<child_report> children;
+  std::vector<device_progress> devices;  ///< that run here, as their threads have published it
+  /// See transport_statistics.
+  std::uint64_t control_frames_sent = 0, control_frames_received = 0;
+  std::uint64_t tensors_sent = 0, tensors_received = 0;
+  std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0, tensor_bytes_shared = 0;
+  std::uint64_t stale_frames = 0, bad_frames = 0;
+  std::uint64_t loader_changes = 0;              ///< loader_status::changes
+  std::vector<collective_position> collectives;  ///< of the process groups that exist here
+  std::vector<peer_report> peers;                ///< by rank; those with which anything was exchanged
+  std::uint64_t core_wait_ns = 0;                ///< see core_wait
+  node_memory memory;
+  job_history history;  ///< as this process knows it: a summary, unless inspect_node::wants_history
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, rank, incarnation, pid, host, phase, supervisor, children, devices);
+    archive(control_frames_sent, control_frames_received, tensors_sent, tensors_received, tensor_bytes_sent,
+            tensor_bytes_received, tensor_bytes_shared, stale_frames, bad_frames, loader_changes, collectives,
+            peers, core_wait_ns, memory, history);
+  }
+};
+
+/// The reply to inspect_scheduler. In this process only.
+struct scheduler_report {
+  std::uint64_t generation = 0;
+  std::uint8_t phase = 0;  ///< job_state::phase
+  std::uint32_t call = 0;  ///< number of the call that the job is in or will enter next
+  call_kind kind = call_kind::barrier;
+  call_request activity;                ///< what the devices do, while `running` is not null
+  std::shared_ptr<const plan> running;  ///< which they run; null: no call runs
+  // Steps are runs of the plan.
+  std::uint64_t step = 0;            ///< steps that all devices have done
+  std::uint64_t end_step = 0;        ///< step at which the running call ends
+  std::uint64_t committed_step = 0;  ///< the newest that the job survives a loss with, in memory
+  std::optional<std::uint64_t> step_on_disk;
+  std::uint64_t num_pending = 0;  ///< snapshots that are being written
+  bool is_stopping = false;
+  double step_s = 0;  ///< mean time of a step; 0: not known
+  pause_state pause;
+  std::shared_ptr<const job_definition> job;         ///< null: none is defined yet
+  hosting hosts;                                     ///< empty before the first restore of the generation
+  step_history::piece steps;                         ///< those after inspect_scheduler::after
+  std::shared_ptr<const measured_step> measured;     ///< of this generation, by all devices; null: none
+  std::shared_ptr<const call_result> last_training;  ///< of this generation; null: none
+};
+
+}  // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspected_generation)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspected_recovery)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::poll_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::orders_posted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_report)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::scheduler_report)

@@ -1,0 +1,83 @@
+#include "troupe/scheduler/state/held_copies.hpp"
+
+#include <algorithm>
+
+#include "troupe/recovery/retention.hpp"
+
+namespace troupe {
+
+void held_copies::set(const node_inventory& inventory) {
+  nodes_[inventory.rank] = inventory;
+  count_anew();
+}
+
+void held_copies::add(int rank, const held_part& part, const std::vector<job_part>& parts) {
+  bool is_new = !nodes_.contains(rank);
+  auto& node = nodes_[rank];
+  node.rank = rank;
+  node.parts.push_back(part);
+  auto& holders = steps_[part.step];
+  holders.add(rank, part);
+  auto before = committed_step(parts);
+  if (is_new) committed_.reset();  // with more processes a single holder no longer commits a step
+  if (part.step > before && holders.outlives_one_loss(nodes_.size(), parts)) committed_ = part.step;
+  auto committed = committed_step(parts);
+  if (committed > before || part.step < committed) forget_older(committed);
+}
+
+void held_copies::forget_older(std::uint64_t committed) {
+  for (auto& [rank, node] : nodes_)
+    std::erase_if(node.parts, [&](const held_part& old) { return old.step < committed; });
+  steps_.erase(steps_.begin(), steps_.lower_bound(committed));
+}
+
+void held_copies::lose_replicas(int rank, const std::vector<job_part>& parts) {
+  committed_before_loss_ = held_by_owners(parts);
+  auto found = nodes_.find(rank);
+  if (found == nodes_.end()) return;
+  std::erase_if(found->second.parts,
+                [](const held_part& part) { return part.location == part_location::peer_memory; });
+  count_anew();
+}
+
+std::uint64_t held_copies::held_by_owners(const std::vector<job_part>& parts) const {
+  return std::max(committed_before_loss_, committed_step(parts));
+}
+
+void held_copies::roll_back(const restore_plan& plan) {
+  committed_before_loss_ = 0;
+  for (auto& [rank, node] : nodes_)
+    std::erase_if(node.parts,
+                  [&](const held_part& part) { return plan.from_scratch || part.step > plan.step; });
+  count_anew();
+}
+
+void held_copies::count_anew() {
+  steps_.clear();
+  committed_.reset();
+  for (const auto& [rank, node] : nodes_)
+    for (const auto& part : node.parts) steps_[part.step].add(rank, part);
+}
+
+std::vector<node_inventory> held_copies::inventories() const {
+  std::vector<node_inventory> all;
+  for (const auto& [rank, node] : nodes_) all.push_back(node);
+  return all;
+}
+
+std::uint64_t held_copies::committed_step(const std::vector<job_part>& parts) const {
+  if (!committed_) committed_ = newest_committed_step(inventories(), parts);
+  return *committed_;
+}
+
+bool held_copies::is_uncommitted(std::uint64_t step, const std::vector<job_part>& parts) const {
+  auto next = ordered_.upper_bound(held_by_owners(parts));
+  return next != ordered_.end() && *next <= step;
+}
+
+std::size_t held_copies::num_uncommitted(const std::vector<job_part>& parts) {
+  ordered_.erase(ordered_.begin(), ordered_.upper_bound(committed_step(parts)));
+  return ordered_.size();
+}
+
+}  // namespace troupe
