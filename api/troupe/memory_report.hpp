@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/parallel/predict_memory.hpp"
+#include "troupe/planning/predict_memory.hpp"
 #include "troupe/program/device_memory.hpp"
 
 namespace troupe {

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "troupe/config/text_file.hpp"
-#include "troupe/data/training_source.hpp"
+#include "troupe/data/detail/training_source.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/snapshot/durable_file.hpp"

@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "troupe/data/dataset.hpp"
-#include "troupe/parallel/profile_model.hpp"
+#include "troupe/planning/profile_model.hpp"
 
 namespace troupe {
 

@@ -14,7 +14,7 @@
 #include "troupe/error/failure_kind.hpp"
 #include "troupe/error/job_refused.hpp"
 #include "troupe/error/job_stopped.hpp"
-#include "troupe/signal_frame.hpp"
+#include "troupe/signals/signal_frame.hpp"
 #include "troupe/usage/help_formatter.hpp"
 #include "troupe/usage/output_problem.hpp"
 #include "troupe/usage/parse_command_line.hpp"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "troupe/clock_text.hpp"
+#include "troupe/detail/clock_text.hpp"
 #include "troupe/schedule/draw.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/trace/trace.hpp"

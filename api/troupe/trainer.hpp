@@ -14,7 +14,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/error/result_gone.hpp"
 #include "troupe/memory_report.hpp"
-#include "troupe/parallel/pipeline.hpp"
+#include "troupe/pipeline/pipeline.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/schedule/cut.hpp"
 #include "troupe/schedule/simulate.hpp"

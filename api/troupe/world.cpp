@@ -7,11 +7,11 @@
 #include "troupe/config/events_environment.hpp"
 #include "troupe/config/job_fields.hpp"
 #include "troupe/config/other_launchers.hpp"
+#include "troupe/detail/world_state.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/posix/thread_limit.hpp"
 #include "troupe/snapshot/file_size_limit.hpp"
 #include "troupe/trace/recording.hpp"
-#include "troupe/world_state.hpp"
 
 namespace troupe {
 namespace {

@@ -3,9 +3,9 @@
 #include <numeric>
 
 #include "troupe/collective/shm/local_group.hpp"
+#include "troupe/detail/world_state.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/world.hpp"
-#include "troupe/world_state.hpp"
 
 namespace troupe {
 namespace {

@@ -3,8 +3,8 @@
 #include <exception>
 
 #include "troupe/config/program_frame.hpp"
+#include "troupe/detail/world_state.hpp"
 #include "troupe/world.hpp"
-#include "troupe/world_state.hpp"
 
 namespace troupe {
 namespace {

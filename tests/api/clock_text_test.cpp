@@ -1,4 +1,4 @@
-#include "troupe/clock_text.hpp"
+#include "troupe/detail/clock_text.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "troupe/gathered_results.hpp"
+#include "troupe/detail/gathered_results.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

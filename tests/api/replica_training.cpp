@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "troupe/data/training_source.hpp"
+#include "troupe/data/detail/training_source.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/snapshot/weights_hash.hpp"

@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "replica_training.hpp"
-#include "troupe/data/training_source.hpp"
+#include "troupe/data/detail/training_source.hpp"
+#include "troupe/detail/replica_weights.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/elementwise.hpp"
-#include "troupe/replica_weights.hpp"
 #include "troupe/snapshot/weights_hash.hpp"
 
 using namespace troupe;

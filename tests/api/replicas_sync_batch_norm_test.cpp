@@ -8,7 +8,7 @@
 
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
-#include "troupe/data/training_source.hpp"
+#include "troupe/data/detail/training_source.hpp"
 #include "troupe/error/errors.hpp"
 
 using namespace troupe;

@@ -11,7 +11,7 @@
 #include "support/bits.hpp"
 #include "support/conditional_model.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/data/training_source.hpp"
+#include "troupe/data/detail/training_source.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 

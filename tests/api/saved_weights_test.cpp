@@ -12,7 +12,7 @@
 #include "troupe/nn/batch_norm.hpp"
 #include "troupe/nn/conv2d.hpp"
 #include "troupe/nn/sequential.hpp"
-#include "troupe/parallel/pipeline.hpp"
+#include "troupe/pipeline/pipeline.hpp"
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;

@@ -7,7 +7,7 @@
 #include "replica_training.hpp"
 #include "support/models_with_modes.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/parallel/layer_modes.hpp"
+#include "troupe/pipeline/detail/agreement/layer_modes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

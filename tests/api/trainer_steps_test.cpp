@@ -14,8 +14,8 @@
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/data/given_batches.hpp"
-#include "troupe/data/training_source.hpp"
+#include "troupe/data/detail/given_batches.hpp"
+#include "troupe/data/detail/training_source.hpp"
 #include "troupe/tensor/memory.hpp"
 
 using namespace troupe;

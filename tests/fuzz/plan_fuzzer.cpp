@@ -7,7 +7,7 @@
 #include "troupe/config/job_fields.hpp"
 #include "troupe/config/yaml_settings.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/parallel/device_map.hpp"
+#include "troupe/pipeline/device_map.hpp"
 #include "troupe/placement/cost_profile.hpp"
 #include "troupe/placement/layer_map.hpp"
 #include "troupe/schedule/check_plan.hpp"

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <troupe/data/training_source.hpp>
+#include <troupe/data/detail/training_source.hpp>
 
 #include "package/synthetic.hpp"
 #include "troupe/config/launch_environment.hpp"

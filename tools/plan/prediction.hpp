@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/parallel/predict_job.hpp"
+#include "troupe/planning/predict_job.hpp"
 
 namespace troupe {
 

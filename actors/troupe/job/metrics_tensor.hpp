@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "troupe/layout/tensor_contents.hpp"
+#include "troupe/contents/tensor_contents.hpp"
 #include "troupe/program/stage_program.hpp"
 
 namespace troupe {

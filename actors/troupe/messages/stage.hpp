@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "troupe/actor/message_storage.hpp"
-#include "troupe/layout/tensor_contents.hpp"
+#include "troupe/contents/tensor_contents.hpp"
 #include "troupe/placement/view.hpp"
 #include "troupe/program/stage_program.hpp"
 #include "troupe/recovery/inventory.hpp"

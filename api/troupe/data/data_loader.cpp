@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "troupe/data/prefetch_queue.hpp"
+#include "troupe/data/detail/prefetch_queue.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/random/philox.hpp"
 

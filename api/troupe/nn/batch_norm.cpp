@@ -4,8 +4,8 @@
 
 #include "troupe/autograd/functions.hpp"
 #include "troupe/autograd/pass_id.hpp"
+#include "troupe/nn/detail/replica_scope.hpp"
 #include "troupe/nn/init.hpp"
-#include "troupe/nn/replica_scope.hpp"
 
 namespace troupe::nn {
 

@@ -4,7 +4,7 @@
 
 #include "troupe/nn/activation.hpp"
 #include "troupe/nn/conv2d.hpp"
-#include "troupe/nn/layer_error.hpp"
+#include "troupe/nn/detail/layer_error.hpp"
 #include "troupe/nn/linear.hpp"
 
 namespace troupe::nn {

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/nn/graph_segment.hpp"
+#include "troupe/nn/detail/graph_segment.hpp"
 
 namespace troupe::nn {
 namespace {

@@ -4,8 +4,8 @@
 #include <stdexcept>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/nn/batch_counts.hpp"
-#include "troupe/nn/layer_error.hpp"
+#include "troupe/nn/detail/batch_counts.hpp"
+#include "troupe/nn/detail/layer_error.hpp"
 #include "troupe/tensor/memory.hpp"
 
 namespace troupe::nn {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/nn/layer_error.hpp"
+#include "troupe/nn/detail/layer_error.hpp"
 
 namespace troupe::nn {
 namespace {

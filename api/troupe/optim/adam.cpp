@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "troupe/optim/moment_state.hpp"
+#include "troupe/optim/detail/moment_state.hpp"
 
 namespace troupe::optim {
 namespace {

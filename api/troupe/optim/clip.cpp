@@ -1,7 +1,7 @@
 #include "troupe/optim/clip.hpp"
 
 #include "troupe/ops/reduction.hpp"
-#include "troupe/optim/gradients_of.hpp"
+#include "troupe/optim/detail/gradients_of.hpp"
 
 namespace troupe::optim {
 

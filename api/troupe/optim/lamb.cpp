@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "troupe/ops/lamb_step.hpp"
-#include "troupe/optim/moment_state.hpp"
+#include "troupe/optim/detail/moment_state.hpp"
 
 namespace troupe::optim {
 

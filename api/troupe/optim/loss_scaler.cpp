@@ -5,8 +5,8 @@
 
 #include "troupe/ops/copy_by_name.hpp"
 #include "troupe/ops/reduction.hpp"
-#include "troupe/optim/gradients_of.hpp"
-#include "troupe/optim/moment_state.hpp"
+#include "troupe/optim/detail/gradients_of.hpp"
+#include "troupe/optim/detail/moment_state.hpp"
 
 namespace troupe::optim {
 loss_scaler::loss_scaler(loss_scaler_options options)

@@ -4,7 +4,7 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/math/cosine.hpp"
-#include "troupe/optim/number_text.hpp"
+#include "troupe/optim/detail/number_text.hpp"
 
 namespace troupe::optim {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "troupe/contents/step_counts.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/layout/step_counts.hpp"
 
 namespace troupe::optim {
 

@@ -52,7 +52,7 @@ class optimizer_state {
 };
 
 /// A saved state of an earlier version of Troupe, which did not count the steps of each parameter, with such
-/// counts for `state` that say so (troupe/layout/step_counts.hpp); any other as it is.
+/// counts for `state` that say so (troupe/contents/step_counts.hpp); any other as it is.
 std::vector<named_tensor> with_step_counts(std::vector<named_tensor> saved,
                                            const std::vector<named_tensor>& state);
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "troupe/ops/sgd_step.hpp"
-#include "troupe/optim/gradients_of.hpp"
-#include "troupe/optim/moment_state.hpp"
+#include "troupe/optim/detail/gradients_of.hpp"
+#include "troupe/optim/detail/moment_state.hpp"
 #include "troupe/optim/parameter_part.hpp"
 #include "troupe/tensor/memory.hpp"
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "troupe/contents/tensor_contents.hpp"
 #include "troupe/layout/part_id.hpp"
-#include "troupe/layout/tensor_contents.hpp"
 
 namespace troupe {
 

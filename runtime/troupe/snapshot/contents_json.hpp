@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "troupe/layout/tensor_contents.hpp"
+#include "troupe/contents/tensor_contents.hpp"
 
 namespace troupe {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "troupe/contents/tensor_contents.hpp"
 #include "troupe/layout/part_id.hpp"
-#include "troupe/layout/tensor_contents.hpp"
 #include "troupe/snapshot/checksum.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 #include "troupe/tensor/tensor.hpp"

@@ -6,7 +6,7 @@
 #include <map>
 #include <string_view>
 
-#include "troupe/layout/step_counts.hpp"
+#include "troupe/contents/step_counts.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "troupe/data/describe_samples.hpp"
+#include "troupe/data/detail/describe_samples.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

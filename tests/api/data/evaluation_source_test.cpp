@@ -1,4 +1,4 @@
-#include "troupe/data/evaluation_source.hpp"
+#include "troupe/data/detail/evaluation_source.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <limits>

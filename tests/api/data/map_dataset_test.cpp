@@ -5,9 +5,9 @@
 
 #include "api/data/small_dataset.hpp"
 #include "support/bits.hpp"
-#include "troupe/data/describe_samples.hpp"
-#include "troupe/data/evaluation_source.hpp"
-#include "troupe/data/training_source.hpp"
+#include "troupe/data/detail/describe_samples.hpp"
+#include "troupe/data/detail/evaluation_source.hpp"
+#include "troupe/data/detail/training_source.hpp"
 #include "troupe/error/errors.hpp"
 
 using Catch::Matchers::ContainsSubstring;

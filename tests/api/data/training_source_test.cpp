@@ -1,4 +1,4 @@
-#include "troupe/data/training_source.hpp"
+#include "troupe/data/detail/training_source.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,4 +1,4 @@
-#include "troupe/optim/learning_rate.hpp"
+#include "troupe/optim/detail/learning_rate.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

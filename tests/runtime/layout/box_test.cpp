@@ -1,4 +1,4 @@
-#include "troupe/layout/box.hpp"
+#include "troupe/contents/box.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <numeric>

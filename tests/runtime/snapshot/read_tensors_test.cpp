@@ -10,7 +10,7 @@
 #include "../layout/drawn_contents.hpp"
 #include "example_parts.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/layout/step_counts.hpp"
+#include "troupe/contents/step_counts.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;

@@ -15,6 +15,10 @@
 #include "troupe/autograd/grad_mode.hpp"
 #include "troupe/data/data_loader.hpp"
 #include "troupe/data/formats/fashion_mnist.hpp"
+#include "troupe/data_parallel/data_parallel.hpp"
+#include "troupe/data_parallel/hooks/half_precision_gradients.hpp"
+#include "troupe/data_parallel/hooks/power_sgd.hpp"
+#include "troupe/data_parallel/hooks/top_k_gradients.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/nn/activation.hpp"
 #include "troupe/nn/cross_entropy.hpp"
@@ -25,10 +29,6 @@
 #include "troupe/ops/reduction.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/optim/sgd.hpp"
-#include "troupe/parallel/compression/half_precision_gradients.hpp"
-#include "troupe/parallel/compression/power_sgd.hpp"
-#include "troupe/parallel/compression/top_k_gradients.hpp"
-#include "troupe/parallel/data_parallel.hpp"
 
 namespace troupe::bench {
 namespace {

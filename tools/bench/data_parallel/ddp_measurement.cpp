@@ -12,7 +12,7 @@
 #include "bench/measure/spread.hpp"
 #include "bench/measure/step_clock.hpp"
 #include "bench/processes/bench_node.hpp"
-#include "troupe/parallel/data_parallel.hpp"
+#include "troupe/data_parallel/data_parallel.hpp"
 
 namespace troupe::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include "troupe/nn/gpt.hpp"
 #include "troupe/nn/sequential.hpp"
 #include "troupe/ops/threads.hpp"
-#include "troupe/parallel/module_program.hpp"
+#include "troupe/pipeline/detail/module_program.hpp"
 #include "troupe/program/batch_source.hpp"
 
 namespace troupe::bench {

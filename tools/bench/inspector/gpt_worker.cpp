@@ -11,7 +11,7 @@
 #include "troupe/nn/cross_entropy.hpp"
 #include "troupe/nn/gpt.hpp"
 #include "troupe/optim/adam.hpp"
-#include "troupe/parallel/pipeline.hpp"
+#include "troupe/pipeline/pipeline.hpp"
 #include "troupe/trace/recording.hpp"
 #include "troupe/trainer.hpp"
 

@@ -21,7 +21,7 @@
 #include "troupe/nn/linear.hpp"
 #include "troupe/nn/sequential.hpp"
 #include "troupe/optim/adam.hpp"
-#include "troupe/parallel/pipeline.hpp"
+#include "troupe/pipeline/pipeline.hpp"
 #include "troupe/trainer.hpp"
 
 namespace troupe::bench {

@@ -6,7 +6,7 @@
 #include "bench/measure/report.hpp"
 #include "bench/placement/uneven_models.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/parallel/predict_job.hpp"
+#include "troupe/planning/predict_job.hpp"
 #include "troupe/profile_job.hpp"
 #include "troupe/trainer.hpp"
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "troupe/data/dataset.hpp"
-#include "troupe/parallel/pipeline.hpp"
+#include "troupe/pipeline/pipeline.hpp"
 
 namespace troupe::bench {
 

@@ -14,7 +14,7 @@
 #include "troupe/nn/sequential.hpp"
 #include "troupe/nn/to_float.hpp"
 #include "troupe/optim/adam.hpp"
-#include "troupe/parallel/pipeline.hpp"
+#include "troupe/pipeline/pipeline.hpp"
 #include "troupe/random/philox.hpp"
 #include "troupe/trainer.hpp"
 

@@ -1,0 +1,117 @@
+#include "troupe/detail/check_replicas.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/data_parallel/sync_batch_norm.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/pipeline/detail/parameters/compressed_gradients.hpp"
+#include "troupe/pipeline/detail/parameters/piece_layout.hpp"
+
+namespace troupe {
+namespace {
+
+/// An option about what replicas exchange, which is not at its default.
+struct exchange_option {
+  std::string name;
+  std::string value;
+
+  std::string text() const { return name + " " + value; }
+  std::string on_command_line() const {
+    auto option = "--" + name;
+    for (char& each : option)
+      if (each == '_') each = '-';
+    return option;
+  }
+};
+
+std::vector<exchange_option> exchange_options_of(const Pipeline& pipeline) {
+  const auto& numerics = pipeline.numerics();
+  std::vector<exchange_option> given;
+  if (numerics.gradient_sync != dtype::f32)
+    given.push_back({"gradient_sync", std::string(to_string(numerics.gradient_sync))});
+  if (numerics.top_k_gradients > 0) given.push_back({"top_k_gradients", pipeline.top_k_text()});
+  if (numerics.power_sgd_rank > 0)
+    given.push_back({"power_sgd_rank", std::to_string(numerics.power_sgd_rank)});
+  if (numerics.average_every > 0) given.push_back({"average_every", std::to_string(numerics.average_every)});
+  return given;
+}
+
+/// What is not sent in a step is sent in a later one.
+void check_held_back(const exchange_option& given, const numeric_options& numerics) {
+  if (numerics.scales_loss())
+    throw bad_input(given.text() +
+                    " holds gradients back for later steps, when the loss scale of f16 is another. Use "
+                    "--precision f32 or bf16");
+  if (numerics.skips_steps())
+    throw bad_input(given.text() +
+                    " would lose the gradients of skipped steps. Use --on-non-finite stop or go_on");
+}
+
+void check_exchange(const Pipeline& pipeline, const numeric_options& numerics) {
+  auto given = exchange_options_of(pipeline);
+  if (given.empty()) return;
+  const auto& first = given.front();
+  if (pipeline.replicas() == 1)
+    throw bad_input(
+        first.text() +
+        " is about what replicas exchange, and this pipeline has one replica. Use --replicas 2 or more, or "
+        "leave " +
+        first.on_command_line() + " out");
+  if (given.size() > 1)
+    throw bad_input(given.back().text() + " and " + first.text() +
+                    " are different forms of what replicas exchange. Use one of them");
+  if (numerics.top_k_gradients > 0 || numerics.power_sgd_rank > 0) check_held_back(first, numerics);
+  if (numerics.average_every > 0 && pipeline.flush_every() > 1)
+    throw bad_input(first.text() + " averages the newest weights, and flush_every " +
+                    std::to_string(pipeline.flush_every()) +
+                    " keeps older ones beside them. Use --flush-every 1, or another schedule");
+}
+
+/// The highest rank at which PowerSGD compresses one of the model's gradients; 0 if none does.
+int highest_rank(const std::vector<named_parameter>& parameters) {
+  int highest = 0;
+  for (const auto& [name, target] : parameters)
+    while (power_sgd_factors_of(*target, highest + 1).rank > highest) ++highest;
+  return highest;
+}
+
+/// Small gradients travel whole, and so do those that would not become smaller.
+void check_compressible(nn::Module& model, const numeric_options& numerics) {
+  auto parameters = model.named_parameters();
+  auto is_compressed = [&numerics](const named_parameter& each) {
+    return numerics.power_sgd_rank > 0 ? power_sgd_factors_of(*each.target, numerics.power_sgd_rank).rank > 0
+                                       : each.target->requires_gradient && is_large(*each.target);
+  };
+  if (numerics.power_sgd_rank == 0 && numerics.top_k_gradients == 0) return;
+  if (std::ranges::any_of(parameters, is_compressed)) return;
+  auto highest = numerics.power_sgd_rank > 0 ? highest_rank(parameters) : 0;
+  if (highest > 0)
+    throw bad_input(
+        "power_sgd_rank " + std::to_string(numerics.power_sgd_rank) +
+        " compresses no gradient of this model: the factors of none have half as many elements or "
+        "fewer. Use a rank of at most " +
+        std::to_string(highest));
+  throw bad_input(
+      (numerics.power_sgd_rank > 0 ? "power_sgd_rank" : "top_k_gradients") +
+      std::string(
+          " compresses no gradient of this model: small ones are sent whole, and no trainable weight of "
+          "it is large enough. Leave the option out"));
+}
+
+}  // namespace
+
+void check_replicas(const Pipeline& pipeline, const numeric_options& numerics) {
+  check_exchange(pipeline, numerics);
+  nn::Graph model(pipeline.model());
+  check_compressible(model, numerics);
+  if (pipeline.replicas() > 1 && has_statistics_of(model, nn::BatchNorm2d::statistics_of::group))
+    throw bad_input(
+        "the model has a SyncBatchNorm over a process group, and the replicas of a pipeline are not members "
+        "of one. Leave the group out, as in nn::SyncBatchNorm(features) or convert_sync_batch_norm(model), "
+        "for the statistics of all replicas");
+}
+
+}  // namespace troupe

@@ -1,0 +1,15 @@
+#pragma once
+#include "troupe/pipeline/pipeline.hpp"
+
+namespace troupe {
+
+/// Throws bad_input, with what to do, for
+/// - options about what replicas exchange where there are no replicas
+/// - two such options that exclude each other
+/// - those that the schedule or `numerics` exclude
+/// - a model that replicas cannot have (SyncBatchNorm)
+///
+/// `numerics`: of the pipeline, with the job's on_non_finite.
+void check_replicas(const Pipeline& pipeline, const numeric_options& numerics);
+
+}  // namespace troupe

@@ -1,0 +1,64 @@
+#include "troupe/detail/gathered_results.hpp"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <system_error>
+
+#include "troupe/program/packed_state.hpp"
+#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/snapshot/saved_tensors.hpp"
+#include "troupe/snapshot/snapshot_error.hpp"
+#include "troupe/snapshot/temporary_name.hpp"
+
+namespace troupe {
+
+std::vector<named_tensor> unpack_weights(const std::vector<tensor>& packed_stages) {
+  std::vector<named_tensor> weights;
+  for (const auto& packed : packed_stages)
+    for (const auto& [name, value] : unpack_state(packed)) weights.push_back({name, value.clone()});
+  std::ranges::sort(weights, {}, &named_tensor::name);
+  return weights;
+}
+
+std::vector<named_tensor> weights_in(const std::vector<tensor>& packed_states) {
+  std::map<std::string, tensor> by_name;
+  for (const auto& packed : packed_states)
+    for (const auto& [name, value] : unpack_state(packed))
+      if (is_weight_name(name)) by_name.try_emplace(name, value);
+  std::vector<named_tensor> weights;
+  for (const auto& [name, value] : by_name) weights.push_back({name, value.clone()});
+  return weights;
+}
+
+std::uint64_t weights_bytes(const nn::Module& model) {
+  auto described = model.clone();
+  std::int64_t elements = 0;
+  for (const auto& each : described->named_parameters()) elements += each.target->extents.num_elements();
+  for (const auto& each : described->named_buffers()) elements += each.target->extents.num_elements();
+  return static_cast<std::uint64_t>(elements) * sizeof(float);
+}
+
+std::string why_not_writable(const std::filesystem::path& file, std::uint64_t size_bytes) {
+  auto folder = file.parent_path().empty() ? std::filesystem::path(".") : file.parent_path();
+  try {
+    require_replaceable(file);
+    std::error_code problem;
+    if (!std::filesystem::is_directory(folder, problem))
+      return "cannot write " + file.string() + ": there is no folder " + folder.string() +
+             ". Create it, or name another file";
+    auto probe = folder / temporary_name(file.filename().string());
+    write_durably(probe, std::span<const std::byte>());
+    remove_durably(probe);
+    auto room = std::filesystem::space(folder, problem);
+    if (!problem && room.available < size_bytes)
+      return "cannot write " + file.string() + ": the weights take " + std::to_string(size_bytes) +
+             " bytes, and the disk has room for " + std::to_string(room.available) +
+             ". Make room, or name another file";
+    return {};
+  } catch (const snapshot_error& found) {
+    return found.what();
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "troupe/detail/fail_job_on_exception.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/job/call.hpp"
+#include "troupe/node/node.hpp"
+
+namespace troupe {
+
+/// Ends a call at once in all processes, each of which finds the same fault, and throws it as bad_input. The
+/// job can continue. Not installed.
+[[noreturn]] void refuse_call(node& self, call_kind kind, std::uint64_t step, const std::string& problem);
+
+/// Runs `prepare` before a call. If it throws bad_input, refuses the call; after another exception the job
+/// fails.
+template <class Prepare>
+void prepare_call(node& self, call_kind kind, std::uint64_t step, const Prepare& prepare) {
+  std::string problem;
+  fail_job_on_exception(self, [&] {
+    try {
+      prepare();
+    } catch (const bad_input& refused) {
+      problem = refused.what();
+    }
+  });
+  if (!problem.empty()) refuse_call(self, kind, step, problem);
+}
+
+}  // namespace troupe

@@ -1,0 +1,47 @@
+#include "troupe/detail/unused_options.hpp"
+
+#include "troupe/config/job_fields.hpp"
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+/// The options that would give a pipeline with these settings.
+job_options options_of(const Pipeline& pipeline) {
+  job_options options;
+  options.stages = pipeline.stages();
+  options.microbatches = pipeline.microbatches();
+  options.replicas = pipeline.replicas();
+  options.schedule = pipeline.schedule();
+  options.flush_every = pipeline.flush_every();
+  options.plan = pipeline.plan_file();
+  if (pipeline.device_map()) options.device_map = pipeline.device_map()->file();
+  options.precision = pipeline.numerics().precision;
+  options.clip_grad_norm = pipeline.numerics().clip_grad_norm;
+  options.gradient_sync = pipeline.numerics().gradient_sync;
+  options.top_k_gradients = pipeline.numerics().top_k_gradients;
+  options.power_sgd_rank = pipeline.numerics().power_sgd_rank;
+  options.average_every = pipeline.numerics().average_every;
+  options.loss_scale = pipeline.numerics().loss_scale.initial_scale;
+  return options;
+}
+
+}  // namespace
+
+void refuse_unused_options(const job_options& options, const Pipeline& pipeline) {
+  auto used = options_of(pipeline);
+  for (const auto* name : {"stages", "device_map", "microbatches", "replicas", "schedule", "flush_every",
+                           "plan", "precision", "clip_grad_norm", "gradient_sync", "top_k_gradients",
+                           "power_sgd_rank", "average_every", "loss_scale"}) {
+    const auto& field = *find_job_field(name);
+    auto given = field.text(options), has = field.text(used);
+    if (given == has || !options.given.contains(name)) continue;
+    throw bad_input(field.option_name() + " " + given +
+                    " was given, but this program does not use it: its "
+                    "pipeline has " +
+                    name + " " + (has.empty() ? "none" : has) +
+                    ". Leave the option out, or make the pipeline with Pipeline(model, options)");
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,42 @@
+#pragma once
+#include <spdlog/logger.h>
+
+#include "troupe/collective/group/backend_registry.hpp"
+#include "troupe/collective/group/group_builder.hpp"
+#include "troupe/config/profile_environment.hpp"
+#include "troupe/detail/running_call.hpp"
+#include "troupe/node/node.hpp"
+#include "troupe/snapshot/folder_lock.hpp"
+#include "troupe/world.hpp"
+
+namespace troupe {
+
+/// The state shared by a World and its Trainers. Not installed.
+struct World::state {
+  job_options options;
+  std::uint32_t incarnation = 0;
+  std::shared_ptr<spdlog::logger> log;
+  profile_form shown_profile = profile_form::none;
+  std::shared_ptr<communication_profile> profile;                       ///< null: not requested
+  std::shared_ptr<open_groups> open = std::make_shared<open_groups>();  ///< for the inspector
+  std::weak_ptr<void> trainer;     ///< a Trainer exists while this has not expired
+  std::uint32_t num_trainers = 0;  ///< Trainers created so far
+  running_call running;
+  /// Of the last Trainer's snapshot folder, until the node has written the last snapshot.
+  std::optional<folder_lock> folder;
+
+  // Members are destroyed in reverse order. A backend's library may wait for the other processes when it
+  // shuts down, and so is destroyed last, when all have left the job.
+  std::unique_ptr<backend_registry> backends;
+  std::shared_ptr<node> self;
+  std::unique_ptr<group_builder> groups;
+  std::shared_ptr<communicator> default_group;
+
+  state() = default;
+  ~state();
+  void show_profile() const;
+  state(const state&) = delete;
+  state& operator=(const state&) = delete;
+};
+
+}  // namespace troupe

@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+
+#include "troupe/config/job_options.hpp"
+#include "troupe/pipeline/pipeline.hpp"
+#include "troupe/placement/hosting.hpp"
+#include "troupe/program/job_description.hpp"
+#include "troupe/schedule/plan.hpp"
+
+namespace troupe {
+
+/// Describes what must be equal in all processes before they train together: the options that decide results
+/// or message formats, the plan, its placement, who hosts it when the job begins, and the pipeline. Paths of
+/// folders may differ; whether a folder is set may not.
+job_description describe_job(const Pipeline& pipeline, const job_options& options, const plan& training,
+                             const placement& placed, const hosting& home, const std::string& numeric_class);
+
+}  // namespace troupe

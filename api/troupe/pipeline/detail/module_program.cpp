@@ -1,0 +1,447 @@
+#include "troupe/pipeline/detail/module_program.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "troupe/autograd/autocast.hpp"
+#include "troupe/autograd/grad_mode.hpp"
+#include "troupe/autograd/graph_node.hpp"
+#include "troupe/autograd/pass_id.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/nn/detail/replica_scope.hpp"
+#include "troupe/nn/evaluation_scope.hpp"
+#include "troupe/ops/copy_by_name.hpp"
+#include "troupe/pipeline/detail/first_pass_checks.hpp"
+#include "troupe/pipeline/detail/initial_weights.hpp"
+#include "troupe/pipeline/detail/parameters/order_of_use.hpp"
+#include "troupe/pipeline/detail/tied_weights.hpp"
+
+namespace troupe {
+namespace {
+
+std::string text_of(const microbatch& mb) {
+  return "step " + std::to_string(mb.step) + " microbatch " + std::to_string(mb.index);
+}
+
+/// Gives the gradients of a stage's outputs to a backward pass through all of them.
+class join_operation : public operation {
+ public:
+  explicit join_operation(std::vector<tensor>& gradients) : gradients_(gradients) {}
+  std::vector<tensor> backward_input(const tensor&) override { return std::exchange(gradients_, {}); }
+
+ private:
+  std::vector<tensor>& gradients_;
+};
+
+/// Null where the replicas do not run the pass together.
+nn::sum_over_members sums_of(const microbatch& mb) {
+  if (!mb.sums) return {};
+  return [sums = mb.sums](tensor& values) { sums->add_up(values); };
+}
+
+std::vector<tensor> values_of(const std::vector<variable>& variables) {
+  std::vector<tensor> values;
+  for (const auto& each : variables) values.push_back(each.value);
+  return values;
+}
+
+std::vector<parameter*> targets_of(const std::vector<named_parameter>& parameters) {
+  std::vector<parameter*> targets;
+  for (const auto& each : parameters) targets.push_back(each.target);
+  return targets;
+}
+
+}  // namespace
+
+module_program::module_program(const nn::Graph& model, const std::vector<stage_range>& partition, int stage,
+                               const module_program_options& options)
+    : is_last_(static_cast<std::size_t>(stage) + 1 == partition.size()),
+      values_(cut_model(model.wiring(), partition).stages.at(static_cast<std::size_t>(stage))),
+      loss_(options.loss),
+      precision_(options.numerics.precision),
+      looks_for_non_finite_(options.numerics.on_non_finite != non_finite_policy::go_on),
+      flush_every_(static_cast<std::uint64_t>(options.flush_every)),
+      counted_targets_(options.loss, options.numerics.average_every > 0) {
+  std::vector<std::shared_ptr<nn::Module>> layers;
+  for (int index = values_.nodes.first; index < values_.nodes.last; ++index) {
+    auto prefix = model.prefix_of(index);
+    layers.push_back(model[index]->clone());
+    layers.back()->materialize(options.seed, prefix);
+    std::ranges::move(layers.back()->named_parameters(prefix), std::back_inserter(parameters_));
+    std::ranges::move(layers.back()->named_buffers(prefix), std::back_inserter(buffers_));
+  }
+  layers_.emplace(model.wiring(), values_.nodes.first, std::move(layers), values_.inputs, values_.outputs);
+  std::ranges::sort(buffers_, {}, &nn::named_buffer::name);
+  auto uses = targets_of(parameters_);
+  std::vector<tied_gradients::weight> tied;
+  for (const auto& weight : tied_weights_of(model)) {
+    auto stages = stages_of(weight, partition);
+    if (!std::ranges::count(stages, stage)) continue;
+    auto here = take_uses(weight, parameters_, options.seed);
+    parameters_.push_back({weight.name, here.front().target});
+    if (stages.front() != stage) borrowed_.insert(weight.name);
+    if (weight.requires_gradient) tied.push_back({names_of_uses(weight), here, stages.size() > 1});
+  }
+  std::ranges::sort(parameters_, {}, &named_parameter::name);
+  if (options.initial_weights) begin(*options.initial_weights);
+  std::erase_if(uses, [](const parameter* each) { return !each->requires_gradient; });
+  if (flush_every_ > 1) versions_.emplace(std::move(uses));
+  if (auto period = options.numerics.average_every; period > 0)
+    average_.emplace(period, targets_of(parameters_));
+  optimizer_ = optim::make_state(options.optimizer, parameters_);
+  auto by_layer = weights_by_layer(layers_->modules(), parameters_, tied);
+  deferred_.emplace(parameters_, tied, [this](std::size_t index) { return gradients_->is_stepped(index); });
+  gradients_.emplace(options.numerics, reductions_of(model, partition, options.numerics), counted_in(model),
+                     parameters_, in_order_of_use(by_layer, parameters_.size()),
+                     tied_gradients(std::move(tied)));
+  if (options.numerics.skips_steps() && flush_every_ == 1)
+    for (const auto& each : buffers_) kept_buffers_.push_back(each.target->value.clone());
+}
+
+void module_program::begin(const std::vector<named_tensor>& weights) {
+  std::map<std::string, tensor> own;
+  for (const auto& each : parameters_) own.emplace(each.name, each.target->value());
+  for (const auto& each : buffers_) own.emplace(each.name, each.target->value);
+  for (const auto& [name, value] : weights)
+    if (auto found = own.find(name); found != own.end()) found->second.copy_from(value);
+}
+
+std::vector<indexed_parameter> module_program::counted_in(const nn::Graph& model) const {
+  auto names = parameter_names_of(model);
+  std::vector<indexed_parameter> counted;
+  for (const auto& [name, target] : parameters_)
+    if (!borrowed_.contains(name))
+      counted.push_back({std::ranges::lower_bound(names, name) - names.begin(), target});
+  return counted;
+}
+
+std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<tensor> inputs,
+                                            tensor targets) {
+  autocast computes(precision_);
+  if (!mb.training) {
+    no_grad nothing_recorded;
+    std::vector<variable> constants;
+    for (auto& each : inputs) constants.push_back({std::move(each), nullptr});
+    auto outputs = run_layers(std::move(constants), mb.training);
+    if (!is_last_ || !targets.defined()) return values_of(outputs);
+    evaluate_loss(outputs.front(), targets);
+    return {};
+  }
+  std::optional<weight_versions::scope> version;
+  use_version(mb, version);
+  pass_scope scope(
+      pass_id{static_cast<std::uint32_t>(mb.step), static_cast<std::uint32_t>(mb.global_index())});
+  nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
+  auto& recorded = begin_pass(mb, std::move(inputs));
+  if (!is_checked_ && mb.num_replicas > 1 && steps_by_parts()) deferred_->require_waits();
+  auto outputs = run_layers(recorded.inputs, mb.training);
+  if (!is_checked_) check_first_pass(mb, outputs, targets);
+  auto from = is_last_ ? take_loss(mb, outputs.front(), targets)
+                       : record(tensor::zeros({}), outputs,
+                                std::make_unique<join_operation>(recorded.output_gradients));
+  if (from.requires_gradient()) recorded.back.emplace(from, options_of(mb));
+  if (is_last_) return {};
+  return values_of(outputs);
+}
+
+/// Finds errors in user-defined modules and losses that would otherwise only show in wrong results.
+void module_program::check_first_pass(const microbatch& mb, const std::vector<variable>& outputs,
+                                      const tensor& targets) {
+  deferred_->end();  // of require_waits
+  for (const auto& each : outputs) check_parameters(each, layers_->modules());
+  if (is_last_) {
+    auto num_counted = check_loss(loss_, outputs.front().value, targets);
+    check_equal_counts(loss_, outputs.front().value, targets, mb.batch_targets);
+    if (counted_targets_.needs_example()) counted_targets_.learn(num_counted);
+  }
+  is_checked_ = true;
+}
+
+std::vector<variable> module_program::run_layers(std::vector<variable> inputs, bool training) {
+  // In training each module has the mode that the model came with.
+  std::optional<nn::evaluation_scope> evaluating;
+  if (!training) evaluating.emplace(layers_->modules());
+  return layers_->run(std::move(inputs), [this](std::size_t) { deferred_->progress(); });
+}
+
+module_program::pass& module_program::begin_pass(const microbatch& mb, std::vector<tensor> inputs) {
+  auto [at, is_new] = passes_.try_emplace({mb.step, mb.index});
+  if (!is_new) throw std::logic_error("[module_program::forward] " + text_of(mb) + " is in flight already");
+  for (auto& each : inputs) {
+    auto is_constant = values_.takes_samples || !is_floating(each.dtype());
+    at->second.inputs.push_back(is_constant ? variable{std::move(each), nullptr} : leaf(std::move(each)));
+  }
+  return at->second;
+}
+
+/// The weights that the microbatch's forward had, or will have.
+void module_program::use_version(const microbatch& mb, std::optional<weight_versions::scope>& scope) {
+  if (versions_)
+    scope.emplace(*versions_, mb.step - static_cast<std::uint64_t>(mb.delay));
+  else if (mb.delay != 0)
+    throw std::logic_error("[module_program] expected weights without a delay, got " + text_of(mb) +
+                           ": set module_program_options::flush_every as the plan has it");
+}
+
+/// Recorded only in a batch of which something counts: without it there is nothing to learn.
+variable module_program::take_loss(const microbatch& mb, const variable& output, const tensor& targets) {
+  auto batch = counted_targets_.of_batch(mb, targets);
+  auto scale = batch > 0 ? gradients_->loss_scale() / static_cast<double>(batch) : 0;
+  auto result = loss_(output, targets, scale);
+  counted_targets_.require(targets, result.num_counted);
+  if (batch > 0 && result.num_counted > 0 && output.requires_gradient()) require_recorded(result);
+  metrics_ += {result.loss_sum, result.num_counted, result.num_correct};
+  return batch > 0 ? result.loss : detach(result.loss);
+}
+
+void module_program::evaluate_loss(const variable& output, const tensor& targets) {
+  auto result = loss_(output, targets, 1);
+  metrics_ += {result.loss_sum, result.num_counted, result.num_correct};
+}
+
+module_program::pass& module_program::pass_of(const microbatch& mb, const char* action) {
+  auto at = passes_.find({mb.step, mb.index});
+  if (at == passes_.end())
+    throw std::logic_error("[module_program::" + std::string(action) + "] no forward of " + text_of(mb));
+  return at->second;
+}
+
+/// Gradients, and blocks of rows of large ones, leave while others are computed. Every schedule computes the
+/// last microbatch by rows, since products of blocks have other bits than those of whole matrices.
+backward_options module_program::options_of(const microbatch& mb) {
+  if (mb.num_replicas == 1 || mb.gradient_index() + 1 < mb.count || average_) return {};
+  auto give = [this](const parameter& of, std::int64_t num_elements) {
+    if (on_piece_) gradients_->give_pieces_of(of, num_elements, on_piece_);
+  };
+  return {.on_gradient = [give](const parameter& of) { give(of, of.extents.num_elements()); },
+          .on_rows =
+              [give](const parameter& of, std::int64_t num_rows) {
+                give(of, num_rows * (of.extents.num_elements() / of.extents[0]));
+              }};
+}
+
+/// Without recorded.back nothing here is learned, and nothing before.
+void module_program::run_backward(pass& recorded, std::vector<tensor> output_gradients,
+                                  void (backward_pass::*run)(const tensor&)) {
+  recorded.output_gradients = std::move(output_gradients);
+  if (recorded.back) ((*recorded.back).*run)({});
+}
+
+std::vector<tensor> module_program::backward_input(const microbatch& mb,
+                                                   std::vector<tensor> output_gradients) {
+  auto& recorded = pass_of(mb, "backward_input");
+  std::optional<weight_versions::scope> version;
+  use_version(mb, version);
+  nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
+  run_backward(recorded, std::move(output_gradients), &backward_pass::run_inputs);
+  if (values_.takes_samples) return {};
+  std::vector<tensor> gradients;
+  for (auto& each : recorded.inputs)
+    gradients.push_back(each.node ? std::exchange(each.node->gradient, {}) : tensor());
+  return gradients;
+}
+
+void module_program::accumulate(const microbatch& mb, const piece_callback& on_piece) {
+  auto& saved = pass_of(mb, "backward_weight");
+  require_in_order(mb);
+  std::optional<weight_versions::scope> version;
+  use_version(mb, version);
+  on_piece_ = on_piece;
+  nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
+  if (saved.back) saved.back->run_weights();
+  end_accumulation(mb);
+}
+
+/// Where no stage waits for the input gradients, both are computed layer by layer, so that the last layers'
+/// weight gradients are there before the first layers' input gradients.
+void module_program::backward_last(const microbatch& mb, std::vector<tensor> output_gradients,
+                                   const inputs_callback& on_inputs, const piece_callback& on_piece) {
+  if (!values_.takes_samples)
+    return stage_program::backward_last(mb, std::move(output_gradients), on_inputs, on_piece);
+  auto& recorded = pass_of(mb, "backward_last");
+  require_in_order(mb);
+  std::optional<weight_versions::scope> version;
+  use_version(mb, version);
+  on_piece_ = on_piece;
+  nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
+  run_backward(recorded, std::move(output_gradients), &backward_pass::run);
+  end_accumulation(mb);
+  on_inputs({});
+}
+
+void module_program::require_in_order(const microbatch& mb) const {
+  if (mb.gradient_index() > last_accumulated_) return;
+  auto before = mb.gradients_descend ? mb.count - 1 - last_accumulated_ : last_accumulated_;
+  throw std::logic_error("[module_program::backward_weight] expected a microbatch " +
+                         std::string(mb.gradients_descend ? "before " : "after ") + std::to_string(before) +
+                         ", got " + text_of(mb));
+}
+
+void module_program::end_accumulation(const microbatch& mb) {
+  on_piece_ = nullptr;
+  passes_.erase({mb.step, mb.index});
+  last_accumulated_ = mb.gradient_index();
+  accumulated_step_ = mb.step;
+  num_replicas_ = mb.num_replicas;
+  if (mb.gradient_index() + 1 == mb.count) gradients_->accumulated();
+}
+
+int module_program::num_gradient_pieces(std::uint64_t step) {
+  if (!average_) return gradients_->num_gradient_pieces();
+  return average_->is_due(step) ? average_->num_pieces() : 0;
+}
+
+tensor module_program::replica_gradients(int piece) {
+  return average_ ? average_->values_of(piece) : gradients_->replica_gradients(piece);
+}
+
+void module_program::share_gradients(const memory_source& shared) {
+  if (!average_) gradients_->share_memory(shared);
+}
+
+/// Where a parameter's step needs nothing but its own gradient, it is stepped while the gradients of others
+/// travel.
+void module_program::take_summed_gradients(int piece, const std::vector<tensor>& parts) {
+  if (average_) {
+    average_->take_sums(piece, parts, num_replicas_);
+    return gradients_->mark_changed();
+  }
+  gradients_->take_summed_gradients(piece, parts, part_stepper());
+  if (deferred_->is_pending()) gradients_->step_packed(part_stepper());
+}
+
+/// Whether a parameter's step needs nothing but its own gradient.
+bool module_program::steps_by_parts() const {
+  return !average_ && !versions_ && optimizer_->is_elementwise() && gradients_->may_step_early();
+}
+
+/// Null unless steps_by_parts.
+step_gradients::part_stepper module_program::part_stepper() {
+  if (!steps_by_parts()) return {};
+  auto step = *gradients_->optimizer_step(accumulated_step_);
+  return {[this, step](const optim::parameter_part& which, const tensor& gradient) {
+            optimizer_->apply_part(step, which, gradient);
+          },
+          [this, step](std::size_t index) { optimizer_->end_parts(step, index); }};
+}
+
+bool module_program::defer_update(const progress_callback& progress) {
+  auto step_part = part_stepper();
+  if (!step_part) return false;
+  deferred_->begin(progress);
+  has_finite_loss_ = is_loss_finite();
+  gradients_->step_packed(step_part);
+  return true;
+}
+
+bool module_program::is_loss_finite() const {
+  return has_taken_finite_loss_ && std::isfinite(metrics_.loss_sum);
+}
+
+std::string module_program::non_finite() {
+  if (!looks_for_non_finite_) return {};
+  if (deferred_->is_pending() ? !has_finite_loss_ : !is_loss_finite()) return "the loss";
+  const auto* found = gradients_->first_non_finite();
+  if (!found) return {};
+  return "the gradient of " + std::ranges::find(parameters_, found, &named_parameter::target)->name;
+}
+
+void module_program::keep_buffers() {
+  for (std::size_t i = 0; i < kept_buffers_.size(); ++i)
+    kept_buffers_[i].copy_from(buffers_[i].target->value);
+}
+
+/// A value that is not finite would stay in a running mean for good.
+void module_program::restore_buffers() {
+  for (std::size_t i = 0; i < kept_buffers_.size(); ++i)
+    buffers_[i].target->value.copy_from(kept_buffers_[i]);
+}
+
+void module_program::apply(std::uint64_t step) {
+  deferred_->end();
+  if (!passes_.empty() && passes_.begin()->first.first <= step)
+    throw std::logic_error("[module_program::apply] microbatch " +
+                           std::to_string(passes_.begin()->first.second) + " of step " +
+                           std::to_string(step) + " is still in flight");
+  bool is_flush = (step + 1) % flush_every_ == 0;
+  if (!is_flush) versions_->begin_update();
+  if (auto counted = gradients_->optimizer_step(step)) {
+    optimizer_->apply(*counted);
+    keep_buffers();
+  } else {
+    restore_buffers();
+  }
+  gradients_->mark_stepped();
+  if (versions_) is_flush ? versions_->reset() : versions_->end_update(step);
+  last_accumulated_ = -1;
+  has_taken_finite_loss_ = true;
+}
+
+void module_program::discard() {
+  passes_.clear();
+  last_accumulated_ = -1;
+  on_piece_ = nullptr;
+  deferred_->end();
+  metrics_ = {};
+  has_taken_finite_loss_ = true;
+  counted_targets_.discard();
+  for (const auto& each : parameters_) each.target->has_gradient = false;
+  gradients_->discard();
+}
+
+/// Where the program makes the steps itself, or a job pauses, the loss of a step is taken before its apply,
+/// which has to know of it.
+step_metrics module_program::take_metrics() {
+  if (last_accumulated_ >= 0 || !passes_.empty()) has_taken_finite_loss_ = is_loss_finite();
+  return std::exchange(metrics_, {});
+}
+
+std::vector<named_tensor> module_program::parameters() {
+  std::vector<named_tensor> result;
+  for (const auto& each : parameters_)
+    if (!borrowed_.contains(each.name)) result.push_back({each.name, each.target->value()});
+  return result;
+}
+
+std::vector<named_tensor> module_program::weights() {
+  auto result = parameters();
+  for (const auto& each : buffers_) result.push_back({each.name, each.target->value});
+  return result;
+}
+
+std::vector<named_tensor> module_program::state() {
+  std::vector<named_tensor> result;
+  for (const auto& each : parameters_) result.push_back({each.name, each.target->value()});
+  for (const auto& each : buffers_) result.push_back({each.name, each.target->value});
+  auto kept = optimizer_->state();
+  std::ranges::sort(kept, {}, &named_tensor::name);
+  std::ranges::move(kept, std::back_inserter(result));
+  std::ranges::move(gradients_->state(), std::back_inserter(result));
+  return result;
+}
+
+void module_program::load_state(const std::vector<named_tensor>& saved) {
+  copy_by_name(state(), saved);
+  if (versions_) versions_->reset();
+  for (const auto& each : parameters_) each.target->mark_changed();
+  gradients_->mark_changed();
+  keep_buffers();
+}
+
+program_factory make_module_programs(nn::Graph model, int stages, module_program_options options) {
+  auto partition = partition_into_stages(model, stages);
+  return make_module_programs(std::move(model), std::move(partition), std::move(options));
+}
+
+program_factory make_module_programs(nn::Graph model, std::vector<stage_range> partition,
+                                     module_program_options options) {
+  if (options.initial_weights) check_initial_weights(model, *options.initial_weights);
+  return [model = std::move(model), partition = std::move(partition),
+          options = std::move(options)](int stage) -> std::unique_ptr<stage_program> {
+    return std::make_unique<module_program>(model, partition, stage, options);
+  };
+}
+
+}  // namespace troupe

@@ -1,0 +1,73 @@
+#include "troupe/pipeline/detail/parameters/gradient_pieces.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+gradient_pieces::gradient_pieces(std::vector<parameter*> parameters, const std::vector<std::size_t>& by_use,
+                                 const std::function<bool(std::size_t index)>& in_two_rounds)
+    : parameters_(std::move(parameters)), layout_(layout_of(parameters_, by_use, in_two_rounds)) {
+  for (auto* each : parameters_)
+    if (each->requires_gradient) trainable_.push_back(each);
+  // At least one: what travels has elements.
+  num_packed_ =
+      layout_.num_small_elements + std::max<std::int64_t>(static_cast<std::int64_t>(trainable_.size()), 1);
+}
+
+std::pair<int, int> gradient_pieces::pieces_of(const parameter& whose) const {
+  auto is_of = [&](const optim::parameter_part& each) { return parameters_[each.index] == &whose; };
+  const auto& parts = layout_.large;
+  auto first = std::ranges::find_if(parts, is_of);
+  auto end = std::find_if_not(first, parts.end(), is_of);
+  return {static_cast<int>(first - parts.begin()) + 1, static_cast<int>(end - first)};
+}
+
+tensor gradient_pieces::elements_of(int piece) const {
+  if (is_packed(piece)) return pack();
+  const auto& part = part_of(piece);
+  auto& gradient = parameters_[part.index]->gradient_in_update();
+  auto elements = in_a_row(gradient).rows(part.first, part.count);
+  if (!parameters_[part.index]->has_gradient) elements.fill_zero();
+  return elements.to({});
+}
+
+/// The elements of small gradients, then for each parameter 1 if it has a gradient, else 0.
+tensor gradient_pieces::pack() const {
+  auto packed = tensor::zeros({num_packed_});
+  std::int64_t next = 0;
+  for (auto index : layout_.small) {
+    auto* each = parameters_[index];
+    auto count = each->extents.num_elements();
+    if (each->has_gradient && count > 0)
+      packed.rows(next, count).copy_from(in_a_row(each->gradient_in_update()));
+    next += count;
+  }
+  auto values = packed.values<float>();
+  for (const auto* each : trainable_) values[static_cast<std::size_t>(next++)] = each->has_gradient ? 1 : 0;
+  return packed;
+}
+
+void gradient_pieces::set_elements(int piece, const std::vector<tensor>& parts) const {
+  auto target = is_packed(piece) ? tensor::empty({num_packed_})
+                                 : optim::elements_of(parameters_[part_of(piece).index]->gradient_in_update(),
+                                                      part_of(piece));
+  std::int64_t next = 0;
+  for (const auto& part : parts) {
+    target.rows(next, part.num_elements()).copy_from(part);
+    next += part.num_elements();
+  }
+  if (is_packed(piece)) unpack(target);
+}
+
+void gradient_pieces::unpack(const tensor& packed) const {
+  std::int64_t next = 0;
+  for (auto index : layout_.small) {
+    auto* each = parameters_[index];
+    auto count = each->extents.num_elements();
+    if (count > 0) in_a_row(each->gradient_in_update()).copy_from(packed.rows(next, count));
+    next += count;
+  }
+  auto values = packed.values<float>();
+  for (auto* each : trainable_) each->has_gradient = values[static_cast<std::size_t>(next++)] > 0;
+}
+
+}  // namespace troupe

@@ -1,0 +1,183 @@
+#include "troupe/pipeline/detail/step_gradients.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "troupe/ops/reduction.hpp"
+#include "troupe/optim/detail/gradients_of.hpp"
+
+namespace troupe {
+
+step_gradients::step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
+                               std::vector<indexed_parameter> counted,
+                               const std::vector<named_parameter>& stepped,
+                               const std::vector<std::size_t>& by_use, tied_gradients tied)
+    : numerics_(numerics),
+      num_reductions_((tied.has_shared() ? 1 : 0) + (numerics.needs_norm() ? 1 : 0)),
+      reductions_(reductions),
+      counted_(std::move(counted)),
+      compressed_(numerics, stepped, by_use),
+      tied_(std::move(tied)),
+      exchanged_(stepped.size()) {
+  for (const auto& each : stepped) stepped_.push_back(each.target);
+  if (numerics.scales_loss())
+    scaler_.emplace(numerics.loss_scale);
+  else if (numerics.skips_steps())
+    skipped_steps_ = tensor::zeros({}, dtype::i64);
+}
+
+tensor step_gradients::contribution_to(int reduction) {
+  if (reduction == reductions_.tied) return tied_.share();
+  if (reduction == reductions_.norms) return gradient_norms(counted_);
+  throw std::logic_error("[module_program::contribution_to] expected one of " +
+                         std::to_string(reductions_.stages.size()) + " reductions, got number " +
+                         std::to_string(reduction));
+}
+
+void step_gradients::reduce(int reduction, const std::vector<tensor>& shares) {
+  if (reduction == reductions_.tied)
+    tied_.combine(shares);
+  else
+    use_norm(combined_norm(shares));
+  reduced_.insert(reduction);
+}
+
+void step_gradients::give_pieces_of(const parameter& of, std::int64_t num_elements,
+                                    const std::function<void(int piece)>& on_piece) {
+  if (tied_.is_use(of)) return;
+  const auto& pieces = compressed_.pieces();
+  auto [first, count] = pieces.pieces_of(of);
+  if (count == 0) return;
+  for (auto& given = exchanged_[pieces.part_of(first).index].num_given; given < count; ++given) {
+    const auto& part = pieces.part_of(first + given);
+    if (part.first + part.count > num_elements) return;
+    on_piece(first + given);
+  }
+}
+
+void step_gradients::take_summed_gradients(int piece, const std::vector<tensor>& sums,
+                                           const part_stepper& step_part) {
+  auto parts = compressed_.sums_from(piece, sums);
+  if (parts.empty()) return;
+  const auto& pieces = compressed_.pieces();
+  if (pieces.is_packed(piece)) {
+    pieces.set_elements(piece, parts);
+    for (std::size_t i = 0; i < stepped_.size(); ++i)  // the piece tells of all that they have a gradient
+      if (exchanged_[i].is_whole) stepped_[i]->has_gradient = false;
+    has_packed_ = true;
+  } else if (step_part && compressed_.had_gradient(pieces.part_of(piece).index)) {
+    step(pieces.part_of(piece), parts, step_part);
+  } else {
+    pieces.set_elements(piece, parts);
+  }
+}
+
+/// `which`: the elements that `parts` are the gradient of, one after the other.
+void step_gradients::step(optim::parameter_part which, const std::vector<tensor>& parts,
+                          const part_stepper& step_part) {
+  auto& found = exchanged_[which.index];
+  for (const auto& part : parts) {
+    which.count = part.num_elements();
+    if (numerics_.on_non_finite != non_finite_policy::go_on && found.is_finite)
+      found.is_finite = all_finite(std::span(&part, 1));
+    step_part.step(which, part);
+    which.first += which.count;
+    found.num_stepped += which.count;
+  }
+  auto& target = *stepped_[which.index];
+  found.is_whole = found.num_stepped == target.extents.num_elements();
+  if (!found.is_whole) return;
+  step_part.end(which.index);
+  target.mark_stepped_with_converted();
+  tied_.mark_stepped(target);
+}
+
+void step_gradients::step_packed(const part_stepper& step_part) {
+  if (!has_packed_) return;
+  for (auto index : compressed_.pieces().packed())
+    if (auto& each = *stepped_[index]; each.needs_step())
+      step({index, 0, each.extents.num_elements()}, {in_a_row(each.gradient_in_update())}, step_part);
+}
+
+/// Applies loss scale and clipping in one pass over the gradients, if necessary. No element is larger than
+/// the norm: if that stays finite, all do, and every stage takes the same decision.
+void step_gradients::use_norm(double norm) {
+  auto scale = loss_scale();
+  auto clip = numerics_.clip_grad_norm > 0 ? clipping_factor(norm / scale, numerics_.clip_grad_norm) : 1;
+  auto factor = clip / scale;
+  is_finite_ = std::isfinite(norm) && norm * factor <= std::numeric_limits<float>::max();
+  if (!is_finite_ && numerics_.skips_steps()) {
+    non_finite_ = std::isfinite(norm) ? first_with_gradient() : find_non_finite();
+    return optim::drop_gradients(stepped_);
+  }
+  if (factor != 1) scale_all(optim::gradients_of(stepped_), factor);
+}
+
+const parameter* step_gradients::first_with_gradient() const {
+  auto found = std::ranges::find_if(stepped_, &parameter::needs_step);
+  return found == stepped_.end() ? nullptr : *found;
+}
+
+const parameter* step_gradients::find_non_finite() const {
+  auto is_finite = [this](std::size_t index) {
+    const auto& found = exchanged_[index];
+    auto* each = stepped_[index];
+    if (found.num_stepped > 0) return found.is_finite;
+    return !each->needs_step() || all_finite(std::span(&each->gradient_in_update(), 1));
+  };
+  for (std::size_t index = 0; index < stepped_.size(); ++index)
+    if (!is_finite(index)) return stepped_[index];
+  return nullptr;
+}
+
+const parameter* step_gradients::first_non_finite() const {
+  // Steps that are skipped while loss scaling finds its scale are normal and are not reported.
+  bool is_scale_sought = scaler_ && !scaler_->is_least();
+  if (is_scale_sought || numerics_.on_non_finite == non_finite_policy::go_on) return nullptr;
+  if (numerics_.skips_steps()) return non_finite_;
+  auto is_known = numerics_.needs_norm() && is_finite_;
+  return is_known ? nullptr : find_non_finite();
+}
+
+std::uint64_t step_gradients::num_skipped() const {
+  if (scaler_) return scaler_->num_skipped();
+  return skipped_steps_.defined() ? static_cast<std::uint64_t>(skipped_steps_.values<std::int64_t>()[0]) : 0;
+}
+
+std::optional<std::uint64_t> step_gradients::optimizer_step(std::uint64_t step) const {
+  if (reduced_.size() != num_reductions_)
+    throw std::logic_error("[module_program::apply] expected " + std::to_string(num_reductions_) +
+                           " reductions before step " + std::to_string(step) + ", got " +
+                           std::to_string(reduced_.size()) + ": plan them as reductions_of says");
+  if (!is_finite_ && numerics_.skips_steps()) return {};
+  return step - num_skipped();
+}
+
+void step_gradients::mark_stepped() {
+  if (scaler_) scaler_->update(is_finite_);
+  if (skipped_steps_.defined() && !is_finite_) ++skipped_steps_.values<std::int64_t>()[0];
+  discard();
+}
+
+void step_gradients::discard() {
+  tied_.mark_stepped();
+  reduced_.clear();
+  compressed_.end_step();
+  std::ranges::fill(exchanged_, exchanged{});
+  has_packed_ = false;
+  is_finite_ = true;
+  non_finite_ = nullptr;
+}
+
+std::vector<named_tensor> step_gradients::state() const {
+  auto result = compressed_.state();
+  if (scaler_) std::ranges::move(scaler_->state(), std::back_inserter(result));
+  if (skipped_steps_.defined()) result.push_back({"skipped_steps", skipped_steps_});
+  return result;
+}
+
+}  // namespace troupe

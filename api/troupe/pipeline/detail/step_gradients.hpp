@@ -1,0 +1,114 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "troupe/optim/loss_scaler.hpp"
+#include "troupe/pipeline/detail/parameters/compressed_gradients.hpp"
+#include "troupe/pipeline/detail/parameters/gradient_norm.hpp"
+#include "troupe/pipeline/detail/parameters/tied_gradients.hpp"
+#include "troupe/pipeline/detail/stage_reductions.hpp"
+#include "troupe/pipeline/numeric_options.hpp"
+#include "troupe/program/stage_program.hpp"
+
+namespace troupe {
+
+/// Processes a stage's gradients between the last weight gradient of a step and the optimizer's step. Sums
+/// the gradients of tied weights, then divides all by the loss scale and clips them by the norm over all
+/// stages. Every stage takes the same decisions.
+class step_gradients {
+ public:
+  /// `counted`: the parameters whose norms this stage contributes. `stepped`: the parameters that its
+  /// optimizer steps; `by_use`: all their indices, in the order in which forwards need them. `tied` has
+  /// weights in several stages if and only if the stage takes part in that reduction.
+  step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
+                 std::vector<indexed_parameter> counted, const std::vector<named_parameter>& stepped,
+                 const std::vector<std::size_t>& by_use, tied_gradients tied);
+
+  /// The factor of the loss.
+  double loss_scale() const { return scaler_ ? scaler_->scale() : 1; }
+
+  /// Called when all weight gradients of the step are complete.
+  void accumulated() { tied_.combine_own(); }
+  tensor contribution_to(int reduction);
+  void reduce(int reduction, const std::vector<tensor>& shares);
+  /// See stage_program. After the reduction of tied weights, before that of norms.
+  int num_gradient_pieces() const { return compressed_.pieces().count(); }
+  /// The first `num_elements` of the gradient of a parameter are complete. Calls `on_piece` once for each
+  /// complete piece that this gradient has for itself; for none if it is to be added to those of other uses
+  /// of the same weight.
+  void give_pieces_of(const parameter& of, std::int64_t num_elements,
+                      const std::function<void(int piece)>& on_piece);
+  tensor replica_gradients(int piece) { return compressed_.message_of(piece); }
+  void share_memory(const stage_program::memory_source& shared) { compressed_.share_memory(shared); }
+  /// Steps parameters of `stepped` while gradients of others are still to come; false: none is set.
+  struct part_stepper {
+    /// Some elements of the parameter `which.index`, with their summed gradient.
+    std::function<void(const optim::parameter_part& which, const tensor& gradient)> step;
+    /// Called when all elements of parameter `index` are stepped.
+    std::function<void(std::size_t index)> end;
+    explicit operator bool() const { return static_cast<bool>(step); }
+  };
+  /// Gives the sums of large gradients to `step_part`, which steps them at once, while they are in the cache.
+  /// If it is null, or this replica had no gradient, copies them to the gradients; likewise the small ones.
+  void take_summed_gradients(int piece, const std::vector<tensor>& sums, const part_stepper& step_part);
+  /// Steps the parameters with small gradients, if their sums are there.
+  void step_packed(const part_stepper& step_part);
+  /// Whether parameter `index` of `stepped` was stepped as a whole by a part_stepper.
+  bool is_stepped(std::size_t index) const { return exchanged_[index].is_whole; }
+  /// Whether sums may be stepped before those of all other gradients are there.
+  bool may_step_early() const { return !numerics_.needs_norm(); }
+
+  /// The first parameter of this stage whose gradient is infinite or NaN; null if there is none,
+  /// non_finite_policy is go_on, or a lower loss scale may help. Call after the reductions and before the
+  /// step.
+  const parameter* first_non_finite() const;
+
+  /// The step number for the optimizer, which does not count skipped steps; none if this step is skipped.
+  /// Throws std::logic_error if a reduction is missing.
+  std::optional<std::uint64_t> optimizer_step(std::uint64_t step) const;
+  void mark_stepped();
+  void discard();
+
+  /// Called when parameter values were written from outside, for example loaded.
+  void mark_changed() { tied_.mark_stepped(); }
+  /// The state of compressed_gradients, which is this replica's; and that of the loss scaler, if any, or the
+  /// number of skipped steps, which are equal in every stage.
+  std::vector<named_tensor> state() const;
+
+ private:
+  /// What happened in this step to a parameter of `stepped`.
+  struct exchanged {
+    int num_given = 0;             ///< of its pieces, by give_pieces_of
+    std::int64_t num_stepped = 0;  ///< of its elements, by a part_stepper
+    bool is_whole = false;         ///< all its elements are stepped
+    bool is_finite = true;         ///< as far as it is stepped
+  };
+
+  void step(optim::parameter_part which, const std::vector<tensor>& parts, const part_stepper& step_part);
+  void use_norm(double norm);
+  const parameter* first_with_gradient() const;
+  const parameter* find_non_finite() const;
+  std::uint64_t num_skipped() const;
+
+  numeric_options numerics_;
+  std::size_t num_reductions_;  ///< number of reductions that this stage takes part in
+  stage_reductions reductions_;
+  std::vector<indexed_parameter> counted_;
+  std::vector<parameter*> stepped_;
+  compressed_gradients compressed_;
+  tied_gradients tied_;
+  std::optional<optim::loss_scaler> scaler_;
+  tensor skipped_steps_;  ///< i64 [], used if steps are skipped without a loss scaler
+  // The current step.
+  std::set<int> reduced_;
+  std::vector<exchanged> exchanged_;  ///< [stepped]
+  bool has_packed_ = false;           ///< the sums of small gradients
+  bool is_finite_ = true;  ///< whether the gradients of all stages are finite, once norms are combined
+  const parameter* non_finite_ =
+      nullptr;  ///< the first non-finite parameter of this stage, if the step is skipped
+};
+
+}  // namespace troupe

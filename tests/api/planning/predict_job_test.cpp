@@ -1,0 +1,129 @@
+#include "troupe/planning/predict_job.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/schedule/check_plan.hpp"
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+/// a goes to b, c and d; x takes the samples alone, c takes them beside others; x and c go to d.
+cost_profile branches() {
+  cost_profile profile{.microbatch_samples = 1};
+  for (const auto* name : {"a", "b", "x", "c", "d"})
+    profile.layers.push_back({.name = name, .forward_s = 1, .parameter_bytes = 1});
+  constexpr auto samples = layer_value::model_input;
+  profile.values = {{0, 0, 1, 10}, {samples, 0, 2, 7}, {samples, 0, 3, 7}, {0, 0, 3, 10},
+                    {1, 0, 3, 20}, {2, 0, 4, 30},      {0, 0, 4, 10},      {3, 0, 4, 40}};
+  return profile;
+}
+
+std::string edges_of_plan(const plan& made) {
+  std::string text;
+  for (const auto& each : made.edges) text += (text.empty() ? "" : ", ") + to_string(each);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("predicted stages are joined as the model's layers: past others, and samples where they are used") {
+  auto map = DeviceMap().layer("a", 0).layer("b", 1).layer("x", 2).layer("c", 1).layer("d", 0);
+  auto predicted = predict_job(branches(), map, {.num_microbatches = 2, .devices = {{}, {}, {}}});
+  CHECK(check_plan(predicted.made).empty());
+  // Stage x takes the samples alone, so it takes them itself; stage c gets them over an edge.
+  CHECK(edges_of_plan(predicted.made) ==
+        "0.0 -> 1.0, 0.0 -> 3.1, 0.0 -> 4.1, 0.1 -> 3.0, 1.0 -> 3.2, 2.0 -> 4.0, 3.0 -> 4.2");
+  std::vector<std::uint64_t> bytes;
+  for (const auto& link : predicted.links) bytes.push_back(link.bytes);
+  // 0 to 1: a to b and c, and the samples; 1 to 0: c to d. 2 to 0: x to d. Two microbatches.
+  CHECK(bytes == std::vector<std::uint64_t>{2 * (10 + 10 + 7 + 40), 2 * 30, 2 * (10 + 10 + 7 + 40), 2 * 30});
+}
+
+TEST_CASE("a job of devices that are not there, or with several stages on each, is not predicted") {
+  auto map = DeviceMap().layers("a", 0).layer("b", 1).layer("x", 2).layer("c", 1).layer("d", 0);
+  CHECK_THROWS_MATCHES(predict_job(branches(), map, {.devices = {{}, {}}}), bad_input,
+                       MessageMatches(ContainsSubstring("names device 2, but the job has 2 devices")));
+  CHECK_THROWS_MATCHES(balance_for({.schedule = schedule_kind::zb_v, .devices = {{}}}), bad_input,
+                       MessageMatches(ContainsSubstring("zb_v has more")));
+  CHECK_THROWS_MATCHES(balance_for({}), bad_input, MessageMatches(ContainsSubstring("no devices")));
+}
+
+namespace {
+
+/// Four layers that keep 1024 bytes of a microbatch each and hand 256 on, which the next one keeps too.
+cost_profile equal_layers() {
+  cost_profile profile{.microbatch_samples = 1};
+  for (const auto* name : {"a", "b", "c", "d"}) {
+    auto layer = static_cast<int>(profile.layers.size());
+    layer_cost cost{.name = name,
+                    .forward_s = 1,
+                    .input_gradient_s = 1,
+                    .weight_gradient_s = 1,
+                    .parameter_bytes = 4096,
+                    .gradient_bytes = 4096,
+                    .activation_bytes = 1024};
+    cost.passes = {.forward_peak = 1536,
+                   .input_gradient_peak = 512,
+                   .input_gradient_change = 0,
+                   .weight_gradient_peak = 2048,
+                   .weight_gradient_change = -1024,
+                   .apply_peak = 128};
+    profile.layers.push_back(cost);
+    if (layer > 0) profile.values.push_back({layer - 1, 0, layer, 256});
+  }
+  return profile;
+}
+
+std::vector<held_memory> memory_of_job(const cost_profile& profile, schedule_kind schedule) {
+  auto map = DeviceMap().layer("a", 0).layer("b", 0).layer("c", 1).layer("d", 1);
+  return predict_job(profile, map, {.schedule = schedule, .num_microbatches = 4, .devices = {{}, {}}}).memory;
+}
+
+}  // namespace
+
+TEST_CASE("the peak of a device has its passes' working memory, where most is kept") {
+  auto memory = memory_of_job(equal_layers(), schedule_kind::gpipe);
+  // The value that goes out is the receiver's.
+  CHECK(memory[0].activations == 4 * (2 * 1024 - 256));
+  CHECK(memory[1].activations == 4 * (2 * 1024 + 256));
+  CHECK(memory[1].parameters == 2 * 4096);
+  CHECK(memory[1].working == 2048);
+  // The weight gradient of the first backward, with the gradient that goes back already sent.
+  CHECK(memory[1].peak == 4 * 4096 + 4 * (2 * 1024 + 256) - 256 + 2048);
+  // The same with the gradient that came, and without one that goes back.
+  CHECK(memory[0].peak == 4 * 4096 + 4 * (2 * 1024 - 256) + 256 + 2048);
+  // 1F1B keeps the activations of one microbatch on the last device.
+  auto fewer = memory_of_job(equal_layers(), schedule_kind::one_f_one_b);
+  CHECK(fewer[1].activations == 2 * 1024 + 256);
+  CHECK(fewer[0].activations == 2 * (2 * 1024 - 256));
+}
+
+TEST_CASE(
+    "a weight that layers share is held once in a stage, and its gradients are exchanged between stages") {
+  auto profile = equal_layers();
+  profile.shared = {{0, 1, 1024, 0}};
+  auto memory = memory_of_job(profile, schedule_kind::gpipe);
+  CHECK(memory[0].parameters == 2 * 4096 - 1024);
+  CHECK(memory[0].gradients == 2 * 4096);
+  profile.shared = {{0, 3, 4096, 0}};
+  for (auto& layer : profile.layers) layer.activation_bytes = 0, layer.passes = {};
+  profile.values.clear();
+  CHECK(predict_memory(profile, {{0, 4, 0}},
+                       make_plan({.num_stages = 1, .num_microbatches = 1, .num_devices = 1}),
+                       simulate(make_plan({.num_stages = 1, .num_microbatches = 1, .num_devices = 1}), {}))[0]
+            .peak == 8 * 4096 - 4096);
+}
+
+TEST_CASE("the balance counts the activations that the schedule keeps") {
+  prediction_options options{
+      .schedule = schedule_kind::gpipe, .num_microbatches = 8, .devices = {{}, {}, {}}};
+  CHECK(balance_for(options).kept_microbatches == std::vector{8, 8, 8});
+  options.schedule = schedule_kind::one_f_one_b;
+  CHECK(balance_for(options).kept_microbatches == std::vector{3, 2, 1});
+}
