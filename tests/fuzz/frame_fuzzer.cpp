@@ -5,12 +5,12 @@
 
 #include "fuzz/fuzzer.hpp"
 #include "troupe/cluster/agent_messages.hpp"
-#include "troupe/cluster/sealed_channel.hpp"
-#include "troupe/transport/control_address.hpp"
+#include "troupe/messaging/control_address.hpp"
+#include "troupe/messaging/frame.hpp"
+#include "troupe/messaging/handshake.hpp"
+#include "troupe/messaging/sealed_channel.hpp"
 #include "troupe/transport/tensor_header.hpp"
 #include "troupe/wire/codec.hpp"
-#include "troupe/wire/frame.hpp"
-#include "troupe/wire/handshake.hpp"
 
 namespace troupe::fuzz {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "examine.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/transport/ucx_library.hpp"
+#include "troupe/ucx/ucx_library.hpp"
 
 namespace troupe::doctor {
 namespace {

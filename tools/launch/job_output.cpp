@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/posix/safe_file.hpp"
+#include "troupe/posix/files/safe_file.hpp"
 
 namespace troupe {
 namespace {

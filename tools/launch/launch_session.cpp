@@ -7,9 +7,9 @@
 #include "adopted_processes.hpp"
 #include "orphan_guard.hpp"
 #include "recovery_text.hpp"
-#include "troupe/cluster/job_secret.hpp"
 #include "troupe/config/duration_text.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/messaging/job_secret.hpp"
 #include "troupe/posix/thread_limit.hpp"
 
 namespace troupe {

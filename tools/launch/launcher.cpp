@@ -11,7 +11,7 @@
 #include "launch_session.hpp"
 #include "troupe/cluster/agent.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/posix/working_directory.hpp"
+#include "troupe/posix/files/working_directory.hpp"
 
 namespace troupe {
 namespace {

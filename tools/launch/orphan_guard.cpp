@@ -13,7 +13,7 @@
 #include <ctime>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/posix/proc_folder.hpp"
+#include "troupe/posix/files/proc_folder.hpp"
 
 namespace troupe {
 namespace {

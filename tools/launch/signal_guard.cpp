@@ -6,7 +6,7 @@
 
 #include "adopted_processes.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/transport/ucx_library.hpp"
+#include "troupe/ucx/ucx_library.hpp"
 
 namespace troupe {
 namespace {

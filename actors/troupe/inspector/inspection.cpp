@@ -3,14 +3,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "troupe/cluster/job_secret.hpp"
 #include "troupe/config/text_file.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/inspector/orders/audit_lines.hpp"
 #include "troupe/inspector/orders/open_orders.hpp"
 #include "troupe/inspector/page_files.hpp"
 #include "troupe/inspector/views/views.hpp"
-#include "troupe/posix/safe_file.hpp"
+#include "troupe/messaging/job_secret.hpp"
+#include "troupe/posix/files/safe_file.hpp"
 
 namespace troupe {
 namespace {

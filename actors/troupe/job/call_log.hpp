@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "troupe/job/call.hpp"
-#include "troupe/posix/unnamed_file.hpp"
+#include "troupe/posix/files/unnamed_file.hpp"
 
 namespace troupe {
 

@@ -9,9 +9,9 @@
 
 #include "troupe/cluster/agent_client.hpp"
 #include "troupe/cluster/local_membership.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 #include "troupe/transport/loopback_transport.hpp"
-#include "troupe/transport/ucx_transport.hpp"
+#include "troupe/transport/ucx_transport/ucx_transport.hpp"
 
 namespace troupe {
 namespace {

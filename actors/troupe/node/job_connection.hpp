@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "troupe/cluster/agent.hpp"
-#include "troupe/cluster/job_secret.hpp"
 #include "troupe/cluster/membership.hpp"
+#include "troupe/messaging/job_secret.hpp"
 #include "troupe/node/event_router.hpp"
 #include "troupe/node/node.hpp"
 #include "troupe/transport/transport.hpp"

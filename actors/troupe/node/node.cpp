@@ -13,12 +13,12 @@
 
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/actor/use_two_workers.hpp"
-#include "troupe/cluster/job_secret.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/error/job_refused.hpp"
 #include "troupe/error/job_stopped.hpp"
 #include "troupe/error/result_gone.hpp"
 #include "troupe/inspector/inspection.hpp"
+#include "troupe/messaging/job_secret.hpp"
 #include "troupe/node/await_actors.hpp"
 #include "troupe/node/event_router.hpp"
 #include "troupe/node/job_connection.hpp"

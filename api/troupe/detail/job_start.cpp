@@ -10,7 +10,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/node/node.hpp"
 #include "troupe/ops/numeric_class.hpp"
-#include "troupe/posix/safe_file.hpp"
+#include "troupe/posix/files/safe_file.hpp"
 #include "troupe/snapshot/durable_file.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
 #include "troupe/snapshot/folder_marker.hpp"

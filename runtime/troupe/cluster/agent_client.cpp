@@ -14,8 +14,8 @@
 #include "troupe/cluster/agent_dial.hpp"
 #include "troupe/cluster/agent_messages.hpp"
 #include "troupe/cluster/agent_store.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 #include "troupe/posix/wake_event.hpp"
 #include "troupe/wire/codec.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe {

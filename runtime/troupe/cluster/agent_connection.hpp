@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "troupe/cluster/agent_messages.hpp"
-#include "troupe/cluster/sealed_channel.hpp"
+#include "troupe/messaging/sealed_channel.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {

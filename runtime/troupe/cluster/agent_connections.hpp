@@ -5,7 +5,7 @@
 
 #include "troupe/cluster/agent.hpp"
 #include "troupe/cluster/agent_connection.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {

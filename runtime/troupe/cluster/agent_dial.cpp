@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "troupe/cluster/agent_messages.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe {

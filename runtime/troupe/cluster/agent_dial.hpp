@@ -1,6 +1,6 @@
 #pragma once
 #include "troupe/cluster/agent_client.hpp"
-#include "troupe/cluster/sealed_channel.hpp"
+#include "troupe/messaging/sealed_channel.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/posix/memory_file.hpp"
+#include "troupe/posix/files/memory_file.hpp"
 #include "troupe/tensor/memory.hpp"
 
 namespace troupe {

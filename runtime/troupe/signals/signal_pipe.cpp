@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/transport/ucx_library.hpp"
+#include "troupe/ucx/ucx_library.hpp"
 
 namespace troupe {
 namespace {

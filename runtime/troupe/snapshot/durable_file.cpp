@@ -10,7 +10,7 @@
 #include <new>
 #include <string>
 
-#include "troupe/posix/working_directory.hpp"
+#include "troupe/posix/files/working_directory.hpp"
 #include "troupe/snapshot/open_file.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 #include "troupe/snapshot/temporary_name.hpp"

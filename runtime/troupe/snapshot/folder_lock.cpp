@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "troupe/posix/safe_file.hpp"
+#include "troupe/posix/files/safe_file.hpp"
 #include "troupe/snapshot/open_file.hpp"
 #include "troupe/snapshot/printable_text.hpp"
 

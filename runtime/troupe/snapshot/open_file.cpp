@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "troupe/posix/safe_file.hpp"
+#include "troupe/posix/files/safe_file.hpp"
 #include "troupe/snapshot/snapshot_error.hpp"
 
 namespace troupe {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/posix/memory_file.hpp"
+#include "troupe/posix/files/memory_file.hpp"
 #include "troupe/trace/read_layout.hpp"
 
 namespace troupe {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "troupe/messaging/authenticator.hpp"
 #include "troupe/transport/counters.hpp"
 #include "troupe/transport/emulated_rate.hpp"
 #include "troupe/transport/tensor_header.hpp"
-#include "troupe/wire/authenticator.hpp"
 
 namespace troupe {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "troupe/messaging/authenticator.hpp"
 #include "troupe/transport/transport.hpp"
-#include "troupe/wire/authenticator.hpp"
 #include "troupe/wire/byte_order.hpp"
 
 namespace troupe {

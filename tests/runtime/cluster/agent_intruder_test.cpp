@@ -9,9 +9,9 @@
 
 #include "live_agent.hpp"
 #include "troupe/cluster/agent_connection.hpp"
-#include "troupe/cluster/sealed_channel.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
-#include "troupe/wire/handshake.hpp"
+#include "troupe/messaging/handshake.hpp"
+#include "troupe/messaging/sealed_channel.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -10,8 +10,8 @@
 
 #include "live_agent.hpp"
 #include "troupe/cluster/agent.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "live_agent.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -6,7 +6,7 @@
 
 #include "troupe/cluster/agent.hpp"
 #include "troupe/cluster/agent_client.hpp"
-#include "troupe/cluster/job_secret.hpp"
+#include "troupe/messaging/job_secret.hpp"
 
 namespace troupe::testing {
 

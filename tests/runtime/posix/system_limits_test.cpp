@@ -16,8 +16,8 @@
 
 #include "support/spawn_ranks.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/posix/interface_address.hpp"
-#include "troupe/posix/memory_file.hpp"
+#include "troupe/posix/files/memory_file.hpp"
+#include "troupe/posix/sockets/interface_address.hpp"
 #include "troupe/posix/sysv_limits.hpp"
 
 using namespace troupe;

@@ -7,11 +7,11 @@
 #include <random>
 #include <string>
 
-#include "troupe/transport/control_address.hpp"
-#include "troupe/transport/ucx_context.hpp"
-#include "troupe/transport/ucx_worker.hpp"
-#include "troupe/wire/frame.hpp"
-#include "troupe/wire/handshake.hpp"
+#include "troupe/messaging/control_address.hpp"
+#include "troupe/messaging/frame.hpp"
+#include "troupe/messaging/handshake.hpp"
+#include "troupe/ucx/ucx_context.hpp"
+#include "troupe/ucx/ucx_worker.hpp"
 #include "ucx_node.hpp"
 
 namespace troupe::testing {

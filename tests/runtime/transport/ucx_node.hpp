@@ -7,9 +7,9 @@
 
 #include "event_recorder.hpp"
 #include "support/spawn_ranks.hpp"
-#include "troupe/transport/memory_sharing.hpp"
+#include "troupe/transport/data_plane/memory_sharing.hpp"
 #include "troupe/transport/tensor_header.hpp"
-#include "troupe/transport/ucx_transport.hpp"
+#include "troupe/transport/ucx_transport/ucx_transport.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe::testing {

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "strangers.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
-#include "troupe/transport/head_writer.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
+#include "troupe/transport/data_plane/head_writer.hpp"
 
 using namespace troupe::testing;
 

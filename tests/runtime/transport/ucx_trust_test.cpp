@@ -5,7 +5,7 @@
 
 #include "strangers.hpp"
 #include "troupe/transport/tensor_header.hpp"
-#include "troupe/transport/ucx_library.hpp"
+#include "troupe/ucx/ucx_library.hpp"
 
 using namespace troupe::testing;
 

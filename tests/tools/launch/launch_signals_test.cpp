@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "launch_command_line.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -10,8 +10,8 @@
 #include "launch_command_line.hpp"
 #include "launcher.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -42,10 +42,10 @@
 #include <thread>
 
 #include "troupe/cluster/agent_client.hpp"
-#include "troupe/cluster/job_secret.hpp"
 #include "troupe/config/events_environment.hpp"
 #include "troupe/config/launch_environment.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/messaging/job_secret.hpp"
 #include "troupe/trace/recording.hpp"
 
 namespace {

@@ -13,7 +13,7 @@
 #include "troupe/actor/receiving_actor.hpp"
 #include "troupe/actor/use_two_workers.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/transport/ucx_transport.hpp"
+#include "troupe/transport/ucx_transport/ucx_transport.hpp"
 
 namespace troupe::bench {
 namespace {

@@ -13,7 +13,7 @@
 #include "bench/measure/report.hpp"
 #include "bench/processes/launched_job.hpp"
 #include "bench/processes/subprocess.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 
 namespace troupe::bench {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "bench/measure/step_clock.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
 #include "troupe/http/http_client.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 
 namespace troupe::bench {
 namespace {

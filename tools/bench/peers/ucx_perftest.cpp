@@ -7,7 +7,7 @@
 
 #include "bench/processes/subprocess.hpp"
 #include "child_process.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 
 namespace troupe::bench {
 namespace {

@@ -8,9 +8,9 @@
 #include "bench/measure/report.hpp"
 #include "bench/processes/subprocess.hpp"
 #include "child_process.hpp"
-#include "troupe/cluster/tcp_socket.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/error/job_stopped.hpp"
+#include "troupe/messaging/tcp_socket.hpp"
 
 namespace troupe::bench {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/posix/safe_file.hpp"
-#include "troupe/posix/working_directory.hpp"
+#include "troupe/posix/files/safe_file.hpp"
+#include "troupe/posix/files/working_directory.hpp"
 
 namespace troupe {
 namespace {

@@ -7,7 +7,7 @@
 #include "troupe/collective/net/algorithms.hpp"
 #include "troupe/collective/net/network_formation.hpp"
 #include "troupe/posix/wake_event.hpp"
-#include "troupe/transport/ucx_library.hpp"
+#include "troupe/ucx/ucx_library.hpp"
 
 namespace troupe {
 namespace {

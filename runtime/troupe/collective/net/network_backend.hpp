@@ -9,7 +9,7 @@
 #include "troupe/collective/net/net_call.hpp"
 #include "troupe/collective/net/network_options.hpp"
 #include "troupe/collective/net/ucx_exchange.hpp"
-#include "troupe/transport/wakeup.hpp"
+#include "troupe/ucx/wakeup.hpp"
 
 namespace troupe {
 

@@ -10,7 +10,7 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/hash/fnv1a.hpp"
-#include "troupe/transport/ucx_library.hpp"
+#include "troupe/ucx/ucx_library.hpp"
 
 namespace troupe {
 namespace {

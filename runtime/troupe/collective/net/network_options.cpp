@@ -7,8 +7,8 @@
 
 #include "troupe/collective/net/network_fabric.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/posix/interface_address.hpp"
-#include "troupe/transport/ucx_context.hpp"
+#include "troupe/posix/sockets/interface_address.hpp"
+#include "troupe/ucx/ucx_context.hpp"
 
 namespace troupe {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "troupe/transport/ucx_context.hpp"
-#include "troupe/transport/ucx_library.hpp"
+#include "troupe/ucx/ucx_context.hpp"
+#include "troupe/ucx/ucx_library.hpp"
 
 namespace troupe {
 namespace {

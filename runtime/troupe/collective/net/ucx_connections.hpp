@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "troupe/collective/net/messages.hpp"
-#include "troupe/transport/epoll_set.hpp"
-#include "troupe/transport/ucx_worker.hpp"
+#include "troupe/posix/sockets/epoll_set.hpp"
+#include "troupe/ucx/ucx_worker.hpp"
 
 namespace troupe {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "troupe/collective/shm/peer_process.hpp"
-#include "troupe/posix/private_listener.hpp"
+#include "troupe/posix/sockets/private_listener.hpp"
 #include "troupe/posix/wake_event.hpp"
 
 namespace troupe {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "support/spawn_ranks.hpp"
-#include "troupe/transport/ucx_context.hpp"
+#include "troupe/ucx/ucx_context.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -6,7 +6,7 @@
 #include "runtime/collective/cases/error_of.hpp"
 #include "runtime/collective/cases/process_group.hpp"
 #include "troupe/collective/net/network_fabric.hpp"
-#include "troupe/transport/ucx_context.hpp"
+#include "troupe/ucx/ucx_context.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
