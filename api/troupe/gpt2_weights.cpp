@@ -9,8 +9,8 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/rearrange.hpp"
+#include "troupe/safetensors/safetensors.hpp"
 #include "troupe/saved_weights.hpp"
-#include "troupe/snapshot/safetensors.hpp"
 
 namespace troupe {
 namespace {

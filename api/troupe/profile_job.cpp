@@ -5,9 +5,9 @@
 #include "troupe/config/text_file.hpp"
 #include "troupe/data/detail/training_source.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/files/durable_file.hpp"
+#include "troupe/files/snapshot_error.hpp"
 #include "troupe/ops/threads.hpp"
-#include "troupe/snapshot/durable_file.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
 
 namespace troupe {
 

@@ -4,8 +4,8 @@
 #include <system_error>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/safetensors/safetensors.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
-#include "troupe/snapshot/safetensors.hpp"
 #include "troupe/snapshot/saved_tensors.hpp"
 
 namespace troupe {

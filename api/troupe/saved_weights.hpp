@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "troupe/snapshot/safetensors.hpp"
+#include "troupe/safetensors/safetensors.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {

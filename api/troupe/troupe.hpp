@@ -66,7 +66,7 @@
 #include "troupe/profile_job.hpp"
 #include "troupe/program.hpp"
 #include "troupe/progress.hpp"
+#include "troupe/safetensors/safetensors.hpp"
 #include "troupe/saved_weights.hpp"
-#include "troupe/snapshot/safetensors.hpp"
 #include "troupe/trainer.hpp"
 #include "troupe/world.hpp"

@@ -8,9 +8,9 @@
 #include "troupe/config/job_fields.hpp"
 #include "troupe/config/other_launchers.hpp"
 #include "troupe/detail/world_state.hpp"
+#include "troupe/files/file_size_limit.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/posix/thread_limit.hpp"
-#include "troupe/snapshot/file_size_limit.hpp"
 #include "troupe/trace/recording.hpp"
 
 namespace troupe {

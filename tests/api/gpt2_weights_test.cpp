@@ -12,7 +12,7 @@
 #include "troupe/nn/gpt.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/rearrange.hpp"
-#include "troupe/snapshot/safetensors.hpp"
+#include "troupe/safetensors/safetensors.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "support/temp_folder.hpp"
-#include "troupe/snapshot/folder_marker.hpp"
+#include "troupe/files/folder_marker.hpp"
 
 using namespace troupe;
 

@@ -11,8 +11,8 @@
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/ops/convert.hpp"
+#include "troupe/safetensors/safetensors.hpp"
 #include "troupe/saved_weights.hpp"
-#include "troupe/snapshot/safetensors.hpp"
 #include "troupe/snapshot/weights_hash.hpp"
 
 using namespace troupe;

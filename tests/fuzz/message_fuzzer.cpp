@@ -12,8 +12,8 @@
 #include "troupe/collective/group/rendezvous.hpp"
 #include "troupe/job/finished_calls.hpp"
 #include "troupe/link/wire_table.hpp"
-#include "troupe/program/packed_state.hpp"
 #include "troupe/wire/codec.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 namespace troupe::fuzz {
 namespace {

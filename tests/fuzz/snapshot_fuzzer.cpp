@@ -7,11 +7,11 @@
 #include "fuzz/fuzzer.hpp"
 #include "runtime/snapshot/example_parts.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/block_file.hpp"
+#include "troupe/files/block_file.hpp"
+#include "troupe/safetensors/safetensors.hpp"
+#include "troupe/safetensors/safetensors_header.hpp"
 #include "troupe/snapshot/contents_json.hpp"
 #include "troupe/snapshot/numeric_class_problem.hpp"
-#include "troupe/snapshot/safetensors.hpp"
-#include "troupe/snapshot/safetensors_header.hpp"
 #include "troupe/wire/byte_order.hpp"
 
 namespace troupe::fuzz {

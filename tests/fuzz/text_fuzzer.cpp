@@ -9,12 +9,12 @@
 #include "troupe/config/duration_text.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/fault/fault_plan.hpp"
+#include "troupe/files/printable_text.hpp"
 #include "troupe/http/access_policy.hpp"
 #include "troupe/http/http_message.hpp"
 #include "troupe/http/listen_address.hpp"
 #include "troupe/messaging/job_secret.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
-#include "troupe/snapshot/printable_text.hpp"
 #include "troupe/wire/hex.hpp"
 
 namespace troupe::fuzz {

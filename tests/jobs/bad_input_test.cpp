@@ -12,7 +12,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "runtime/snapshot/mounted_tmpfs.hpp"
+#include "runtime/files/mounted_tmpfs.hpp"
 #include "support/run_process.hpp"
 #include "support/temp_folder.hpp"
 

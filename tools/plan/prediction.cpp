@@ -7,9 +7,9 @@
 #include "troupe/config/apply_yaml.hpp"
 #include "troupe/config/job_fields.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/files/printable_text.hpp"
 #include "troupe/planning/detail/automatic_placement.hpp"
 #include "troupe/profile_job.hpp"
-#include "troupe/snapshot/printable_text.hpp"
 #include "troupe/usage/nearest.hpp"
 #include "troupe/usage/number_text.hpp"
 

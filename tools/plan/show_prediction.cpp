@@ -4,9 +4,9 @@
 
 #include "prediction.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/files/durable_file.hpp"
+#include "troupe/files/snapshot_error.hpp"
 #include "troupe/schedule/measured.hpp"
-#include "troupe/snapshot/durable_file.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
 #include "troupe/usage/number_text.hpp"
 
 namespace troupe {

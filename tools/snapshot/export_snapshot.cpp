@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "troupe/snapshot/safetensors.hpp"
+#include "troupe/safetensors/safetensors.hpp"
 #include "troupe/snapshot/saved_tensors.hpp"
 
 namespace troupe {

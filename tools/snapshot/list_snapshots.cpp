@@ -3,7 +3,7 @@
 #include <iomanip>
 #include <iostream>
 
-#include "troupe/snapshot/printable_text.hpp"
+#include "troupe/files/printable_text.hpp"
 
 namespace troupe {
 namespace {

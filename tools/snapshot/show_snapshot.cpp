@@ -5,7 +5,7 @@
 
 #include "snapshot/tensor_statistics.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/printable_text.hpp"
+#include "troupe/files/printable_text.hpp"
 
 namespace troupe {
 namespace {

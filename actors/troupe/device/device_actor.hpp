@@ -19,9 +19,9 @@
 #include "troupe/messages/device.hpp"
 #include "troupe/messages/device_status.hpp"
 #include "troupe/messages/scheduler.hpp"
-#include "troupe/program/packed_state.hpp"
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/trace/trace.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 namespace troupe {
 

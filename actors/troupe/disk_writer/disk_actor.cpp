@@ -9,9 +9,9 @@
 #include "troupe/disk_writer/read_metrics.hpp"
 #include "troupe/job/finished_calls.hpp"
 #include "troupe/ops/reduction.hpp"
-#include "troupe/program/packed_state.hpp"
 #include "troupe/snapshot/read_tensors.hpp"
 #include "troupe/wire/archive.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 namespace troupe {
 namespace {

@@ -16,10 +16,10 @@
 
 #include "troupe/config/text_file.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/files/snapshot_error.hpp"
 #include "troupe/inspector/page_files.hpp"
 #include "troupe/inspector/views/views.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
 
 namespace troupe {
 namespace {

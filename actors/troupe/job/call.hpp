@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/program/job_description.hpp"
+#include "troupe/agreement/job_description.hpp"
 #include "troupe/program/stage_program.hpp"
 #include "troupe/schedule/plan.hpp"
 

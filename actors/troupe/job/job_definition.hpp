@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/agreement/job_description.hpp"
 #include "troupe/job/latest_copies.hpp"
 #include "troupe/job/trained_data.hpp"
-#include "troupe/placement/hosting.hpp"
-#include "troupe/program/job_description.hpp"
+#include "troupe/mesh/hosting.hpp"
 #include "troupe/program/non_finite_policy.hpp"
 #include "troupe/program/stage_program.hpp"
 #include "troupe/recovery/snapshot_cadence.hpp"

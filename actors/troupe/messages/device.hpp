@@ -6,8 +6,8 @@
 
 #include "troupe/actor/message_storage.hpp"
 #include "troupe/job/call.hpp"
+#include "troupe/mesh/hosting.hpp"
 #include "troupe/messages/device_status.hpp"
-#include "troupe/placement/hosting.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/program/non_finite_policy.hpp"
 #include "troupe/schedule/cut.hpp"

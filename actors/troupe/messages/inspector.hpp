@@ -15,11 +15,11 @@
 #include "troupe/job/call.hpp"
 #include "troupe/job/job_definition.hpp"
 #include "troupe/job/pause.hpp"
+#include "troupe/mesh/hosting.hpp"
 #include "troupe/messages/job_history.hpp"
 #include "troupe/messages/measured_steps.hpp"
 #include "troupe/messages/scheduler.hpp"
 #include "troupe/messages/step_history.hpp"
-#include "troupe/placement/hosting.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe {

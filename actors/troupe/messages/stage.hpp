@@ -8,7 +8,7 @@
 
 #include "troupe/actor/message_storage.hpp"
 #include "troupe/contents/tensor_contents.hpp"
-#include "troupe/placement/view.hpp"
+#include "troupe/mesh/view.hpp"
 #include "troupe/program/stage_program.hpp"
 #include "troupe/recovery/inventory.hpp"
 #include "troupe/tensor/tensor.hpp"

@@ -11,8 +11,8 @@
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/job/job_definition.hpp"
 #include "troupe/job/pause.hpp"
+#include "troupe/mesh/hosting.hpp"
 #include "troupe/messages/job_history.hpp"
-#include "troupe/placement/hosting.hpp"
 #include "troupe/recovery/restore_plan.hpp"
 #include "troupe/tensor/tensor.hpp"
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "troupe/job/finished_calls.hpp"
-#include "troupe/program/packed_state.hpp"
 #include "troupe/snapshot/weights_hash.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 namespace troupe {
 

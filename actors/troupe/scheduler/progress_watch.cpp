@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/messages/position_in_call.hpp"
 #include "troupe/messages/supervisor.hpp"
-#include "troupe/scheduler/state/position_in_call.hpp"
 
 namespace troupe {
 namespace {

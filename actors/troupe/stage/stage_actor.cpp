@@ -9,7 +9,7 @@
 #include "troupe/messages/disk_writer.hpp"
 #include "troupe/messages/scheduler.hpp"
 #include "troupe/ops/reduction.hpp"
-#include "troupe/program/packed_state.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 namespace troupe {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "troupe/job/job_definition.hpp"
+#include "troupe/mesh/logical_device.hpp"
 #include "troupe/messages/loader.hpp"
-#include "troupe/placement/logical_device.hpp"
 #include "troupe/supervisor/state/child_ledger.hpp"
 #include "troupe/supervisor/state/local_progress.hpp"
 #include "troupe/supervisor/supervisor_options.hpp"

@@ -8,8 +8,8 @@
 #include "troupe/actor/actor_name.hpp"
 #include "troupe/cluster/membership.hpp"
 #include "troupe/link/node_links.hpp"
+#include "troupe/mesh/hosting.hpp"
 #include "troupe/messages/inspector.hpp"
-#include "troupe/placement/hosting.hpp"
 #include "troupe/supervisor/job_children.hpp"
 #include "troupe/supervisor/supervisor_options.hpp"
 

@@ -5,11 +5,11 @@
 #include <span>
 #include <system_error>
 
-#include "troupe/program/packed_state.hpp"
-#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/files/durable_file.hpp"
+#include "troupe/files/snapshot_error.hpp"
+#include "troupe/files/temporary_name.hpp"
 #include "troupe/snapshot/saved_tensors.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
-#include "troupe/snapshot/temporary_name.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 namespace troupe {
 

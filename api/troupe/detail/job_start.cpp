@@ -8,15 +8,15 @@
 #include "troupe/collective/group/store.hpp"
 #include "troupe/detail/fail_job_on_exception.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/files/durable_file.hpp"
+#include "troupe/files/folder_marker.hpp"
+#include "troupe/files/temporary_name.hpp"
 #include "troupe/node/node.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/posix/files/safe_file.hpp"
-#include "troupe/snapshot/durable_file.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
-#include "troupe/snapshot/folder_marker.hpp"
 #include "troupe/snapshot/numeric_class_problem.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
-#include "troupe/snapshot/temporary_name.hpp"
 
 namespace troupe {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "troupe/collective/group/store.hpp"
 #include "troupe/config/job_options.hpp"
-#include "troupe/snapshot/folder_lock.hpp"
+#include "troupe/files/folder_lock.hpp"
 #include "troupe/snapshot/manifest.hpp"
 #include "troupe/snapshot/snapshot_access.hpp"
 

@@ -11,7 +11,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/job/latest_copies.hpp"
 #include "troupe/ops/rearrange.hpp"
-#include "troupe/snapshot/safetensors.hpp"
+#include "troupe/safetensors/safetensors.hpp"
 #include "troupe/trainer.hpp"
 
 namespace troupe {

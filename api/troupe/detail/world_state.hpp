@@ -5,8 +5,8 @@
 #include "troupe/collective/group/group_builder.hpp"
 #include "troupe/config/profile_environment.hpp"
 #include "troupe/detail/running_call.hpp"
+#include "troupe/files/folder_lock.hpp"
 #include "troupe/node/node.hpp"
-#include "troupe/snapshot/folder_lock.hpp"
 #include "troupe/world.hpp"
 
 namespace troupe {

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/mesh/hosting.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/tree_reduction.hpp"
-#include "troupe/placement/hosting.hpp"
 
 namespace troupe {
 namespace {

@@ -6,7 +6,7 @@
 namespace troupe {
 
 /// Which virtual replicas each of the members computes: contiguous blocks, as even as possible, the larger
-/// ones first (spread() of troupe/placement/hosting.hpp); the last members have none if there are more
+/// ones first (spread() of troupe/mesh/hosting.hpp); the last members have none if there are more
 /// members than replicas. Throws std::invalid_argument unless 1 <= num_replicas < 32768.
 leaf_hosting spread_replicas(int num_replicas, int num_members);
 

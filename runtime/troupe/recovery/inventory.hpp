@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "troupe/layout/part_id.hpp"
-#include "troupe/placement/hosting.hpp"
+#include "troupe/mesh/hosting.hpp"
 
 namespace troupe {
 

@@ -2,8 +2,8 @@
 #include <optional>
 #include <vector>
 
-#include "troupe/placement/hosting.hpp"
-#include "troupe/placement/view.hpp"
+#include "troupe/mesh/hosting.hpp"
+#include "troupe/mesh/view.hpp"
 
 namespace troupe {
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/placement/hosting.hpp"
+#include "troupe/mesh/hosting.hpp"
 #include "troupe/recovery/inventory.hpp"
 
 namespace troupe {

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "troupe/snapshot/snapshot_error.hpp"
+#include "troupe/files/snapshot_error.hpp"
 
 namespace troupe {
 namespace {

@@ -3,11 +3,11 @@
 #include <functional>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/files/durable_file.hpp"
+#include "troupe/files/printable_text.hpp"
+#include "troupe/files/temporary_name.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
-#include "troupe/snapshot/printable_text.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
-#include "troupe/snapshot/temporary_name.hpp"
 
 namespace troupe {
 namespace {

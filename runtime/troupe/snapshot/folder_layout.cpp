@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
+#include "troupe/files/snapshot_error.hpp"
 
 namespace troupe {
 namespace {

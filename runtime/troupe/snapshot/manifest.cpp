@@ -6,11 +6,11 @@
 #include <set>
 #include <span>
 
+#include "troupe/files/checksum.hpp"
+#include "troupe/files/snapshot_error.hpp"
 #include "troupe/json/read_json.hpp"
-#include "troupe/snapshot/checksum.hpp"
 #include "troupe/snapshot/contents_json.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
 
 namespace troupe {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "troupe/contents/tensor_contents.hpp"
+#include "troupe/files/checksum.hpp"
+#include "troupe/files/snapshot_error.hpp"
 #include "troupe/layout/part_id.hpp"
-#include "troupe/snapshot/checksum.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {

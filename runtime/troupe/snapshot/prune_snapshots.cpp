@@ -4,11 +4,11 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/files/durable_file.hpp"
+#include "troupe/files/open_file.hpp"
+#include "troupe/files/temporary_name.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
-#include "troupe/snapshot/open_file.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
-#include "troupe/snapshot/temporary_name.hpp"
 
 namespace troupe {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/durable_file.hpp"
+#include "troupe/files/durable_file.hpp"
+#include "troupe/files/temporary_name.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
-#include "troupe/snapshot/temporary_name.hpp"
 
 namespace troupe {
 namespace {

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/snapshot/block_file.hpp"
+#include "troupe/files/block_file.hpp"
+#include "troupe/files/snapshot_error.hpp"
 #include "troupe/snapshot/manifest.hpp"
 #include "troupe/snapshot/part.hpp"
 #include "troupe/snapshot/snapshot_access.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
 
 namespace troupe {
 

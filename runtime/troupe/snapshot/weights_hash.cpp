@@ -7,7 +7,7 @@
 #include <bit>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/checksum.hpp"
+#include "troupe/files/checksum.hpp"
 
 namespace troupe {
 namespace {

@@ -5,7 +5,7 @@
 #include "troupe/messages/loader.hpp"
 #include "troupe/messages/stage.hpp"
 #include "troupe/program/device_memory.hpp"
-#include "troupe/program/packed_state.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -18,7 +18,7 @@
 #include "troupe/disk_writer/disk_actor.hpp"
 #include "troupe/job/metrics_tensor.hpp"
 #include "troupe/messages/scheduler.hpp"
-#include "troupe/program/packed_state.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -2,7 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "troupe/program/packed_state.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
 

@@ -6,7 +6,7 @@
 #include "support/bits.hpp"
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/messages/scheduler.hpp"
-#include "troupe/program/packed_state.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -2,8 +2,8 @@
 
 #include "one_scheduler.hpp"
 #include "support/drained.hpp"
-#include "troupe/program/packed_state.hpp"
 #include "troupe/snapshot/weights_hash.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

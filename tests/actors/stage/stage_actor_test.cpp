@@ -13,7 +13,7 @@
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/messages/disk_writer.hpp"
 #include "troupe/messages/scheduler.hpp"
-#include "troupe/program/packed_state.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "one_node.hpp"
-#include "troupe/program/packed_state.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -10,7 +10,7 @@
 #include "support/drained.hpp"
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/job/part_tag.hpp"
-#include "troupe/program/packed_state.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 namespace troupe::testing {
 

@@ -6,7 +6,7 @@
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/job/metrics_tensor.hpp"
-#include "troupe/program/packed_state.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -14,7 +14,7 @@
 #include "troupe/nn/tied_linear.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/optim/adam.hpp"
-#include "troupe/snapshot/safetensors.hpp"
+#include "troupe/safetensors/safetensors.hpp"
 
 namespace nn = troupe::nn;
 using Catch::Matchers::ContainsSubstring;

@@ -3,11 +3,11 @@
 #include <fstream>
 #include <functional>
 
-#include "child_process.hpp"
 #include "example_parts.hpp"
-#include "mounted_tmpfs.hpp"
+#include "runtime/files/child_process.hpp"
+#include "runtime/files/mounted_tmpfs.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/snapshot/checksum.hpp"
+#include "troupe/files/checksum.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 
 using Catch::Matchers::ContainsSubstring;

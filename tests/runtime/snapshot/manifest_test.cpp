@@ -6,8 +6,8 @@
 #include <random>
 
 #include "example_parts.hpp"
-#include "troupe/snapshot/checksum.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
+#include "troupe/files/checksum.hpp"
+#include "troupe/files/snapshot_error.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;

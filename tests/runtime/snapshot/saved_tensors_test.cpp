@@ -5,7 +5,7 @@
 
 #include "example_parts.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
+#include "troupe/files/snapshot_error.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;

@@ -10,10 +10,10 @@
 #include <fstream>
 
 #include "example_parts.hpp"
-#include "mounted_tmpfs.hpp"
+#include "runtime/files/mounted_tmpfs.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/snapshot/durable_file.hpp"
-#include "troupe/snapshot/file_size_limit.hpp"
+#include "troupe/files/durable_file.hpp"
+#include "troupe/files/file_size_limit.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 
 using Catch::Matchers::ContainsSubstring;

@@ -8,7 +8,7 @@
 
 #include "example_parts.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/snapshot/temporary_name.hpp"
+#include "troupe/files/temporary_name.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;

@@ -2,8 +2,8 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <list>
 
-#include "child_process.hpp"
 #include "example_parts.hpp"
+#include "runtime/files/child_process.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 

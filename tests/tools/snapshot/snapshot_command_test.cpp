@@ -7,7 +7,7 @@
 
 #include "support/run_process.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/snapshot/safetensors.hpp"
+#include "troupe/safetensors/safetensors.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 
 using Catch::Matchers::ContainsSubstring;

@@ -14,7 +14,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/ops/threads.hpp"
-#include "troupe/snapshot/safetensors.hpp"
+#include "troupe/safetensors/safetensors.hpp"
 #include "troupe/tensor/devices.hpp"
 #include "troupe/tensor/memory.hpp"
 

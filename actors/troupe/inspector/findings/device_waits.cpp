@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "troupe/inspector/views/names.hpp"
-#include "troupe/scheduler/state/position_in_call.hpp"
+#include "troupe/messages/position_in_call.hpp"
 
 namespace troupe {
 namespace {

@@ -12,8 +12,8 @@
 #include "troupe/cluster/membership.hpp"
 #include "troupe/job/call_log.hpp"
 #include "troupe/job/client_mailbox.hpp"
+#include "troupe/mesh/hosting.hpp"
 #include "troupe/messages/scheduler.hpp"
-#include "troupe/placement/hosting.hpp"
 
 namespace troupe {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "troupe/agreement/job_description.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/program/job_description.hpp"
 
 namespace troupe {
 namespace {

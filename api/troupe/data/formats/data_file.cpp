@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/open_file.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
+#include "troupe/files/open_file.hpp"
+#include "troupe/files/snapshot_error.hpp"
 
 namespace troupe {
 namespace {

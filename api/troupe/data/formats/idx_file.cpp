@@ -9,7 +9,7 @@
 
 #include "troupe/data/formats/gzip_reader.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/known_format.hpp"
+#include "troupe/files/known_format.hpp"
 
 namespace troupe {
 namespace {

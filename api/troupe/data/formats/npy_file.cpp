@@ -8,10 +8,10 @@
 
 #include "troupe/data/formats/npy_header.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/durable_file.hpp"
-#include "troupe/snapshot/known_format.hpp"
-#include "troupe/snapshot/open_file.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
+#include "troupe/files/durable_file.hpp"
+#include "troupe/files/known_format.hpp"
+#include "troupe/files/open_file.hpp"
+#include "troupe/files/snapshot_error.hpp"
 
 namespace troupe {
 namespace {

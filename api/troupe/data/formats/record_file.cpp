@@ -10,7 +10,7 @@
 #include "troupe/data/formats/data_file.hpp"
 #include "troupe/data/formats/record_format.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/temporary_name.hpp"
+#include "troupe/files/temporary_name.hpp"
 
 namespace troupe {
 namespace {

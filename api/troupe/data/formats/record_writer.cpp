@@ -6,10 +6,10 @@
 #include "troupe/data/formats/record_file.hpp"
 #include "troupe/data/formats/record_format.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/durable_file.hpp"
-#include "troupe/snapshot/open_file.hpp"
-#include "troupe/snapshot/snapshot_error.hpp"
-#include "troupe/snapshot/temporary_name.hpp"
+#include "troupe/files/durable_file.hpp"
+#include "troupe/files/open_file.hpp"
+#include "troupe/files/snapshot_error.hpp"
+#include "troupe/files/temporary_name.hpp"
 
 namespace troupe {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/temporary_name.hpp"
+#include "troupe/files/temporary_name.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;

@@ -1,10 +1,10 @@
 #pragma once
 #include <string>
 
+#include "troupe/agreement/job_description.hpp"
 #include "troupe/config/job_options.hpp"
+#include "troupe/mesh/hosting.hpp"
 #include "troupe/pipeline/pipeline.hpp"
-#include "troupe/placement/hosting.hpp"
-#include "troupe/program/job_description.hpp"
 #include "troupe/schedule/plan.hpp"
 
 namespace troupe {

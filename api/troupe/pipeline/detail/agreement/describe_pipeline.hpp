@@ -1,6 +1,6 @@
 #pragma once
+#include "troupe/agreement/job_description.hpp"
 #include "troupe/pipeline/pipeline.hpp"
-#include "troupe/program/job_description.hpp"
 
 namespace troupe {
 

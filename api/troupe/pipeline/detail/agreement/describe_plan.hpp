@@ -1,5 +1,5 @@
 #pragma once
-#include "troupe/program/job_description.hpp"
+#include "troupe/agreement/job_description.hpp"
 #include "troupe/schedule/plan.hpp"
 
 namespace troupe {

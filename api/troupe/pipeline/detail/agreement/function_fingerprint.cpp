@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "troupe/program/job_description.hpp"
+#include "troupe/agreement/job_description.hpp"
 
 namespace troupe {
 namespace {

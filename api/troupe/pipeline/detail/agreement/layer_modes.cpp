@@ -4,7 +4,7 @@
 #include <span>
 #include <typeinfo>
 
-#include "troupe/program/job_description.hpp"
+#include "troupe/agreement/job_description.hpp"
 
 namespace troupe {
 namespace {

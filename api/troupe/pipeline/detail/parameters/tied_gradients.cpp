@@ -4,7 +4,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "troupe/program/packed_state.hpp"
+#include "troupe/wire/packed_state.hpp"
 
 namespace troupe {
 namespace {

@@ -1,0 +1,173 @@
+#include "troupe/safetensors/safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "troupe/error/errors.hpp"
+#include "troupe/files/durable_file.hpp"
+#include "troupe/files/known_format.hpp"
+#include "troupe/files/open_file.hpp"
+#include "troupe/files/snapshot_error.hpp"
+#include "troupe/safetensors/safetensors_header.hpp"
+#include "troupe/tensor/stored_number.hpp"
+
+namespace troupe {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "numbers and elements are copied as they lie in memory");
+
+constexpr std::size_t length_bytes = 8;
+constexpr std::uint64_t max_header_bytes = 100'000'000;
+
+std::string read_header_text(regular_file& in) {
+  auto size = std::to_string(in.size_bytes());
+  if (in.size_bytes() < length_bytes)
+    throw bad_input("expected the header's length in 8 bytes, found a file of " + size + " bytes");
+  std::array<std::byte, length_bytes> length;
+  in.read_all(length);
+  auto header_bytes = std::bit_cast<std::uint64_t>(length);
+  if (header_bytes > max_header_bytes || header_bytes > in.size_bytes() - length_bytes)
+    throw bad_input("expected a header of at most " + std::to_string(max_header_bytes) +
+                    " bytes and within the file's " + size + ", found a length of " +
+                    std::to_string(header_bytes));
+  std::string text(header_bytes, '\0');
+  in.read_all(std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+/// Refuses bools other than 0 and 1, which programs interpret differently.
+void check_booleans(const safetensors_entry& entry, std::span<const std::byte> bytes) {
+  auto wrong = std::ranges::find_if(bytes, [](std::byte value) { return value > std::byte{1}; });
+  if (wrong == bytes.end()) return;
+  throw bad_input("tensor '" + entry.name + "': expected bytes of 0 or 1 in BOOL" + to_string(entry.extents) +
+                  ", found " + std::to_string(std::to_integer<int>(*wrong)) + " at element " +
+                  std::to_string(wrong - bytes.begin()));
+}
+
+safetensors_header read_header(regular_file& in) {
+  auto text = read_header_text(in);
+  return parse_safetensors_header(text, in.size_bytes() - length_bytes - text.size());
+}
+
+/// Names what cannot be read as `options` say.
+void check_numbers(const std::filesystem::path& file, const std::vector<safetensors_entry>& entries,
+                   other_numbers others) {
+  if (others == other_numbers::leave_out) return;
+  constexpr std::size_t most_named = 4;
+  std::string list;
+  std::size_t count = 0;
+  bool all_convert = true;
+  for (const auto& entry : entries) {
+    if (entry.type && (same_dtype(*entry.type) || others == other_numbers::convert)) continue;
+    all_convert = all_convert && entry.type;
+    if (++count <= most_named)
+      list += (list.empty() ? "tensor '" : ", '") + entry.name + "' is " + entry.dtype_name +
+              to_string(entry.extents);
+  }
+  if (count == 0) return;
+  if (count > most_named) list += " and " + std::to_string(count - most_named) + " more";
+  throw bad_input("cannot read " + file.string() + " as safetensors: " + list +
+                  ", expected one of the dtypes F32, BF16, F16, I64, I32, U8 and BOOL. " +
+                  (all_convert ? "Convert it with {.others = other_numbers::convert}, l" : "L") +
+                  "eave it out with {.others = other_numbers::leave_out}, or save it with another dtype");
+}
+
+tensor read_tensor(const regular_file& in, std::uint64_t offset, const safetensors_entry& entry) {
+  auto value = tensor::empty(entry.extents, usual_dtype(*entry.type));
+  if (same_dtype(*entry.type)) {
+    in.read_at(offset, value.bytes());
+    if (entry.type == stored_number::boolean) check_booleans(entry, value.bytes());
+    return value;
+  }
+  std::vector<std::byte> stored(entry.end - entry.begin);
+  in.read_at(offset, stored);
+  try {
+    convert_numbers(stored, *entry.type, value.bytes(), value.dtype());
+  } catch (const bad_input& problem) {
+    throw bad_input("tensor '" + entry.name + "': " + problem.what());
+  }
+  return value;
+}
+
+safetensors_file read_tensors(regular_file& in, safetensors_header header, other_numbers others) {
+  safetensors_file file{{}, std::move(header.metadata)};
+  std::uint64_t begin = in.size_bytes();
+  for (const auto& entry : header.tensors) begin = std::min(begin, in.size_bytes() - entry.end);
+  for (auto& entry : header.tensors) {
+    auto is_ours = entry.type && same_dtype(*entry.type);
+    if (is_ours || others == other_numbers::convert)
+      file.tensors.push_back({entry.name, read_tensor(in, begin + entry.begin, entry)});
+    else
+      file.left_out.push_back({entry.name, entry.dtype_name, entry.extents});
+  }
+  return file;
+}
+
+/// Errors of `call` name the file, and its format if that is another one.
+template <class Call>
+auto reading(const std::filesystem::path& file, Call call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const snapshot_error& problem) {
+    throw bad_input(problem.what());
+  } catch (const bad_input& problem) {
+    if (auto other = known_format_of(file))
+      throw bad_input("cannot read " + file.string() + " as safetensors: it is " + other->name + ". " +
+                      other->what_to_do);
+    throw bad_input("cannot read " + file.string() + " as safetensors: " + problem.what() +
+                    ". If it was copied or downloaded, do so again, else save it again");
+  }
+}
+
+void check_tensors(const std::vector<named_tensor>& tensors) {
+  constexpr const char* operation = "write_safetensors";
+  std::set<std::string_view> names;
+  for (const auto& [name, value] : tensors) {
+    if (!value.defined()) throw_invalid(operation, "a defined tensor '" + name + "'", "an undefined one");
+    if (name == "__metadata__") throw_invalid(operation, "another name than the format's own", name);
+    if (!names.insert(name).second) throw_invalid(operation, "each name once", "'" + name + "' twice");
+  }
+}
+
+}  // namespace
+
+safetensors_file read_safetensors(const std::filesystem::path& file, const safetensors_options& options) {
+  auto in = reading(file, [&] { return regular_file(file); });
+  auto header = reading(file, [&] { return read_header(in); });
+  check_numbers(file, header.tensors, options.others);
+  return reading(file, [&] { return read_tensors(in, std::move(header), options.others); });
+}
+
+void write_safetensors(const std::filesystem::path& file, const std::vector<named_tensor>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  check_tensors(tensors);
+  auto sorted = tensors;
+  std::ranges::sort(
+      sorted, {}, [](const named_tensor& of) { return std::pair(order_in_file(of.value.dtype()), of.name); });
+  safetensors_header header{{}, metadata};
+  std::uint64_t end = 0;
+  for (auto& [name, value] : sorted) {
+    value = value.to({});
+    auto begin = end;
+    end += value.size_bytes();
+    auto type = stored_as(value.dtype());
+    header.tensors.push_back({name, safetensors_name(type), type, value.shape(), begin, end});
+  }
+  auto text = to_text(header);
+  auto length = std::bit_cast<std::array<std::byte, length_bytes>>(std::uint64_t{text.size()});
+  std::vector<std::span<const std::byte>> pieces{length, std::as_bytes(std::span(text))};
+  for (const auto& of : sorted) pieces.push_back(of.value.bytes());
+  try {
+    write_durably(file, pieces);
+  } catch (const snapshot_error& problem) {
+    throw bad_input(problem.what());
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,76 @@
+#include "troupe/mesh/placement.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <random>
+#include <stdexcept>
+#include <type_traits>
+
+#include "troupe/mesh/view.hpp"
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+// Stages, devices and members do not convert to each other, nor from numbers.
+static_assert(!std::is_convertible_v<int, device_id>);
+static_assert(!std::is_convertible_v<int, member_id>);
+static_assert(!std::is_convertible_v<int, cell>);
+static_assert(!std::is_constructible_v<device_id, member_id>);
+static_assert(!std::is_constructible_v<member_id, device_id>);
+static_assert(!std::is_constructible_v<device_id, cell>);
+
+TEST_CASE("a plan's placement has every cell exactly once, on its stage's device") {
+  std::mt19937 random(1);
+  for (int drawn = 0; drawn < 200; ++drawn) {
+    INFO("case " << drawn);
+    plan_options options;
+    options.num_stages = 1 + static_cast<int>(random() % 9);
+    options.num_devices = 1 + static_cast<int>(random() % static_cast<unsigned>(options.num_stages));
+    auto training = make_plan(options);
+    auto placed = place_cells(training);
+    REQUIRE(placed.num_devices() == options.num_devices);
+    std::map<cell, int> times;
+    for (const auto& device : placed.devices())
+      for (const auto& one : placed.cells_of(device.id)) {
+        ++times[one];
+        REQUIRE(placed.device_of(one) == device.id);
+      }
+    REQUIRE(times.size() == static_cast<std::size_t>(options.num_stages));
+    for (int stage = 0; stage < options.num_stages; ++stage) {
+      REQUIRE(times[{.stage = stage}] == 1);
+      REQUIRE(placed.device_of({.stage = stage}).number ==
+              training.device_of_stage[static_cast<std::size_t>(stage)]);
+    }
+  }
+}
+
+TEST_CASE("placements are equal if and only if their texts are") {
+  auto placed = place_cells(make_plan({.num_stages = 2, .num_devices = 2}));
+  CHECK(placement_text(placed) ==
+        "device 0 cpu 0\ndevice 1 cpu 0\nstage 0 replica 0 slice 0: device 0\nstage 1 replica 0 slice 0: "
+        "device 1\n");
+  std::vector<logical_device> two = {{.id = {0}}, {.id = {1}}};
+  auto differs = [&](const placement& other) {
+    CHECK_FALSE(other == placed);
+    CHECK(placement_text(other) != placement_text(placed));
+  };
+  differs(placement(two, {{{.stage = 0}, {0}}, {{.stage = 1}, {0}}}));
+  differs(placement(two, {{{.stage = 0}, {0}}, {{.stage = 1, .replica = 1}, {1}}}));
+  differs(placement(two, {{{.stage = 0}, {0}}, {{.stage = 1, .slice = 1}, {1}}}));
+  two[1].memory_limit_bytes = 1 << 30;
+  differs(placement(two, placed.device_of_cell()));
+  two[1] = {.id = {1}, .place = device::kind::cuda};
+  differs(placement(two, placed.device_of_cell()));
+}
+
+TEST_CASE("a placement refuses devices out of order and cells on devices that do not exist") {
+  CHECK_THROWS_AS(placement({{.id = {1}}}, {}), std::invalid_argument);
+  CHECK_THROWS_MATCHES(
+      placement({{.id = {0}}}, {{{.stage = 3}, {1}}}), std::invalid_argument,
+      MessageMatches(ContainsSubstring("stage 3 replica 0 slice 0") && ContainsSubstring("got device 1")));
+  auto placed = place_cells(make_plan({.num_stages = 2, .num_devices = 2}));
+  CHECK_THROWS_MATCHES(placed.device_of({.stage = 2}), std::invalid_argument,
+                       MessageMatches(ContainsSubstring("stage 2 replica 0 slice 0")));
+}
