@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "troupe/config/command_line.hpp"
+#include "troupe/config/environment/launch_environment.hpp"
 #include "troupe/config/job_fields.hpp"
-#include "troupe/config/launch_environment.hpp"
 #include "troupe/config/stop_signals.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/error/failure_kind.hpp"

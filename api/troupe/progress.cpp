@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "troupe/detail/clock_text.hpp"
-#include "troupe/schedule/draw.hpp"
+#include "troupe/schedule/text/draw.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/trace/trace.hpp"
 

@@ -28,7 +28,7 @@
 #include "troupe/pipeline/detail/agreement/layer_modes.hpp"
 #include "troupe/pipeline/partition.hpp"
 #include "troupe/schedule/gradient_order.hpp"
-#include "troupe/schedule/measured.hpp"
+#include "troupe/schedule/simulation/measured.hpp"
 
 namespace troupe {
 namespace {

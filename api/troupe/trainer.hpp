@@ -17,7 +17,7 @@
 #include "troupe/pipeline/pipeline.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/schedule/cut.hpp"
-#include "troupe/schedule/simulate.hpp"
+#include "troupe/schedule/simulation/simulate.hpp"
 #include "troupe/world.hpp"
 
 namespace troupe {

@@ -4,9 +4,9 @@
 
 #include <cstdio>
 
-#include "troupe/config/events_environment.hpp"
+#include "troupe/config/environment/events_environment.hpp"
+#include "troupe/config/environment/other_launchers.hpp"
 #include "troupe/config/job_fields.hpp"
-#include "troupe/config/other_launchers.hpp"
 #include "troupe/detail/world_state.hpp"
 #include "troupe/files/file_size_limit.hpp"
 #include "troupe/ops/numeric_class.hpp"

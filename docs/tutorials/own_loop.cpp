@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
-#include <troupe/config/launch_environment.hpp>
+#include <troupe/config/environment/launch_environment.hpp>
 #include <troupe/troupe.hpp>
 
 using namespace troupe;

@@ -3,7 +3,7 @@
 //   troupe launch --nproc-per-node 2 -- own_steps --lose 1
 #include <csignal>
 #include <iostream>
-#include <troupe/config/launch_environment.hpp>
+#include <troupe/config/environment/launch_environment.hpp>
 #include <troupe/troupe.hpp>
 
 using namespace troupe;

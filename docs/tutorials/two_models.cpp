@@ -6,7 +6,7 @@
 #include <csignal>
 #include <iostream>
 #include <numbers>
-#include <troupe/config/launch_environment.hpp>
+#include <troupe/config/environment/launch_environment.hpp>
 #include <troupe/random/uniform.hpp>
 #include <troupe/snapshot/weights_hash.hpp>
 #include <troupe/troupe.hpp>

@@ -10,10 +10,10 @@
 #include "troupe/pipeline/device_map.hpp"
 #include "troupe/placement/cost_profile.hpp"
 #include "troupe/placement/layer_map.hpp"
-#include "troupe/schedule/check_plan.hpp"
-#include "troupe/schedule/plan_csv.hpp"
-#include "troupe/schedule/plan_text.hpp"
-#include "troupe/schedule/simulate.hpp"
+#include "troupe/schedule/checks/check_plan.hpp"
+#include "troupe/schedule/simulation/simulate.hpp"
+#include "troupe/schedule/text/plan_csv.hpp"
+#include "troupe/schedule/text/plan_text.hpp"
 
 namespace troupe::fuzz {
 namespace {

@@ -9,7 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <sstream>
-#include <troupe/config/launch_environment.hpp>
+#include <troupe/config/environment/launch_environment.hpp>
 #include <troupe/nn/init.hpp>
 #include <troupe/troupe.hpp>
 

@@ -15,7 +15,7 @@
 #include <troupe/troupe.hpp>
 
 #include "troupe/collective/every_backend.hpp"
-#include "troupe/config/launch_environment.hpp"
+#include "troupe/config/environment/launch_environment.hpp"
 
 using namespace troupe;
 

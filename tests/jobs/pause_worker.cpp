@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "package/synthetic.hpp"
-#include "troupe/config/launch_environment.hpp"
+#include "troupe/config/environment/launch_environment.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;

@@ -6,7 +6,7 @@
 #include <troupe/data/detail/training_source.hpp>
 
 #include "package/synthetic.hpp"
-#include "troupe/config/launch_environment.hpp"
+#include "troupe/config/environment/launch_environment.hpp"
 #include "troupe/snapshot/weights_hash.hpp"
 
 using namespace troupe;

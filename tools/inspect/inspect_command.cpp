@@ -14,7 +14,7 @@
 #include "inspect/snapshot_source.hpp"
 #include "inspect/terminal.hpp"
 #include "inspect/watch_job.hpp"
-#include "troupe/config/inspect_environment.hpp"
+#include "troupe/config/environment/inspect_environment.hpp"
 #include "troupe/config/text_file.hpp"
 #include "troupe/error/errors.hpp"
 

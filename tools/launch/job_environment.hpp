@@ -23,8 +23,8 @@ struct process_identity {
   int events = -1;  ///< the descriptor of the memory for its events; -1: none
 };
 
-/// The launcher's own environment with the variables of config/launch_environment.hpp set for one process.
-/// Limits the spinning of waiting OpenMP threads, which would take cores from other processes:
+/// The launcher's own environment with the variables of config/environment/launch_environment.hpp set for one
+/// process. Limits the spinning of waiting OpenMP threads, which would take cores from other processes:
 /// GOMP_SPINCOUNT=1000, unless it or OMP_WAIT_POLICY is set.
 std::vector<std::string> job_environment(const job_identity& job, const process_identity& one);
 

@@ -6,7 +6,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/files/durable_file.hpp"
 #include "troupe/files/snapshot_error.hpp"
-#include "troupe/schedule/measured.hpp"
+#include "troupe/schedule/simulation/measured.hpp"
 #include "troupe/usage/number_text.hpp"
 
 namespace troupe {

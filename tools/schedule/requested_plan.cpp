@@ -2,7 +2,7 @@
 
 #include "schedule_request.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/schedule/plan_csv.hpp"
+#include "troupe/schedule/text/plan_csv.hpp"
 #include "troupe/usage/number_text.hpp"
 
 namespace troupe {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "troupe/schedule/best_plan.hpp"
+#include "troupe/schedule/simulation/best_plan.hpp"
 
 namespace troupe {
 

@@ -10,11 +10,11 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/files/durable_file.hpp"
 #include "troupe/files/snapshot_error.hpp"
-#include "troupe/schedule/draw.hpp"
 #include "troupe/schedule/generators/schedule_table.hpp"
 #include "troupe/schedule/gradient_order.hpp"
-#include "troupe/schedule/measured.hpp"
-#include "troupe/schedule/plan_csv.hpp"
+#include "troupe/schedule/simulation/measured.hpp"
+#include "troupe/schedule/text/draw.hpp"
+#include "troupe/schedule/text/plan_csv.hpp"
 #include "troupe/usage/number_text.hpp"
 
 namespace troupe {

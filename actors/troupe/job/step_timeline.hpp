@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "troupe/job/call.hpp"
-#include "troupe/schedule/measured.hpp"
+#include "troupe/schedule/simulation/measured.hpp"
 
 namespace troupe {
 

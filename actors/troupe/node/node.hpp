@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "troupe/collective/diagnostics/collective_position.hpp"
-#include "troupe/config/launch_environment.hpp"
+#include "troupe/config/environment/launch_environment.hpp"
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/job/job_definition.hpp"
 #include "troupe/job/pause.hpp"

@@ -15,7 +15,7 @@
 #include "troupe/pipeline/detail/stage_content.hpp"
 #include "troupe/pipeline/detail/stage_reductions.hpp"
 #include "troupe/schedule/gradient_order.hpp"
-#include "troupe/schedule/plan_csv.hpp"
+#include "troupe/schedule/text/plan_csv.hpp"
 
 namespace troupe {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "troupe/pipeline/device_map.hpp"
 #include "troupe/planning/predict_memory.hpp"
-#include "troupe/schedule/simulate.hpp"
+#include "troupe/schedule/simulation/simulate.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 
 #include "troupe/placement/cost_profile.hpp"
 #include "troupe/placement/layer_map.hpp"
-#include "troupe/schedule/simulate.hpp"
+#include "troupe/schedule/simulation/simulate.hpp"
 
 namespace troupe {
 

@@ -13,7 +13,7 @@
 #include "troupe/nn/embedding.hpp"
 #include "troupe/nn/tied_linear.hpp"
 #include "troupe/pipeline/pipeline.hpp"
-#include "troupe/schedule/plan_text.hpp"
+#include "troupe/schedule/text/plan_text.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;

@@ -10,7 +10,7 @@
 #include "troupe/optim/adam.hpp"
 #include "troupe/pipeline/detail/module_program.hpp"
 #include "troupe/pipeline/detail/stage_reductions.hpp"
-#include "troupe/schedule/check_plan.hpp"
+#include "troupe/schedule/checks/check_plan.hpp"
 
 namespace troupe::testing {
 

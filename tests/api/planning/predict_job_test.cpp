@@ -5,7 +5,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/schedule/check_plan.hpp"
+#include "troupe/schedule/checks/check_plan.hpp"
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;

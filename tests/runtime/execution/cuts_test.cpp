@@ -5,7 +5,7 @@
 
 #include "runtime/execution/test_devices.hpp"
 #include "runtime/schedule/drawn_plans.hpp"
-#include "troupe/schedule/plan_text.hpp"
+#include "troupe/schedule/text/plan_text.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

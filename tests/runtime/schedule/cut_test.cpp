@@ -7,7 +7,7 @@
 
 #include "runtime/schedule/drawn_plans.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/schedule/plan_text.hpp"
+#include "troupe/schedule/text/plan_text.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -7,12 +7,12 @@
 
 #include "runtime/schedule/drawn_plans.hpp"
 #include "runtime/schedule/plan_notation.hpp"
-#include "runtime/schedule/reference_simulation.hpp"
-#include "troupe/schedule/best_plan.hpp"
-#include "troupe/schedule/check_plan.hpp"
-#include "troupe/schedule/closed_form.hpp"
-#include "troupe/schedule/plan_csv.hpp"
-#include "troupe/schedule/plan_text.hpp"
+#include "runtime/schedule/simulation/reference_simulation.hpp"
+#include "troupe/schedule/checks/check_plan.hpp"
+#include "troupe/schedule/simulation/best_plan.hpp"
+#include "troupe/schedule/simulation/closed_form.hpp"
+#include "troupe/schedule/text/plan_csv.hpp"
+#include "troupe/schedule/text/plan_text.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::WithinRel;

@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/schedule/check_plan.hpp"
-#include "troupe/schedule/draw.hpp"
-#include "troupe/schedule/simulate.hpp"
+#include "troupe/schedule/checks/check_plan.hpp"
+#include "troupe/schedule/simulation/simulate.hpp"
+#include "troupe/schedule/text/draw.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using troupe::action_from;

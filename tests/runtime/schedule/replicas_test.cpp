@@ -6,13 +6,13 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/action_graph.hpp"
-#include "troupe/schedule/check_plan.hpp"
+#include "troupe/schedule/checks/check_plan.hpp"
 #include "troupe/schedule/cut.hpp"
 #include "troupe/schedule/find_stall.hpp"
 #include "troupe/schedule/generators/schedule_table.hpp"
-#include "troupe/schedule/plan_csv.hpp"
-#include "troupe/schedule/plan_text.hpp"
-#include "troupe/schedule/simulate.hpp"
+#include "troupe/schedule/simulation/simulate.hpp"
+#include "troupe/schedule/text/plan_csv.hpp"
+#include "troupe/schedule/text/plan_text.hpp"
 
 using namespace troupe;
 using enum action_kind;

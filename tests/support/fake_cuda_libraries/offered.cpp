@@ -1,6 +1,6 @@
 #include "support/fake_cuda_libraries/offered.hpp"
 
-#include "troupe/config/launch_environment.hpp"
+#include "troupe/config/environment/launch_environment.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe::testing {

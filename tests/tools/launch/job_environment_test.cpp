@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "troupe/config/launch_environment.hpp"
+#include "troupe/config/environment/launch_environment.hpp"
 
 using namespace troupe;
 

@@ -42,8 +42,8 @@
 #include <thread>
 
 #include "troupe/cluster/agent_client.hpp"
-#include "troupe/config/events_environment.hpp"
-#include "troupe/config/launch_environment.hpp"
+#include "troupe/config/environment/events_environment.hpp"
+#include "troupe/config/environment/launch_environment.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/messaging/job_secret.hpp"
 #include "troupe/trace/recording.hpp"

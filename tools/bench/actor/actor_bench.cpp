@@ -15,7 +15,7 @@
 #include "bench/processes/launched_job.hpp"
 #include "bench/processes/subprocess.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/schedule/simulate.hpp"
+#include "troupe/schedule/simulation/simulate.hpp"
 
 namespace troupe::bench {
 namespace {

@@ -19,8 +19,8 @@
 #include "troupe/pipeline/detail/module_program.hpp"
 #include "troupe/pipeline/partition.hpp"
 #include "troupe/random/uniform.hpp"
-#include "troupe/schedule/draw.hpp"
-#include "troupe/schedule/measured.hpp"
+#include "troupe/schedule/simulation/measured.hpp"
+#include "troupe/schedule/text/draw.hpp"
 
 namespace troupe::bench {
 namespace {

@@ -12,9 +12,9 @@
 #include "bench/processes/bench_node.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/job/step_timeline.hpp"
-#include "troupe/schedule/closed_form.hpp"
-#include "troupe/schedule/draw.hpp"
-#include "troupe/schedule/measured.hpp"
+#include "troupe/schedule/simulation/closed_form.hpp"
+#include "troupe/schedule/simulation/measured.hpp"
+#include "troupe/schedule/text/draw.hpp"
 
 namespace troupe::bench {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "troupe/program/stage_program.hpp"
-#include "troupe/schedule/simulate.hpp"
+#include "troupe/schedule/simulation/simulate.hpp"
 
 namespace troupe::bench {
 

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <string>
 
-#include "troupe/config/launch_environment.hpp"
+#include "troupe/config/environment/launch_environment.hpp"
 
 namespace troupe::bench {
 namespace {

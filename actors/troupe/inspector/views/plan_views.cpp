@@ -6,7 +6,7 @@
 #include "troupe/inspector/views/views.hpp"
 #include "troupe/job/step_timeline.hpp"
 #include "troupe/schedule/plan.hpp"
-#include "troupe/schedule/simulate.hpp"
+#include "troupe/schedule/simulation/simulate.hpp"
 
 namespace troupe {
 namespace {

@@ -1,6 +1,6 @@
 #include "support/cuda_emulation/execution/options.hpp"
 
-#include "troupe/config/launch_environment.hpp"
+#include "troupe/config/environment/launch_environment.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe::emulation {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "gpus.hpp"
-#include "troupe/config/launch_environment.hpp"
+#include "troupe/config/environment/launch_environment.hpp"
 
 namespace troupe::emulation {
 namespace {

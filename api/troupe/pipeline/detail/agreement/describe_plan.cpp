@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "troupe/schedule/plan_text.hpp"
+#include "troupe/schedule/text/plan_text.hpp"
 
 namespace troupe {
 namespace {

@@ -1,0 +1,117 @@
+#include "troupe/schedule/checks/check_form.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "troupe/error/errors.hpp"
+
+namespace troupe {
+namespace {
+
+using findings = std::vector<std::string>;
+
+std::string listed(const std::vector<int>& stages) {
+  std::string text;
+  for (int stage : stages) text += (text.empty() ? "" : ", ") + std::to_string(stage);
+  return text.empty() ? "no stages" : "stages " + text;
+}
+
+void check_edges(const plan& checked, findings& found) {
+  try {
+    stage_graph(checked.num_stages, checked.edges);
+  } catch (const bad_input& problem) {
+    found.emplace_back(problem.what());
+  }
+  auto behind = std::ranges::is_sorted_until(checked.edges);
+  if (behind != checked.edges.end())
+    found.push_back("edge " + to_string(*behind) + " comes after " + to_string(*(behind - 1)) +
+                    ", but a plan's edges ascend by sender, output, receiver and input");
+}
+
+void check_members(const plan& checked, findings& found) {
+  for (std::size_t number = 0; number < checked.reductions.size(); ++number) {
+    const auto& stages = checked.reductions[number];
+    bool is_ascending = std::ranges::adjacent_find(stages, std::greater_equal()) == stages.end();
+    if (stages.empty() || !is_ascending || stages.front() < 0 || stages.back() >= checked.num_stages)
+      found.push_back("reduction " + std::to_string(number) + " is among " + listed(stages) +
+                      ". Its members are at least one of the stages " + number_range(checked.num_stages) +
+                      ", in ascending order");
+  }
+  if (checked.kind == schedule_kind::forward_only && !checked.reductions.empty())
+    found.emplace_back("the plan has reductions of gradients, but forwards only");
+}
+
+void check_synchronized_stages(const plan& checked, findings& found) {
+  const auto& stages = checked.synchronized_stages;
+  if (stages.empty()) return;
+  bool is_ascending = std::ranges::adjacent_find(stages, std::greater_equal()) == stages.end();
+  if (!is_ascending || stages.front() < 0 || stages.back() >= checked.num_stages)
+    found.push_back("all replicas run " + listed(stages) + " together. These are some of the stages " +
+                    number_range(checked.num_stages) + ", in ascending order");
+  if (checked.num_running_replicas() == 1)
+    found.push_back("all replicas run " + listed(stages) + " together, but one replica runs the plan");
+}
+
+/// One optimizer step as the other. There may be several only where a kind says so, or a file.
+void check_flush(const plan& checked, findings& found) {
+  auto count = checked.flush_every;
+  auto steps = std::to_string(count) + " optimizer steps";
+  bool has_several = checked.kind == schedule_kind::pipedream_2bw || checked.kind == schedule_kind::custom;
+  if (count < 1 || (count > 1 && !has_several)) {
+    found.push_back("the plan has " + steps + ", but those of kind " + std::string(to_string(checked.kind)) +
+                    (has_several ? " at least 1" : " have 1"));
+    return;
+  }
+  if (checked.num_microbatches % count != 0)
+    found.push_back("the plan has " + std::to_string(checked.num_microbatches) + " microbatches for " +
+                    steps + ", which have equally many");
+  const auto& reductions = checked.reductions;
+  auto of_one = reductions.size() / static_cast<std::size_t>(count);
+  bool are_alike = of_one * static_cast<std::size_t>(count) == reductions.size();
+  for (auto i = of_one; are_alike && i < reductions.size(); ++i)
+    are_alike = reductions[i] == reductions[i - of_one];
+  if (!are_alike)
+    found.push_back("the plan has " + std::to_string(reductions.size()) + " reductions for " + steps +
+                    ", which have the same ones");
+}
+
+void check_split(const plan& checked, findings& found) {
+  auto before = checked.reductions_before_all_reduce;
+  if (checked.flush_every >= 1 && (before < 0 || before > checked.reductions_per_step()))
+    found.push_back("the plan has " + std::to_string(before) + " reductions before each G, but " +
+                    std::to_string(checked.reductions_per_step()) + " in each optimizer step");
+}
+
+}  // namespace
+
+std::string number_range(int count) { return count == 1 ? "only 0" : "0 to " + std::to_string(count - 1); }
+
+std::vector<std::string> check_form(const plan& checked) {
+  findings found;
+  if (checked.num_stages < 1)
+    found.push_back("the plan has " + std::to_string(checked.num_stages) + " stages");
+  if (checked.num_microbatches < 1)
+    found.push_back("the plan has " + std::to_string(checked.num_microbatches) + " microbatches");
+  if (checked.num_replicas < 1)
+    found.push_back("the plan has " + std::to_string(checked.num_replicas) + " replicas");
+  check_flush(checked, found);
+  auto placed = static_cast<int>(checked.device_of_stage.size());
+  if (placed != checked.num_stages)
+    found.push_back("the plan has " + std::to_string(checked.num_stages) + " stages, but says for " +
+                    std::to_string(placed) + " on which device they are");
+  check_split(checked, found);
+  for (int stage = 0; stage < placed; ++stage) {
+    int device = checked.device_of_stage[static_cast<std::size_t>(stage)];
+    if (device < 0 || device >= checked.num_devices())
+      found.push_back("stage " + std::to_string(stage) + " is on device " + std::to_string(device) +
+                      ", but the plan has devices " + number_range(checked.num_devices()));
+  }
+  if (checked.num_stages >= 1) {
+    check_edges(checked, found);
+    check_members(checked, found);
+    check_synchronized_stages(checked, found);
+  }
+  return found;
+}
+
+}  // namespace troupe

@@ -1,0 +1,24 @@
+#include "troupe/schedule/text/action_label.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+bool several_stages(const std::vector<timed_action>& device) {
+  return std::any_of(device.begin(), device.end(), [&device](const timed_action& done) {
+    return done.op.stage != device.front().op.stage;
+  });
+}
+
+std::string fitting_label(const action& op, label_widths widths) {
+  auto whole = to_string(op);
+  if (whole.size() <= widths.whole) return whole;
+  auto number = op.kind == action_kind::apply        ? "A"
+                : op.kind == action_kind::all_reduce ? "G"
+                                                     : std::to_string(op.microbatch);
+  return number.size() <= widths.number ? number : "";
+}
+
+bool is_odd(const action& op, bool with_stage) { return (with_stage ? op.stage : op.microbatch) % 2 != 0; }
+
+}  // namespace troupe
