@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
 #include "troupe/collective/group/group_builder.hpp"
 #include "troupe/error/errors.hpp"
 

@@ -4,10 +4,10 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/collective/collective_error.hpp"
-#include "troupe/collective/group.hpp"
-#include "troupe/collective/operation.hpp"
-#include "troupe/collective/work.hpp"
+#include "troupe/collective/calls/collective_error.hpp"
+#include "troupe/collective/calls/group.hpp"
+#include "troupe/collective/calls/operation.hpp"
+#include "troupe/collective/calls/work.hpp"
 
 namespace troupe {
 

@@ -2,7 +2,7 @@
 #include <csignal>
 #include <memory>
 
-#include "troupe/collective/group_backend.hpp"
+#include "troupe/collective/group/group_backend.hpp"
 #include "troupe/config/job_options.hpp"
 #include "troupe/process_group.hpp"
 #include "troupe/process_mesh.hpp"

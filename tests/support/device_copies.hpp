@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "troupe/collective/backend.hpp"
+#include "troupe/collective/calls/backend.hpp"
 
 namespace troupe::testing {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "troupe/cluster/membership.hpp"
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 namespace troupe::testing {
 

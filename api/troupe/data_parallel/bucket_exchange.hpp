@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
 #include "troupe/data_parallel/reduced_bucket.hpp"
 
 namespace troupe {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {

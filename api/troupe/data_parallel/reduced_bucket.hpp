@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "troupe/collective/leaves/leaf_accumulator.hpp"
+#include "troupe/collective/calls/leaf_accumulator.hpp"
 #include "troupe/data_parallel/bucket_plan.hpp"
 #include "troupe/gradients/replica_sum.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
 
 namespace troupe {
 

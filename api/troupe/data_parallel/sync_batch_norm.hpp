@@ -1,5 +1,5 @@
 #pragma once
-#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
 #include "troupe/nn/batch_norm.hpp"
 
 namespace troupe {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/detail/fail_job_on_exception.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/files/durable_file.hpp"

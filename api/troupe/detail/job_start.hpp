@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/config/job_options.hpp"
 #include "troupe/files/folder_lock.hpp"
 #include "troupe/snapshot/manifest.hpp"

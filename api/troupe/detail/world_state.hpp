@@ -1,7 +1,7 @@
 #pragma once
 #include <spdlog/logger.h>
 
-#include "troupe/collective/group/backend_registry.hpp"
+#include "troupe/collective/backends/backend_registry.hpp"
 #include "troupe/collective/group/group_builder.hpp"
 #include "troupe/config/environment/profile_environment.hpp"
 #include "troupe/detail/running_call.hpp"

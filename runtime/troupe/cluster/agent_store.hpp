@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "troupe/cluster/agent_messages.hpp"
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "troupe/cluster/membership_state.hpp"
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 namespace troupe {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/error/failure_kind.hpp"
 #include "troupe/transport/transport.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "troupe/collective/group_backend.hpp"
+#include "troupe/collective/group/group_backend.hpp"
 
 namespace troupe {
 

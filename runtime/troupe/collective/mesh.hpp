@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/collective/group.hpp"
+#include "troupe/collective/calls/group.hpp"
 
 namespace troupe {
 

@@ -113,8 +113,8 @@ struct job_options {
   std::string backend = "ucx";
   std::string network_interface = "lo";
   /// Which algorithm calls of ucx groups take between hosts, for networks unlike the one that was measured:
-  /// "whole_inputs=64K,block=1M", see collective/net/network_options.hpp. The same in all processes; no bit
-  /// depends on it. Empty: as measured.
+  /// "whole_inputs=64K,block=1M", see collective/net/exchange/network_options.hpp. The same in all processes;
+  /// no bit depends on it. Empty: as measured.
   std::string network_sizes;
   /// Authenticate tensor bytes too.
   bool verify_frames = false;

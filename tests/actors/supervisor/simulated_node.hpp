@@ -8,7 +8,7 @@
 #include <string>
 
 #include "simulated_job.hpp"
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 
 namespace troupe::testing {

@@ -7,8 +7,8 @@
 #include "api/data_parallel/replicated_model.hpp"
 #include "support/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/data_parallel/replica_mean.hpp"
 
 using namespace troupe;

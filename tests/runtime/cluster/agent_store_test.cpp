@@ -8,7 +8,7 @@
 
 #include "live_agent.hpp"
 #include "troupe/cluster/key_values.hpp"
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/error/job_stopped.hpp"
 

@@ -2,8 +2,8 @@
 #include <functional>
 #include <string>
 
-#include "troupe/collective/group.hpp"
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/calls/group.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe::bench {

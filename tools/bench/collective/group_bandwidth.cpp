@@ -12,8 +12,8 @@
 
 #include "bench/collective/group_calls.hpp"
 #include "troupe/collective/diagnostics/profile.hpp"
-#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <functional>
 #include <string>
 
-#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
 
 namespace troupe::bench {
 

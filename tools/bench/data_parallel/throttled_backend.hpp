@@ -1,8 +1,8 @@
 #pragma once
 #include <memory>
 
-#include "troupe/collective/backend.hpp"
-#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/calls/backend.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
 
 namespace troupe {
 

@@ -2,7 +2,7 @@
 #include <memory>
 #include <string>
 
-#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 #include "troupe/node/node.hpp"
 #include "troupe/program/batch_source.hpp"

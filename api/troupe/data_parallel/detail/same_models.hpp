@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
 #include "troupe/nn/module.hpp"
 
 namespace troupe {

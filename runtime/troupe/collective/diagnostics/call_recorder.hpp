@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/collective/calls/work.hpp"
 #include "troupe/collective/diagnostics/collective_position.hpp"
-#include "troupe/collective/work.hpp"
 
 namespace troupe {
 

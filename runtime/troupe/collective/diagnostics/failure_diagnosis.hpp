@@ -2,10 +2,10 @@
 #include <string>
 #include <vector>
 
-#include "troupe/collective/backend.hpp"
+#include "troupe/collective/calls/backend.hpp"
+#include "troupe/collective/calls/group.hpp"
+#include "troupe/collective/calls/work.hpp"
 #include "troupe/collective/diagnostics/failure_report.hpp"
-#include "troupe/collective/group.hpp"
-#include "troupe/collective/work.hpp"
 
 namespace troupe {
 

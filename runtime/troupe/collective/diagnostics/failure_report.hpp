@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "troupe/collective/collective_error.hpp"
-#include "troupe/collective/group.hpp"
-#include "troupe/collective/group/store.hpp"
-#include "troupe/collective/operation.hpp"
+#include "troupe/collective/calls/collective_error.hpp"
+#include "troupe/collective/calls/group.hpp"
+#include "troupe/collective/calls/operation.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 namespace troupe {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "troupe/collective/operation.hpp"
+#include "troupe/collective/calls/operation.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdio>
 
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/hash/fnv1a.hpp"
 
 namespace troupe {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
 #include "troupe/collective/group/process_table.hpp"
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 namespace troupe {
 

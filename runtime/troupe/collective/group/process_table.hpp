@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/collective/group.hpp"
+#include "troupe/collective/calls/group.hpp"
 
 namespace troupe {
 

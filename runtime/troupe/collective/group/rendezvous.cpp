@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "troupe/collective/collective_error.hpp"
+#include "troupe/collective/calls/collective_error.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/collective/group.hpp"
-#include "troupe/collective/group/store.hpp"
-#include "troupe/collective/shm/peer_process.hpp"
+#include "troupe/collective/calls/group.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
+#include "troupe/collective/shm/memory/peer_process.hpp"
 
 namespace troupe {
 

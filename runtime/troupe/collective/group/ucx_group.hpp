@@ -2,11 +2,11 @@
 #include <memory>
 #include <string>
 
-#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
 #include "troupe/collective/group/rendezvous.hpp"
-#include "troupe/collective/group/store.hpp"
-#include "troupe/collective/net/network_options.hpp"
-#include "troupe/collective/shm/peer_connector.hpp"
+#include "troupe/collective/net/exchange/network_options.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
+#include "troupe/collective/shm/memory/peer_connector.hpp"
 #include "troupe/shared_memory/shared_heap.hpp"
 
 namespace troupe {

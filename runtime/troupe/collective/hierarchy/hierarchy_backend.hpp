@@ -5,8 +5,8 @@
 #include "troupe/collective/hierarchy/hierarchy_call.hpp"
 #include "troupe/collective/hierarchy/placement.hpp"
 #include "troupe/collective/net/network_backend.hpp"
-#include "troupe/collective/shm/control_block.hpp"
-#include "troupe/collective/shm/member_memory.hpp"
+#include "troupe/collective/shm/memory/control_block.hpp"
+#include "troupe/collective/shm/memory/member_memory.hpp"
 #include "troupe/collective/shm/process_backend.hpp"
 #include "troupe/collective/shm/shm_call.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/collective/operation.hpp"
+#include "troupe/collective/calls/operation.hpp"
 #include "troupe/ops/tree_reduction.hpp"
 
 namespace troupe::hierarchy {

@@ -3,9 +3,9 @@
 #include <mutex>
 #include <vector>
 
-#include "troupe/collective/backend.hpp"
+#include "troupe/collective/calls/backend.hpp"
+#include "troupe/collective/calls/group.hpp"
 #include "troupe/collective/diagnostics/failure_report.hpp"
-#include "troupe/collective/group.hpp"
 
 namespace troupe {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "troupe/collective/operation.hpp"
+#include "troupe/collective/calls/operation.hpp"
 
 namespace troupe {
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <span>
 
-#include "troupe/collective/group.hpp"
-#include "troupe/collective/net/messages.hpp"
-#include "troupe/collective/net/network_options.hpp"
-#include "troupe/collective/operation.hpp"
+#include "troupe/collective/calls/group.hpp"
+#include "troupe/collective/calls/operation.hpp"
+#include "troupe/collective/net/exchange/messages.hpp"
+#include "troupe/collective/net/exchange/network_options.hpp"
 
 namespace troupe::net {
 

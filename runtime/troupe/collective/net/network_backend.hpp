@@ -4,11 +4,11 @@
 #include <optional>
 #include <vector>
 
-#include "troupe/collective/backend.hpp"
+#include "troupe/collective/calls/backend.hpp"
 #include "troupe/collective/group/rendezvous.hpp"
+#include "troupe/collective/net/exchange/network_options.hpp"
+#include "troupe/collective/net/exchange/ucx_exchange.hpp"
 #include "troupe/collective/net/net_call.hpp"
-#include "troupe/collective/net/network_options.hpp"
-#include "troupe/collective/net/ucx_exchange.hpp"
 #include "troupe/ucx/wakeup.hpp"
 
 namespace troupe {

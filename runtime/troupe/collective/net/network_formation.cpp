@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "troupe/collective/collective_error.hpp"
+#include "troupe/collective/calls/collective_error.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 
 namespace troupe {

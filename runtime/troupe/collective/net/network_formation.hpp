@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "troupe/collective/group/rendezvous.hpp"
-#include "troupe/collective/net/ucx_exchange.hpp"
+#include "troupe/collective/net/exchange/ucx_exchange.hpp"
 
 namespace troupe {
 

@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
 
 namespace troupe {
 

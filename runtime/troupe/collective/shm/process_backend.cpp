@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "troupe/collective/collective_error.hpp"
-#include "troupe/collective/shm/control_block.hpp"
+#include "troupe/collective/calls/collective_error.hpp"
+#include "troupe/collective/shm/memory/control_block.hpp"
 #include "troupe/hash/fnv1a.hpp"
 #include "troupe/posix/futex.hpp"
 

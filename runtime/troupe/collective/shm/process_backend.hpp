@@ -6,9 +6,9 @@
 
 #include "troupe/collective/group/rendezvous.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
-#include "troupe/collective/shm/member_memory.hpp"
-#include "troupe/collective/shm/peer_connector.hpp"
-#include "troupe/collective/shm/peer_process.hpp"
+#include "troupe/collective/shm/memory/member_memory.hpp"
+#include "troupe/collective/shm/memory/peer_connector.hpp"
+#include "troupe/collective/shm/memory/peer_process.hpp"
 #include "troupe/collective/shm/shm_backend.hpp"
 #include "troupe/shared_memory/shared_heap.hpp"
 

@@ -1,9 +1,9 @@
 #pragma once
 #include <memory>
 
-#include "troupe/collective/backend.hpp"
-#include "troupe/collective/group.hpp"
-#include "troupe/collective/shm/control_block.hpp"
+#include "troupe/collective/calls/backend.hpp"
+#include "troupe/collective/calls/group.hpp"
+#include "troupe/collective/shm/memory/control_block.hpp"
 #include "troupe/collective/shm/shm_call.hpp"
 
 namespace troupe::shm {

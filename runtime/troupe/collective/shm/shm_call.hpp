@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/collective/calls/group.hpp"
+#include "troupe/collective/calls/operation.hpp"
 #include "troupe/collective/engine/algorithm.hpp"
-#include "troupe/collective/group.hpp"
-#include "troupe/collective/operation.hpp"
-#include "troupe/collective/shm/control_block.hpp"
-#include "troupe/collective/shm/member_memory.hpp"
+#include "troupe/collective/shm/memory/control_block.hpp"
+#include "troupe/collective/shm/memory/member_memory.hpp"
 #include "troupe/ops/tree_reduction.hpp"
 
 namespace troupe::shm {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/collective/communicator.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
 
 namespace troupe::testing {
 

@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "support/spawn_ranks.hpp"
-#include "troupe/collective/collective_error.hpp"
+#include "troupe/collective/calls/collective_error.hpp"
 
 namespace troupe::testing {
 

@@ -6,7 +6,7 @@
 #include "runtime/collective/cases/elements.hpp"
 #include "support/random_tensor.hpp"
 #include "support/rounded.hpp"
-#include "troupe/collective/leaves/leaf_accumulator.hpp"
+#include "troupe/collective/calls/leaf_accumulator.hpp"
 
 namespace troupe::testing {
 namespace {

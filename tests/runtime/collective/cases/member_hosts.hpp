@@ -2,7 +2,7 @@
 #include <array>
 #include <string>
 
-#include "troupe/collective/net/network_options.hpp"
+#include "troupe/collective/net/exchange/network_options.hpp"
 
 namespace troupe::testing {
 

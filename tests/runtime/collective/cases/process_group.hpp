@@ -6,8 +6,8 @@
 
 #include "support/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 namespace troupe::testing {
 

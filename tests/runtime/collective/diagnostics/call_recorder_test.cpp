@@ -4,7 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "troupe/collective/operation.hpp"
+#include "troupe/collective/calls/operation.hpp"
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;

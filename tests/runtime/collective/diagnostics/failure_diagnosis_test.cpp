@@ -4,7 +4,7 @@
 
 #include "support/temp_folder.hpp"
 #include "troupe/collective/diagnostics/failure_report.hpp"
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

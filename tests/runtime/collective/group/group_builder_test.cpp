@@ -7,8 +7,8 @@
 #include <set>
 #include <thread>
 
-#include "troupe/collective/group/backend_registry.hpp"
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/backends/backend_registry.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/collective/shm/local_group.hpp"
 #include "troupe/error/errors.hpp"
 

@@ -7,9 +7,9 @@
 #include "runtime/collective/cases/process_group.hpp"
 #include "support/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 #include "troupe/collective/hierarchy/placement.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -1,5 +1,5 @@
 #include "troupe/collective/libraries/gloo/gloo_group.hpp"
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 #include <algorithm>
 #include <array>

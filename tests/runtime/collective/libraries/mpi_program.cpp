@@ -6,8 +6,8 @@
 
 #include "runtime/collective/cases/collective_case.hpp"
 #include "support/spawn_ranks.hpp"
-#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/libraries/mpi/mpi_group.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/error/errors.hpp"
 
 using namespace troupe;

@@ -9,8 +9,8 @@
 #include "runtime/collective/libraries/nccl_members.hpp"
 #include "support/cuda_emulation/runtime/gpus.hpp"
 #include "support/fake_nccl/fake_nccl.hpp"
-#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/libraries/nccl/nccl_connection.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 using namespace std::chrono_literals;
 using namespace troupe;

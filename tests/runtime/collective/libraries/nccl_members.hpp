@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/libraries/nccl/nccl_group.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 namespace troupe::testing {
 

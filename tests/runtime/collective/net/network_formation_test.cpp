@@ -5,7 +5,7 @@
 
 #include "runtime/collective/cases/error_of.hpp"
 #include "runtime/collective/cases/process_group.hpp"
-#include "troupe/collective/net/network_fabric.hpp"
+#include "troupe/collective/net/exchange/network_fabric.hpp"
 #include "troupe/ucx/ucx_context.hpp"
 
 using namespace troupe;

@@ -2,9 +2,9 @@
 #include <memory>
 #include <string>
 
-#include "troupe/collective/communicator.hpp"
-#include "troupe/collective/group/store.hpp"
-#include "troupe/collective/group_backend.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
+#include "troupe/collective/group/group_backend.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 namespace troupe {
 

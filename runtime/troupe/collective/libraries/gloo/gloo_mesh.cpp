@@ -10,7 +10,7 @@
 #include <future>
 #include <utility>
 
-#include "troupe/collective/collective_error.hpp"
+#include "troupe/collective/calls/collective_error.hpp"
 
 namespace troupe {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/collective/group.hpp"
-#include "troupe/collective/group/store.hpp"
+#include "troupe/collective/calls/group.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 namespace troupe {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "troupe/collective/calls/operation.hpp"
 #include "troupe/collective/libraries/library_backend.hpp"
 #include "troupe/collective/libraries/mpi/mpi_group.hpp"
-#include "troupe/collective/operation.hpp"
 #include "troupe/error/function_name.hpp"
 
 namespace troupe {

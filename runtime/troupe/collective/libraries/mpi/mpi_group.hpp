@@ -1,9 +1,9 @@
 #pragma once
 #include <memory>
 
-#include "troupe/collective/communicator.hpp"
-#include "troupe/collective/group/store.hpp"
-#include "troupe/collective/group_backend.hpp"
+#include "troupe/collective/communicator/communicator.hpp"
+#include "troupe/collective/group/group_backend.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 namespace troupe {
 

@@ -10,9 +10,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "troupe/collective/group/store.hpp"
 #include "troupe/collective/libraries/nccl/nccl_connections.hpp"
 #include "troupe/collective/libraries/nccl/nccl_functions.hpp"
+#include "troupe/collective/rendezvous/store.hpp"
 
 namespace troupe {
 

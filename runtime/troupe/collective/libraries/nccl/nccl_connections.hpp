@@ -3,7 +3,7 @@
 #include <mutex>
 #include <vector>
 
-#include "troupe/collective/collective_error.hpp"
+#include "troupe/collective/calls/collective_error.hpp"
 #include "troupe/tensor/device.hpp"
 
 namespace troupe {
