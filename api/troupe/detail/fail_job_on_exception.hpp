@@ -1,7 +1,7 @@
 #pragma once
 #include <exception>
 
-#include "troupe/error/failure_kind.hpp"
+#include "troupe/job_error/failure_kind.hpp"
 #include "troupe/node/node.hpp"
 
 namespace troupe {

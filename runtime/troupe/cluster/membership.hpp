@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "troupe/collective/rendezvous/store.hpp"
-#include "troupe/error/failure_kind.hpp"
+#include "troupe/job_error/failure_kind.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe {

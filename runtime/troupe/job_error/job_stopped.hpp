@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "troupe/error/errors.hpp"
+#include "troupe/job_error/job_failed.hpp"
 
 namespace troupe {
 

@@ -2,6 +2,7 @@
 #include <exception>
 
 #include "troupe/error/errors.hpp"
+#include "troupe/job_error/job_failed.hpp"
 
 namespace troupe {
 
