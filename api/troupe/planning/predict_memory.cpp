@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "troupe/tensor/caching_allocator.hpp"
+#include "troupe/tensor/detail/caching_allocator.hpp"
 
 namespace troupe {
 namespace {

@@ -16,7 +16,7 @@
 #include "troupe/pipeline/detail/module_program.hpp"
 #include "troupe/pipeline/detail/stage_reductions.hpp"
 #include "troupe/pipeline/detail/tied_weights.hpp"
-#include "troupe/tensor/caching_allocator.hpp"
+#include "troupe/tensor/detail/caching_allocator.hpp"
 #include "troupe/tensor/memory_account.hpp"
 
 namespace troupe {

@@ -5,8 +5,8 @@
 #include <typeinfo>
 #include <utility>
 
+#include "troupe/autograd/detail/graph_node.hpp"
 #include "troupe/autograd/grad_mode.hpp"
-#include "troupe/autograd/graph_node.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/error/type_name.hpp"
 #include "troupe/ops/convert.hpp"

@@ -6,8 +6,8 @@
 
 #include "troupe/autograd/autocast.hpp"
 #include "troupe/autograd/backward_pass.hpp"
+#include "troupe/autograd/detail/graph_node.hpp"
 #include "troupe/autograd/grad_mode.hpp"
-#include "troupe/autograd/graph_node.hpp"
 #include "troupe/autograd/pass_id.hpp"
 #include "troupe/autograd/saved_parameter.hpp"
 #include "troupe/error/errors.hpp"

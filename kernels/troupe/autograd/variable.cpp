@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "troupe/autograd/backward_pass.hpp"
+#include "troupe/autograd/detail/graph_node.hpp"
 #include "troupe/autograd/grad_mode.hpp"
-#include "troupe/autograd/graph_node.hpp"
 #include "troupe/tensor/memory.hpp"
 
 namespace troupe {

@@ -22,8 +22,8 @@ struct conv2d_options {
 //
 //     OH = (H + 2 padding.h - dilation.h (KH - 1) - 1) / stride.h + 1, rounded down; OW likewise;
 //
-// f32, bf16 or f16, all alike; sums are in f32, in an order (ops/cpu/convolution.hpp) that depends on
-// the shapes of one image, the kernel and, for gradients of weights, the batch. Mismatches throw
+// f32, bf16 or f16, all alike; sums are in f32, in an order (ops/cpu/convolution/convolution.hpp) that
+// depends on the shapes of one image, the kernel and, for gradients of weights, the batch. Mismatches throw
 // std::invalid_argument.
 
 /// y[n, o, i, j] = bias[o] + the sum over c, k, l of weight[o, c, k, l] x[n, first(o) + c, row, column]. The

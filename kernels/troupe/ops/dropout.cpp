@@ -3,7 +3,7 @@
 #include <string>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/detail/arguments.hpp"
 #include "troupe/ops/kernels/all.hpp"
 
 namespace troupe {

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/ops/arguments.hpp"
-#include "troupe/ops/broadcast.hpp"
+#include "troupe/ops/detail/arguments.hpp"
+#include "troupe/ops/detail/broadcast.hpp"
 #include "troupe/ops/kernels/all.hpp"
 #include "troupe/ops/reduction.hpp"
 

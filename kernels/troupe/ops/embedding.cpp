@@ -1,8 +1,8 @@
 #include "troupe/ops/embedding.hpp"
 
-#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/detail/arguments.hpp"
+#include "troupe/ops/detail/row_arguments.hpp"
 #include "troupe/ops/kernels/all.hpp"
-#include "troupe/ops/row_arguments.hpp"
 
 namespace troupe {
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "troupe/ops/detail/step_arguments.hpp"
 #include "troupe/ops/kernels/all.hpp"
-#include "troupe/ops/step_arguments.hpp"
 
 namespace troupe {
 namespace {

@@ -1,7 +1,7 @@
 #include "troupe/ops/linear.hpp"
 
 #include "troupe/error/errors.hpp"
-#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/detail/arguments.hpp"
 #include "troupe/ops/kernels/all.hpp"
 
 namespace troupe {

@@ -1,6 +1,6 @@
 #include "troupe/ops/norm.hpp"
 
-#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/detail/arguments.hpp"
 #include "troupe/ops/kernels/all.hpp"
 
 namespace troupe {

@@ -1,6 +1,6 @@
 #include "troupe/ops/numeric_class.hpp"
 
-#include "troupe/ops/gpu_class.hpp"
+#include "troupe/ops/detail/gpu_class.hpp"
 #include "troupe/tensor/devices.hpp"
 
 namespace troupe {

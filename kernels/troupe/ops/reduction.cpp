@@ -4,9 +4,9 @@
 #include <string>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/detail/arguments.hpp"
+#include "troupe/ops/detail/reduced_axes.hpp"
 #include "troupe/ops/kernels/all.hpp"
-#include "troupe/ops/reduced_axes.hpp"
 
 namespace troupe {
 namespace {

@@ -1,9 +1,9 @@
 #include "troupe/ops/rows.hpp"
 
 #include "troupe/error/errors.hpp"
-#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/detail/arguments.hpp"
+#include "troupe/ops/detail/row_arguments.hpp"
 #include "troupe/ops/kernels/all.hpp"
-#include "troupe/ops/row_arguments.hpp"
 
 namespace troupe {
 namespace {

@@ -1,8 +1,8 @@
 #include "troupe/ops/sgd_step.hpp"
 
-#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/detail/arguments.hpp"
+#include "troupe/ops/detail/step_arguments.hpp"
 #include "troupe/ops/kernels/all.hpp"
-#include "troupe/ops/step_arguments.hpp"
 
 namespace troupe {
 namespace {

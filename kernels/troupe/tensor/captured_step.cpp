@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "troupe/tensor/device_graph.hpp"
+#include "troupe/tensor/detail/device_graph.hpp"
 #include "troupe/tensor/devices.hpp"
 
 namespace troupe {

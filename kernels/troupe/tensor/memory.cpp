@@ -3,9 +3,9 @@
 #include <atomic>
 #include <utility>
 
-#include "troupe/tensor/account_counters.hpp"
-#include "troupe/tensor/caching_allocator.hpp"
-#include "troupe/tensor/device_memory.hpp"
+#include "troupe/tensor/detail/account_counters.hpp"
+#include "troupe/tensor/detail/caching_allocator.hpp"
+#include "troupe/tensor/detail/device_memory.hpp"
 
 namespace troupe {
 namespace {

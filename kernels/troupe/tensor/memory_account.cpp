@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "troupe/tensor/account_counters.hpp"
-#include "troupe/tensor/caching_allocator.hpp"
+#include "troupe/tensor/detail/account_counters.hpp"
+#include "troupe/tensor/detail/caching_allocator.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe {

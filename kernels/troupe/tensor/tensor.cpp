@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/tensor/device_memory.hpp"
+#include "troupe/tensor/detail/device_memory.hpp"
 #include "troupe/tensor/memory.hpp"
 #include "troupe/tensor/out_of_memory.hpp"
 

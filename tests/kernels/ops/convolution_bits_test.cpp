@@ -1,4 +1,4 @@
-// Convolutions bit for bit: the definition in troupe/ops/cpu/convolution.hpp, term by term.
+// Convolutions bit for bit: the definition in troupe/ops/cpu/convolution/convolution.hpp, term by term.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "support/bits.hpp"
 #include "support/random_tensor.hpp"
 #include "support/threads.hpp"
-#include "troupe/ops/cpu/convolution.hpp"
+#include "troupe/ops/cpu/convolution/convolution.hpp"
 
 using namespace troupe;
 using namespace troupe::cpu;

@@ -1,4 +1,4 @@
-#include "troupe/ops/cpu/vector_math.hpp"
+#include "troupe/ops/cpu/loops/vector_math.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "troupe/tensor/huge_page_arena.hpp"
+#include "troupe/tensor/detail/huge_page_arena.hpp"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "troupe/autograd/graph_node.hpp"
+#include "troupe/autograd/detail/graph_node.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/convert.hpp"
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "troupe/autograd/autocast.hpp"
+#include "troupe/autograd/detail/graph_node.hpp"
 #include "troupe/autograd/grad_mode.hpp"
-#include "troupe/autograd/graph_node.hpp"
 #include "troupe/autograd/pass_id.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/nn/detail/replica_scope.hpp"

@@ -5,7 +5,7 @@
 #include "troupe/autograd/functions.hpp"
 #include "troupe/autograd/functions/fused_relu.hpp"
 #include "troupe/autograd/saved_parameter.hpp"
-#include "troupe/ops/arguments.hpp"
+#include "troupe/ops/detail/arguments.hpp"
 
 namespace troupe {
 namespace {

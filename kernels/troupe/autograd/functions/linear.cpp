@@ -8,8 +8,8 @@
 #include "troupe/autograd/functions/fused_relu.hpp"
 #include "troupe/autograd/gradient_rows.hpp"
 #include "troupe/autograd/saved_parameter.hpp"
-#include "troupe/ops/arguments.hpp"
 #include "troupe/ops/convert.hpp"
+#include "troupe/ops/detail/arguments.hpp"
 #include "troupe/ops/rearrange.hpp"
 
 namespace troupe {

@@ -1,8 +1,8 @@
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/map_in_blocks.hpp"
-#include "troupe/ops/cpu/relu.hpp"
-#include "troupe/ops/cpu/vector_clones.hpp"
-#include "troupe/ops/cpu/vector_math.hpp"
+#include "troupe/ops/cpu/loops/map_in_blocks.hpp"
+#include "troupe/ops/cpu/loops/relu.hpp"
+#include "troupe/ops/cpu/loops/vector_clones.hpp"
+#include "troupe/ops/cpu/loops/vector_math.hpp"
 
 namespace troupe::cpu {
 namespace {

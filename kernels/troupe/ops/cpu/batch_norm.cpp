@@ -4,12 +4,12 @@
 #include <cmath>
 #include <tuple>
 
-#include "troupe/ops/cpu/block_conversion.hpp"
 #include "troupe/ops/cpu/channel_groups.hpp"
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/lanes.hpp"
-#include "troupe/ops/cpu/vector_clones.hpp"
-#include "troupe/ops/cpu/weight_gradient.hpp"
+#include "troupe/ops/cpu/loops/block_conversion.hpp"
+#include "troupe/ops/cpu/loops/lanes.hpp"
+#include "troupe/ops/cpu/loops/vector_clones.hpp"
+#include "troupe/ops/cpu/reductions/weight_gradient.hpp"
 
 namespace troupe::cpu {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "troupe/ops/cpu/parallel.hpp"
+#include "troupe/ops/cpu/loops/parallel.hpp"
 #include "troupe/ops/cpu/rows.hpp"
 #include "troupe/ops/kernels/batch_norm.hpp"
 

@@ -2,11 +2,11 @@
 #include <limits>
 #include <type_traits>
 
-#include "troupe/ops/cpu/block_conversion.hpp"
-#include "troupe/ops/cpu/element_type.hpp"
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/parallel.hpp"
-#include "troupe/ops/cpu/vector_clones.hpp"
+#include "troupe/ops/cpu/loops/block_conversion.hpp"
+#include "troupe/ops/cpu/loops/element_type.hpp"
+#include "troupe/ops/cpu/loops/parallel.hpp"
+#include "troupe/ops/cpu/loops/vector_clones.hpp"
 
 namespace troupe::cpu {
 namespace {

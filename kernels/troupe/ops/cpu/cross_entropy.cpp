@@ -2,10 +2,10 @@
 
 #include "troupe/math/exponential.hpp"
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/lanes.hpp"
+#include "troupe/ops/cpu/loops/lanes.hpp"
+#include "troupe/ops/cpu/loops/vector_clones.hpp"
+#include "troupe/ops/cpu/loops/vector_math.hpp"
 #include "troupe/ops/cpu/rows.hpp"
-#include "troupe/ops/cpu/vector_clones.hpp"
-#include "troupe/ops/cpu/vector_math.hpp"
 
 namespace troupe::cpu {
 namespace {

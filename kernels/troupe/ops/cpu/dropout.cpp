@@ -1,7 +1,7 @@
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/map_in_blocks.hpp"
+#include "troupe/ops/cpu/loops/map_in_blocks.hpp"
+#include "troupe/ops/cpu/loops/vector_clones.hpp"
 #include "troupe/ops/cpu/philox_blocks.hpp"
-#include "troupe/ops/cpu/vector_clones.hpp"
 
 namespace troupe::cpu {
 namespace {

@@ -1,10 +1,10 @@
 #include <cmath>
 #include <type_traits>
 
-#include "troupe/ops/cpu/broadcast_runs.hpp"
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/vector_clones.hpp"
-#include "troupe/ops/cpu/vector_math.hpp"
+#include "troupe/ops/cpu/loops/broadcast_runs.hpp"
+#include "troupe/ops/cpu/loops/vector_clones.hpp"
+#include "troupe/ops/cpu/loops/vector_math.hpp"
 
 namespace troupe::cpu {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <array>
 
-#include "troupe/ops/cpu/float_copy.hpp"
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/parallel.hpp"
+#include "troupe/ops/cpu/loops/float_copy.hpp"
+#include "troupe/ops/cpu/loops/parallel.hpp"
+#include "troupe/ops/cpu/loops/relu.hpp"
 #include "troupe/ops/cpu/product/packed_product.hpp"
-#include "troupe/ops/cpu/relu.hpp"
-#include "troupe/ops/cpu/row_sum.hpp"
+#include "troupe/ops/cpu/reductions/row_sum.hpp"
 
 namespace troupe::cpu {
 namespace {

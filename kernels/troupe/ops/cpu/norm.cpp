@@ -1,11 +1,11 @@
 #include <cmath>
 
-#include "troupe/ops/cpu/float_copy.hpp"
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/lanes.hpp"
-#include "troupe/ops/cpu/map_in_blocks.hpp"
+#include "troupe/ops/cpu/loops/float_copy.hpp"
+#include "troupe/ops/cpu/loops/lanes.hpp"
+#include "troupe/ops/cpu/loops/map_in_blocks.hpp"
+#include "troupe/ops/cpu/loops/vector_clones.hpp"
 #include "troupe/ops/cpu/rows.hpp"
-#include "troupe/ops/cpu/vector_clones.hpp"
 
 namespace troupe::cpu {
 namespace {

@@ -1,6 +1,6 @@
 #include "troupe/ops/cpu/philox_blocks.hpp"
 
-#include "troupe/ops/cpu/vector_clones.hpp"
+#include "troupe/ops/cpu/loops/vector_clones.hpp"
 
 #if defined(TROUPE_VECTOR_CLONES) && defined(__x86_64__)
 #define TROUPE_PHILOX_AVX512

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/parallel.hpp"
-#include "troupe/ops/cpu/square_transpose.hpp"
+#include "troupe/ops/cpu/loops/parallel.hpp"
+#include "troupe/ops/cpu/loops/square_transpose.hpp"
 
 namespace troupe::cpu {
 namespace {

@@ -2,10 +2,10 @@
 #include <array>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/ops/cpu/block_conversion.hpp"
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/parallel.hpp"
-#include "troupe/ops/cpu/vector_clones.hpp"
+#include "troupe/ops/cpu/loops/block_conversion.hpp"
+#include "troupe/ops/cpu/loops/parallel.hpp"
+#include "troupe/ops/cpu/loops/vector_clones.hpp"
 
 namespace troupe::cpu {
 namespace {

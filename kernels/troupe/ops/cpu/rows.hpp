@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "troupe/ops/cpu/block_conversion.hpp"
-#include "troupe/ops/cpu/parallel.hpp"
+#include "troupe/ops/cpu/loops/block_conversion.hpp"
+#include "troupe/ops/cpu/loops/parallel.hpp"
 
 namespace troupe::cpu {
 

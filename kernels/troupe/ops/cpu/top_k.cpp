@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/parallel.hpp"
+#include "troupe/ops/cpu/loops/parallel.hpp"
 
 namespace troupe::cpu {
 namespace {

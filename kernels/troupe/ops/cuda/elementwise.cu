@@ -2,9 +2,9 @@
 #include <type_traits>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/ops/broadcast.hpp"
 #include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/map_elements.cuh"
+#include "troupe/ops/detail/broadcast.hpp"
 
 // Three paths. Operands of one shape and dtype use map_elements. If only the dtypes differ, each thread
 // branches on them. If operands broadcast, each thread computes its offsets, which is slower, but then one

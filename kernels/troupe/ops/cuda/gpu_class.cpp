@@ -1,4 +1,4 @@
-#include "troupe/ops/gpu_class.hpp"
+#include "troupe/ops/detail/gpu_class.hpp"
 
 #include "troupe/ops/cuda/cublaslt.hpp"
 #include "troupe/ops/cuda/cudnn_version.hpp"

@@ -1,4 +1,4 @@
-#include "troupe/tensor/device_graph.hpp"
+#include "troupe/tensor/detail/device_graph.hpp"
 
 #include <new>
 #include <stdexcept>

@@ -6,7 +6,7 @@
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
 #include "troupe/tensor/cuda/graph_capture.hpp"
-#include "troupe/tensor/device_memory.hpp"
+#include "troupe/tensor/detail/device_memory.hpp"
 
 namespace troupe {
 namespace {

@@ -1,10 +1,10 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
-#include "troupe/tensor/caching_allocator.hpp"
 #include "troupe/tensor/cuda/gpu_scope.hpp"
 #include "troupe/tensor/cuda/owned_stream.hpp"
 #include "troupe/tensor/cuda/staging_buffer.hpp"
+#include "troupe/tensor/detail/caching_allocator.hpp"
 
 namespace troupe {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/tensor/caching_allocator.hpp"
+#include "troupe/tensor/detail/caching_allocator.hpp"
 
 namespace troupe {
 

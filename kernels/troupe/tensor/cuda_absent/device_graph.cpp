@@ -1,7 +1,7 @@
-#include "troupe/tensor/device_graph.hpp"
+#include "troupe/tensor/detail/device_graph.hpp"
 
 #include "troupe/tensor/captured_step.hpp"
-#include "troupe/tensor/device_memory.hpp"
+#include "troupe/tensor/detail/device_memory.hpp"
 
 namespace troupe {
 

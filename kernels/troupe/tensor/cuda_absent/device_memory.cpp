@@ -1,4 +1,4 @@
-#include "troupe/tensor/device_memory.hpp"
+#include "troupe/tensor/detail/device_memory.hpp"
 
 #include "troupe/error/errors.hpp"
 

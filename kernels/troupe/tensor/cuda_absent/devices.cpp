@@ -1,7 +1,7 @@
 #include "troupe/tensor/devices.hpp"
 
 #include "troupe/error/errors.hpp"
-#include "troupe/tensor/device_memory.hpp"
+#include "troupe/tensor/detail/device_memory.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "troupe/ops/cpu/convolution.hpp"
+#include "troupe/ops/cpu/convolution/convolution.hpp"
 #include "troupe/ops/cpu/convolution/convolution_geometry.hpp"
 #include "troupe/ops/cpu/convolution/window_product.hpp"
 #include "troupe/ops/cpu/product/default_rounding.hpp"

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "troupe/ops/cpu/convolution.hpp"
+#include "troupe/ops/cpu/convolution/convolution.hpp"
 #include "troupe/ops/cpu/convolution/convolution_geometry.hpp"
-#include "troupe/ops/cpu/lanes.hpp"
+#include "troupe/ops/cpu/loops/lanes.hpp"
+#include "troupe/ops/cpu/loops/vector_clones.hpp"
 #include "troupe/ops/cpu/product/default_rounding.hpp"
 #include "troupe/ops/cpu/product/product_loops.hpp"
-#include "troupe/ops/cpu/vector_clones.hpp"
 
 namespace troupe::cpu {
 namespace {

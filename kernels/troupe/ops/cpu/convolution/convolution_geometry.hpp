@@ -5,7 +5,7 @@
 
 #include "troupe/ops/cpu/convolution/padded_planes.hpp"
 #include "troupe/ops/cpu/convolution/window_product.hpp"
-#include "troupe/ops/cpu/parallel.hpp"
+#include "troupe/ops/cpu/loops/parallel.hpp"
 #include "troupe/ops/kernels/conv2d.hpp"
 
 namespace troupe::cpu {

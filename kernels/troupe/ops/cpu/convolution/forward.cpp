@@ -1,4 +1,4 @@
-#include "troupe/ops/cpu/convolution.hpp"
+#include "troupe/ops/cpu/convolution/convolution.hpp"
 #include "troupe/ops/cpu/convolution/convolution_geometry.hpp"
 #include "troupe/ops/cpu/convolution/window_product.hpp"
 #include "troupe/ops/cpu/product/default_rounding.hpp"

@@ -1,4 +1,4 @@
-#include "troupe/ops/cpu/parallel.hpp"
+#include "troupe/ops/cpu/loops/parallel.hpp"
 
 namespace troupe::cpu {
 

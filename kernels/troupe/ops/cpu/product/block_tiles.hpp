@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "troupe/ops/cpu/block_product.hpp"
+#include "troupe/ops/cpu/product/block_product.hpp"
 
 // block_product in register tiles, without packing: each element of C is one chain of fused multiply-adds in
 // the order of the inner axis. Included by one source for each instruction set; besides what tile.hpp lists,

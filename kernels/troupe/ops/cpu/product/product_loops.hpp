@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <span>
 
-#include "troupe/ops/cpu/block_product.hpp"
+#include "troupe/ops/cpu/product/block_product.hpp"
 #include "troupe/ops/cpu/product/strided_block.hpp"
 
 namespace troupe::cpu {

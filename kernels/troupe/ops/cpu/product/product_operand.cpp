@@ -1,6 +1,6 @@
 #include "troupe/ops/cpu/product/product_operand.hpp"
 
-#include "troupe/ops/cpu/block_conversion.hpp"
+#include "troupe/ops/cpu/loops/block_conversion.hpp"
 
 namespace troupe::cpu {
 namespace {
