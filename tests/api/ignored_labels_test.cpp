@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "support/bits.hpp"
-#include "support/partly_labelled.hpp"
+#include "support/models/partly_labelled.hpp"
 #include "troupe/ops/elementwise.hpp"
 
 using namespace troupe;

@@ -9,7 +9,7 @@
 
 #include "replica_training.hpp"
 #include "support/bits.hpp"
-#include "support/conditional_model.hpp"
+#include "support/models/conditional_model.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/data/detail/training_source.hpp"
 #include "troupe/error/errors.hpp"

@@ -6,7 +6,7 @@
 #include "api/replica_training.hpp"
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
-#include "support/graph_models.hpp"
+#include "support/models/graph_models.hpp"
 #include "support/random_tensor.hpp"
 #include "support/temp_folder.hpp"
 

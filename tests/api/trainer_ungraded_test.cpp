@@ -3,7 +3,7 @@
 
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
-#include "support/ungraded_models.hpp"
+#include "support/models/ungraded_models.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -1,8 +1,8 @@
 // What `troupe inspect` and `troupe events` read: records of a job, drawn in all views, and events of lost
 // processes. The first byte chooses.
 #include "fuzz/fuzzer.hpp"
-#include "inspect/draw.hpp"
 #include "inspect/job_record.hpp"
+#include "inspect/screen/draw.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/trace/event_segment.hpp"
 #include "troupe/trace/perfetto.hpp"

@@ -4,7 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "jobs/count_of.hpp"
-#include "support/run_process.hpp"
+#include "support/processes/run_process.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;

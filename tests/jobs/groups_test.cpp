@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "jobs/count_of.hpp"
-#include "support/run_process.hpp"
+#include "support/processes/run_process.hpp"
 
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;

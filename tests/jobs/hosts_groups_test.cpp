@@ -3,8 +3,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "jobs/count_of.hpp"
-#include "support/joined_namespaces.hpp"
-#include "support/run_process.hpp"
+#include "support/processes/joined_namespaces.hpp"
+#include "support/processes/run_process.hpp"
 
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;

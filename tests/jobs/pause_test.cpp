@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "support/run_process.hpp"
+#include "support/processes/run_process.hpp"
 
 using namespace troupe::testing;
 

@@ -2,7 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "support/run_process.hpp"
+#include "support/processes/run_process.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "support/run_process.hpp"
+#include "support/processes/run_process.hpp"
 
 namespace troupe::testing {
 

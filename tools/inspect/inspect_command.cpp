@@ -7,10 +7,10 @@
 #include <system_error>
 
 #include "commands.hpp"
-#include "inspect/draw.hpp"
 #include "inspect/job_record.hpp"
 #include "inspect/lost_processes.hpp"
 #include "inspect/orders/give_order.hpp"
+#include "inspect/screen/draw.hpp"
 #include "inspect/snapshot_source.hpp"
 #include "inspect/terminal.hpp"
 #include "inspect/watch_job.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "inspect/keys.hpp"
-#include "inspect/screen.hpp"
+#include "inspect/screen/screen.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
 namespace troupe {

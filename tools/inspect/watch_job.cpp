@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <string>
 
-#include "inspect/draw.hpp"
 #include "inspect/job_record.hpp"
 #include "inspect/orders/order_dialog.hpp"
+#include "inspect/screen/draw.hpp"
 #include "inspect/snapshot_poller.hpp"
 #include "inspect/snapshot_source.hpp"
 #include "inspect/terminal.hpp"

@@ -5,9 +5,9 @@
 
 #include "adopted_processes.hpp"
 #include "job_outcome.hpp"
-#include "job_output.hpp"
 #include "launcher.hpp"
 #include "memory_kills.hpp"
+#include "output/job_output.hpp"
 #include "signal_guard.hpp"
 #include "troupe/cluster/agent.hpp"
 #include "troupe/posix/posted_calls.hpp"

@@ -7,8 +7,8 @@
 
 #include "child_process.hpp"
 #include "job_environment.hpp"
-#include "job_output.hpp"
 #include "launcher.hpp"
+#include "output/job_output.hpp"
 
 namespace troupe {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "actors/virtual_actors.hpp"
-#include "support/fake_program.hpp"
+#include "support/processes/fake_program.hpp"
 #include "support/recording_transport.hpp"
 #include "troupe/device/device_actor.hpp"
 #include "troupe/messages/scheduler.hpp"

@@ -4,7 +4,7 @@
 
 #include "actors/virtual_actors.hpp"
 #include "support/bits.hpp"
-#include "support/fake_program.hpp"
+#include "support/processes/fake_program.hpp"
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/messages/device.hpp"
 

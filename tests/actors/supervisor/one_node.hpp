@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "actors/virtual_actors.hpp"
-#include "support/fake_program.hpp"
+#include "support/processes/fake_program.hpp"
 #include "support/recording_membership.hpp"
 #include "support/recording_transport.hpp"
 #include "troupe/inspector/views/job_view.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "actors/virtual_actors.hpp"
-#include "support/fake_program.hpp"
+#include "support/processes/fake_program.hpp"
 #include "troupe/cluster/membership_state.hpp"
 #include "troupe/job/client_mailbox.hpp"
 #include "troupe/job/job_definition.hpp"

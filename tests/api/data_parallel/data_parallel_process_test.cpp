@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "api/data_parallel/replicated_model.hpp"
-#include "support/spawn_ranks.hpp"
+#include "support/processes/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 #include "troupe/collective/rendezvous/store.hpp"

@@ -5,7 +5,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "support/bits.hpp"
-#include "support/graph_models.hpp"
+#include "support/models/graph_models.hpp"
 #include "support/random_tensor.hpp"
 #include "troupe/autograd/grad_mode.hpp"
 #include "troupe/nn/checkpoint.hpp"

@@ -8,7 +8,7 @@
 
 #include "api/pipeline/planned_pipeline.hpp"
 #include "support/bits.hpp"
-#include "support/graph_models.hpp"
+#include "support/models/graph_models.hpp"
 #include "support/random_tensor.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/autograd/functions.hpp"

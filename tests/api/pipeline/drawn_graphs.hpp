@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <random>
 
-#include "support/graph_models.hpp"
+#include "support/models/graph_models.hpp"
 #include "troupe/nn/norm.hpp"
 
 namespace troupe::testing {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <thread>
 
-#include "support/graph_models.hpp"
+#include "support/models/graph_models.hpp"
 #include "support/random_tensor.hpp"
 #include "troupe/autograd/functions.hpp"
 #include "troupe/nn/embedding.hpp"

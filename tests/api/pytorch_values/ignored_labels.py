@@ -1,6 +1,6 @@
 """Writes ignored_labels.txt: what PyTorch makes of samples of which some have no label.
 
-The same 64 points as tests/support/partly_labelled.hpp, a network of three layers with weights sin(k + 1) / 2, and six
+The same 64 points as tests/support/models/partly_labelled.hpp, a network of three layers with weights sin(k + 1) / 2, and six
 steps of SGD on all points. Prints the loss and accuracy before each step, then all weights in name order.
 Run with PyTorch 2.14: python3 ignored_labels.py > ignored_labels.txt
 """

@@ -14,7 +14,7 @@
 #include <functional>
 #include <string>
 
-#include "support/spawn_ranks.hpp"
+#include "support/processes/spawn_ranks.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/posix/files/memory_file.hpp"
 #include "troupe/posix/sockets/interface_address.hpp"

@@ -1,4 +1,4 @@
-#include "support/spawn_ranks.hpp"
+#include "support/processes/spawn_ranks.hpp"
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>

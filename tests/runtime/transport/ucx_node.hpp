@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "event_recorder.hpp"
-#include "support/spawn_ranks.hpp"
+#include "support/processes/spawn_ranks.hpp"
 #include "troupe/transport/data_plane/memory_sharing.hpp"
 #include "troupe/transport/tensor_header.hpp"
 #include "troupe/transport/ucx_transport/ucx_transport.hpp"

@@ -6,7 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 
-#include "support/system_v_segments.hpp"
+#include "support/processes/system_v_segments.hpp"
 #include "ucx_node.hpp"
 
 using namespace troupe::testing;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "support/spawn_ranks.hpp"
+#include "support/processes/spawn_ranks.hpp"
 #include "troupe/ucx/ucx_context.hpp"
 #include "troupe/ucx/ucx_library.hpp"
 

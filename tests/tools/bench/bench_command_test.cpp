@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include "support/run_process.hpp"
+#include "support/processes/run_process.hpp"
 #include "support/temp_folder.hpp"
 
 using Catch::Matchers::ContainsSubstring;

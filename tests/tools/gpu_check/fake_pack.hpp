@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "support/run_process.hpp"
+#include "support/processes/run_process.hpp"
 #include "support/temp_folder.hpp"
 
 namespace troupe::testing {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "support/run_process.hpp"
+#include "support/processes/run_process.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;

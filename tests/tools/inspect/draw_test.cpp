@@ -1,4 +1,4 @@
-#include "inspect/draw.hpp"
+#include "inspect/screen/draw.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>

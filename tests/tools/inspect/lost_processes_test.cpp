@@ -4,7 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <fstream>
 
-#include "inspect/draw.hpp"
+#include "inspect/screen/draw.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/trace/process_events.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-#include "support/run_process.hpp"
+#include "support/processes/run_process.hpp"
 
 namespace troupe::testing {
 

@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "launch_command_line.hpp"
-#include "support/pids_group.hpp"
+#include "support/processes/pids_group.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "inspect/screen.hpp"
+#include "inspect/screen/screen.hpp"
 
 namespace troupe {
 

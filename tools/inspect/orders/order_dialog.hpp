@@ -7,7 +7,7 @@
 #include "inspect/job_snapshot.hpp"
 #include "inspect/keys.hpp"
 #include "inspect/orders/job_order.hpp"
-#include "inspect/screen.hpp"
+#include "inspect/screen/screen.hpp"
 #include "inspect/view_state.hpp"
 
 namespace troupe {

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "support/spawn_ranks.hpp"
+#include "support/processes/spawn_ranks.hpp"
 #include "troupe/ops/tree_reduction.hpp"
 #include "troupe/tensor/tensor.hpp"
 

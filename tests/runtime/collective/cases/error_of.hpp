@@ -2,7 +2,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "support/spawn_ranks.hpp"
+#include "support/processes/spawn_ranks.hpp"
 #include "troupe/collective/calls/collective_error.hpp"
 
 namespace troupe::testing {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "support/spawn_ranks.hpp"
+#include "support/processes/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 #include "troupe/collective/rendezvous/store.hpp"

@@ -5,7 +5,7 @@
 #include "runtime/collective/cases/collective_case.hpp"
 #include "runtime/collective/cases/fault_cases.hpp"
 #include "runtime/collective/cases/process_group.hpp"
-#include "support/spawn_ranks.hpp"
+#include "support/processes/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 #include "troupe/collective/hierarchy/placement.hpp"

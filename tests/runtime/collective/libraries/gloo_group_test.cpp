@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "runtime/collective/cases/collective_case.hpp"
-#include "support/spawn_ranks.hpp"
+#include "support/processes/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"
 

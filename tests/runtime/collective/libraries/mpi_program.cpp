@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "runtime/collective/cases/collective_case.hpp"
-#include "support/spawn_ranks.hpp"
+#include "support/processes/spawn_ranks.hpp"
 #include "troupe/collective/libraries/mpi/mpi_group.hpp"
 #include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/error/errors.hpp"

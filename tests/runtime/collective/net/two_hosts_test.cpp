@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "runtime/collective/cases/collective_case.hpp"
-#include "support/joined_namespaces.hpp"
-#include "support/spawn_ranks.hpp"
+#include "support/processes/joined_namespaces.hpp"
+#include "support/processes/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 #include "troupe/collective/rendezvous/store.hpp"

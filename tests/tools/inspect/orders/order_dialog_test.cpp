@@ -3,7 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "inspect/draw.hpp"
+#include "inspect/screen/draw.hpp"
 #include "tools/inspect/told_job.hpp"
 
 using namespace troupe;

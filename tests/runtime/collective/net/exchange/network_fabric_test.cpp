@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "support/spawn_ranks.hpp"
+#include "support/processes/spawn_ranks.hpp"
 #include "troupe/ucx/ucx_context.hpp"
 
 using namespace troupe;
