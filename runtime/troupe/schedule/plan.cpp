@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/schedule/generators/schedule_table.hpp"
+#include "troupe/schedule/schedule_table.hpp"
 #include "troupe/usage/nearest.hpp"
 
 namespace troupe {

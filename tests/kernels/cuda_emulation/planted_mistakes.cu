@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "support/cuda_emulation/execution/grid.hpp"
-#include "troupe/ops/cuda/launch_kernel.cuh"
-#include "troupe/ops/cuda/tensor_core.cuh"
+#include "troupe/ops/cuda/attention/tensor_core.cuh"
+#include "troupe/ops/cuda/loops/launch_kernel.cuh"
 
 namespace troupe::testing {
 namespace {

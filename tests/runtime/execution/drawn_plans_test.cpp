@@ -12,7 +12,7 @@
 #include "runtime/execution/test_devices.hpp"
 #include "runtime/schedule/drawn_plans.hpp"
 #include "troupe/schedule/checks/check_plan.hpp"
-#include "troupe/schedule/generators/schedule_table.hpp"
+#include "troupe/schedule/schedule_table.hpp"
 #include "troupe/schedule/text/plan_text.hpp"
 #include "troupe/transport/loopback_transport.hpp"
 

@@ -9,7 +9,7 @@
 #include "troupe/schedule/checks/check_plan.hpp"
 #include "troupe/schedule/cut.hpp"
 #include "troupe/schedule/find_stall.hpp"
-#include "troupe/schedule/generators/schedule_table.hpp"
+#include "troupe/schedule/schedule_table.hpp"
 #include "troupe/schedule/simulation/simulate.hpp"
 #include "troupe/schedule/text/plan_csv.hpp"
 #include "troupe/schedule/text/plan_text.hpp"

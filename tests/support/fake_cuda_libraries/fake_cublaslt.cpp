@@ -6,8 +6,8 @@
 
 #include "support/cuda_emulation/runtime/stream_work.hpp"
 #include "support/fake_cuda_libraries/offered.hpp"
-#include "troupe/ops/cuda/alignment.hpp"
-#include "troupe/ops/cuda/cublaslt.hpp"
+#include "troupe/ops/cuda/libraries/cublaslt.hpp"
+#include "troupe/ops/cuda/loops/alignment.hpp"
 #include "troupe/ops/kernels/all.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 

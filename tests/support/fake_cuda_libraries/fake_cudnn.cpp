@@ -5,7 +5,7 @@
 #include "support/cuda_emulation/runtime/stream_work.hpp"
 #include "support/fake_cuda_libraries/offered.hpp"
 #include "troupe/ops/cuda/cudnn/cudnn.hpp"
-#include "troupe/ops/cuda/cudnn_version.hpp"
+#include "troupe/ops/cuda/libraries/cudnn_version.hpp"
 #include "troupe/ops/kernels/all.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 

@@ -1,5 +1,5 @@
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/map_elements.cuh"
+#include "troupe/ops/cuda/loops/map_elements.cuh"
 
 namespace troupe::cuda {
 namespace {

@@ -1,7 +1,7 @@
-#include "troupe/ops/cuda/channel_sums.cuh"
-#include "troupe/ops/cuda/floating_values.cuh"
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/map_channels.cuh"
+#include "troupe/ops/cuda/loops/channel_sums.cuh"
+#include "troupe/ops/cuda/loops/floating_values.cuh"
+#include "troupe/ops/cuda/loops/map_channels.cuh"
 
 namespace troupe::cuda {
 namespace {

@@ -1,9 +1,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/launch.cuh"
+#include "troupe/ops/cuda/loops/elements.cuh"
+#include "troupe/ops/cuda/loops/launch.cuh"
 
 namespace troupe::cuda {
 namespace {

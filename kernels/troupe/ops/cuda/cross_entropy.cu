@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/softmax_row.cuh"
+#include "troupe/ops/cuda/loops/softmax_row.cuh"
 #include "troupe/tensor/cuda/graph_capture.hpp"
 
 // One block per sample computes its loss; then one block adds them, in an order that depends only on their

@@ -1,5 +1,5 @@
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/rows.cuh"
+#include "troupe/ops/cuda/loops/rows.cuh"
 
 namespace troupe::cuda {
 namespace {

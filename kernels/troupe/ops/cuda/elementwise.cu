@@ -3,7 +3,7 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/map_elements.cuh"
+#include "troupe/ops/cuda/loops/map_elements.cuh"
 #include "troupe/ops/detail/broadcast.hpp"
 
 // Three paths. Operands of one shape and dtype use map_elements. If only the dtypes differ, each thread

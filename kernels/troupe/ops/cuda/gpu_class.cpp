@@ -1,7 +1,7 @@
 #include "troupe/ops/detail/gpu_class.hpp"
 
-#include "troupe/ops/cuda/cublaslt.hpp"
-#include "troupe/ops/cuda/cudnn_version.hpp"
+#include "troupe/ops/cuda/libraries/cublaslt.hpp"
+#include "troupe/ops/cuda/libraries/cudnn_version.hpp"
 #include "troupe/ops/matmul_precision.hpp"
 #include "troupe/tensor/devices.hpp"
 

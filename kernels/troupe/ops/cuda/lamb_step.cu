@@ -1,6 +1,6 @@
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/rows.cuh"
-#include "troupe/ops/cuda/step_slots.cuh"
+#include "troupe/ops/cuda/loops/rows.cuh"
+#include "troupe/ops/cuda/loops/step_slots.cuh"
 
 // Three kernels: each block updates the moments of its part of a weight and sums the squares of weight and
 // update; one warp per weight adds the parts; then the weights are updated. The update is computed twice

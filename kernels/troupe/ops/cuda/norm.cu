@@ -1,7 +1,7 @@
-#include "troupe/ops/cuda/floating_values.cuh"
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/rows.cuh"
-#include "troupe/ops/cuda/sums_over_rows.cuh"
+#include "troupe/ops/cuda/loops/floating_values.cuh"
+#include "troupe/ops/cuda/loops/rows.cuh"
+#include "troupe/ops/cuda/loops/sums_over_rows.cuh"
 
 // Layer normalisation, and without a mean, which is then 0, RMS normalisation.
 

@@ -1,5 +1,5 @@
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/step_slots.cuh"
+#include "troupe/ops/cuda/loops/step_slots.cuh"
 
 namespace troupe::cuda {
 namespace {

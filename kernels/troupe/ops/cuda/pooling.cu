@@ -1,8 +1,8 @@
 #include "troupe/error/errors.hpp"
-#include "troupe/ops/cuda/floating_values.cuh"
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/map_channels.cuh"
-#include "troupe/ops/cuda/rows.cuh"
+#include "troupe/ops/cuda/loops/floating_values.cuh"
+#include "troupe/ops/cuda/loops/map_channels.cuh"
+#include "troupe/ops/cuda/loops/rows.cuh"
 
 // Forward, one thread per window. Backward, one thread per pack of pixels, which gathers the gradient from
 // the windows that cover any of them, each read once, in an order that depends only on the options.

@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "troupe/ops/cuda/alignment.hpp"
-#include "troupe/ops/cuda/divisor.cuh"
-#include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/launch.cuh"
+#include "troupe/ops/cuda/loops/alignment.hpp"
+#include "troupe/ops/cuda/loops/divisor.cuh"
+#include "troupe/ops/cuda/loops/elements.cuh"
+#include "troupe/ops/cuda/loops/launch.cuh"
 #include "troupe/tensor/cuda/pitched_copy.hpp"
 
 namespace troupe::cuda {

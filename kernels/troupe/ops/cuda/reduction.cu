@@ -1,10 +1,10 @@
 #include <cmath>
 
-#include "troupe/ops/cuda/argmax.hpp"
-#include "troupe/ops/cuda/column_parts.cuh"
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/rows.cuh"
-#include "troupe/ops/cuda/total_reduction.hpp"
+#include "troupe/ops/cuda/loops/column_parts.cuh"
+#include "troupe/ops/cuda/loops/rows.cuh"
+#include "troupe/ops/cuda/reductions/argmax.hpp"
+#include "troupe/ops/cuda/reductions/total_reduction.hpp"
 
 // Reductions along an axis in parts, whose f32 results are reduced again until one is left.
 

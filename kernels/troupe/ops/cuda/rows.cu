@@ -1,9 +1,9 @@
 #include <string>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/launch.cuh"
+#include "troupe/ops/cuda/loops/elements.cuh"
+#include "troupe/ops/cuda/loops/launch.cuh"
 #include "troupe/tensor/cuda/graph_capture.hpp"
 
 // Rows by indices. Indices are checked on the GPU first, and the CPU waits for the check, so that nothing is

@@ -1,5 +1,5 @@
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/softmax_row.cuh"
+#include "troupe/ops/cuda/loops/softmax_row.cuh"
 
 namespace troupe::cuda {
 namespace {

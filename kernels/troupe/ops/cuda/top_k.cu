@@ -1,5 +1,5 @@
 #include "troupe/ops/cuda/kernel_tables.hpp"
-#include "troupe/ops/cuda/rows.cuh"
+#include "troupe/ops/cuda/loops/rows.cuh"
 
 // One thread block per row. Each element has a unique key; smaller keys come first. In a round each thread
 // finds the best of its elements. The n-th best of these bounds the n first of the row, and only the n

@@ -1,8 +1,8 @@
 #include <string>
 
 #include "troupe/schedule/generators/order_builder.hpp"
-#include "troupe/schedule/generators/schedule_table.hpp"
 #include "troupe/schedule/generators/v_shape.hpp"
+#include "troupe/schedule/schedule_table.hpp"
 
 namespace troupe {
 namespace {

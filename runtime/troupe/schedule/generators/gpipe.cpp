@@ -1,5 +1,5 @@
 #include "troupe/schedule/generators/order_builder.hpp"
-#include "troupe/schedule/generators/schedule_table.hpp"
+#include "troupe/schedule/schedule_table.hpp"
 
 namespace troupe {
 

@@ -4,9 +4,9 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/append_updates.hpp"
-#include "troupe/schedule/generators/schedule_table.hpp"
 #include "troupe/schedule/merge_stages.hpp"
 #include "troupe/schedule/plan.hpp"
+#include "troupe/schedule/schedule_table.hpp"
 
 namespace troupe {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "troupe/schedule/generators/order_builder.hpp"
-#include "troupe/schedule/generators/schedule_table.hpp"
+#include "troupe/schedule/schedule_table.hpp"
 
 namespace troupe {
 

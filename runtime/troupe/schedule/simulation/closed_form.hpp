@@ -1,5 +1,5 @@
 #pragma once
-#include "troupe/schedule/generators/schedule_table.hpp"
+#include "troupe/schedule/schedule_table.hpp"
 #include "troupe/schedule/simulation/simulate.hpp"
 
 namespace troupe {

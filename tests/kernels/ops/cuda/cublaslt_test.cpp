@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/cublaslt.hpp"
+#include "troupe/ops/cuda/libraries/cublaslt.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>

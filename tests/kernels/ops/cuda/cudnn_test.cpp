@@ -4,7 +4,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "troupe/ops/cuda/cudnn_version.hpp"
+#include "troupe/ops/cuda/libraries/cudnn_version.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 
 using Catch::Matchers::ContainsSubstring;

@@ -11,7 +11,7 @@
 #include "runtime/schedule/plan_runner.hpp"
 #include "runtime/schedule/simulation/reference_simulation.hpp"
 #include "troupe/schedule/checks/check_plan.hpp"
-#include "troupe/schedule/generators/schedule_table.hpp"
+#include "troupe/schedule/schedule_table.hpp"
 #include "troupe/schedule/text/plan_text.hpp"
 
 using Catch::Matchers::ContainsSubstring;

@@ -8,8 +8,8 @@
 #include "runtime/schedule/plan_notation.hpp"
 #include "runtime/schedule/plan_runner.hpp"
 #include "troupe/schedule/checks/check_plan.hpp"
-#include "troupe/schedule/generators/schedule_table.hpp"
 #include "troupe/schedule/plan.hpp"
+#include "troupe/schedule/schedule_table.hpp"
 #include "troupe/schedule/simulation/simulate.hpp"
 #include "troupe/schedule/text/plan_text.hpp"
 

@@ -5,7 +5,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/schedule/generators/schedule_table.hpp"
+#include "troupe/schedule/schedule_table.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::WithinRel;

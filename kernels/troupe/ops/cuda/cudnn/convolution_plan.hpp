@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "troupe/ops/cuda/convolution/cudnn_convolution.hpp"
 #include "troupe/ops/cuda/cudnn/cudnn.hpp"
-#include "troupe/ops/cuda/cudnn_convolution.hpp"
 
 namespace troupe::cuda {
 

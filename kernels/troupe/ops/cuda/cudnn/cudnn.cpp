@@ -1,6 +1,6 @@
 #include "troupe/ops/cuda/cudnn/cudnn.hpp"
 
-#include "troupe/ops/cuda/cudnn_version.hpp"
+#include "troupe/ops/cuda/libraries/cudnn_version.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/dynamic_library.hpp"
 

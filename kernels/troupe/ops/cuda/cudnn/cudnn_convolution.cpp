@@ -1,12 +1,12 @@
-#include "troupe/ops/cuda/cudnn_convolution.hpp"
+#include "troupe/ops/cuda/convolution/cudnn_convolution.hpp"
 
 #include <deque>
 #include <list>
 #include <mutex>
 #include <optional>
 
-#include "troupe/ops/cuda/alignment.hpp"
 #include "troupe/ops/cuda/cudnn/convolution_plan.hpp"
+#include "troupe/ops/cuda/loops/alignment.hpp"
 #include "troupe/ops/kernels/all.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"

@@ -1,6 +1,6 @@
-#include "troupe/ops/cuda/cudnn_convolution.hpp"
+#include "troupe/ops/cuda/convolution/cudnn_convolution.hpp"
 
-#include "troupe/ops/cuda/cudnn_version.hpp"
+#include "troupe/ops/cuda/libraries/cudnn_version.hpp"
 
 namespace troupe::cuda {
 
