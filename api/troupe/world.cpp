@@ -48,7 +48,7 @@ void prepare_process() {
 
 /// Where the inspector's orders are kept. The folder of snapshots may not exist before the job begins, and
 /// has the permissions that snapshots have.
-void keep_orders(const job_options& options, node_options& made) {
+void keep_orders(const job_options& options, process_options& made) {
   made.inspect_audit_log = options.inspect_audit_log;
   if (!made.inspect_audit_log.empty() || options.snapshot_dir.empty()) return;
   made.inspect_audit_log = options.snapshot_dir / "inspector_audit.jsonl";
@@ -57,7 +57,7 @@ void keep_orders(const job_options& options, node_options& made) {
 }
 
 /// The one line that says where the job is watched.
-void show_inspector(const node& self, const job_options& options) {
+void show_inspector(const process& self, const job_options& options) {
   const auto& url = self.inspector_url();
   if (url.empty()) return;
   if (options.json)
@@ -75,7 +75,7 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   auto shared = std::make_shared<state>();
   shared->options = options;
   shared->shown_profile = read_profile_environment(process_environment());
-  node_options made;
+  process_options made;
   made.launch = read_launch_environment(process_environment());
   auto self = made.launch.value_or(launch_environment());
   bool names_network = !made.launch && options.given.contains("network_interface");
@@ -106,7 +106,7 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
     shared->log->warn(
         "--network-interface: a job of one process, started without a launcher, uses no network");
   made.collectives = [open = shared->open] { return open->positions(); };
-  shared->self = node::start(made);
+  shared->self = process::start(made);
   show_inspector(*shared->self, options);
   return started(std::move(shared));
 }
@@ -120,7 +120,7 @@ World World::local(int devices, job_options options, const std::vector<group_bac
   shared->shown_profile = read_profile_environment(process_environment());
   shared->backends = std::make_unique<backend_registry>(
       options.backend, linked, backend_options{.sizes = network_sizes_from(options.network_sizes)});
-  node_options made;
+  process_options made;
   made.numeric_class = numeric_class();
   made.fault = options.fault;
   made.writes_snapshots = !options.snapshot_dir.empty();
@@ -132,7 +132,7 @@ World World::local(int devices, job_options options, const std::vector<group_bac
   made.log = shared->log = make_logger(options, 0);
   record_events({}, shared->log);
   made.collectives = [open = shared->open] { return open->positions(); };
-  shared->self = node::start(made);
+  shared->self = process::start(made);
   show_inspector(*shared->self, options);
   return started(std::move(shared));
 }

@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-class node;
+class process;
 
 /// The processes of a job, as seen by one of them. Movable; not thread-safe. When the last handle is
 /// destroyed (a Trainer holds one too), the runtime shuts down and another World may be created.

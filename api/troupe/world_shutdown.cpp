@@ -9,10 +9,10 @@
 namespace troupe {
 namespace {
 
-/// Adapts a node to the interface of the program's frame.
-class stoppable_node final : public stoppable_world {
+/// Adapts a process to the interface of the program's frame.
+class stoppable_process final : public stoppable_world {
  public:
-  explicit stoppable_node(std::shared_ptr<node> self) : self_(std::move(self)) {}
+  explicit stoppable_process(std::shared_ptr<process> self) : self_(std::move(self)) {}
   void request_stop(int signal) override { self_->request_stop(signal, stop_scope::member); }
   bool stop_requested() const override { return self_->stop_signal() != 0; }
   bool job_ended() const override { return self_->job_ended(); }
@@ -22,19 +22,19 @@ class stoppable_node final : public stoppable_world {
   }
 
  private:
-  std::shared_ptr<node> self_;
+  std::shared_ptr<process> self_;
 };
 
 }  // namespace
 
 void World::enter_frame(state& shared) {
-  if (shared.options.frame) shared.options.frame->enter(std::make_shared<stoppable_node>(shared.self));
+  if (shared.options.frame) shared.options.frame->enter(std::make_shared<stoppable_process>(shared.self));
 }
 
 void World::request_stop(int signal) { shared_->self->request_stop(signal, stop_scope::job); }
 
-/// If an exception is unwinding the stack, its text is not known here: the frame keeps the node until it has
-/// reported the text to the job.
+/// If an exception is unwinding the stack, its text is not known here: the frame keeps the process until it
+/// has reported the text to the job.
 World::state::~state() {
   if (!self) return;
   show_profile();

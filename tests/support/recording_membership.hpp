@@ -12,7 +12,7 @@ namespace troupe::testing {
 class recording_membership : public membership {
  public:
   void join(const member& self) override { joined.push_back(self); }
-  void quiesced(std::uint64_t generation, const node_address& address) override {
+  void quiesced(std::uint64_t generation, const process_address& address) override {
     acknowledged.emplace_back(generation, address);
   }
   void request_generation(std::uint64_t current, const std::string& cause) override {
@@ -31,7 +31,7 @@ class recording_membership : public membership {
   store& keys() override { return left_behind; }
 
   std::vector<member> joined;
-  std::vector<std::pair<std::uint64_t, node_address>> acknowledged;
+  std::vector<std::pair<std::uint64_t, process_address>> acknowledged;
   std::vector<std::pair<std::uint64_t, std::string>> requests;
   std::vector<std::pair<int, std::string>> suspects;
   std::vector<job_progress> progress_reports;

@@ -24,11 +24,11 @@ class recording_transport : public transport {
 
   int rank() const override { return rank_; }
   /// The address contains the generation.
-  node_address begin_generation(std::uint64_t generation) override {
+  process_address begin_generation(std::uint64_t generation) override {
     begun.push_back(generation);
     return address_of(rank_, generation);
   }
-  void connect(std::uint64_t generation, const std::map<int, node_address>& peers) override {
+  void connect(std::uint64_t generation, const std::map<int, process_address>& peers) override {
     connected.emplace_back(generation, peers);
   }
   void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) override {
@@ -45,12 +45,12 @@ class recording_transport : public transport {
   transport_statistics counters;  ///< what statistics() returns
   transport_statistics statistics() const override { return counters; }
 
-  static node_address address_of(int rank, std::uint64_t generation) {
+  static process_address address_of(int rank, std::uint64_t generation) {
     return {{std::byte(rank)}, {std::byte(rank), std::byte(generation)}};
   }
 
   std::vector<std::uint64_t> begun;
-  std::vector<std::pair<std::uint64_t, std::map<int, node_address>>> connected;
+  std::vector<std::pair<std::uint64_t, std::map<int, process_address>>> connected;
   std::vector<control_frame> frames;
   std::vector<sent_tensor> tensors;
   std::vector<tensor> shared;  ///< tensors that allocate_shared returned

@@ -18,9 +18,9 @@ const json& job_snapshot::rows(const std::string& name) const {
 }
 
 const std::vector<std::string>& snapshot_parts() {
-  static const std::vector<std::string> parts = {"job",     "findings",  "nodes",    "actors",
-                                                 "devices", "links",     "timeline", "plan",
-                                                 "metrics", "snapshots", "orders",   "log"};
+  static const std::vector<std::string> parts = {"job",     "findings",  "processes", "actors",
+                                                 "devices", "links",     "timeline",  "plan",
+                                                 "metrics", "snapshots", "orders",    "log"};
   return parts;
 }
 

@@ -27,7 +27,7 @@ void push_bounded(std::deque<Value>& to, Value value) {
   if (to.size() > job_view::max_past) to.pop_front();
 }
 
-const child_report* child_in(const node_report* report, const child_report& wanted) {
+const child_report* child_in(const process_report* report, const child_report& wanted) {
   if (report)
     for (const auto& one : report->children)
       if (one.is_of(wanted)) return &one;
@@ -87,15 +87,16 @@ void inspector_state::on_poll() {
   view_.at_ms = unix_now_ms();
   look_for_faults();
   options_.out->publish(view_);
-  for (std::size_t rank = 0; rank < generation_.supervisors.size(); ++rank) ask_node(static_cast<int>(rank));
+  for (std::size_t rank = 0; rank < generation_.supervisors.size(); ++rank)
+    ask_process(static_cast<int>(rank));
   ask_scheduler();
   orders_->on_poll();
 }
 
 void inspector_state::look_for_faults() {
-  for (auto& [rank, node] : view_.nodes)
-    node.is_suspended = node.num_unanswered > 0 && node.report.host == options_.host &&
-                        options_.is_suspended(node.report.pid);
+  for (auto& [rank, process] : view_.processes)
+    process.is_suspended = process.num_unanswered > 0 && process.report.host == options_.host &&
+                           options_.is_suspended(process.report.pid);
   auto now = unix_now_ms();
   auto found = faults_.observe(view_, now);
   for (const auto& one : found) {
@@ -107,16 +108,16 @@ void inspector_state::look_for_faults() {
   view_.findings = std::move(found);
 }
 
-void inspector_state::ask_node(int rank) {
+void inspector_state::ask_process(int rank) {
   if (!asked_.insert(rank).second) {
-    if (view_.nodes.contains(rank)) ++view_.nodes[rank].num_unanswered;
+    if (view_.processes.contains(rank)) ++view_.processes[rank].num_unanswered;
     return;
   }
   auto generation = generation_.generation;
   // An inspector of a process that has replaced another learns from survivors what was before it, and tells
   // it to those that are younger.
-  inspect_node question{generation, 0, {}};
-  if (auto known = view_.nodes.find(rank); known != view_.nodes.end()) {
+  inspect_process question{generation, 0, {}};
+  if (auto known = view_.processes.find(rank); known != view_.processes.end()) {
     const auto& there = known->second.report.history;
     question.wants_history = there.is_ahead_of(view_.history) ? 1 : 0;
     if (view_.history.is_ahead_of(there)) question.history = view_.history;
@@ -124,11 +125,11 @@ void inspector_state::ask_node(int rank) {
   bool learns = question.wants_history != 0;
   self_->request(generation_.supervisors[static_cast<std::size_t>(rank)], options_.request_timeout, question)
       .then(
-          [this, rank, generation, learns](const node_report& report) {
+          [this, rank, generation, learns](const process_report& report) {
             if (generation != generation_.generation) return;
             asked_.erase(rank);
             if (learns) view_.history.learn(report.history);
-            on_node(rank, report);
+            on_process(rank, report);
           },
           [this, rank, generation](const caf::error&) {
             if (generation == generation_.generation) asked_.erase(rank);
@@ -150,31 +151,31 @@ void inspector_state::ask_scheduler() {
           });
 }
 
-void inspector_state::on_node(int rank, const node_report& report) {
+void inspector_state::on_process(int rank, const process_report& report) {
   auto now = unix_now_ms();
-  auto known = view_.nodes.find(rank);
-  node_view next{report, now};
+  auto known = view_.processes.find(rank);
+  process_view next{report, now};
   next.report.history = report.history.summary();
-  if (known != view_.nodes.end() && known->second.report.incarnation == report.incarnation) {
+  if (known != view_.processes.end() && known->second.report.incarnation == report.incarnation) {
     const auto& before = known->second;
     auto seconds = static_cast<double>(now - before.at_ms) / 1000;
     set_rates(next, before.report, seconds);
     note_changes(&before.report, report);
   } else {
-    if (known != view_.nodes.end()) push_bounded(view_.replaced, known->second);
+    if (known != view_.processes.end()) push_bounded(view_.replaced, known->second);
     options_.out->events()->append(
-        "node", dumped({{"rank", rank}, {"incarnation", report.incarnation}, {"pid", report.pid}}));
+        "process", dumped({{"rank", rank}, {"incarnation", report.incarnation}, {"pid", report.pid}}));
     note_changes(nullptr, report);
   }
-  view_.nodes[rank] = std::move(next);
+  view_.processes[rank] = std::move(next);
   options_.out->publish(view_);
-  orders_->on_node(report);
+  orders_->on_process(report);
 }
 
-void inspector_state::note_changes(const node_report* before, const node_report& report) {
+void inspector_state::note_changes(const process_report* before, const process_report& report) {
   if (!before || before->phase != report.phase)
-    options_.out->events()->append("node_state",
-                                   dumped({{"rank", report.rank}, {"state", node_phase_name(report.phase)}}));
+    options_.out->events()->append(
+        "process_state", dumped({{"rank", report.rank}, {"state", process_phase_name(report.phase)}}));
   for (const auto& child : report.children) {
     const auto* old = child_in(before, child);
     if (old && old->is_running == child.is_running && old->starts == child.starts) continue;

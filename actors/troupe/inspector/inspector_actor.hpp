@@ -45,7 +45,7 @@ struct inspector_options {
 ///   message              -> reply
 ///   inspected_generation ->
 ///   inspected_recovery   ->
-///   poll_job (delayed)   -> inspect_node to supervisors, inspect_scheduler to the scheduler
+///   poll_job (delayed)   -> inspect_process to supervisors, inspect_scheduler to the scheduler
 ///   orders_posted        -> what order_runner passes on
 ///
 /// Reports of earlier generations are dropped. Monitors no actor. Devices are not asked: their supervisors
@@ -64,12 +64,12 @@ class inspector_state {
   void on_recovery(const inspected_recovery& over);
   void on_poll();
   void look_for_faults();
-  void ask_node(int rank);
+  void ask_process(int rank);
   void ask_scheduler();
-  void on_node(int rank, const node_report& report);
+  void on_process(int rank, const process_report& report);
   void on_scheduler(scheduler_report report);
   void note_steps(const scheduler_report& report);
-  void note_changes(const node_report* before, const node_report& report);
+  void note_changes(const process_report* before, const process_report& report);
 
   // constant
   caf::event_based_actor* self_;

@@ -79,7 +79,7 @@ class private_folder {
 
 json api_index(bool takes_orders) {
   json paths = json::array();
-  for (const char* path : {"schema", "job", "nodes", "devices", "actors", "links", "plan", "timeline",
+  for (const char* path : {"schema", "job", "processes", "devices", "actors", "links", "plan", "timeline",
                            "metrics", "findings", "snapshots", "orders", "log", "events"})
     paths.push_back(std::string("/api/v1/") + path);
   if (takes_orders)
@@ -181,7 +181,7 @@ http_response inspector_routes::read(const http_request& request) {
     shown["log_level"] = sources_.logger ? json(level_name(sources_.logger->level())) : json();
     return with_json(shown);
   }
-  if (path == "/api/v1/nodes") return with_json(nodes_json(*view));
+  if (path == "/api/v1/processes") return with_json(processes_json(*view));
   if (path == "/api/v1/devices") return with_json(devices_json(*view));
   if (path == "/api/v1/actors") return with_json(actors_json(*view));
   if (path == "/api/v1/links") return with_json(links_json(*view));

@@ -25,7 +25,7 @@ void inbound_gate::deliver(int from_rank, std::uint64_t generation, std::span<co
   }
   if (generation > generation_ && held_.size() == max_held)
     throw decode_error("more than " + std::to_string(max_held) +
-                       " messages arrived for a generation that has not begun on this node");
+                       " messages arrived for a generation that has not begun on this process");
   arrived_message arrived{from_rank, decode_message(body), body.size()};
   if (generation > generation_ || !try_deliver(arrived)) hold(generation, std::move(arrived));
 }
@@ -33,11 +33,11 @@ void inbound_gate::deliver(int from_rank, std::uint64_t generation, std::span<co
 void inbound_gate::hold(std::uint64_t generation, arrived_message arrived) {
   if (held_.size() == max_held)
     throw decode_error("more than " + std::to_string(max_held) + " messages arrived for " +
-                       to_string(arrived.message.head.to) + ", which has not begun on this node");
+                       to_string(arrived.message.head.to) + ", which has not begun on this process");
   held_.emplace(generation, std::move(arrived));
 }
 
-void inbound_gate::open(std::uint64_t generation, std::shared_ptr<node_links> links) {
+void inbound_gate::open(std::uint64_t generation, std::shared_ptr<process_links> links) {
   std::lock_guard lock(mutex_);
   generation_ = generation;
   links_ = std::move(links);

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "troupe/actor/counted_actor.hpp"
-#include "troupe/link/node_links.hpp"
+#include "troupe/link/process_links.hpp"
 #include "troupe/link/wire_table.hpp"
 
 namespace troupe {
@@ -38,7 +38,7 @@ class inbound_gate {
   /// generation is old) and if more than max_held messages are held.
   void deliver(int from_rank, std::uint64_t generation, std::span<const std::byte> body);
   /// Delivers the held frames of `generation`, and from now on those that arrive. Replies go through `links`.
-  void open(std::uint64_t generation, std::shared_ptr<node_links> links);
+  void open(std::uint64_t generation, std::shared_ptr<process_links> links);
   gate_statistics statistics() const;
   /// Forgets all receivers and the links.
   void close();
@@ -62,7 +62,7 @@ class inbound_gate {
   mutable std::mutex mutex_;
   std::uint64_t generation_ = 0;
   gate_statistics counters_;
-  std::shared_ptr<node_links> links_;
+  std::shared_ptr<process_links> links_;
   std::map<std::pair<actor_role, std::uint32_t>, bound_actor> receivers_;
   std::multimap<std::uint64_t, arrived_message> held_;  ///< by generation
 };

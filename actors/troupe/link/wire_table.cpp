@@ -69,26 +69,26 @@ struct table {
 };
 
 /// One block of 256 numbers per receiving family. Never reuse one.
-using messages_between_nodes =
+using messages_between_processes =
     table<row<0x0001, request_done>, row<0x0002, request_failed>,  //
           row<0x0100, restore_order>, row<0x0101, call_finished>, row<0x0102, snapshot_failed>,
           row<0x0103, write_copies>, row<0x0104, replicate_copies>, row<0x0105, pause_changed>,
-          row<0x0106, copies_committed>, row<0x0110, want_results>, row<0x0111, inspect_node>,
+          row<0x0106, copies_committed>, row<0x0110, want_results>, row<0x0111, inspect_process>,
           row<0x0120, end_actor>, row<0x0121, end_process>, row<0x0122, set_log_level>,  //
-          row<0x0200, call_entered>, row<0x0201, node_restored>, row<0x0202, step_done>,
+          row<0x0200, call_entered>, row<0x0201, process_restored>, row<0x0202, step_done>,
           row<0x0203, part_held>, row<0x0204, part_written>, row<0x0206, replicas_lost>,
-          row<0x0207, replicas_wanted>, row<0x0208, writes_lost>, row<0x0210, node_progress>,
+          row<0x0207, replicas_wanted>, row<0x0208, writes_lost>, row<0x0210, process_progress>,
           row<0x0211, known_results>, row<0x0212, pause_requested>, row<0x0213, cut_reached>,
           row<0x0214, copies_held>,                           //
           row<0x0220, gathered_received>,                     //
           row<0x0300, grant>,                                 //
           row<0x0400, get_cached>, row<0x0401, cached_sent>,  //
-          row<0x0500, node_report>, row<0x0501, order_carried_out>>;
+          row<0x0500, process_report>, row<0x0501, order_carried_out>>;
 
 }  // namespace
 
 std::optional<std::vector<std::byte>> encode_message(const message_head& head, const caf::message& content) {
-  return messages_between_nodes::encode_any(head, content);
+  return messages_between_processes::encode_any(head, content);
 }
 
 addressed_message decode_message(std::span<const std::byte> body) {
@@ -98,7 +98,7 @@ addressed_message decode_message(std::span<const std::byte> body) {
   if (!is_valid(head))
     throw decode_error("control message of kind " + std::to_string(static_cast<int>(head.kind)) +
                        " with request number " + std::to_string(head.request));
-  return {head, messages_between_nodes::decode_any(type, body.subspan(head_bytes))};
+  return {head, messages_between_processes::decode_any(type, body.subspan(head_bytes))};
 }
 
 }  // namespace troupe

@@ -18,7 +18,7 @@ namespace troupe {
 struct writer_generation {
   std::uint64_t generation = 0;
   caf::actor scheduler;
-  double since_disk_s = 0;  ///< seconds, the largest value of all processes; see node_inventory
+  double since_disk_s = 0;  ///< seconds, the largest value of all processes; see process_inventory
 };
 
 /// Stage -> disk_writer: write this copy. The disk_writer sends part_written to the scheduler.

@@ -24,14 +24,14 @@
 
 namespace troupe {
 
-/// Supervisor -> inspector of its node: a generation has begun, and these are the actors to ask in it.
+/// Supervisor -> inspector of its process: a generation has begun, and these are the actors to ask in it.
 struct inspected_generation {
   std::uint64_t generation = 0;
   std::vector<caf::actor> supervisors;  ///< [world_size], proxies where remote
   caf::actor scheduler;
 };
 
-/// Supervisor -> inspector of its node: a recovery is over.
+/// Supervisor -> inspector of its process: a recovery is over.
 struct inspected_recovery {
   recovery_report report;
 };
@@ -75,7 +75,7 @@ struct peer_report {
 };
 
 /// Memory of a process, in bytes.
-struct node_memory {
+struct process_memory_report {
   std::uint64_t resident = 0, peak_resident = 0;  ///< as the kernel counts it; 0: not known
   // Held by tensors in CPU memory.
   std::uint64_t current = 0, peak = 0;
@@ -86,14 +86,14 @@ struct node_memory {
   }
 };
 
-/// The reply to inspect_node.
-struct node_report {
+/// The reply to inspect_process.
+struct process_report {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
   std::uint32_t incarnation = 0;
   std::int64_t pid = 0;
   std::string host;
-  std::uint8_t phase = 0;   ///< node_generation::phase
+  std::uint8_t phase = 0;   ///< process_generation::phase
   actor_counts supervisor;  ///< of the one that reports
   std::vector<child_report> children;
   std::vector<device_progress> devices;  ///< that run here, as their threads have published it
@@ -106,8 +106,8 @@ struct node_report {
   std::vector<collective_position> collectives;  ///< of the process groups that exist here
   std::vector<peer_report> peers;                ///< by rank; those with which anything was exchanged
   std::uint64_t core_wait_ns = 0;                ///< see core_wait
-  node_memory memory;
-  job_history history;  ///< as this process knows it: a summary, unless inspect_node::wants_history
+  process_memory_report memory;
+  job_history history;  ///< as this process knows it: a summary, unless inspect_process::wants_history
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, incarnation, pid, host, phase, supervisor, children, devices);
@@ -147,5 +147,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspected_generation)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspected_recovery)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::poll_job)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::orders_posted)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_report)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::process_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::scheduler_report)

@@ -29,7 +29,7 @@ struct request_failed {
   }
 };
 
-/// Link -> supervisor of its node: a message to `rank` could not be sent.
+/// Link -> supervisor of its process: a message to `rank` could not be sent.
 struct link_failed {
   std::uint64_t generation = 0;
   int rank = 0;

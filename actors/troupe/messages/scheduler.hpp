@@ -25,7 +25,7 @@ namespace troupe {
 /// process's first call_entered.
 struct copies_held {
   std::uint64_t generation = 0;
-  node_inventory inventory;
+  process_inventory inventory;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, inventory);
@@ -50,7 +50,7 @@ struct call_entered {
 };
 
 /// Supervisor -> scheduler: every stage of this process has restored its state.
-struct node_restored {
+struct process_restored {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
   /// Of the restored step, by replica: of those whose last stage this process has, or of all.
@@ -83,12 +83,12 @@ struct gathered_received {
   }
 };
 
-/// Supervisor -> scheduler of its node: end the training call `call` after the granted steps. Idempotent.
+/// Supervisor -> scheduler of its process: end the training call `call` after the granted steps. Idempotent.
 struct cancel_training {
   std::uint32_t call = 0;
 };
 
-/// Supervisor -> scheduler of its node: save the state and end the job. Idempotent.
+/// Supervisor -> scheduler of its process: save the state and end the job. Idempotent.
 struct stop_job {
   int signal = 0;
 };
@@ -208,7 +208,7 @@ struct writes_lost {
   }
 };
 
-/// Supervisor -> scheduler of its node: the disk writer was restarted. Requests without an answer are
+/// Supervisor -> scheduler of its process: the disk writer was restarted. Requests without an answer are
 /// repeated.
 struct disk_writer_replaced {
   caf::actor disk_writer;
@@ -227,7 +227,7 @@ struct device_progress {
 
 /// Supervisor -> scheduler: the positions of the process's devices and its loader. Sent periodically while
 /// one of them makes no progress.
-struct node_progress {
+struct process_progress {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
   std::vector<device_progress> devices;
@@ -239,14 +239,14 @@ struct node_progress {
   }
 };
 
-/// Supervisor -> scheduler of its node: the job is defined. Sent before any call_entered that needs it.
+/// Supervisor -> scheduler of its process: the job is defined. Sent before any call_entered that needs it.
 struct job_known {
   std::shared_ptr<const job_definition> job;
   caf::actor disk_writer;
 };
 
-/// Supervisor -> scheduler of its node: the devices that a restore_order gives to the members. Sent before
-/// its node_restored.
+/// Supervisor -> scheduler of its process: the devices that a restore_order gives to the members. Sent before
+/// its process_restored.
 struct devices_known {
   std::uint64_t generation = 0;
   std::vector<caf::actor> devices;  ///< [num_devices], proxies where remote
@@ -276,7 +276,7 @@ struct parameters_arrived {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::copies_held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_entered)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_restored)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::process_restored)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::known_results)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gathered_received)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cancel_training)
@@ -294,7 +294,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicas_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicas_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::writes_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::disk_writer_replaced)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::node_progress)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::process_progress)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_known)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::devices_known)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspect_scheduler)

@@ -33,8 +33,8 @@ struct drop_before {
 struct list_parts {};
 struct held_parts {
   std::vector<held_part> parts;
-  double since_disk_s = 0;           ///< of the disk_writer; see node_inventory
-  std::uint64_t committed_step = 0;  ///< the newest reported to it; see node_inventory
+  double since_disk_s = 0;           ///< of the disk_writer; see process_inventory
+  std::uint64_t committed_step = 0;  ///< the newest reported to it; see process_inventory
 };
 
 /// Supervisor -> stage, a request: load this state. Reply: stage_ready; the stage can be attached then. If

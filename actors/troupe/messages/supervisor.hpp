@@ -100,7 +100,7 @@ struct restart_due {
   std::uint64_t number = 0;
 };
 
-/// Scheduler -> supervisor of its node: request a new generation, because a message or tensor was lost.
+/// Scheduler -> supervisor of its process: request a new generation, because a message or tensor was lost.
 /// Counts as a restart.
 struct restart_requested {
   std::uint64_t generation = 0;
@@ -110,11 +110,12 @@ struct restart_requested {
 /// Supervisor -> itself, periodically: sample the progress of devices and loader.
 struct check_progress {};
 
-/// Scheduler -> supervisor: host these devices, restore their stages by this plan, then send node_restored.
+/// Scheduler -> supervisor: host these devices, restore their stages by this plan, then send
+/// process_restored.
 struct restore_order {
   std::uint64_t generation = 0;
   restore_plan plan;
-  double since_disk_s = 0;  ///< seconds, the largest value of all processes; see node_inventory
+  double since_disk_s = 0;  ///< seconds, the largest value of all processes; see process_inventory
   hosting hosts;            ///< which process has which device in this generation
   template <class Archive>
   void serialize(Archive& archive) {
@@ -122,8 +123,9 @@ struct restore_order {
   }
 };
 
-/// Inspector -> supervisor, a request: how its process is. Reply: node_report, in any state of the process.
-struct inspect_node {
+/// Inspector -> supervisor, a request: how its process is. Reply: process_report, in any state of the
+/// process.
+struct inspect_process {
   std::uint64_t generation = 0;    ///< the newest generation that the inspector knows
   std::uint8_t wants_history = 0;  ///< the reply is to have all of its history
   job_history history = {};        ///< what the process does not know yet; empty: nothing
@@ -233,6 +235,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicate_copies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::copies_committed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspect_node)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspect_process)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::want_results)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_finished)

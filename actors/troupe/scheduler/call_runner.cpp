@@ -78,7 +78,7 @@ void call_runner::begin_call() {
   restore_.begin();
 }
 
-void call_runner::on_restored(const node_restored& restored) {
+void call_runner::on_restored(const process_restored& restored) {
   if (!restore_.on_restored(restored)) return;
   options_.members->report(options_.generation, recovery_phase::restored);
   if (job_.interrupted_step <= job_.position) job_.interrupted_step = 0;

@@ -30,7 +30,7 @@ class call_runner {
               snapshot_commits& commits, job_ending& ending);
 
   void enter(const call_entered& entered);
-  void on_restored(const node_restored& restored);
+  void on_restored(const process_restored& restored);
   /// The next job: resets the state as in a new generation, except the entered calls.
   void forget_job();
   void repeat_requests() { restore_.repeat_requests(); }

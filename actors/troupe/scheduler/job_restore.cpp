@@ -31,10 +31,10 @@ job_restore::job_restore(caf::event_based_actor* self, const scheduler_options& 
       commits_(commits),
       ending_(ending),
       hooks_(std::move(given)),
-      node_restored_(static_cast<std::size_t>(options.world_size)) {}
+      process_restored_(static_cast<std::size_t>(options.world_size)) {}
 
 void job_restore::forget_job() {
-  node_restored_.assign(node_restored_.size(), false);
+  process_restored_.assign(process_restored_.size(), false);
   metrics_.clear();
   on_disk_.reset();
   recorded_.reset();
@@ -62,12 +62,12 @@ std::set<member_id> job_restore::keepers_without_device() const {
   std::set<member_id> found;
   for (const auto& one : options_.present.members)
     if (job_.hosts.devices_of(one.id).empty()) found.insert(one.id);
-  for (const auto& node : commits_.inventories())
-    for (const auto& part : node.parts)
+  for (const auto& process : commits_.inventories())
+    for (const auto& part : process.parts)
       if (part.location == part_location::own_memory &&
           job().placed.device_of_cell().contains(part.part.of) &&
-          host_of(job().placed, job_.hosts, part.part.of) != member_id{node.rank})
-        found.insert({node.rank});
+          host_of(job().placed, job_.hosts, part.part.of) != member_id{process.rank})
+        found.insert({process.rank});
   return found;
 }
 
@@ -94,7 +94,7 @@ void job_restore::search_disk() {
 /// is restart; else fails.
 void job_restore::restart_from_scratch() {
   auto lost = job().trained_before ? std::uint64_t{1} : 0;
-  for (const auto& node : commits_.inventories()) lost = std::max(lost, node.committed_step);
+  for (const auto& process : commits_.inventories()) lost = std::max(lost, process.committed_step);
   if (lost == 0) return restore({});
   auto what =
       "the trained state (of step " + std::to_string(lost) +
@@ -183,12 +183,12 @@ void job_restore::restore(const restore_plan& plan) {
   commits_.begin(plan, keepers_without_device());
 }
 
-bool job_restore::on_restored(const node_restored& restored) {
+bool job_restore::on_restored(const process_restored& restored) {
   if (restored.generation != options_.generation || job_.now != job_state::phase::restoring) return false;
   if (has_restored(restored.rank)) return false;
-  node_restored_.at(static_cast<std::size_t>(restored.rank)) = true;
+  process_restored_.at(static_cast<std::size_t>(restored.rank)) = true;
   metrics_.insert(restored.metrics.begin(), restored.metrics.end());
-  if (!std::ranges::all_of(node_restored_, std::identity())) return false;
+  if (!std::ranges::all_of(process_restored_, std::identity())) return false;
   for (const auto& [replica, metrics] : metrics_) job_.metrics += metrics;
   job_.is_restored = true;
   return true;

@@ -38,11 +38,11 @@ class job_restore {
   /// memory has.
   void begin();
   /// True: all processes have restored their stages.
-  bool on_restored(const node_restored& restored);
+  bool on_restored(const process_restored& restored);
   /// Requests that the previous disk writer has not answered.
   void repeat_requests();
   void forget_job();
-  bool has_restored(int rank) const { return node_restored_.at(static_cast<std::size_t>(rank)); }
+  bool has_restored(int rank) const { return process_restored_.at(static_cast<std::size_t>(rank)); }
 
  private:
   std::set<member_id> keepers_without_device() const;
@@ -66,7 +66,7 @@ class job_restore {
 
   std::optional<snapshot_manifest> on_disk_;  ///< the snapshot that is to be used
   std::shared_ptr<call_log> recorded_;        ///< results of another job's calls, once they are read
-  std::vector<bool> node_restored_;
+  std::vector<bool> process_restored_;
   std::map<std::int32_t, step_metrics>
       metrics_;  ///< of the restored step, by replica           ///< [world_size]
 };

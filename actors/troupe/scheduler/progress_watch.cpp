@@ -42,14 +42,14 @@ void check_progress_timeout(std::chrono::milliseconds progress_timeout) {
                   " such looks; choose one above the longest action");
 }
 
-void stall_watch::add(const node_progress& seen, time_point now) { nodes_[seen.rank] = {now, seen}; }
+void stall_watch::add(const process_progress& seen, time_point now) { processes_[seen.rank] = {now, seen}; }
 
 job_positions stall_watch::at(time_point now, std::chrono::milliseconds fresh_for,
                               const call_request& activity, plan running) const {
   job_positions seen;
   seen.devices.resize(static_cast<std::size_t>(running.num_job_devices()));
   seen.loaders.resize(seen.devices.size());
-  for (const auto& [rank, latest] : nodes_) {
+  for (const auto& [rank, latest] : processes_) {
     if (now - latest.when > fresh_for) continue;
     for (const auto& told : latest.report.devices) {
       if (told.device >= seen.devices.size()) continue;
@@ -62,11 +62,11 @@ job_positions stall_watch::at(time_point now, std::chrono::milliseconds fresh_fo
   return seen;
 }
 
-/// Processes send node_progress only while a device makes no progress or the program is in a barrier, so
+/// Processes send process_progress only while a device makes no progress or the program is in a barrier, so
 /// normal steps pay nothing for it. Long waits for a call, a restore or the disk are logged and end no
 /// process: the user's code and a slow disk may take any time. Only a barrier of a program without a Trainer
 /// fails.
-void progress_watch::on_progress(const node_progress& seen) {
+void progress_watch::on_progress(const process_progress& seen) {
   auto limit = options_.progress_timeout;
   if (seen.generation != options_.generation || limit.count() == 0) return;
   auto now = self_->clock().now();

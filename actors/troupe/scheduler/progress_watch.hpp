@@ -23,7 +23,7 @@ class stall_watch {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  void add(const node_progress& seen, time_point now);
+  void add(const process_progress& seen, time_point now);
   /// The positions of all devices in the call `activity`. Devices of processes without a report in the last
   /// `fresh_for`, and devices busy in another call, are unknown; a device idle in another call is idle.
   job_positions at(time_point now, std::chrono::milliseconds fresh_for, const call_request& activity,
@@ -32,9 +32,9 @@ class stall_watch {
  private:
   struct received {
     time_point when;
-    node_progress report;
+    process_progress report;
   };
-  std::map<int, received> nodes_;
+  std::map<int, received> processes_;
 };
 
 /// Detects that no device makes progress and finds the one that the others wait for.
@@ -46,7 +46,7 @@ class progress_watch {
                  const call_runner& calls, job_ending& ending)
       : self_(self), options_(options), job_(job), calls_(calls), ending_(ending) {}
 
-  void on_progress(const node_progress& seen);
+  void on_progress(const process_progress& seen);
 
  private:
   void act_on(const stall& found);

@@ -36,7 +36,7 @@ namespace troupe {
 ///   copies_held        ->
 ///   call_entered       -> restore_order | grant | call_finished            jobs or calls differ: refused
 ///                         | want_results
-///   node_restored      -> grant
+///   process_restored      -> grant
 ///   step_done          -> grant, when the window moves; call_finished; write_copies, before a value that is
 ///                         not finite ends the job
 ///   cut_reached        -> pause_changed, when all devices stand where a paused job stops; call_finished,
@@ -57,7 +57,7 @@ namespace troupe {
 ///   save_snapshot      -> snapshot_saved, when it is on disk             no folder, nothing done:
 ///   unavailable;
 ///                                                                        the disk's: failed
-///   node_progress      -> membership::suspect | generation_requested      no progress for too long
+///   process_progress      -> membership::suspect | generation_requested      no progress for too long
 ///
 /// When all other processes have confirmed call_finished, the own process gets it, last of all. Requests to
 /// other processes are answered by their links at the latest (link.hpp), so they have no time limit here.

@@ -41,7 +41,7 @@ snapshot_commits::snapshot_commits(caf::event_based_actor* self, const scheduler
       on_commit_over_(std::move(on_commit_over)),
       disk_(self->clock().now()) {}
 
-void snapshot_commits::set_inventory(const node_inventory& inventory) {
+void snapshot_commits::set_inventory(const process_inventory& inventory) {
   held_.set(inventory);
   note_since_last(std::chrono::duration<double>(inventory.since_disk_s));
 }

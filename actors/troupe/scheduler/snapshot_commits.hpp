@@ -45,8 +45,8 @@ class snapshot_commits {
                    std::function<void()> on_commit_over);
 
   // before the restore
-  void set_inventory(const node_inventory& inventory);
-  std::vector<node_inventory> inventories() const { return held_.inventories(); }
+  void set_inventory(const process_inventory& inventory);
+  std::vector<process_inventory> inventories() const { return held_.inventories(); }
   /// Time counts across generations, see disk_snapshots::note_since_last.
   void note_since_last(std::chrono::duration<double> since) { disk_.note_since_last(since, now()); }
   std::chrono::duration<double> since_last() const { return disk_.since_last(now()); }

@@ -13,10 +13,10 @@
 
 namespace troupe {
 
-using phase = node_generation::phase;
+using phase = process_generation::phase;
 
 generation_runner::generation_runner(caf::event_based_actor* self, const supervisor_options& options,
-                                     job_children& children, node_connections& connections,
+                                     job_children& children, process_connections& connections,
                                      supervision_tree& tree, std::shared_ptr<call_log> completed)
     : self_(self),
       options_(options),
@@ -60,7 +60,7 @@ bool generation_runner::begin(const membership_view& formed) {
   bool is_first = current_.now == phase::joining;
   current_.number = formed.generation;
   current_.now = phase::active;
-  std::map<int, node_address> peers;
+  std::map<int, process_address> peers;
   for (const auto& member : formed.members) peers[member.rank] = member.address;
   try {
     options_.out->connect(formed.generation, peers);

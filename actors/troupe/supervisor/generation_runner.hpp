@@ -11,7 +11,7 @@
 #include "troupe/job/call_log.hpp"
 #include "troupe/messages/supervisor.hpp"
 #include "troupe/supervisor/job_children.hpp"
-#include "troupe/supervisor/node_connections.hpp"
+#include "troupe/supervisor/process_connections.hpp"
 #include "troupe/supervisor/state/supervision_tree.hpp"
 #include "troupe/supervisor/supervisor_options.hpp"
 
@@ -19,7 +19,7 @@ namespace troupe {
 
 /// The generation that a process is in. generation_runner changes it, the other parts of a supervisor read
 /// it.
-struct node_generation {
+struct process_generation {
   enum class phase : std::uint8_t { joining, quiescing, waiting, active };
   phase now = phase::joining;
   std::uint64_t number = 0;
@@ -41,10 +41,10 @@ class generation_runner {
 
   /// All outlive this object. `completed` is for schedulers.
   generation_runner(caf::event_based_actor* self, const supervisor_options& options, job_children& children,
-                    node_connections& connections, supervision_tree& tree,
+                    process_connections& connections, supervision_tree& tree,
                     std::shared_ptr<call_log> completed);
 
-  const node_generation& current() const { return current_; }
+  const process_generation& current() const { return current_; }
   /// Begins to stop the process for the fence's generation, and acknowledges when all devices have stopped.
   void quiesce(const fence_raised& fence);
   /// False: the view is of an older generation, or the devices have not stopped yet.
@@ -84,11 +84,11 @@ class generation_runner {
   caf::event_based_actor* self_;
   const supervisor_options& options_;
   job_children& children_;
-  node_connections& connections_;
+  process_connections& connections_;
   supervision_tree& tree_;
   std::shared_ptr<call_log> completed_;
 
-  node_generation current_;
+  process_generation current_;
   std::size_t still_running_ = 0;  ///< devices that have not stopped for the fence
   std::set<child_id> to_respawn_;  ///< children that start again with the next view
   std::string stall_;              ///< the newest stall reported, and how often it was reported in a row

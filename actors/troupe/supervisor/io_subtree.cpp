@@ -9,7 +9,7 @@
 namespace troupe {
 
 io_subtree::io_subtree(caf::event_based_actor* self, const supervisor_options& options,
-                       const generation_runner& generations, node_connections& connections,
+                       const generation_runner& generations, process_connections& connections,
                        job_children& children, state_restore& restore)
     : self_(self),
       options_(options),

@@ -27,7 +27,7 @@ class io_subtree {
  public:
   /// All outlive this object.
   io_subtree(caf::event_based_actor* self, const supervisor_options& options,
-             const generation_runner& generations, node_connections& connections, job_children& children,
+             const generation_runner& generations, process_connections& connections, job_children& children,
              state_restore& restore);
 
   /// Restarts the children of `order` after its delay. Those that are restarted along with the one that
@@ -47,8 +47,8 @@ class io_subtree {
   // constant
   caf::event_based_actor* self_;
   const supervisor_options& options_;
-  const node_generation& generation_;
-  node_connections& connections_;
+  const process_generation& generation_;
+  process_connections& connections_;
   job_children& children_;
   state_restore& restore_;
 

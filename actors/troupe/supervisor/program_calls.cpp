@@ -57,7 +57,7 @@ call_queue::outcome call_queue::finished(const call_result& result, bool was_mis
 }
 
 program_calls::program_calls(caf::event_based_actor* self, const supervisor_options& options,
-                             const generation_runner& generations, const node_connections& connections,
+                             const generation_runner& generations, const process_connections& connections,
                              job_children& children, const pause_orders& pauses,
                              std::shared_ptr<call_log> completed)
     : self_(self),

@@ -63,7 +63,7 @@ class program_calls {
  public:
   /// All outlive this object, and so does `completed` the schedulers that share it.
   program_calls(caf::event_based_actor* self, const supervisor_options& options,
-                const generation_runner& generations, const node_connections& connections,
+                const generation_runner& generations, const process_connections& connections,
                 job_children& children, const pause_orders& pauses, std::shared_ptr<call_log> completed);
 
   void enter(const call_request& request);
@@ -93,8 +93,8 @@ class program_calls {
   // constant
   caf::event_based_actor* self_;
   const supervisor_options& options_;
-  const node_generation& generation_;
-  const node_connections& connections_;
+  const process_generation& generation_;
+  const process_connections& connections_;
   job_children& children_;
   const pause_orders& pauses_;
 
@@ -103,7 +103,7 @@ class program_calls {
   std::uint64_t described_in_ = 0;       ///< the generation whose scheduler has got the job description
   /// The copies this process holds, until they are sent (in generation inventory_in_; requested in
   /// asked_in_).
-  node_inventory inventory_;
+  process_inventory inventory_;
   std::uint64_t inventory_in_ = 0, asked_in_ = 0;
   std::uint64_t inquiry_ = 0;  ///< number of the newest inventory request; replies to older ones are dropped
   std::size_t num_unanswered_ = 0;

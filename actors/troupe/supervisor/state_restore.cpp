@@ -27,7 +27,7 @@ tensor arrived_states::find(std::uint64_t generation, const part_id& part) const
 }
 
 state_restore::state_restore(caf::event_based_actor* self, const supervisor_options& options,
-                             generation_runner& generations, node_connections& connections,
+                             generation_runner& generations, process_connections& connections,
                              job_children& children)
     : self_(self),
       options_(options),
@@ -127,13 +127,13 @@ void state_restore::restore_one(const restore_source& source) {
   if (source.location == part_location::disk) return read_from_disk_for(source.part);
   bool is_own = source.location == part_location::own_memory && source.held == source.part;
   if (source.rank == options_.rank && is_own) return hand_to_stage(stage, order);
-  if (source.rank == options_.rank) return restore_from_this_node(source);
+  if (source.rank == options_.rank) return restore_from_this_process(source);
   order.packed = arrived_.find(generation_.number, source.part);
   if (order.packed.defined()) hand_to_stage(stage, order);  // else on_state continues
 }
 
 /// This process takes over a part whose copy it has kept, or has an equal part of another replica.
-void state_restore::restore_from_this_node(const restore_source& source) {
+void state_restore::restore_from_this_process(const restore_source& source) {
   request_copy(source, [this, stage = source.part.of, order = order_for(source.part.of, order_->plan.step)](
                            const stage_copy& copy) mutable {
     order.packed = copy.packed;
@@ -275,7 +275,8 @@ void state_restore::begin_devices() {
     self_->send(device, order);
   }
   arrived_.clear();
-  self_->send(connections_.scheduler(), node_restored{generation_.number, options_.rank, restored_metrics_});
+  self_->send(connections_.scheduler(),
+              process_restored{generation_.number, options_.rank, restored_metrics_});
 }
 
 std::shared_ptr<const device_job> state_restore::make_device_job() const {

@@ -33,13 +33,13 @@ class arrived_states {
   std::map<part_id, tensor> packed_;
 };
 
-/// Carries out the scheduler's restore_order on one node: hosts the devices that it gets, hands each stage
+/// Carries out the scheduler's restore_order on one process: hosts the devices that it gets, hands each stage
 /// its state from memory, a peer or the disk, sends peers what they need, and starts the devices.
 class state_restore {
  public:
   /// All outlive this object.
   state_restore(caf::event_based_actor* self, const supervisor_options& options,
-                generation_runner& generations, node_connections& connections, job_children& children);
+                generation_runner& generations, process_connections& connections, job_children& children);
 
   void begin(const restore_order& order);
   /// A fence has been raised: what is under way is void.
@@ -63,7 +63,7 @@ class state_restore {
   void host_devices();
   void tell_devices();
   void restore_one(const restore_source& source);
-  void restore_from_this_node(const restore_source& source);
+  void restore_from_this_process(const restore_source& source);
   template <class Take>
   void request_copy(const restore_source& source, Take take);
   void read_from_disk_for(const part_id& part);
@@ -81,15 +81,15 @@ class state_restore {
   // constant
   caf::event_based_actor* self_;
   const supervisor_options& options_;
-  const node_generation& generation_;
+  const process_generation& generation_;
   generation_runner& generations_;
-  node_connections& connections_;
+  process_connections& connections_;
   job_children& children_;
 
   std::optional<restore_order> order_;  ///< the order of this generation; none: it has not come
   std::set<part_id> reading_;           ///< parts whose state the disk writer has not sent yet
   std::map<cell, attached_stage> ready_;
-  std::map<std::int32_t, step_metrics> restored_metrics_;  ///< by replica, see node_restored
+  std::map<std::int32_t, step_metrics> restored_metrics_;  ///< by replica, see process_restored
   /// When the newest snapshot was written, as known when the state was restored.
   std::chrono::steady_clock::time_point snapshot_at_;
   arrived_states arrived_;

@@ -20,7 +20,7 @@
 namespace troupe {
 namespace {
 
-node_memory memory_now() {
+process_memory_report memory_now() {
   auto process = memory_of_process();
   auto tensors = memory_of({});
   auto of = [&](memory_category one) { return tensors.by_category[static_cast<std::size_t>(one)]; };
@@ -89,7 +89,7 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const restart_due& due) { io_.on_due(due); },
           [this](const state_arrived& arrived) { restore_.on_state(arrived); },
           [this](const want_results& wanted) { return calls_.results_from(wanted.first); },
-          [this](const inspect_node& asked) { return on_inspect(asked); },
+          [this](const inspect_process& asked) { return on_inspect(asked); },
           [this](const call_finished& finished) { return calls_.finish(finished); },
           [this](const peer_broken& broken) { on_peer_broken(broken); },
           [this](const tensor_lost& lost) { on_tensor_lost(lost); },
@@ -322,9 +322,9 @@ void supervisor_state::on_link_failed(const link_failed& failed) {
   generations_.request(cause);
 }
 
-node_report supervisor_state::on_inspect(const inspect_node& asked) {
+process_report supervisor_state::on_inspect(const inspect_process& asked) {
   history_.learn(asked.history);
-  node_report report;
+  process_report report;
   report.generation = generation().number;
   report.rank = options_.rank;
   report.incarnation = options_.incarnation;
@@ -377,7 +377,7 @@ void supervisor_state::on_check_progress() {
   // A program without a Trainer has no devices to report, but may wait in a barrier.
   bool stands_still = progress.longest_s() >= limit.count() / 4 || calls_.is_in_barrier();
   if (!generation().is_active() || !stands_still) return;
-  node_progress told{generation().number, options_.rank, {}, 0, 0};
+  process_progress told{generation().number, options_.rank, {}, 0, 0};
   progress.describe(told);
   self_->send(connections_.scheduler(), told);
 }

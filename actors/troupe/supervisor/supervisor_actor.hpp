@@ -16,8 +16,8 @@
 #include "troupe/supervisor/generation_runner.hpp"
 #include "troupe/supervisor/io_subtree.hpp"
 #include "troupe/supervisor/job_children.hpp"
-#include "troupe/supervisor/node_connections.hpp"
 #include "troupe/supervisor/ordered_ends.hpp"
+#include "troupe/supervisor/process_connections.hpp"
 #include "troupe/supervisor/program_calls.hpp"
 #include "troupe/supervisor/state/pause_orders.hpp"
 #include "troupe/supervisor/state/supervision_tree.hpp"
@@ -26,51 +26,60 @@
 
 namespace troupe {
 
-/// Runs one node: spawns its actors, takes them through generations, restarts those that fail.
+/// Runs one process: spawns its actors, takes them through generations, restarts those that fail.
 ///
-///   part               what it does
-///   generation_runner  fence, devices' stop, view; new generations and the end of the job
-///   state_restore      restores the stages' states in a generation
-///   program_calls      announces the program's calls, passes results back
-///   pause_orders       passes on the program's requests to pause the job
-///   job_children       spawns and monitors the actors
-///   supervision_tree   decides what a failure costs
-///   io_subtree         restarts children of io
-///   ordered_ends       ends actors and the process on order of those who watch the job
-///   node_connections   links to other processes, names of the own actors
+///   part                 what it does
+///   generation_runner    fence, devices' stop, view; new generations and the end of the job
+///   state_restore        restores the stages' states in a generation
+///   program_calls        announces the program's calls, passes results back
+///   pause_orders         passes on the program's requests to pause the job
+///   job_children         spawns and monitors the actors
+///   supervision_tree     decides what a failure costs
+///   io_subtree           restarts children of io
+///   ordered_ends         ends actors and the process on order of those who watch the job
+///   process_connections  links to other processes, names of the own actors
 ///
 /// States: joining (before the first view) -> active (view_formed) -> quiescing (fence_raised) -> waiting
 /// (all devices stopped, fence acknowledged) -> active ... A fence may arrive in any state.
 ///
-///   message       -> reply                                          errors
-///   define_job    -> (spawns loader, replica_keeper, disk_writer; ends the children of the previous job)
-///   add_source    -> to the loader
-///   enter_call    -> copies_held, call_entered to the scheduler
-///   program_received  -> gathered_received to the scheduler
-///   fetch_cached    -> gather_tensors to the gatherer, in each generation until the next call
-///   cancel_call   -> cancel_training to the scheduler of this process
-///   order_pause   -> pause_requested to the scheduler, one at a time
-///   pause_changed ->
-///   fence_raised  -> quiesce to devices, membership::quiesced       a device does not stop: suspect
-///   view_formed   -> copies_held, call_entered, over new links
-///   restore_order -> (spawns stages and devices that it hosts from now on)
-///                    restore_stage to stages, devices_known, node_restored  no state available: ends the job
-///   copies_committed -> drop_before to the replica_keeper
-///   state_arrived -> restore_stage to the stage without a copy
-///   snapshot_failed -> discard_parts to the disk_writer
-///   write_copies    -> write_copy to stages
-///   replicate_copies -> replicate_again to stages
-///   restart_due     -> (restarts children of io)
-///   carry_out_pause -> pause_carried_out, when the scheduler has
-///   end_actor       -> order_carried_out                           it does not run, the job would end:
-///   unavailable end_process     -> order_carried_out; then the process ends     no launcher, another
-///   process: unavailable set_log_level   -> order_carried_out want_results  -> known_results inspect_node ->
-///   node_report call_finished -> an empty reply; to the user's thread           a newer generation:
-///   unavailable peer_broken   -> membership::suspect tensor_lost, link_failed, restart_requested ->
-///   membership::request_generation   too many: ends the job check_progress -> node_progress to the
-///   scheduler, while a device makes no progress recovery_done -> to the user's thread job_done      -> to
-///   the user's thread stop_requested   -> stop_job to the scheduler job_ended, job_was_stopped -> to the
-///   user's thread
+///   message              what is done or sent (reply: answers a request)
+///   define_job           spawns loader, replica_keeper, disk_writer; ends the previous job's children
+///   add_source           to the loader
+///   enter_call           copies_held, call_entered to the scheduler
+///   program_received     gathered_received to the scheduler
+///   fetch_cached         gather_tensors to the gatherer, in each generation until the next call
+///   cancel_call          cancel_training to the scheduler of this process
+///   order_pause          pause_requested to the scheduler, one at a time
+///   pause_changed        publishes it, answers requests that wait for it
+///   carry_out_pause      reply pause_carried_out, when the scheduler has
+///   end_actor            reply order_carried_out, or unavailable (1)
+///   end_process          reply order_carried_out, then the process ends, or unavailable (2)
+///   end_process_now      ends the process
+///   set_log_level        reply order_carried_out
+///   fence_raised         quiesce to devices, membership::quiesced; suspects itself if one does not stop
+///   view_formed          copies_held, call_entered, over new links
+///   restore_order        spawns stages and devices that it hosts from now on; restore_stage to stages,
+///                        devices_known, process_restored; ends the job if no state is available
+///   copies_committed     drop_before to the replica_keeper
+///   state_arrived        restore_stage to the stage without a copy
+///   snapshot_failed      discard_parts to the disk_writer
+///   write_copies         write_copy to stages
+///   replicate_copies     replicate_again to stages
+///   restart_due          restarts children of io
+///   want_results         reply known_results
+///   inspect_process      reply process_report
+///   call_finished        empty reply, result to the user's thread, or unavailable (3)
+///   peer_broken          membership::suspect
+///   tensor_lost, link_failed, restart_requested
+///                        membership::request_generation; ends the job if there are too many
+///   generation_requested membership::request_generation
+///   check_progress       process_progress to the scheduler, while a device makes no progress
+///   stop_requested       stop_job to the scheduler
+///   recovery_done, job_done, job_ended, job_was_stopped
+///                        to the user's thread
+///
+/// unavailable: (1) the actor does not run, or the job would end; (2) there is no launcher, or it is another
+/// process; (3) a newer generation has begun.
 ///
 /// Monitors the actors it spawns, in two subtrees (supervision_tree). A child of io that fails is spawned
 /// again alone: the supervisor gives its new handle to those that use it, tells the scheduler what was lost,
@@ -116,12 +125,12 @@ class supervisor_state {
   void on_peer_broken(const peer_broken& broken);
   void on_tensor_lost(const tensor_lost& lost);
   void on_link_failed(const link_failed& failed);
-  node_report on_inspect(const inspect_node& asked);
+  process_report on_inspect(const inspect_process& asked);
   // progress of devices and loader
   void begin_watching();
   void on_check_progress();
 
-  const node_generation& generation() const { return generations_.current(); }
+  const process_generation& generation() const { return generations_.current(); }
 
   // constant
   caf::event_based_actor* self_;
@@ -133,7 +142,7 @@ class supervisor_state {
 
   job_children children_;
   supervision_tree tree_;
-  node_connections connections_;
+  process_connections connections_;
   generation_runner generations_;
   pause_orders pauses_;
   program_calls calls_;

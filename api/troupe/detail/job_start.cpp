@@ -11,9 +11,9 @@
 #include "troupe/files/durable_file.hpp"
 #include "troupe/files/folder_marker.hpp"
 #include "troupe/files/temporary_name.hpp"
-#include "troupe/node/node.hpp"
 #include "troupe/ops/numeric_class.hpp"
 #include "troupe/posix/files/safe_file.hpp"
+#include "troupe/process/process.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
 #include "troupe/snapshot/numeric_class_problem.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
@@ -84,7 +84,7 @@ std::string host_without_marker(store& keys, const start_keys& names, const job_
 }
 
 /// Rank 0's. Waits until all others have looked for its marker.
-std::string problem_of_sharing(node& self, const start_keys& keys, const job_options& options) {
+std::string problem_of_sharing(process& self, const start_keys& keys, const job_options& options) {
   std::string unseen;
   for (int rank = 1; rank < self.world_size(); ++rank)
     if (auto host = wait_for(self.keys(), keys.of("host without marker", rank)); !host.empty())
@@ -98,7 +98,7 @@ std::string problem_of_sharing(node& self, const start_keys& keys, const job_opt
 }
 
 /// Collects the problems of all ranks.
-std::string gather_problems(node& self, const start_keys& keys, const job_options& options) {
+std::string gather_problems(process& self, const start_keys& keys, const job_options& options) {
   auto all = problem_of_folders(options);
   std::optional<folder_marker> marker;
   if (all.empty() && !options.snapshot_dir.empty() && self.world_size() > 1) try {
@@ -118,7 +118,7 @@ std::string gather_problems(node& self, const start_keys& keys, const job_option
 
 /// Waits until the others have read the problem before the job ends, so that each of them throws bad_input
 /// too.
-[[noreturn]] void refuse(node& self, const start_keys& keys, const std::string& why) {
+[[noreturn]] void refuse(process& self, const start_keys& keys, const std::string& why) {
   for (int rank = 1; rank < self.world_size(); ++rank) get(self.keys(), keys.of("seen", rank), farewell_time);
   self.fail(why, failure_kind::bad_input);
   throw bad_input(why);
@@ -134,7 +134,7 @@ std::optional<std::uint64_t> resumed_step_of(store& keys, const start_keys& name
   return std::stoull(text);
 }
 
-void follow_verdict(node& self, const start_keys& keys) {
+void follow_verdict(process& self, const start_keys& keys) {
   if (wait_for(self.keys(), keys.verdict()).empty()) return;
   put(self.keys(), keys.of("seen", self.rank()), "yes");
   try {
@@ -218,7 +218,7 @@ std::optional<snapshot_manifest> choose_from(snapshot_store& store, const job_op
   return search.found;
 }
 
-std::string owner_of(const node& self) {
+std::string owner_of(const process& self) {
   return "job " + self.job_id() + " (process " + std::to_string(::getpid()) + " on " + host_name() + ")";
 }
 
@@ -232,7 +232,7 @@ void warn_of_others(const char* option, const std::filesystem::path& folder, con
 }
 
 /// Throws bad_input if another job writes to the folder.
-std::optional<folder_lock> lock_folder(const node& self, lock_role role, const job_options& options,
+std::optional<folder_lock> lock_folder(const process& self, lock_role role, const job_options& options,
                                        spdlog::logger& log) {
   if (options.snapshot_dir.empty()) return {};
   try {
@@ -248,7 +248,7 @@ std::optional<folder_lock> lock_folder(const node& self, lock_role role, const j
 }
 
 /// Of a process that comes after the first one of its job.
-job_start join(node& self, job_start start, const job_options& options, spdlog::logger& log) {
+job_start join(process& self, job_start start, const job_options& options, spdlog::logger& log) {
   start.lock = fail_job_on_exception(self, [&] { return lock_folder(self, lock_role::joins, options, log); });
   return start;
 }
@@ -306,7 +306,7 @@ bool shares_folder(store& keys, const std::string& marker_key, const std::string
   return sees_marker(folder, name, wait_for_next, folder_patience);
 }
 
-job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t trainer,
+job_start agree_on_start(process& self, std::uint32_t incarnation, std::uint32_t trainer,
                          const job_options& options, const job_definition& job, spdlog::logger& log) {
   auto& store = self.keys();
   start_keys keys(trainer);
@@ -351,7 +351,7 @@ job_options options_for_trainer(job_options options, std::uint32_t trainer) {
   return options;
 }
 
-void record_training_start(node& self, std::uint32_t trainer) {
+void record_training_start(process& self, std::uint32_t trainer) {
   put(self.keys(), start_keys(trainer).trained(), "yes");
 }
 

@@ -16,7 +16,7 @@
 
 namespace troupe {
 
-class node;
+class process;
 struct job_definition;
 
 /// How a job starts, as decided by rank 0. Not installed.
@@ -36,7 +36,7 @@ struct job_start {
 /// completely. No two jobs may write to one folder at a time. If a check fails, every process throws
 /// bad_input, rank 0 with the reason; nothing is deleted. `incarnation` counts the restarts of this rank,
 /// `trainer` the earlier Trainers of this World.
-job_start agree_on_start(node& self, std::uint32_t incarnation, std::uint32_t trainer,
+job_start agree_on_start(process& self, std::uint32_t incarnation, std::uint32_t trainer,
                          const job_options& options, const job_definition& job, spdlog::logger& log);
 
 /// Whether the file that rank 0 has made, of the name that is the value of `marker_key`, is in `folder`, for
@@ -50,7 +50,7 @@ bool shares_folder(store& keys, const std::string& marker_key, const std::string
 job_options options_for_trainer(job_options options, std::uint32_t trainer);
 
 /// Called by rank 0 after the first step: from then on, the loss of all processes loses work.
-void record_training_start(node& self, std::uint32_t trainer);
+void record_training_start(process& self, std::uint32_t trainer);
 
 /// Selects, on rank 0, the snapshot that a job with these options resumes from, and warns of what differs
 /// from the job that wrote it. Renames (sets aside) damaged snapshots newer than the selected one, and all

@@ -2,7 +2,7 @@
 
 namespace troupe {
 
-void refuse_call(node& self, call_kind kind, std::uint64_t step, const std::string& problem) {
+void refuse_call(process& self, call_kind kind, std::uint64_t step, const std::string& problem) {
   call_request request;
   request.kind = kind;
   request.target_step = step;

@@ -5,18 +5,18 @@
 #include "troupe/detail/fail_job_on_exception.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/job/call.hpp"
-#include "troupe/node/node.hpp"
+#include "troupe/process/process.hpp"
 
 namespace troupe {
 
 /// Ends a call at once in all processes, each of which finds the same fault, and throws it as bad_input. The
 /// job can continue. Not installed.
-[[noreturn]] void refuse_call(node& self, call_kind kind, std::uint64_t step, const std::string& problem);
+[[noreturn]] void refuse_call(process& self, call_kind kind, std::uint64_t step, const std::string& problem);
 
 /// Runs `prepare` before a call. If it throws bad_input, refuses the call; after another exception the job
 /// fails.
 template <class Prepare>
-void prepare_call(node& self, call_kind kind, std::uint64_t step, const Prepare& prepare) {
+void prepare_call(process& self, call_kind kind, std::uint64_t step, const Prepare& prepare) {
   std::string problem;
   fail_job_on_exception(self, [&] {
     try {

@@ -6,7 +6,7 @@
 #include "troupe/config/environment/profile_environment.hpp"
 #include "troupe/detail/running_call.hpp"
 #include "troupe/files/folder_lock.hpp"
-#include "troupe/node/node.hpp"
+#include "troupe/process/process.hpp"
 #include "troupe/world.hpp"
 
 namespace troupe {
@@ -22,13 +22,13 @@ struct World::state {
   std::weak_ptr<void> trainer;     ///< a Trainer exists while this has not expired
   std::uint32_t num_trainers = 0;  ///< Trainers created so far
   running_call running;
-  /// Of the last Trainer's snapshot folder, until the node has written the last snapshot.
+  /// Of the last Trainer's snapshot folder, until the process has written the last snapshot.
   std::optional<folder_lock> folder;
 
   // Members are destroyed in reverse order. A backend's library may wait for the other processes when it
   // shuts down, and so is destroyed last, when all have left the job.
   std::unique_ptr<backend_registry> backends;
-  std::shared_ptr<node> self;
+  std::shared_ptr<process> self;
   std::unique_ptr<group_builder> groups;
   std::shared_ptr<communicator> default_group;
 

@@ -17,9 +17,9 @@ namespace troupe::nn {
 struct graph_value {
   static constexpr int only_output = -1;
 
-  graph_value(std::string its_node, int its_output = only_output)
-      : node(std::move(its_node)), output(its_output) {}
-  graph_value(const char* its_node) : node(its_node) {}
+  graph_value(std::string its_process, int its_output = only_output)
+      : node(std::move(its_process)), output(its_output) {}
+  graph_value(const char* its_process) : node(its_process) {}
   graph_value operator[](int index) const { return {node, index}; }
 
   std::string node;

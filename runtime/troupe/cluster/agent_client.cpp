@@ -47,7 +47,7 @@ class agent_client final : public membership {
   }
 
   void join(const member& self) override { send(agent_wire::join_job{{self}}); }
-  void quiesced(std::uint64_t generation, const node_address& address) override {
+  void quiesced(std::uint64_t generation, const process_address& address) override {
     send(agent_wire::quiesced_for{generation, address});
   }
   void request_generation(std::uint64_t current, const std::string& cause) override {

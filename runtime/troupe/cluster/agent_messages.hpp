@@ -51,7 +51,7 @@ struct join_job {
 };
 struct quiesced_for {
   std::uint64_t generation = 0;
-  node_address address;
+  process_address address;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, address.control, address.data);

@@ -24,7 +24,7 @@ class local_membership final : public membership {
       return state_.joined(self, clock::now());
     });
   }
-  void quiesced(std::uint64_t generation, const node_address& address) override {
+  void quiesced(std::uint64_t generation, const process_address& address) override {
     step([&] { return state_.quiesced(0, generation, address, clock::now()); });
   }
   void request_generation(std::uint64_t current, const std::string& cause) override {

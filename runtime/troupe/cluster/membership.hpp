@@ -17,7 +17,7 @@ struct member {
   std::string host;
   /// What the bits depend on here, as ops/numeric_class.hpp says. Must be equal in all members.
   std::string numeric_class;
-  node_address address;
+  process_address address;
   bool operator==(const member&) const = default;
 };
 
@@ -94,7 +94,7 @@ class membership {
   /// Joins the job. The first view follows when all ranks have joined.
   virtual void join(const member& self) = 0;
   /// This process has stopped for `generation`; `address` is its new address.
-  virtual void quiesced(std::uint64_t generation, const node_address& address) = 0;
+  virtual void quiesced(std::uint64_t generation, const process_address& address) = 0;
   /// Asks for a new generation although no process was lost: a local actor failed.
   virtual void request_generation(std::uint64_t current, const std::string& cause) = 0;
   /// This process cannot reach `rank`. The agent decides: a suspect is killed, never merely ignored.

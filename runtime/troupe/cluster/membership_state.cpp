@@ -89,8 +89,8 @@ membership_outputs membership_state::joined(const member& self, time_point now) 
   return complete_view(now);
 }
 
-membership_outputs membership_state::quiesced(int rank, std::uint64_t generation, const node_address& address,
-                                              time_point now) {
+membership_outputs membership_state::quiesced(int rank, std::uint64_t generation,
+                                              const process_address& address, time_point now) {
   auto& slot = slots_.at(rank);
   if (ended_ || over_ || !forming_ || generation != generation_ || slot.state != status::joined) return {};
   slot.acknowledged = true;

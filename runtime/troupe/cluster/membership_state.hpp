@@ -91,7 +91,7 @@ class membership_state {
   membership_outputs joined(const member& self, time_point now);
   /// Records that a message of the member arrived.
   void heard(int rank, time_point now) { slots_.at(rank).heard = now; }
-  membership_outputs quiesced(int rank, std::uint64_t generation, const node_address& address,
+  membership_outputs quiesced(int rank, std::uint64_t generation, const process_address& address,
                               time_point now);
   /// Stale requests (of a generation that is over) do nothing.
   membership_outputs generation_requested(std::uint64_t current, const std::string& cause, time_point now);

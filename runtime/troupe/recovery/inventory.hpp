@@ -39,7 +39,7 @@ struct past_hosting {
 };
 
 /// The copies that one process holds. A process that was just respawned has only those on disk.
-struct node_inventory {
+struct process_inventory {
   std::int32_t rank = 0;
   /// Seconds since the newest snapshot on disk was written, or since the job began, as far as this process
   /// knows. 0: a process that has just started and knows nothing.
@@ -55,7 +55,7 @@ struct node_inventory {
   void serialize(Archive& archive) {
     archive(rank, since_disk_s, parts, committed_step, before);
   }
-  bool operator==(const node_inventory&) const = default;
+  bool operator==(const process_inventory&) const = default;
 };
 
 }  // namespace troupe

@@ -35,18 +35,18 @@ std::optional<restore_source> best_source(const offers& offered, const job_part&
 
 /// Newest step first.
 std::map<std::uint64_t, offers, std::greater<>> offers_by_step(
-    const std::vector<node_inventory>& inventories) {
+    const std::vector<process_inventory>& inventories) {
   std::map<std::uint64_t, offers, std::greater<>> steps;
-  for (const auto& node : inventories)
-    for (const auto& one : node.parts)
+  for (const auto& process : inventories)
+    for (const auto& one : process.parts)
       if (one.step > 0)
-        steps[one.step].insert({without_replica(one.part), {one.part, {node.rank, one.location}}});
+        steps[one.step].insert({without_replica(one.part), {one.part, {process.rank, one.location}}});
   return steps;
 }
 
 }  // namespace
 
-restore_plan choose_restore(const std::vector<node_inventory>& inventories,
+restore_plan choose_restore(const std::vector<process_inventory>& inventories,
                             const std::vector<job_part>& parts, const placement& placed,
                             const hosting& hosts) {
   for (const auto& [step, offered] : offers_by_step(inventories)) {

@@ -46,7 +46,7 @@ struct restore_plan {
 ///
 /// Generations play no part: by the determinism contract the state after step t is the same bits whichever
 /// generation computed it, so parts of one step fit together although a failure came between their making.
-restore_plan choose_restore(const std::vector<node_inventory>& inventories,
+restore_plan choose_restore(const std::vector<process_inventory>& inventories,
                             const std::vector<job_part>& parts, const placement& placed,
                             const hosting& hosts);
 

@@ -29,11 +29,11 @@ bool step_holders::outlives_one_loss(std::size_t num_nodes, const std::vector<jo
   return std::ranges::all_of(parts, [&](const job_part& part) { return is_safe(part, num_nodes); });
 }
 
-std::uint64_t newest_committed_step(const std::vector<node_inventory>& inventories,
+std::uint64_t newest_committed_step(const std::vector<process_inventory>& inventories,
                                     const std::vector<job_part>& parts) {
   std::map<std::uint64_t, step_holders, std::greater<>> steps;
-  for (const auto& node : inventories)
-    for (const auto& part : node.parts) steps[part.step].add(node.rank, part);
+  for (const auto& process : inventories)
+    for (const auto& part : process.parts) steps[part.step].add(process.rank, part);
   for (const auto& [step, holders] : steps)
     if (holders.outlives_one_loss(inventories.size(), parts)) return step;
   return 0;

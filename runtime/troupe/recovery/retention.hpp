@@ -31,7 +31,7 @@ class step_holders {
 /// The newest step that survives the loss of any single process. Each of `parts`, or an equal one, is in the
 /// memory of two processes (of one where the job has only one), or on disk. 0 if there is none: the initial
 /// weights can always be made again.
-std::uint64_t newest_committed_step(const std::vector<node_inventory>& inventories,
+std::uint64_t newest_committed_step(const std::vector<process_inventory>& inventories,
                                     const std::vector<job_part>& parts);
 
 /// The copies in memory that a process may drop when `committed` is the newest committed step: the older

@@ -13,7 +13,7 @@ namespace troupe {
 
 class event_segment;
 
-/// The rings of one node, in the segment of its process.
+/// The rings of one process, in the segment of its process.
 class trace_recorder {
  public:
   /// In a segment of its own.

@@ -34,7 +34,7 @@ void trace_recorder::write_perfetto(const std::filesystem::path& file) const {
   recorded.rank = rank_;
   for (auto& thread : recorded.threads)
     std::erase_if(thread.events, [this](const trace_event& one) { return one.end_ns < since_ns_; });
-  // Those of earlier nodes of this process.
+  // Those of earlier processes of this process.
   std::erase_if(recorded.threads,
                 [](const thread_events& thread) { return thread.has_ended && thread.events.empty(); });
   troupe::write_perfetto({recorded}, file);

@@ -14,12 +14,12 @@ class loopback_transport final : public transport {
 
   int rank() const override { return 0; }
 
-  node_address begin_generation(std::uint64_t generation) override {
+  process_address begin_generation(std::uint64_t generation) override {
     gate_.begin(generation);
     return {};
   }
 
-  void connect(std::uint64_t generation, const std::map<int, node_address>&) override {
+  void connect(std::uint64_t generation, const std::map<int, process_address>&) override {
     gate_.open(generation);
   }
 

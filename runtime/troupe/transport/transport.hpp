@@ -13,12 +13,12 @@
 
 namespace troupe {
 
-/// How others reach this node: opaque bytes, unlike those of any other process. Empty for a transport inside
-/// one process.
-struct node_address {
+/// How others reach this process: opaque bytes, unlike those of any other process. Empty for a transport
+/// inside one process.
+struct process_address {
   std::vector<std::byte> control;
   std::vector<std::byte> data;
-  bool operator==(const node_address&) const = default;
+  bool operator==(const process_address&) const = default;
 };
 
 /// Callbacks for what arrives. Called on the transport's progress thread, or on the sender's thread for a
@@ -97,10 +97,10 @@ class transport {
  public:
   virtual ~transport() = default;
   virtual int rank() const = 0;
-  virtual node_address begin_generation(std::uint64_t generation) = 0;
+  virtual process_address begin_generation(std::uint64_t generation) = 0;
   /// `peers` are all members by rank, this process among them. A peer whose control address is unchanged
   /// keeps its control connection. Throws bad_input, with what to do, if the two have no way for tensors.
-  virtual void connect(std::uint64_t generation, const std::map<int, node_address>& peers) = 0;
+  virtual void connect(std::uint64_t generation, const std::map<int, process_address>& peers) = 0;
   /// Queues a control message and returns. A rank that is not connected: dropped (a lost peer is reported by
   /// on_peer_error or by the membership, not here).
   virtual void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) = 0;

@@ -169,7 +169,7 @@ TEST_CASE("training continues with other samples when the grant says so") {
   CHECK(here.steps_done() == steps{0, 1});
 }
 
-TEST_CASE("for a hash, each stage sends its parameters, and nothing else, to the scheduler's node") {
+TEST_CASE("for a hash, each stage sends its parameters, and nothing else, to the scheduler's process") {
   one_device here(4, 2, 1);
   here.begin(6);
   here.give({6, {3, call_kind::hash, 0, 0, 0, 0}, 0, 1, {}, 0});

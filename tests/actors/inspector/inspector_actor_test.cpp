@@ -51,8 +51,8 @@ TEST_CASE("an inspector asks each actor when a generation begins, and publishes 
   auto view = one.out->view();
   REQUIRE(view);
   CHECK(view->generation == 2);
-  CHECK(view->nodes.size() == 2);
-  CHECK(view->nodes.at(1).report.pid == 101);
+  CHECK(view->processes.size() == 2);
+  CHECK(view->processes.at(1).report.pid == 101);
   REQUIRE(view->scheduler);
   CHECK(view->scheduler->step == 7);
   CHECK(one.out->metrics().after(0, 10).steps.size() == 2);
@@ -68,7 +68,7 @@ TEST_CASE("an inspector asks again with each poll, for what is new") {
   one.begin(2);
   one.answer_all();
   one.actors.advance(500ms);
-  CHECK(one.first.all<inspect_node>().size() == 2);
+  CHECK(one.first.all<inspect_process>().size() == 2);
   CHECK(one.scheduler.last<inspect_scheduler>().after == 2);
   auto known = one.out->events()->newest_id();
   auto same = running_job();
@@ -83,11 +83,11 @@ TEST_CASE("an actor that does not answer has one request at a time, and its age 
   one.begin(2);
   one.answer_all();
   for (int i = 0; i < 6; ++i) one.actors.advance(500ms);
-  CHECK(one.second.all<inspect_node>().size() == 2);
-  CHECK(one.out->view()->nodes.at(1).num_unanswered > 3);
+  CHECK(one.second.all<inspect_process>().size() == 2);
+  CHECK(one.out->view()->processes.at(1).num_unanswered > 3);
   // After the time limit it is asked again.
   for (int i = 0; i < 8; ++i) one.actors.advance(500ms);
-  CHECK(one.second.all<inspect_node>().size() == 3);
+  CHECK(one.second.all<inspect_process>().size() == 3);
 }
 
 TEST_CASE("answers of an earlier generation are dropped") {
@@ -95,10 +95,10 @@ TEST_CASE("answers of an earlier generation are dropped") {
   one.begin(2);
   one.begin(3);
   one.first.answer(report_of_rank(0));
-  CHECK(one.out->view()->nodes.empty());
+  CHECK(one.out->view()->processes.empty());
   one.actors.advance(500ms);
   one.first.answer(report_of_rank(0));
-  CHECK(one.out->view()->nodes.size() == 1);
+  CHECK(one.out->view()->processes.size() == 1);
 }
 
 TEST_CASE("a process that was replaced stays in the view, and actors that failed are events") {
@@ -112,7 +112,7 @@ TEST_CASE("a process that was replaced stays in the view, and actors that failed
   failed.children[1].reason = "hung";
   one.first.answer(failed);
   auto view = one.out->view();
-  CHECK(view->nodes.at(1).report.incarnation == 1);
+  CHECK(view->processes.at(1).report.incarnation == 1);
   REQUIRE(view->replaced.size() == 1);
   CHECK(view->replaced[0].report.incarnation == 0);
   CHECK_THAT(one.events(), ContainsSubstring("{\"rank\":1,\"incarnation\":1,\"pid\":101,") &&
@@ -150,8 +150,8 @@ TEST_CASE(
   one.second.answer(young);
   CHECK(one.out->view()->history.num_recoveries == 0);
   one.actors.advance(500ms);
-  CHECK(one.first.last<inspect_node>().wants_history == 1);
-  CHECK(one.second.last<inspect_node>().wants_history == 0);
+  CHECK(one.first.last<inspect_process>().wants_history == 1);
+  CHECK(one.second.last<inspect_process>().wants_history == 0);
   old.history = known;
   one.first.answer(old);
   one.second.answer(young);
@@ -159,9 +159,9 @@ TEST_CASE(
   CHECK(one.out->view()->history.recoveries.at(0).report.loss.rank == 1);
   CHECK(one.out->view()->history.started_ms == 10);
   one.actors.advance(500ms);
-  CHECK(one.first.last<inspect_node>().wants_history == 0);
-  CHECK(one.first.last<inspect_node>().history.recoveries.empty());
-  CHECK(one.second.last<inspect_node>().history.recoveries.size() == 1);
+  CHECK(one.first.last<inspect_process>().wants_history == 0);
+  CHECK(one.first.last<inspect_process>().history.recoveries.empty());
+  CHECK(one.second.last<inspect_process>().history.recoveries.size() == 1);
 }
 
 TEST_CASE("an inspector that is started again goes on with what was published") {
@@ -173,5 +173,5 @@ TEST_CASE("an inspector that is started again goes on with what was published") 
   }
   inspected again(out);
   again.begin(2);
-  CHECK(again.out->view()->nodes.size() == 2);
+  CHECK(again.out->view()->processes.size() == 2);
 }

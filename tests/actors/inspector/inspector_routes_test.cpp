@@ -50,7 +50,7 @@ TEST_CASE("every answer is as the served schema says, before a job begins and in
   bool has_begun = GENERATE(false, true);
   shown one(has_begun);
   auto schema = json::parse(one.get("/api/v1/schema").body);
-  for (const char* name : {"job", "nodes", "devices", "actors", "links", "plan", "timeline", "metrics",
+  for (const char* name : {"job", "processes", "devices", "actors", "links", "plan", "timeline", "metrics",
                            "findings", "snapshots", "orders", "log"}) {
     INFO(name);
     auto answer = one.get(std::string("/api/v1/") + name);
@@ -73,7 +73,7 @@ TEST_CASE("the API shows the job") {
   CHECK(job["seconds_left"] == 13 / 4.0);
   CHECK(job["learning_rate"] == 0.5);
   CHECK(job["recoveries"][0]["cause"] == "killed by SIGKILL");
-  CHECK(get("nodes")["replaced"][0]["state"] == "lost");
+  CHECK(get("processes")["replaced"][0]["state"] == "lost");
   CHECK(get("devices")["devices"][1]["action"] == "1F1");
   CHECK(get("plan")["plan"]["devices"][0]["actions"][0] == "0F0");
   CHECK(get("plan")["simulated"]["devices"].size() == 2);
@@ -176,12 +176,12 @@ TEST_CASE("a link shows what both its ends count, and rates once there are two r
   CHECK(link["bytes_per_s"] == 0.0);
 
   auto view = shown_job();
-  auto before = view.nodes[0].report;
-  auto& counted = view.nodes[0].report.peers[0].counted;
+  auto before = view.processes[0].report;
+  auto& counted = view.processes[0].report.peers[0].counted;
   counted.tensor_bytes_sent += 3000;
   counted.frames_sent += 1;
-  set_rates(view.nodes[0], before, 0.5);
-  view.nodes.erase(1);
+  set_rates(view.processes[0], before, 0.5);
+  view.processes.erase(1);
   one.job->publish(view);
   answer = json::parse(one.get("/api/v1/links").body);
   CHECK(answer["links"][0]["bytes_per_s"] == 6000.0);

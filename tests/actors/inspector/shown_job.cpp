@@ -4,8 +4,8 @@
 
 namespace troupe::testing {
 
-node_report report_of_rank(int rank, std::uint32_t incarnation) {
-  node_report report;
+process_report report_of_rank(int rank, std::uint32_t incarnation) {
+  process_report report;
   report.generation = 2;
   report.rank = rank;
   report.incarnation = incarnation;
@@ -64,8 +64,8 @@ job_view shown_job() {
   view.history.started_ms = 500;
   view.at_ms = 2000;
   view.generation = 2;
-  view.nodes[0] = {report_of_rank(0), 1990};
-  view.nodes[1] = {report_of_rank(1, 1), 1995};
+  view.processes[0] = {report_of_rank(0), 1990};
+  view.processes[1] = {report_of_rank(1, 1), 1995};
   view.replaced.push_back({report_of_rank(1), 900});
   recovery_report recovery;
   recovery.generation = 2;

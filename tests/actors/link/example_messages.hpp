@@ -26,7 +26,7 @@ inline call_result example_result(fields size) {
   return result;
 }
 
-inline node_inventory example_inventory(fields size) {
+inline process_inventory example_inventory(fields size) {
   if (size == fields::empty) return {};
   return {3,
           8,
@@ -49,10 +49,10 @@ inline manifest_part example_part_entry(fields size) {
           "sum",          "host", std::vector<tensor_contents>(size == fields::large ? 2'000 : 2, half)};
 }
 
-inline node_report example_report(fields size) {
+inline process_report example_report(fields size) {
   if (size == fields::empty) return {};
   auto many = size == fields::large ? 2'000u : 2u;
-  node_report report;
+  process_report report;
   report.generation = 9;
   report.rank = 3;
   report.incarnation = 4;
@@ -81,7 +81,7 @@ inline auto example_messages(fields size) {
       restore_order{2, example_plan(size), 1.5, hosting(std::vector<member_id>(empty ? 0 : 3, {2}))},
       call_finished{3, example_result(size)},
       want_results{5},
-      inspect_node{9},
+      inspect_process{9},
       end_actor{4, text('o'), 1, 5, -2, 3, 1},
       end_process{4, text('o'), 1, 1},
       set_log_level{4, text('l')},
@@ -90,7 +90,7 @@ inline auto example_messages(fields size) {
       known_results{completed},
       copies_held{4, example_inventory(size)},
       call_entered{4, 2, request, 3, 17},
-      node_restored{5, -1, {{0, {0.5, 3, 2}}}},
+      process_restored{5, -1, {{0, {0.5, 3, 2}}}},
       snapshot_failed{4, 9},
       write_copies{4, 8},
       replicate_copies{4},
@@ -101,10 +101,10 @@ inline auto example_messages(fields size) {
       step_done{6, 1, 2, 3, {0.25, 4, 5}, -1, 2, 3, 4, 5, example_result(size).last_step, text('n')},
       part_held{7, 2, {1, {{2}}, 3, part_location::peer_memory}},
       part_written{8, 1, example_part_entry(size), text('p')},
-      node_progress{9, 1,
-                    std::vector<device_progress>(
-                        empty ? 0 : 3, {1, {2, call_kind::train, device_activity::applying, 3, 4}, 5.5}),
-                    1, 6.5},
+      process_progress{9, 1,
+                       std::vector<device_progress>(
+                           empty ? 0 : 3, {1, {2, call_kind::train, device_activity::applying, 3, 4}, 5.5}),
+                       1, 6.5},
       pause_changed{
           9, {4, 17, 1, 1, -5, 2, call_kind::predict, std::vector<plan_position>(empty ? 0 : 3, {5, 6})}},
       pause_requested{9, 1, 4, {17, pause_order::step, step_unit::action, 3}},

@@ -42,7 +42,8 @@ struct gate_and_receivers {
   void open(std::uint64_t generation) {
     membership_view view{generation, {}};
     for (int rank : {0, 1, 2}) view.members.emplace_back().rank = rank;
-    gate.open(generation, std::make_shared<node_links>(actors.system(), view, node_links_options{1, &out}));
+    gate.open(generation,
+              std::make_shared<process_links>(actors.system(), view, process_links_options{1, &out}));
     actors.run();
   }
   void deliver(std::uint64_t generation, const std::vector<std::byte>& body, int from_rank = 0) {
@@ -75,7 +76,7 @@ TEST_CASE("frames of the open generation go to the actor that they name") {
   CHECK(indices(here.device) == order{2});
 }
 
-TEST_CASE("a frame for an actor that this node does not have is dropped") {
+TEST_CASE("a frame for an actor that this process does not have is dropped") {
   gate_and_receivers here;
   here.open(2);
   here.deliver(2, frame(1, {actor_role::device, 4, 1}));
@@ -85,7 +86,7 @@ TEST_CASE("a frame for an actor that this node does not have is dropped") {
   CHECK(here.gate.statistics().unknown_actor == 2);
 }
 
-TEST_CASE("a request to an actor that this node does not have is answered with an error that names it") {
+TEST_CASE("a request to an actor that this process does not have is answered with an error that names it") {
   gate_and_receivers here;
   here.open(2);
   CHECK(here.refusal({actor_role::device, 4, 1}) == "device/4#1 is not in the process that was asked");

@@ -9,7 +9,7 @@
 #include "actors/virtual_actors.hpp"
 #include "support/recording_transport.hpp"
 #include "troupe/link/inbound_gate.hpp"
-#include "troupe/link/node_links.hpp"
+#include "troupe/link/process_links.hpp"
 #include "troupe/messages/gatherer.hpp"
 
 using namespace troupe;
@@ -47,7 +47,7 @@ struct process {
   std::uint32_t incarnation;
   lossy_transport out;
   inbound_gate gate;
-  std::shared_ptr<node_links> links;
+  std::shared_ptr<process_links> links;
   bool alive = true;
   std::uint64_t generation = 0;  ///< the generation that it has entered
   std::uint64_t fenced = 0;
@@ -176,10 +176,10 @@ struct job {
       added.incarnation = present(rank).incarnation;
       connected_to[rank] = present(rank).id;
     }
-    node_links_options options;
+    process_links_options options;
     options.rank = one.rank;
     options.out = &one.out;
-    one.links = std::make_shared<node_links>(actors.system(), formed, options);
+    one.links = std::make_shared<process_links>(actors.system(), formed, options);
     one.generation = generation;
     one.gate.bind({actor_role::gatherer, static_cast<std::uint32_t>(one.rank), one.incarnation}, one.server);
     one.gate.open(generation, one.links);

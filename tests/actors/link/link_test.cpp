@@ -7,7 +7,7 @@
 #include "troupe/messages/device.hpp"
 #include "troupe/messages/gatherer.hpp"
 #include "troupe/messages/scheduler.hpp"
-#include "two_nodes.hpp"
+#include "two_processes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Rank 0 sends to a device of rank 1.
-struct one_proxy : two_nodes {
+struct one_proxy : two_processes {
   probe receiver{actors};
   caf::actor proxy = here.links->proxy(1, actor_role::device, 3);
   one_proxy() { there.gate.bind({actor_role::device, 3, 2}, receiver.handle()); }
@@ -67,7 +67,8 @@ using codes = std::vector<actor_error>;
 
 }  // namespace
 
-TEST_CASE("what is sent to a proxy goes to the remote node with the link's generation and the actor's name") {
+TEST_CASE(
+    "what is sent to a proxy goes to the remote process with the link's generation and the actor's name") {
   one_proxy link;
   link.actors.send(link.proxy, writes_lost{7, 2});
   REQUIRE(link.here.out.frames.size() == 1);
@@ -93,19 +94,19 @@ TEST_CASE("messages to several actors behind one link keep their order") {
 }
 
 TEST_CASE("a link is made when it is first needed, by whoever sends first") {
-  two_nodes nodes;
-  probe device(nodes.actors);
-  nodes.there.gate.bind({actor_role::device, 3, 2}, device.handle());
-  CHECK(nodes.here.links->num_links() == 0);
-  auto proxy = nodes.here.links->proxy(1, actor_role::device, 3);
-  CHECK(nodes.here.links->num_links() == 1);
-  CHECK(proxy == nodes.here.links->proxy(1, actor_role::device, 3));
-  CHECK(nodes.there.links->num_links() == 0);
-  nodes.actors.send(proxy, writes_lost{7, 0});
-  nodes.carry();
-  CHECK(nodes.there.links->num_links() == 0);
-  CHECK_THROWS_AS(nodes.here.links->proxy(0, actor_role::device, 3), std::logic_error);
-  CHECK_THROWS_AS(nodes.here.links->proxy(2, actor_role::device, 3), std::logic_error);
+  two_processes processes;
+  probe device(processes.actors);
+  processes.there.gate.bind({actor_role::device, 3, 2}, device.handle());
+  CHECK(processes.here.links->num_links() == 0);
+  auto proxy = processes.here.links->proxy(1, actor_role::device, 3);
+  CHECK(processes.here.links->num_links() == 1);
+  CHECK(proxy == processes.here.links->proxy(1, actor_role::device, 3));
+  CHECK(processes.there.links->num_links() == 0);
+  processes.actors.send(proxy, writes_lost{7, 0});
+  processes.carry();
+  CHECK(processes.there.links->num_links() == 0);
+  CHECK_THROWS_AS(processes.here.links->proxy(0, actor_role::device, 3), std::logic_error);
+  CHECK_THROWS_AS(processes.here.links->proxy(2, actor_role::device, 3), std::logic_error);
 }
 
 TEST_CASE("a request to a proxy gets the reply of the remote actor, each its own, in any order") {
@@ -194,7 +195,7 @@ TEST_CASE("requests leave no more than one timer behind") {
 }
 
 TEST_CASE(
-    "when a node is lost its requests fail and its proxies' monitors get a down message, with the cause") {
+    "when a process is lost its requests fail and its proxies' monitors get a down message, with the cause") {
   one_proxy link;
   auto got = link.request(link.proxy);
   obituary of(link.actors, link.proxy);
@@ -217,7 +218,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a node that the next generation leaves behind is no longer reached, and the new one has a new name") {
+    "a process that the next generation leaves behind is no longer reached, and the new one has a new name") {
   one_proxy link;
   auto got = link.request(link.proxy);
   obituary of(link.actors, link.proxy);
@@ -296,22 +297,23 @@ struct chatting_state {
 }  // namespace
 
 TEST_CASE("frames are counted by the actor that sends them and by the one that gets them, replies too") {
-  two_nodes nodes;
-  auto to = nodes.actors.spawn<actor_of<chatting_state>>(caf::actor());
-  nodes.there.gate.bind({actor_role::device, 3, 2}, to);
-  auto from = nodes.actors.spawn<actor_of<chatting_state>>(nodes.here.links->proxy(1, actor_role::device, 3));
+  two_processes processes;
+  auto to = processes.actors.spawn<actor_of<chatting_state>>(caf::actor());
+  processes.there.gate.bind({actor_role::device, 3, 2}, to);
+  auto from =
+      processes.actors.spawn<actor_of<chatting_state>>(processes.here.links->proxy(1, actor_role::device, 3));
   auto sent = counters_of(from), received = counters_of(to);
-  nodes.actors.send(from, 1);
-  auto frame_bytes = nodes.here.out.frames.front().body.size();
+  processes.actors.send(from, 1);
+  auto frame_bytes = processes.here.out.frames.front().body.size();
   CHECK(sent->read().frame_bytes_out == frame_bytes);
   CHECK(sent->read().messages_out == 1);
-  nodes.carry();
+  processes.carry();
   CHECK(received->read().frame_bytes_in == frame_bytes);
   CHECK(received->read().messages_in == 1);
   CHECK(received->read().frame_bytes_out == 0);
-  nodes.actors.send(from, 0.5);
+  processes.actors.send(from, 0.5);
   CHECK(sent->read().frame_bytes_in == 0);
-  nodes.carry();
+  processes.carry();
   CHECK(received->read().frame_bytes_out > 0);
   CHECK(sent->read().frame_bytes_in == received->read().frame_bytes_out);
   CHECK(received->read().frame_bytes_in == sent->read().frame_bytes_out);

@@ -36,7 +36,7 @@ int number_of(const caf::message& content) {
 
 }  // namespace
 
-TEST_CASE("every message that crosses nodes is decoded as it was encoded") {
+TEST_CASE("every message that crosses processes is decoded as it was encoded") {
   auto size = GENERATE(fields::empty, fields::full, fields::large);
   for_each_example(size, [&]<class Message>(const Message& message) {
     addressed_message decoded = decode_message(encoded(caf::make_message(message)));
@@ -61,24 +61,24 @@ TEST_CASE("type numbers are those of the first version") {
   CHECK(number_of(caf::make_message(restore_order{})) == 0x0100);
   CHECK(number_of(caf::make_message(call_finished{})) == 0x0101);
   CHECK(number_of(caf::make_message(call_entered{})) == 0x0200);
-  CHECK(number_of(caf::make_message(node_restored{})) == 0x0201);
+  CHECK(number_of(caf::make_message(process_restored{})) == 0x0201);
   CHECK(number_of(caf::make_message(step_done{})) == 0x0202);
   CHECK(number_of(caf::make_message(part_held{})) == 0x0203);
   CHECK(number_of(caf::make_message(part_written{})) == 0x0204);
   CHECK(number_of(caf::make_message(copies_committed{})) == 0x0106);
   CHECK(number_of(caf::make_message(want_results{})) == 0x0110);
-  CHECK(number_of(caf::make_message(node_progress{})) == 0x0210);
+  CHECK(number_of(caf::make_message(process_progress{})) == 0x0210);
   CHECK(number_of(caf::make_message(known_results{})) == 0x0211);
   CHECK(number_of(caf::make_message(pause_changed{})) == 0x0105);
   CHECK(number_of(caf::make_message(pause_requested{})) == 0x0212);
   CHECK(number_of(caf::make_message(copies_held{})) == 0x0214);
   CHECK(number_of(caf::make_message(cut_reached{})) == 0x0213);
   CHECK(number_of(caf::make_message(grant{})) == 0x0300);
-  CHECK(number_of(caf::make_message(inspect_node{})) == 0x0111);
-  CHECK(number_of(caf::make_message(node_report{})) == 0x0500);
+  CHECK(number_of(caf::make_message(inspect_process{})) == 0x0111);
+  CHECK(number_of(caf::make_message(process_report{})) == 0x0500);
 }
 
-TEST_CASE("messages that do not cross nodes are refused") {
+TEST_CASE("messages that do not cross processes are refused") {
   CHECK_FALSE(encode_message(head_of_test, caf::make_message(list_parts{})));
   CHECK_FALSE(encode_message(head_of_test, caf::make_message(quiesce{1})));
   CHECK_FALSE(encode_message(head_of_test, caf::make_message(job_known{})));

@@ -43,7 +43,8 @@ TEST_CASE("with a folder the last step of a call and the steps of the cadence ar
   CHECK(on_disk == numbers{3, 5});
 }
 
-TEST_CASE("the time since the last snapshot on disk continues through generations, as the nodes report it") {
+TEST_CASE(
+    "the time since the last snapshot on disk continues through generations, as the processes report it") {
   one_scheduler here({.generation = 2, .window = 8, .on_disk = true, .disk_interval = 60s});
   for (auto [rank, since] : {std::pair(0, 3.0), {1, 50.0}}) {
     here.actors.send(here.scheduler, copies_held{2, {rank, since, {}}});

@@ -75,7 +75,7 @@ TEST_CASE("messages of other generations are ignored") {
   CHECK(here.num_orders() == 0);
   here.all_enter(here.train(0, 10));
   for (std::uint64_t other : {2, 4})
-    for (int rank : {0, 1}) here.actors.send(here.scheduler, node_restored{other, rank, {}});
+    for (int rank : {0, 1}) here.actors.send(here.scheduler, process_restored{other, rank, {}});
   CHECK(here.num_grants() == 0);
   here.all_restored();
   CHECK(here.num_grants() == 1);
@@ -102,7 +102,7 @@ TEST_CASE("the result of a barrier names the finished steps although nothing is 
   CHECK(here.result(1).steps_done == 7);
 }
 
-TEST_CASE("the scheduler's own node gets a result last, after all others have confirmed it") {
+TEST_CASE("the scheduler's own process gets a result last, after all others have confirmed it") {
   one_scheduler here({.world_size = 3});
   here.all_enter(here.barrier(0));
   CHECK(here.finished(1) == numbers{0});
@@ -117,7 +117,8 @@ TEST_CASE("the scheduler's own node gets a result last, after all others have co
   CHECK(here.finished(0) == numbers{0});
 }
 
-TEST_CASE("a node that does not confirm a result delays the scheduler's own node for a limited time only") {
+TEST_CASE(
+    "a process that does not confirm a result delays the scheduler's own process for a limited time only") {
   one_scheduler here({.world_size = 3});
   here.all_enter(here.barrier(0));
   here.seen(1, 0);
@@ -128,7 +129,7 @@ TEST_CASE("a node that does not confirm a result delays the scheduler's own node
   CHECK(here.logged().find("supervisor/2#0 has not replied within 10 s") != std::string::npos);
 }
 
-TEST_CASE("the next generation tells the result to a node that is lost before it confirms") {
+TEST_CASE("the next generation tells the result to a process that is lost before it confirms") {
   one_scheduler here({.world_size = 3});
   here.all_enter(here.barrier(0));
   here.seen(1, 0);
@@ -149,7 +150,7 @@ TEST_CASE("a late confirmation of one call does not confirm the next") {
   CHECK(here.finished(0) == numbers{0, 1});
 }
 
-TEST_CASE("a node that does not send the results of earlier calls costs a new generation") {
+TEST_CASE("a process that does not send the results of earlier calls costs a new generation") {
   one_scheduler here({.generation = 2});
   here.actors.send(here.scheduler, call_entered{2, 1, here.train(1, 2), 1, 0});
   here.supervisors[1].answer(
@@ -164,7 +165,7 @@ TEST_CASE("in a world of one process the result is delivered at once") {
   CHECK(here.finished(0) == numbers{0});
 }
 
-TEST_CASE("a node that missed the end of a call gets its result, and the others wait for it") {
+TEST_CASE("a process that missed the end of a call gets its result, and the others wait for it") {
   one_scheduler here({.generation = 2});
   auto before = finished_training(0, 12);
   here.enter(0, here.barrier(1), {}, {before});
@@ -177,7 +178,8 @@ TEST_CASE("a node that missed the end of a call gets its result, and the others 
 }
 
 TEST_CASE(
-    "a node that missed the end of a call gets its result also if it enters before the nodes that know it") {
+    "a process that missed the end of a call gets its result also if it enters before the processes that "
+    "know it") {
   one_scheduler here({.generation = 2});
   here.enter(1, here.train(0, 12));
   CHECK(here.finished(1).empty());
@@ -185,7 +187,7 @@ TEST_CASE(
   CHECK(here.finished(1) == numbers{0});
 }
 
-TEST_CASE("a new scheduler fetches the results of calls in bounded pieces from a node that has them") {
+TEST_CASE("a new scheduler fetches the results of calls in bounded pieces from a process that has them") {
   one_scheduler here({.generation = 2});
   auto known = [&](std::uint32_t first, std::uint32_t end) {
     std::vector<call_result> results;

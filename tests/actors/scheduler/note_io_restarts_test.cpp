@@ -24,7 +24,7 @@ TEST_CASE("a call whose last state has lost its second copy is over when the pee
   CHECK(here.finished(1) == numbers{0});
 }
 
-TEST_CASE("what a node has lost before the restore is not chosen for it") {
+TEST_CASE("what a process has lost before the restore is not chosen for it") {
   one_scheduler here({.generation = 2, .on_lost_state = lost_state_policy::restart});
   here.enter(1, here.train(0, 10), {{5, {1}, 1, own}, {5, {0}, 1, peer}});
   here.actors.send(here.scheduler, replicas_lost{2, 1});
@@ -63,7 +63,7 @@ TEST_CASE("parts that were lost with a disk writer are written again, and the ca
   CHECK(here.finished(1) == numbers{0});
 }
 
-TEST_CASE("a part that a node cannot write again ends its snapshot, not the training") {
+TEST_CASE("a part that a process cannot write again ends its snapshot, not the training") {
   one_scheduler here({.window = 8, .on_disk = true});
   here.begin_training(1);
   here.all_done(0);

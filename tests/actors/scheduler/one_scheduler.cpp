@@ -109,7 +109,7 @@ void one_scheduler::all_enter(const call_request& request, const std::vector<cal
 }
 
 void one_scheduler::restored(int rank, step_metrics metrics) {
-  node_restored told{with.generation, rank, {}};
+  process_restored told{with.generation, rank, {}};
   if (metrics.num_samples > 0) told.metrics[0] = metrics;
   actors.send(scheduler, told);
 }

@@ -35,7 +35,7 @@ struct paused_job : one_scheduler {
   void stands(int rank, device_activity activity, std::uint32_t action, std::uint64_t at_step, double for_s) {
     device_progress one{
         static_cast<std::uint32_t>(rank), {0, call_kind::train, activity, at_step, action}, for_s};
-    actors.send(scheduler, node_progress{with.generation, rank, {one}, 0, 0});
+    actors.send(scheduler, process_progress{with.generation, rank, {one}, 0, 0});
   }
   void enter_knowing(int rank, const call_request& request, const pause_state& pause,
                      std::uint64_t interrupted = 0) {
@@ -204,7 +204,8 @@ TEST_CASE("calls that run no plan are not paused") {
   here.all_enter(here.barrier(2));
 }
 
-TEST_CASE("a request of a node that did not know the newest state is answered with it, to that node alone") {
+TEST_CASE(
+    "a request of a process that did not know the newest state is answered with it, to that process alone") {
   paused_job here;
   here.begin_training(100);
   here.pause();
@@ -223,7 +224,7 @@ TEST_CASE("requests of another generation are dropped") {
   CHECK(here.state().version == 0);
 }
 
-TEST_CASE("a new scheduler learns of the pause from any node, and grants up to where the job stood") {
+TEST_CASE("a new scheduler learns of the pause from any process, and grants up to where the job stood") {
   paused_job here({.generation = 2});
   pause_state known{7, 5, 1, 1, 1234, 0, call_kind::train, {{5, 3}, {5, 2}}};
   pause_state older{6, 4, 0};

@@ -26,7 +26,7 @@ TEST_CASE("with all members present the devices are where the job began, whoever
   CHECK(here.order().plan == restore_plan{5, false, {{{0}, 0, own}, {{1}, 2, peer}, {{2}, 2, own}}});
 }
 
-TEST_CASE("devices stay where the newest generation had them, as the nodes report it") {
+TEST_CASE("devices stay where the newest generation had them, as the processes report it") {
   one_scheduler here({.world_size = 3, .generation = 4});
   auto say = [&](int rank, const past_hosting& before) {
     here.actors.send(here.scheduler, copies_held{4, {rank, 0, {}, 0, before}});

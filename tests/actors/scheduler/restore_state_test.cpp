@@ -26,7 +26,7 @@ TEST_CASE("after a failure every stage restores its owner's copy of the newest s
   CHECK(here.order(1).plan == restore_plan{4, false, {{{0}, 0, own}, {{1}, 1, own}}});
 }
 
-TEST_CASE("a lost node's stage comes from the peer that kept it") {
+TEST_CASE("a lost process's stage comes from the peer that kept it") {
   one_scheduler here({.generation = 2});
   here.enter(0, here.train(0, 10), {{4, {0}, 1, own}, {4, {1}, 1, peer}});
   here.enter(1, here.train(0, 10));
@@ -156,7 +156,7 @@ TEST_CASE("a snapshot of another numeric class is refused on all processes, with
   }
 }
 
-TEST_CASE("a disk writer that ends during its search is restarted by its node, and the job continues") {
+TEST_CASE("a disk writer that ends during its search is restarted by its process, and the job continues") {
   one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
   here.disk->fatal = true;
   here.all_enter(here.train(0, 40));
@@ -338,7 +338,7 @@ TEST_CASE("all programs get rank 0's value of a recorded one") {
   CHECK(here.result(1).value == "of rank 0");
 }
 
-TEST_CASE("nothing is granted before every node is restored") {
+TEST_CASE("nothing is granted before every process is restored") {
   one_scheduler here;
   here.all_enter(here.train(0, 10));
   here.restored(1);

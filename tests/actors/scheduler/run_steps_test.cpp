@@ -35,7 +35,7 @@ TEST_CASE("the grant ends with the call") {
   CHECK(here.num_grants() == 2);
 }
 
-TEST_CASE("a grant names the committed step: the newest of which two nodes hold every stage") {
+TEST_CASE("a grant names the committed step: the newest of which two processes hold every stage") {
   one_scheduler here({.window = 2});
   here.begin_training(100);
   here.all_done(0);

@@ -26,7 +26,7 @@ struct watched_job : one_scheduler {
   void at(int rank, device_activity activity, std::uint32_t action, double for_s, std::uint64_t step = 0) {
     device_progress one{
         static_cast<std::uint32_t>(rank), {0, call_kind::train, activity, step, action}, for_s};
-    actors.send(scheduler, node_progress{with.generation, rank, {one}, 0, 0});
+    actors.send(scheduler, process_progress{with.generation, rank, {one}, 0, 0});
   }
 };
 
@@ -72,7 +72,7 @@ TEST_CASE("no process is suspected before the state of every device in the chain
   CHECK(here.members.suspects.size() == 1);
 }
 
-TEST_CASE("old progress reports of a node are ignored") {
+TEST_CASE("old progress reports of a process are ignored") {
   watched_job here;
   here.begin_training(10);
   here.at(1, computing, 1, 100, 7);  // of a step that is not granted: forgotten in time
@@ -101,14 +101,14 @@ TEST_CASE("progress reports of other generations and calls are ignored") {
   watched_job here(3);
   here.begin_training(10);
   here.actors.send(here.scheduler,
-                   node_progress{2, 1, {{1, {0, call_kind::train, computing, 0, 1}, 100}}, 0, 0});
+                   process_progress{2, 1, {{1, {0, call_kind::train, computing, 0, 1}, 100}}, 0, 0});
   here.actors.send(here.scheduler,
-                   node_progress{3, 1, {{1, {9, call_kind::train, computing, 0, 1}, 100}}, 0, 0});
+                   process_progress{3, 1, {{1, {9, call_kind::train, computing, 0, 1}, 100}}, 0, 0});
   // Far outside of the plan, as only a damaged report could be.
   here.actors.send(here.scheduler,
-                   node_progress{3, 1, {{1, {0, call_kind::train, computing, 0, 77}, 100}}, 0, 0});
+                   process_progress{3, 1, {{1, {0, call_kind::train, computing, 0, 77}, 100}}, 0, 0});
   here.actors.send(here.scheduler,
-                   node_progress{3, 1, {{8, {0, call_kind::train, computing, 0, 1}, 100}}, 0, 0});
+                   process_progress{3, 1, {{8, {0, call_kind::train, computing, 0, 1}, 100}}, 0, 0});
   CHECK(here.members.suspects.empty());
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("a process that does not come to a barrier is named, and without a Tra
     watched_job here(1, has_trainer);
     auto wait = [&](int seconds) {
       for (int i = 0; i < seconds; i += 5) {
-        here.actors.send(here.scheduler, node_progress{1, 0, {}, 0, 0});
+        here.actors.send(here.scheduler, process_progress{1, 0, {}, 0, 0});
         here.actors.advance(5s);
       }
     };
@@ -157,6 +157,6 @@ TEST_CASE("without a limit no progress is watched") {
   one_scheduler here;
   here.begin_training(10);
   here.actors.send(here.scheduler,
-                   node_progress{1, 1, {{1, {0, call_kind::train, computing, 0, 1}, 1e6}}, 0, 0});
+                   process_progress{1, 1, {{1, {0, call_kind::train, computing, 0, 1}, 1e6}}, 0, 0});
   CHECK(here.members.suspects.empty());
 }

@@ -1,13 +1,13 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "one_node.hpp"
+#include "one_process.hpp"
 #include "troupe/messages/link.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("with its first view a node connects and reports which call it is in") {
-  one_node here;
+TEST_CASE("with its first view a process connects and reports which call it is in") {
+  one_process here;
   here.define();
   here.enter(3);
   CHECK(here.out.frames.empty());
@@ -29,7 +29,7 @@ TEST_CASE("with its first view a node connects and reports which call it is in")
 }
 
 TEST_CASE("a call that is entered after the view is announced at once, also without a job") {
-  one_node here;
+  one_process here;
   here.view(1);
   here.enter(0, call_kind::barrier);
   REQUIRE(here.sent<call_entered>().size() == 1);
@@ -38,7 +38,7 @@ TEST_CASE("a call that is entered after the view is announced at once, also with
 
 TEST_CASE("no call leaves a timer behind, restored or not") {
   for (bool is_restored : {true, false}) {
-    one_node here;
+    one_process here;
     here.define();
     here.view(1);
     here.enter(0);
@@ -53,8 +53,8 @@ TEST_CASE("no call leaves a timer behind, restored or not") {
   }
 }
 
-TEST_CASE("a node reports its copies once in each generation, before its first call") {
-  one_node here;
+TEST_CASE("a process reports its copies once in each generation, before its first call") {
+  one_process here;
   here.begin();
   here.train(2);
   here.finish(1, result_of(0));
@@ -72,7 +72,7 @@ TEST_CASE("a node reports its copies once in each generation, before its first c
 }
 
 TEST_CASE("the job description goes to each generation's scheduler once, its hash with every call") {
-  one_node here;
+  one_process here;
   here.define();
   here.enter(0);
   here.view(1);
@@ -90,7 +90,7 @@ TEST_CASE("the job description goes to each generation's scheduler once, its has
 
 TEST_CASE(
     "the end of a call is delivered to the program and confirmed, and the next call has the next index") {
-  one_node here;
+  one_process here;
   here.begin();
   here.finish(1, result_of(0));
   CHECK(here.results_told() == indices{0});
@@ -103,8 +103,8 @@ TEST_CASE(
   CHECK(here.sent<call_entered>()[1].num_completed == 1);
 }
 
-TEST_CASE("a node that has heard of the next generation does not confirm a result of the one before") {
-  one_node here;
+TEST_CASE("a process that has heard of the next generation does not confirm a result of the one before") {
+  one_process here;
   here.begin();
   here.fence(2);
   here.request(1, {actor_role::supervisor, 1}, call_finished{1, result_of(0)});
@@ -115,7 +115,7 @@ TEST_CASE("a node that has heard of the next generation does not confirm a resul
 }
 
 TEST_CASE("a call that the program has left ends before the program's next call begins") {
-  one_node here;
+  one_process here;
   here.begin();
   here.enter(1);
   CHECK(here.sent<call_entered>().size() == 1);
@@ -129,14 +129,14 @@ TEST_CASE("a call that the program has left ends before the program's next call 
 }
 
 TEST_CASE("the result of a call that the program is not in is not delivered") {
-  one_node here;
+  one_process here;
   here.begin();
   here.finish(1, result_of(2));
   CHECK(here.results_told().empty());
 }
 
 TEST_CASE("a program that enters a finished call gets its result at once") {
-  one_node here;
+  one_process here;
   here.define();
   here.view(2);
   here.enter(0);
@@ -149,7 +149,7 @@ TEST_CASE("a program that enters a finished call gets its result at once") {
 }
 
 TEST_CASE("the end of a call that arrives after a fence is not delivered; the next generation delivers it") {
-  one_node here;
+  one_process here;
   here.begin();
   here.fence(2);
   here.actors.send(here.supervisor, call_finished{1, result_of(0)});
@@ -160,7 +160,7 @@ TEST_CASE("the end of a call that arrives after a fence is not delivered; the ne
 }
 
 TEST_CASE("a scheduler that lacks results of earlier calls gets them in pieces") {
-  one_node here;
+  one_process here;
   here.begin();
   for (std::uint32_t index = 0; index < 300; ++index) here.finish(1, result_of(index));
   for (std::uint64_t first : {0, 256, 300}) here.request(1, {actor_role::supervisor, 1}, want_results{first});

@@ -1,13 +1,13 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "one_node.hpp"
+#include "one_process.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
-TEST_CASE("a fence stops the devices, then is acknowledged with the node's new address") {
-  one_node here;
+TEST_CASE("a fence stops the devices, then is acknowledged with the process's new address") {
+  one_process here;
   here.begin();
   here.give(1, 0, 3);
   here.fence(2);
@@ -19,8 +19,8 @@ TEST_CASE("a fence stops the devices, then is acknowledged with the node's new a
   CHECK(here.model->calls == std::vector<std::string>{"N1"});
 }
 
-TEST_CASE("a node without a job acknowledges at once, also before its first view") {
-  one_node here;
+TEST_CASE("a process without a job acknowledges at once, also before its first view") {
+  one_process here;
   here.fence(2);
   CHECK(here.members.acknowledged.size() == 1);
   here.view(2);
@@ -29,8 +29,9 @@ TEST_CASE("a node without a job acknowledges at once, also before its first view
 }
 
 TEST_CASE(
-    "after a failure the node reports its copies and the interrupted step, and continues from its own copy") {
-  one_node here;
+    "after a failure the process reports its copies and the interrupted step, and continues from its own "
+    "copy") {
+  one_process here;
   here.begin();
   here.train(3);
   here.give(1, 3, 5);  // step 3 begins, and its inputs do not come
@@ -42,15 +43,15 @@ TEST_CASE(
   CHECK(here.sent<copies_held>().back().inventory.parts ==
         std::vector<held_part>{{1, {1}, 1, own}, {2, {1}, 1, own}, {3, {1}, 1, own}});
   here.restore(2, own_plan(2));
-  CHECK(here.sent<node_restored>().back().generation == 2);
-  CHECK(here.sent<node_restored>().back().metrics.at(0).num_samples == 4);
+  CHECK(here.sent<process_restored>().back().generation == 2);
+  CHECK(here.sent<process_restored>().back().metrics.at(0).num_samples == 4);
   here.give(2, 2, 3);
   here.activations_come(2, 2);
   CHECK(here.steps_done(2) == numbers{2});
 }
 
 TEST_CASE("an old fence is ignored") {
-  one_node here;
+  one_process here;
   here.begin();
   here.fence(3);
   here.fence(2);
@@ -59,7 +60,7 @@ TEST_CASE("an old fence is ignored") {
 }
 
 TEST_CASE("an old view is ignored, and one that comes before the devices have stopped") {
-  one_node here;
+  one_process here;
   here.begin();
   here.fence(3);
   here.view(2);
@@ -69,7 +70,7 @@ TEST_CASE("an old view is ignored, and one that comes before the devices have st
 }
 
 TEST_CASE("the age of the last snapshot is reported to the next generation and taken over from it") {
-  one_node here;
+  one_process here;
   here.begin();
   here.advance(20s);
   here.fence(2);
@@ -83,7 +84,7 @@ TEST_CASE("the age of the last snapshot is reported to the next generation and t
 }
 
 TEST_CASE("two fences in a row keep the interrupted step") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(2);
   here.give(1, 2, 4);
@@ -97,7 +98,7 @@ TEST_CASE("two fences in a row keep the interrupted step") {
 
 namespace {
 
-caf::scheduled_actor* device_with_a_job(one_node& here) {
+caf::scheduled_actor* device_with_a_job(one_process& here) {
   for (auto* job : here.actors.coordinator().jobs)
     if (auto* actor = dynamic_cast<caf::scheduled_actor*>(job);
         actor && actor->name() == std::string("device"))
@@ -108,7 +109,7 @@ caf::scheduled_actor* device_with_a_job(one_node& here) {
 }  // namespace
 
 TEST_CASE("a fence is acknowledged when all devices have stopped for it, not when one has stopped for two") {
-  one_node here(1, 2, 4);
+  one_process here(1, 2, 4);
   here.devices_per_rank = 2;
   here.begin();
   auto& coordinator = here.actors.coordinator();
@@ -125,7 +126,7 @@ TEST_CASE("a fence is acknowledged when all devices have stopped for it, not whe
 
 TEST_CASE(
     "a second fence before the devices have stopped for the first is acknowledged once, for the second") {
-  one_node here;
+  one_process here;
   here.begin();
   here.fenced->store(3);
   caf::anon_send(here.supervisor, fence_raised{2, {}});
@@ -137,7 +138,7 @@ TEST_CASE(
 
 TEST_CASE("the interrupted step is forgotten when its own recovery is done, not when an older one is") {
   for (std::uint64_t over : {1, 2}) {
-    one_node here;
+    one_process here;
     here.begin();
     here.give(1, 0, 4);
     here.fence(2);
@@ -154,17 +155,17 @@ TEST_CASE("the interrupted step is forgotten when its own recovery is done, not 
 }
 
 TEST_CASE("frames of the new generation that come before the view wait for it") {
-  one_node here;
+  one_process here;
   here.begin();
   here.fence(2);
   here.restore(2);
-  CHECK(here.sent<node_restored>().size() == 1);
+  CHECK(here.sent<process_restored>().size() == 1);
   here.view(2);
-  CHECK(here.sent<node_restored>().size() == 2);
+  CHECK(here.sent<process_restored>().size() == 2);
 }
 
 TEST_CASE("a device that does not stop makes its process a suspect, after a while") {
-  one_node here;
+  one_process here;
   here.begin();
   auto is_no_device = [](caf::resumable* job) {
     auto* actor = dynamic_cast<caf::scheduled_actor*>(job);
@@ -186,7 +187,7 @@ TEST_CASE("a device that does not stop makes its process a suspect, after a whil
 }
 
 TEST_CASE("a peer that cannot be reached is reported while the generation runs, and not in a fence") {
-  one_node here;
+  one_process here;
   here.actors.send(here.supervisor, peer_broken{0, 1, "connection reset"});
   CHECK(here.members.suspects.empty());
   here.begin();
@@ -199,7 +200,7 @@ TEST_CASE("a peer that cannot be reached is reported while the generation runs, 
 }
 
 TEST_CASE("an error of a generation before is not held against the process that has replaced the peer") {
-  one_node here;
+  one_process here;
   here.begin();
   here.fence(2);
   here.view(2);
@@ -210,7 +211,7 @@ TEST_CASE("an error of a generation before is not held against the process that 
 }
 
 TEST_CASE("at the end of a generation the log says which frames were dropped, once") {
-  one_node here;
+  one_process here;
   here.begin();
   here.out.counters.bad_frames = 2;
   here.fence(2);
@@ -226,7 +227,7 @@ TEST_CASE("at the end of a generation the log says which frames were dropped, on
 }
 
 TEST_CASE("frames that a failure leaves behind are no warning") {
-  one_node here;
+  one_process here;
   here.begin();
   here.fence(2);
   here.view(2);

@@ -1,12 +1,12 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "one_node.hpp"
+#include "one_process.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 
 TEST_CASE("the lowest rank runs a scheduler in each generation, and it reaches every rank") {
-  one_node here(0);
+  one_process here(0);
   here.define();
   here.view(1);
   here.enter(0);
@@ -14,7 +14,7 @@ TEST_CASE("the lowest rank runs a scheduler in each generation, and it reaches e
   here.receive(1, {actor_role::scheduler, 0}, other);
   REQUIRE(here.sent<restore_order>().size() == 1);
   CHECK(here.out.frames[0].to_rank == 1);
-  here.receive(1, {actor_role::scheduler, 0}, node_restored{1, 1, {}});
+  here.receive(1, {actor_role::scheduler, 0}, process_restored{1, 1, {}});
   REQUIRE(here.sent<grant>().size() == 1);  // for the other process's device
   CHECK(here.sent<grant>()[0].end_step > 0);
   CHECK(here.members.phases.size() == 3);
@@ -30,7 +30,7 @@ TEST_CASE("the lowest rank runs a scheduler in each generation, and it reaches e
 }
 
 TEST_CASE("a job that is defined after the view reaches the scheduler too") {
-  one_node here(0);
+  one_process here(0);
   here.view(1);
   here.define();
   here.enter(0);
@@ -39,7 +39,7 @@ TEST_CASE("a job that is defined after the view reaches the scheduler too") {
 }
 
 TEST_CASE("another job replaces the previous one, with new children") {
-  one_node here(1);
+  one_process here(1);
   here.begin();
   here.train(2);
   here.finish(1, result_of(0));
@@ -57,7 +57,7 @@ TEST_CASE("another job replaces the previous one, with new children") {
   restore_plan scratch;
   scratch.from_scratch = true;
   here.restore(1, scratch);
-  CHECK(here.sent<node_restored>().size() == 2);
+  CHECK(here.sent<process_restored>().size() == 2);
   // A part of the former job comes late: it is no replica of this one's.
   here.part_arrives(1, 2, 0, packed_with(1, 2, 0));
   here.enter(2);

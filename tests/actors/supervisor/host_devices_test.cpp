@@ -2,7 +2,7 @@
 #include <caf/actor_registry.hpp>
 #include <catch2/catch_test_macros.hpp>
 
-#include "one_node.hpp"
+#include "one_process.hpp"
 #include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
@@ -17,7 +17,7 @@ hosting on_ranks(const std::vector<int>& ranks) {
 }
 
 /// The last state that went to a stage's new host; none: rank -1.
-recording_transport::sent_tensor last_state(const one_node& here) {
+recording_transport::sent_tensor last_state(const one_process& here) {
   recording_transport::sent_tensor found;
   found.to_rank = -1;
   for (const auto& sent : here.out.tensors)
@@ -25,7 +25,7 @@ recording_transport::sent_tensor last_state(const one_node& here) {
   return found;
 }
 
-std::vector<held_part> inventory_in(one_node& here, std::uint64_t generation) {
+std::vector<held_part> inventory_in(one_process& here, std::uint64_t generation) {
   here.fence(generation);
   here.view(generation);
   return here.sent<copies_held>().back().inventory.parts;
@@ -37,7 +37,7 @@ TEST_CASE("a loader runs where a stage takes samples or computes the loss, and o
   // The actors of rank 1 after it was given devices of three with a stage each, in one generation after the
   // other.
   auto num_actors = [](const std::vector<std::vector<int>>& hosts) {
-    one_node here(1, 2, 3);
+    one_process here(1, 2, 3);
     here.devices_per_rank = 2;
     here.define();
     here.view(1);
@@ -50,7 +50,7 @@ TEST_CASE("a loader runs where a stage takes samples or computes the loss, and o
       here.hosts = on_ranks(hosts[generation - 1]);
       here.restore(generation);
     }
-    CHECK(here.sent<node_restored>().size() == hosts.size());
+    CHECK(here.sent<process_restored>().size() == hosts.size());
     return here.actors.system().registry().running();
   };
   auto in_the_middle = num_actors({{0, 1, 0}});
@@ -60,27 +60,27 @@ TEST_CASE("a loader runs where a stage takes samples or computes the loss, and o
   CHECK(num_actors({{1, 0, 0}, {0, 1, 0}}) == in_the_middle);
 }
 
-TEST_CASE("a node without a device takes part: it enters calls, is restored, and acknowledges fences") {
-  one_node here;
+TEST_CASE("a process without a device takes part: it enters calls, is restored, and acknowledges fences") {
+  one_process here;
   here.define();
   here.view(1);
   here.enter(0);
   CHECK(here.sent<copies_held>().back().inventory.parts.empty());
   here.hosts = on_ranks({0, 0});
   here.restore(1);
-  CHECK(here.sent<node_restored>().back().rank == 1);
+  CHECK(here.sent<process_restored>().back().rank == 1);
   CHECK(here.model->calls.empty());
   here.fence(2);
   CHECK(here.members.acknowledged.back().first == 2);
   here.view(2);
   here.restore(2, plan_of(4, from(0, 0, own), from(1, 0, own)));
-  CHECK(here.sent<node_restored>().back().generation == 2);
+  CHECK(here.sent<process_restored>().back().generation == 2);
   here.finish(2, result_of(0));
   CHECK(here.results_told() == indices{0});
 }
 
-TEST_CASE("a node without a device keeps copies, and drops those older than the committed step") {
-  one_node here;
+TEST_CASE("a process without a device keeps copies, and drops those older than the committed step") {
+  one_process here;
   here.define();
   here.view(1);
   here.enter(0);
@@ -94,8 +94,8 @@ TEST_CASE("a node without a device keeps copies, and drops those older than the 
   CHECK(here.sent<copies_held>().back().inventory.committed_step == 2);
 }
 
-TEST_CASE("a node with all devices runs each on its own") {
-  one_node here;
+TEST_CASE("a process with all devices runs each on its own") {
+  one_process here;
   here.define();
   here.view(1);
   here.enter(0);
@@ -111,7 +111,7 @@ TEST_CASE("a node with all devices runs each on its own") {
 }
 
 TEST_CASE("a survivor takes over a stage whose copy it has kept, from its own memory") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(1);
   here.part_arrives(1, 1, 0, packed_with(7, 1, 0));
@@ -121,7 +121,7 @@ TEST_CASE("a survivor takes over a stage whose copy it has kept, from its own me
   here.model->calls.clear();
   here.restore(2, plan_of(1, from(0, 1, peer), from(1, 1, own)));
   CHECK(here.model->calls == std::vector<std::string>{"D1", "L1", "N0", "D0", "L0"});
-  CHECK(here.sent<node_restored>().back().generation == 2);
+  CHECK(here.sent<process_restored>().back().generation == 2);
   // Its keeper gets a copy of the stage that has come.
   CHECK(here.last_part().tag.stage == 0);
   CHECK(here.last_part().to_rank == 0);
@@ -129,14 +129,14 @@ TEST_CASE("a survivor takes over a stage whose copy it has kept, from its own me
 }
 
 TEST_CASE("a stage that moves away is sent from where it was, and kept there until its new host's is safe") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(2);
   here.fence(2);
   here.view(2);
   here.hosts = on_ranks({0, 0});
   here.restore(2, plan_of(1, from(0, 0, own), from(1, 1, own)));
-  CHECK(here.sent<node_restored>().back().generation == 2);  // it hosts nothing any more
+  CHECK(here.sent<process_restored>().back().generation == 2);  // it hosts nothing any more
   auto sent = last_state(here);
   CHECK(sent.to_rank == 0);
   CHECK(sent.tag == tensor_tag{2, 1, 0, 1, 0, tensor_role::restored_state});
@@ -153,7 +153,7 @@ TEST_CASE("a stage that moves away is sent from where it was, and kept there unt
 }
 
 TEST_CASE("a stage that comes back before its copy was dropped is restored from it") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(2);
   here.fence(2);
@@ -171,8 +171,8 @@ TEST_CASE("a stage that comes back before its copy was dropped is restored from 
   CHECK(here.steps_done(3) == numbers{1});
 }
 
-TEST_CASE("a state that comes before the order that makes this node its stage's host is used") {
-  one_node here;
+TEST_CASE("a state that comes before the order that makes this process its stage's host is used") {
+  one_process here;
   here.begin();
   here.train(1);
   here.fence(2);
@@ -180,11 +180,11 @@ TEST_CASE("a state that comes before the order that makes this node its stage's 
   here.hosts = on_ranks({1, 1});
   here.part_arrives(2, 1, 0, packed_with(7, 1, 0));
   here.restore(2, plan_of(1, from(0, 0, own), from(1, 1, own)));
-  CHECK(here.sent<node_restored>().back().generation == 2);
+  CHECK(here.sent<process_restored>().back().generation == 2);
 }
 
 TEST_CASE("the scheduler grants steps to the devices of this generation, wherever they are") {
-  one_node here(0);
+  one_process here(0);
   here.define();
   // As if the job had begun with both devices on the other process.
   here.job->home = on_ranks({1, 1});
@@ -194,12 +194,12 @@ TEST_CASE("the scheduler grants steps to the devices of this generation, whereve
   here.receive(1, {actor_role::scheduler, 0}, call_entered{1, 1, {0, call_kind::train, 0, 10, 0, 0}, {}, 0});
   REQUIRE(here.sent<restore_order>().size() == 1);
   CHECK(here.sent<restore_order>()[0].hosts == on_ranks({1, 0}));  // no more than its share
-  here.receive(1, {actor_role::scheduler, 0}, node_restored{1, 1, {}});
+  here.receive(1, {actor_role::scheduler, 0}, process_restored{1, 1, {}});
   CHECK(here.sent<grant>().size() == 1);
 }
 
-TEST_CASE("a node reports where the devices were in the newest generation that it was to restore") {
-  one_node here;
+TEST_CASE("a process reports where the devices were in the newest generation that it was to restore") {
+  one_process here;
   here.define();
   here.view(1);
   here.enter(0);

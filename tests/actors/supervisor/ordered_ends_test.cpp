@@ -3,7 +3,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "one_node.hpp"
+#include "one_process.hpp"
 #include "support/drained.hpp"
 #include "troupe/messages/supervisor_orders.hpp"
 
@@ -18,21 +18,21 @@ end_actor order_of(child_role role, int number, bool is_failure) {
   return {1, "0-1", 0, static_cast<std::uint8_t>(role), number, 0, static_cast<std::uint8_t>(is_failure)};
 }
 
-std::uint32_t starts_of(one_node& here, child_role role) {
-  auto report = ask<node_report>(here.actors, here.supervisor, inspect_node{1}).value.value();
+std::uint32_t starts_of(one_process& here, child_role role) {
+  auto report = ask<process_report>(here.actors, here.supervisor, inspect_process{1}).value.value();
   for (const auto& one : report.children)
     if (one.role == static_cast<std::uint8_t>(role)) return one.starts;
   return 0;
 }
 
-answer<order_carried_out> end(one_node& here, const end_actor& order) {
+answer<order_carried_out> end(one_process& here, const end_actor& order) {
   return ask<order_carried_out>(here.actors, here.supervisor, order);
 }
 
 }  // namespace
 
 TEST_CASE("a child of io that is killed is started again alone") {
-  one_node here;
+  one_process here;
   here.begin();
   auto role = GENERATE(child_role::loader, child_role::replica_keeper, child_role::disk_writer);
   if (starts_of(here, role) == 0) return;  // a loader that this process does not need
@@ -45,7 +45,7 @@ TEST_CASE("a child of io that is killed is started again alone") {
 }
 
 TEST_CASE("a child of compute that is killed costs a new generation, and the cause names the order") {
-  one_node here;
+  one_process here;
   here.begin();
   auto [role, is_failure] = GENERATE(table<child_role, bool>({{child_role::device, true},
                                                               {child_role::device, false},
@@ -63,7 +63,7 @@ TEST_CASE("a child of compute that is killed costs a new generation, and the cau
 }
 
 TEST_CASE("restarts on order do not count, and kills that would end the job are refused") {
-  one_node here;
+  one_process here;
   here.begin();
   std::uint64_t generation = 1;
   auto again = [&](bool is_failure) {
@@ -84,7 +84,7 @@ TEST_CASE("restarts on order do not count, and kills that would end the job are 
 }
 
 TEST_CASE("an actor that does not run, or ran in another process, is not ended") {
-  one_node here;
+  one_process here;
   here.begin();
   CHECK_THAT(end(here, order_of(child_role::device, 7, true)).problem, ContainsSubstring("no such actor"));
   auto of_successor = order_of(child_role::device, 1, true);
@@ -95,7 +95,7 @@ TEST_CASE("an actor that does not run, or ran in another process, is not ended")
 }
 
 TEST_CASE("an inspector that is killed or restarted on order is started again, and disturbs nobody") {
-  one_node here(0);  // an inspector is where the scheduler is
+  one_process here(0);  // an inspector is where the scheduler is
   here.inspect();
   here.begin();
   here.advance(1s);
@@ -109,7 +109,7 @@ TEST_CASE("an inspector that is killed or restarted on order is started again, a
 }
 
 TEST_CASE("a process ends on order after its agent has heard why") {
-  one_node here;
+  one_process here;
   here.launch();
   here.begin();
   auto ask_end = [&](std::uint32_t incarnation, bool is_failure) {
@@ -138,7 +138,7 @@ TEST_CASE("a process ends on order after its agent has heard why") {
 }
 
 TEST_CASE("a process that nobody would replace does not end") {
-  one_node here;
+  one_process here;
   here.begin();
   CHECK_THAT(ask<order_carried_out>(here.actors, here.supervisor, end_process{1, "0-1", 0, 1}).problem,
              ContainsSubstring("no launcher"));
@@ -146,7 +146,7 @@ TEST_CASE("a process that nobody would replace does not end") {
 }
 
 TEST_CASE("the level of the log is set") {
-  one_node here;
+  one_process here;
   here.begin();
   REQUIRE(ask<order_carried_out>(here.actors, here.supervisor, set_log_level{1, "debug"}).value);
   REQUIRE(end(here, order_of(child_role::replica_keeper, 0, true)).value);
@@ -157,7 +157,7 @@ TEST_CASE("the level of the log is set") {
 }
 
 TEST_CASE("a pause on order is answered when the scheduler has carried it out, in a later generation too") {
-  one_node here;
+  one_process here;
   here.begin();
   std::optional<std::uint64_t> version;
   auto asker = here.actors.system().spawn([&](caf::event_based_actor* self) {

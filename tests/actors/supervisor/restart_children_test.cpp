@@ -1,6 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "one_node.hpp"
+#include "one_process.hpp"
 #include "troupe/error/errors.hpp"
 
 using namespace troupe;
@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// The device's next action fails.
-void fail_device(one_node& here, std::uint64_t generation, std::uint64_t step) {
+void fail_device(one_process& here, std::uint64_t generation, std::uint64_t step) {
   here.model->before = [](const std::string& call) {
     if (call.starts_with("F")) throw std::runtime_error("out of luck");
   };
@@ -22,7 +22,7 @@ void fail_device(one_node& here, std::uint64_t generation, std::uint64_t step) {
 }  // namespace
 
 TEST_CASE("a device that fails is started again with the next generation, which its supervisor asks for") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(1);
   fail_device(here, 1, 1);
@@ -34,7 +34,7 @@ TEST_CASE("a device that fails is started again with the next generation, which 
   CHECK(here.members.acknowledged.back().first == 2);
   here.view(2);
   here.restore(2, own_plan(1));
-  CHECK(here.sent<node_restored>().back().generation == 2);
+  CHECK(here.sent<process_restored>().back().generation == 2);
   here.give(2, 1, 2);
   here.activations_come(2, 1);
   CHECK(here.steps_done(2) == numbers{1});
@@ -42,7 +42,7 @@ TEST_CASE("a device that fails is started again with the next generation, which 
 }
 
 TEST_CASE("a device that fails in an unrelated generation change is started again with it") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(1);
   fail_device(here, 1, 1);
@@ -58,7 +58,7 @@ TEST_CASE("a device that fails in an unrelated generation change is started agai
 }
 
 TEST_CASE("restarts wait longer each time, and too many of them fail the job with the cause") {
-  one_node here;
+  one_process here;
   here.begin();
   for (std::uint64_t generation = 1; generation <= 4; ++generation) {
     fail_device(here, generation, 0);
@@ -78,7 +78,7 @@ TEST_CASE("restarts wait longer each time, and too many of them fail the job wit
 }
 
 TEST_CASE("bad input fails the job at once, without a restart") {
-  one_node here;
+  one_process here;
   here.begin();
   here.model->before = [](const std::string& call) {
     if (call.starts_with("F")) throw bad_input("label 11 of 10 classes");
@@ -92,7 +92,7 @@ TEST_CASE("bad input fails the job at once, without a restart") {
 }
 
 TEST_CASE("a stage that fails is started again, without copies, and gets its state from the peer") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(1);
   here.out.before_tensor = [](const tensor_tag& tag) {
@@ -109,13 +109,13 @@ TEST_CASE("a stage that fails is started again, without copies, and gets its sta
   CHECK(here.sent<copies_held>().back().inventory.parts.empty());
   here.restore(2, plan_of(1, from(0, 0, own), from(1, 0, peer)));
   here.part_arrives(2, 1, 1, packed_with(7, 1));
-  CHECK(here.sent<node_restored>().back().generation == 2);
+  CHECK(here.sent<process_restored>().back().generation == 2);
   CHECK(here.members.failures.empty());
 }
 
 TEST_CASE(
     "a stage that was lost before it could be restored waits for the next generation, and fails nothing") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(1);
   here.out.before_tensor = [](const tensor_tag& tag) {
@@ -125,13 +125,13 @@ TEST_CASE(
   here.activations_come(1, 1);
   here.restore(1, own_plan(1));  // on its way already
   CHECK(here.members.failures.empty());
-  CHECK(here.sent<node_restored>().size() == 1);
+  CHECK(here.sent<process_restored>().size() == 1);
 }
 
 TEST_CASE("a stage that fails while it is restored is started again like any other actor") {
   for (std::string point : {"N", "D", "L"}) {
     INFO("at " << point);
-    one_node here;
+    one_process here;
     here.begin();
     here.train(1);
     here.fence(2);
@@ -151,12 +151,12 @@ TEST_CASE("a stage that fails while it is restored is started again like any oth
     CHECK(here.sent<copies_held>().back().inventory.parts.empty());
     here.restore(3, plan_of(1, from(0, 0, own), from(1, 0, peer)));
     here.part_arrives(3, 1, 1, packed_with(7, 1));
-    CHECK(here.sent<node_restored>().back().generation == 3);
+    CHECK(here.sent<process_restored>().back().generation == 3);
   }
 }
 
 TEST_CASE("bad input found during the restore of a stage fails the job at once") {
-  one_node here;
+  one_process here;
   here.model->before = [](const std::string& call) {
     if (call.starts_with("N")) throw bad_input("no file of weights");
   };
@@ -167,7 +167,7 @@ TEST_CASE("bad input found during the restore of a stage fails the job at once")
 }
 
 TEST_CASE("a stage that fails takes its device along, and no other stage or device of the process") {
-  one_node here(1, 2, 4);
+  one_process here(1, 2, 4);
   here.devices_per_rank = 2;
   here.define();
   here.view(1);
@@ -191,12 +191,12 @@ TEST_CASE("a stage that fails takes its device along, and no other stage or devi
   here.restore(3, {4, false, {from(0, 0, own), from(1, 0, own), from(2, 0, peer), from(3, 0, peer)}});
   for (int stage : {2, 3}) here.part_arrives(3, 4, stage, packed_with(7, 4, static_cast<int>(stage)));
   CHECK(here.model->calls == std::vector<std::string>{"D2", "L2", "N3", "D3", "L3"});
-  CHECK(here.sent<node_restored>().back().generation == 3);
+  CHECK(here.sent<process_restored>().back().generation == 3);
   CHECK(here.members.failures.empty());
 }
 
 TEST_CASE("a message that cannot be sent costs a new generation") {
-  one_node here;
+  one_process here;
   struct broken : recording_transport {
     using recording_transport::recording_transport;
     void send_control(int, std::uint64_t, std::span<const std::byte>) override {
@@ -213,7 +213,7 @@ TEST_CASE("a message that cannot be sent costs a new generation") {
 
 TEST_CASE("links and schedulers that a new generation replaces are no failures") {
   for (int rank : {0, 1}) {
-    one_node here(rank);
+    one_process here(rank);
     here.begin();
     for (std::uint64_t generation = 2; generation < 6; ++generation) {
       here.fence(generation);

@@ -2,7 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <set>
 
-#include "one_node.hpp"
+#include "one_process.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/job/metrics_tensor.hpp"
@@ -27,7 +27,7 @@ struct failing_source : fake_source {
 };
 
 /// A job whose calls use source 1, which is given.
-void begin_with(one_node& here, const std::shared_ptr<failing_source>& source) {
+void begin_with(one_process& here, const std::shared_ptr<failing_source>& source) {
   here.define();
   here.actors.send(here.supervisor, add_source{source});
   here.view(1);
@@ -39,7 +39,7 @@ grant of_source_1(std::uint64_t end, std::uint64_t generation = 1) {
   return {generation, {0, call_kind::train, 1, 100, 0, 0}, 0, end, {}, 0};
 }
 
-bool has_undisturbed(const one_node& here) {
+bool has_undisturbed(const one_process& here) {
   return here.members.requests.empty() && here.members.failures.empty() && here.out.begun.empty();
 }
 
@@ -50,7 +50,7 @@ fault_plan fault(const std::string& text) { return {text, 1, 0}; }
 // ---- the loader
 
 TEST_CASE("a device that waits for samples asks the loader that was restarted, which has all sources") {
-  one_node here;
+  one_process here;
   auto source = std::make_shared<failing_source>(1);
   bool failed = false;
   source->failing = [&](std::uint64_t) { return !std::exchange(failed, true); };
@@ -66,7 +66,7 @@ TEST_CASE("a device that waits for samples asks the loader that was restarted, w
 }
 
 TEST_CASE("a loader that fails while it reads ahead is asked again for what it has not sent, and no more") {
-  one_node here;
+  one_process here;
   auto source = std::make_shared<failing_source>(1);
   bool failed = false;
   source->failing = [&](std::uint64_t step) { return step == 1 && !std::exchange(failed, true); };
@@ -81,7 +81,7 @@ TEST_CASE("a loader that fails while it reads ahead is asked again for what it h
 }
 
 TEST_CASE("restarts of the loader wait longer each time") {
-  one_node here;
+  one_process here;
   auto source = std::make_shared<failing_source>(1);
   source->failing = [](std::uint64_t) { return true; };
   begin_with(here, source);
@@ -99,7 +99,7 @@ TEST_CASE("restarts of the loader wait longer each time") {
 }
 
 TEST_CASE("a loader that fails again and again costs a new generation, then the job") {
-  one_node here;
+  one_process here;
   auto source = std::make_shared<failing_source>(1);
   source->failing = [](std::uint64_t) { return true; };
   begin_with(here, source);
@@ -120,7 +120,7 @@ TEST_CASE("a loader that fails again and again costs a new generation, then the 
 }
 
 TEST_CASE("failures of the loader that are longer ago than the period are forgiven") {
-  one_node here;
+  one_process here;
   auto source = std::make_shared<failing_source>(1);
   std::set<std::uint64_t> failed;
   source->failing = [&](std::uint64_t step) { return failed.insert(step).second; };
@@ -135,7 +135,7 @@ TEST_CASE("failures of the loader that are longer ago than the period are forgiv
 }
 
 TEST_CASE("bad input that the loader finds fails the job at once") {
-  one_node here;
+  one_process here;
   auto source = std::make_shared<failing_source>(1);
   source->failing = [](std::uint64_t) -> bool { throw bad_input("label 11 of 10 classes"); };
   begin_with(here, source);
@@ -147,7 +147,7 @@ TEST_CASE("bad input that the loader finds fails the job at once") {
 }
 
 TEST_CASE("a restart that was due for the previous job is not made for the next") {
-  one_node here;
+  one_process here;
   auto source = std::make_shared<failing_source>(1);
   int failures = 2;
   source->failing = [&](std::uint64_t) { return failures-- > 0; };
@@ -163,7 +163,7 @@ TEST_CASE("a restart that was due for the previous job is not made for the next"
 // ---- the replica keeper
 
 TEST_CASE("a replica keeper that fails is restarted, and the scheduler hears what was lost") {
-  one_node here;
+  one_process here;
   here.faults = fault("keep_copy:fail@rank=1,step=2");
   here.begin();
   here.train(2);
@@ -187,7 +187,7 @@ TEST_CASE("a replica keeper that fails is restarted, and the scheduler hears wha
 }
 
 TEST_CASE("after its loss a replica is no part of the inventory, and the restore finds what is held") {
-  one_node here;
+  one_process here;
   here.faults = fault("keep_copy:fail@rank=1,step=2");
   here.begin();
   here.train(2);
@@ -199,13 +199,13 @@ TEST_CASE("after its loss a replica is no part of the inventory, and the restore
         std::vector<held_part>{{1, {1}, 1, own}, {2, {1}, 1, own}});
   here.advance(1ms);
   here.restore(2, own_plan(2));
-  CHECK(here.sent<node_restored>().back().generation == 2);
+  CHECK(here.sent<process_restored>().back().generation == 2);
   here.part_arrives(2, 2, 0, packed_with(7, 2, 0));
   CHECK(here.sent<part_held>().back().part == held_part{2, {0}, 2, peer});
 }
 
 TEST_CASE("a replica that is lost when the restore needs it costs a new generation, once") {
-  one_node here(1, 2, 4);
+  one_process here(1, 2, 4);
   here.faults = fault("keep_copy:fail@rank=1,step=5");
   here.begin();
   for (int stage : {0, 1}) here.part_arrives(1, 4, stage, packed_with(7, 4, static_cast<int>(stage)));
@@ -222,7 +222,7 @@ TEST_CASE("a replica that is lost when the restore needs it costs a new generati
 }
 
 TEST_CASE("stages send their copies again when the peer's replica keeper was restarted") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(2);
   here.out.tensors.clear();
@@ -240,7 +240,7 @@ TEST_CASE("stages send their copies again when the peer's replica keeper was res
 
 TEST_CASE("a part that was lost with the disk actor is written again when the scheduler asks for it") {
   temp_folder folder;
-  one_node here;
+  one_process here;
   here.folder = folder.path();
   here.faults = fault("part_half_written:fail@rank=1");
   here.begin();
@@ -264,7 +264,7 @@ TEST_CASE("a part that was lost with the disk actor is written again when the sc
 
 TEST_CASE("a disk writer that fails while a state is read reads it again after its restart") {
   temp_folder folder;
-  one_node here;
+  one_process here;
   here.folder = folder.path();
   here.faults = fault("read_part:fail@rank=1");
   here.define();
@@ -287,9 +287,9 @@ TEST_CASE("a disk writer that fails while a state is read reads it again after i
   }
   store.commit(manifest);
   here.restore(1, plan_of(4, from(0, 0, part_location::disk), from(1, 1, part_location::disk)));
-  CHECK(here.sent<node_restored>().empty());
+  CHECK(here.sent<process_restored>().empty());
   here.advance(1ms);
-  CHECK(here.sent<node_restored>().size() == 1);
+  CHECK(here.sent<process_restored>().size() == 1);
   CHECK(has_undisturbed(here));
   here.give(1, 4, 5);
   here.activations_come(1, 4);

@@ -1,15 +1,15 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "one_node.hpp"
+#include "one_process.hpp"
 #include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("a node starts from scratch, computes the first step and sends a copy to its peer") {
-  one_node here;
+TEST_CASE("a process starts from scratch, computes the first step and sends a copy to its peer") {
+  one_process here;
   here.begin();
-  auto restored = here.sent<node_restored>();
+  auto restored = here.sent<process_restored>();
   REQUIRE(restored.size() == 1);
   CHECK(restored[0].generation == 1);
   CHECK(restored[0].rank == 1);
@@ -23,7 +23,7 @@ TEST_CASE("a node starts from scratch, computes the first step and sends a copy 
 }
 
 TEST_CASE("a fence during a restore starts the restore again") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(2);
   here.fence(2);
@@ -33,50 +33,50 @@ TEST_CASE("a fence during a restore starts the restore again") {
   CHECK(here.members.acknowledged.back().first == 3);
   here.view(3);
   here.part_arrives(2, 2, 1, packed_with(7, 2));  // of the generation that is over
-  CHECK(here.sent<node_restored>().back().generation == 1);
+  CHECK(here.sent<process_restored>().back().generation == 1);
   here.restore(3, own_plan(1));
-  CHECK(here.sent<node_restored>().back().generation == 3);
+  CHECK(here.sent<process_restored>().back().generation == 3);
   here.give(3, 1, 2);
   here.activations_come(3, 1);
   CHECK(here.steps_done(3) == numbers{1});
 }
 
 TEST_CASE("a restore order of another generation, or while a fence is up, is ignored") {
-  one_node here;
+  one_process here;
   here.begin();
   here.actors.send(here.supervisor, restore_order{2, {}, 0, {}});
   here.fence(2);
   here.actors.send(here.supervisor, restore_order{2, {}, 0, {}});
-  CHECK(here.sent<node_restored>().size() == 1);
+  CHECK(here.sent<process_restored>().size() == 1);
 }
 
 TEST_CASE("a state from a peer may come after the order to restore it") {
-  one_node here;
+  one_process here;
   here.define();
   here.view(2);
   here.enter(0);
   here.restore(2, plan_of(4, from(0, 0, own), from(1, 0, peer)));
-  CHECK(here.sent<node_restored>().empty());
+  CHECK(here.sent<process_restored>().empty());
   here.part_arrives(2, 4, 1, packed_with(7, 4));
-  CHECK(here.sent<node_restored>().size() == 1);
+  CHECK(here.sent<process_restored>().size() == 1);
   here.give(2, 4, 5);
   here.activations_come(2, 4);
   CHECK(here.steps_done(2) == numbers{4});
 }
 
 TEST_CASE("a state from a peer may come before the order to restore it") {
-  one_node here;
+  one_process here;
   here.define();
   here.view(2);
   here.enter(0);
   here.part_arrives(2, 4, 1, packed_with(7, 4));
-  CHECK(here.sent<node_restored>().empty());
+  CHECK(here.sent<process_restored>().empty());
   here.restore(2, plan_of(4, from(0, 0, own), from(1, 0, peer)));
-  CHECK(here.sent<node_restored>().size() == 1);
+  CHECK(here.sent<process_restored>().size() == 1);
 }
 
 TEST_CASE("a state from a peer may come before the view") {
-  one_node here;
+  one_process here;
   here.define();
   here.view(1);
   here.enter(0);
@@ -84,11 +84,11 @@ TEST_CASE("a state from a peer may come before the view") {
   here.part_arrives(2, 4, 1, packed_with(7, 4));
   here.view(2);
   here.restore(2, plan_of(4, from(0, 0, own), from(1, 0, peer)));
-  CHECK(here.sent<node_restored>().size() == 1);
+  CHECK(here.sent<process_restored>().size() == 1);
 }
 
 TEST_CASE("a state from an older generation is not used") {
-  one_node here;
+  one_process here;
   here.define();
   here.view(2);
   here.enter(0);
@@ -96,24 +96,24 @@ TEST_CASE("a state from an older generation is not used") {
   here.fence(3);
   here.view(3);
   here.restore(3, plan_of(4, from(0, 0, own), from(1, 0, peer)));
-  CHECK(here.sent<node_restored>().empty());
+  CHECK(here.sent<process_restored>().empty());
   here.part_arrives(3, 4, 1, packed_with(8, 4));
-  CHECK(here.sent<node_restored>().size() == 1);
+  CHECK(here.sent<process_restored>().size() == 1);
 }
 
 TEST_CASE("a state from an older generation does not replace a newer one") {
-  one_node here;
+  one_process here;
   here.define();
   here.view(3);
   here.enter(0);
   here.part_arrives(3, 4, 1, packed_with(8, 4));
   here.part_arrives(2, 4, 1, packed_with(7, 4));
   here.restore(3, plan_of(4, from(0, 0, own), from(1, 0, peer)));
-  CHECK(here.sent<node_restored>().size() == 1);
+  CHECK(here.sent<process_restored>().size() == 1);
 }
 
 TEST_CASE("a state from an older generation is not used although the state of another stage arrives again") {
-  one_node here(1, 2, 4);
+  one_process here(1, 2, 4);
   here.define();
   here.view(2);
   here.enter(0);
@@ -122,13 +122,13 @@ TEST_CASE("a state from an older generation is not used although the state of an
   here.view(3);
   here.part_arrives(3, 4, 3, packed_with(7, 4, 3));
   here.restore(3, {4, false, {from(0, 0, own), from(1, 0, own), from(2, 0, peer), from(3, 0, peer)}});
-  CHECK(here.sent<node_restored>().empty());
+  CHECK(here.sent<process_restored>().empty());
   here.part_arrives(3, 4, 2, packed_with(8, 4, 2));
-  CHECK(here.sent<node_restored>().size() == 1);
+  CHECK(here.sent<process_restored>().size() == 1);
 }
 
 TEST_CASE("a replica is announced, and sent to the host of the stage that was lost") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(1);
   here.part_arrives(1, 1, 0, packed_with(7, 1, 0));  // the other process's stage
@@ -146,11 +146,11 @@ TEST_CASE("a replica is announced, and sent to the host of the stage that was lo
     CHECK(unpack_state(sent.value)[0].value.values<float>()[0] == 7);
   }
   CHECK(found);
-  CHECK(here.sent<node_restored>().back().generation == 2);
+  CHECK(here.sent<process_restored>().back().generation == 2);
 }
 
 TEST_CASE("a restore order for a missing copy fails the job") {
-  one_node here;
+  one_process here;
   here.begin();
   here.restore(1, own_plan(9));
   REQUIRE(here.members.failures.size() == 1);
@@ -158,7 +158,7 @@ TEST_CASE("a restore order for a missing copy fails the job") {
 }
 
 TEST_CASE("a restore order for a missing replica or snapshot fails the job") {
-  one_node here;
+  one_process here;
   here.begin();
   here.restore(1, plan_of(9, from(0, 1, peer), from(1, 0, peer)));
   REQUIRE(here.members.failures.size() == 1);

@@ -6,7 +6,7 @@
 #include <array>
 #include <limits>
 
-#include "simulated_node.hpp"
+#include "simulated_process.hpp"
 #include "support/drained.hpp"
 #include "troupe/actor/actor_of.hpp"
 
@@ -24,7 +24,7 @@ bool adds_source(call_kind kind) {
 
 // ---- the agent
 
-void simulated_job::tell_agent(const simulated_node& from, std::function<membership_outputs()> change) {
+void simulated_job::tell_agent(const simulated_process& from, std::function<membership_outputs()> change) {
   if (!from.alive) return;
   carry({from.id, 0, 0},
         [this, rank = from.rank, incarnation = from.incarnation, change = std::move(change)] {
@@ -34,38 +34,38 @@ void simulated_job::tell_agent(const simulated_node& from, std::function<members
 
 void simulated_job::carry_out(const membership_outputs& outputs) {
   auto to_member = [this](int rank, auto deliver) {
-    auto* node = present(rank);
-    if (!node) return;
-    carry({0, node->id, 0}, [node, deliver] {
-      if (node->alive) deliver(*node);
+    auto* process = present(rank);
+    if (!process) return;
+    carry({0, process->id, 0}, [process, deliver] {
+      if (process->alive) deliver(*process);
     });
   };
   for (const auto& output : outputs) {
     if (auto* fence = std::get_if<send_fence>(&output))
       for (auto rank : fence->to)
-        to_member(rank, [fence = *fence](simulated_node& node) {
-          node.fenced->store(fence.generation);
-          caf::anon_send(node.supervisor, fence_raised{fence.generation, fence.losses});
+        to_member(rank, [fence = *fence](simulated_process& process) {
+          process.fenced->store(fence.generation);
+          caf::anon_send(process.supervisor, fence_raised{fence.generation, fence.losses});
         });
     if (std::holds_alternative<send_view>(output)) draw_homes();
     if (auto* view = std::get_if<send_view>(&output))
       for (const auto& member : view->view.members)
-        to_member(member.rank, [view = view->view](simulated_node& node) {
-          caf::anon_send(node.supervisor, view_formed{view});
+        to_member(member.rank, [view = view->view](simulated_process& process) {
+          caf::anon_send(process.supervisor, view_formed{view});
         });
     if (auto* recovered = std::get_if<send_recovered>(&output))
       for (int rank = 0; rank < options_.world_size; ++rank)
-        to_member(rank, [report = recovered->report](simulated_node& node) {
-          caf::anon_send(node.supervisor, recovery_done{report});
+        to_member(rank, [report = recovered->report](simulated_process& process) {
+          caf::anon_send(process.supervisor, recovery_done{report});
         });
     if (auto* kill = std::get_if<kill_process>(&output))
-      if (auto* node = present(kill->rank); node && node->incarnation == kill->incarnation) {
+      if (auto* process = present(kill->rank); process && process->incarnation == kill->incarnation) {
         history_.push_back("agent kills rank " + std::to_string(kill->rank) + ": " + kill->cause);
-        end(*node, true);
+        end(*process, true);
       }
     if (std::holds_alternative<send_done>(output))
       for (int rank = 0; rank < options_.world_size; ++rank)
-        to_member(rank, [](simulated_node& node) { caf::anon_send(node.supervisor, job_done{}); });
+        to_member(rank, [](simulated_process& process) { caf::anon_send(process.supervisor, job_done{}); });
     if (auto* ended = std::get_if<end_job>(&output)) failure_ = ended->cause;
   }
 }
@@ -82,54 +82,54 @@ simulated_job::simulated_job(simulated_job_options options)
 }
 
 simulated_job::~simulated_job() {
-  for (auto& node : nodes_)
-    if (node->alive) end(*node, true);
+  for (auto& process : processes_)
+    if (process->alive) end(*process, true);
   actors_.run();
 }
 
-simulated_node* simulated_job::present(int rank) {
-  auto found =
-      std::ranges::find_if(nodes_, [&](const auto& node) { return node->alive && node->rank == rank; });
-  return found == nodes_.end() ? nullptr : found->get();
+simulated_process* simulated_job::present(int rank) {
+  auto found = std::ranges::find_if(
+      processes_, [&](const auto& process) { return process->alive && process->rank == rank; });
+  return found == processes_.end() ? nullptr : found->get();
 }
 
 void simulated_job::start(int rank, std::uint32_t incarnation) {
-  auto& node = *nodes_.emplace_back(
-      std::make_unique<simulated_node>(*this, static_cast<int>(nodes_.size()) + 1, rank, incarnation));
-  node.model->num_stages = options_.num_stages;
-  node.model->before = [&node](const std::string& call) {
-    if (!node.alive) return;
-    if (node.program_calls_to_failure != 0 && --node.program_calls_to_failure == 0)
+  auto& process = *processes_.emplace_back(
+      std::make_unique<simulated_process>(*this, static_cast<int>(processes_.size()) + 1, rank, incarnation));
+  process.model->num_stages = options_.num_stages;
+  process.model->before = [&process](const std::string& call) {
+    if (!process.alive) return;
+    if (process.program_calls_to_failure != 0 && --process.program_calls_to_failure == 0)
       throw std::runtime_error("drawn by lot to fail in " + call);
   };
-  node.faults = fault_plan(draw_io_failures(rank), rank, 0);
+  process.faults = fault_plan(draw_io_failures(rank), rank, 0);
   supervisor_options made;
   made.rank = rank;
   made.world_size = options_.world_size;
   made.incarnation = incarnation;
   made.host = "host";
   made.numeric_class = "class";
-  made.out = &node.out;
-  made.members = &node.members;
-  made.gate = &node.gate;
-  made.directory = &node.directory;
-  made.faults = &node.faults;
-  made.trace = &node.trace;
-  made.fenced = node.fenced;
-  made.client = node.client;
-  made.pause = node.pause;
-  made.hosted = node.hosted;
+  made.out = &process.out;
+  made.members = &process.members;
+  made.gate = &process.gate;
+  made.directory = &process.directory;
+  made.faults = &process.faults;
+  made.trace = &process.trace;
+  made.fenced = process.fenced;
+  made.client = process.client;
+  made.pause = process.pause;
+  made.hosted = process.hosted;
   made.progress_timeout = options_.progress_timeout;
   made.log = std::make_shared<spdlog::logger>("actors");
   made.restarts.io.intensity = made.restarts.compute.intensity = 1000;
   made.threads = child_threads::shared;
-  node.supervisor = actors_.system().spawn<actor_of<supervisor_state>>(made);
+  process.supervisor = actors_.system().spawn<actor_of<supervisor_state>>(made);
   member self;
   self.rank = rank;
   self.incarnation = incarnation;
   self.numeric_class = "class";
-  self.address = node.out.begin_generation(0);
-  node.members.join(self);
+  self.address = process.out.begin_generation(0);
+  process.members.join(self);
 }
 
 /// Each once, at a step drawn by lot.
@@ -145,20 +145,20 @@ std::string simulated_job::draw_io_failures(int rank) {
 }
 
 /// A process that is killed may have sent less than it meant to; one that ends has sent all.
-void simulated_job::end(simulated_node& node, bool killed) {
-  node.alive = false;
-  node.gate.close();
-  node.directory.close();
-  node.fenced->store(std::numeric_limits<std::uint64_t>::max());
-  caf::anon_send_exit(node.supervisor, caf::exit_reason::kill);
-  node.supervisor = {};
+void simulated_job::end(simulated_process& process, bool killed) {
+  process.alive = false;
+  process.gate.close();
+  process.directory.close();
+  process.fenced->store(std::numeric_limits<std::uint64_t>::max());
+  caf::anon_send_exit(process.supervisor, caf::exit_reason::kill);
+  process.supervisor = {};
   if (killed)
     for (auto& [along, things] : channels_)
-      if (along.from == node.id) things.resize(random_() % (things.size() + 1));
-  carry({node.id, 0, 0}, [this, &node, killed] {
-    if (!killed) return carry_out(agent_.process_exited(node.rank, now_));
-    carry_out(agent_.process_lost(node.rank, "killed", now_, now_, now_));
-    if (!agent_.is_done()) start(node.rank, node.incarnation + 1);
+      if (along.from == process.id) things.resize(random_() % (things.size() + 1));
+  carry({process.id, 0, 0}, [this, &process, killed] {
+    if (!killed) return carry_out(agent_.process_exited(process.rank, now_));
+    carry_out(agent_.process_lost(process.rank, "killed", now_, now_, now_));
+    if (!agent_.is_done()) start(process.rank, process.incarnation + 1);
   });
 }
 
@@ -166,11 +166,11 @@ void simulated_job::end(simulated_node& node, bool killed) {
 
 void simulated_job::maybe_fail() {
   // More often when some are about to leave, which does not take long.
-  auto ends = [this](const auto& node) { return node->next_call + 1 >= options_.calls.size(); };
-  auto every = std::ranges::any_of(nodes_, ends) ? 30 : options_.failure_every;
+  auto ends = [this](const auto& process) { return process->next_call + 1 >= options_.calls.size(); };
+  auto every = std::ranges::any_of(processes_, ends) ? 30 : options_.failure_every;
   if (failures_left_ == 0 || random_() % every != 0) return;
-  auto* node = present(static_cast<int>(random_() % static_cast<unsigned>(options_.world_size)));
-  if (!node) return;
+  auto* process = present(static_cast<int>(random_() % static_cast<unsigned>(options_.world_size)));
+  if (!process) return;
   --failures_left_;
   // Only with snapshots on disk the job survives the loss of all processes.
   switch (random_() % (options_.folder.empty() ? 4 : 5)) {
@@ -182,26 +182,26 @@ void simulated_job::maybe_fail() {
         }
       return;
     case 0:
-      history_.push_back("an actor of rank " + std::to_string(node->rank) + " is to fail");
-      node->program_calls_to_failure = 1 + static_cast<int>(random_() % 20);
+      history_.push_back("an actor of rank " + std::to_string(process->rank) + " is to fail");
+      process->program_calls_to_failure = 1 + static_cast<int>(random_() % 20);
       return;
     case 1:
-      history_.push_back("rank " + std::to_string(node->rank) + " asks for a generation");
-      return node->members.request_generation(agent_.generation(), "drawn by lot");
+      history_.push_back("rank " + std::to_string(process->rank) + " asks for a generation");
+      return process->members.request_generation(agent_.generation(), "drawn by lot");
     default:
-      history_.push_back("rank " + std::to_string(node->rank) + " is killed");
-      return end(*node, true);
+      history_.push_back("rank " + std::to_string(process->rank) + " is killed");
+      return end(*process, true);
   }
 }
 
 // ---- users
 
-void simulated_job::enter(simulated_node& node) {
-  auto request = options_.calls[node.next_call];
-  request.index = static_cast<std::uint32_t>(node.next_call);
-  if (node.next_call == 0) {
+void simulated_job::enter(simulated_process& process) {
+  auto request = options_.calls[process.next_call];
+  request.index = static_cast<std::uint32_t>(process.next_call);
+  if (process.next_call == 0) {
     auto job = jobs_.emplace_back(std::make_shared<job_definition>());
-    job->make_program = fake_programs(node.model);
+    job->make_program = fake_programs(process.model);
     auto most_devices = options_.world_size * options_.devices_per_rank;
     auto of_each_replica = (most_devices + options_.num_replicas - 1) / options_.num_replicas;
     job->place(make_plan({.kind = options_.schedule,
@@ -216,7 +216,7 @@ void simulated_job::enter(simulated_node& node) {
     job->snapshots.cadence.memory_every_steps = options_.memory_every_steps;
     job->snapshots.cadence.disk_every_steps = options_.folder.empty() ? 0 : 3;
     job->snapshots.cadence.disk_interval = 0s;
-    caf::anon_send(node.supervisor, define_job{job});
+    caf::anon_send(process.supervisor, define_job{job});
   }
   // Of steps in two calls the first one adds it.
   bool is_next = std::ranges::none_of(options_.calls.begin(), options_.calls.begin() + request.index,
@@ -224,19 +224,19 @@ void simulated_job::enter(simulated_node& node) {
                                         return adds_source(before.kind) && before.source >= request.source;
                                       });
   if (adds_source(request.kind) && is_next)
-    caf::anon_send(node.supervisor, add_source{std::make_shared<fake_source>(static_cast<int>(request.source),
-                                                                             4 * options_.num_replicas)});
-  caf::anon_send(node.supervisor, enter_call{request});
-  node.in_call = true;
+    caf::anon_send(process.supervisor, add_source{std::make_shared<fake_source>(
+                                           static_cast<int>(request.source), 4 * options_.num_replicas)});
+  caf::anon_send(process.supervisor, enter_call{request});
+  process.in_call = true;
 }
 
-void simulated_job::poll_user(simulated_node& node) {
-  for (const auto& event : drained(*node.client)) {
+void simulated_job::poll_user(simulated_process& process) {
+  for (const auto& event : drained(*process.client)) {
     if (auto* failed = std::get_if<job_failure>(&event)) failure_ = failed->cause;
     // A process that learns of the job's end before its last call was lost before: its calls have no effect.
     if (std::holds_alternative<job_done>(event)) {
-      if (node.next_call + 1 < options_.calls.size()) return end(node, false);
-      return leave(node);
+      if (process.next_call + 1 < options_.calls.size()) return end(process, false);
+      return leave(process);
     }
     if (auto* step = std::get_if<step_progress>(&event)) {
       auto [told, is_first] = steps_.emplace(step->step, step->metrics);
@@ -244,34 +244,34 @@ void simulated_job::poll_user(simulated_node& node) {
         problems_.push_back("step " + std::to_string(step->step) + " told twice, differently");
     }
     if (auto* result = std::get_if<call_result>(&event);
-        result && node.in_call && result->index == node.next_call) {
-      check(node, *result);
-      ++node.next_call;
-      node.in_call = false;
+        result && process.in_call && result->index == process.next_call) {
+      check(process, *result);
+      ++process.next_call;
+      process.in_call = false;
     }
   }
-  if (node.in_call) return;
-  if (node.next_call < options_.calls.size()) return enter(node);
-  leave(node);
+  if (process.in_call) return;
+  if (process.next_call < options_.calls.size()) return enter(process);
+  leave(process);
 }
 
-void simulated_job::leave(simulated_node& node) {
-  node.members.leave();
-  end(node, false);
+void simulated_job::leave(simulated_process& process) {
+  process.members.leave();
+  end(process, false);
 }
 
 bool simulated_job::ended_well() const {
   return failure_.empty() && agent_.is_done() &&
-         std::ranges::none_of(nodes_, [](const auto& node) { return node->alive; });
+         std::ranges::none_of(processes_, [](const auto& process) { return process->alive; });
 }
 
-void simulated_job::check(const simulated_node& node, const call_result& result) {
+void simulated_job::check(const simulated_process& process, const call_result& result) {
   auto [told, is_first] = results_.emplace(result.index, result);
   if (is_first) return;
   const auto& before = told->second;
   if (before.steps_done != result.steps_done || before.metrics != result.metrics ||
       before.weights_sha256 != result.weights_sha256)
-    problems_.push_back("rank " + std::to_string(node.rank) + " was told another result of call " +
+    problems_.push_back("rank " + std::to_string(process.rank) + " was told another result of call " +
                         std::to_string(result.index));
 }
 
@@ -292,7 +292,7 @@ bool simulated_job::happen() {
   };
   if (random_() % 16 == 0)
     for (int rank = 0; rank < options_.world_size; ++rank)
-      if (auto* node = present(rank); node && random_() % 2 == 0) poll_user(*node);
+      if (auto* process = present(rank); process && random_() % 2 == 0) poll_user(*process);
   bool actors_first = random_() % 4 != 0;
   return actors_first ? actors_.run_any(random_) || carried() : carried() || actors_.run_any(random_);
 }
@@ -309,7 +309,7 @@ void simulated_job::run() {
       continue;
     }
     for (int rank = 0; rank < options_.world_size; ++rank)
-      if (auto* node = present(rank)) poll_user(*node);
+      if (auto* process = present(rank)) poll_user(*process);
     end_long_pause();
     actors_.coordinator().advance_time(50ms);
     now_ += 50ms;

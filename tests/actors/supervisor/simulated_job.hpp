@@ -18,7 +18,7 @@
 
 namespace troupe::testing {
 
-struct simulated_node;
+struct simulated_process;
 
 struct simulated_job_options {
   int world_size = 2;
@@ -66,7 +66,7 @@ class simulated_job {
   const std::vector<std::string>& history() const { return history_; }
 
  private:
-  friend struct simulated_node;
+  friend struct simulated_process;
   friend class simulated_transport;
   friend class simulated_membership;
   /// Things on their way from one process to another (0: the agent), in order; things with different `lane`s
@@ -79,31 +79,31 @@ class simulated_job {
 
   void start(int rank, std::uint32_t incarnation);
   std::string draw_io_failures(int rank);
-  void end(simulated_node& node, bool killed);
+  void end(simulated_process& process, bool killed);
   bool happen();
   void carry(const channel& along, std::function<void()> what) {
     channels_[along].push_back(std::move(what));
   }
   void carry_out(const membership_outputs& outputs);
-  void tell_agent(const simulated_node& from, std::function<membership_outputs()> change);
+  void tell_agent(const simulated_process& from, std::function<membership_outputs()> change);
   void maybe_fail();
   void maybe_order_pause();
   void order_pause_anywhere(pause_request order);
   void end_long_pause();
   void draw_homes();
-  void poll_user(simulated_node& node);
-  void enter(simulated_node& node);
-  void check(const simulated_node& node, const call_result& result);
-  simulated_node* present(int rank);
-  void leave(simulated_node& node);
+  void poll_user(simulated_process& process);
+  void enter(simulated_process& process);
+  void check(const simulated_process& process, const call_result& result);
+  simulated_process* present(int rank);
+  void leave(simulated_process& process);
 
   simulated_job_options options_;
   std::mt19937 random_;
   std::chrono::steady_clock::time_point now_{};
   virtual_actors actors_{1};
   membership_state agent_;
-  std::vector<std::shared_ptr<job_definition>> jobs_;   ///< of all processes that ever were
-  std::vector<std::unique_ptr<simulated_node>> nodes_;  ///< all that ever were; by id - 1
+  std::vector<std::shared_ptr<job_definition>> jobs_;          ///< of all processes that ever were
+  std::vector<std::unique_ptr<simulated_process>> processes_;  ///< all that ever were; by id - 1
   std::map<channel, std::deque<std::function<void()>>> channels_;
   std::uint64_t next_lane_ = 1;
   int failures_left_, pause_orders_left_;

@@ -1,4 +1,4 @@
-#include "simulated_node.hpp"
+#include "simulated_process.hpp"
 
 namespace troupe::testing {
 
@@ -15,7 +15,7 @@ void simulated_membership::join(const member& self) {
   });
 }
 
-void simulated_membership::quiesced(std::uint64_t generation, const node_address& address) {
+void simulated_membership::quiesced(std::uint64_t generation, const process_address& address) {
   job_.tell_agent(self_, [this, generation, address] {
     return job_.agent_.quiesced(self_.rank, generation, address, job_.now_);
   });
@@ -67,8 +67,8 @@ void simulated_job::draw_homes() {
     return hosting(members);
   };
   for (auto& job : jobs_) job->home = draw(job->placed.num_devices());
-  for (auto& node : nodes_)
-    if (node->hosted->generation > 0) node->hosted->hosts = draw(node->hosted->hosts.num_devices());
+  for (auto& process : processes_)
+    if (process->hosted->generation > 0) process->hosted->hosts = draw(process->hosted->hosts.num_devices());
 }
 
 }  // namespace troupe::testing

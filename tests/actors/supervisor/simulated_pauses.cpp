@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <array>
 
-#include "simulated_node.hpp"
+#include "simulated_process.hpp"
 
 namespace troupe::testing {
 
 void simulated_job::order_pause_anywhere(pause_request order) {
-  auto* node = present(static_cast<int>(random_() % static_cast<unsigned>(options_.world_size)));
-  if (!node) return;
+  auto* process = present(static_cast<int>(random_() % static_cast<unsigned>(options_.world_size)));
+  if (!process) return;
   paused_for_ = 0;
-  caf::anon_send(node->supervisor, order_pause{order});
+  caf::anon_send(process->supervisor, order_pause{order});
 }
 
 void simulated_job::maybe_order_pause() {
@@ -26,8 +26,8 @@ void simulated_job::maybe_order_pause() {
 /// A job that stands for long is let go on, or taken further.
 void simulated_job::end_long_pause() {
   constexpr int long_pause = 60;  // 3 s
-  auto is_paused = [](const auto& node) { return node->alive && node->pause->get().is_paused; };
-  if (std::ranges::none_of(nodes_, is_paused) || ++paused_for_ < long_pause) return;
+  auto is_paused = [](const auto& process) { return process->alive && process->pause->get().is_paused; };
+  if (std::ranges::none_of(processes_, is_paused) || ++paused_for_ < long_pause) return;
   if (pause_orders_left_ > 0 && random_() % 2 == 0) {
     --pause_orders_left_;
     return order_pause_anywhere({0, pause_order::step, static_cast<step_unit>(random_() % 3), 1});

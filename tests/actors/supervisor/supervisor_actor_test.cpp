@@ -1,13 +1,13 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "one_node.hpp"
+#include "one_process.hpp"
 #include "support/drained.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 
 TEST_CASE("the end of the job and its recoveries are reported to the program") {
-  one_node here;
+  one_process here;
   recovery_report report;
   report.generation = 5;
   here.actors.send(here.supervisor, recovery_done{report});
@@ -23,7 +23,7 @@ namespace {
 /// A transport that cannot be used any more.
 struct dead_transport : recording_transport {
   using recording_transport::recording_transport;
-  void connect(std::uint64_t, const std::map<int, node_address>&) override {
+  void connect(std::uint64_t, const std::map<int, process_address>&) override {
     throw std::runtime_error("no memory");
   }
 };
@@ -32,7 +32,7 @@ struct dead_transport : recording_transport {
 
 TEST_CASE("a supervisor that fails itself makes its process a suspect, or fails a job of one") {
   for (int world_size : {1, 2}) {
-    one_node here(0, world_size);
+    one_process here(0, world_size);
     dead_transport transport(0);
     here.spawn_supervisor(transport);
     here.view(1);
@@ -50,7 +50,7 @@ TEST_CASE("a supervisor that fails itself makes its process a suspect, or fails 
 }
 
 TEST_CASE("when the supervisor ends, all actors that it started end") {
-  one_node here(0);
+  one_process here(0);
   here.begin();
   caf::anon_send_exit(here.supervisor, caf::exit_reason::user_shutdown);
   here.supervisor = {};

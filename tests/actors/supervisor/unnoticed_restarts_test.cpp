@@ -2,7 +2,7 @@
 // other actor of the process notices.
 #include <catch2/catch_test_macros.hpp>
 
-#include "one_node.hpp"
+#include "one_process.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe;
@@ -35,7 +35,7 @@ struct recovering_source : fake_source {
 
 /// Four steps with a copy after each, the first also to disk; the peer sends its copies. `child` fails
 /// between.
-void train_past_failure(one_node& here, const failing_child& child) {
+void train_past_failure(one_process& here, const failing_child& child) {
   if (!child.fault.empty()) here.faults = fault_plan(child.fault, 1, 0);
   here.define();
   here.actors.send(here.supervisor,
@@ -54,11 +54,11 @@ void train_past_failure(one_node& here, const failing_child& child) {
 
 }  // namespace
 
-TEST_CASE("a child of io that fails costs no generation, and the node trains on with the same stage") {
+TEST_CASE("a child of io that fails costs no generation, and the process trains on with the same stage") {
   for (const auto& child : children_of_io) {
     INFO(child.restarted);
     temp_folder folder;
-    one_node here;
+    one_process here;
     here.folder = folder.path();
     train_past_failure(here, child);
     CHECK(here.logged().find("restarts=\"" + child.restarted + "\" new_generation=no") != std::string::npos);
@@ -68,7 +68,7 @@ TEST_CASE("a child of io that fails costs no generation, and the node trains on 
     CHECK(here.out.begun.empty());
     CHECK(here.steps_done(1) == numbers{0, 1, 2, 3});
     CHECK(std::ranges::count(here.model->calls, "N1") == 1);
-    CHECK(here.sent<node_restored>().size() == 1);
+    CHECK(here.sent<process_restored>().size() == 1);
   }
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("a child of io that fails has as many actors beside it as before, each
   for (const auto& child : children_of_io) {
     INFO(child.restarted);
     temp_folder folder, other_folder;
-    one_node undisturbed, here;
+    one_process undisturbed, here;
     undisturbed.folder = folder.path();
     here.folder = other_folder.path();
     train_past_failure(undisturbed, {"", "keep_copy:fail@rank=1,step=1000"});
@@ -89,7 +89,7 @@ TEST_CASE("a child of io that fails has as many actors beside it as before, each
 TEST_CASE(
     "the children of io share their intensity: the fourth failure within the period costs a generation") {
   // Three failures of the loader and one of the replica keeper.
-  one_node here;
+  one_process here;
   here.faults = fault_plan("keep_copy:fail@rank=1,step=1", 1, 0);
   here.define();
   here.actors.send(here.supervisor, add_source{std::make_shared<recovering_source>(0, 3)});

@@ -1,21 +1,21 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "one_node.hpp"
+#include "one_process.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
-TEST_CASE("a node reports the positions of its devices only while one of them stands still") {
-  one_node here;
+TEST_CASE("a process reports the positions of its devices only while one of them stands still") {
+  one_process here;
   here.watch_progress(60s);
   here.begin();
   here.train(1);
   here.advance(10s);
-  CHECK(here.sent<node_progress>().empty());
+  CHECK(here.sent<process_progress>().empty());
   for (int i = 0; i < 8; ++i) here.advance(4s);
-  REQUIRE(!here.sent<node_progress>().empty());
-  auto told = here.sent<node_progress>().back();
+  REQUIRE(!here.sent<process_progress>().empty());
+  auto told = here.sent<process_progress>().back();
   CHECK(told.generation == 1);
   CHECK(told.rank == 1);
   REQUIRE(told.devices.size() == 1);
@@ -23,25 +23,25 @@ TEST_CASE("a node reports the positions of its devices only while one of them st
   CHECK(told.devices[0].for_s >= 15);
 }
 
-TEST_CASE("a node whose program has no devices reports while it is in a barrier") {
-  one_node here;
+TEST_CASE("a process whose program has no devices reports while it is in a barrier") {
+  one_process here;
   here.watch_progress(60s);
   here.view(1);
   here.advance(30s);
-  CHECK(here.sent<node_progress>().empty());
+  CHECK(here.sent<process_progress>().empty());
   here.enter(0, call_kind::barrier);
   here.advance(4s);
-  REQUIRE_FALSE(here.sent<node_progress>().empty());
-  CHECK(here.sent<node_progress>().back().devices.empty());
+  REQUIRE_FALSE(here.sent<process_progress>().empty());
+  CHECK(here.sent<process_progress>().back().devices.empty());
 }
 
 TEST_CASE("a device that waits for a tensor reports that it waits") {
-  one_node here;
+  one_process here;
   here.watch_progress(60s);
   here.begin();
   here.give(1, 0, 1);
   for (int i = 0; i < 8; ++i) here.advance(4s);
-  auto told = here.sent<node_progress>().back();
+  auto told = here.sent<process_progress>().back();
   CHECK(told.devices[0].position ==
         execution_position{0, call_kind::train, device_activity::waiting_for_tensor, 0, 0});
 }
@@ -49,26 +49,26 @@ TEST_CASE("a device that waits for a tensor reports that it waits") {
 TEST_CASE(
     "time in which a process was stopped by a debugger or its machine slept does not count as standing "
     "still") {
-  one_node here;
+  one_process here;
   here.watch_progress(60s);
   here.begin();
   here.give(1, 0, 1);
   here.advance(100'000s);
   here.advance(4s);
-  CHECK(here.sent<node_progress>().empty());
+  CHECK(here.sent<process_progress>().empty());
 }
 
-TEST_CASE("a node without a progress limit reports nothing") {
-  one_node here;
+TEST_CASE("a process without a progress limit reports nothing") {
+  one_process here;
   here.begin();
   here.advance(10000s);
-  CHECK(here.sent<node_progress>().empty());
+  CHECK(here.sent<process_progress>().empty());
 }
 
 TEST_CASE(
     "a lost tensor requests a new generation at once, but not one that is unauthenticated or of another "
     "generation") {
-  one_node here;
+  one_process here;
   here.begin();
   here.actors.send(here.supervisor, tensor_lost{-1, 1, "its header is not authentic or has another format"});
   here.actors.send(here.supervisor, tensor_lost{0, 7, "of another generation"});
@@ -83,7 +83,7 @@ TEST_CASE(
 }
 
 TEST_CASE("tensors that are lost again and again end the job") {
-  one_node here;
+  one_process here;
   here.begin();
   for (int i = 0; i < 4; ++i)
     here.actors.send(here.supervisor, tensor_lost{0, 1, "there is no memory for it"});
@@ -94,7 +94,7 @@ TEST_CASE("tensors that are lost again and again end the job") {
 TEST_CASE(
     "repeated stalls at one position end the job, however long each takes; stalls at different positions do "
     "not") {
-  one_node here(0);
+  one_process here(0);
   here.begin();
   auto stall = [&](const std::string& cause) {
     here.actors.send(here.supervisor, restart_requested{1, cause});

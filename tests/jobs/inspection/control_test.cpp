@@ -27,7 +27,8 @@ using words = std::vector<std::string>;
 class ordered_job : public paced_job {
  public:
   explicit ordered_job(const words& options) : paced_job(4, options) {
-    while (read("job")["state"] != "running" || read("job")["step"] < 1 || read("nodes")["nodes"].size() < 4)
+    while (read("job")["state"] != "running" || read("job")["step"] < 1 ||
+           read("processes")["processes"].size() < 4)
       wait();
   }
 

@@ -29,10 +29,10 @@ double unix_now_s() {
 
 /// Unix time at which the handler began that this actor of this rank runs, as `inspect --json` tells.
 double begin_of_handler(const json& told, int rank, const std::string& actor) {
-  for (const auto& node : told["nodes"]["nodes"])
+  for (const auto& process : told["processes"]["processes"])
     for (const auto& one : told["actors"]["actors"])
-      if (node["rank"] == rank && one["id"] == actor)
-        return node["reported_ms"].get<double>() / 1000 - one["handler_running_s"].get<double>();
+      if (process["rank"] == rank && one["id"] == actor)
+        return process["reported_ms"].get<double>() / 1000 - one["handler_running_s"].get<double>();
   throw std::runtime_error("[begin_of_handler] " + actor + " is not shown");
 }
 

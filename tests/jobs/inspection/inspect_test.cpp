@@ -66,7 +66,7 @@ class watched_job {
     }
   }
   pid_t pid_of(int rank) const {
-    return read("nodes")["nodes"][static_cast<std::size_t>(rank)]["pid"].get<pid_t>();
+    return read("processes")["processes"][static_cast<std::size_t>(rank)]["pid"].get<pid_t>();
   }
   json read(const std::string& name) const { return json::parse(get("/api/v1/" + name).body); }
   client_socket stream(const std::string& target = "/api/v1/events") const {
@@ -87,15 +87,15 @@ class watched_job {
 
 void check_every_endpoint(const watched_job& job) {
   auto schema = json::parse(job.get("/api/v1/schema").body);
-  for (const char* name : {"job", "nodes", "devices", "actors", "links", "plan", "timeline", "metrics",
+  for (const char* name : {"job", "processes", "devices", "actors", "links", "plan", "timeline", "metrics",
                            "findings", "snapshots", "orders", "log"}) {
     INFO(name);
     CHECK(schema_problem(schema, name, job.read(name)) == "");
   }
   CHECK(job.read("job")["world_size"] == 2);
   CHECK(job.read("metrics")["steps"][0]["loss"] > 0);
-  auto nodes = job.read("nodes")["nodes"];
-  CHECK(nodes.size() == 2);
+  auto processes = job.read("processes")["processes"];
+  CHECK(processes.size() == 2);
   CHECK(job.read("devices")["devices"].size() == 2);
   CHECK(job.read("links")["totals"][0]["tensor_bytes_sent"] > 0);
   CHECK(job.read("plan")["plan"]["devices"][1]["rank"] == 1);
@@ -122,15 +122,15 @@ void check_strangers(const watched_job& job) {
 
 /// Kills the process of a rank: the job shows that it is replaced, and what it was.
 void kill_and_watch(const watched_job& job, int rank, const client_socket& events) {
-  auto before = job.read("nodes")["nodes"][static_cast<std::size_t>(rank)];
+  auto before = job.read("processes")["processes"][static_cast<std::size_t>(rank)];
   REQUIRE(::kill(before["pid"].get<pid_t>(), SIGKILL) == 0);
   auto id = "\"" + std::to_string(rank) + "#1/device/1\"";
   auto shows_all = [&] {
-    return !job.read("nodes")["replaced"].empty() && job.read("job")["num_recoveries"] == 1 &&
+    return !job.read("processes")["replaced"].empty() && job.read("job")["num_recoveries"] == 1 &&
            job.get("/api/v1/actors").body.find(id) != std::string::npos;
   };
   while (!shows_all()) REQUIRE(!events.read_until("event: step").empty());
-  auto lost = job.read("nodes")["replaced"][0];
+  auto lost = job.read("processes")["replaced"][0];
   CHECK(lost["pid"] == before["pid"]);
   CHECK(lost["state"] == "lost");
   CHECK(job.read("job")["recoveries"][0]["rank"] == rank);
@@ -198,7 +198,7 @@ TEST_CASE("the history of a job survives the loss of each of its processes, rank
     return [recoveries](const json& told) { return told["num_recoveries"] == recoveries; };
   };
   auto have_both_told = [&] {
-    job.read_until("nodes", [](const json& told) { return told["nodes"].size() == 2; });
+    job.read_until("processes", [](const json& told) { return told["processes"].size() == 2; });
   };
   have_both_told();
   auto begun = job.read("job")["started_ms"].get<std::int64_t>();
@@ -206,7 +206,7 @@ TEST_CASE("the history of a job survives the loss of each of its processes, rank
   auto first = job.read_until("job", has(1))["recoveries"][0];
   // The next process of rank 1 is too young for the first recovery: rank 0 tells it, and is lost.
   have_both_told();
-  job.read_until("nodes", [](const json& told) { return told["nodes"][1]["incarnation"] == 1; });
+  job.read_until("processes", [](const json& told) { return told["processes"][1]["incarnation"] == 1; });
   for (int polls = 0; polls < 3; ++polls) {
     auto before = job.read("job")["updated_ms"];
     job.read_until("job", [&](const json& told) { return told["updated_ms"] != before; });

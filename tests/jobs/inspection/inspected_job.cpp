@@ -21,8 +21,8 @@ process_result inspected_job::inspect(std::vector<std::string> options) const {
 
 int inspected_job::pid_of(int rank) const {
   auto told = nlohmann::json::parse(inspect({"--json"}).output);
-  for (const auto& node : told["nodes"]["nodes"])
-    if (node["rank"] == rank) return node["pid"];
+  for (const auto& process : told["processes"]["processes"])
+    if (process["rank"] == rank) return process["pid"];
   throw std::runtime_error("[inspected_job] rank " + std::to_string(rank) + " has not reported");
 }
 

@@ -171,7 +171,7 @@ TEST_CASE("a job that strangers attack serves others meanwhile, and ends with th
     CHECK(job.get("/api/v1/job").status == 200);
   };
   goes_on();
-  int pid = job.read("nodes")["nodes"][0]["pid"];
+  int pid = job.read("processes")["processes"][0]["pid"];
   usage before(pid);
   for (auto* attack : {check_without_token, check_foreign_pages, check_changes, check_malformed}) {
     attack(job);

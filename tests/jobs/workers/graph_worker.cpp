@@ -62,5 +62,5 @@ int main(int argc, char** argv) {
   std::string cut = "yes", model = "unet";
   return run_program(argc, argv, testing::small_options(),
                      [&](const job_options& options) { run(options, model, cut == "yes"); },
-                     {{"--cut", "yes: at named nodes", &cut}, {"--model", "what is trained", &model}});
+                     {{"--cut", "yes: at named processes", &cut}, {"--model", "what is trained", &model}});
 }

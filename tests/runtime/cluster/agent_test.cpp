@@ -168,7 +168,7 @@ TEST_CASE("members join, see each other, and recover from a loss without restart
     auto view = member->views.next();
     CHECK(view.generation == 2);
     CHECK(view.members.at(2).incarnation == 1);
-    CHECK(view.members.at(0).address == node_address{{std::byte{1}, std::byte{2}}, {std::byte{3}}});
+    CHECK(view.members.at(0).address == process_address{{std::byte{1}, std::byte{2}}, {std::byte{3}}});
   }
   first.link->report({2, 7, 100, 0.5});
   CHECK(job.progress.next() == job_progress{2, 7, 100, 0.5});

@@ -11,7 +11,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-node_address address_of(int rank, int generation = 0) {
+process_address address_of(int rank, int generation = 0) {
   return {{std::byte(rank), std::byte(generation)}, {std::byte(generation)}};
 }
 

@@ -10,7 +10,7 @@ using enum part_location;
 TEST_CASE("a member holds a device if it has the state of all its cells, of that step and in memory") {
   // Stages 0 and 1 on device 0, stage 2 on device 1.
   auto placed = place_cells(make_plan({.num_stages = 3, .num_devices = 2}));
-  std::vector<node_inventory> inventories = {
+  std::vector<process_inventory> inventories = {
       {0, 0, {{7, {0}, 1, own_memory}, {7, {1}, 1, own_memory}, {7, {2}, 1, disk}}},
       {1, 0, {{7, {2}, 1, own_memory}, {7, {0}, 1, peer_memory}, {6, {1}, 1, peer_memory}}},
       {2, 0, {{7, {2}, 1, peer_memory}, {7, {0}, 1, own_memory}, {7, {1}, 1, peer_memory}}},
@@ -25,22 +25,22 @@ TEST_CASE("a member holds a device if it has the state of all its cells, of that
 
 TEST_CASE("a device of which a member has made one part and holds a copy of the other is a copy") {
   auto placed = place_cells(make_plan({.num_stages = 2, .num_devices = 1}));
-  std::vector<node_inventory> inventories = {{1, 0, {{7, {0}, 1, peer_memory}, {7, {1}, 1, own_memory}}},
-                                             {2, 0, {{7, {0}, 1, own_memory}, {7, {1}, 1, peer_memory}}}};
+  std::vector<process_inventory> inventories = {{1, 0, {{7, {0}, 1, peer_memory}, {7, {1}, 1, own_memory}}},
+                                                {2, 0, {{7, {0}, 1, own_memory}, {7, {1}, 1, peer_memory}}}};
   CHECK(holdings_of(inventories, parts_of(placed, replica_content::own), placed, 7) ==
         std::vector<holding>{{{1}, {0}, held_as::copy}, {{2}, {0}, held_as::copy}});
 }
 
 TEST_CASE("an equal part of another replica is a copy") {
   auto job = testing::job_on({0, 1}, 2, replica_content::equal);
-  std::vector<node_inventory> inventories = {{1, 0, {{7, {{.replica = 1}}, 1, own_memory}}}};
+  std::vector<process_inventory> inventories = {{1, 0, {{7, {{.replica = 1}}, 1, own_memory}}}};
   CHECK(holdings_of(inventories, job.parts, job.placed, 7) ==
         std::vector<holding>{{{1}, {0}, held_as::copy}, {{1}, {1}, held_as::own}});
 }
 
-TEST_CASE("devices were where the node says that has seen the newest generation") {
+TEST_CASE("devices were where the process says that has seen the newest generation") {
   hosting home({{0}, {1}}), second({{1}, {1}}), third({{0}, {0}});
-  node_inventory fresh{0, 0, {}}, older{1, 0, {}}, newer{2, 0, {}}, other_job{3, 0, {}};
+  process_inventory fresh{0, 0, {}}, older{1, 0, {}}, newer{2, 0, {}}, other_job{3, 0, {}};
   older.before = {2, second};
   newer.before = {3, third};
   other_job.before = {4, hosting(std::vector<member_id>{{0}})};

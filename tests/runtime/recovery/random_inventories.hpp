@@ -34,19 +34,20 @@ inline placed_job job_on(const std::vector<int>& rank_of, int num_replicas = 1,
   return {std::move(placed), std::move(parts), hosting(members)};
 }
 
-inline restore_plan choose_restore_of(const std::vector<node_inventory>& inventories, const placed_job& job) {
+inline restore_plan choose_restore_of(const std::vector<process_inventory>& inventories,
+                                      const placed_job& job) {
   return choose_restore(inventories, job.parts, job.placed, job.hosts);
 }
 
 /// For one replica.
-inline restore_plan choose_restore_on(const std::vector<node_inventory>& inventories,
+inline restore_plan choose_restore_on(const std::vector<process_inventory>& inventories,
                                       const std::vector<int>& rank_of_stage) {
   return choose_restore_of(inventories, job_on(rank_of_stage));
 }
 
 /// What a few processes hold of a few steps of a few parts, and where these are. Same seed, same case.
 struct random_case {
-  std::vector<node_inventory> inventories;
+  std::vector<process_inventory> inventories;
   placed_job job;
 };
 
@@ -76,10 +77,10 @@ inline random_case make_random_case(std::uint64_t seed) {
   for (auto& part : made.job.parts)
     if (random() % 8 == 0) part.content = replica_content::own;
   for (int rank = 0; rank < num_nodes; ++rank) {
-    node_inventory node{rank, static_cast<double>(random() % 50), {}};
+    process_inventory process{rank, static_cast<double>(random() % 50), {}};
     for (const auto& [step, part, location] : random_holdings(random, num_stages, num_replicas))
-      node.parts.push_back({step, part, random() % 3, location});
-    made.inventories.push_back(node);
+      process.parts.push_back({step, part, random() % 3, location});
+    made.inventories.push_back(process);
   }
   return made;
 }

@@ -84,21 +84,21 @@ TEST_CASE("the copies that are sent make each step of drawn jobs safe, and none 
     for (auto& part : job.parts)
       part.content = of_stage.emplace(part.id.of.stage, part.content).first->second;
     auto present = view_of_world(4);
-    std::map<int, node_inventory> nodes;
-    for (const auto& member : present.members) nodes[member.id.rank].rank = member.id.rank;
+    std::map<int, process_inventory> processes;
+    for (const auto& member : present.members) processes[member.id.rank].rank = member.id.rank;
     std::vector<std::pair<int, held_part>> sent;
     for (const auto& part : job.parts) {
       auto host = host_of(job.placed, job.hosts, part.id.of).rank;
-      nodes[host].parts.push_back({1, part.id, 1, part_location::own_memory});
+      processes[host].parts.push_back({1, part.id, 1, part_location::own_memory});
       auto keeper = copy_keeper(part, job.parts, job.placed, job.hosts, present);
       if (keeper) sent.emplace_back(keeper->rank, held_part{1, part.id, 1, part_location::peer_memory});
     }
     auto committed_with = [&](std::size_t left_out) {
-      auto all = nodes;
+      auto all = processes;
       for (std::size_t at = 0; at < sent.size(); ++at)
         if (at != left_out) all[sent[at].first].parts.push_back(sent[at].second);
-      std::vector<node_inventory> inventories;
-      for (const auto& [rank, node] : all) inventories.push_back(node);
+      std::vector<process_inventory> inventories;
+      for (const auto& [rank, process] : all) inventories.push_back(process);
       return newest_committed_step(inventories, job.parts);
     };
     INFO("seed " << seed);

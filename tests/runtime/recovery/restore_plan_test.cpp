@@ -18,16 +18,16 @@ std::optional<restore_source> best_source(const testing::random_case& made, std:
                                           const job_part& wanted) {
   auto host = host_of(made.job.placed, made.job.hosts, wanted.id.of).rank;
   auto first = [&](part_location location, bool here, bool itself) -> std::optional<restore_source> {
-    for (const auto& node : made.inventories) {  // in rank order
-      if ((node.rank == host) != here) continue;
+    for (const auto& process : made.inventories) {  // in rank order
+      if ((process.rank == host) != here) continue;
       std::optional<part_id> found;
-      for (const auto& part : node.parts) {
+      for (const auto& part : process.parts) {
         bool stands = wanted.content == replica_content::equal && part.part.of.stage == wanted.id.of.stage;
         if (part.step == step && part.location == location && (part.part == wanted.id) == itself &&
             (itself || stands) && (!found || part.part < *found))
           found = part.part;
       }
-      if (found) return restore_source{wanted.id, node.rank, location, *found};
+      if (found) return restore_source{wanted.id, process.rank, location, *found};
     }
     return {};
   };
@@ -65,13 +65,13 @@ TEST_CASE("the initial weights are computed again rather than sent") {
 
 TEST_CASE("a lost stage comes from its keeper, the others from their own memory") {
   // Four stages on four ranks, each kept by its right neighbour; rank 2 was killed and respawned empty.
-  std::vector<node_inventory> inventories;
+  std::vector<process_inventory> inventories;
   for (int rank : {0, 1, 2, 3}) {
     auto stage = rank, kept = (stage + 3) % 4;
-    node_inventory node{
+    process_inventory process{
         rank, 7, {{7, {stage}, 1, own_memory}, {7, {kept}, 1, peer_memory}, {6, {stage}, 1, own_memory}}};
-    if (rank == 2) node.parts.clear();
-    inventories.push_back(node);
+    if (rank == 2) process.parts.clear();
+    inventories.push_back(process);
   }
   CHECK(testing::choose_restore_on(inventories, {0, 1, 2, 3}) ==
         restore_plan{
@@ -81,14 +81,15 @@ TEST_CASE("a lost stage comes from its keeper, the others from their own memory"
 }
 
 TEST_CASE("a step that one stage lacks is not chosen, and parts of different generations fit together") {
-  std::vector<node_inventory> inventories = {{0, 9, {{9, {0}, 2, own_memory}, {8, {0}, 1, own_memory}}},
-                                             {1, 8, {{8, {1}, 2, own_memory}}}};
+  std::vector<process_inventory> inventories = {{0, 9, {{9, {0}, 2, own_memory}, {8, {0}, 1, own_memory}}},
+                                                {1, 8, {{8, {1}, 2, own_memory}}}};
   CHECK(testing::choose_restore_on(inventories, {0, 1}) ==
         restore_plan{8, false, {{{0}, 0, own_memory}, {{1}, 1, own_memory}}});
 }
 
 TEST_CASE("a copy in memory is preferred to disk, and a newer step on disk to an older one in memory") {
-  std::vector<node_inventory> inventories = {{0, 8, {{8, {0}, 1, disk}}}, {1, 8, {{8, {0}, 1, peer_memory}}}};
+  std::vector<process_inventory> inventories = {{0, 8, {{8, {0}, 1, disk}}},
+                                                {1, 8, {{8, {0}, 1, peer_memory}}}};
   CHECK(testing::choose_restore_on(inventories, {0}) == restore_plan{8, false, {{{0}, 1, peer_memory}}});
   inventories[0].parts.push_back({9, {0}, 1, disk});
   CHECK(testing::choose_restore_on(inventories, {0}) == restore_plan{9, false, {{{0}, 0, disk}}});
@@ -96,7 +97,7 @@ TEST_CASE("a copy in memory is preferred to disk, and a newer step on disk to an
 
 TEST_CASE("an equal part of another replica stands for a lost one, unless parts belong to their replica") {
   // One stage in two replicas; the process of replica 0 was lost with all that it held.
-  std::vector<node_inventory> inventories = {{0, 0, {}}, {1, 0, {{5, {{.replica = 1}}, 1, own_memory}}}};
+  std::vector<process_inventory> inventories = {{0, 0, {}}, {1, 0, {{5, {{.replica = 1}}, 1, own_memory}}}};
   part_id first{{.replica = 0}}, second{{.replica = 1}};
   auto equal = testing::job_on({0, 1}, 2, replica_content::equal);
   CHECK(testing::choose_restore_of(inventories, equal) ==
@@ -116,7 +117,7 @@ TEST_CASE("for any inventories in any order the plan is that of an exhaustive se
     REQUIRE(plan == oracle(made));
     std::mt19937_64 random(seed + 1);
     std::ranges::shuffle(made.inventories, random);
-    for (auto& node : made.inventories) std::ranges::shuffle(node.parts, random);
+    for (auto& process : made.inventories) std::ranges::shuffle(process.parts, random);
     REQUIRE(testing::choose_restore_of(made.inventories, made.job) == plan);
   }
 }
@@ -125,6 +126,6 @@ TEST_CASE("inventories and plans are decoded as they were encoded") {
   auto made = testing::make_random_case(5);
   auto plan = testing::choose_restore_of(made.inventories, made.job);
   REQUIRE_FALSE(made.inventories.empty());
-  CHECK(decode<std::vector<node_inventory>>(encode(made.inventories)) == made.inventories);
+  CHECK(decode<std::vector<process_inventory>>(encode(made.inventories)) == made.inventories);
   CHECK(decode<restore_plan>(encode(plan)) == plan);
 }

@@ -21,39 +21,40 @@ void drop(std::vector<held_part>& held, const std::vector<held_part>& dropped) {
 }
 
 /// The process dies and comes back: what it had on disk is still there.
-node_inventory respawned(node_inventory node) {
-  std::erase_if(node.parts, [](const held_part& part) { return part.location != disk; });
-  return node;
+process_inventory respawned(process_inventory process) {
+  std::erase_if(process.parts, [](const held_part& part) { return part.location != disk; });
+  return process;
 }
 
 }  // namespace
 
-TEST_CASE("a step is committed once two nodes hold every part") {
-  std::vector<node_inventory> nodes = {{0, 5, {{5, {0}, 1, own_memory}, {5, {1}, 1, peer_memory}}},
-                                       {1, 5, {{5, {1}, 1, own_memory}}}};
-  CHECK(newest_committed_step(nodes, stages(2)) == 0);
-  nodes[1].parts.push_back({5, {0}, 1, peer_memory});
-  CHECK(newest_committed_step(nodes, stages(2)) == 5);
+TEST_CASE("a step is committed once two processes hold every part") {
+  std::vector<process_inventory> processes = {{0, 5, {{5, {0}, 1, own_memory}, {5, {1}, 1, peer_memory}}},
+                                              {1, 5, {{5, {1}, 1, own_memory}}}};
+  CHECK(newest_committed_step(processes, stages(2)) == 0);
+  processes[1].parts.push_back({5, {0}, 1, peer_memory});
+  CHECK(newest_committed_step(processes, stages(2)) == 5);
 }
 
-TEST_CASE("two copies on one node are one") {
-  std::vector<node_inventory> nodes = {{0, 5, {{5, {0}, 1, own_memory}, {5, {0}, 1, peer_memory}}},
-                                       {1, 5, {}}};
-  CHECK(newest_committed_step(nodes, stages(1)) == 0);
+TEST_CASE("two copies on one process are one") {
+  std::vector<process_inventory> processes = {{0, 5, {{5, {0}, 1, own_memory}, {5, {0}, 1, peer_memory}}},
+                                              {1, 5, {}}};
+  CHECK(newest_committed_step(processes, stages(1)) == 0);
 }
 
 TEST_CASE("a step is committed once every part is on disk or held twice") {
-  std::vector<node_inventory> nodes = {{0, 5, {{5, {0}, 1, disk}, {5, {1}, 1, own_memory}}}, {1, 5, {}}};
-  CHECK(newest_committed_step(nodes, stages(2)) == 0);
-  nodes[1].parts.push_back({5, {1}, 1, peer_memory});
-  CHECK(newest_committed_step(nodes, stages(2)) == 5);
+  std::vector<process_inventory> processes = {{0, 5, {{5, {0}, 1, disk}, {5, {1}, 1, own_memory}}},
+                                              {1, 5, {}}};
+  CHECK(newest_committed_step(processes, stages(2)) == 0);
+  processes[1].parts.push_back({5, {1}, 1, peer_memory});
+  CHECK(newest_committed_step(processes, stages(2)) == 5);
 }
 
-TEST_CASE("an equal part on another replica's node is the second copy") {
-  std::vector<node_inventory> nodes = {{0, 5, {{5, {{.replica = 0}}, 1, own_memory}}},
-                                       {1, 5, {{5, {{.replica = 1}}, 1, own_memory}}}};
-  CHECK(newest_committed_step(nodes, testing::job_on({0, 1}, 2, replica_content::equal).parts) == 5);
-  CHECK(newest_committed_step(nodes, testing::job_on({0, 1}, 2).parts) == 0);
+TEST_CASE("an equal part on another replica's process is the second copy") {
+  std::vector<process_inventory> processes = {{0, 5, {{5, {{.replica = 0}}, 1, own_memory}}},
+                                              {1, 5, {{5, {{.replica = 1}}, 1, own_memory}}}};
+  CHECK(newest_committed_step(processes, testing::job_on({0, 1}, 2, replica_content::equal).parts) == 5);
+  CHECK(newest_committed_step(processes, testing::job_on({0, 1}, 2).parts) == 0);
 }
 
 TEST_CASE("in a world of one a single copy is enough") {
@@ -61,7 +62,7 @@ TEST_CASE("in a world of one a single copy is enough") {
   CHECK(newest_committed_step({}, stages(1)) == 0);
 }
 
-TEST_CASE("a node drops what is older than the committed step, never what is newer or on disk") {
+TEST_CASE("a process drops what is older than the committed step, never what is newer or on disk") {
   std::vector<held_part> held = {{4, {0}, 1, own_memory}, {4, {3}, 1, peer_memory}, {4, {0}, 1, disk},
                                  {5, {0}, 1, own_memory}, {5, {3}, 1, peer_memory}, {6, {0}, 1, own_memory}};
   CHECK(droppable_parts(held, 5) == std::vector<held_part>{held[0], held[1]});
@@ -74,7 +75,7 @@ TEST_CASE("after dropping, no loss of a single process loses the committed step"
     INFO("seed " << seed);
     auto made = testing::make_random_case(seed);
     auto committed = newest_committed_step(made.inventories, made.job.parts);
-    for (auto& node : made.inventories) drop(node.parts, droppable_parts(node.parts, committed));
+    for (auto& process : made.inventories) drop(process.parts, droppable_parts(process.parts, committed));
     REQUIRE(newest_committed_step(made.inventories, made.job.parts) == committed);
     REQUIRE(testing::choose_restore_of(made.inventories, made.job).step >= committed);
     if (made.inventories.size() == 1 || committed == 0) continue;
@@ -98,8 +99,8 @@ TEST_CASE("the committed step is the newest that survives every single loss") {
       for (std::size_t lost = 0; lost < made.inventories.size(); ++lost) {
         auto world = made.inventories;
         world[lost] = respawned(world[lost]);
-        bool there = std::ranges::any_of(world, [&](const node_inventory& node) {
-          return std::ranges::any_of(node.parts, [&](const held_part& part) {
+        bool there = std::ranges::any_of(world, [&](const process_inventory& process) {
+          return std::ranges::any_of(process.parts, [&](const held_part& part) {
             return part.step == step && stands_for(part.part, wanted);
           });
         });

@@ -12,25 +12,25 @@
 #include "troupe/messaging/handshake.hpp"
 #include "troupe/ucx/ucx_context.hpp"
 #include "troupe/ucx/ucx_worker.hpp"
-#include "ucx_node.hpp"
+#include "ucx_process.hpp"
 
 namespace troupe::testing {
 
 inline const std::vector<std::byte> greeting = {std::byte{'h'}, std::byte{'i'}};
 
 /// Connects two ranks; returns when the connections are made. Returns this process's id.
-inline process_id meet(ucx_node& node, int rank) {
-  auto own = decode_control_address(node.begin(1).control).process;
-  node.connect(1, {0, 1});
-  node.link().send_control(1 - rank, 1, greeting);
-  node.events.take_controls();
+inline process_id meet(ucx_process& process, int rank) {
+  auto own = decode_control_address(process.begin(1).control).process;
+  process.connect(1, {0, 1});
+  process.link().send_control(1 - rank, 1, greeting);
+  process.events.take_controls();
   return own;
 }
 
 /// A program outside the job that connects to the data worker by plain UCX.
 class data_stranger {
  public:
-  explicit data_stranger(const node_address& address, const std::string& transports = "sysv,cma")
+  explicit data_stranger(const process_address& address, const std::string& transports = "sysv,cma")
       : context_(make_ucx_context(transports, "lo")), worker_(context_.get()) {
     auto params = endpoint_params(worker_address_in(address));
     check_ucx(ucp_ep_create(worker_.get(), &params, &endpoint_), "connect a stranger");
@@ -65,7 +65,7 @@ class data_stranger {
 /// A program outside the job that connects to the control port.
 class control_stranger {
  public:
-  explicit control_stranger(const node_address& address)
+  explicit control_stranger(const process_address& address)
       : peer_(decode_control_address(address.control)), socket_(connect_to(peer_)) {
     ::fcntl(socket_.get(), F_SETFL, 0);  // from here on it may wait
   }
@@ -115,7 +115,7 @@ class control_stranger {
   std::optional<frame_authenticator> key_;
 };
 
-inline node_address address_posted(test_rank& self, int process, std::uint64_t generation) {
+inline process_address address_posted(test_rank& self, int process, std::uint64_t generation) {
   auto [control, data] = decode<std::pair<std::vector<std::byte>, std::vector<std::byte>>>(
       self.wait_for(process, 1000 + static_cast<int>(generation)));
   return {control, data};

@@ -8,21 +8,21 @@
 #include <random>
 #include <thread>
 
-#include "ucx_node.hpp"
+#include "ucx_process.hpp"
 
 using namespace troupe::testing;
 
 namespace {
 
 /// Keeps a number of tensors on the way to every peer by answering each one that comes, and checks what
-/// comes. Shared, because a tensor may still come when a test is done with it; the node must outlive it.
+/// comes. Shared, because a tensor may still come when a test is done with it; the process must outlive it.
 class flood : public std::enable_shared_from_this<flood> {
  public:
-  flood(ucx_node& node, std::uint64_t generation, std::vector<int> peers, std::uint64_t seed)
-      : node_(node), generation_(generation), peers_(std::move(peers)), random_(seed) {}
+  flood(ucx_process& process, std::uint64_t generation, std::vector<int> peers, std::uint64_t seed)
+      : process_(process), generation_(generation), peers_(std::move(peers)), random_(seed) {}
 
   void listen() {
-    node_.events.intercept(
+    process_.events.intercept(
         [self = shared_from_this()](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
           return self->on_tensor(from, tag, value);
         });
@@ -34,7 +34,7 @@ class flood : public std::enable_shared_from_this<flood> {
   /// From then on nothing is answered.
   void stop() { running_ = false; }
   void wait_for(int count) {
-    node_.events.wait_until([&] { return received_ >= count; });
+    process_.events.wait_until([&] { return received_ >= count; });
   }
   bool sound() const { return sound_; }
 
@@ -43,7 +43,7 @@ class flood : public std::enable_shared_from_this<flood> {
     if (tag.generation != generation_) return true;
     if (!same_bytes(value, pattern(value.size_bytes(), tag.step))) sound_ = false;
     ++received_;
-    node_.events.poke();
+    process_.events.poke();
     if (running_) send(from);
     return true;
   }
@@ -54,10 +54,10 @@ class flood : public std::enable_shared_from_this<flood> {
       seed = random_();
     }
     auto size = seed % 16 == 0 ? seed % 1000000 : seed % 3 == 0 ? seed % 60000 : seed % 500;
-    node_.link().send_tensor(peer, {generation_, seed}, pattern(size, seed));
+    process_.link().send_tensor(peer, {generation_, seed}, pattern(size, seed));
   }
 
-  ucx_node& node_;
+  ucx_process& process_;
   std::uint64_t generation_;
   std::vector<int> peers_;
   std::mutex mutex_;
@@ -75,34 +75,35 @@ std::vector<int> without(std::vector<int> ranks, int left_out) {
 constexpr int world = 4;
 constexpr int spare = 4;  // a process that waits to replace the lost rank
 
-std::shared_ptr<flood> make_flood(ucx_node& node, std::uint64_t generation, int rank, std::uint64_t seed) {
-  auto made = std::make_shared<flood>(node, generation, without({0, 1, 2, 3}, rank),
+std::shared_ptr<flood> make_flood(ucx_process& process, std::uint64_t generation, int rank,
+                                  std::uint64_t seed) {
+  auto made = std::make_shared<flood>(process, generation, without({0, 1, 2, 3}, rank),
                                       seed + static_cast<std::uint64_t>(rank));
   made->listen();
   return made;
 }
 
-void flood_after(ucx_node& node, int rank, const std::vector<int>& processes, std::uint64_t seed,
+void flood_after(ucx_process& process, int rank, const std::vector<int>& processes, std::uint64_t seed,
                  test_rank& self) {
-  auto second = make_flood(node, 2, rank, seed * 100);
-  node.connect(2, processes);
+  auto second = make_flood(process, 2, rank, seed * 100);
+  process.connect(2, processes);
   second->start();
   second->wait_for(200);
   expect(second->sound(), "the elements that were sent in the second generation");
   self.post(50);
-  for (int process : processes) self.wait_for(process, 50);
+  for (int peer : processes) self.wait_for(peer, 50);
   second->stop();
-  expect(node.events.error_count() == (self.rank() == spare ? 0 : 1), "one error, of the lost rank");
+  expect(process.events.error_count() == (self.rank() == spare ? 0 : 1), "one error, of the lost rank");
   self.post(51);
-  for (int process : processes) self.wait_for(process, 51);
+  for (int peer : processes) self.wait_for(peer, 51);
 }
 
 /// Sends a tensor to every peer and waits for one from each, so that all connections are complete: UCX does
 /// not survive the end of a peer during a connection over TCP.
-void exchange_with_all(ucx_node& node, test_rank& self) {
+void exchange_with_all(ucx_process& process, test_rank& self) {
   for (int peer : without({0, 1, 2, 3}, self.rank()))
-    node.link().send_tensor(peer, {1, 1}, pattern(20000, 1));
-  node.events.wait_until([&] { return node.link().statistics().tensors_received >= world - 1; });
+    process.link().send_tensor(peer, {1, 1}, pattern(20000, 1));
+  process.events.wait_until([&] { return process.link().statistics().tensors_received >= world - 1; });
   self.post(40);
   for (int peer = 0; peer < world; ++peer) self.wait_for(peer, 40);
 }
@@ -116,50 +117,50 @@ void lose_one(test_rank& self, int victim, std::uint64_t seed, const std::string
   int rank = self.rank() == spare ? victim : self.rank();
   auto options = test_options(rank);
   options.data_transports = data_transports;
-  ucx_node node(self, options);
+  ucx_process process(self, options);
   if (self.rank() != spare) {
-    auto first = make_flood(node, 1, rank, seed * 10);
-    node.join(1, processes);
-    if (data_transports == "tcp") exchange_with_all(node, self);
+    auto first = make_flood(process, 1, rank, seed * 10);
+    process.join(1, processes);
+    if (data_transports == "tcp") exchange_with_all(process, self);
     first->start();
     if (rank == (victim + 1) % world) {
       first->wait_for(static_cast<int>(seed * 37 % 500));
       self.kill(victim);
     }
-    node.events.wait_for_error(victim);
+    process.events.wait_for_error(victim);
     first->stop();
     expect(first->sound(), "the elements that were sent");
-    node.begin(2);
-    flood_after(node, rank, next_processes, seed, self);
-    expect(node.link().statistics().bad_frames == 0, "no bad frame");
+    process.begin(2);
+    flood_after(process, rank, next_processes, seed, self);
+    expect(process.link().statistics().bad_frames == 0, "no bad frame");
   } else {
-    node.begin(2);
-    flood_after(node, rank, next_processes, seed, self);
+    process.begin(2);
+    flood_after(process, rank, next_processes, seed, self);
   }
 }
 
 /// Rank 1 dies after its address is known and before rank 0 connects to it.
 void connect_to_ended_peer(test_rank& self) {
-  ucx_node node(self);
-  node.begin(1);
+  ucx_process process(self);
+  process.begin(1);
   if (self.rank() == 1) self.kill(1);
   self.wait_for_death(1);
-  node.connect(1, {0, 1});
+  process.connect(1, {0, 1});
   for (int i = 0; i < 50; ++i) {
-    node.link().send_tensor(1, {1}, pattern(static_cast<std::size_t>(i) * 10000, 1));
-    node.link().send_control(1, 1, {});
+    process.link().send_tensor(1, {1}, pattern(static_cast<std::size_t>(i) * 10000, 1));
+    process.link().send_control(1, 1, {});
   }
-  node.events.wait_for_error(1);
-  node.begin(2);
-  expect(node.events.error_count() == 1, "one error");
+  process.events.wait_for_error(1);
+  process.begin(2);
+  expect(process.events.error_count() == 1, "one error");
 }
 
 /// Rank 1 dies at some moment while both connect.
 void die_while_connecting(test_rank& self, int seed) {
-  ucx_node node(self);
-  node.begin(1);
+  ucx_process process(self);
+  process.begin(1);
   if (self.rank() == 0) {
-    auto other = node.address_of(1, 1);
+    auto other = process.address_of(1, 1);
     auto start = std::chrono::steady_clock::now();
     std::thread killer([&] {
       while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(seed * 40))
@@ -167,17 +168,17 @@ void die_while_connecting(test_rank& self, int seed) {
       self.kill(1);
     });
     self.post(1);
-    node.connect(1, {0, 1});
+    process.connect(1, {0, 1});
     for (int i = 0; i < 20; ++i)
-      node.link().send_tensor(1, {1}, pattern(static_cast<std::size_t>(i) * 5000, 1));
+      process.link().send_tensor(1, {1}, pattern(static_cast<std::size_t>(i) * 5000, 1));
     killer.join();
-    node.events.wait_for_error(1);
-    node.begin(2);
+    process.events.wait_for_error(1);
+    process.begin(2);
   } else {
     self.wait_for(0, 1);
-    node.connect(1, {0, 1});
+    process.connect(1, {0, 1});
     for (int i = 0; i < 1000000; ++i)
-      node.link().send_tensor(0, {1}, pattern(static_cast<std::size_t>(i % 20) * 5000, 1));
+      process.link().send_tensor(0, {1}, pattern(static_cast<std::size_t>(i % 20) * 5000, 1));
     self.wait_for(0, 999);  // for the end
   }
 }
@@ -188,24 +189,24 @@ void wake_up_late(test_rank& self) {
   constexpr int zombie = 2, replacement = 3;
   bool replaces = self.rank() == replacement;
   int rank = replaces ? zombie : self.rank();
-  ucx_node node(self, test_options(rank));
-  if (!replaces) node.join(1, {0, 1, zombie});
+  ucx_process process(self, test_options(rank));
+  if (!replaces) process.join(1, {0, 1, zombie});
   if (self.rank() == zombie) {
-    node.events.take_tensors(2);
-    node.events.intercept([&](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
-      node.link().send_tensor(from, tag, value);  // late, into what was the old generation
-      node.link().send_control(from, 1, {});
+    process.events.take_tensors(2);
+    process.events.intercept([&](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
+      process.link().send_tensor(from, tag, value);  // late, into what was the old generation
+      process.link().send_control(from, 1, {});
       return false;
     });
     self.post(1);
-    node.events.take_tensors(6);
+    process.events.take_tensors(6);
     self.post(5);
     self.wait_for(0, 6);
     return;
   }
   std::vector<troupe::tensor> given;
   if (!replaces) {
-    node.link().send_tensor(zombie, {1}, pattern(100000, 1));  // so that both ends are fully connected
+    process.link().send_tensor(zombie, {1}, pattern(100000, 1));  // so that both ends are fully connected
     self.wait_for(zombie, 1);
     if (self.rank() == 0) {
       self.stop(zombie);
@@ -213,14 +214,15 @@ void wake_up_late(test_rank& self) {
     }
     self.wait_for(0, 2);
     for (std::uint64_t i = 0; i < 3; ++i)
-      node.link().send_tensor(zombie, {1, i}, given.emplace_back(pattern(3 << 20, i)));
+      process.link().send_tensor(zombie, {1, i}, given.emplace_back(pattern(3 << 20, i)));
   }
-  node.join(2, {0, 1, replacement});
+  process.join(2, {0, 1, replacement});
   for (auto& reused : given) std::ranges::fill(reused.values<std::uint8_t>(), std::uint8_t{7});
-  auto traffic = std::make_shared<flood>(node, 2, without({0, 1, 2}, rank), static_cast<std::uint64_t>(rank));
+  auto traffic =
+      std::make_shared<flood>(process, 2, without({0, 1, 2}, rank), static_cast<std::uint64_t>(rank));
   traffic->listen();
   self.post(3);
-  for (int process : {0, 1, replacement}) self.wait_for(process, 3);
+  for (int peer : {0, 1, replacement}) self.wait_for(peer, 3);
   traffic->start();
   traffic->wait_for(50);
   if (self.rank() == 0) self.resume(zombie);
@@ -231,58 +233,58 @@ void wake_up_late(test_rank& self) {
     expect(std::ranges::all_of(reused.values<std::uint8_t>(), [](auto byte) { return byte == 7; }),
            "own memory intact");
   self.post(6);
-  for (int process : {0, 1, replacement}) self.wait_for(process, 6);
+  for (int peer : {0, 1, replacement}) self.wait_for(peer, 6);
   traffic->stop();
   self.post(7);
-  for (int process : {0, 1, replacement}) self.wait_for(process, 7);
+  for (int peer : {0, 1, replacement}) self.wait_for(peer, 7);
 }
 
 /// Several generations without a loss: tensors in flight are let go of, the control connections stay.
 void many_generations(test_rank& self) {
-  ucx_node node(self);
+  ucx_process process(self);
   std::weak_ptr<void> watched;
   for (std::uint64_t generation = 1; generation <= 5; ++generation) {
-    node.join_all(2 * generation);
+    process.join_all(2 * generation);
     self.barrier(static_cast<int>(generation));
     int peer = 1 - self.rank();
-    node.link().send_tensor(peer, {2 * generation - 1}, pattern(10, 0));
-    node.link().send_tensor(peer, {2 * generation}, pattern(10, generation));
-    node.link().send_control(peer, generation, {});
-    auto received = node.events.take_tensors().front();
+    process.link().send_tensor(peer, {2 * generation - 1}, pattern(10, 0));
+    process.link().send_tensor(peer, {2 * generation}, pattern(10, generation));
+    process.link().send_control(peer, generation, {});
+    auto received = process.events.take_tensors().front();
     expect(received.tag.generation == 2 * generation && same_bytes(received.value, pattern(10, generation)),
            "this one");
-    expect(node.events.take_controls().front().generation == generation, "the control message");
+    expect(process.events.take_controls().front().generation == generation, "the control message");
     self.barrier(100 + static_cast<int>(generation));
-    if (generation == 3) node.link().begin_generation(7);  // begun and never connected
+    if (generation == 3) process.link().begin_generation(7);  // begun and never connected
   }
-  expect(node.events.error_count() == 0, "no connection broke");
-  expect(node.link().statistics().stale_frames == 5, "tensors of another generation counted");
+  expect(process.events.error_count() == 0, "no connection broke");
+  expect(process.link().statistics().stale_frames == 5, "tensors of another generation counted");
   self.barrier(200);
 }
 
 /// A tensor that was sent is alive until the next generation is connected, though its worker is gone before.
 void keep_tensors_in_flight(test_rank& self) {
-  ucx_node node(self);
-  node.join_all();
+  ucx_process process(self);
+  process.join_all();
   self.barrier(1);
   if (self.rank() == 1) {
     self.post(2);
     self.wait_for(0, 3);
-    node.join_all(2);
+    process.join_all(2);
   } else {
     self.wait_for(1, 2);
     self.stop(1);
     auto memory = std::make_shared<std::vector<std::byte>>(1 << 20);
     std::weak_ptr<std::vector<std::byte>> watched = memory;
     auto* elements = memory->data();
-    node.link().send_tensor(1, {1},
-                            troupe::tensor::wrap(std::move(memory), elements, {1 << 20}, troupe::dtype::u8));
+    process.link().send_tensor(
+        1, {1}, troupe::tensor::wrap(std::move(memory), elements, {1 << 20}, troupe::dtype::u8));
     expect(!watched.expired(), "in flight");
-    node.begin(2);
+    process.begin(2);
     expect(!watched.expired(), "kept when the worker is gone");
     self.resume(1);
     self.post(3);
-    node.connect(2, {0, 1});
+    process.connect(2, {0, 1});
     expect(watched.expired(), "released when the next generation is connected");
   }
   self.barrier(4);
@@ -291,46 +293,46 @@ void keep_tensors_in_flight(test_rank& self) {
 /// Rank 1 has gone on to the next generation when rank 0 sends to it, which fails. It is no loss, whether
 /// rank 0 follows or stays.
 void send_to_advanced_peer(test_rank& self, bool follow) {
-  ucx_node node(self);
-  node.join_all();
+  ucx_process process(self);
+  process.join_all();
   self.barrier(1);
   if (self.rank() == 1) {
-    node.begin(2);
+    process.begin(2);
     self.post(2);
-    if (follow) node.connect(2, {0, 1});
+    if (follow) process.connect(2, {0, 1});
   } else {
     self.wait_for(1, 2);
-    node.link().send_tensor(1, {1}, pattern(5000, 1));
+    process.link().send_tensor(1, {1}, pattern(5000, 1));
     if (follow) {
-      node.join_all(2);
+      process.join_all(2);
     } else {
       auto is_judged = [&] {
-        return node.link().statistics().ended_generation > 0 || node.events.error_count() > 0;
+        return process.link().statistics().ended_generation > 0 || process.events.error_count() > 0;
       };
       while (!is_judged()) ::usleep(1000);
-      expect(node.events.error_count() == 0, "no loss of a rank that has said that its generation ended");
+      expect(process.events.error_count() == 0, "no loss of a rank that has said that its generation ended");
     }
   }
   if (follow) {
-    node.link().send_tensor(1 - self.rank(), {2}, pattern(5000, 2));
-    expect(same_bytes(node.events.take_tensors().front().value, pattern(5000, 2)), "what was sent");
-    expect(node.events.error_count() == 0, "no error");
+    process.link().send_tensor(1 - self.rank(), {2}, pattern(5000, 2));
+    expect(same_bytes(process.events.take_tensors().front().value, pattern(5000, 2)), "what was sent");
+    expect(process.events.error_count() == 0, "no error");
   }
   self.barrier(4);
 }
 
 /// The data address of rank 1 is that of a generation which it has ended before rank 0 connects to it.
 void send_to_ended_worker(test_rank& self) {
-  ucx_node node(self);
-  node.begin(1);
+  ucx_process process(self);
+  process.begin(1);
   if (self.rank() == 1) {
-    node.link().begin_generation(2);
+    process.link().begin_generation(2);
     self.post(2);
   } else {
     self.wait_for(1, 2);
-    node.connect(1, {0, 1});
-    node.link().send_tensor(1, {1}, pattern(5000, 1));
-    auto error = node.events.take_errors().front();
+    process.connect(1, {0, 1});
+    process.link().send_tensor(1, {1}, pattern(5000, 1));
+    auto error = process.events.take_errors().front();
     bool names_data =
         error.cause.find("tensor") != error.cause.npos || error.cause.find("data") != error.cause.npos;
     expect(error.rank == 1 && names_data, "the cause: " + error.cause);
@@ -378,18 +380,18 @@ TEST_CASE("generations follow each other without a loss") { spawn_ranks(2, many_
 
 TEST_CASE("tensors not yet fetched at the end of their generation do not disturb the next one") {
   spawn_ranks(2, [](test_rank& self) {
-    ucx_node node(self);
+    ucx_process process(self);
     constexpr std::uint64_t generations = 5, count = 40;
     for (std::uint64_t generation = 1; generation <= generations; ++generation) {
-      node.join_all(generation);
+      process.join_all(generation);
       if (self.rank() == 0) {
         for (std::uint64_t i = 0; i < count; ++i)
-          node.link().send_tensor(1, {generation, i}, pattern(1 << 20, generation * count + i));
+          process.link().send_tensor(1, {generation, i}, pattern(1 << 20, generation * count + i));
         self.wait_for(1, static_cast<int>(generation));
       } else {
         // All of the last generation, of the others only what it takes to see that they come.
         for (std::uint64_t left = generation == generations ? count : 1; left > 0;) {
-          auto received = node.events.take_tensors().front();
+          auto received = process.events.take_tensors().front();
           auto seed = received.tag.generation * count + received.tag.step;
           expect(same_bytes(received.value, pattern(1 << 20, seed)), "what was sent");
           if (received.tag.generation == generation) --left;
@@ -398,7 +400,7 @@ TEST_CASE("tensors not yet fetched at the end of their generation do not disturb
       }
     }
     // Rank 0 may end a generation while rank 1, still in it, fetches a tensor: an error of that generation.
-    expect(!node.events.has_errors_of(generations), "no connection broke");
+    expect(!process.events.has_errors_of(generations), "no connection broke");
     self.barrier(100);
   });
 }
@@ -418,10 +420,10 @@ TEST_CASE("a peer that has said that its generation ended is not lost") {
 
 TEST_CASE("an idle transport sleeps") {
   spawn_ranks(2, [](test_rank& self) {
-    ucx_node node(self);
-    node.join_all();
-    node.link().send_tensor(1 - self.rank(), {1}, pattern(1 << 20, 1));
-    node.events.take_tensors();
+    ucx_process process(self);
+    process.join_all();
+    process.link().send_tensor(1 - self.rank(), {1}, pattern(1 << 20, 1));
+    process.events.take_tensors();
     self.barrier(1);
     auto before = cpu_seconds();
     ::usleep(500000);

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "support/processes/system_v_segments.hpp"
-#include "ucx_node.hpp"
+#include "ucx_process.hpp"
 
 using namespace troupe::testing;
 
@@ -37,12 +37,12 @@ void job_beside_another_user(test_rank& self) {
     self.post(2);
     return;
   }
-  ucx_node node(self);
-  node.join(1, {0, 1});
+  ucx_process process(self);
+  process.join(1, {0, 1});
   // Many at once, announced and not fetched yet, so that UCX makes more segments than it began with.
   for (std::uint64_t step = 0; step < 2000; ++step)
-    node.link().send_tensor(1 - self.rank(), {1, step}, pattern(20000, step));
-  expect(node.events.take_tensors(2000).size() == 2000, "all came");
+    process.link().send_tensor(1 - self.rank(), {1, step}, pattern(20000, step));
+  expect(process.events.take_tensors(2000).size() == 2000, "all came");
   self.post(1);
   self.wait_for(1 - self.rank(), 1);
   self.wait_for(2, 2);

@@ -17,29 +17,29 @@ namespace {
 /// Rank 1's connection to rank 0, made by one who knows the secret, and then all its bytes again, on
 /// connections of their own.
 void replayed_greetings(test_rank& self) {
-  ucx_node node(self);
-  auto own = meet(node, self.rank());
+  ucx_process process(self);
+  auto own = meet(process, self.rank());
   self.barrier(1);
   if (self.rank() == 1) {
-    control_stranger first(node.address_of(0, 1));
+    control_stranger first(process.address_of(0, 1));
     first.shake_hands();
     first.send_frame(0, first.introduction(own));  // takes the place of the real connection
     first.send_frame(1, {});
     self.wait_for(0, 2);
     for (int i = 0; i < 33; ++i) {
-      control_stranger replay(node.address_of(0, 1));
+      control_stranger replay(process.address_of(0, 1));
       replay.send(first.sent());
       replay.wait_until_closed();
     }
     first.send_frame(2, {});
     self.wait_for(0, 3);
   } else {
-    expect(node.events.take_controls().front().body == greeting, "the message");
+    expect(process.events.take_controls().front().body == greeting, "the message");
     self.post(2);
-    expect(node.events.take_controls().front().body == greeting, "the one after the replays");
-    expect(node.events.error_count() == 0, "no peer lost");
-    expect(node.link().statistics().control_frames_received == 3, "nothing twice");
-    expect(node.link().statistics().bad_frames == 33, "each replay counted");
+    expect(process.events.take_controls().front().body == greeting, "the one after the replays");
+    expect(process.events.error_count() == 0, "no peer lost");
+    expect(process.link().statistics().control_frames_received == 3, "nothing twice");
+    expect(process.link().statistics().bad_frames == 33, "each replay counted");
     self.post(3);
   }
   self.barrier(4);
@@ -50,11 +50,11 @@ void replayed_tensor(test_rank& self) {
   auto options = test_options(self.rank());
   options.data_transports = "tcp";
   if (self.rank() == 0) {
-    ucx_node node(self, options);
-    node.join(5, {0});
-    node.events.take_tensors(2);
-    while (node.link().statistics().bad_frames < 3) std::this_thread::yield();
-    expect(node.link().statistics().tensors_received == 2, "each once");
+    ucx_process process(self, options);
+    process.join(5, {0});
+    process.events.take_tensors(2);
+    while (process.link().statistics().bad_frames < 3) std::this_thread::yield();
+    expect(process.link().statistics().tensors_received == 2, "each once");
     self.post(1);
     return;
   }
@@ -73,7 +73,7 @@ void replayed_tensor(test_rank& self) {
 }
 
 /// More unauthenticated peers than rank 0 has descriptors for, which send nothing and stay.
-std::list<control_stranger> connect_silently(const troupe::node_address& address, int count) {
+std::list<control_stranger> connect_silently(const troupe::process_address& address, int count) {
   std::list<control_stranger> callers;
   for (int i = 0; i < count; ++i) callers.emplace_back(address);
   return callers;
@@ -94,18 +94,18 @@ void few_descriptors(test_rank& self) {
     self.wait_for(0, 2);
     return;
   }
-  ucx_node node(self);
-  node.begin(1);
+  ucx_process process(self);
+  process.begin(1);
   if (self.rank() == 0) {
     auto few = static_cast<rlim_t>(num_descriptors()) + 20;
     rlimit limit{few, few};
     expect(::setrlimit(RLIMIT_NOFILE, &limit) == 0, "descriptors limited");
   }
   self.wait_for(2, 1);
-  node.connect(1, {0, 1});
-  node.link().send_control(1 - self.rank(), 1, greeting);
-  expect(node.events.take_controls().front().body == greeting, "the friend's message");
-  expect(node.events.error_count() == 0, "no peer lost");
+  process.connect(1, {0, 1});
+  process.link().send_control(1 - self.rank(), 1, greeting);
+  expect(process.events.take_controls().front().body == greeting, "the friend's message");
+  expect(process.events.error_count() == 0, "no peer lost");
   self.post(2);
   self.wait_for(1 - self.rank(), 2);
 }
@@ -115,8 +115,8 @@ void many_members(test_rank& self) {
   if (self.rank() == 0) {
     auto options = test_options(0);
     options.world_size = 200;
-    ucx_node node(self, options);
-    node.begin(1);
+    ucx_process process(self, options);
+    process.begin(1);
     self.wait_for(1, 2);
     return;
   }
@@ -142,13 +142,13 @@ void flood(test_rank& self) {
     return;
   }
   for (int round = 1; round <= rounds; ++round) {
-    ucx_node node(self);
-    node.begin(static_cast<std::uint64_t>(round));
+    ucx_process process(self);
+    process.begin(static_cast<std::uint64_t>(round));
     self.wait_for(2, round);
-    node.connect(static_cast<std::uint64_t>(round), {0, 1});
-    node.link().send_control(1 - self.rank(), 1, greeting);
-    expect(node.events.take_controls().front().body == greeting, "the friend's message");
-    expect(node.events.error_count() == 0, "no peer lost");
+    process.connect(static_cast<std::uint64_t>(round), {0, 1});
+    process.link().send_control(1 - self.rank(), 1, greeting);
+    expect(process.events.take_controls().front().body == greeting, "the friend's message");
+    expect(process.events.error_count() == 0, "no peer lost");
     self.post(100 + round);
     self.wait_for(1 - self.rank(), 100 + round);
   }
@@ -168,10 +168,10 @@ void greedy_stranger(test_rank& self) {
     slow.wait_until_closed();  // though it may still say its last byte
     self.post(1);
   } else {
-    ucx_node node(self);
-    node.join(1, {0});
+    ucx_process process(self);
+    process.join(1, {0});
     self.wait_for(1, 1);
-    expect(node.link().statistics().bad_frames == 1, "the one that said enough counted");
+    expect(process.link().statistics().bad_frames == 1, "the one that said enough counted");
   }
 }
 
@@ -180,16 +180,16 @@ void older_version(test_rank& self) {
   auto older = troupe::control_protocol;
   older.version = 8;
   auto listener = troupe::listen_on("127.0.0.1", 0);
-  ucx_node node(self);
-  auto own = node.begin(1);
+  ucx_process process(self);
+  auto own = process.begin(1);
   auto address = troupe::decode_control_address(own.control);
   address.port = troupe::local_port(listener);
-  node.link().connect(1, {{0, own}, {1, {troupe::encode_control_address(address), own.data}}});
+  process.link().connect(1, {{0, own}, {1, {troupe::encode_control_address(address), own.data}}});
   troupe::wait_for(listener.get(), POLLIN, std::chrono::seconds(50));
   troupe::unique_fd came(::accept(listener.get(), nullptr, nullptr));
   auto said = troupe::handshake_responder(test_secret(), older).greeting();
   ::send(came.get(), said.data(), said.size(), MSG_NOSIGNAL);
-  auto error = node.events.take_errors().front();
+  auto error = process.events.take_errors().front();
   expect(error.rank == 1 && error.cause.find("version 8") != std::string::npos,
          "the version: " + error.cause);
 }

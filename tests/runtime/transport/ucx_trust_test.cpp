@@ -15,29 +15,29 @@ namespace {
 void wrong_secret(test_rank& self) {
   auto options = test_options(self.rank());
   if (self.rank() == 2) options.secret = test_secret(1);
-  ucx_node node(self, options);
-  node.join_all();
+  ucx_process process(self, options);
+  process.join_all();
   self.barrier(1);
   for (int peer = 0; peer < 3; ++peer) {
     if (peer == self.rank()) continue;
-    node.link().send_tensor(peer, {1}, pattern(100, 1));
-    node.link().send_tensor(peer, {1}, pattern(100000, 1));
-    node.link().send_control(peer, 1, greeting);
+    process.link().send_tensor(peer, {1}, pattern(100, 1));
+    process.link().send_tensor(peer, {1}, pattern(100000, 1));
+    process.link().send_control(peer, 1, greeting);
   }
   auto strangers = self.rank() == 2 ? 2U : 1U;
-  auto errors = node.events.take_errors(strangers);
+  auto errors = process.events.take_errors(strangers);
   for (const auto& error : errors)
     expect((error.rank == 2) != (self.rank() == 2), "an error of the other secret");
   if (self.rank() != 2) {
-    expect(node.events.take_controls().front().from == 1 - self.rank(), "the friend's message");
-    expect(node.events.take_tensors(2).front().from == 1 - self.rank(), "the friend's tensors");
+    expect(process.events.take_controls().front().from == 1 - self.rank(), "the friend's message");
+    expect(process.events.take_tensors(2).front().from == 1 - self.rank(), "the friend's tensors");
   }
   // Of each unauthenticated peer a greeting and two tensors. No event comes with a bad frame; if they are not
   // counted, the deadline of spawn_ranks strikes.
-  while (node.link().statistics().bad_frames < 3 * strangers) std::this_thread::yield();
+  while (process.link().statistics().bad_frames < 3 * strangers) std::this_thread::yield();
   self.barrier(2);
-  expect(node.events.error_count() == 0, "one error a connection");
-  expect(node.link().statistics().tensors_received == (self.rank() == 2 ? 0 : 2),
+  expect(process.events.error_count() == 0, "one error a connection");
+  expect(process.link().statistics().tensors_received == (self.rank() == 2 ? 0 : 2),
          "no tensor of the other secret");
   self.barrier(3);
 }
@@ -45,32 +45,32 @@ void wrong_secret(test_rank& self) {
 void verified(test_rank& self) {
   auto options = test_options(self.rank());
   options.verify_frames = true;
-  ucx_node node(self, options);
-  node.join_all();
+  ucx_process process(self, options);
+  process.join_all();
   if (self.rank() == 0) {
-    node.link().send_tensor(1, {1, 1}, pattern(100, 1));
-    node.link().send_tensor(1, {1, 2}, pattern(1 << 20, 2));
+    process.link().send_tensor(1, {1, 1}, pattern(100, 1));
+    process.link().send_tensor(1, {1, 2}, pattern(1 << 20, 2));
     self.wait_for(1, 1);
     self.stop(1);  // so that the fetch comes after the change
     auto changing = pattern(1 << 20, 3);
-    node.link().send_tensor(1, {1, 3}, changing);
+    process.link().send_tensor(1, {1, 3}, changing);
     changing.values<std::uint8_t>()[777] ^= 1;
     self.resume(1);
   } else {
-    for (const auto& received : node.events.take_tensors(2))
+    for (const auto& received : process.events.take_tensors(2))
       expect(same_bytes(received.value, pattern(received.value.size_bytes(), received.tag.step)),
              "what was sent");
     self.post(1);
-    auto error = node.events.take_errors().front();
+    auto error = process.events.take_errors().front();
     expect(error.rank == 0 && error.cause.find("not authentic") != std::string::npos, "the cause");
-    expect(node.link().statistics().bad_frames == 1 && node.link().statistics().tensors_received == 2,
+    expect(process.link().statistics().bad_frames == 1 && process.link().statistics().tensors_received == 2,
            "it counted");
   }
   self.barrier(2);
 }
 
 /// Bytes that are no frames, a connection each.
-void send_control_garbage(const troupe::node_address& address, int count) {
+void send_control_garbage(const troupe::process_address& address, int count) {
   std::mt19937_64 random(1);
   for (int i = 0; i < count; ++i) {
     control_stranger caller(address);
@@ -80,7 +80,7 @@ void send_control_garbage(const troupe::node_address& address, int count) {
 }
 
 /// More unauthenticated peers than a process allows, which send nothing.
-void connect_silently(const troupe::node_address& address) {
+void connect_silently(const troupe::process_address& address) {
   std::vector<std::unique_ptr<control_stranger>> callers;
   for (int i = 0; i < 80; ++i) callers.push_back(std::make_unique<control_stranger>(address));
   callers.front()->wait_until_closed();
@@ -112,19 +112,19 @@ struct forged_tensor {
 /// Rank 1 knows the secret and sends authentic frames that do not belong where they arrive.
 void misplaced_frames(test_rank& self) {
   if (self.rank() == 0) {
-    ucx_node node(self);
-    node.join(5, {0});
-    expect(node.events.take_tensors().front().tag.generation == 5, "the tensor of this generation");
-    expect(node.events.take_tensors().front().tag.generation == 6, "the tensor of a later generation");
+    ucx_process process(self);
+    process.join(5, {0});
+    expect(process.events.take_tensors().front().tag.generation == 5, "the tensor of this generation");
+    expect(process.events.take_tensors().front().tag.generation == 6, "the tensor of a later generation");
     self.wait_for(1, 1);
-    while (node.link().statistics().bad_frames < 4) std::this_thread::yield();
-    auto lost = node.events.take_losses(4);
+    while (process.link().statistics().bad_frames < 4) std::this_thread::yield();
+    auto lost = process.events.take_losses(4);
     expect(lost[0].rank == -1 && lost[1].rank == -1 && lost[3].rank == -1,
            "a head that is not authentic shows no sender");
     expect(lost[2].rank == 1 && lost[2].cause.find("does not match its size") != std::string::npos,
            "the loss of a tensor of the job is told at once, with its sender");
-    expect(node.link().statistics().stale_frames == 1, "the tensor of an older generation counted");
-    expect(node.link().statistics().tensors_received == 2, "nothing else delivered");
+    expect(process.link().statistics().stale_frames == 1, "the tensor of an older generation counted");
+    expect(process.link().statistics().tensors_received == 2, "nothing else delivered");
     self.post(2);
   } else {
     auto address = address_posted(self, 0, 5);
@@ -143,11 +143,11 @@ void misplaced_frames(test_rank& self) {
 
 /// Rank 1 knows the secret, but does not keep to the rules of control connections.
 void misbehaving_clients(test_rank& self) {
-  ucx_node node(self);
-  auto own = meet(node, self.rank());
+  ucx_process process(self);
+  auto own = meet(process, self.rank());
   self.barrier(1);
   if (self.rank() == 1) {
-    auto address = node.address_of(0, 1);
+    auto address = process.address_of(0, 1);
     auto refused = [&](auto act) {
       control_stranger caller(address);
       caller.shake_hands();
@@ -160,7 +160,7 @@ void misbehaving_clients(test_rank& self) {
     refused([&](auto& caller) {
       caller.send(forged_tensor{.nonce = {}, .extent = 0}.head());
     });  // not a control frame
-    expect(node.events.error_count() == 0, "the real connection is still there");
+    expect(process.events.error_count() == 0, "the real connection is still there");
     control_stranger caller(address);
     caller.shake_hands();
     caller.send_frame(0, caller.introduction(own));  // takes the place of the real connection
@@ -168,10 +168,10 @@ void misbehaving_clients(test_rank& self) {
     caller.send_frame(3, {});
     caller.wait_until_closed();
   } else {
-    expect(node.events.take_controls().front().body == greeting, "the one message that was in order");
-    auto error = node.events.take_errors().front();
+    expect(process.events.take_controls().front().body == greeting, "the one message that was in order");
+    auto error = process.events.take_errors().front();
     expect(error.rank == 1 && error.cause.find("out of order") != std::string::npos, "the cause");
-    expect(node.link().statistics().bad_frames == 5, "each bad frame counted");
+    expect(process.link().statistics().bad_frames == 5, "each bad frame counted");
   }
   self.barrier(2);
 }
@@ -187,27 +187,27 @@ void survive_garbage(test_rank& self) {
     self.wait_for(0, 2);
     return;
   }
-  ucx_node node(self);
-  node.join(1, {0, 1});
+  ucx_process process(self);
+  process.join(1, {0, 1});
   self.wait_for(2, 1);
-  node.link().send_control(1 - self.rank(), 1, greeting);
-  node.link().send_tensor(1 - self.rank(), {1}, pattern(50000, 5));
-  expect(node.events.take_controls().front().body == greeting, "the friend's message");
-  expect(same_bytes(node.events.take_tensors().front().value, pattern(50000, 5)), "the friend's tensor");
-  expect(node.events.error_count() == 0, "no node suspected because of a stranger's bytes");
+  process.link().send_control(1 - self.rank(), 1, greeting);
+  process.link().send_tensor(1 - self.rank(), {1}, pattern(50000, 5));
+  expect(process.events.take_controls().front().body == greeting, "the friend's message");
+  expect(same_bytes(process.events.take_tensors().front().value, pattern(50000, 5)), "the friend's tensor");
+  expect(process.events.error_count() == 0, "no process suspected because of a stranger's bytes");
   if (self.rank() ==
       0)  // no event comes with a bad frame; if they are not counted, the deadline of spawn_ranks strikes
-    while (node.link().statistics().bad_frames < 2 * count) std::this_thread::yield();
+    while (process.link().statistics().bad_frames < 2 * count) std::this_thread::yield();
   self.post(2);
   self.wait_for(0, 2);
   self.wait_for(1, 2);
-  expect(node.link().statistics().bad_frames == (self.rank() == 0 ? 2 * count : 0),
+  expect(process.link().statistics().bad_frames == (self.rank() == 0 ? 2 * count : 0),
          "each bad frame counted once");
 }
 
 }  // namespace
 
-TEST_CASE("a node with another secret is refused, reported once, and does not disturb other nodes") {
+TEST_CASE("a process with another secret is refused, reported once, and does not disturb other processes") {
   spawn_ranks(3, wrong_secret);
 }
 
@@ -219,7 +219,7 @@ TEST_CASE("a stranger's bytes are counted and dropped") { spawn_ranks(3, survive
 
 TEST_CASE("authentic frames are dropped where they do not belong") { spawn_ranks(2, misplaced_frames); }
 
-TEST_CASE("control connections of a node that violates the protocol are closed") {
+TEST_CASE("control connections of a process that violates the protocol are closed") {
   spawn_ranks(2, misbehaving_clients);
 }
 

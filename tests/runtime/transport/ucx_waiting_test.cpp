@@ -4,7 +4,7 @@
 #include <mutex>
 #include <thread>
 
-#include "ucx_node.hpp"
+#include "ucx_process.hpp"
 
 using namespace troupe::testing;
 using namespace std::chrono_literals;
@@ -36,12 +36,12 @@ struct stage_one final : troupe::tensor_waiter {
     std::lock_guard lock(mutex_);
     return taken_.back();
   }
-  void also_from(ucx_node& node) {
-    node.events.intercept(
-        [this, &node](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
+  void also_from(ucx_process& process) {
+    process.events.intercept(
+        [this, &process](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
           if (tag.stage != 1) return false;
           add({from, tag, value});
-          node.link().wake_receiver();
+          process.link().wake_receiver();
           return true;
         });
   }
@@ -60,28 +60,28 @@ constexpr std::size_t many = 200;
 void answer_while_waiting(test_rank& self, std::chrono::nanoseconds spin, const std::string& transports) {
   auto options = test_options(self.rank());
   options.data_transports = transports;
-  ucx_node node(self, options);
+  ucx_process process(self, options);
   stage_one waiter;
-  waiter.also_from(node);
-  node.join_all();
+  waiter.also_from(process);
+  process.join_all();
   self.barrier(1);
   auto size_of = [](std::size_t i) { return i % 10 == 9 ? 100000 + i : i; };
   if (self.rank() == 1) {
     for (std::size_t i = 0; i < many; ++i) {
-      node.link().send_tensor(0, tag(i, 1), pattern(size_of(i), i));
+      process.link().send_tensor(0, tag(i, 1), pattern(size_of(i), i));
       waiter.wanted = i + 1;
-      expect(node.link().receive_for(waiter, spin), "its turn");
+      expect(process.link().receive_for(waiter, spin), "its turn");
       expect(same_bytes(waiter.last().value, pattern(size_of(i), i)), "the answer");
     }
   } else {
     for (waiter.wanted = 1; waiter.wanted <= many; ++waiter.wanted) {
-      expect(node.link().receive_for(waiter, spin), "its turn");
+      expect(process.link().receive_for(waiter, spin), "its turn");
       auto asked = waiter.last();
-      node.link().send_tensor(1, asked.tag, asked.value);
+      process.link().send_tensor(1, asked.tag, asked.value);
     }
   }
   for (auto thread : waiter.threads) expect(thread == std::this_thread::get_id(), "its own thread");
-  node.link().stop_receiving(waiter);
+  process.link().stop_receiving(waiter);
   self.barrier(2);
 }
 
@@ -95,19 +95,19 @@ TEST_CASE("a thread that waits for a tensor receives it itself, whether it polls
 
 TEST_CASE("tensors that a waiter does not take are delivered as usual") {
   spawn_ranks(2, [](test_rank& self) {
-    ucx_node node(self);
+    ucx_process process(self);
     stage_one waiter;
-    waiter.also_from(node);
-    node.join_all();
+    waiter.also_from(process);
+    process.join_all();
     if (self.rank() == 1) {
-      node.link().send_tensor(0, tag(1, 2), pattern(100, 1));
-      node.link().send_tensor(0, tag(2, 1), pattern(50000, 2));
+      process.link().send_tensor(0, tag(1, 2), pattern(100, 1));
+      process.link().send_tensor(0, tag(2, 1), pattern(50000, 2));
       self.wait_for(0, 1);
     } else {
-      expect(node.link().receive_for(waiter, 0ns), "its turn");
+      expect(process.link().receive_for(waiter, 0ns), "its turn");
       expect(waiter.last().tag.step == 2, "the tensor it takes");
-      expect(node.events.take_tensors().front().tag.step == 1, "the tensor it does not take");
-      node.link().stop_receiving(waiter);
+      expect(process.events.take_tensors().front().tag.step == 1, "the tensor it does not take");
+      process.link().stop_receiving(waiter);
       self.post(1);
     }
   });
@@ -115,42 +115,42 @@ TEST_CASE("tensors that a waiter does not take are delivered as usual") {
 
 TEST_CASE("a sleeping waiter checks again when it is woken, and a second waiter is refused") {
   spawn_ranks(1, [](test_rank& self) {
-    ucx_node node(self);
-    node.join_all();
+    ucx_process process(self);
+    process.join_all();
     stage_one first, second;
     second.stopped = true;  // it looks in, and goes
     std::jthread waiting([&] {
-      while (!node.link().receive_for(first, 0ns)) {
+      while (!process.link().receive_for(first, 0ns)) {
       }
     });
-    while (node.link().receive_for(second, 0ns)) node.link().stop_receiving(second);
+    while (process.link().receive_for(second, 0ns)) process.link().stop_receiving(second);
     first.stopped = true;
-    node.link().wake_receiver();
+    process.link().wake_receiver();
     waiting.join();
-    expect(!node.link().receive_for(second, 0ns), "still the first one's turn");
-    node.link().stop_receiving(first);
-    expect(node.link().receive_for(second, 0ns), "anybody's turn again");
+    expect(!process.link().receive_for(second, 0ns), "still the first one's turn");
+    process.link().stop_receiving(first);
+    expect(process.link().receive_for(second, 0ns), "anybody's turn again");
   });
 }
 
 TEST_CASE("tensors arrive although the owner of polling is busy with something else") {
   spawn_ranks(2, [](test_rank& self) {
-    ucx_node node(self);
-    node.join_all();
+    ucx_process process(self);
+    process.join_all();
     if (self.rank() == 1) {
       self.wait_for(0, 1);
-      node.link().send_tensor(0, tag(2, 1), pattern(10, 2));
-      node.link().send_tensor(0, tag(3, 1), pattern(3000000, 3));
+      process.link().send_tensor(0, tag(2, 1), pattern(10, 2));
+      process.link().send_tensor(0, tag(3, 1), pattern(3000000, 3));
       self.wait_for(0, 2);
     } else {
       stage_one waiter;
       waiter.stopped = true;
-      expect(node.link().receive_for(waiter, 0ns), "its turn");  // and gone already
+      expect(process.link().receive_for(waiter, 0ns), "its turn");  // and gone already
       self.post(1);
       auto others =
-          node.events.take_tensors(2);  // by the transport's thread, while the waiter does not come back
+          process.events.take_tensors(2);  // by the transport's thread, while the waiter does not come back
       expect(same_bytes(others[1].value, pattern(3000000, 3)), "the large tensor");
-      node.link().stop_receiving(waiter);
+      process.link().stop_receiving(waiter);
       self.post(2);
     }
   });
@@ -158,21 +158,21 @@ TEST_CASE("tensors arrive although the owner of polling is busy with something e
 
 TEST_CASE("a waiter outlives the generation in which it waits") {
   spawn_ranks(2, [](test_rank& self) {
-    ucx_node node(self);
+    ucx_process process(self);
     stage_one waiter;
-    waiter.also_from(node);
-    node.join_all(1);
-    std::jthread waiting([&] { node.link().receive_for(waiter, 0ns); });
+    waiter.also_from(process);
+    process.join_all(1);
+    std::jthread waiting([&] { process.link().receive_for(waiter, 0ns); });
     self.barrier(1);
-    node.begin(2);
+    process.begin(2);
     self.barrier(2);
-    node.connect(2, {0, 1});
+    process.connect(2, {0, 1});
     auto next = tag(5, 1);
     next.generation = 2;
-    node.link().send_tensor(1 - self.rank(), next, pattern(70000, 5));
+    process.link().send_tensor(1 - self.rank(), next, pattern(70000, 5));
     waiting.join();
     expect(waiter.last().tag == next, "the tensor of the next generation");
-    node.link().stop_receiving(waiter);
+    process.link().stop_receiving(waiter);
     self.barrier(3);
   });
 }
@@ -181,28 +181,28 @@ TEST_CASE(
     "a large tensor is read directly from the sender's memory into its buffer, and a small one is copied "
     "once") {
   spawn_ranks(2, [](test_rank& self) {
-    ucx_node node(self);
-    node.join_all();
+    ucx_process process(self);
+    process.join_all();
     auto large = pattern(1 << 20, 1);
     if (self.rank() == 0) {
       self.wait_for(1, 1);
       self.stop(1);  // so that it reads after the change
-      node.link().send_tensor(1, tag(1, 1), large);
+      process.link().send_tensor(1, tag(1, 1), large);
       large.values<std::uint8_t>()[777] ^= 1;
       self.resume(1);
       self.wait_for(1, 2);
-      node.link().send_tensor(1, tag(2, 1), pattern(8, 2));
+      process.link().send_tensor(1, tag(2, 1), pattern(8, 2));
       self.wait_for(1, 3);
-      expect(node.link().statistics().tensor_bytes_copied == 0, "nothing copied by the sender");
+      expect(process.link().statistics().tensor_bytes_copied == 0, "nothing copied by the sender");
     } else {
       self.post(1);
-      auto received = node.events.take_tensors().front().value;
+      auto received = process.events.take_tensors().front().value;
       large.values<std::uint8_t>()[777] ^= 1;
       expect(same_bytes(received, large), "the elements as they were when they were read");
-      expect(node.link().statistics().tensor_bytes_copied == 0, "nothing copied by the receiver");
+      expect(process.link().statistics().tensor_bytes_copied == 0, "nothing copied by the receiver");
       self.post(2);
-      expect(same_bytes(node.events.take_tensors().front().value, pattern(8, 2)), "the small tensor");
-      expect(node.link().statistics().tensor_bytes_copied == 8, "each of its bytes copied once");
+      expect(same_bytes(process.events.take_tensors().front().value, pattern(8, 2)), "the small tensor");
+      expect(process.link().statistics().tensor_bytes_copied == 8, "each of its bytes copied once");
       self.post(3);
     }
   });

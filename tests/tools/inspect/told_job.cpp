@@ -11,7 +11,7 @@ job_snapshot told_job() {
   "steps_per_s": 195.29, "samples_per_s": 12498.8, "updated_ms": 1700000100000,
   "newest_step_ms": 1700000099900, "seconds_left": 506, "learning_rate": 0.00025, "num_recoveries": 1, "recoveries": []},
 "findings": {"findings": []},
-"nodes": {"nodes": [{"rank": 0, "cores_waited_for": 0.02}, {"rank": 1, "cores_waited_for": 1.3,
+"processes": {"processes": [{"rank": 0, "cores_waited_for": 0.02}, {"rank": 1, "cores_waited_for": 1.3,
   "memory": {"resident_bytes": 104857600, "current_bytes": 1572864, "peak_bytes": 209715200}}]},
 "actors": {"actors": [
   {"id": "0#0/supervisor", "parent": null, "role": "supervisor", "number": 0, "rank": 0, "incarnation": 0,

@@ -8,7 +8,7 @@ import { refusalText } from "../../../tools/inspector/src/feed.js";
 import { edgePx, flowGraph, labelHeightPx, labelWidthPx } from "../../../tools/inspector/src/flow_graph.js";
 import { formatBytes, formatNumber, formatSeconds } from "../../../tools/inspector/src/format.js";
 import { History } from "../../../tools/inspector/src/history.js";
-import { coresText, healthOf, nodeHealth, Staleness } from "../../../tools/inspector/src/job_health.js";
+import { coresText, healthOf, processHealth, Staleness } from "../../../tools/inspector/src/job_health.js";
 import { addEvents, eventRow, filterEvents } from "../../../tools/inspector/src/job_events.js";
 import { pathOf, roundLogTicks, roundTicks, scaleOf, smooth, thinOut, toLog } from "../../../tools/inspector/src/series.js";
 import { addSteps, bubbleOf, stepsUntil, throughput } from "../../../tools/inspector/src/steps.js";
@@ -51,8 +51,8 @@ test("a job is only green while it goes on and nothing is wrong, and says so", (
   assert.equal(healthOf(frame).text, "");
   frame.findings = [{ kind: "stuck_rank", actor: null, rank: 1, device: 1, text: "", since_ms: 0, seen_ms: 0 }];
   assert.deepEqual([healthOf(frame).kind, healthOf(frame).word], ["between", "running, 1 finding"]);
-  assert.deepEqual(frame.nodes.map((one) => nodeHealth(one, frame.findings!).kind), ["good", "between", "good", "good"]);
-  assert.equal(nodeHealth(frame.nodes[1]!, frame.findings).word, "active, stuck rank");
+  assert.deepEqual(frame.processes.map((one) => processHealth(one, frame.findings!).kind), ["good", "between", "good", "good"]);
+  assert.equal(processHealth(frame.processes[1]!, frame.findings).word, "active, stuck rank");
   frame.findings = [];
   frame.job.steps_per_s = 0;
   frame.job.newest_step_ms = frame.job.updated_ms - 20_000;
@@ -75,11 +75,11 @@ test("what a job tells is stale when it stays the same, by the reader's clock", 
 });
 
 test("too few cores are told of, and a few waits are not", () => {
-  const { nodes } = shownFrame();
-  assert.equal(coresText(nodes), "");
-  nodes[1] = { ...nodes[1]!, cores_waited_for: 0.75 };
-  nodes[2] = { ...nodes[2]!, cores_waited_for: 0.5 };
-  assert.match(coresText(nodes), /^1.3 threads wait for a core on average \(rank 1, rank 2\): there are too few cores/);
+  const { processes } = shownFrame();
+  assert.equal(coresText(processes), "");
+  processes[1] = { ...processes[1]!, cores_waited_for: 0.75 };
+  processes[2] = { ...processes[2]!, cores_waited_for: 0.5 };
+  assert.match(coresText(processes), /^1.3 threads wait for a core on average \(rank 1, rank 2\): there are too few cores/);
 });
 
 test("a smoothed curve follows the values, begins at the first one, and keeps gaps", () => {
@@ -113,8 +113,8 @@ test("routes lead back to where they came from, and broken ones to the overview"
 
 test("the tree has processes, their actors, and what was lost; filters open what they find", () => {
   const frame = shownFrame(2);
-  frame.replaced = [{ ...frame.nodes[1]!, state: "lost", pid: 1 }];
-  frame.nodes[1] = { ...frame.nodes[1]!, incarnation: 1 };
+  frame.replaced = [{ ...frame.processes[1]!, state: "lost", pid: 1 }];
+  frame.processes[1] = { ...frame.processes[1]!, incarnation: 1 };
   frame.actors.push({ ...frame.actors[6]!, id: "1#1/supervisor", incarnation: 1 });
   const rows = treeRows(frame, new Set(), "");
   assert.equal(rows.length, frame.actors.length);
@@ -196,7 +196,7 @@ test("the flow has an edge for each pair, counted or planned", () => {
   assert.equal(flowGraph(frame, 300).edges.length, 3);
   frame.links = [link(2, 2)];
   const planned = flowGraph(frame, 1000);
-  assert.deepEqual([planned.nodes.length, planned.edges.length], [4, 6]);
+  assert.deepEqual([planned.processes.length, planned.edges.length], [4, 6]);
   assert.ok(planned.edges.every((edge) => edge.isPlanned));
   assert.ok(edgePx(1e9) > edgePx(1e3) && edgePx(null) === 1.5);
 });
@@ -205,12 +205,12 @@ test("no label of the flow covers another one or a process, however many process
   for (const numRanks of [2, 4, 8, 16])
     for (const widthPx of [350, 1240]) {
       const frame = shownFrame(numRanks);
-      frame.links = frame.nodes.flatMap(({ rank: from }) => frame.nodes.flatMap(({ rank: to }) => (from === to ? [] : [{ ...link(from, to), bytes_per_s: 1.5e6 * (from + 1) }])));
+      frame.links = frame.processes.flatMap(({ rank: from }) => frame.processes.flatMap(({ rank: to }) => (from === to ? [] : [{ ...link(from, to), bytes_per_s: 1.5e6 * (from + 1) }])));
       const graph = flowGraph(frame, widthPx);
       const boxes = graph.edges.flatMap(({ label }) => (label ? [{ x: label.x, y: label.y, width: labelWidthPx(label.text), height: labelHeightPx }] : []));
       if (numRanks <= 4) assert.equal(boxes.length, numRanks * (numRanks - 1));
       assert.ok(boxes.length >= numRanks);
-      boxes.push(...graph.nodes.map(({ x, y }) => ({ x, y, width: graph.nodeWidth, height: graph.nodeHeight })));
+      boxes.push(...graph.processes.map(({ x, y }) => ({ x, y, width: graph.nodeWidth, height: graph.nodeHeight })));
       boxes.forEach((one, index) => {
         assert.ok(one.y - one.height / 2 >= 0 && one.y + one.height / 2 <= graph.height);
         for (const other of boxes.slice(0, index))

@@ -232,7 +232,7 @@ test("1,000 actors are all there, few of them in the document", async () => {
 test("names and reasons are text, whatever is in them", async () => {
   const hostile = `<img src="/x" onerror="document.title='taken'"><script>document.title='taken'</script>`;
   served.frame = shownFrame();
-  served.frame.nodes[0]!.host = hostile;
+  served.frame.processes[0]!.host = hostile;
   served.frame.actors[1]!.reason = hostile;
   served.findings = [{ kind: "stuck_rank", actor: null, rank: 0, device: 0, text: hostile, since_ms: served.frame.at_ms, seen_ms: served.frame.at_ms }];
   served.emit("actor", { rank: 0, role: "stage", number: 0, state: "running", starts: 2, reason: hostile });

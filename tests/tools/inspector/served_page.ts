@@ -51,7 +51,7 @@ export async function servePage(pageDir: string, sourceDir: string, frame: Frame
   };
   const answers: Record<string, () => unknown> = {
     job: () => served.frame.job,
-    nodes: () => ({ nodes: served.frame.nodes, replaced: served.frame.replaced }),
+    processes: () => ({ processes: served.frame.processes, replaced: served.frame.replaced }),
     devices: () => ({ devices: served.frame.devices }),
     actors: () => ({ actors: served.frame.actors }),
     links: () => ({ links: served.frame.links, totals: served.frame.linkTotals }),

@@ -1,6 +1,6 @@
 // A job of four stages in 1F1B, as the API shows it, for tests: any number of processes beside.
 
-import type { Actor, Device, Frame, Link, Node, Timeline } from "../../../tools/inspector/src/api.js";
+import type { Actor, Device, Frame, Link, Process, Timeline } from "../../../tools/inspector/src/api.js";
 
 const microbatches = 4;
 const stages = 4;
@@ -67,11 +67,11 @@ export function link(from: number, to: number): Link {
 }
 
 export function shownFrame(numRanks = 4, actorsOfRank = 5, nowMs = 1_700_000_000_000): Frame {
-  const nodes: Node[] = [];
+  const processes: Process[] = [];
   const actors: Actor[] = [];
   const roles = ["stage", "device", "loader", "replica_keeper", "disk_writer"];
   for (let rank = 0; rank < numRanks; ++rank) {
-    nodes.push({ rank, incarnation: 0, pid: 4000 + rank, host: "alpha", state: "active", generation: 1, reported_ms: nowMs, unanswered_polls: 0, cores_waited_for: 0.04 });
+    processes.push({ rank, incarnation: 0, pid: 4000 + rank, host: "alpha", state: "active", generation: 1, reported_ms: nowMs, unanswered_polls: 0, cores_waited_for: 0.04 });
     actors.push(actor(rank, "supervisor", rank));
     for (let index = 0; index < actorsOfRank; ++index) actors.push(actor(rank, roles[index % roles.length]!, index < 2 ? rank : index));
   }
@@ -81,10 +81,10 @@ export function shownFrame(numRanks = 4, actorsOfRank = 5, nowMs = 1_700_000_000
       job_id: "job-7", world_size: numRanks, rank: 0, generation: 1, started_ms: nowMs - 60_000, updated_ms: nowMs, state: "running", call: 1, call_kind: "train",
       step: 40, end_step: 100, is_stopping: false, is_paused: false, loss: 2.5, steps_per_s: 10, samples_per_s: 320, num_recoveries: 0, recoveries: [],
     },
-    nodes, replaced: [], actors,
+    processes, replaced: [], actors,
     devices: [device(0, "waiting_for_tensor", 4), device(1, "waiting_for_tensor", 3), device(2, "waiting_for_tensor", 2), device(3, "computing", 1)],
-    links: nodes.slice(1).map((node) => link(node.rank - 1, node.rank)),
-    linkTotals: nodes.map((node) => ({ rank: node.rank, tensor_bytes_sent: 1000, tensor_bytes_received: 1000, bytes_sent_per_s: 2e6, bytes_received_per_s: 2e6, stale_frames: 0, bad_frames: 0 })),
+    links: processes.slice(1).map((process) => link(process.rank - 1, process.rank)),
+    linkTotals: processes.map((process) => ({ rank: process.rank, tensor_bytes_sent: 1000, tensor_bytes_received: 1000, bytes_sent_per_s: 2e6, bytes_received_per_s: 2e6, stale_frames: 0, bad_frames: 0 })),
     plan: { schedule: "1f1b", num_stages: stages, num_microbatches: microbatches, steps_per_run: 1, synchronized_stages: [], devices: same(0).map((_, stage) => ({ device: stage, rank: stage, stages: [stage], actions: actionsOf(stage) })) },
     simulated: simulate(same(1), same(2)),
     measured: { step: 40, timeline: simulate(same(0.01), same(0.02), 0.001, "s") },

@@ -20,10 +20,10 @@ test("who waits for samples, or lost its process, or does not answer, is the cul
   samples.devices = [device(0, "waiting_for_samples", 0), device(1, "waiting_for_tensor", 0), device(2, "waiting_for_tensor", 0), device(3, "waiting_for_tensor", 0)];
   assert.match(last(waitChain(samples, 3)).text, /Device 0 waits for samples from the loader of rank 0/);
   const silent = shownFrame();
-  silent.nodes[2]!.reported_ms -= 8000;
+  silent.processes[2]!.reported_ms -= 8000;
   assert.match(last(waitChain(silent, 0)).text, /rank 2 .* has not answered for 8 s/);
   const joining = shownFrame();
-  joining.nodes[3]!.state = "joining";
+  joining.processes[3]!.state = "joining";
   assert.match(last(waitChain(joining, 0)).text, /rank 3 .* is joining/);
 });
 

@@ -11,7 +11,7 @@
 #include "bench/measure/report.hpp"
 #include "bench/peers/ucx_perftest.hpp"
 #include "bench/pipeline/synthetic_stage.hpp"
-#include "bench/processes/bench_node.hpp"
+#include "bench/processes/bench_process.hpp"
 #include "bench/processes/launched_job.hpp"
 #include "bench/processes/subprocess.hpp"
 #include "troupe/error/errors.hpp"
@@ -42,7 +42,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(hop_job, microbatches, steps, si
 
 /// Runs one of its processes. Rank 0 prints how long each step took there, where it begins and ends.
 void run_hops(const hop_job& options) {
-  auto self = start_launched_node();
+  auto self = start_launched_process();
   auto stages = self->world_size();
   device_record record{std::vector<device_step>(options.steps)};
   auto job = std::make_shared<job_definition>();

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "bench/actor/probe_actor.hpp"
-#include "bench/processes/bench_node.hpp"
+#include "bench/processes/bench_process.hpp"
 #include "troupe/actor/receiving_actor.hpp"
 #include "troupe/actor/use_two_workers.hpp"
 #include "troupe/error/errors.hpp"
@@ -27,7 +27,7 @@ constexpr std::uint64_t generation = 1;
 /// A probe actor with a transport and an actor system of its own, apart from those of the job.
 class connected_probe : public transport_events {
  public:
-  connected_probe(node& self, const probe_job& job)
+  connected_probe(process& self, const probe_job& job)
       : transport_(make_ucx_transport(transport_options_of(self, job), *this)),
         actor_(system_.spawn<receiving_actor<probe_state>, caf::detached>(
             *transport_, probe_options{1 - self.rank(), generation, transport_.get()})) {
@@ -59,7 +59,7 @@ class connected_probe : public transport_events {
   }
 
  private:
-  static ucx_transport_options transport_options_of(const node& self, const probe_job& job) {
+  static ucx_transport_options transport_options_of(const process& self, const probe_job& job) {
     auto token = std::as_bytes(std::span(self.group_token()));
     ucx_transport_options options;
     options.rank = self.rank();
@@ -69,7 +69,7 @@ class connected_probe : public transport_events {
   }
 
   /// Both processes tell each other their addresses through the job's store.
-  void connect(node& self) {
+  void connect(process& self) {
     auto own = transport_->begin_generation(0);
     auto& keys = self.keys();
     keys.put("probe control " + std::to_string(self.rank()), own.control);
@@ -79,7 +79,7 @@ class connected_probe : public transport_events {
       if (!found) throw std::runtime_error("the other process of the probe did not come within a minute");
       return *found;
     };
-    std::map<int, node_address> members{{self.rank(), own}};
+    std::map<int, process_address> members{{self.rank(), own}};
     members[1 - self.rank()] = {of_peer("control "), of_peer("data ")};
     transport_->connect(generation, members);
   }
@@ -111,7 +111,7 @@ void measure(connected_probe& probe, const probe_job& job) {
 }  // namespace
 
 void run_probe(const probe_job& job) {
-  auto self = start_launched_node();
+  auto self = start_launched_process();
   if (self->world_size() != 2) throw bad_input("probe is one of two processes of `troupe launch`");
   connected_probe probe(*self, job);
   if (self->rank() == 0)

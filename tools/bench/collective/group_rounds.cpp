@@ -9,7 +9,7 @@
 #include "bench/collective/gloo_call.hpp"
 #include "bench/collective/group_calls.hpp"
 #include "bench/collective/rounds.hpp"
-#include "bench/processes/bench_node.hpp"
+#include "bench/processes/bench_process.hpp"
 #include "troupe/collective/backends/backend_registry.hpp"
 #include "troupe/collective/every_backend.hpp"
 #include "troupe/collective/shm/local_group.hpp"
@@ -83,7 +83,7 @@ void run_threads(const rounds_options& options) {
 }
 
 void run_processes(const rounds_options& options) {
-  auto self = start_launched_node();
+  auto self = start_launched_process();
   backend_registry backends(options.backend, every_backend(),
                             {self->rank(), self->world_size(), self->local_rank()});
   backends.set_job_token(self->group_token());

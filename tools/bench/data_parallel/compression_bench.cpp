@@ -9,7 +9,7 @@
 #include "bench/data_parallel/throttled_backend.hpp"
 #include "bench/measure/report.hpp"
 #include "bench/measure/spread.hpp"
-#include "bench/processes/bench_node.hpp"
+#include "bench/processes/bench_process.hpp"
 #include "bench/processes/launched_job.hpp"
 #include "bench/processes/subprocess.hpp"
 #include "troupe/autograd/grad_mode.hpp"
@@ -81,7 +81,7 @@ double time_steps(compute_model& model, communicator& group, const compression_j
   return median_of(std::move(times));
 }
 
-nlohmann::ordered_json measure_speed(const compression_job& job, node& self) {
+nlohmann::ordered_json measure_speed(const compression_job& job, process& self) {
   ucx_groups groups(self);
   auto over_slow_link = groups.make("link", over_link(self.world_size(), job.link_mbit * 1e6 / 8));
   auto over_memory = groups.make("memory");
@@ -107,7 +107,7 @@ double accuracy_of(nn::Module& model, dataset& test) {
 
 /// Fashion-MNIST, 784-256-128-10, 32 samples for each rank in a step, a learning rate that falls to a tenth
 /// for the last fifth of the steps.
-nlohmann::ordered_json measure_accuracy(const compression_job& job, node& self) {
+nlohmann::ordered_json measure_accuracy(const compression_job& job, process& self) {
   ucx_groups groups(self);
   auto group = groups.make("memory");
   nn::Sequential model(nn::ToFloat(), nn::Flatten(), nn::Linear(784, 256), nn::ReLU(), nn::Linear(256, 128),
@@ -136,7 +136,7 @@ nlohmann::ordered_json measure_accuracy(const compression_job& job, node& self) 
 }
 
 void train(const compression_job& job) {
-  auto self = start_launched_node();
+  auto self = start_launched_process();
   set_num_threads(1);
   auto line = job.data.empty() ? measure_speed(job, *self) : measure_accuracy(job, *self);
   if (self->rank() == 0) std::printf("%s\n", line.dump().c_str());

@@ -13,7 +13,7 @@
 #include "bench/measure/report.hpp"
 #include "bench/measure/spread.hpp"
 #include "bench/peers/torch.hpp"
-#include "bench/processes/bench_node.hpp"
+#include "bench/processes/bench_process.hpp"
 #include "bench/processes/launched_job.hpp"
 #include "bench/processes/subprocess.hpp"
 #include "troupe/ops/threads.hpp"
@@ -36,11 +36,11 @@ void pin_to_own_cores(int rank, int num_ranks, int threads_of_each) {
 }
 
 void train(const ddp_job& job) {
-  // Before the node's threads begin, which stay on the same cores.
+  // Before the process's threads begin, which stay on the same cores.
   if (auto launched = read_launch_environment(process_environment()))
     pin_to_own_cores(launched->rank, launched->world_size, job.threads);
   auto link = std::make_shared<std::atomic<std::uint64_t>>(0);
-  auto self = start_launched_node(link);
+  auto self = start_launched_process(link);
   set_num_threads(job.threads);
   auto line = measure_ddp(job, *self, *link);
   if (self->rank() == 0) std::printf("%s\n", line.dump().c_str());

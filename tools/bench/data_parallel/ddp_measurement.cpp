@@ -11,7 +11,7 @@
 #include "bench/data_parallel/throttled_backend.hpp"
 #include "bench/measure/spread.hpp"
 #include "bench/measure/step_clock.hpp"
-#include "bench/processes/bench_node.hpp"
+#include "bench/processes/bench_process.hpp"
 #include "troupe/data_parallel/data_parallel.hpp"
 
 namespace troupe::bench {
@@ -108,7 +108,7 @@ class data_parallel_steps {
 class ddp_measurement {
  public:
   /// `link`: the rate of the link between replicas, which it sets.
-  ddp_measurement(const ddp_job& job, node& self, std::atomic<std::uint64_t>& link)
+  ddp_measurement(const ddp_job& job, process& self, std::atomic<std::uint64_t>& link)
       : job_(job),
         self_(self),
         link_(link),
@@ -214,7 +214,7 @@ class ddp_measurement {
   }
 
   const ddp_job& job_;
-  node& self_;
+  process& self_;
   std::atomic<std::uint64_t>& link_;
   int num_ranks_;
   ucx_groups groups_;
@@ -225,7 +225,7 @@ class ddp_measurement {
 
 }  // namespace
 
-nlohmann::ordered_json measure_ddp(const ddp_job& job, node& self, std::atomic<std::uint64_t>& link) {
+nlohmann::ordered_json measure_ddp(const ddp_job& job, process& self, std::atomic<std::uint64_t>& link) {
   return ddp_measurement(job, self, link).run();
 }
 

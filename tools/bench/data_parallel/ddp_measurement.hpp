@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/node/node.hpp"
+#include "troupe/process/process.hpp"
 
 namespace troupe::bench {
 
@@ -26,6 +26,6 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ddp_job, model, ranks, threads, 
 /// Measures steps of DataParallel, those of a process alone and, if wanted, those of a pipeline's replicas,
 /// over each link; all processes of a job do this alike. `link`: the rate of the link between replicas, which
 /// it sets. The result is that of rank 0, as `troupe bench ddp` prints it.
-nlohmann::ordered_json measure_ddp(const ddp_job& job, node& self, std::atomic<std::uint64_t>& link);
+nlohmann::ordered_json measure_ddp(const ddp_job& job, process& self, std::atomic<std::uint64_t>& link);
 
 }  // namespace troupe::bench

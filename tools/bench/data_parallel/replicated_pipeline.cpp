@@ -50,7 +50,7 @@ nn::Graph layers_of(const nn::Module& module) {
 
 }  // namespace
 
-replicated_pipeline::replicated_pipeline(const compute_model& model, node& self) : self_(self) {
+replicated_pipeline::replicated_pipeline(const compute_model& model, process& self) : self_(self) {
   auto job = std::make_shared<job_definition>();
   job->place(make_plan({.num_replicas = self.world_size()}), self.world_size());
   job->num_threads = num_threads();

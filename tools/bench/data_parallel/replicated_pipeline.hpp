@@ -6,7 +6,7 @@
 #include "bench/compute/compute_models.hpp"
 #include "bench/measure/step_clock.hpp"
 #include "troupe/job/job_definition.hpp"
-#include "troupe/node/node.hpp"
+#include "troupe/process/process.hpp"
 
 namespace troupe::bench {
 
@@ -18,14 +18,14 @@ class replicated_pipeline {
   static constexpr int num_uncounted = 3;  ///< first steps of a call, which are not timed
 
   /// All processes do this alike. `self` outlives it. No other job may be defined while it is used.
-  replicated_pipeline(const compute_model& model, node& self);
+  replicated_pipeline(const compute_model& model, process& self);
 
   /// Trains num_uncounted steps, then `count` more; all processes together. Returns when this
   /// process's replica came to the loss of each, and of the one before: [count + 1].
   std::vector<step_moment> run(int count);
 
  private:
-  node& self_;
+  process& self_;
   std::shared_ptr<std::vector<step_moment>> moments_ = std::make_shared<std::vector<step_moment>>();
   std::uint32_t source_ = 0;
   std::uint64_t num_steps_ = 0;

@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds page_interval = 1s;
-constexpr std::array page_parts = {"job",      "nodes",     "devices",  "actors", "links",
+constexpr std::array page_parts = {"job",      "processes", "devices",  "actors", "links",
                                    "timeline", "snapshots", "findings", "plan"};
 
 /// Sleeps, unless the thread is to stop.

@@ -10,7 +10,7 @@
 
 #include "bench/measure/spread.hpp"
 #include "bench/pipeline/recorded_stage.hpp"
-#include "bench/processes/bench_node.hpp"
+#include "bench/processes/bench_process.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/nn/activation.hpp"
 #include "troupe/nn/gpt.hpp"
@@ -111,7 +111,7 @@ void measure(computed_schedule& schedule, const trained_model& model, int steps)
     auto device = running.device_of_stage[static_cast<std::size_t>(stage)];
     return std::make_unique<recorded_stage>(make(stage), stage, ran[static_cast<std::size_t>(device)]);
   };
-  auto self = start_local_node();
+  auto self = start_local_process();
   train_steps(*self, job, static_cast<std::uint64_t>(steps), model.samples);
   self.reset();
   // The first step finds its memory and its kernels.

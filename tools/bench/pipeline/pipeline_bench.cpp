@@ -9,7 +9,7 @@
 #include "bench/measure/report.hpp"
 #include "bench/pipeline/computing_pipeline.hpp"
 #include "bench/pipeline/synthetic_stage.hpp"
-#include "bench/processes/bench_node.hpp"
+#include "bench/processes/bench_process.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/job/step_timeline.hpp"
 #include "troupe/schedule/simulation/closed_form.hpp"
@@ -114,7 +114,7 @@ void add_step(measured_schedule& schedule, const device_records& records, std::s
 void measure(measured_schedule& schedule, const pipeline_options& options, int steps) {
   device_records records(static_cast<std::size_t>(options.devices),
                          {std::vector<device_step>(static_cast<std::size_t>(steps))});
-  auto self = start_local_node();
+  auto self = start_local_process();
   auto job = std::make_shared<job_definition>(make_job(schedule, records));
   auto ended = train_steps(*self, job, static_cast<std::uint64_t>(steps));
   self.reset();

@@ -44,13 +44,13 @@ void add_curve(drawn_list& to, const job_snapshot& job, const char* name, const 
 }
 
 /// A process whose threads wait for cores that others have.
-void add_core_wait(drawn_list& to, const json& node, std::size_t columns) {
+void add_core_wait(drawn_list& to, const json& process, std::size_t columns) {
   constexpr double worth_saying = 0.1;
-  auto waiting = number_in(node, "cores_waited_for");
+  auto waiting = number_in(process, "cores_waited_for");
   if (waiting < worth_saying) return;
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.1f", waiting);
-  to.rows.push_back({fitted("rank " + left(std::to_string(static_cast<int>(number_in(node, "rank"))), 4) +
+  to.rows.push_back({fitted("rank " + left(std::to_string(static_cast<int>(number_in(process, "rank"))), 4) +
                                 " lacks cores: " + text.data() + " of its threads wait for one",
                             columns)});
   to.details.emplace_back();
@@ -63,17 +63,17 @@ void add_fact(drawn_list& to, const std::string& name, const std::string& text, 
   to.details.emplace_back();
 }
 
-void add_memory(drawn_list& to, const json& node, std::size_t columns) {
-  auto found = node.find("memory");
-  if (found == node.end() || !found->is_object()) return;
+void add_memory(drawn_list& to, const json& process, std::size_t columns) {
+  auto found = process.find("memory");
+  if (found == process.end() || !found->is_object()) return;
   const auto& memory = *found;
   auto tensors = "tensors " + bytes_text(number_in(memory, "current_bytes")) + ", at most " +
                  bytes_text(number_in(memory, "peak_bytes"));
-  auto process = has_number(memory, "resident_bytes")
-                     ? "; process " + bytes_text(number_in(memory, "resident_bytes"))
-                     : std::string();
-  to.rows.push_back({fitted("rank " + left(std::to_string(static_cast<int>(number_in(node, "rank"))), 4) +
-                                " memory: " + tensors + process,
+  auto resident = has_number(memory, "resident_bytes")
+                      ? "; process " + bytes_text(number_in(memory, "resident_bytes"))
+                      : std::string();
+  to.rows.push_back({fitted("rank " + left(std::to_string(static_cast<int>(number_in(process, "rank"))), 4) +
+                                " memory: " + tensors + resident,
                             columns)});
   to.details.emplace_back();
   for (const auto& [name, value] : memory.items())
@@ -125,8 +125,8 @@ drawn_list draw_rates(const job_snapshot& job, std::size_t columns) {
   if (has_number(known, "seconds_left"))
     add_fact(drawn, "time left", time_text(number_in(known, "seconds_left")) + " of this call", columns);
   for (const auto& link : job.rows("links")) add_link(drawn, link, columns);
-  for (const auto& node : job.rows("nodes")) add_core_wait(drawn, node, columns);
-  for (const auto& node : job.rows("nodes")) add_memory(drawn, node, columns);
+  for (const auto& process : job.rows("processes")) add_core_wait(drawn, process, columns);
+  for (const auto& process : job.rows("processes")) add_memory(drawn, process, columns);
   return drawn;
 }
 

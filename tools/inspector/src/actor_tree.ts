@@ -1,6 +1,6 @@
 // The tree of supervision as rows of a list.
 
-import type { Actor, Frame, Node } from "./api.js";
+import type { Actor, Frame, Process } from "./api.js";
 
 export interface TreeRow {
   id: string;
@@ -8,18 +8,19 @@ export interface TreeRow {
   label: string;
   /// Null: a group, not an actor.
   actor: Actor | null;
-  node: Node | null;
+  process: Process | null;
   numChildren: number;
   isOpen: boolean;
   /// Of the nearest row above that is one level higher; null: a root.
   parent: string | null;
 }
 
-interface Process {
+/// One process: what it reported, and its actors.
+interface Branch {
   key: string;
   rank: number;
   incarnation: number;
-  node: Node | null;
+  report: Process | null;
   isLost: boolean;
   supervisor: Actor | null;
   children: Actor[];
@@ -27,23 +28,23 @@ interface Process {
 
 const processKey = (rank: number, incarnation: number) => `${rank}#${incarnation}`;
 
-function processesOf(frame: Frame): Process[] {
-  const found = new Map<string, Process>();
-  const take = (rank: number, incarnation: number): Process => {
+function branchesOf(frame: Frame): Branch[] {
+  const found = new Map<string, Branch>();
+  const take = (rank: number, incarnation: number): Branch => {
     const key = processKey(rank, incarnation);
     let one = found.get(key);
     if (!one) {
-      one = { key, rank, incarnation, node: null, isLost: false, supervisor: null, children: [] };
+      one = { key, rank, incarnation, report: null, isLost: false, supervisor: null, children: [] };
       found.set(key, one);
     }
     return one;
   };
-  for (const node of frame.nodes) take(node.rank, node.incarnation).node = node;
-  for (const node of frame.replaced) Object.assign(take(node.rank, node.incarnation), { node, isLost: true });
+  for (const process of frame.processes) take(process.rank, process.incarnation).report = process;
+  for (const process of frame.replaced) Object.assign(take(process.rank, process.incarnation), { report: process, isLost: true });
   for (const actor of frame.actors) {
-    const process = take(actor.rank, actor.incarnation);
-    if (actor.parent === null) process.supervisor = actor;
-    else process.children.push(actor);
+    const branch = take(actor.rank, actor.incarnation);
+    if (actor.parent === null) branch.supervisor = actor;
+    else branch.children.push(actor);
   }
   return [...found.values()].sort((left, right) => left.rank - right.rank || right.incarnation - left.incarnation);
 }
@@ -69,10 +70,10 @@ function filterOf(text: string): Filter {
   return filter;
 }
 
-function matches(process: Process, actor: Actor | null, filter: Filter): boolean {
-  if (filter.rank !== null && filter.rank !== process.rank) return false;
+function matches(branch: Branch, actor: Actor | null, filter: Filter): boolean {
+  if (filter.rank !== null && filter.rank !== branch.rank) return false;
   const text = [
-    process.node?.host, process.node?.state, process.isLost ? "lost" : "", actor?.id, actor && actorName(actor), actor?.state, actor?.reason,
+    branch.report?.host, branch.report?.state, branch.isLost ? "lost" : "", actor?.id, actor && actorName(actor), actor?.state, actor?.reason,
   ].join(" ").toLowerCase();
   return filter.words.every((word) => text.includes(word));
 }
@@ -83,20 +84,20 @@ export function treeRows(frame: Frame, closed: ReadonlySet<string>, filter: stri
   const wanted = filterOf(filter);
   const isFiltered = filter.trim() !== "";
   const rows: TreeRow[] = [];
-  for (const process of processesOf(frame)) {
-    const isWhole = matches(process, process.supervisor, wanted);
-    const children = isWhole ? process.children : process.children.filter((one) => matches(process, one, wanted));
+  for (const branch of branchesOf(frame)) {
+    const isWhole = matches(branch, branch.supervisor, wanted);
+    const children = isWhole ? branch.children : branch.children.filter((one) => matches(branch, one, wanted));
     if (!isWhole && children.length === 0) continue;
-    const isOpen = isFiltered || !closed.has(process.key);
-    const id = process.supervisor?.id ?? `${process.key}/supervisor`;
-    const again = process.incarnation > 0 ? `, incarnation ${process.incarnation}` : "";
+    const isOpen = isFiltered || !closed.has(branch.key);
+    const id = branch.supervisor?.id ?? `${branch.key}/supervisor`;
+    const again = branch.incarnation > 0 ? `, incarnation ${branch.incarnation}` : "";
     rows.push({
-      id, depth: 0, label: `rank ${process.rank}${again}${process.isLost ? " (lost)" : ""}`, actor: process.supervisor,
-      node: process.node, numChildren: children.length, isOpen, parent: null,
+      id, depth: 0, label: `rank ${branch.rank}${again}${branch.isLost ? " (lost)" : ""}`, actor: branch.supervisor,
+      process: branch.report, numChildren: children.length, isOpen, parent: null,
     });
     if (!isOpen) continue;
     for (const actor of children)
-      rows.push({ id: actor.id, depth: 1, label: actorName(actor), actor, node: process.node, numChildren: 0, isOpen: false, parent: id });
+      rows.push({ id: actor.id, depth: 1, label: actorName(actor), actor, process: branch.report, numChildren: 0, isOpen: false, parent: id });
   }
   return rows;
 }

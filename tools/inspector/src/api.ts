@@ -46,7 +46,7 @@ export interface Job {
   log_level?: string | null;
 }
 
-export interface Node {
+export interface Process {
   rank: number;
   incarnation: number;
   pid: number;
@@ -209,8 +209,8 @@ export interface Finding {
 export interface Frame {
   at_ms: number;
   job: Job;
-  nodes: Node[];
-  replaced: Node[];
+  processes: Process[];
+  replaced: Process[];
   devices: Device[];
   actors: Actor[];
   links: Link[];

@@ -1,6 +1,6 @@
 // Reads the API: the session, all endpoints about once a second, and the stream of events.
 
-import type { Actor, Device, Finding, Frame, Job, Link, LinkTotal, LogLine, Node, Plan, Snapshots, Step, Timeline } from "./api.js";
+import type { Actor, Device, Finding, Frame, Job, Link, LinkTotal, LogLine, Process, Plan, Snapshots, Step, Timeline } from "./api.js";
 import { eventRow, logRow, type EventRow } from "./job_events.js";
 
 export type Connection = "connecting" | "open" | "unreachable" | "refused";
@@ -16,7 +16,7 @@ const intervalMs = 1000;
 const soonMs = 60;
 /// A process that is stopped takes connections and does not answer: the job must not look as it did before.
 const answerWithinMs = 8000;
-const eventKinds = ["step", "generation", "recovery", "call", "pause", "snapshot", "node", "node_state", "actor", "finding", "control", "dropped", "restarted"];
+const eventKinds = ["step", "generation", "recovery", "call", "pause", "snapshot", "process", "process_state", "actor", "finding", "control", "dropped", "restarted"];
 
 class Refused extends Error {}
 
@@ -107,8 +107,8 @@ export class Feed {
 
   private async gather(): Promise<void> {
     const job = (await this.read<Job>("job")).value;
-    const [nodes, devices, actors, links, timeline, snapshots, findings] = await Promise.all([
-      this.read<{ nodes: Node[]; replaced: Node[] }>("nodes"),
+    const [processes, devices, actors, links, timeline, snapshots, findings] = await Promise.all([
+      this.read<{ processes: Process[]; replaced: Process[] }>("processes"),
       this.read<{ devices: Device[] }>("devices"),
       this.read<{ actors: Actor[] }>("actors"),
       this.read<{ links: Link[]; totals: LinkTotal[] }>("links"),
@@ -119,15 +119,15 @@ export class Feed {
     const plan = await this.plan(job, timeline.isNew);
     await this.readSteps();
     await this.readLog();
-    let size = 10 + devices.value.devices.length + nodes.value.nodes.length;
+    let size = 10 + devices.value.devices.length + processes.value.processes.length;
     if (actors.isNew) size += actors.value.actors.length;
     if (timeline.isNew) for (const device of timeline.value.measured?.devices ?? []) size += device.length;
     this.listener.onFrame(
       {
         at_ms: Date.now(),
         job,
-        nodes: nodes.value.nodes,
-        replaced: nodes.value.replaced,
+        processes: processes.value.processes,
+        replaced: processes.value.replaced,
         devices: devices.value.devices,
         actors: actors.value.actors,
         links: links.value.links,

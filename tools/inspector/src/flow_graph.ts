@@ -40,7 +40,7 @@ export interface FlowEdge extends FlowLink {
 }
 
 export interface FlowGraph {
-  nodes: FlowNode[];
+  processes: FlowNode[];
   edges: FlowEdge[];
   nodeWidth: number;
   nodeHeight: number;
@@ -109,10 +109,10 @@ function placeLabels(edges: FlowEdge[]): void {
 }
 
 export function flowGraph(frame: Frame, widthPx: number): FlowGraph {
-  const ranks = [...frame.nodes].sort((left, right) => left.rank - right.rank);
+  const ranks = [...frame.processes].sort((left, right) => left.rank - right.rank);
   const columnPx = Math.max(leastColumnPx, Math.min(mostColumnPx, Math.floor(widthPx / Math.max(1, ranks.length))));
   const nodeWidth = Math.min(columnPx - 10, 150);
-  const indexOf = new Map(ranks.map((node, index) => [node.rank, index]));
+  const indexOf = new Map(ranks.map((process, index) => [process.rank, index]));
   const arcs = flowLinks(frame).flatMap((link) => {
     const [from, to] = [indexOf.get(link.from), indexOf.get(link.to)];
     return from === undefined || to === undefined ? [] : [{ link, from, to, distance: Math.abs(to - from) }];
@@ -151,7 +151,7 @@ export function flowGraph(frame: Frame, widthPx: number): FlowGraph {
   });
   placeLabels(edges);
   return {
-    nodes: ranks.map((node, index) => ({ rank: node.rank, x: xOf(index), y: middleY, label: `rank ${node.rank}`, state: node.state })),
+    processes: ranks.map((process, index) => ({ rank: process.rank, x: xOf(index), y: middleY, label: `rank ${process.rank}`, state: process.state })),
     edges,
     nodeWidth,
     nodeHeight,

@@ -56,9 +56,9 @@ function describe(kind: string, data: Data): { text: string; level: EventRow["le
       return info(data.paused ? "the job was paused" : "the job goes on");
     case "snapshot":
       return info(`the snapshot of step ${text(data.step)} is on disk`);
-    case "node":
+    case "process":
       return info(`rank ${text(data.rank)}, incarnation ${text(data.incarnation)}, is process ${text(data.pid)}`);
-    case "node_state":
+    case "process_state":
       return info(`rank ${text(data.rank)} is ${text(data.state)}`);
     case "actor": {
       const failed = data.reason ? `: ${text(data.reason)}` : "";

@@ -1,6 +1,6 @@
 // Whether a job is well, in one word with a colour, and in a sentence.
 
-import { jobState, type Finding, type Frame, type Job, type Node } from "./api.js";
+import { jobState, type Finding, type Frame, type Job, type Process } from "./api.js";
 import { formatNumber, formatSeconds } from "./format.js";
 
 export interface Health {
@@ -38,16 +38,16 @@ export function healthOf(frame: Frame, isSeen = true, staleS = 0): Health {
 }
 
 /// The state of a process: green only if nothing is wrong with it.
-export function nodeHealth(node: Node, findings: Finding[]): Health {
-  const wrong = findings.filter((one) => one.rank === node.rank).map((one) => one.kind.replaceAll("_", " "));
-  if (wrong.length > 0) return { kind: "between", word: `${node.state}, ${wrong.join(", ")}`, text: "" };
-  return { kind: node.state === "active" ? "good" : node.state === "lost" ? "bad" : "between", word: node.state, text: "" };
+export function processHealth(process: Process, findings: Finding[]): Health {
+  const wrong = findings.filter((one) => one.rank === process.rank).map((one) => one.kind.replaceAll("_", " "));
+  if (wrong.length > 0) return { kind: "between", word: `${process.state}, ${wrong.join(", ")}`, text: "" };
+  return { kind: process.state === "active" ? "good" : process.state === "lost" ? "bad" : "between", word: process.state, text: "" };
 }
 
 /// The processes whose threads wait for cores, in a sentence; empty: none does.
-export function coresText(nodes: Node[]): string {
+export function coresText(processes: Process[]): string {
   // What a process that does not answer has told is old.
-  const lacking = nodes.filter((one) => one.unanswered_polls < 3 && one.cores_waited_for >= lacksCoresFrom);
+  const lacking = processes.filter((one) => one.unanswered_polls < 3 && one.cores_waited_for >= lacksCoresFrom);
   if (lacking.length === 0) return "";
   const threads = lacking.reduce((sum, one) => sum + one.cores_waited_for, 0);
   const who = lacking.length <= 4 ? lacking.map((one) => `rank ${one.rank}`).join(", ") : `${formatNumber(lacking.length)} processes`;

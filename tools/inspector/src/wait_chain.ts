@@ -49,13 +49,13 @@ function reasonOfJob(frame: Frame): WaitLink | null {
 
 /// A process that cannot do anything; null: it seems well.
 function reasonOfNode(frame: Frame, rank: number): string | null {
-  const node = frame.nodes.find((one) => one.rank === rank);
-  if (!node) return `Rank ${rank} has not reported yet.`;
-  if (node.state === "lost") return `The process of rank ${rank} is lost.`;
-  if (node.state !== "active") return `The process of rank ${rank} (pid ${node.pid}) is ${node.state}.`;
-  const silent = frame.job.updated_ms - node.reported_ms;
+  const process = frame.processes.find((one) => one.rank === rank);
+  if (!process) return `Rank ${rank} has not reported yet.`;
+  if (process.state === "lost") return `The process of rank ${rank} is lost.`;
+  if (process.state !== "active") return `The process of rank ${rank} (pid ${process.pid}) is ${process.state}.`;
+  const silent = frame.job.updated_ms - process.reported_ms;
   if (silent > silentAfterMs)
-    return `The process of rank ${rank} (pid ${node.pid} on ${node.host}) has not answered for ${formatSeconds(silent / 1000)}: it may be stopped or hang.`;
+    return `The process of rank ${rank} (pid ${process.pid} on ${process.host}) has not answered for ${formatSeconds(silent / 1000)}: it may be stopped or hang.`;
   return null;
 }
 

@@ -18,11 +18,11 @@ double core_waits::mean_between(const report& first, const report& last) {
 }
 
 void core_waits::observe(const job_view& view) {
-  for (const auto& [rank, node] : view.nodes) {
+  for (const auto& [rank, shown] : view.processes) {
     auto& known = processes_[rank];
-    if (known.incarnation != node.report.incarnation) known = {node.report.incarnation, {}, 0};
+    if (known.incarnation != shown.report.incarnation) known = {shown.report.incarnation, {}, 0};
     auto& reports = known.reports;
-    report next{node.at_ms, node.report.core_wait_ns};
+    report next{shown.at_ms, shown.report.core_wait_ns};
     if (!reports.empty() && reports.back().at_ms >= next.at_ms) continue;
     if (!reports.empty()) {
       auto seconds = duration_s(reports.back().at_ms, next.at_ms);

@@ -28,9 +28,9 @@ finding finding_of(const stall& chain, const job_view& view) {
   const auto& hosts = view.scheduler->hosts;
   if (chain.device < hosts.num_devices()) found.rank = hosts.member_of({chain.device}).rank;
   bool is_loader = chain.cause == stall_cause::loader || chain.cause == stall_cause::lost_samples;
-  if (auto node = view.nodes.find(found.rank); node != view.nodes.end())
+  if (auto shown = view.processes.find(found.rank); shown != view.processes.end())
     found.actor =
-        actor_id(node->second.report, is_loader ? "loader" : "device", is_loader ? 0 : chain.device);
+        actor_id(shown->second.report, is_loader ? "loader" : "device", is_loader ? 0 : chain.device);
   found.text = chain.problem + ": " + chain.text;
   return found;
 }
@@ -53,17 +53,17 @@ void device_waits::observe(const job_view& view) {
   if (view.scheduler && view.scheduler->generation == generation_)
     has_stepped_ = has_stepped_ || view.scheduler->step > first_step_;
   if (!is_watched(view)) return processes_.clear();
-  for (const auto& [rank, node] : view.nodes) {
+  for (const auto& [rank, shown] : view.processes) {
     auto& known = processes_[rank];
-    if (known.reported_ms == node.at_ms) continue;
-    bool goes_on = known.incarnation == node.report.incarnation && known.reported_ms > 0 &&
-                   node.at_ms - known.reported_ms <= longest_gap_ms;
-    process next{node.report.incarnation, node.at_ms, node.report.loader_changes, node.at_ms, {}};
+    if (known.reported_ms == shown.at_ms) continue;
+    bool goes_on = known.incarnation == shown.report.incarnation && known.reported_ms > 0 &&
+                   shown.at_ms - known.reported_ms <= longest_gap_ms;
+    process next{shown.report.incarnation, shown.at_ms, shown.report.loader_changes, shown.at_ms, {}};
     if (goes_on && known.loader_changes == next.loader_changes) next.loader_since_ms = known.loader_since_ms;
-    for (const auto& device : node.report.devices) {
+    for (const auto& device : shown.report.devices) {
       auto before = known.devices.find(device.device);
       bool stands = goes_on && before != known.devices.end() && before->second.position == device.position;
-      next.devices[device.device] = {device.position, stands ? before->second.since_ms : node.at_ms};
+      next.devices[device.device] = {device.position, stands ? before->second.since_ms : shown.at_ms};
     }
     known = std::move(next);
   }

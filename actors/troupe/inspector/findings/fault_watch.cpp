@@ -141,20 +141,20 @@ std::vector<finding> fault_watch::observe(const job_view& view, std::int64_t now
 
 std::vector<finding> fault_watch::stopped(const job_view& view, std::int64_t now_ms) const {
   std::vector<finding> found;
-  for (const auto& [rank, node] : view.nodes) {
-    auto silent_ms = now_ms - node.at_ms;
-    bool is_silent = node.num_unanswered > 0 && silent_ms > longest_silence_ms;
-    if (!is_silent && !(node.is_suspended && node.num_unanswered > 0)) continue;
+  for (const auto& [rank, process] : view.processes) {
+    auto silent_ms = now_ms - process.at_ms;
+    bool is_silent = process.num_unanswered > 0 && silent_ms > longest_silence_ms;
+    if (!is_silent && !(process.is_suspended && process.num_unanswered > 0)) continue;
     finding one;
     one.kind = finding_kind::stopped_process;
     one.rank = rank;
-    one.actor = actor_id(node.report, "supervisor", rank);
-    one.since_ms = node.at_ms;
-    one.text =
-        "rank " + std::to_string(rank) + " (pid " + std::to_string(node.report.pid) + " on " +
-        node.report.host + ") " +
-        (node.is_suspended ? "is suspended, by SIGSTOP or a debugger: it has" : "does not answer: it has") +
-        " not reported for " + seconds_text(silent_ms);
+    one.actor = actor_id(process.report, "supervisor", rank);
+    one.since_ms = process.at_ms;
+    one.text = "rank " + std::to_string(rank) + " (pid " + std::to_string(process.report.pid) + " on " +
+               process.report.host + ") " +
+               (process.is_suspended ? "is suspended, by SIGSTOP or a debugger: it has"
+                                     : "does not answer: it has") +
+               " not reported for " + seconds_text(silent_ms);
     found.push_back(std::move(one));
   }
   return found;
@@ -176,8 +176,8 @@ std::vector<finding> fault_watch::paces(const job_view& view) const {
     one.kind = problem.is_slower_than_before ? finding_kind::straggler : finding_kind::unbalanced_partition;
     one.device = device;
     if (device < hosts.num_devices()) one.rank = hosts.member_of({device}).rank;
-    if (auto node = view.nodes.find(one.rank); node != view.nodes.end())
-      one.actor = actor_id(node->second.report, "device", device);
+    if (auto process = view.processes.find(one.rank); process != view.processes.end())
+      one.actor = actor_id(process->second.report, "device", device);
     one.since_ms = problem.since_ms;
     // Cores that its process has lacked more than usually may explain half of what it computes longer.
     auto longer = (problem.busy_s - problem.reference_s) * view.steps_per_s;
@@ -205,18 +205,18 @@ std::vector<finding> fault_watch::paces(const job_view& view) const {
 /// New ones only: a job may go on for days after one bad frame.
 std::vector<finding> fault_watch::links(const job_view& view, std::int64_t now_ms) {
   std::vector<finding> found;
-  for (const auto& [rank, node] : view.nodes) {
+  for (const auto& [rank, process] : view.processes) {
     auto& known = bad_frames_[rank];
-    if (known.incarnation != node.report.incarnation) known = {node.report.incarnation, 0, 0, 0};
-    if (node.report.bad_frames > known.count) {
-      known.newest = node.report.bad_frames - std::exchange(known.count, node.report.bad_frames);
+    if (known.incarnation != process.report.incarnation) known = {process.report.incarnation, 0, 0, 0};
+    if (process.report.bad_frames > known.count) {
+      known.newest = process.report.bad_frames - std::exchange(known.count, process.report.bad_frames);
       known.at_ms = now_ms;
     }
     if (known.at_ms == 0 || now_ms - known.at_ms > bad_frames_shown_ms) continue;
     finding one;
     one.kind = finding_kind::link_errors;
     one.rank = rank;
-    one.actor = actor_id(node.report, "supervisor", rank);
+    one.actor = actor_id(process.report, "supervisor", rank);
     one.since_ms = known.at_ms;
     one.text = "rank " + std::to_string(rank) + " has got " + std::to_string(known.newest) +
                " frames that failed a check (" + std::to_string(known.count) +

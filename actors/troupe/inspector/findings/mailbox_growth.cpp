@@ -30,14 +30,14 @@ double longest_wait_s(const job_view& view) {
 
 void mailbox_growth::observe(const job_view& view) {
   std::erase_if(known_, [&](const auto& entry) {
-    auto node = view.nodes.find(entry.first.rank);
-    return node == view.nodes.end() || node->second.report.incarnation != entry.first.incarnation;
+    auto process = view.processes.find(entry.first.rank);
+    return process == view.processes.end() || process->second.report.incarnation != entry.first.incarnation;
   });
-  for (const auto& [rank, node] : view.nodes) {
-    auto incarnation = node.report.incarnation;
-    observe_actor({rank, incarnation, supervisor_role, rank}, node.at_ms, node.report.supervisor);
-    for (const auto& one : node.report.children)
-      observe_actor({rank, incarnation, one.role, one.number, one.replica}, node.at_ms, one.counts);
+  for (const auto& [rank, process] : view.processes) {
+    auto incarnation = process.report.incarnation;
+    observe_actor({rank, incarnation, supervisor_role, rank}, process.at_ms, process.report.supervisor);
+    for (const auto& one : process.report.children)
+      observe_actor({rank, incarnation, one.role, one.number, one.replica}, process.at_ms, one.counts);
   }
 }
 
@@ -67,7 +67,7 @@ finding mailbox_growth::finding_of(const job_view& view, const actor& one, const
   finding made;
   made.kind = finding_kind::growing_mailbox;
   made.rank = one.rank;
-  made.actor = actor_id(view.nodes.at(one.rank).report, role, one.number, one.replica);
+  made.actor = actor_id(view.processes.at(one.rank).report, role, one.number, one.replica);
   made.since_ms = grown.since_ms;
   const auto& counts = grown.counts;
   made.text = "the mailbox of " + made.actor + " has grown from " + std::to_string(grown.first) + " to " +

@@ -22,23 +22,24 @@ std::string list_of(const std::vector<int>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + text;
 }
 
-std::string where_is(const node_view* node, const collective_position* at) {
-  if (!node) return "has not reported yet";
-  if (node->is_suspended) return "is suspended";
+std::string where_is(const process_view* process, const collective_position* at) {
+  if (!process) return "has not reported yet";
+  if (process->is_suspended) return "is suspended";
   if (!at) return "does not have the group yet";
   if (at->sequence == 0) return "has made no call of the group yet";
   auto call = "call " + std::to_string(at->sequence) + ", " + at->call;
   return (at->is_in_call ? "is in " : "has done nothing since ") + call;
 }
 
-const node_view* node_of(const job_view& view, int rank) {
-  auto found = view.nodes.find(rank);
-  return found == view.nodes.end() ? nullptr : &found->second;
+const process_view* node_of(const job_view& view, int rank) {
+  auto found = view.processes.find(rank);
+  return found == view.processes.end() ? nullptr : &found->second;
 }
 
 /// Seconds for which the call has lasted by now.
 double for_s(const job_view& view, int rank, const collective_position& at, std::int64_t now_ms) {
-  return at.for_s + static_cast<double>(std::max<std::int64_t>(0, now_ms - view.nodes.at(rank).at_ms)) / 1000;
+  return at.for_s +
+         static_cast<double>(std::max<std::int64_t>(0, now_ms - view.processes.at(rank).at_ms)) / 1000;
 }
 
 std::vector<finding> find_in(const job_view& view, const reported_group& group, std::int64_t now_ms) {
@@ -58,16 +59,16 @@ std::vector<finding> find_in(const job_view& view, const reported_group& group, 
   std::vector<finding> found;
   if (waited_s < std::max(1.0, 3 * longest_s)) return found;
   for (auto rank : missing) {
-    const auto* node = node_of(view, rank);
+    const auto* process = node_of(view, rank);
     auto member = group.members.find(rank);
     finding one;
     one.kind = finding_kind::missing_in_collective;
     one.rank = rank;
-    if (node) one.actor = actor_id(node->report, "supervisor", rank);
+    if (process) one.actor = actor_id(process->report, "supervisor", rank);
     one.text = "rank " + std::to_string(rank) + " has not entered call " + std::to_string(call.sequence) +
                " of group " + call.group + ", " + call.call + ", in which " + list_of(inside) +
                (inside.size() == 1 ? " waits; it " : " wait; it ") +
-               where_is(node, member == group.members.end() ? nullptr : member->second);
+               where_is(process, member == group.members.end() ? nullptr : member->second);
     one.since_ms = now_ms - static_cast<std::int64_t>(waited_s * 1000);
     found.push_back(std::move(one));
   }
@@ -78,8 +79,8 @@ std::vector<finding> find_in(const job_view& view, const reported_group& group, 
 
 std::vector<finding> missing_members(const job_view& view, std::int64_t now_ms) {
   std::map<std::string, reported_group> groups;
-  for (const auto& [rank, node] : view.nodes)
-    for (const auto& at : node.report.collectives) {
+  for (const auto& [rank, process] : view.processes)
+    for (const auto& at : process.report.collectives) {
       auto& group = groups[at.group];
       group.members[rank] = &at;
       if (at.is_in_call && (!group.newest || at.sequence > group.newest->sequence)) group.newest = &at;

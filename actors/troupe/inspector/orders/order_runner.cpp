@@ -183,7 +183,7 @@ void order_runner::on_end_answer(const std::string& id, std::uint64_t generation
   unsure_[id] = generation;
 }
 
-void order_runner::on_node(const node_report& report) {
+void order_runner::on_process(const process_report& report) {
   if (!orders_) return;
   for (const auto& one : orders_->all()) {
     if (!one.is_passed || !is_disruptive(one.order.action) || one.target.rank != report.rank) continue;

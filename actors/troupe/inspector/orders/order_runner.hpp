@@ -40,7 +40,7 @@ class order_runner {
   void begin_generation(const inspected_generation& begun);
   /// Orders have come.
   void on_posted();
-  void on_node(const node_report& report);
+  void on_process(const process_report& report);
   /// The view has a report of this generation.
   void on_scheduler();
   void on_poll();

@@ -3,7 +3,7 @@
 namespace troupe {
 namespace {
 
-const child_report* target_in(const node_report& report, const order_target& target) {
+const child_report* target_in(const process_report& report, const order_target& target) {
   for (const auto& child : report.children)
     if (child.role == target.role && child.number == target.number && child.replica == target.replica)
       return &child;
@@ -26,9 +26,9 @@ pause_request pause_request_of(const control_order& order) {
 }
 
 std::optional<std::uint32_t> starts_in(const job_view& view, const order_target& target) {
-  auto node = view.nodes.find(target.rank);
-  if (!target.role || node == view.nodes.end()) return {};
-  const auto* child = target_in(node->second.report, target);
+  auto process = view.processes.find(target.rank);
+  if (!target.role || process == view.processes.end()) return {};
+  const auto* child = target_in(process->second.report, target);
   return child ? std::optional(child->starts) : std::nullopt;
 }
 
@@ -39,7 +39,7 @@ std::optional<order_outcome> standing_outcome(const pause_state& pause, std::uin
   return order_outcome{order_result::done, "the job is paused, and all devices stand", {}};
 }
 
-std::optional<order_outcome> ended_outcome(const open_order& one, const node_report& report) {
+std::optional<order_outcome> ended_outcome(const open_order& one, const process_report& report) {
   const auto& target = one.target;
   if (report.incarnation > target.incarnation)
     return order_outcome{order_result::done,
@@ -81,7 +81,7 @@ order_outcome timeout_outcome(const control_order& order, bool is_paused, std::c
       break;
   }
   return {order_result::timed_out,
-          "it has not happened" + within + ". /api/v1/nodes and /api/v1/actors show what is stuck",
+          "it has not happened" + within + ". /api/v1/processes and /api/v1/actors show what is stuck",
           {}};
 }
 

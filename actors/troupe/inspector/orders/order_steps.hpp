@@ -23,7 +23,7 @@ std::optional<std::uint32_t> starts_in(const job_view& view, const order_target&
 std::optional<order_outcome> standing_outcome(const pause_state& pause, std::uint64_t version);
 
 /// What became of a restart or kill that was passed on, by a report of its process; none: not known yet.
-std::optional<order_outcome> ended_outcome(const open_order& one, const node_report& report);
+std::optional<order_outcome> ended_outcome(const open_order& one, const process_report& report);
 
 /// Of an order that was passed on and is not done in time. `is_paused`: the job has paused for it.
 order_outcome timeout_outcome(const control_order& order, bool is_paused, std::chrono::milliseconds limit);

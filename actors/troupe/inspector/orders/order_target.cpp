@@ -7,7 +7,7 @@ namespace {
 
 using found_target = std::variant<order_target, control_refusal>;
 
-std::string id_of(const node_report& report, const child_report& child) {
+std::string id_of(const process_report& report, const child_report& child) {
   return actor_id(report, child_name(child.role), child.number, child.replica);
 }
 
@@ -18,7 +18,7 @@ bool loses_state(const order_target& target) { return !target.role || is_stage(t
 
 int num_replaced(const job_view& view) {
   int replaced = 0;
-  for (const auto& [rank, node] : view.nodes) replaced += static_cast<int>(node.report.incarnation);
+  for (const auto& [rank, process] : view.processes) replaced += static_cast<int>(process.report.incarnation);
   return replaced;
 }
 
@@ -47,21 +47,21 @@ found_target process_of(int rank, const job_view& view, const control_rules& rul
   if (rank >= view.world_size)
     return control_refusal{404, "expected a rank from 0 to " + std::to_string(view.world_size - 1) +
                                     ", got " + std::to_string(rank)};
-  auto node = view.nodes.find(rank);
-  if (node == view.nodes.end())
+  auto process = view.processes.find(rank);
+  if (process == view.processes.end())
     return control_refusal{409, "rank " + std::to_string(rank) +
-                                    " has not reported yet: order again when it is in /api/v1/nodes"};
+                                    " has not reported yet: order again when it is in /api/v1/processes"};
   if (auto refused = refused_process(view, rules)) return *refused;
-  return order_target{rank, node->second.report.incarnation, {}, 0, 0};
+  return order_target{rank, process->second.report.incarnation, {}, 0, 0};
 }
 
-const child_report* actor_in(const node_report& report, const std::string& id) {
+const child_report* actor_in(const process_report& report, const std::string& id) {
   for (const auto& child : report.children)
     if (id_of(report, child) == id) return &child;
   return nullptr;
 }
 
-found_target target_in(const node_report& report, const child_report& found) {
+found_target target_in(const process_report& report, const child_report& found) {
   if (!found.is_running)
     return control_refusal{
         409, "'" + id_of(report, found) + "' is not running, so there is nothing to end or start again"};
@@ -69,14 +69,14 @@ found_target target_in(const node_report& report, const child_report& found) {
 }
 
 found_target actor_of_id(const std::string& id, const job_view& view) {
-  for (const auto& [rank, node] : view.nodes) {
-    if (actor_id(node.report, "supervisor", rank) == id)
+  for (const auto& [rank, process] : view.processes) {
+    if (actor_id(process.report, "supervisor", rank) == id)
       return control_refusal{
           409, "a supervisor is ended with its process: order {\"rank\": " + std::to_string(rank) + "}"};
-    if (const auto* found = actor_in(node.report, id)) return target_in(node.report, *found);
+    if (const auto* found = actor_in(process.report, id)) return target_in(process.report, *found);
   }
-  for (const auto& node : view.replaced)
-    if (actor_in(node.report, id) || actor_id(node.report, "supervisor", node.report.rank) == id)
+  for (const auto& process : view.replaced)
+    if (actor_in(process.report, id) || actor_id(process.report, "supervisor", process.report.rank) == id)
       return control_refusal{409, "'" + id +
                                       "' was lost with its process, which was replaced: take the id "
                                       "of the new one from /api/v1/actors"};

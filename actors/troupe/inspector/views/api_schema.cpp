@@ -39,7 +39,7 @@ const char* api_schema() {
         "detect_s": {"type": "number"}, "fence_s": {"type": "number"}, "quiesce_s": {"type": "number"},
         "respawn_s": {"type": "number"}, "restore_s": {"type": "number"}, "rebuild_s": {"type": "number"},
         "replay_s": {"type": "number"}, "total_s": {"type": "number"}}}}}},
-"node": {"type": "object", "additionalProperties": false,
+"process": {"type": "object", "additionalProperties": false,
   "required": ["rank", "incarnation", "pid", "host", "state", "generation", "reported_ms", "unanswered_polls", "cores_waited_for", "memory"],
   "properties": {
     "rank": {"$ref": "#/$defs/count"}, "incarnation": {"$ref": "#/$defs/count"}, "pid": {"type": "integer"},
@@ -58,10 +58,10 @@ const char* api_schema() {
         "peak_bytes": {"$ref": "#/$defs/count"}, "parameters_bytes": {"$ref": "#/$defs/count"},
         "gradients_bytes": {"$ref": "#/$defs/count"}, "optimizer_bytes": {"$ref": "#/$defs/count"},
         "activations_bytes": {"$ref": "#/$defs/count"}, "other_bytes": {"$ref": "#/$defs/count"}}}}},
-"nodes": {"type": "object", "additionalProperties": false, "required": ["nodes", "replaced"],
+"processes": {"type": "object", "additionalProperties": false, "required": ["processes", "replaced"],
   "properties": {
-    "nodes": {"type": "array", "items": {"$ref": "#/$defs/node"}},
-    "replaced": {"type": "array", "maxItems": 64, "items": {"$ref": "#/$defs/node"}}}},
+    "processes": {"type": "array", "items": {"$ref": "#/$defs/process"}},
+    "replaced": {"type": "array", "maxItems": 64, "items": {"$ref": "#/$defs/process"}}}},
 "devices": {"type": "object", "additionalProperties": false, "required": ["devices"],
   "properties": {"devices": {"type": "array", "items": {"type": "object", "additionalProperties": false,
     "required": ["device", "rank", "activity", "call", "call_kind", "run", "position", "action", "at_position_s"],

@@ -22,7 +22,7 @@ std::uint64_t steps_of_run(const scheduler_report& report) {
   return report.job ? static_cast<std::uint64_t>(report.job->training.flush_every) : 1;
 }
 
-void set_rates(node_view& newest, const node_report& before, double seconds) {
+void set_rates(process_view& newest, const process_report& before, double seconds) {
   const auto& report = newest.report;
   auto rate = [&](std::uint64_t then, std::uint64_t now) { return per_second(then, now, seconds); };
   newest.bytes_sent_per_s = rate(before.tensor_bytes_sent, report.tensor_bytes_sent);

@@ -30,8 +30,8 @@ struct link_rates {
 };
 
 /// A process of the job, as it last reported.
-struct node_view {
-  node_report report;
+struct process_view {
+  process_report report;
   std::int64_t at_ms = 0;            ///< Unix time at which the report came
   std::uint64_t num_unanswered = 0;  ///< polls since then without an answer
   bool is_suspended = false;         ///< the kernel says so (SIGSTOP, a debugger); known on this host only
@@ -43,7 +43,7 @@ struct node_view {
 };
 
 /// The rates between two reports of a process, `seconds` apart, and those to each rank.
-void set_rates(node_view& newest, const node_report& before, double seconds);
+void set_rates(process_view& newest, const process_report& before, double seconds);
 
 /// All that an inspector knows of a job. A value: who reads it holds nobody up.
 struct job_view {
@@ -52,9 +52,9 @@ struct job_view {
   int world_size = 1;
   std::int64_t at_ms = 0;  ///< the newest poll; 0: there was none
   std::uint64_t generation = 0;
-  std::map<int, node_view> nodes;  ///< key: rank
+  std::map<int, process_view> processes;  ///< key: rank
   /// Processes that have been replaced, as they last reported, the newest `max_past`; oldest first.
-  std::deque<node_view> replaced;
+  std::deque<process_view> replaced;
   job_history history;
   std::optional<scheduler_report> scheduler;         ///< newest report, with an empty `steps`
   std::shared_ptr<const measured_step> measured;     ///< the newest, of any generation

@@ -13,7 +13,7 @@ std::string word(const std::array<const char*, Size>& words, std::size_t number)
 
 }  // namespace
 
-std::string node_phase_name(std::uint8_t phase) {
+std::string process_phase_name(std::uint8_t phase) {
   return word<4>({"joining", "quiescing", "waiting", "active"}, phase);
 }
 
@@ -38,7 +38,7 @@ std::string child_name(std::uint8_t role) {
                  role);
 }
 
-std::string actor_id(const node_report& of, const std::string& role, int number, int replica) {
+std::string actor_id(const process_report& of, const std::string& role, int number, int replica) {
   auto id = std::to_string(of.rank) + "#" + std::to_string(of.incarnation) + "/" + role;
   if (role != "supervisor") id += "/" + std::to_string(number);
   if (replica > 0) id += "/replica/" + std::to_string(replica);

@@ -9,12 +9,12 @@
 namespace troupe {
 
 // The words of the API for what messages carry as numbers; "unknown" for others.
-std::string node_phase_name(std::uint8_t phase);
+std::string process_phase_name(std::uint8_t phase);
 std::string scheduler_phase_name(std::uint8_t phase);
 std::string call_name(call_kind kind);
 std::string activity_name(device_activity activity);
 std::string child_name(std::uint8_t role);
 /// The id of an actor of a process: "1#0/device/3", unique also among processes that were replaced.
-std::string actor_id(const node_report& of, const std::string& role, int number, int replica = 0);
+std::string actor_id(const process_report& of, const std::string& role, int number, int replica = 0);
 
 }  // namespace troupe

@@ -52,10 +52,10 @@ std::string rank_label(int rank) { return "rank=\"" + std::to_string(rank) + "\"
 
 /// One counter of each process. It begins anew with a new process, as counters may.
 void per_rank(metric_writer& out, const job_view& view, std::string_view name, std::string_view help,
-              std::uint64_t node_report::*counted) {
+              std::uint64_t process_report::*counted) {
   out.begin(name, "counter", help);
-  for (const auto& [rank, node] : view.nodes)
-    out.add(static_cast<double>(node.report.*counted), rank_label(rank));
+  for (const auto& [rank, process] : view.processes)
+    out.add(static_cast<double>(process.report.*counted), rank_label(rank));
 }
 
 void write_job(metric_writer& out, const job_view& view, const metrics_history& metrics) {
@@ -86,9 +86,9 @@ void write_job(metric_writer& out, const job_view& view, const metrics_history& 
 
 void write_actors(metric_writer& out, const job_view& view) {
   std::map<std::string, double> activities, restarts;
-  for (const auto& [rank, node] : view.nodes) {
-    for (const auto& one : node.report.devices) ++activities[activity_name(one.position.activity)];
-    for (const auto& one : node.report.children) restarts[child_name(one.role)] += one.starts - 1.0;
+  for (const auto& [rank, process] : view.processes) {
+    for (const auto& one : process.report.devices) ++activities[activity_name(one.position.activity)];
+    for (const auto& one : process.report.children) restarts[child_name(one.role)] += one.starts - 1.0;
   }
   out.begin("troupe_devices", "gauge", "Devices by what they do.");
   for (const auto& [activity, count] : activities) out.add(count, "activity=\"" + activity + "\"");
@@ -109,9 +109,9 @@ void join(actor_counts& to, const actor_counts& more) {
 
 counts_by_role counts_of(const job_view& view) {
   counts_by_role counts;
-  for (const auto& [rank, node] : view.nodes) {
-    join(counts[{"supervisor", rank}], node.report.supervisor);
-    for (const auto& one : node.report.children) join(counts[{child_name(one.role), rank}], one.counts);
+  for (const auto& [rank, process] : view.processes) {
+    join(counts[{"supervisor", rank}], process.report.supervisor);
+    for (const auto& one : process.report.children) join(counts[{child_name(one.role), rank}], one.counts);
   }
   return counts;
 }
@@ -167,9 +167,9 @@ void write_messages(metric_writer& out, const job_view& view) {
 void write_flights(metric_writer& out, const job_view& view) {
   auto write = [&](std::string_view name, std::string_view help, auto field) {
     out.begin(name, "gauge", help);
-    for (const auto& [rank, node] : view.nodes) {
+    for (const auto& [rank, process] : view.processes) {
       std::uint64_t sum = 0;
-      for (const auto& peer : node.report.peers) sum += peer.counted.*field;
+      for (const auto& peer : process.report.peers) sum += peer.counted.*field;
       out.add(static_cast<double>(sum), rank_label(rank));
     }
   };
@@ -191,11 +191,11 @@ void write_findings(metric_writer& out, const job_view& view) {
 
 void write_processes(metric_writer& out, const job_view& view, std::int64_t now_ms) {
   out.begin("troupe_report_age_seconds", "gauge", "Age of the newest report of each process.");
-  for (const auto& [rank, node] : view.nodes)
-    out.add(static_cast<double>(now_ms - node.at_ms) / 1000, rank_label(rank));
+  for (const auto& [rank, process] : view.processes)
+    out.add(static_cast<double>(now_ms - process.at_ms) / 1000, rank_label(rank));
   out.begin("troupe_process_incarnation", "gauge", "How often the process of a rank was replaced.");
-  for (const auto& [rank, node] : view.nodes) out.add(node.report.incarnation, rank_label(rank));
-  using report = node_report;
+  for (const auto& [rank, process] : view.processes) out.add(process.report.incarnation, rank_label(rank));
+  using report = process_report;
   per_rank(out, view, "troupe_tensor_sent_bytes_total", "Bytes of tensors sent to other processes.",
            &report::tensor_bytes_sent);
   per_rank(out, view, "troupe_tensor_received_bytes_total", "Bytes of tensors received from other processes.",
@@ -215,8 +215,8 @@ void write_processes(metric_writer& out, const job_view& view, std::int64_t now_
   per_rank(out, view, "troupe_bad_frames_total", "Frames that failed a check, dropped.", &report::bad_frames);
   out.begin("troupe_core_wait_seconds_total", "counter",
             "Time in which threads could run and waited for a core, added up over threads.");
-  for (const auto& [rank, node] : view.nodes)
-    out.add(static_cast<double>(node.report.core_wait_ns) / 1e9, rank_label(rank));
+  for (const auto& [rank, process] : view.processes)
+    out.add(static_cast<double>(process.report.core_wait_ns) / 1e9, rank_label(rank));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-json memory_json(const node_memory& memory) {
+json memory_json(const process_memory_report& memory) {
   auto known = [](std::uint64_t bytes) { return bytes > 0 ? json(bytes) : json(); };
   return {{"resident_bytes", known(memory.resident)},
           {"peak_resident_bytes", known(memory.peak_resident)},
@@ -27,17 +27,17 @@ json memory_json(const node_memory& memory) {
           {"other_bytes", memory.other}};
 }
 
-json node_json(const node_view& node, const char* state) {
-  const auto& report = node.report;
+json process_json(const process_view& process, const char* state) {
+  const auto& report = process.report;
   return {{"rank", report.rank},
           {"incarnation", report.incarnation},
           {"pid", report.pid},
           {"host", report.host},
-          {"state", state ? std::string(state) : node_phase_name(report.phase)},
+          {"state", state ? std::string(state) : process_phase_name(report.phase)},
           {"generation", report.generation},
-          {"reported_ms", node.at_ms},
-          {"unanswered_polls", node.num_unanswered},
-          {"cores_waited_for", node.cores_waited_for},
+          {"reported_ms", process.at_ms},
+          {"unanswered_polls", process.num_unanswered},
+          {"cores_waited_for", process.cores_waited_for},
           {"memory", memory_json(report.memory)}};
 }
 
@@ -60,7 +60,7 @@ void add_counts(json& to, const actor_counts& counts, bool is_lost) {
 }
 
 /// A process's supervisor and its children.
-void append_actors(json& to, const node_report& report, bool is_lost) {
+void append_actors(json& to, const process_report& report, bool is_lost) {
   auto supervisor = actor_id(report, "supervisor", report.rank);
   auto state_of = [&](bool is_running) { return is_lost ? "lost" : is_running ? "running" : "ended"; };
   to.push_back({{"id", supervisor},
@@ -90,7 +90,7 @@ void append_actors(json& to, const node_report& report, bool is_lost) {
   }
 }
 
-json device_json(const job_view& view, const node_report& node, const device_progress& device) {
+json device_json(const job_view& view, const process_report& process, const device_progress& device) {
   json action;
   const auto& position = device.position;
   if (view.scheduler && view.scheduler->job) {
@@ -100,7 +100,7 @@ json device_json(const job_view& view, const node_report& node, const device_pro
       action = to_string(devices[device.device % devices.size()][position.action]);  // of any replica
   }
   return {{"device", device.device},
-          {"rank", node.rank},
+          {"rank", process.rank},
           {"activity", activity_name(position.activity)},
           {"call", position.call},
           {"call_kind", call_name(position.kind)},
@@ -119,11 +119,12 @@ struct link_ends {
 
 std::map<std::pair<int, int>, link_ends> links_of(const job_view& view) {
   std::map<std::pair<int, int>, link_ends> links;
-  for (const auto& [rank, node] : view.nodes)
-    for (const auto& peer : node.report.peers) {
+  for (const auto& [rank, process] : view.processes)
+    for (const auto& peer : process.report.peers) {
       auto& there = links[{rank, peer.rank}];
       there.sender = &peer.counted;
-      if (auto rates = node.sent_to.find(peer.rank); rates != node.sent_to.end()) there.rates = rates->second;
+      if (auto rates = process.sent_to.find(peer.rank); rates != process.sent_to.end())
+        there.rates = rates->second;
       links[{peer.rank, rank}].receiver = &peer.counted;
     }
   return links;
@@ -152,8 +153,8 @@ json link_json(const std::pair<int, int>& ranks, const link_ends& ends) {
           {"frames_per_s", rate(ends.rates.frames_per_s)}};
 }
 
-json total_json(int rank, const node_view& node) {
-  const auto& report = node.report;
+json total_json(int rank, const process_view& process) {
+  const auto& report = process.report;
   return {{"rank", rank},
           {"tensors_sent", report.tensors_sent},
           {"tensors_received", report.tensors_received},
@@ -164,10 +165,10 @@ json total_json(int rank, const node_view& node) {
           {"control_frames_received", report.control_frames_received},
           {"stale_frames", report.stale_frames},
           {"bad_frames", report.bad_frames},
-          {"bytes_sent_per_s", node.bytes_sent_per_s},
-          {"bytes_received_per_s", node.bytes_received_per_s},
-          {"tensors_sent_per_s", node.tensors_sent_per_s},
-          {"tensors_received_per_s", node.tensors_received_per_s}};
+          {"bytes_sent_per_s", process.bytes_sent_per_s},
+          {"bytes_received_per_s", process.bytes_received_per_s},
+          {"tensors_sent_per_s", process.tensors_sent_per_s},
+          {"tensors_received_per_s", process.tensors_received_per_s}};
 }
 
 json recovery_json(const past_recovery& past) {
@@ -253,31 +254,32 @@ json job_json(const std::string& job_id, const job_view& view, const metrics_his
   return known;
 }
 
-json nodes_json(const job_view& view) {
-  json nodes = json::array(), replaced = json::array();
-  for (const auto& [rank, node] : view.nodes) nodes.push_back(node_json(node, nullptr));
-  for (const auto& node : view.replaced) replaced.push_back(node_json(node, "lost"));
-  return {{"nodes", nodes}, {"replaced", replaced}};
+json processes_json(const job_view& view) {
+  json processes = json::array(), replaced = json::array();
+  for (const auto& [rank, process] : view.processes) processes.push_back(process_json(process, nullptr));
+  for (const auto& process : view.replaced) replaced.push_back(process_json(process, "lost"));
+  return {{"processes", processes}, {"replaced", replaced}};
 }
 
 json devices_json(const job_view& view) {
   json devices = json::array();
-  for (const auto& [rank, node] : view.nodes)
-    for (const auto& device : node.report.devices) devices.push_back(device_json(view, node.report, device));
+  for (const auto& [rank, process] : view.processes)
+    for (const auto& device : process.report.devices)
+      devices.push_back(device_json(view, process.report, device));
   return {{"devices", devices}};
 }
 
 json actors_json(const job_view& view) {
   json actors = json::array();
-  for (const auto& [rank, node] : view.nodes) append_actors(actors, node.report, false);
-  for (const auto& node : view.replaced) append_actors(actors, node.report, true);
+  for (const auto& [rank, process] : view.processes) append_actors(actors, process.report, false);
+  for (const auto& process : view.replaced) append_actors(actors, process.report, true);
   return {{"actors", actors}};
 }
 
 json links_json(const job_view& view) {
   json links = json::array(), totals = json::array();
   for (const auto& [ranks, ends] : links_of(view)) links.push_back(link_json(ranks, ends));
-  for (const auto& [rank, node] : view.nodes) totals.push_back(total_json(rank, node));
+  for (const auto& [rank, process] : view.processes) totals.push_back(total_json(rank, process));
   return {{"links", links}, {"totals", totals}};
 }
 

@@ -15,7 +15,7 @@ namespace troupe {
 // null.
 nlohmann::ordered_json job_json(const std::string& job_id, const job_view& view,
                                 const metrics_history& metrics);
-nlohmann::ordered_json nodes_json(const job_view& view);
+nlohmann::ordered_json processes_json(const job_view& view);
 nlohmann::ordered_json devices_json(const job_view& view);
 nlohmann::ordered_json actors_json(const job_view& view);
 nlohmann::ordered_json links_json(const job_view& view);

@@ -6,35 +6,35 @@
 
 namespace troupe {
 
-void held_copies::set(const node_inventory& inventory) {
-  nodes_[inventory.rank] = inventory;
+void held_copies::set(const process_inventory& inventory) {
+  processes_[inventory.rank] = inventory;
   count_anew();
 }
 
 void held_copies::add(int rank, const held_part& part, const std::vector<job_part>& parts) {
-  bool is_new = !nodes_.contains(rank);
-  auto& node = nodes_[rank];
-  node.rank = rank;
-  node.parts.push_back(part);
+  bool is_new = !processes_.contains(rank);
+  auto& process = processes_[rank];
+  process.rank = rank;
+  process.parts.push_back(part);
   auto& holders = steps_[part.step];
   holders.add(rank, part);
   auto before = committed_step(parts);
   if (is_new) committed_.reset();  // with more processes a single holder no longer commits a step
-  if (part.step > before && holders.outlives_one_loss(nodes_.size(), parts)) committed_ = part.step;
+  if (part.step > before && holders.outlives_one_loss(processes_.size(), parts)) committed_ = part.step;
   auto committed = committed_step(parts);
   if (committed > before || part.step < committed) forget_older(committed);
 }
 
 void held_copies::forget_older(std::uint64_t committed) {
-  for (auto& [rank, node] : nodes_)
-    std::erase_if(node.parts, [&](const held_part& old) { return old.step < committed; });
+  for (auto& [rank, process] : processes_)
+    std::erase_if(process.parts, [&](const held_part& old) { return old.step < committed; });
   steps_.erase(steps_.begin(), steps_.lower_bound(committed));
 }
 
 void held_copies::lose_replicas(int rank, const std::vector<job_part>& parts) {
   committed_before_loss_ = held_by_owners(parts);
-  auto found = nodes_.find(rank);
-  if (found == nodes_.end()) return;
+  auto found = processes_.find(rank);
+  if (found == processes_.end()) return;
   std::erase_if(found->second.parts,
                 [](const held_part& part) { return part.location == part_location::peer_memory; });
   count_anew();
@@ -46,8 +46,8 @@ std::uint64_t held_copies::held_by_owners(const std::vector<job_part>& parts) co
 
 void held_copies::roll_back(const restore_plan& plan) {
   committed_before_loss_ = 0;
-  for (auto& [rank, node] : nodes_)
-    std::erase_if(node.parts,
+  for (auto& [rank, process] : processes_)
+    std::erase_if(process.parts,
                   [&](const held_part& part) { return plan.from_scratch || part.step > plan.step; });
   count_anew();
 }
@@ -55,13 +55,13 @@ void held_copies::roll_back(const restore_plan& plan) {
 void held_copies::count_anew() {
   steps_.clear();
   committed_.reset();
-  for (const auto& [rank, node] : nodes_)
-    for (const auto& part : node.parts) steps_[part.step].add(rank, part);
+  for (const auto& [rank, process] : processes_)
+    for (const auto& part : process.parts) steps_[part.step].add(rank, part);
 }
 
-std::vector<node_inventory> held_copies::inventories() const {
-  std::vector<node_inventory> all;
-  for (const auto& [rank, node] : nodes_) all.push_back(node);
+std::vector<process_inventory> held_copies::inventories() const {
+  std::vector<process_inventory> all;
+  for (const auto& [rank, process] : processes_) all.push_back(process);
   return all;
 }
 

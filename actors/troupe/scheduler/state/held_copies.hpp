@@ -17,14 +17,14 @@ namespace troupe {
 class held_copies {
  public:
   /// Replaces the known copies of a process.
-  void set(const node_inventory& inventory);
+  void set(const process_inventory& inventory);
   /// Adds a copy that a process holds. Copies older than the newest committed step are forgotten.
   void add(int rank, const held_part& part, const std::vector<job_part>& parts);
   /// All processes restore `plan`: forgets copies of later steps, which are rolled back.
   void roll_back(const restore_plan& plan);
   /// A process has lost the copies that it kept for its peer.
   void lose_replicas(int rank, const std::vector<job_part>& parts);
-  std::vector<node_inventory> inventories() const;
+  std::vector<process_inventory> inventories() const;
   /// The newest step that has been committed since the last roll back. The owner of each part, or of an equal
   /// one, still holds it, also if the second copies were lost since, so that it is no longer committed.
   std::uint64_t held_by_owners(const std::vector<job_part>& parts) const;
@@ -41,8 +41,9 @@ class held_copies {
   void count_anew();
   void forget_older(std::uint64_t committed);
 
-  std::map<int, node_inventory> nodes_;
-  std::map<std::uint64_t, step_holders> steps_;  ///< who holds copies of each step, computed from `nodes_`
+  std::map<int, process_inventory> processes_;
+  std::map<std::uint64_t, step_holders>
+      steps_;  ///< who holds copies of each step, computed from `processes_`
   /// Cached; none: must be computed from `steps_`.
   mutable std::optional<std::uint64_t> committed_;
   std::uint64_t committed_before_loss_ = 0;

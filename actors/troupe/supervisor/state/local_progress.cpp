@@ -33,7 +33,7 @@ double local_progress::longest_s() const {
   return longest;
 }
 
-void local_progress::describe(node_progress& report) const {
+void local_progress::describe(process_progress& report) const {
   for (const auto& [number, one] : devices_)
     if (one.last)
       report.devices.push_back({static_cast<std::uint32_t>(number), one.last->position, one.for_s});

@@ -26,7 +26,7 @@ class local_progress {
   /// The longest time of any device or the loader, in seconds.
   double longest_s() const;
   /// Adds all devices and the loader to `report`.
-  void describe(node_progress& report) const;
+  void describe(process_progress& report) const;
   /// Where the devices are now, as their threads have published it, in order.
   std::vector<device_progress> positions() const;
   /// See loader_status::changes; 0: there is no loader.

@@ -60,7 +60,7 @@ leaf_hosting::leaf_hosting(std::vector<std::vector<int>> leaves)
     int row = 0;
     for (const auto& node : nodes_of(member)) nodes_.push_back({node, member, row++});
   }
-  std::ranges::sort(nodes_, {}, [](const hosted_node& each) { return each.node.first; });
+  std::ranges::sort(nodes_, {}, [](const hosted_process& each) { return each.node.first; });
 }
 
 const std::vector<int>& leaf_hosting::leaves_of(member_index member) const {

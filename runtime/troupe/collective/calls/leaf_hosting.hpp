@@ -9,11 +9,11 @@
 namespace troupe {
 
 /// A node of the reduction tree that one member can reduce by itself.
-struct hosted_node {
+struct hosted_process {
   tree_node node;
   int member = 0;
   int row = 0;  ///< its index among the nodes of the member
-  bool operator==(const hosted_node&) const = default;
+  bool operator==(const hosted_process&) const = default;
 };
 
 /// Which leaves of a reduction each member of a group hosts. L leaves combine in the tree in which all_reduce
@@ -33,7 +33,7 @@ class leaf_hosting {
   /// The largest nodes whose leaves are all on the member, ascending: what it contributes to the reduction.
   std::vector<tree_node> nodes_of(member_index member) const;
   /// The nodes of all members, in the order of their leaves: together they cover the tree.
-  const std::vector<hosted_node>& nodes() const { return nodes_; }
+  const std::vector<hosted_process>& nodes() const { return nodes_; }
   /// Whether each member contributes one node and these are the members of a tree over the members: then an
   /// all_reduce of the nodes gives the bits.
   bool is_tree_of_members() const;
@@ -46,7 +46,7 @@ class leaf_hosting {
  private:
   std::vector<std::vector<int>> leaves_;
   int num_leaves_ = 0;
-  std::vector<hosted_node> nodes_;
+  std::vector<hosted_process> nodes_;
 };
 
 /// What a signature() tells of a hosting: "4 leaves hosted as 5d21c0e8a94f".

@@ -135,7 +135,7 @@ call_signature signed_as(collective_kind kind, dtype type, std::int64_t count) {
 
 int num_contributions(const collective_operation& what, int member) {
   if (what.nodes.empty()) return 1;
-  return static_cast<int>(std::ranges::count(what.nodes, member, &hosted_node::member));
+  return static_cast<int>(std::ranges::count(what.nodes, member, &hosted_process::member));
 }
 
 int max_contributions(const collective_operation& what, int num_members) {

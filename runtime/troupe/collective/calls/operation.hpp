@@ -75,7 +75,7 @@ struct collective_operation {
   std::vector<std::int64_t> parts;  ///< elements, by member
   /// Of an all_reduce over leaves whose members contribute nodes of the tree: all nodes, in order. The input
   /// of a member without nodes is undefined. Otherwise empty, and each member contributes one leaf.
-  std::vector<hosted_node> nodes;
+  std::vector<hosted_process> nodes;
   member_index peer = -1;  ///< member index, of send and receive
 
   /// The elements of the output. Not const, since `output` is a handle to them.

@@ -87,7 +87,7 @@ void data_plane::finish_reads() {
     if (!worker_->progress() && worker_->arm()) return;
 }
 
-void data_plane::connect(std::uint64_t generation, const std::map<int, node_address>& peers) {
+void data_plane::connect(std::uint64_t generation, const std::map<int, process_address>& peers) {
   generation_ = generation;
   poll_until_idle();
   for (const auto& [rank, address] : peers) {

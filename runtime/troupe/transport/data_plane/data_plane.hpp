@@ -64,7 +64,7 @@ class data_plane {
   /// Whether a tensor is on an emulated_link, which makes no event.
   bool must_look_often() const { return outgoing_.is_on_link(); }
   /// A peer that cannot be connected (it may just have died) is added to the failures.
-  void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
+  void connect(std::uint64_t generation, const std::map<int, process_address>& peers);
   /// Sends it in its turn (send_queue). Returns false if the progress thread must poll (a request is in
   /// flight or failed, or the tensor waits). A tensor to a peer without connection is dropped.
   bool send(int to_rank, const tensor_tag& tag, const std::optional<authentication_code>& body_code,

@@ -24,7 +24,7 @@ bool control_plane::progress() {
   return !ready.empty();
 }
 
-void control_plane::connect(const std::map<int, node_address>& peers) {
+void control_plane::connect(const std::map<int, process_address>& peers) {
   std::map<int, process_id> members;
   for (const auto& [rank, address] : peers)
     if (rank != settings_.rank) members[rank] = decode_control_address(address.control).process;

@@ -36,7 +36,7 @@ class control_plane {
   bool is_reconnecting() const { return is_reconnecting_; }
 
   /// Connects to `peers` and closes all other connections. A working connection to the same address is kept.
-  void connect(const std::map<int, node_address>& peers);
+  void connect(const std::map<int, process_address>& peers);
   /// Returns false if the progress thread must act (a failure). A message to a peer without connection is
   /// dropped.
   bool send(int to_rank, std::uint64_t generation, std::span<const std::byte> body);

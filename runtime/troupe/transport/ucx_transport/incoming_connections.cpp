@@ -129,7 +129,7 @@ std::optional<std::string> incoming_connections::receive(incoming_stream& stream
   auto opened = open_frame(stream.key(), frame.head, frame.body.size(), frame.body);
   if (auto* fault = std::get_if<frame_fault>(&opened)) return std::string(to_string(*fault));
   const auto& head = std::get<frame_head>(opened);
-  if (!std::cmp_equal(head.header.to_rank, settings_.rank)) return "it is not addressed to this node";
+  if (!std::cmp_equal(head.header.to_rank, settings_.rank)) return "it is not addressed to this process";
   if (!stream.from) return receive_introduction(stream, head);
   if (!std::cmp_equal(head.header.from_rank, stream.from->rank) ||
       head.header.sequence != ++stream.from->sequence)

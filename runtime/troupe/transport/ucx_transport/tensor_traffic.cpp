@@ -39,7 +39,7 @@ std::vector<std::byte> tensor_traffic::begin_generation(std::uint64_t generation
   return address;
 }
 
-void tensor_traffic::connect(std::uint64_t generation, const std::map<int, node_address>& peers) {
+void tensor_traffic::connect(std::uint64_t generation, const std::map<int, process_address>& peers) {
   transfer_list released;
   {
     std::lock_guard lock(mutex_);

@@ -34,7 +34,7 @@ class tensor_traffic {
 
   /// Stops the previous generation's data plane and returns the address of the new one.
   std::vector<std::byte> begin_generation(std::uint64_t generation);
-  void connect(std::uint64_t generation, const std::map<int, node_address>& peers);
+  void connect(std::uint64_t generation, const std::map<int, process_address>& peers);
   void send(int to_rank, const tensor_tag& tag, tensor&& value);
   /// See transport. Throws system_failure.
   tensor allocate_shared(shape extents, dtype type) { return shared_.empty(std::move(extents), type); }

@@ -81,8 +81,8 @@ class ucx_transport final : public transport {
   int rank() const override { return settings_.rank; }
   transport_statistics statistics() const override { return settings_.counters.read(); }
 
-  node_address begin_generation(std::uint64_t generation) override;
-  void connect(std::uint64_t generation, const std::map<int, node_address>& peers) override;
+  process_address begin_generation(std::uint64_t generation) override;
+  void connect(std::uint64_t generation, const std::map<int, process_address>& peers) override;
   void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) override;
   void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override;
   tensor allocate_shared(shape extents, dtype type) override {
@@ -137,7 +137,7 @@ class ucx_transport final : public transport {
   std::thread thread_;
 };
 
-node_address ucx_transport::begin_generation(std::uint64_t generation) {
+process_address ucx_transport::begin_generation(std::uint64_t generation) {
   announce_generation(generation);
   auto tensors = tensors_.begin_generation(generation);
   return {control_.address(), std::move(tensors)};
@@ -154,7 +154,7 @@ void ucx_transport::announce_generation(std::uint64_t generation) {
   if (!done) wakeup_.wake();
 }
 
-void ucx_transport::connect(std::uint64_t generation, const std::map<int, node_address>& peers) {
+void ucx_transport::connect(std::uint64_t generation, const std::map<int, process_address>& peers) {
   for (const auto& [rank, address] : peers)
     if (address.control.empty() || address.data.empty())
       throw_invalid("transport::connect", "an address for rank " + std::to_string(rank), "none");

@@ -13,10 +13,10 @@ struct reported {
   job_view view;
 
   void report(std::int64_t at_ms, double waited_s, std::uint32_t incarnation = 0) {
-    auto& node = view.nodes[1];
-    node.at_ms = at_ms;
-    node.report.incarnation = incarnation;
-    node.report.core_wait_ns = static_cast<std::uint64_t>(waited_s * 1e9);
+    auto& process = view.processes[1];
+    process.at_ms = at_ms;
+    process.report.incarnation = incarnation;
+    process.report.core_wait_ns = static_cast<std::uint64_t>(waited_s * 1e9);
     waits.observe(view);
   }
 };

@@ -22,12 +22,12 @@ struct watched {
     report.activity.index = report.call;
     report.activity.kind = report.kind = call_kind::train;
     report.running = {report.job, &report.job->training};
-    for (auto& [rank, node] : view.nodes)
-      node.report.devices[0].position = {1, call_kind::train, device_activity::computing, 7, 0};
+    for (auto& [rank, process] : view.processes)
+      process.report.devices[0].position = {1, call_kind::train, device_activity::computing, 7, 0};
   }
   /// A position in the step that runs.
   void put(int rank, device_activity activity, std::uint32_t action) {
-    auto& position = view.nodes[rank].report.devices[0].position;
+    auto& position = view.processes[rank].report.devices[0].position;
     position.activity = activity;
     position.action = action;
   }
@@ -36,14 +36,14 @@ struct watched {
     now_ms += 500;
     view.at_ms = now_ms;
     if (step) ++view.scheduler->step;
-    for (auto& [rank, node] : view.nodes) {
+    for (auto& [rank, process] : view.processes) {
       if (std::ranges::count(silent, rank)) {
-        ++node.num_unanswered;
+        ++process.num_unanswered;
         continue;
       }
-      node.at_ms = now_ms;
-      node.num_unanswered = 0;
-      if (step) ++node.report.devices[0].position.step;
+      process.at_ms = now_ms;
+      process.num_unanswered = 0;
+      if (step) ++process.report.devices[0].position.step;
     }
     found = faults.observe(view, now_ms);
   }
@@ -87,7 +87,7 @@ TEST_CASE("a loader that does not return from the data set is stuck") {
   watched job;
   job.train(5);
   job.put(1, device_activity::waiting_for_samples, 0);
-  job.view.nodes[1].report.loader_changes = 7;
+  job.view.processes[1].report.loader_changes = 7;
   for (int i = 0; i < 4; ++i) {
     job.put(0, device_activity::waiting_for_tensor, 2);
     job.poll();
@@ -127,7 +127,7 @@ TEST_CASE("a suspended process is named, with who waits for it") {
   job.train(5);
   job.put(0, device_activity::waiting_for_tensor, 2);
   job.poll(false, {1});
-  job.view.nodes[1].is_suspended = true;
+  job.view.processes[1].is_suspended = true;
   job.poll(false, {1});
   REQUIRE(job.found.size() == 1);
   CHECK(job.found[0].kind == finding_kind::stopped_process);
@@ -139,7 +139,7 @@ TEST_CASE("a suspended process is named, with who waits for it") {
   CHECK_THAT(job.found[0].text, ContainsSubstring("device 0 waits for 1B0 of device 1"));
 
   // It goes on: where it was has been so for long, which is not its fault.
-  job.view.nodes[1].is_suspended = false;
+  job.view.processes[1].is_suspended = false;
   for (int i = 0; i < 2; ++i) {
     job.poll();
     CHECK(job.found.empty());
@@ -172,10 +172,10 @@ TEST_CASE("a member that has not entered a collective call is named, with the ca
   bool knows_group = GENERATE(true, false);
   collective_position in{"default", {0, 1}, 8, "all_reduce(sum, f32[4])", 1, 0.1, 0.01};
   collective_position before{"default", {0, 1}, 7, "barrier", 0, 0, 0.01};
-  job.view.nodes[0].report.collectives = {in};
-  if (knows_group) job.view.nodes[1].report.collectives = {before};
+  job.view.processes[0].report.collectives = {in};
+  if (knows_group) job.view.processes[1].report.collectives = {before};
   job.train(1);
-  job.view.nodes[0].report.collectives[0].for_s = 1.2;
+  job.view.processes[0].report.collectives[0].for_s = 1.2;
   job.poll(true);
   REQUIRE(job.found.size() == 1);
   CHECK(job.found[0].kind == finding_kind::missing_in_collective);
@@ -183,7 +183,7 @@ TEST_CASE("a member that has not entered a collective call is named, with the ca
   CHECK_THAT(job.found[0].text, ContainsSubstring("rank 1 has not entered call 8 of group default, "
                                                   "all_reduce(sum, f32[4]), in which rank 0 waits"));
   // Calls of this group have taken as long before.
-  job.view.nodes[0].report.collectives[0].longest_s = 1;
+  job.view.processes[0].report.collectives[0].longest_s = 1;
   job.poll(true);
   CHECK(job.found.empty());
 }
@@ -191,14 +191,14 @@ TEST_CASE("a member that has not entered a collective call is named, with the ca
 TEST_CASE("a collective call that all members are in is slow, and none is missing") {
   watched job;
   collective_position in{"default", {0, 1}, 8, "barrier", 1, 30, 0.01};
-  for (auto& [rank, node] : job.view.nodes) node.report.collectives = {in};
+  for (auto& [rank, process] : job.view.processes) process.report.collectives = {in};
   job.train(5);
 }
 
 TEST_CASE("frames that fail a check are told of for some seconds") {
   watched job;
   job.train(3);
-  job.view.nodes[1].report.bad_frames = 4;
+  job.view.processes[1].report.bad_frames = 4;
   job.poll(true);
   REQUIRE(job.found.size() == 1);
   CHECK(job.found[0].kind == finding_kind::link_errors);
@@ -225,7 +225,7 @@ void train_at(watched& job, double busy_s) {
 
 /// Threads of rank 1 wait for a core so many seconds.
 void wait_for_cores(watched& job, double seconds) {
-  job.view.nodes[1].report.core_wait_ns += static_cast<std::uint64_t>(seconds * 1e9);
+  job.view.processes[1].report.core_wait_ns += static_cast<std::uint64_t>(seconds * 1e9);
 }
 
 }  // namespace
@@ -293,7 +293,7 @@ namespace {
 
 /// Messages wait for the replica keeper of rank 1.
 void let_wait(watched& job, std::uint64_t depth, double oldest_s, double running_s = 0) {
-  auto& children = job.view.nodes[1].report.children;
+  auto& children = job.view.processes[1].report.children;
   if (children.back().role != 1) children.push_back({1, 0, 1, 1, "", {}});
   auto& counts = children.back().counts;
   counts.mailbox_depth = depth;
@@ -378,7 +378,7 @@ TEST_CASE("a process that replaces another begins with empty mailboxes") {
     job.poll(true);
   }
   CHECK(job.found.size() == 1);
-  job.view.nodes[1].report.incarnation = 2;
+  job.view.processes[1].report.incarnation = 2;
   let_wait(job, 50, 2);
   job.poll(true);
   CHECK(job.found.empty());

@@ -35,8 +35,8 @@ struct ordered_inspector {
     answer_polls();
   }
   void answer_polls(const scheduler_report& job = running_job(), std::uint32_t incarnation = 0) {
-    first.answer_to([](const inspect_node&) { return true; }, report_of_rank(0));
-    second.answer_to([](const inspect_node&) { return true; }, report_of_rank(1, incarnation));
+    first.answer_to([](const inspect_process&) { return true; }, report_of_rank(0));
+    second.answer_to([](const inspect_process&) { return true; }, report_of_rank(1, incarnation));
     scheduler.answer_to([](const inspect_scheduler&) { return true; }, job);
   }
   void order(const std::string& id, control_action action, const order_target& target = {}) {
@@ -159,7 +159,7 @@ TEST_CASE("an actor is killed by its own supervisor, and the order is done when 
   auto again = report_of_rank(1);
   again.children[1].starts = 4;
   one.actors.advance(500ms);
-  one.second.answer_to([](const inspect_node&) { return true; }, again);
+  one.second.answer_to([](const inspect_process&) { return true; }, again);
   CHECK(one.told("0-1", "done"));
 }
 
@@ -231,7 +231,7 @@ TEST_CASE("an order that a recovery has overtaken is lost and not carried out tw
   auto next = report_of_rank(1);
   next.generation = 3;
   one.actors.advance(500ms);
-  one.second.answer_to([](const inspect_node&) { return true; }, next);
+  one.second.answer_to([](const inspect_process&) { return true; }, next);
   CHECK(one.told("0-1", "lost"));
   CHECK(one.second.all<end_actor>().size() == 1);
 }

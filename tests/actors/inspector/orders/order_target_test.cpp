@@ -66,7 +66,7 @@ TEST_CASE("an order for what is not there is refused with what to do") {
   CHECK_THAT(refused(kill_of("1#0/device/1"), view).why, ContainsSubstring("was replaced"));
   CHECK_THAT(refused(kill_of("0#0/loader/0"), view).why, ContainsSubstring("is not running"));
   CHECK_THAT(refused(kill_of("0#0/supervisor"), view).why, ContainsSubstring("{\"rank\": 0}"));
-  view.nodes.erase(1);
+  view.processes.erase(1);
   CHECK_THAT(refused(kill_of(1), view).why, ContainsSubstring("has not reported yet"));
   CHECK_THAT(refused(kill_of(0), job_view()).why, ContainsSubstring("has not begun"));
 }
@@ -89,7 +89,7 @@ TEST_CASE("an order that would end the job is refused") {
 
 TEST_CASE("each of the stages that several replicas have on a process has an id of its own") {
   auto view = shown_job();
-  auto& children = view.nodes[0].report.children;
+  auto& children = view.processes[0].report.children;
   children.push_back(children.front());
   children.back().replica = 3;
   CHECK(found(kill_of("0#0/stage/0"), view).replica == 0);

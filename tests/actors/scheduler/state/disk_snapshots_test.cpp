@@ -16,7 +16,7 @@ part_written written(std::uint64_t step, int stage, const std::string& problem =
 
 }  // namespace
 
-TEST_CASE("the age of the last snapshot is the largest that a node reports") {
+TEST_CASE("the age of the last snapshot is the largest that a process reports") {
   disk_snapshots disk(began);
   disk.note_since_last(40s, began);
   disk.note_since_last(10s, began + 1s);

@@ -18,7 +18,7 @@ void hold_all_copies(held_copies& held, std::uint64_t step) {
 
 }  // namespace
 
-TEST_CASE("a step is committed when two nodes hold each stage's copy of it") {
+TEST_CASE("a step is committed when two processes hold each stage's copy of it") {
   held_copies held;
   held.add(0, {3, {0}, 1, own_copy}, parts);
   held.add(1, {3, {0}, 1, peer_copy}, parts);
@@ -32,11 +32,11 @@ TEST_CASE("copies older than the committed step are forgotten") {
   held_copies held;
   hold_all_copies(held, 3);
   hold_all_copies(held, 4);
-  for (const auto& node : held.inventories())
-    for (const auto& part : node.parts) CHECK(part.step == 4);
+  for (const auto& process : held.inventories())
+    for (const auto& part : process.parts) CHECK(part.step == 4);
 }
 
-TEST_CASE("a node's report of its copies replaces its earlier report") {
+TEST_CASE("a process's report of its copies replaces its earlier report") {
   held_copies held;
   hold_all_copies(held, 3);
   held.set({1, 0, {}});
@@ -65,7 +65,7 @@ TEST_CASE("requested copies count as uncommitted until their step or a later one
   CHECK(held.num_uncommitted(parts) == 1);
 }
 
-TEST_CASE("replicas that a node has lost no longer count, and owners still hold what was committed") {
+TEST_CASE("replicas that a process has lost no longer count, and owners still hold what was committed") {
   held_copies held;
   hold_all_copies(held, 3);
   held.lose_replicas(1, parts);

@@ -35,7 +35,7 @@ TEST_CASE("a device counts as standing still until it sets a position again, eve
   job.progress.sample(1s);
   job.progress.sample(2s);
   job.progress.sample(3s);
-  node_progress told;
+  process_progress told;
   job.progress.describe(told);
   REQUIRE(told.devices.size() == 2);
   CHECK(told.devices[0].device == 0);
@@ -75,7 +75,7 @@ TEST_CASE("a loader is stuck only within a dataset's code") {
   job.progress.sample(1s);
   job.progress.sample(100s);
   CHECK(job.progress.stuck(60) == "the loader");
-  node_progress told;
+  process_progress told;
   job.progress.describe(told);
   CHECK(told.loader_is_working == 1);
   CHECK(told.loader_for_s == 100);

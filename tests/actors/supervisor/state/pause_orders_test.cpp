@@ -45,7 +45,7 @@ TEST_CASE("requests are sent one at a time, each based on the state that the one
   CHECK(orders.known() == state_of(2, 12));
 }
 
-TEST_CASE("a request that came after another node's is sent again, based on the newer state") {
+TEST_CASE("a request that came after another process's is sent again, based on the newer state") {
   pause_orders orders;
   orders.add(with_id(11));
   CHECK(sent_by(orders) == sent{11, 0});

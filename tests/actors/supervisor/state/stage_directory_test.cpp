@@ -119,7 +119,7 @@ TEST_CASE("a state to be restored goes to the supervisor, a copy of any stage to
   CHECK(here.num_delivered() == 2);
 }
 
-TEST_CASE("tensors without a receiver on this node are dropped") {
+TEST_CASE("tensors without a receiver on this process are dropped") {
   directory_and_receivers here;
   here.arrives(tensor_role::activation, 1);
   here.arrives(static_cast<tensor_role>(99), 2);

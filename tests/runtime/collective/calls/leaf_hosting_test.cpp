@@ -72,7 +72,7 @@ TEST_CASE("a member contributes the largest nodes of its leaves, of every set of
 
 TEST_CASE("replicas 0 and 1, 2, and 3 on three members are a node of two leaves and two leaves") {
   leaf_hosting hosting({{0, 1}, {2}, {3}});
-  CHECK(hosting.nodes() == std::vector<hosted_node>{{{0, 2}, 0, 0}, {{2, 1}, 1, 0}, {{3, 1}, 2, 0}});
+  CHECK(hosting.nodes() == std::vector<hosted_process>{{{0, 2}, 0, 0}, {{2, 1}, 1, 0}, {{3, 1}, 2, 0}});
   CHECK(hosting.num_leaves() == 4);
   CHECK(hosting.num_members() == 3);
   CHECK(hosting.text() == "leaves {0, 1}, {2}, {3} on 3 members");

@@ -5,7 +5,7 @@
 #include <memory>
 #include <thread>
 
-#include "runtime/transport/ucx_node.hpp"
+#include "runtime/transport/ucx_process.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -72,7 +72,7 @@ TEST_CASE("over a slow link tensors that are needed sooner overtake those that c
     auto rate = std::make_shared<std::atomic<std::uint64_t>>(100000);
     auto options = test_options(self.rank());
     options.link = rate;
-    ucx_node node(self, options);
+    ucx_process node(self, options);
     node.join_all();
     using enum tensor_role;
     constexpr std::size_t piece_bytes = 100000;
@@ -105,7 +105,7 @@ TEST_CASE("over a slow link tensors that are needed sooner overtake those that c
 
 TEST_CASE("more than may be under way at a time arrives whole") {
   spawn_ranks(2, [](test_rank& self) {
-    ucx_node node(self);
+    ucx_process node(self);
     node.join_all();
     constexpr std::uint32_t count = 12;
     for (std::uint32_t port = 0; port < count; ++port)
@@ -122,7 +122,7 @@ TEST_CASE("what waits for a link is dropped with its generation") {
     auto rate = std::make_shared<std::atomic<std::uint64_t>>(1);
     auto options = test_options(self.rank());
     options.link = rate;
-    ucx_node node(self, options);
+    ucx_process node(self, options);
     node.join_all();
     if (self.rank() == 0)
       for (std::uint32_t port : {1U, 2U})

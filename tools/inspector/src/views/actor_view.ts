@@ -1,7 +1,7 @@
 // All that is known of one actor.
 
 import type { AppActions, AppState } from "../app_state.js";
-import type { Actor, Device, Frame, Node } from "../api.js";
+import type { Actor, Device, Frame, Process } from "../api.js";
 import { describeAction } from "../actions.js";
 import { actorName } from "../actor_tree.js";
 import { h, type Child } from "../dom.js";
@@ -10,8 +10,8 @@ import { button, facts, nothingYet, pill } from "./pieces.js";
 
 const many = <T>(value: T | null | undefined, show: (known: T) => Child): Child => (value === null || value === undefined ? null : show(value));
 
-function processOf(frame: Frame, actor: Actor): Node | undefined {
-  return [...frame.nodes, ...frame.replaced].find((one) => one.rank === actor.rank && one.incarnation === actor.incarnation);
+function processOf(frame: Frame, actor: Actor): Process | undefined {
+  return [...frame.processes, ...frame.replaced].find((one) => one.rank === actor.rank && one.incarnation === actor.incarnation);
 }
 
 function ofDevice(device: Device, actions: AppActions): Child {
@@ -74,7 +74,7 @@ export function actorDetail(state: AppState, actions: AppActions, id: string): C
   const process = processOf(frame, actor);
   const device = actor.role === "device" && actor.state === "running" ? frame.devices.find((one) => one.rank === actor.rank && one.device === actor.number) : undefined;
   const name = `${actor.role} ${actor.number}`;
-  const past = state.events.filter((one) => one.rank === actor.rank && one.at_ms <= frame.at_ms && (one.actor === name || one.kind === "node" || one.kind === "node_state" || one.kind === "recovery")).slice(-30).reverse();
+  const past = state.events.filter((one) => one.rank === actor.rank && one.at_ms <= frame.at_ms && (one.actor === name || one.kind === "process" || one.kind === "process_state" || one.kind === "recovery")).slice(-30).reverse();
   return [
     h("h2", { key: "name" }, actorName(actor)),
     facts([

@@ -26,22 +26,22 @@ function labelView(edge: FlowEdge): VNode | null {
   return edge.label && h("text", { key: `${edge.from}>${edge.to} label`, class: "edge-label", x: edge.label.x.toFixed(1), y: (edge.label.y + 4).toFixed(1) }, edge.label.text);
 }
 
-function nodeView(node: FlowNode, graph: FlowGraph, frame: Frame, actions: AppActions): VNode {
-  const all = frame.linkTotals.find((one) => one.rank === node.rank);
-  const stages = (frame.plan?.devices ?? []).filter((one) => one.rank === node.rank).flatMap((one) => one.stages);
+function nodeView(process: FlowNode, graph: FlowGraph, frame: Frame, actions: AppActions): VNode {
+  const all = frame.linkTotals.find((one) => one.rank === process.rank);
+  const stages = (frame.plan?.devices ?? []).filter((one) => one.rank === process.rank).flatMap((one) => one.stages);
   const names = `stage ${stages.join(", ")}`;
   const { nodeWidth, nodeHeight } = graph;
-  const stageText = stages.length === 0 ? node.state : labelWidthPx(names) > nodeWidth - 8 ? `${stages.length} stages` : names;
+  const stageText = stages.length === 0 ? process.state : labelWidthPx(names) > nodeWidth - 8 ? `${stages.length} stages` : names;
   const open = () => {
-    actions.change((changed) => { changed.treeFilter = `rank ${node.rank}`; });
+    actions.change((changed) => { changed.treeFilter = `rank ${process.rank}`; });
     actions.go("tree");
   };
-  const line = (index: number, text: string, style = "") => h("text", { key: String(index), x: node.x, y: node.y - nodeHeight / 2 + 17 + index * 15, class: style }, text);
+  const line = (index: number, text: string, style = "") => h("text", { key: String(index), x: process.x, y: process.y - nodeHeight / 2 + 17 + index * 15, class: style }, text);
   return h(
-    "g", { key: String(node.rank), class: `flow-node ${node.state}`, tabindex: "0", role: "button", "aria-label": `${node.label}, ${node.state}`, onclick: open,
+    "g", { key: String(process.rank), class: `flow-node ${process.state}`, tabindex: "0", role: "button", "aria-label": `${process.label}, ${process.state}`, onclick: open,
       onkeydown: (event: KeyboardEvent) => { if (event.key === "Enter") open(); } },
-    h("rect", { x: node.x - nodeWidth / 2, y: node.y - nodeHeight / 2, width: nodeWidth, height: nodeHeight, rx: 8 }),
-    line(0, node.label, "strong"), line(1, stageText),
+    h("rect", { x: process.x - nodeWidth / 2, y: process.y - nodeHeight / 2, width: nodeWidth, height: nodeHeight, rx: 8 }),
+    line(0, process.label, "strong"), line(1, stageText),
     all ? [line(2, `↑ ${formatBytes(all.bytes_sent_per_s)}/s`), line(3, `↓ ${formatBytes(all.bytes_received_per_s)}/s`)] : null,
   );
 }
@@ -67,14 +67,14 @@ function faults(totals: LinkTotal[]): Child {
 
 export function flowView(state: AppState, actions: AppActions): Child {
   const frame = state.frame!;
-  if (frame.nodes.length === 0) return nothingYet("No process has reported yet.");
+  if (frame.processes.length === 0) return nothingYet("No process has reported yet.");
   const graph = flowGraph(frame, state.widthPx);
-  const isDrawn = graph.nodes.length <= mostDrawn;
+  const isDrawn = graph.processes.length <= mostDrawn;
   const rowPx = rowPxOf(state.widthPx);
   return [
-    h("p", { key: "about" }, !isDrawn ? `${graph.nodes.length} processes are too many to draw. The list has their links.` : graph.edges.some((one) => one.isPlanned) ? "Nothing was sent yet. Dashed: neighbouring stages of the plan." : "Tensors from process to process: to a higher rank above, to a lower rank below; the wider, the more bytes a second. Thin and grey: control messages only. ↑ and ↓: all tensors that a process sends and receives."),
+    h("p", { key: "about" }, !isDrawn ? `${graph.processes.length} processes are too many to draw. The list has their links.` : graph.edges.some((one) => one.isPlanned) ? "Nothing was sent yet. Dashed: neighbouring stages of the plan." : "Tensors from process to process: to a higher rank above, to a lower rank below; the wider, the more bytes a second. Thin and grey: control messages only. ↑ and ↓: all tensors that a process sends and receives."),
     isDrawn
-      ? h("div", { class: "scroll-x", key: "graph" }, h("svg", { class: "flow", width: graph.width, height: graph.height, role: "group", "aria-label": "message flow" }, graph.edges.map(edgeView), graph.edges.map(labelView), graph.nodes.map((node) => nodeView(node, graph, frame, actions))))
+      ? h("div", { class: "scroll-x", key: "graph" }, h("svg", { class: "flow", width: graph.width, height: graph.height, role: "group", "aria-label": "message flow" }, graph.edges.map(edgeView), graph.edges.map(labelView), graph.processes.map((process) => nodeView(process, graph, frame, actions))))
       : null,
     h("h2", { key: "links" }, "Links"),
     faults(frame.linkTotals),

@@ -1,10 +1,10 @@
 // Loss, throughput, idle time, memory and membership at one look.
 
 import type { AppActions, AppState } from "../app_state.js";
-import { type Frame, type Node, type Step } from "../api.js";
+import { type Frame, type Process, type Step } from "../api.js";
 import { h, type Child, type VNode } from "../dom.js";
 import { formatAge, formatBytes, formatNumber, formatPercent, formatSeconds, formatClock } from "../format.js";
-import { coresText, healthOf, nodeHealth, type Health } from "../job_health.js";
+import { coresText, healthOf, processHealth, type Health } from "../job_health.js";
 import { smooth, toLog, type Point } from "../series.js";
 import { bubbleOf, stepsUntil, throughput } from "../steps.js";
 import { button, card, chart, facts, pill, table } from "./pieces.js";
@@ -35,19 +35,19 @@ function progress(frame: Frame): Child {
     h("span", null, known ? `${formatNumber(step)} of ${formatNumber(end_step)} steps` : `${formatNumber(step)} steps`));
 }
 
-function memoryCard(nodes: Node[]): Child {
-  const known = nodes.filter((one) => one.memory);
+function memoryCard(processes: Process[]): Child {
+  const known = processes.filter((one) => one.memory);
   if (known.length === 0) return null;
   const most = Math.max(1, ...known.map((one) => one.memory!.peak_bytes));
   const categories = ["parameters", "gradients", "optimizer", "activations", "other"] as const;
   return card(
     "Memory",
     h("p", { class: "legend" }, h("span", { key: "what" }, "tensors in CPU memory:"), categories.map((one) => h("span", { key: one }, h("i", { class: `swatch memory-${one}` }), one))),
-    h("div", { class: "bars" }, known.slice(0, 64).map((node) => {
-      const memory = node.memory!;
+    h("div", { class: "bars" }, known.slice(0, 64).map((process) => {
+      const memory = process.memory!;
       return h(
-        "div", { class: "bar-row", key: String(node.rank) },
-        h("span", { class: "bar-name" }, `rank ${node.rank}`),
+        "div", { class: "bar-row", key: String(process.rank) },
+        h("span", { class: "bar-name" }, `rank ${process.rank}`),
         h("span", { class: "bar", title: `at most ${formatBytes(memory.peak_bytes)}` }, categories.map((one) =>
           h("i", { key: one, class: `memory-${one}`, title: `${one}: ${formatBytes(memory[`${one}_bytes`])}`, style: { width: `${(memory[`${one}_bytes`] / most) * 100}%` } }))),
         h("span", { class: "bar-value" }, `${formatBytes(memory.current_bytes)}, at most ${formatBytes(memory.peak_bytes)}`,
@@ -59,18 +59,18 @@ function memoryCard(nodes: Node[]): Child {
 }
 
 function membership(frame: Frame): VNode {
-  const nodes = frame.nodes.slice(0, 200);
-  const stateOf = (node: Node) => {
-    const { word, kind } = nodeHealth(node, frame.findings ?? []);
+  const processes = frame.processes.slice(0, 200);
+  const stateOf = (process: Process) => {
+    const { word, kind } = processHealth(process, frame.findings ?? []);
     return pill(word, kind);
   };
   return card(
-    `Processes: ${frame.nodes.filter((one) => one.state === "active").length} of ${frame.job.world_size} active`,
-    table("processes", ["rank", "state", "incarnation", "pid", "host", "threads that lack a core", "last report"], nodes.map((one) => ({
+    `Processes: ${frame.processes.filter((one) => one.state === "active").length} of ${frame.job.world_size} active`,
+    table("processes", ["rank", "state", "incarnation", "pid", "host", "threads that lack a core", "last report"], processes.map((one) => ({
       key: `${one.rank}`,
       cells: [one.rank, stateOf(one), one.incarnation, one.pid, one.host, formatNumber(one.cores_waited_for, 1), `${formatAge(frame.job.updated_ms, one.reported_ms)} ago`],
     }))),
-    frame.nodes.length > nodes.length ? h("p", null, `and ${frame.nodes.length - nodes.length} more: see the supervision tree`) : null,
+    frame.processes.length > processes.length ? h("p", null, `and ${frame.processes.length - processes.length} more: see the supervision tree`) : null,
   );
 }
 
@@ -132,8 +132,8 @@ export function overviewView(state: AppState, actions: AppActions): Child {
   const steps = stepsUntil(state.steps, frame.at_ms);
   const { job } = frame;
   const health = healthOf(frame, !state.isLive || state.connection === "open", state.isLive ? state.staleS : 0);
-  const cores = coresText(frame.nodes);
-  const resident = frame.nodes.reduce((sum, one) => sum + (one.memory?.resident_bytes ?? 0), 0);
+  const cores = coresText(frame.processes);
+  const resident = frame.processes.reduce((sum, one) => sum + (one.memory?.resident_bytes ?? 0), 0);
   const callText = job.call_kind === null ? "–" : `${job.call_kind.replaceAll("_", " ")} (call ${job.call})`;
   return [
     findings(frame, health, actions),
@@ -147,12 +147,12 @@ export function overviewView(state: AppState, actions: AppActions): Child {
         ["runs for", formatAge(frame.at_ms, job.started_ms)],
         ["time left", job.seconds_left === null || job.seconds_left === undefined ? null : `${formatSeconds(Math.round(job.seconds_left))} of this call`],
         ["learning rate", job.learning_rate === null || job.learning_rate === undefined ? null : formatNumber(job.learning_rate)],
-        ["memory", resident > 0 ? `${formatBytes(resident)} in ${formatNumber(frame.nodes.length)} process${frame.nodes.length === 1 ? "" : "es"}` : null],
+        ["memory", resident > 0 ? `${formatBytes(resident)} in ${formatNumber(frame.processes.length)} process${frame.processes.length === 1 ? "" : "es"}` : null],
         ["recoveries", job.num_recoveries],
       ]), progress(frame)),
       lossCard(steps, state, actions),
       curves(steps, frame),
-      memoryCard(frame.nodes),
+      memoryCard(frame.processes),
     ),
     h("div", { class: "wide-cards", key: "wide" }, membership(frame), recoveries(frame)),
   ];

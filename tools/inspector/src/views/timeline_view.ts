@@ -132,11 +132,11 @@ export function timelineView(state: AppState, actions: AppActions): Child {
   const labelPx = (isNarrow ? 80 : 168) + tagsPx;
   const widthPx = Math.max(200, (state.widthPx - labelPx - 24) * state.zoom);
   const pxPerSecond = (widthPx - 4) / span;
-  const waitedFor = new Map(frame.nodes.map((one) => [one.rank, one.cores_waited_for]));
+  const waitedFor = new Map(frame.processes.map((one) => [one.rank, one.cores_waited_for]));
   const rankOf = new Map(frame.devices.map((one) => [one.device, one.rank]));
   const lacksCores = (device: number) => (waitedFor.get(rankOf.get(device) ?? -1) ?? 0) >= lacksCoresFrom;
   const idle = measured ? splitIdleTime(measured, planned, frame.plan?.num_stages ?? 0, lacksCores) : [];
-  const cores = coresText(frame.nodes);
+  const cores = coresText(frame.processes);
   const drawing: Drawing = { planned, measured, idle, plannedPx: pxPerSecond * (unit || 1), measuredPx: pxPerSecond, widthPx, labelPx, isNarrow };
   const rows = Array.from({ length: numDevices }, (_, device) => device);
   const ofStep = state.steps.find((one) => one.step === frame.measured.step);

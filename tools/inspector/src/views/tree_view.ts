@@ -25,7 +25,7 @@ export function devicesByActor(frame: Frame): Map<string, Device> {
 function rowView(row: TreeRow, state: AppState, devices: Map<string, Device>, select: (row: TreeRow, opens: boolean) => void, toggle: (row: TreeRow) => void): VNode {
   const { actor } = row;
   const device = actor?.role === "device" && actor.state === "running" ? devices.get(`${actor.rank} ${actor.number}`) : undefined;
-  const stateText = row.depth === 0 && row.node ? row.node.state : (actor?.state ?? "");
+  const stateText = row.depth === 0 && row.process ? row.process.state : (actor?.state ?? "");
   return h(
     "div",
     {
@@ -37,7 +37,7 @@ function rowView(row: TreeRow, state: AppState, devices: Map<string, Device>, se
     h("span", { class: "row-name" }, row.label),
     stateText ? pill(row.label.endsWith("(lost)") ? "lost" : stateText) : null,
     actor && actor.restarts > 0 ? h("span", { class: "note warn" }, `started again ${actor.restarts}×`) : null,
-    row.depth === 0 && row.node ? h("span", { class: "note" }, `pid ${row.node.pid}, generation ${row.node.generation}`) : null,
+    row.depth === 0 && row.process ? h("span", { class: "note" }, `pid ${row.process.pid}, generation ${row.process.generation}`) : null,
     device ? h("span", { class: "note" }, `${device.activity.replaceAll("_", " ")} ${device.action ?? ""} ${formatSeconds(device.at_position_s)}`) : null,
     actor?.reason ? h("span", { class: "note warn" }, actor.reason) : null,
     typeof actor?.mailbox_depth === "number" ? h("span", { class: "mailbox", title: "messages that wait in its mailbox" }, `✉ ${formatNumber(actor.mailbox_depth)}`) : null,

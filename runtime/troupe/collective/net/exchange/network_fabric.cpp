@@ -27,14 +27,14 @@ constexpr auto engine_pause = std::chrono::milliseconds(20);
 
 /// An address as the others read it: the number of ends before it, the host, and the worker's address, with
 /// spaces between them.
-struct process_address {
+struct fabric_address {
   std::uint32_t num_ends = 0;
   std::string host;
   std::string of_worker;
 };
 
-process_address parse_address(const std::string& text) {
-  process_address parsed;
+fabric_address parse_address(const std::string& text) {
+  fabric_address parsed;
   auto first = text.find(' '), second = first == text.npos ? text.npos : text.find(' ', first + 1);
   if (second == text.npos ||
       std::from_chars(text.data(), text.data() + first, parsed.num_ends).ptr != text.data() + first)

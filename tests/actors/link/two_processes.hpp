@@ -7,25 +7,25 @@
 #include "actors/virtual_actors.hpp"
 #include "support/recording_transport.hpp"
 #include "troupe/link/inbound_gate.hpp"
-#include "troupe/link/node_links.hpp"
+#include "troupe/link/process_links.hpp"
 
 namespace troupe::testing {
 
 /// Ranks 0 and 1, whose frames are carried when the test says so.
-struct two_nodes {
-  struct node {
+struct two_processes {
+  struct process {
     recording_transport out;
-    std::shared_ptr<node_links> links;
+    std::shared_ptr<process_links> links;
     inbound_gate gate;
     std::vector<std::string> failures;  ///< what the links reported
-    explicit node(int rank) : out(rank) {}
+    explicit process(int rank) : out(rank) {}
   };
   virtual_actors actors;
-  node here{0}, there{1};
+  process here{0}, there{1};
   std::uint64_t generation = 0;
 
-  two_nodes() { begin(7, 2); }
-  ~two_nodes() {
+  two_processes() { begin(7, 2); }
+  ~two_processes() {
     for (auto* each : {&here, &there}) {
       each->links->end({}, "the test is over");
       each->gate.close();
@@ -39,11 +39,11 @@ struct two_nodes {
     for (int rank : {0, 1}) view.members.emplace_back().rank = rank;
     view.members[1].incarnation = incarnation;
     for (auto* each : {&here, &there}) {
-      node_links_options options;
+      process_links_options options;
       options.rank = each->out.rank();
       options.out = &each->out;
       options.on_failure = [each](int, const std::string& cause) { each->failures.push_back(cause); };
-      each->links = std::make_shared<node_links>(actors.system(), view, options);
+      each->links = std::make_shared<process_links>(actors.system(), view, options);
       each->gate.open(generation, each->links);
     }
   }
@@ -56,7 +56,7 @@ struct two_nodes {
       carry(there, here);
     }
   }
-  void carry(node& from, node& to) {
+  void carry(process& from, process& to) {
     for (const auto& frame : std::exchange(from.out.frames, {}))
       to.gate.deliver(from.out.rank(), frame.generation, frame.body);
     actors.run();

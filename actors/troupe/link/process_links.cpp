@@ -1,4 +1,4 @@
-#include "troupe/link/node_links.hpp"
+#include "troupe/link/process_links.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -6,17 +6,19 @@
 
 namespace troupe {
 
-node_links::node_links(caf::actor_system& system, const membership_view& view, node_links_options options)
+process_links::process_links(caf::actor_system& system, const membership_view& view,
+                             process_links_options options)
     : system_(system), options_(std::move(options)), generation_(view.generation) {
   for (const auto& member : view.members)
     if (member.rank != options_.rank) incarnations_[member.rank] = member.incarnation;
 }
 
-std::shared_ptr<link> node_links::to(int rank) {
+std::shared_ptr<link> process_links::to(int rank) {
   auto member = incarnations_.find(rank);
   if (member == incarnations_.end())
-    throw std::logic_error("[node_links] expected another rank of generation " + std::to_string(generation_) +
-                           ", got " + std::to_string(rank) + " on rank " + std::to_string(options_.rank));
+    throw std::logic_error("[process_links] expected another rank of generation " +
+                           std::to_string(generation_) + ", got " + std::to_string(rank) + " on rank " +
+                           std::to_string(options_.rank));
   std::lock_guard lock(mutex_);
   auto& found = links_[rank];
   if (!found)
@@ -26,7 +28,7 @@ std::shared_ptr<link> node_links::to(int rank) {
   return found;
 }
 
-void node_links::end(const std::vector<member_loss>& losses, const std::string& otherwise) {
+void process_links::end(const std::vector<member_loss>& losses, const std::string& otherwise) {
   std::map<int, std::shared_ptr<link>> all;
   {
     std::lock_guard lock(mutex_);
@@ -40,7 +42,7 @@ void node_links::end(const std::vector<member_loss>& losses, const std::string& 
   }
 }
 
-std::size_t node_links::num_links() const {
+std::size_t process_links::num_links() const {
   std::lock_guard lock(mutex_);
   return links_.size();
 }

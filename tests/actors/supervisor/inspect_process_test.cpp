@@ -3,7 +3,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <stdexcept>
 
-#include "one_node.hpp"
+#include "one_process.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -12,19 +12,19 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const child_report* child_of(const node_report& report, child_role role) {
+const child_report* child_of(const process_report& report, child_role role) {
   for (const auto& one : report.children)
     if (one.role == static_cast<std::uint8_t>(role)) return &one;
   return nullptr;
 }
 
-node_report asked(one_node& here, std::uint64_t generation) {
-  here.request(generation, {actor_role::supervisor, 1}, inspect_node{generation});
-  return here.replies().back().get_as<node_report>(0);
+process_report asked(one_process& here, std::uint64_t generation) {
+  here.request(generation, {actor_role::supervisor, 1}, inspect_process{generation});
+  return here.replies().back().get_as<process_report>(0);
 }
 
 /// Fails the inspector `times` times, when it has something to tell.
-void fail_inspector(one_node& here, int times) {
+void fail_inspector(one_process& here, int times) {
   here.inspected->events()->on_append([left = times]() mutable {
     if (left-- > 0) throw std::runtime_error("cannot tell");
   });
@@ -33,13 +33,13 @@ void fail_inspector(one_node& here, int times) {
 }  // namespace
 
 TEST_CASE("a supervisor tells what it has started, and where its devices are") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(2);
   auto report = asked(here, 1);
   CHECK(report.rank == 1);
   CHECK(report.generation == 1);
-  CHECK(report.phase == static_cast<std::uint8_t>(node_generation::phase::active));
+  CHECK(report.phase == static_cast<std::uint8_t>(process_generation::phase::active));
   REQUIRE(report.devices.size() == 1);
   CHECK(report.devices[0].device == 1);
   REQUIRE(child_of(report, child_role::device));
@@ -50,7 +50,7 @@ TEST_CASE("a supervisor tells what it has started, and where its devices are") {
 
 TEST_CASE(
     "a supervisor keeps the job's history for an inspector that knows less, and learns what it does not") {
-  one_node here;
+  one_process here;
   here.begin();
   recovery_report over;
   over.generation = 7;
@@ -61,9 +61,9 @@ TEST_CASE(
   CHECK(report.history.started_ms > 0);
   past_recovery earlier;
   earlier.report.generation = 3;
-  inspect_node question{1, 1, {5, {earlier}, 1}};
+  inspect_process question{1, 1, {5, {earlier}, 1}};
   here.request(1, {actor_role::supervisor, 1}, question);
-  auto history = here.replies().back().get_as<node_report>(0).history;
+  auto history = here.replies().back().get_as<process_report>(0).history;
   REQUIRE(history.recoveries.size() == 2);
   CHECK(history.recoveries[0].report.generation == 3);
   CHECK(history.recoveries[1].report.generation == 7);
@@ -71,7 +71,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a supervisor tells the memory of its process") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(2);
   auto memory = asked(here, 1).memory;
@@ -83,7 +83,7 @@ TEST_CASE("a supervisor tells the memory of its process") {
 }
 
 TEST_CASE("children of a job that is over stay in the report") {
-  one_node here;
+  one_process here;
   here.begin();
   here.define();
   auto report = asked(here, 1);
@@ -92,7 +92,7 @@ TEST_CASE("children of a job that is over stay in the report") {
 }
 
 TEST_CASE("a supervisor tells what its children and it itself have counted, also of those that have ended") {
-  one_node here;
+  one_process here;
   here.begin();
   here.train(2);
   auto report = asked(here, 1);
@@ -135,32 +135,32 @@ TEST_CASE("totals of a child are those of all its starts, and only its newest st
 }
 
 TEST_CASE("an inspector publishes what its own supervisor tells") {
-  one_node here;
+  one_process here;
   here.inspect();
   here.begin();
   here.advance(1s);
   auto view = here.inspected->view();
   REQUIRE(view);
-  REQUIRE(view->nodes.contains(1));
-  CHECK(child_of(view->nodes.at(1).report, child_role::inspector)->is_running);
+  REQUIRE(view->processes.contains(1));
+  CHECK(child_of(view->processes.at(1).report, child_role::inspector)->is_running);
 }
 
 TEST_CASE("an inspector that fails is started again and disturbs nobody") {
-  one_node here;
+  one_process here;
   here.inspect();
   fail_inspector(here, 1);
   here.begin();
   here.advance(2s);
   auto view = here.inspected->view();
   REQUIRE(view);
-  CHECK(child_of(view->nodes.at(1).report, child_role::inspector)->starts == 2);
-  CHECK_THAT(child_of(view->nodes.at(1).report, child_role::inspector)->reason,
+  CHECK(child_of(view->processes.at(1).report, child_role::inspector)->starts == 2);
+  CHECK_THAT(child_of(view->processes.at(1).report, child_role::inspector)->reason,
              ContainsSubstring("cannot tell"));
   CHECK(here.members.requests.empty());
 }
 
 TEST_CASE("a job goes on without an inspector that fails again and again") {
-  one_node here;
+  one_process here;
   here.inspect();
   fail_inspector(here, 1000);
   here.begin();

@@ -1,4 +1,4 @@
-#include "bench/processes/bench_node.hpp"
+#include "bench/processes/bench_process.hpp"
 
 #include <spdlog/sinks/stdout_sinks.h>
 
@@ -18,32 +18,33 @@ class constant_source final : public batch_source {
   batch batch_;
 };
 
-std::unique_ptr<node> start_node(std::optional<launch_environment> launch, emulated_rate link = nullptr) {
-  node_options options;
+std::unique_ptr<process> start_process(std::optional<launch_environment> launch,
+                                       emulated_rate link = nullptr) {
+  process_options options;
   options.launch = std::move(launch);
   options.link = std::move(link);
   options.numeric_class = "none";  // nothing is computed
   options.log = std::make_shared<spdlog::logger>("troupe", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   options.log->set_level(spdlog::level::warn);
-  return node::start(options);
+  return process::start(options);
 }
 
 }  // namespace
 
-std::unique_ptr<node> start_local_node() { return start_node({}); }
+std::unique_ptr<process> start_local_process() { return start_process({}); }
 
-std::unique_ptr<node> start_launched_node(emulated_rate link) {
-  return start_node(read_launch_environment(process_environment()), std::move(link));
+std::unique_ptr<process> start_launched_process(emulated_rate link) {
+  return start_process(read_launch_environment(process_environment()), std::move(link));
 }
 
-group_description all_ranks(const node& self, const std::string& name) {
+group_description all_ranks(const process& self, const std::string& name) {
   group_description group{name, std::vector<world_rank>(static_cast<std::size_t>(self.world_size())),
                           self.rank()};
   std::iota(group.ranks.begin(), group.ranks.end(), 0);
   return group;
 }
 
-call_result train_steps(node& self, std::shared_ptr<const job_definition> job, std::uint64_t num_steps,
+call_result train_steps(process& self, std::shared_ptr<const job_definition> job, std::uint64_t num_steps,
                         const batch& samples) {
   auto nothing = tensor::zeros({job->training.num_microbatches, 1}, dtype::u8);
   call_request request;

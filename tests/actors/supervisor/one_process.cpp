@@ -1,4 +1,4 @@
-#include "one_node.hpp"
+#include "one_process.hpp"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -14,18 +14,18 @@
 
 namespace troupe::testing {
 
-one_node::one_node(int with_rank, int with_world_size, int num_stages)
+one_process::one_process(int with_rank, int with_world_size, int num_stages)
     : rank(with_rank), world_size(with_world_size), out(with_rank) {
   model->num_stages = num_stages;
   spawn_supervisor(out);
 }
 
-one_node::~one_node() {
+one_process::~one_process() {
   gate.close();
   directory.close();
 }
 
-void one_node::spawn_supervisor(recording_transport& transport) {
+void one_process::spawn_supervisor(recording_transport& transport) {
   supervisor_options options;
   options.rank = rank;
   options.world_size = world_size;
@@ -50,24 +50,24 @@ void one_node::spawn_supervisor(recording_transport& transport) {
   supervisor = actors.spawn<actor_of<supervisor_state>>(options);
 }
 
-void one_node::watch_progress(std::chrono::seconds limit) {
+void one_process::watch_progress(std::chrono::seconds limit) {
   progress_timeout = limit;
   spawn_supervisor(out);
 }
 
-void one_node::inspect() {
+void one_process::inspect() {
   inspected = std::make_shared<inspected_job>();
   spawn_supervisor(out);
 }
 
-void one_node::launch() {
+void one_process::launch() {
   is_launched = true;
   spawn_supervisor(out);
 }
 
 // ---- what the user does
 
-void one_node::define() {
+void one_process::define() {
   job = std::make_shared<job_definition>();
   job->make_program = fake_programs(model);
   job->place(make_plan({schedule_kind::gpipe, model->num_stages, 2,
@@ -80,18 +80,18 @@ void one_node::define() {
   actors.send(supervisor, add_source{std::make_shared<fake_source>(0)});
 }
 
-void one_node::enter(std::uint32_t index, call_kind kind, std::uint64_t target) {
+void one_process::enter(std::uint32_t index, call_kind kind, std::uint64_t target) {
   actors.send(supervisor, enter_call{{index, kind, 0, target, 0, 0}});
 }
 
 // ---- what the agent says
 
-void one_node::fence(std::uint64_t generation) {
+void one_process::fence(std::uint64_t generation) {
   fenced->store(generation);
   actors.send(supervisor, fence_raised{generation, {}});
 }
 
-void one_node::view(std::uint64_t generation) {
+void one_process::view(std::uint64_t generation) {
   membership_view formed{generation, {}};
   for (int member_rank : {0, 1}) {
     member one;
@@ -104,12 +104,13 @@ void one_node::view(std::uint64_t generation) {
 
 // ---- what the other process says
 
-void one_node::hear_frame(std::uint64_t generation, const message_head& head, const caf::message& content) {
+void one_process::hear_frame(std::uint64_t generation, const message_head& head,
+                             const caf::message& content) {
   gate.deliver(1 - rank, generation, *encode_message(head, content));
   actors.run();
 }
 
-std::vector<caf::message> one_node::replies() const {
+std::vector<caf::message> one_process::replies() const {
   std::vector<caf::message> found;
   for (const auto& frame : out.frames)
     if (auto message = decode_message(frame.body); message.head.kind == message_kind::reply)
@@ -117,32 +118,33 @@ std::vector<caf::message> one_node::replies() const {
   return found;
 }
 
-void one_node::restore(std::uint64_t generation, const restore_plan& plan,
-                       const std::vector<call_result>& completed) {
+void one_process::restore(std::uint64_t generation, const restore_plan& plan,
+                          const std::vector<call_result>& completed) {
   receive(generation, {actor_role::supervisor, static_cast<std::uint32_t>(rank)},
           restore_order{generation, plan, 0, hosts});
   for (const auto& result : completed) finish(generation, result);
 }
 
-void one_node::finish(std::uint64_t generation, const call_result& result) {
+void one_process::finish(std::uint64_t generation, const call_result& result) {
   receive(generation, {actor_role::supervisor, static_cast<std::uint32_t>(rank)},
           call_finished{generation, result});
 }
 
-void one_node::give(std::uint64_t generation, std::uint64_t first, std::uint64_t end,
-                    std::vector<due_copy> copies, std::uint32_t call) {
+void one_process::give(std::uint64_t generation, std::uint64_t first, std::uint64_t end,
+                       std::vector<due_copy> copies, std::uint32_t call) {
   receive(generation, {actor_role::device, 1},
           grant{generation, {call, call_kind::train, 0, 100, 0, 0}, first, end, std::move(copies), 0});
 }
 
-void one_node::activations_come(std::uint64_t generation, std::uint64_t step, std::uint32_t call) {
+void one_process::activations_come(std::uint64_t generation, std::uint64_t step, std::uint32_t call) {
   for (std::uint32_t microbatch : {0u, 1u})
     directory.deliver({generation, step, call, 1, microbatch, tensor_role::activation},
                       tensor::full({2, 1}, 1));
   actors.run();
 }
 
-void one_node::part_arrives(std::uint64_t generation, std::uint64_t step, int stage, const tensor& packed) {
+void one_process::part_arrives(std::uint64_t generation, std::uint64_t step, int stage,
+                               const tensor& packed) {
   bool restores = host_of(job->placed, hosts, {.stage = stage}) == member_id{rank};
   auto role = restores ? tensor_role::restored_state : tensor_role::snapshot_part;
   directory.deliver(part_tag(role, generation, step, 0, {{stage}}), packed);
@@ -151,19 +153,19 @@ void one_node::part_arrives(std::uint64_t generation, std::uint64_t step, int st
 
 // ---- what the other process hears
 
-std::vector<caf::message> one_node::sent_messages() const {
+std::vector<caf::message> one_process::sent_messages() const {
   std::vector<caf::message> contents;
   for (const auto& frame : out.frames) contents.push_back(decode_message(frame.body).content);
   return contents;
 }
 
-recording_transport::sent_tensor one_node::last_part() const {
+recording_transport::sent_tensor one_process::last_part() const {
   for (auto sent = out.tensors.rbegin(); sent != out.tensors.rend(); ++sent)
     if (sent->tag.role == tensor_role::snapshot_part) return *sent;
   throw std::runtime_error("no part was sent");
 }
 
-std::vector<std::uint64_t> one_node::steps_done(std::uint64_t generation) const {
+std::vector<std::uint64_t> one_process::steps_done(std::uint64_t generation) const {
   std::vector<std::uint64_t> steps;
   for (const auto& done : sent<step_done>())
     if (done.generation == generation) steps.push_back(done.step);
@@ -172,14 +174,14 @@ std::vector<std::uint64_t> one_node::steps_done(std::uint64_t generation) const 
 
 // ---- events for the program
 
-std::vector<std::string> one_node::failures_told() {
+std::vector<std::string> one_process::failures_told() {
   std::vector<std::string> causes;
   for (const auto& event : drained(*client))
     if (auto* failed = std::get_if<job_failure>(&event)) causes.push_back(failed->cause);
   return causes;
 }
 
-std::vector<std::uint32_t> one_node::results_told() {
+std::vector<std::uint32_t> one_process::results_told() {
   std::vector<std::uint32_t> told;
   for (const auto& event : drained(*client))
     if (auto* result = std::get_if<call_result>(&event)) told.push_back(result->index);
@@ -188,14 +190,14 @@ std::vector<std::uint32_t> one_node::results_told() {
 
 // ---- a life
 
-void one_node::begin() {
+void one_process::begin() {
   define();
   view(1);
   enter(0);
   restore(1);
 }
 
-void one_node::train(std::uint64_t num_steps) {
+void one_process::train(std::uint64_t num_steps) {
   std::vector<due_copy> copies;
   for (std::uint64_t step = 1; step <= num_steps; ++step) copies.push_back({step, 0});
   give(1, 0, num_steps, copies);

@@ -7,7 +7,7 @@
 
 #include "troupe/actor/actor_name.hpp"
 #include "troupe/cluster/membership.hpp"
-#include "troupe/link/node_links.hpp"
+#include "troupe/link/process_links.hpp"
 #include "troupe/mesh/hosting.hpp"
 #include "troupe/messages/inspector.hpp"
 #include "troupe/supervisor/job_children.hpp"
@@ -17,14 +17,14 @@ namespace troupe {
 
 /// Where the actors of one process reach those of the others in one generation, and where its own are
 /// reached: links and the scheduler's handle, and names for the inbound gate and the stage directory.
-class node_connections {
+class process_connections {
  public:
   /// `self` is the supervisor; it and `options` outlive this object.
-  node_connections(caf::event_based_actor* self, const supervisor_options& options)
+  process_connections(caf::event_based_actor* self, const supervisor_options& options)
       : self_(self), options_(options) {}
-  node_connections(const node_connections&) = delete;
-  node_connections& operator=(const node_connections&) = delete;
-  ~node_connections() { end({}, "its process has left the job"); }
+  process_connections(const process_connections&) = delete;
+  process_connections& operator=(const process_connections&) = delete;
+  ~process_connections() { end({}, "its process has left the job"); }
 
   /// Ends the links of the generation before, and makes those of this one, which connect when they are
   /// needed. Without a scheduler until `use_scheduler`.
@@ -61,7 +61,7 @@ class node_connections {
 
   std::uint64_t generation_ = 0;
   view present_;
-  std::shared_ptr<node_links> links_;  ///< null before the first view
+  std::shared_ptr<process_links> links_;  ///< null before the first view
   caf::actor scheduler_, local_scheduler_;
 };
 

@@ -22,7 +22,7 @@ namespace troupe {
 class process_table;
 class store;
 
-struct node_options {
+struct process_options {
   /// Rank, world size and rendezvous; none: a job of this one process, without launcher, port or file.
   std::optional<launch_environment> launch;
   std::string numeric_class;  ///< see ops/numeric_class.hpp; must be equal in all processes
@@ -49,7 +49,7 @@ struct node_options {
   std::function<std::vector<collective_position>()> collectives;
 };
 
-/// Callbacks of a running call, on the thread that called node::run. Actors continue during a callback.
+/// Callbacks of a running call, on the thread that called process::run. Actors continue during a callback.
 struct call_observer {
   /// The tensors that the call delivers to this process, see call_request::num_gathered. Called again if
   /// processes are lost during the call. Returns an empty text, or why the program cannot use the tensors,
@@ -61,11 +61,11 @@ struct call_observer {
 
 /// One process of a job: its actor system, transport, membership and actors. Functions are to be called from
 /// one thread, except where they say thread-safe.
-class node {
+class process {
  public:
   /// Joins the job. Throws bad_input (wrong secret, port in use, ...), or what UCX throws.
-  static std::unique_ptr<node> start(const node_options& options);
-  virtual ~node() = default;
+  static std::unique_ptr<process> start(const process_options& options);
+  virtual ~process() = default;
 
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
@@ -97,7 +97,7 @@ class node {
   /// What this process knows of it; some milliseconds behind the scheduler. Thread-safe.
   virtual pause_state pause() const = 0;
   /// Which processes of the job are alive, and the job's key-value store: what process groups are built from.
-  /// Both live as long as the node.
+  /// Both live as long as the process.
   virtual process_table& members() = 0;
   virtual store& keys() = 0;
   /// A token derived from the job's secret; authenticates the connections of process groups.

@@ -21,7 +21,7 @@ namespace troupe::testing {
 
 /// One process of a job of two, with a device each, and a stage each unless told otherwise. The other process
 /// is what the test says.
-struct one_node {
+struct one_process {
   virtual_actors actors;
   int rank;
   int world_size;
@@ -40,8 +40,8 @@ struct one_node {
   std::shared_ptr<job_definition> job;  ///< the one defined last; nothing changes it later
   hosting hosts;                        ///< what restore orders say; where the job begins unless changed
 
-  explicit one_node(int with_rank = 1, int with_world_size = 2, int num_stages = 2);
-  ~one_node();
+  explicit one_process(int with_rank = 1, int with_world_size = 2, int num_stages = 2);
+  ~one_process();
 
   /// Takes another supervisor, which sends through `transport`.
   void spawn_supervisor(recording_transport& transport);

@@ -1,4 +1,4 @@
-#include "troupe/node/event_router.hpp"
+#include "troupe/process/event_router.hpp"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "troupe/node/node.hpp"
+#include "troupe/process/process.hpp"
 
 #include <unistd.h>
 
@@ -19,10 +19,10 @@
 #include "troupe/job_error/job_stopped.hpp"
 #include "troupe/job_error/result_gone.hpp"
 #include "troupe/messaging/job_secret.hpp"
-#include "troupe/node/await_actors.hpp"
-#include "troupe/node/event_router.hpp"
-#include "troupe/node/job_connection.hpp"
 #include "troupe/posix/thread_limit.hpp"
+#include "troupe/process/await_actors.hpp"
+#include "troupe/process/event_router.hpp"
+#include "troupe/process/job_connection.hpp"
 #include "troupe/scheduler/progress_watch.hpp"
 #include "troupe/supervisor/supervisor_actor.hpp"
 #include "troupe/trace/recording.hpp"
@@ -31,7 +31,7 @@ namespace troupe {
 namespace {
 
 /// Those of the table "Processes, threads and actors" in docs/architecture.md, for one device.
-constexpr int threads_of_node = 16;
+constexpr int threads_of_process = 16;
 
 std::string host_name() {
   char name[256] = {};
@@ -49,9 +49,9 @@ std::string text_of_gone(const call_result& of) {
          "Trainer::save, which is not repeated";
 }
 
-class real_node : public node {
+class real_process : public process {
  public:
-  explicit real_node(const node_options& options) : options_(options) {
+  explicit real_process(const process_options& options) : options_(options) {
     if (options_.launch) {
       rank_ = options_.launch->rank;
       world_size_ = options_.launch->world_size;
@@ -76,7 +76,7 @@ class real_node : public node {
 
   /// Leaves together with all other processes: until then a lost process can be restored from this one's
   /// copies.
-  ~real_node() override {
+  ~real_process() override {
     if (std::uncaught_exceptions() == 0) leave();
     if (!abandoned_) stop_actors();
     if (inspection_ && is_job_over()) inspection_->end();
@@ -291,7 +291,7 @@ class real_node : public node {
     router_.directory.close();
   }
 
-  node_options options_;
+  process_options options_;
   int rank_ = 0, world_size_ = 1, local_rank_ = 0;
   std::string job_id_;
   fault_plan faults_;
@@ -320,10 +320,10 @@ class real_node : public node {
 
 }  // namespace
 
-std::unique_ptr<node> node::start(const node_options& options) {
+std::unique_ptr<process> process::start(const process_options& options) {
   check_progress_timeout(options.progress_timeout);
-  require_threads(threads_of_node, "this process");
-  return std::make_unique<real_node>(options);
+  require_threads(threads_of_process, "this process");
+  return std::make_unique<real_process>(options);
 }
 
 }  // namespace troupe

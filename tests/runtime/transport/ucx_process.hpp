@@ -26,12 +26,12 @@ inline ucx_transport_options test_options(int rank) {
 }
 
 /// Parts of the address of a data plane.
-inline receiver_nonce nonce_in(const node_address& address) {
+inline receiver_nonce nonce_in(const process_address& address) {
   receiver_nonce nonce;
   std::copy_n(address.data.begin(), nonce.size(), nonce.begin());
   return nonce;
 }
-inline std::span<const std::byte> worker_address_in(const node_address& address) {
+inline std::span<const std::byte> worker_address_in(const process_address& address) {
   return std::span(address.data).subspan(sizeof(receiver_nonce) + heap_address_bytes);
 }
 
@@ -53,27 +53,27 @@ inline bool same_bytes(const tensor& left, const tensor& right) {
 
 /// A UCX transport in a process of spawn_ranks. The job's rank need not be that of the process: a process may
 /// replace another.
-class ucx_node {
+class ucx_process {
  public:
-  ucx_node(test_rank& self, const ucx_transport_options& options)
+  ucx_process(test_rank& self, const ucx_transport_options& options)
       : self_(self), link_(make_ucx_transport(options, events)) {}
-  explicit ucx_node(test_rank& self) : ucx_node(self, test_options(self.rank())) {}
+  explicit ucx_process(test_rank& self) : ucx_process(self, test_options(self.rank())) {}
 
   transport& link() { return *link_; }
 
-  node_address begin(std::uint64_t generation) {
+  process_address begin(std::uint64_t generation) {
     auto address = link_->begin_generation(generation);
     self_.post(slot(generation), encode(std::pair(address.control, address.data)));
     return address;
   }
   /// `processes[rank]` is the process that has this rank now.
   void connect(std::uint64_t generation, const std::vector<int>& processes) {
-    std::map<int, node_address> peers;
+    std::map<int, process_address> peers;
     for (std::size_t rank = 0; rank < processes.size(); ++rank)
       peers[static_cast<int>(rank)] = address_of(processes[rank], generation);
     link_->connect(generation, peers);
   }
-  node_address address_of(int process, std::uint64_t generation) {
+  process_address address_of(int process, std::uint64_t generation) {
     auto [control, data] = decode<std::pair<std::vector<std::byte>, std::vector<std::byte>>>(
         self_.wait_for(process, slot(generation)));
     return {control, data};

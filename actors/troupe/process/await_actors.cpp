@@ -1,4 +1,4 @@
-#include "troupe/node/await_actors.hpp"
+#include "troupe/process/await_actors.hpp"
 
 #include <spdlog/logger.h>
 

@@ -1,4 +1,4 @@
-#include "troupe/node/job_connection.hpp"
+#include "troupe/process/job_connection.hpp"
 
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ constexpr std::chrono::hours launched_connect_timeout{1};
 
 }  // namespace
 
-job_connection::job_connection(const node_options& options, event_router& events) : options_(options) {
+job_connection::job_connection(const process_options& options, event_router& events) : options_(options) {
   if (options_.launch) {
     connect(*options_.launch, events);
     return;

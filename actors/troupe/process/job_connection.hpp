@@ -7,8 +7,8 @@
 #include "troupe/cluster/agent.hpp"
 #include "troupe/cluster/membership.hpp"
 #include "troupe/messaging/job_secret.hpp"
-#include "troupe/node/event_router.hpp"
-#include "troupe/node/node.hpp"
+#include "troupe/process/event_router.hpp"
+#include "troupe/process/process.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe {
@@ -19,7 +19,7 @@ class job_connection {
  public:
   /// Starts or reaches the agent and creates the transport. Both arguments must outlive the connection.
   /// Throws bad_input (wrong secret, port in use, ...), system_failure, or what UCX throws.
-  job_connection(const node_options& options, event_router& events);
+  job_connection(const process_options& options, event_router& events);
 
   transport& data() { return *transport_; }
   membership& members() { return *members_; }
@@ -43,7 +43,7 @@ class job_connection {
   void start_agent(const launch_environment& launch, const std::vector<std::byte>& secret);
   void connect(const launch_environment& launch, event_router& events);
 
-  const node_options& options_;
+  const process_options& options_;
   std::string group_token_, inspector_token_;
   std::unique_ptr<published_job_secret> published_;
   std::unique_ptr<agent> agent_;

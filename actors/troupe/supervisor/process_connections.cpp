@@ -1,4 +1,4 @@
-#include "troupe/supervisor/node_connections.hpp"
+#include "troupe/supervisor/process_connections.hpp"
 
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
@@ -19,44 +19,44 @@ view active_view(const membership_view& formed) {
 
 }  // namespace
 
-void node_connections::begin(const membership_view& formed) {
+void process_connections::begin(const membership_view& formed) {
   generation_ = formed.generation;
   present_ = active_view(formed);
   end({}, "generation " + std::to_string(generation_) + " has begun");
   auto failed = [self = self_->address(), generation = generation_](int rank, const std::string& cause) {
     caf::anon_send(caf::actor_cast<caf::actor>(self), link_failed{generation, rank, cause});
   };
-  node_links_options made;
+  process_links_options made;
   made.rank = options_.rank;
   made.out = options_.out;
   made.on_failure = failed;
-  links_ = std::make_shared<node_links>(self_->system(), formed, made);
+  links_ = std::make_shared<process_links>(self_->system(), formed, made);
   bind(actor_role::supervisor, options_.rank, caf::actor_cast<caf::actor>(self_->address()));
 }
 
-void node_connections::use_scheduler(const caf::actor& here) {
+void process_connections::use_scheduler(const caf::actor& here) {
   local_scheduler_ = scheduler_ = here;
   bind(actor_role::scheduler, 0, here);
   options_.directory->set_scheduler(here);
 }
 
-void node_connections::use_scheduler_of(int rank) { scheduler_ = remote(rank, actor_role::scheduler, 0); }
+void process_connections::use_scheduler_of(int rank) { scheduler_ = remote(rank, actor_role::scheduler, 0); }
 
-void node_connections::end(const std::vector<member_loss>& losses, const std::string& otherwise) {
+void process_connections::end(const std::vector<member_loss>& losses, const std::string& otherwise) {
   if (links_) links_->end(losses, otherwise);
 }
 
-void node_connections::end_scheduler() {
+void process_connections::end_scheduler() {
   options_.directory->set_scheduler({});
   if (local_scheduler_) self_->send_exit(local_scheduler_, caf::exit_reason::user_shutdown);
   local_scheduler_ = {};
 }
 
-void node_connections::bind(actor_role role, int number, const caf::actor& actor) {
+void process_connections::bind(actor_role role, int number, const caf::actor& actor) {
   options_.gate->bind({role, static_cast<std::uint32_t>(number), options_.incarnation}, actor);
 }
 
-void node_connections::publish(job_children& children) {
+void process_connections::publish(job_children& children) {
   stage_directory::receivers all{caf::actor_cast<caf::actor>(self_->address()), children.replica_keeper(),
                                  local_scheduler_, children.receivers_by_cell()};
   all.gatherer = children.gatherer();
@@ -66,7 +66,7 @@ void node_connections::publish(job_children& children) {
   bind(actor_role::gatherer, options_.rank, children.gatherer());
 }
 
-inspected_generation node_connections::inspected() const {
+inspected_generation process_connections::inspected() const {
   inspected_generation made{generation_, {}, scheduler_};
   for (int rank = 0; rank < options_.world_size; ++rank)
     made.supervisors.push_back(rank == options_.rank ? caf::actor_cast<caf::actor>(self_->address())
@@ -74,7 +74,7 @@ inspected_generation node_connections::inspected() const {
   return made;
 }
 
-caf::actor node_connections::remote(int rank, actor_role role, int number) const {
+caf::actor process_connections::remote(int rank, actor_role role, int number) const {
   return links_->proxy(rank, role, static_cast<std::uint32_t>(number));
 }
 

@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-struct node_links_options {
+struct process_links_options {
   int rank = 0;
   transport* out = nullptr;
   std::chrono::seconds request_timeout = link_options().request_timeout;
@@ -25,13 +25,13 @@ struct node_links_options {
 
 /// The links of one process in one generation, each made when it is first needed: by an actor here that sends
 /// to a remote one, or by a request from there. Thread-safe.
-class node_links {
+class process_links {
  public:
   /// `view` says which incarnation each remote rank has.
-  node_links(caf::actor_system& system, const membership_view& view, node_links_options options);
-  ~node_links() { end({}, "its process has left the job"); }
-  node_links(const node_links&) = delete;
-  node_links& operator=(const node_links&) = delete;
+  process_links(caf::actor_system& system, const membership_view& view, process_links_options options);
+  ~process_links() { end({}, "its process has left the job"); }
+  process_links(const process_links&) = delete;
+  process_links& operator=(const process_links&) = delete;
 
   /// A proxy of the actor that remote rank `rank` hosts. Throws std::logic_error for this process's own rank
   /// and for ranks that are not in the view.
@@ -45,7 +45,7 @@ class node_links {
 
  private:
   caf::actor_system& system_;
-  const node_links_options options_;
+  const process_links_options options_;
   const std::uint64_t generation_;
   std::map<int, std::uint32_t> incarnations_;
 

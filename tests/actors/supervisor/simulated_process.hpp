@@ -17,10 +17,10 @@ namespace troupe::testing {
 /// generations.
 class simulated_transport : public transport {
  public:
-  simulated_transport(simulated_job& job, simulated_node& self) : job_(job), self_(self) {}
+  simulated_transport(simulated_job& job, simulated_process& self) : job_(job), self_(self) {}
   int rank() const override;
-  node_address begin_generation(std::uint64_t generation) override;
-  void connect(std::uint64_t generation, const std::map<int, node_address>& peers) override;
+  process_address begin_generation(std::uint64_t generation) override;
+  void connect(std::uint64_t generation, const std::map<int, process_address>& peers) override;
   void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) override;
   void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override;
   transport_statistics statistics() const override { return {}; }
@@ -29,16 +29,16 @@ class simulated_transport : public transport {
 
  private:
   simulated_job& job_;
-  simulated_node& self_;
+  simulated_process& self_;
   std::uint64_t connected_generation_ = 0;
   std::map<int, int> id_of_rank_;
 };
 
 class simulated_membership : public membership {
  public:
-  simulated_membership(simulated_job& job, simulated_node& self) : job_(job), self_(self) {}
+  simulated_membership(simulated_job& job, simulated_process& self) : job_(job), self_(self) {}
   void join(const member& self) override;
-  void quiesced(std::uint64_t generation, const node_address& address) override;
+  void quiesced(std::uint64_t generation, const process_address& address) override;
   void request_generation(std::uint64_t current, const std::string& cause) override;
   void suspect(int rank, const std::string& cause) override;
   void report(const job_progress&) override {}
@@ -52,13 +52,13 @@ class simulated_membership : public membership {
 
  private:
   simulated_job& job_;
-  simulated_node& self_;
+  simulated_process& self_;
   memory_store keys_;
 };
 
 /// One process.
-struct simulated_node {
-  simulated_node(simulated_job& job, int with_id, int with_rank, std::uint32_t with_incarnation)
+struct simulated_process {
+  simulated_process(simulated_job& job, int with_id, int with_rank, std::uint32_t with_incarnation)
       : id(with_id), rank(with_rank), incarnation(with_incarnation), out(job, *this), members(job, *this) {}
 
   int id;
