@@ -24,7 +24,7 @@ struct numeric_options {
   /// magnitude. It adds the others to the gradient of its next step. 0: all elements.
   double top_k_gradients = 0;
   /// The rank of the two factors as which a replica sends the gradient of each large weight matrix
-  /// (compression/factored_gradient.hpp). It adds what they lack to the gradient of its next step. 0: all
+  /// (gradients/factored_gradient.hpp). It adds what they lack to the gradient of its next step. 0: all
   /// elements.
   int power_sgd_rank = 0;
   /// Local SGD: a replica steps with its own gradients, and after every so many optimizer steps the replicas

@@ -111,19 +111,19 @@ class Pipeline {
   Pipeline& gradient_sync(dtype type);
   /// The fraction in (0, 1] of the elements of each large weight's gradient (of 16384 elements or more) that
   /// a replica sends, those of largest magnitude; 0 (the default): all. It adds the others to its gradient of
-  /// the next step (error feedback, as in compression/top_k_gradients.hpp), and keeps them in its snapshots.
+  /// the next step (error feedback, as in hooks/top_k_gradients.hpp), and keeps them in its snapshots.
   /// Each replica sends 8 bytes for each element to each other one. Throws bad_input for other numbers; the
   /// Trainer without replicas, with gradient_sync, and where steps may be skipped: in f16 and with
   /// on_non_finite `skip`.
   Pipeline& top_k_gradients(double fraction);
-  /// PowerSGD (compression/power_sgd.hpp): replicas exchange the gradient of each large weight matrix (as in
+  /// PowerSGD (hooks/power_sgd.hpp): replicas exchange the gradient of each large weight matrix (as in
   /// top_k_gradients) as two factors of this rank, if these have at most half as many elements. The first
   /// axis of a weight are the rows, the others the columns. 0 (the default): whole gradients. Each replica
   /// adds what its factors lack to its gradient of the next step, and keeps that and the factors in its
   /// snapshots. Throws bad_input for a negative rank; the Trainer without replicas, with gradient_sync or
   /// top_k_gradients, and where steps may be skipped, as for top_k_gradients.
   Pipeline& power_sgd_rank(int rank);
-  /// Local SGD (compression/weight_average.hpp): replicas exchange no gradients. Each steps with its own, the
+  /// Local SGD (weight_average.hpp): replicas exchange no gradients. Each steps with its own, the
   /// mean over its own samples, clipped by its own norm, and after every so many optimizer steps they average
   /// their weights, not the optimizers' states. 0 (the default): they exchange gradients in each step.
   ///

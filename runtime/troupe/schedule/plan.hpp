@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// Each but `custom`, a plan that was read from a file, has a row in generators/schedule_table.hpp.
+/// Each but `custom`, a plan that was read from a file, has a row in schedule_table.hpp.
 enum class schedule_kind : std::uint8_t {
   gpipe = 0,
   one_f_one_b = 1,
@@ -133,7 +133,7 @@ int usual_chunks(schedule_kind kind);
 /// where each has two. Whether the kind can run on them, make_plan says.
 int devices_for(schedule_kind kind, int num_stages, int most_devices);
 
-/// Builds the plan with the generator of its kind (generators/schedule_table.hpp, which names the papers).
+/// Builds the plan with the generator of its kind (schedule_table.hpp, which names the papers).
 /// Throws bad_input for impossible options: numbers of stages, devices or microbatches that the kind does
 /// not allow, another placement than it has.
 ///

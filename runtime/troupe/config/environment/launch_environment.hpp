@@ -17,7 +17,7 @@ struct launch_environment {
   std::uint16_t master_port = 29500;
   /// Equal in all processes of the job; "host:port" of the master where not given.
   std::string job_id;
-  /// TROUPE_JOB_SECRET; empty: see cluster/job_secret.
+  /// TROUPE_JOB_SECRET; empty: see messaging/job_secret.
   std::string secret_hex;
   /// TROUPE_INCARNATION: how often the launcher has respawned this rank.
   std::uint32_t incarnation = 0;
