@@ -8,11 +8,11 @@
 
 #include "fuzz/fuzzer.hpp"
 #include "troupe/data/data_position.hpp"
-#include "troupe/data/formats/gzip_reader.hpp"
+#include "troupe/data/formats/detail/gzip_reader.hpp"
+#include "troupe/data/formats/detail/npy_header.hpp"
 #include "troupe/data/formats/idx_file.hpp"
 #include "troupe/data/formats/npy_dataset.hpp"
 #include "troupe/data/formats/npy_file.hpp"
-#include "troupe/data/formats/npy_header.hpp"
 #include "troupe/data/formats/record_file.hpp"
 #include "troupe/data/formats/text.hpp"
 #include "troupe/error/errors.hpp"

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <memory>
 
-#include "troupe/data/formats/gzip_reader.hpp"
+#include "troupe/data/formats/detail/gzip_reader.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/files/known_format.hpp"
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "troupe/data/formats/data_file.hpp"
-#include "troupe/data/formats/npy_header.hpp"
+#include "troupe/data/formats/detail/data_file.hpp"
+#include "troupe/data/formats/detail/npy_header.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "troupe/data/formats/npy_header.hpp"
+#include "troupe/data/formats/detail/npy_header.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/files/durable_file.hpp"
 #include "troupe/files/known_format.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <system_error>
 
-#include "troupe/data/formats/data_file.hpp"
-#include "troupe/data/formats/record_format.hpp"
+#include "troupe/data/formats/detail/data_file.hpp"
+#include "troupe/data/formats/detail/record_format.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/files/temporary_name.hpp"
 

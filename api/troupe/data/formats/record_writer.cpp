@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <system_error>
 
+#include "troupe/data/formats/detail/record_format.hpp"
 #include "troupe/data/formats/record_file.hpp"
-#include "troupe/data/formats/record_format.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/files/durable_file.hpp"
 #include "troupe/files/open_file.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/data/formats/data_file.hpp"
+#include "troupe/data/formats/detail/data_file.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe {

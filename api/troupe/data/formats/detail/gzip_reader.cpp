@@ -1,4 +1,4 @@
-#include "troupe/data/formats/gzip_reader.hpp"
+#include "troupe/data/formats/detail/gzip_reader.hpp"
 
 #include <algorithm>
 #include <cerrno>

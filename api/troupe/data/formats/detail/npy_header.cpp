@@ -1,4 +1,4 @@
-#include "troupe/data/formats/npy_header.hpp"
+#include "troupe/data/formats/detail/npy_header.hpp"
 
 #include <algorithm>
 #include <array>

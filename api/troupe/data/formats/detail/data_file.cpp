@@ -1,4 +1,4 @@
-#include "troupe/data/formats/data_file.hpp"
+#include "troupe/data/formats/detail/data_file.hpp"
 
 #include <fcntl.h>
 
