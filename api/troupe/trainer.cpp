@@ -194,7 +194,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
   fail_job_on_exception(self, [&] {
     if (auto problem = problem_of_training(pipeline_); !problem.empty()) throw bad_input("fit: " + problem);
     check_whole_flushes(steps, plan_.flush_every);
-    check_whole_averages(runs_ + steps, pipeline_.numerics().average_every);
+    check_whole_averages(runs_ + steps, pipeline_.numerics().exchange.average_every);
   });
   auto first = std::exchange(runs_, runs_ + steps / steps_of_run());
   request.target_step = runs_;

@@ -4,10 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "troupe/messages/loader.hpp"
 #include "troupe/messages/stage.hpp"
 #include "troupe/ops/threads.hpp"
-#include "troupe/schedule/stage_graph.hpp"
 #include "troupe/trace/recording.hpp"
 
 namespace troupe {
@@ -40,6 +38,7 @@ device_state::device_state(caf::event_based_actor* self, device_options options)
     : self_(self),
       options_(std::move(options)),
       waiter_(self, {options_.out, options_.spin, options_.fenced, options_.account, options_.from_replicas}),
+      batches_(self, options_.account),
       account_(*options_.ring, options_.device),
       shared_memory_([this](shape extents, dtype type) {
         return options_.out->allocate_shared(std::move(extents), type);
@@ -66,14 +65,8 @@ void device_state::on_begin(const begin_generation& order) {
   waiter_.begin_generation(generation_, order.job->training.replica_of(options_.device), std::move(stages));
   call_.reset();
   interpreter_.reset();
-  batches_.clear();
+  batches_.begin_generation(order_);
   copies_.clear();
-  stage_graph graph(order.job->training.num_stages, order.job->training.edges);
-  takes_samples_ = computes_loss_ = false;
-  for (const auto& attached : order_.stages) {
-    takes_samples_ |= graph.takes_samples(attached.stage);
-    computes_loss_ |= graph.computes_loss(attached.stage);
-  }
   committed_step_ = 0;  // the last generation's may be later than this one's first step
   running_ = true;
   set_num_threads(order.job->num_threads);
@@ -103,7 +96,7 @@ stopped device_state::on_quiesce(const quiesce& order) {
   interpreter_.reset();
   deferred_step_.reset();
   order_ = {};
-  batches_.clear();
+  batches_.end_generation();
   return answer;
 }
 
@@ -133,39 +126,24 @@ void device_state::on_tensor(const tensor_arrived& arrived) {
 }
 
 void device_state::on_batch(const batch_ready& ready) {
-  // The batch may be of another activity of this call, or requested by an interrupted generation.
-  if (call_ && ready.call == call_->index && ready.source == call_->source && ready.step >= step_)
-    keep(ready.step, ready.samples);
+  batches_.take(ready, step_);
   run_ready();
 }
 
-/// Devices of one process share the samples: those that use a part of them are charged for it.
-void device_state::keep(std::uint64_t step, const batch& samples) {
-  account_scope charged(options_.account);
-  if (takes_samples_) charge_here(samples.inputs, memory_use::messages);
-  if (computes_loss_) charge_here(samples.targets, memory_use::messages);
-  batches_.emplace(step, samples);
-}
-
-/// A batch of the previous loader that arrives late equals that of the new one.
 void device_state::on_loader_replaced(const loader_replaced& replaced) {
-  if (!order_.loader) return;  // it needs none, or has stopped and gets the loader with begin_generation
-  order_.loader = replaced.loader;
-  for (auto step = step_; call_ && step < next_wanted_; ++step)
-    if (!batches_.contains(step)) self_->send(order_.loader, want_batch{call_->index, call_->source, step});
+  batches_.replace_loader(replaced.loader, step_);
   run_ready();
 }
 
 void device_state::begin_call(const grant& given) {
   call_ = given.call;
   step_ = given.first_step;
-  next_wanted_ = step_;
   end_ = reached_ = {};
   metrics_ = {};
   replica_metrics_.clear();
   deferred_step_.reset();
   step_begun_ = false;
-  batches_.clear();
+  batches_.begin_call(*call_, step_);
   interpreter_.reset();
   auto pass = pass_of(call_->kind);
   if (!pass) return;
@@ -299,12 +277,10 @@ void device_state::begin_step() {
   waiter_.take_from_replicas();
   waiter_.arrived().forget_before(call_->index, deferred_step_ ? deferred_step_->step : step_);
   account_.begin_step(generation_, step_);
-  if (!order_.loader || interpreter_->actions().empty()) return;
+  if (interpreter_->actions().empty()) return;
   auto ahead = step_ + static_cast<std::uint64_t>(order_.job->prefetch_steps);
   auto num_granted = end_.step + (end_.action > 0 ? 1 : 0);  // steps, to their end or not
-  for (next_wanted_ = std::max(next_wanted_, step_); next_wanted_ < std::min(ahead, num_granted);
-       ++next_wanted_)
-    self_->send(order_.loader, want_batch{call_->index, call_->source, next_wanted_});
+  batches_.want(step_, std::min(ahead, num_granted));
 }
 
 }  // namespace troupe

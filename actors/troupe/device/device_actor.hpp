@@ -12,6 +12,7 @@
 
 #include "troupe/device/input_waiter.hpp"
 #include "troupe/device/step_account.hpp"
+#include "troupe/device/step_batches.hpp"
 #include "troupe/device/step_sampling.hpp"
 #include "troupe/execution/plan_interpreter.hpp"
 #include "troupe/execution/sum_buffers.hpp"
@@ -47,7 +48,7 @@ struct device_options {
 };
 
 /// Runs the actions of its plan for the stages attached to it (plan_interpreter), waits for their inputs
-/// (input_waiter), and accounts for its steps (step_account).
+/// (input_waiter) and its samples (step_batches), and accounts for its steps (step_account).
 ///
 /// States: stopped (no generation) -> running (begin_generation) -> stopped (quiesce). While running, every
 /// message makes the device run actions until one lacks an input or all that is granted is done. Messages
@@ -89,7 +90,6 @@ class device_state : private action_host {
   void on_loader_replaced(const loader_replaced& replaced);
   stopped on_quiesce(const quiesce& order);
 
-  void keep(std::uint64_t step, const batch& samples);
   device_report on_inspect() const;
   void on_run_on();
 
@@ -112,7 +112,7 @@ class device_state : private action_host {
   /// Whose weights are those of the job, see plan.
   bool is_of_first_replica() const { return order_.job->training.replica_of(options_.device) == 0; }
   // what the interpreter needs: host_actions.cpp
-  const batch* samples() override;
+  const batch* samples() override { return batches_.of(step_); }
   void send(const tensor_tag& tag, tensor value) override;
   tensor sum_memory(int stage, int piece, std::int64_t num_elements, dtype type) override {
     return is_shared(stage) ? sums_.of(stage, piece, num_elements, type)
@@ -147,6 +147,7 @@ class device_state : private action_host {
   device_options options_;
   packed_state_pool pool_;
   input_waiter waiter_;
+  step_batches batches_;
   step_account account_;
   step_sampling sampling_;
   const stage_program::memory_source shared_memory_;  ///< transport::allocate_shared
@@ -155,7 +156,6 @@ class device_state : private action_host {
   // current generation
   std::uint64_t generation_ = 0;
   bool running_ = false;
-  bool takes_samples_ = false, computes_loss_ = false;  ///< a stage of this device
   begin_generation order_;
 
   // current call and step
@@ -173,8 +173,6 @@ class device_state : private action_host {
   std::optional<step_done> deferred_step_;
   std::int64_t deferred_begin_ns_ = 0;  ///< of the G or A of the deferred step that runs
   bool runs_on_ = false;                ///< run_on is in the mailbox
-  std::uint64_t next_wanted_ = 0;
-  std::map<std::uint64_t, batch> batches_;
   std::vector<due_copy> copies_;
   std::uint64_t committed_step_ = 0;
   execution_position last_status_;

@@ -38,7 +38,7 @@ void device_state::finish_deferred_step() {
 }
 
 void device_state::begin_next_step() {
-  batches_.erase(step_);
+  batches_.forget(step_);
   interpreter_->begin_step(++step_);
   step_begun_ = false;
 }

@@ -8,11 +8,6 @@
 
 namespace troupe {
 
-const batch* device_state::samples() {
-  auto found = batches_.find(step_);
-  return found == batches_.end() ? nullptr : &found->second;
-}
-
 void device_state::send(const tensor_tag& tag, tensor value) {
   const auto& job = *order_.job;
   auto host = host_of(job.placed, job.hosts,

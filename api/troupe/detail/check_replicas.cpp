@@ -13,59 +13,36 @@
 namespace troupe {
 namespace {
 
-/// An option about what replicas exchange, which is not at its default.
-struct exchange_option {
-  std::string name;
-  std::string value;
-
-  std::string text() const { return name + " " + value; }
-  std::string on_command_line() const {
-    auto option = "--" + name;
-    for (char& each : option)
-      if (each == '_') each = '-';
-    return option;
-  }
-};
-
-std::vector<exchange_option> exchange_options_of(const Pipeline& pipeline) {
-  const auto& numerics = pipeline.numerics();
-  std::vector<exchange_option> given;
-  if (numerics.gradient_sync != dtype::f32)
-    given.push_back({"gradient_sync", std::string(to_string(numerics.gradient_sync))});
-  if (numerics.top_k_gradients > 0) given.push_back({"top_k_gradients", pipeline.top_k_text()});
-  if (numerics.power_sgd_rank > 0)
-    given.push_back({"power_sgd_rank", std::to_string(numerics.power_sgd_rank)});
-  if (numerics.average_every > 0) given.push_back({"average_every", std::to_string(numerics.average_every)});
-  return given;
-}
+std::string text_of(const given_exchange& given) { return std::string(given.name) + " " + given.value; }
 
 /// What is not sent in a step is sent in a later one.
-void check_held_back(const exchange_option& given, const numeric_options& numerics) {
+void check_held_back(const given_exchange& given, const numeric_options& numerics) {
   if (numerics.scales_loss())
-    throw bad_input(given.text() +
+    throw bad_input(text_of(given) +
                     " holds gradients back for later steps, when the loss scale of f16 is another. Use "
                     "--precision f32 or bf16");
   if (numerics.skips_steps())
-    throw bad_input(given.text() +
+    throw bad_input(text_of(given) +
                     " would lose the gradients of skipped steps. Use --on-non-finite stop or go_on");
 }
 
 void check_exchange(const Pipeline& pipeline, const numeric_options& numerics) {
-  auto given = exchange_options_of(pipeline);
+  auto given = given_in(pipeline.numerics().exchange);
   if (given.empty()) return;
   const auto& first = given.front();
   if (pipeline.replicas() == 1)
     throw bad_input(
-        first.text() +
+        text_of(first) +
         " is about what replicas exchange, and this pipeline has one replica. Use --replicas 2 or more, or "
         "leave " +
-        first.on_command_line() + " out");
+        first.option_name + " out");
   if (given.size() > 1)
-    throw bad_input(given.back().text() + " and " + first.text() +
+    throw bad_input(text_of(given.back()) + " and " + text_of(first) +
                     " are different forms of what replicas exchange. Use one of them");
-  if (numerics.top_k_gradients > 0 || numerics.power_sgd_rank > 0) check_held_back(first, numerics);
-  if (numerics.average_every > 0 && pipeline.flush_every() > 1)
-    throw bad_input(first.text() + " averages the newest weights, and flush_every " +
+  if (numerics.exchange.top_k_gradients > 0 || numerics.exchange.power_sgd_rank > 0)
+    check_held_back(first, numerics);
+  if (numerics.exchange.average_every > 0 && pipeline.flush_every() > 1)
+    throw bad_input(text_of(first) + " averages the newest weights, and flush_every " +
                     std::to_string(pipeline.flush_every()) +
                     " keeps older ones beside them. Use --flush-every 1, or another schedule");
 }
@@ -82,20 +59,21 @@ int highest_rank(const std::vector<named_parameter>& parameters) {
 void check_compressible(nn::Module& model, const numeric_options& numerics) {
   auto parameters = model.named_parameters();
   auto is_compressed = [&numerics](const named_parameter& each) {
-    return numerics.power_sgd_rank > 0 ? power_sgd_factors_of(*each.target, numerics.power_sgd_rank).rank > 0
-                                       : each.target->requires_gradient && is_large(*each.target);
+    return numerics.exchange.power_sgd_rank > 0
+               ? power_sgd_factors_of(*each.target, numerics.exchange.power_sgd_rank).rank > 0
+               : each.target->requires_gradient && is_large(*each.target);
   };
-  if (numerics.power_sgd_rank == 0 && numerics.top_k_gradients == 0) return;
+  if (numerics.exchange.power_sgd_rank == 0 && numerics.exchange.top_k_gradients == 0) return;
   if (std::ranges::any_of(parameters, is_compressed)) return;
-  auto highest = numerics.power_sgd_rank > 0 ? highest_rank(parameters) : 0;
+  auto highest = numerics.exchange.power_sgd_rank > 0 ? highest_rank(parameters) : 0;
   if (highest > 0)
     throw bad_input(
-        "power_sgd_rank " + std::to_string(numerics.power_sgd_rank) +
+        "power_sgd_rank " + std::to_string(numerics.exchange.power_sgd_rank) +
         " compresses no gradient of this model: the factors of none have half as many elements or "
         "fewer. Use a rank of at most " +
         std::to_string(highest));
   throw bad_input(
-      (numerics.power_sgd_rank > 0 ? "power_sgd_rank" : "top_k_gradients") +
+      (numerics.exchange.power_sgd_rank > 0 ? "power_sgd_rank" : "top_k_gradients") +
       std::string(
           " compresses no gradient of this model: small ones are sent whole, and no trainable weight of "
           "it is large enough. Leave the option out"));

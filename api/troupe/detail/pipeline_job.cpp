@@ -34,7 +34,7 @@ plan_csv_options implied_by(const Pipeline& pipeline, const job_options& options
           reductions.stages,
           pipeline.replicas(),
           reductions.num_before_all_reduce(),
-          pipeline.numerics().average_every > 0,
+          pipeline.numerics().exchange.average_every > 0,
           synchronized_stages_of(pipeline.model(), partition)};
 }
 
@@ -106,13 +106,7 @@ std::vector<std::pair<std::string, std::string>> identity_of(const Pipeline& pip
   if (numerics.clip_grad_norm > 0)
     identity.emplace_back("clip_grad_norm", std::to_string(numerics.clip_grad_norm));
   if (pipeline.replicas() > 1) identity.emplace_back("replicas", std::to_string(pipeline.replicas()));
-  if (numerics.gradient_sync != dtype::f32)
-    identity.emplace_back("gradient_sync", to_string(numerics.gradient_sync));
-  if (numerics.top_k_gradients > 0) identity.emplace_back("top_k_gradients", pipeline.top_k_text());
-  if (numerics.power_sgd_rank > 0)
-    identity.emplace_back("power_sgd_rank", std::to_string(numerics.power_sgd_rank));
-  if (numerics.average_every > 0)
-    identity.emplace_back("average_every", std::to_string(numerics.average_every));
+  for (const auto& given : given_in(numerics.exchange)) identity.emplace_back(given.name, given.value);
   if (pipeline.flush_every() > 1)
     identity.emplace_back("flush_every", std::to_string(pipeline.flush_every()));
   if (auto modes = modes_of(pipeline.model()); !modes.evaluated.empty())

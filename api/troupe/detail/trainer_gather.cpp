@@ -44,7 +44,7 @@ std::optional<weights_at_step> Trainer::latest_weights() const {
   auto newest = latest_->get();
   if (!newest) return {};
   auto step = newest->step * steps_of_run();
-  auto note = note_on_weights("latest_weights", pipeline_.numerics().average_every, step);
+  auto note = note_on_weights("latest_weights", pipeline_.numerics().exchange.average_every, step);
   if (!note.empty() && !warned_of_latest_->exchange(true)) world_.shared_->log->warn("{}", note);
   return weights_at_step{step, weights_in(newest->packed)};
 }

@@ -70,7 +70,7 @@ void Trainer::require_no_open_step(const char* call) const {
 }
 
 void Trainer::warn_of_own_weights(const char* call) const {
-  auto note = note_on_weights(call, pipeline_.numerics().average_every, runs_);
+  auto note = note_on_weights(call, pipeline_.numerics().exchange.average_every, runs_);
   if (!note.empty() && world_.rank() == 0) world_.shared_->log->warn("{}", note);
 }
 

@@ -1,5 +1,9 @@
 #include "troupe/detail/unused_options.hpp"
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "troupe/config/job_fields.hpp"
 #include "troupe/error/errors.hpp"
 
@@ -18,10 +22,7 @@ job_options options_of(const Pipeline& pipeline) {
   if (pipeline.device_map()) options.device_map = pipeline.device_map()->file();
   options.precision = pipeline.numerics().precision;
   options.clip_grad_norm = pipeline.numerics().clip_grad_norm;
-  options.gradient_sync = pipeline.numerics().gradient_sync;
-  options.top_k_gradients = pipeline.numerics().top_k_gradients;
-  options.power_sgd_rank = pipeline.numerics().power_sgd_rank;
-  options.average_every = pipeline.numerics().average_every;
+  static_cast<replica_exchange_options&>(options) = pipeline.numerics().exchange;
   options.loss_scale = pipeline.numerics().loss_scale.initial_scale;
   return options;
 }
@@ -30,16 +31,18 @@ job_options options_of(const Pipeline& pipeline) {
 
 void refuse_unused_options(const job_options& options, const Pipeline& pipeline) {
   auto used = options_of(pipeline);
-  for (const auto* name : {"stages", "device_map", "microbatches", "replicas", "schedule", "flush_every",
-                           "plan", "precision", "clip_grad_norm", "gradient_sync", "top_k_gradients",
-                           "power_sgd_rank", "average_every", "loss_scale"}) {
+  std::vector<std::string_view> names{"stages",         "device_map",  "microbatches", "replicas",
+                                      "schedule",       "flush_every", "plan",         "precision",
+                                      "clip_grad_norm", "loss_scale"};
+  names.insert(names.end(), replica_exchange_fields.begin(), replica_exchange_fields.end());
+  for (auto name : names) {
     const auto& field = *find_job_field(name);
     auto given = field.text(options), has = field.text(used);
-    if (given == has || !options.given.contains(name)) continue;
+    if (given == has || !options.given.contains(std::string(name))) continue;
     throw bad_input(field.option_name() + " " + given +
                     " was given, but this program does not use it: its "
                     "pipeline has " +
-                    name + " " + (has.empty() ? "none" : has) +
+                    std::string(name) + " " + (has.empty() ? "none" : has) +
                     ". Leave the option out, or make the pipeline with Pipeline(model, options)");
   }
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include "troupe/config/replica_exchange_options.hpp"
 #include "troupe/optim/loss_scaler.hpp"
 #include "troupe/program/non_finite_policy.hpp"
 #include "troupe/tensor/dtype.hpp"
@@ -17,19 +18,8 @@ struct numeric_options {
   /// overflow is skipped.
   optim::loss_scaler_options loss_scale = {};
 
-  /// f32, bf16 or f16: the dtype in which the replicas of a pipeline exchange gradients. In 16 bits each
-  /// replica rounds its own before they are added up in f32, and the sums once.
-  dtype gradient_sync = dtype::f32;
-  /// The fraction of each large weight's gradient that a replica sends, in (0, 1]: its elements of largest
-  /// magnitude. It adds the others to the gradient of its next step. 0: all elements.
-  double top_k_gradients = 0;
-  /// The rank of the two factors as which a replica sends the gradient of each large weight matrix
-  /// (gradients/factored_gradient.hpp). It adds what they lack to the gradient of its next step. 0: all
-  /// elements.
-  int power_sgd_rank = 0;
-  /// Local SGD: a replica steps with its own gradients, and after every so many optimizer steps the replicas
-  /// average their weights. 0: they exchange gradients in each step.
-  int average_every = 0;
+  /// What replicas of the pipeline exchange.
+  replica_exchange_options exchange = {};
 
   non_finite_policy on_non_finite = non_finite_policy::stop;
 

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "troupe/config/job_fields.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/nn/detail/batch_counts.hpp"
 #include "troupe/ops/convert.hpp"
@@ -161,7 +160,7 @@ Pipeline& Pipeline::gradient_sync(dtype type) {
   if (!is_floating(type))
     throw bad_input("replicas cannot exchange gradients in " + std::string(to_string(type)) +
                     ". Choose one of f32, bf16, f16");
-  numerics_.gradient_sync = type;
+  numerics_.exchange.gradient_sync = type;
   return *this;
 }
 
@@ -169,7 +168,7 @@ Pipeline& Pipeline::top_k_gradients(double fraction) {
   if (!(fraction >= 0 && fraction <= 1))
     throw bad_input("replicas cannot exchange a fraction of " + std::to_string(fraction) +
                     " of their gradients. Give a number above 0 and at most 1, or 0 for all elements");
-  numerics_.top_k_gradients = fraction;
+  numerics_.exchange.top_k_gradients = fraction;
   return *this;
 }
 
@@ -177,7 +176,7 @@ Pipeline& Pipeline::power_sgd_rank(int rank) {
   if (rank < 0)
     throw bad_input("replicas cannot exchange factors of rank " + std::to_string(rank) +
                     ". Give a rank of 1 or more, or 0 for whole gradients");
-  numerics_.power_sgd_rank = rank;
+  numerics_.exchange.power_sgd_rank = rank;
   return *this;
 }
 
@@ -185,14 +184,8 @@ Pipeline& Pipeline::average_every(int num_steps) {
   if (num_steps < 0)
     throw bad_input("replicas cannot average their weights every " + std::to_string(num_steps) +
                     " steps. Give 1 or more, or 0 to exchange gradients in each step");
-  numerics_.average_every = num_steps;
+  numerics_.exchange.average_every = num_steps;
   return *this;
-}
-
-std::string Pipeline::top_k_text() const {
-  job_options as_option;
-  as_option.top_k_gradients = numerics_.top_k_gradients;
-  return find_job_field("top_k_gradients")->text(as_option);
 }
 
 Pipeline& Pipeline::loss_scale(optim::loss_scaler_options options) {

@@ -158,8 +158,6 @@ class Pipeline {
   /// Null if not set.
   const std::shared_ptr<const std::vector<named_tensor>>& initial_weights() const { return initial_weights_; }
   const numeric_options& numerics() const { return numerics_; }
-  /// numerics().top_k_gradients with all its digits.
-  std::string top_k_text() const;
 
  private:
   void forget_device_map();

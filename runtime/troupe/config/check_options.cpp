@@ -90,14 +90,10 @@ void check_layout(const job_options& options) {
 
 void check_exchange(const job_options& options) {
   if (options.replicas > 1) return;
-  for (const auto* name : {"gradient_sync", "top_k_gradients", "power_sgd_rank", "average_every"}) {
-    const auto& field = *find_job_field(name);
-    auto given = field.text(options);
-    if (given == field.text({})) continue;
+  for (const auto& given : given_in(options))
     throw bad_input(
-        field.option_name() + " " + given +
+        given.option_name + " " + given.value +
         " is about what the replicas of a pipeline exchange: add --replicas 2 or more, or leave it out");
-  }
 }
 
 /// "1e-05": the shortest text of the number.

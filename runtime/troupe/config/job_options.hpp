@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/config/replica_exchange_options.hpp"
 #include "troupe/schedule/plan.hpp"
 #include "troupe/tensor/dtype.hpp"
 
@@ -16,8 +17,9 @@ class program_frame;
 
 /// All options of a training job: set in C++, by one YAML file, or on the command line (rising precedence).
 /// The YAML keys and the command line's options are the fields' names with '-' for '_' on the command
-/// line; the table of them is job_fields.hpp. A new field needs a row there.
-struct job_options {
+/// line; the table of them is job_fields.hpp. A new field needs a row there. Those of
+/// replica_exchange_options need `replicas` of more than 1, and the result's bits depend on them.
+struct job_options : replica_exchange_options {
   /// Folder of the dataset.
   std::filesystem::path data = "/usr/share/datasets/fashion-mnist";
   /// Passes over the training data.
@@ -55,19 +57,6 @@ struct job_options {
   double clip_grad_norm = 0;
   /// Initial loss scale in f16. A power of two scales without rounding.
   double loss_scale = 65536;
-  /// The dtype in which replicas exchange gradients: f32, or bf16 or f16, which send half as many bytes. The
-  /// result's bits depend on it. Needs `replicas` of more than 1.
-  dtype gradient_sync = dtype::f32;
-  /// The fraction of each large weight's gradient that replicas exchange, in (0, 1]: its elements of largest
-  /// magnitude; the others wait for later steps. 0: all of it. Needs `replicas` of more than 1.
-  double top_k_gradients = 0;
-  /// Replicas exchange the gradient of each large weight matrix as two factors of this rank (PowerSGD); what
-  /// they lack waits for later steps. 0: all of it. Needs `replicas` of more than 1.
-  int power_sgd_rank = 0;
-  /// Local SGD: replicas exchange no gradients, step with their own, and average their weights after every so
-  /// many optimizer steps. It must divide the number of steps; the result's bits depend on it. 0: they
-  /// exchange gradients in each step. Needs `replicas` of more than 1.
-  int average_every = 0;
   /// What happens when a loss or gradient is infinite or NaN: `stop` ends the job with the last finite state,
   /// `skip` skips the step on all stages (which exchange their gradients' norms to agree). Neither writes a
   /// snapshot of a state that is not finite. `go_on` does not check.

@@ -118,7 +118,7 @@ std::vector<std::string> check_lost_step(const numeric_options& numerics, const 
 }  // namespace
 
 TEST_CASE("with top-k a large gradient leaves as a message, and what is held back is a part of the state") {
-  auto names = check_lost_step({.top_k_gradients = 0.1}, "top_k.", [](stage_program& one) {
+  auto names = check_lost_step({.exchange = {.top_k_gradients = 0.1}}, "top_k.", [](stage_program& one) {
     for (int piece = 0; piece < one.num_gradient_pieces(0); ++piece) {
       auto given = one.replica_gradients(piece);
       bool is_large = piece > 0;  // 30000 elements each
@@ -131,7 +131,7 @@ TEST_CASE("with top-k a large gradient leaves as a message, and what is held bac
 }
 
 TEST_CASE("with PowerSGD a large gradient leaves as two factors, the second when the first are summed") {
-  auto names = check_lost_step({.power_sgd_rank = 3}, "power_sgd.", [](stage_program& one) {
+  auto names = check_lost_step({.exchange = {.power_sgd_rank = 3}}, "power_sgd.", [](stage_program& one) {
     REQUIRE(one.num_gradient_pieces(0) == 5);  // two for 0.weight [150, 200], two for 2.weight [200, 150]
     for (int second : {4, 2}) {
       CHECK_FALSE(one.replica_gradients(second).defined());
@@ -149,7 +149,7 @@ TEST_CASE("with PowerSGD a large gradient leaves as two factors, the second when
 }
 
 TEST_CASE("replicas that average their weights exchange nothing in other steps, and then what they stepped") {
-  auto program = program_with(optim::Adam(), {.average_every = 2});
+  auto program = program_with(optim::Adam(), {.exchange = {.average_every = 2}});
   CHECK(program->num_gradient_pieces(0) == 0);
   CHECK(program->num_gradient_pieces(1) == 3);
   for (std::uint64_t step : {0, 1}) {
@@ -210,8 +210,8 @@ TEST_CASE("a gradient that has been computed moves with its elements") {
 }
 
 TEST_CASE("gradients that leave in another form stay where they are") {
-  for (auto numerics :
-       {numeric_options{.top_k_gradients = 0.1}, numeric_options{.gradient_sync = dtype::bf16}}) {
+  for (auto numerics : {numeric_options{.exchange = {.top_k_gradients = 0.1}},
+                        numeric_options{.exchange = {.gradient_sync = dtype::bf16}}}) {
     auto program = program_with(optim::Adam(), numerics);
     bool is_asked = false;
     program->share_gradients([&](shape extents, dtype type) {

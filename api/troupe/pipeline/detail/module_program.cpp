@@ -63,7 +63,7 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
       precision_(options.numerics.precision),
       looks_for_non_finite_(options.numerics.on_non_finite != non_finite_policy::go_on),
       flush_every_(static_cast<std::uint64_t>(options.flush_every)),
-      counted_targets_(options.loss, options.numerics.average_every > 0) {
+      counted_targets_(options.loss, options.numerics.exchange.average_every > 0) {
   std::vector<std::shared_ptr<nn::Module>> layers;
   for (int index = values_.nodes.first; index < values_.nodes.last; ++index) {
     auto prefix = model.prefix_of(index);
@@ -88,7 +88,7 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
   if (options.initial_weights) begin(*options.initial_weights);
   std::erase_if(uses, [](const parameter* each) { return !each->requires_gradient; });
   if (flush_every_ > 1) versions_.emplace(std::move(uses));
-  if (auto period = options.numerics.average_every; period > 0)
+  if (auto period = options.numerics.exchange.average_every; period > 0)
     average_.emplace(period, targets_of(parameters_));
   optimizer_ = optim::make_state(options.optimizer, parameters_);
   auto by_layer = weights_by_layer(layers_->modules(), parameters_, tied);

@@ -26,8 +26,8 @@ bool has_own_buffers(nn::Module& in) {
 
 replica_content content_of(const nn::Graph& model, const stage_range& stage,
                            const numeric_options& numerics) {
-  bool holds_back = numerics.top_k_gradients > 0 || numerics.power_sgd_rank > 0;
-  if (holds_back || numerics.average_every > 0) return replica_content::own;
+  bool holds_back = numerics.exchange.top_k_gradients > 0 || numerics.exchange.power_sgd_rank > 0;
+  if (holds_back || numerics.exchange.average_every > 0) return replica_content::own;
   for (int index = stage.first; index < stage.last; ++index)
     if (has_own_buffers(*model[index])) return replica_content::own;
   return replica_content::equal;

@@ -29,10 +29,10 @@ TEST_CASE("a module within another counts with its buffers, and a GPT has none")
 
 TEST_CASE("what replicas hold back of their gradients, and weights between averages, are each one's own") {
   nn::Graph model(nn::Sequential(nn::Linear(2, 16)));
-  CHECK(content_of(model, {0, 1}, {.top_k_gradients = 0.5}) == own);
-  CHECK(content_of(model, {0, 1}, {.power_sgd_rank = 2}) == own);
-  CHECK(content_of(model, {0, 1}, {.average_every = 4}) == own);
-  CHECK(content_of(model, {0, 1}, {.gradient_sync = dtype::bf16}) == equal);
+  CHECK(content_of(model, {0, 1}, {.exchange = {.top_k_gradients = 0.5}}) == own);
+  CHECK(content_of(model, {0, 1}, {.exchange = {.power_sgd_rank = 2}}) == own);
+  CHECK(content_of(model, {0, 1}, {.exchange = {.average_every = 4}}) == own);
+  CHECK(content_of(model, {0, 1}, {.exchange = {.gradient_sync = dtype::bf16}}) == equal);
 }
 
 TEST_CASE("replicas hold the statistics of all alike, and run such a stage together") {

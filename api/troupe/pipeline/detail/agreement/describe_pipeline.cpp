@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "troupe/config/job_fields.hpp"
 #include "troupe/error/type_name.hpp"
 #include "troupe/pipeline/detail/agreement/function_fingerprint.hpp"
 #include "troupe/pipeline/detail/agreement/layer_modes.hpp"
@@ -49,9 +50,10 @@ void describe(nn::Module& module, const std::string& path, job_description& into
 void describe(const numeric_options& numerics, job_description& into) {
   into.add("precision", std::string(to_string(numerics.precision)));
   into.add("clip_grad_norm", std::to_string(numerics.clip_grad_norm));
-  into.add("gradient_sync", std::string(to_string(numerics.gradient_sync)));
-  into.add("power_sgd_rank", std::to_string(numerics.power_sgd_rank));
-  into.add("average_every", std::to_string(numerics.average_every));
+  job_options exchanged;
+  static_cast<replica_exchange_options&>(exchanged) = numerics.exchange;
+  for (auto name : replica_exchange_fields)
+    into.add(std::string(name), find_job_field(name)->text(exchanged));
   const auto& scale = numerics.loss_scale;
   into.add("loss_scale", std::to_string(scale.initial_scale) + ", times " +
                              std::to_string(scale.growth_factor) + " every " +
@@ -64,7 +66,6 @@ void describe(const numeric_options& numerics, job_description& into) {
 
 void describe_pipeline(const Pipeline& pipeline, job_description& into) {
   describe(pipeline.numerics(), into);
-  into.add("top_k_gradients", pipeline.top_k_text());
   for (auto& [name, value] : training_settings(pipeline.optimizer(), pipeline.loss()))
     into.add(name, std::move(value));
   into.add("parameters", std::to_string(pipeline.model().num_parameters()));

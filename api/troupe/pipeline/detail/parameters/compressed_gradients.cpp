@@ -81,7 +81,7 @@ compressed_gradients::compressed_gradients(const numeric_options& numerics,
                                            const std::vector<std::size_t>& by_use)
     : numerics_(numerics),
       parameters_(std::move(parameters)),
-      factored_(factored_of(numerics.power_sgd_rank, parameters_)),
+      factored_(factored_of(numerics.exchange.power_sgd_rank, parameters_)),
       pieces_(parameters_in(parameters_), by_use,
               [this](std::size_t index) { return factored_.contains(index); }),
       had_gradient_(parameters_.size(), false) {
@@ -93,7 +93,9 @@ compressed_gradients::compressed_gradients(const numeric_options& numerics,
 }
 
 void compressed_gradients::share_memory(const stage_program::memory_source& shared) {
-  if (has_shared_memory_ || numerics_.top_k_gradients > 0 || numerics_.gradient_sync != dtype::f32) return;
+  if (has_shared_memory_ || numerics_.exchange.top_k_gradients > 0 ||
+      numerics_.exchange.gradient_sync != dtype::f32)
+    return;
   std::vector<parameter*> next;
   std::int64_t num_elements = 0;
   for (int piece = 1; piece < pieces_.count(); ++piece)
@@ -130,7 +132,8 @@ tensor compressed_gradients::message_of(int piece) {
   if (factors) return factor_of(piece, *factors);
   if (is_sparse(piece)) return take_largest_of(piece);
   auto elements = pieces_.elements_of(piece);
-  return numerics_.gradient_sync == dtype::f32 ? elements : cast(elements, numerics_.gradient_sync);
+  return numerics_.exchange.gradient_sync == dtype::f32 ? elements
+                                                        : cast(elements, numerics_.exchange.gradient_sync);
 }
 
 /// What a replica without a gradient has held back waits for its next one.
@@ -138,7 +141,7 @@ tensor compressed_gradients::take_largest_of(int piece) {
   const auto& part = pieces_.part_of(piece);
   if (!had_gradient_[part.index]) return nothing_largest();
   return take_largest(pieces_.elements_of(piece), optim::elements_of(residuals_.at(part.index), part),
-                      num_largest(numerics_.top_k_gradients, part.count));
+                      num_largest(numerics_.exchange.top_k_gradients, part.count));
 }
 
 tensor compressed_gradients::factor_of(int piece, factored_gradient& factors) {

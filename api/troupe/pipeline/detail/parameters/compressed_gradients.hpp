@@ -43,7 +43,9 @@ class compressed_gradients {
 
  private:
   bool is_first_of_its_parameter(int piece) const;
-  bool is_sparse(int piece) const { return numerics_.top_k_gradients > 0 && !pieces_.is_packed(piece); }
+  bool is_sparse(int piece) const {
+    return numerics_.exchange.top_k_gradients > 0 && !pieces_.is_packed(piece);
+  }
   factored_gradient* factored(int piece);
   tensor take_largest_of(int piece);
   tensor factor_of(int piece, factored_gradient& factors);

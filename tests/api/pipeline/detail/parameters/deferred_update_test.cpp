@@ -185,7 +185,7 @@ TEST_CASE("an update is deferred only where a weight's step needs nothing but it
   CHECK(defers(*program_with(optim::Adam())));
   CHECK_FALSE(defers(*program_with(whole_adam())));
   CHECK_FALSE(defers(*program_with(optim::Adam(), {.clip_grad_norm = 1})));
-  CHECK_FALSE(defers(*program_with(optim::Adam(), {.average_every = 2})));
+  CHECK_FALSE(defers(*program_with(optim::Adam(), {.exchange = {.average_every = 2}})));
 }
 
 TEST_CASE("a deferred update tells of its own step's loss and gradients, not of the next forward's") {
