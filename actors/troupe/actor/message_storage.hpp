@@ -71,6 +71,7 @@ requires allowed_unsafe_message_type<T>::value class tuple_vals_impl<Base, T>
   tuple_vals_impl(const tuple_vals_impl& other)
       : troupe::message_storage<Base>(other, &data_), data_(other.data_) {}
   template <class From>
+  // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): the requirement excludes copies
   requires(!std::is_base_of_v<tuple_vals_impl, std::decay_t<From>>) tuple_vals_impl(From&& content)
       : troupe::message_storage<Base>(make_rtti_pair<T>(), make_type_token<T>(), &data_),
         data_(std::forward<From>(content)) {}
