@@ -112,7 +112,7 @@ class device_state : private action_host {
   /// Whose weights are those of the job, see plan.
   bool is_of_first_replica() const { return order_.job->training.replica_of(options_.device) == 0; }
   // what the interpreter needs: host_actions.cpp
-  const batch* samples() override { return batches_.of(step_); }
+  const batch* samples() override { return batches_.batch_of(step_); }
   void send(const tensor_tag& tag, tensor value) override;
   tensor sum_memory(int stage, int piece, std::int64_t num_elements, dtype type) override {
     return is_shared(stage) ? sums_.of(stage, piece, num_elements, type)

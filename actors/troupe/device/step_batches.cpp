@@ -55,7 +55,7 @@ void step_batches::take(const batch_ready& ready, std::uint64_t first) {
   held_.emplace(ready.step, ready.samples);
 }
 
-const batch* step_batches::of(std::uint64_t step) const {
+const batch* step_batches::batch_of(std::uint64_t step) const {
   auto found = held_.find(step);
   return found == held_.end() ? nullptr : &found->second;
 }

@@ -36,7 +36,7 @@ class step_batches {
   /// an interrupted generation.
   void take(const batch_ready& ready, std::uint64_t first);
   /// Null: they have not come.
-  const batch* of(std::uint64_t step) const;
+  const batch* batch_of(std::uint64_t step) const;
   void forget(std::uint64_t step) { held_.erase(step); }
 
  private:
