@@ -352,20 +352,34 @@ TEST_CASE("bench ddp times steps of several processes, alone and over a slow lin
 }
 
 TEST_CASE("bench ddp --replicas times a pipeline's replicas beside, also of a model that is no chain") {
-  auto arguments = "ddp --model cnn,gpt --batch 1 --ranks 2 --rounds 1 --seconds 0.05 --replicas --links 0.5";
+  auto lines =
+      objects_of(bench("ddp --model gpt --batch 1 --ranks 2 --rounds 1 --seconds 0.05 --replicas --json"));
+  REQUIRE(lines.size() == 1);
+  for (const char* measured : {"replicas_step_s", "replicas_over_ddp", "processor_s", "replicas_processor_s",
+                               "replicas_over_ddp_by_processor"}) {
+    INFO(measured);
+    check_is_spread(lines[0].at(measured), 1);
+    CHECK(lines[0].at(measured).at("min") > 0);
+  }
+}
+
+TEST_CASE("bench ddp --named-calls gives a pipeline's bits over its communicator, and times it beside") {
+  auto arguments =
+      "ddp --model cnn --batch 1 --ranks 2 --rounds 1 --seconds 0.05 --replicas --named-calls --links 0.5";
   auto lines = objects_of(bench(std::string(arguments) + " --json"));
-  REQUIRE(lines.size() == 2);
-  for (const auto& line : lines) {
-    check_is_spread(line.at("links")[0].at("replicas_step_over_larger"), 1);
-    for (const char* measured : {"replicas_step_s", "replicas_over_ddp", "processor_s",
-                                 "replicas_processor_s", "replicas_over_ddp_by_processor"}) {
-      INFO(line.at("model") << ": " << measured);
-      check_is_spread(line.at(measured), 1);
-      CHECK(line.at(measured).at("min") > 0);
-    }
+  REQUIRE(lines.size() == 1);
+  const auto& link = lines[0].at("links")[0];
+  check_is_spread(link.at("replicas_step_over_larger"), 1);
+  check_is_spread(link.at("named_over_replicas"), 1);
+  for (const char* measured :
+       {"named_step_s", "named_processor_s", "named_over_replicas", "named_over_replicas_by_processor"}) {
+    INFO(measured);
+    check_is_spread(lines[0].at(measured), 1);
+    CHECK(lines[0].at(measured).at("min") > 0);
   }
   CHECK_THAT(bench(arguments).output,
-             ContainsSubstring("replicas_over_ddp") && ContainsSubstring("replicas_over_ddp_by_processor"));
+             ContainsSubstring("replicas_over_ddp_by_processor") && ContainsSubstring("named_over_replicas"));
+  check_refused("ddp --named-calls", "--named-calls");
 }
 
 TEST_CASE("bench actor times tensors between two actors, in streams, and from stage to stage") {

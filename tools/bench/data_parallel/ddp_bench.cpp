@@ -42,7 +42,7 @@ void train(const ddp_job& job) {
   auto link = std::make_shared<std::atomic<std::uint64_t>>(0);
   auto self = start_launched_process(link);
   set_num_threads(job.threads);
-  auto line = measure_ddp(job, *self, *link);
+  auto line = measure_ddp(job, *self, link);
   if (self->rank() == 0) std::printf("%s\n", line.dump().c_str());
 }
 
@@ -102,6 +102,9 @@ void print(const ddp_job& job, const ddp_results& results, report& output) {
   if (job.replicas)
     shown.insert(shown.end(),
                  {{"replicas_step_s"}, {"replicas_over_ddp"}, {"replicas_over_ddp_by_processor"}});
+  if (job.named_calls)
+    shown.insert(shown.end(),
+                 {{"named_step_s"}, {"named_over_replicas"}, {"named_over_replicas_by_processor"}});
   if (results.steps.contains("over_torch"))
     shown.insert(shown.end(), {{"torch_" + results.rate}, {"over_torch"}});
   if (results.steps.contains("replicas_over_torch")) shown.push_back({"replicas_over_torch"});
@@ -113,6 +116,7 @@ void print(const ddp_job& job, const ddp_results& results, report& output) {
                   {"waiting_step_over_larger"},
                   {"step_over_sum"}};
   if (job.replicas) of_link.push_back({"replicas_step_over_larger"});
+  if (job.named_calls) of_link.push_back({"named_over_replicas"});
   for (const auto& link : line["links"]) output.add_detail(of_link, link);
 }
 
@@ -149,6 +153,11 @@ void add_ddp_bench(const bench_commands& to) {
       ->check(CLI::Range(1, 1000));
   command.add_flag("--replicas", each.replicas,
                    "Measure a pipeline with a replica in each process beside DataParallel, in turn");
+  auto* replicas = command.get_option("--replicas");
+  command
+      .add_flag("--named-calls", each.named_calls,
+                "Measure these replicas over a communicator whose calls are named, too")
+      ->needs(replicas);
   command.add_option("--bucket-mb", each.bucket_size_mb, "bucket_size_mb of DataParallel");
   command.add_option("--first-bucket-mb", each.first_bucket_mb, "first_bucket_mb");
   command

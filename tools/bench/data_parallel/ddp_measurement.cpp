@@ -4,9 +4,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
+#include <utility>
 
 #include "bench/compute/compute_models.hpp"
 #include "bench/data_parallel/best_step.hpp"
+#include "bench/data_parallel/named_replica.hpp"
 #include "bench/data_parallel/replicated_pipeline.hpp"
 #include "bench/data_parallel/throttled_backend.hpp"
 #include "bench/measure/spread.hpp"
@@ -32,7 +35,7 @@ using steps_runner = std::function<std::vector<step_moment>(int count)>;
 std::vector<step_moment> run_steps(int count, const std::function<void()>& forward,
                                    const std::function<void()>& rest) {
   std::vector<step_moment> moments;
-  for (int i = -replicated_pipeline::num_uncounted; i <= count; ++i) {
+  for (int i = -num_uncounted_steps; i <= count; ++i) {
     forward();
     if (i >= 0) moments.push_back(step_moment::now());
     rest();
@@ -108,10 +111,10 @@ class data_parallel_steps {
 class ddp_measurement {
  public:
   /// `link`: the rate of the link between replicas, which it sets.
-  ddp_measurement(const ddp_job& job, process& self, std::atomic<std::uint64_t>& link)
+  ddp_measurement(const ddp_job& job, process& self, std::shared_ptr<std::atomic<std::uint64_t>> link)
       : job_(job),
         self_(self),
-        link_(link),
+        link_(std::move(link)),
         num_ranks_(self.world_size()),
         groups_(self),
         group_(groups_.make("plain")),
@@ -123,7 +126,7 @@ class ddp_measurement {
     auto one_s = max_over_ranks(first.median_s(), *group_);
     parameters_ = computing_.time_parameters();
     auto measured = time_beside_each_other(*group_, one_s);
-    const auto& [computing, overlapped, waiting, replicas] = measured;
+    const auto& [computing, overlapped, waiting, replicas, named] = measured;
     const auto& unit = computing_.model().unit;
     nlohmann::ordered_json line{{unit + "_per_s", items_per_s(overlapped)},
                                 {"step_s", overlapped.step_s},
@@ -137,6 +140,11 @@ class ddp_measurement {
                    {"processor_s", overlapped.processor_s},
                    {"replicas_processor_s", replicas.processor_s},
                    {"replicas_over_ddp_by_processor", overlapped.processor_s / replicas.processor_s}});
+    if (job_.named_calls)
+      line.update({{"named_step_s", named.step_s},
+                   {"named_processor_s", named.processor_s},
+                   {"named_over_replicas", replicas.step_s / named.step_s},
+                   {"named_over_replicas_by_processor", replicas.processor_s / named.processor_s}});
     for (auto ratio : job_.links) line["links"].push_back(time_link(ratio, computing.step_s));
     return line;
   }
@@ -150,11 +158,11 @@ class ddp_measurement {
     double processor_s = 0;  ///< the mean, of all ranks together
   };
   struct timed_kinds {
-    timed_step computing, overlapped, waiting, replicas;
+    timed_step computing, overlapped, waiting, replicas, named;
   };
 
   /// In short turns, so that what else the machine does takes as much from each; `step_s`: about what a step
-  /// takes. Without job_.replicas, none of these.
+  /// takes. Without job_.replicas and job_.named_calls, none of these.
   timed_kinds time_beside_each_other(communicator& group, double step_s) {
     data_parallel_steps overlapped(job_, group, optimizer_steps::overlapped);
     data_parallel_steps waiting(job_, group, optimizer_steps::after_all_reduces);
@@ -165,6 +173,11 @@ class ddp_measurement {
     if (job_.replicas) {
       replicas.emplace(computing_.model(), self_);
       kinds.emplace_back([&](int count) { return replicas->run(count); });
+    }
+    std::optional<named_replica> named;
+    if (job_.named_calls) {
+      named.emplace(computing_.model(), self_, link_);
+      kinds.emplace_back([&](int count) { return named->run(count); });
     }
     auto count = std::max(least_steps_of_a_turn, static_cast<int>(job_.seconds / num_turns / step_s));
     std::vector<timed_steps> times(kinds.size());
@@ -177,8 +190,11 @@ class ddp_measurement {
       return {max_over_ranks(of.median_s(), *group_),
               over_ranks(reduce_op::sum, of.mean_processor_s(), *group_)};
     };
-    timed_kinds results{result_of(times[0]), result_of(times[1]), result_of(times[2]), {}};
+    timed_kinds results{result_of(times[0]), result_of(times[1]), result_of(times[2]), {}, {}};
     if (job_.replicas) results.replicas = result_of(times[3]);
+    if (job_.named_calls) results.named = result_of(times[4]);
+    if (named && named->weights_sha256() != replicas->weights_sha256())
+      throw std::runtime_error("replicas over a named communicator have other weights than a pipeline's");
     return results;
   }
 
@@ -193,10 +209,10 @@ class ddp_measurement {
     auto communication_s = ratio * compute_s;
     auto bytes_per_s = link_bytes(all, num_ranks_) / communication_s;
     auto group = groups_.make("link " + std::to_string(ratio), over_link(num_ranks_, bytes_per_s));
-    link_ = static_cast<std::uint64_t>(bytes_per_s);
+    *link_ = static_cast<std::uint64_t>(bytes_per_s);
     auto measured = time_beside_each_other(*group, std::max(compute_s, communication_s));
-    link_ = 0;
-    const auto& [computing, overlapped, waiting, replicas] = measured;
+    *link_ = 0;
+    const auto& [computing, overlapped, waiting, replicas, named] = measured;
     auto larger = std::max(computing.step_s, communication_s);
     auto parameters = parameters_;
     for (auto& each : parameters) {
@@ -210,12 +226,13 @@ class ddp_measurement {
                                 {"waiting_step_over_larger", waiting.step_s / larger},
                                 {"step_over_sum", overlapped.step_s / (computing.step_s + communication_s)}};
     if (job_.replicas) line["replicas_step_over_larger"] = replicas.step_s / larger;
+    if (job_.named_calls) line["named_over_replicas"] = replicas.step_s / named.step_s;
     return line;
   }
 
   const ddp_job& job_;
   process& self_;
-  std::atomic<std::uint64_t>& link_;
+  std::shared_ptr<std::atomic<std::uint64_t>> link_;
   int num_ranks_;
   ucx_groups groups_;
   std::unique_ptr<communicator> group_;
@@ -225,7 +242,8 @@ class ddp_measurement {
 
 }  // namespace
 
-nlohmann::ordered_json measure_ddp(const ddp_job& job, process& self, std::atomic<std::uint64_t>& link) {
+nlohmann::ordered_json measure_ddp(const ddp_job& job, process& self,
+                                   const std::shared_ptr<std::atomic<std::uint64_t>>& link) {
   return ddp_measurement(job, self, link).run();
 }
 

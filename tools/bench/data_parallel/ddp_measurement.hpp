@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,13 +20,16 @@ struct ddp_job {
   double bucket_size_mb = 25, first_bucket_mb = 1;
   std::vector<double> links;  ///< how long the gradients take over each, over the time of computing a step
   bool replicas = false;      ///< measure a pipeline's replicas beside
+  bool named_calls = false;   ///< measure replicas over a named_communicator, too
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ddp_job, model, ranks, threads, batch, seconds,
-                                                bucket_size_mb, first_bucket_mb, links, replicas)
+                                                bucket_size_mb, first_bucket_mb, links, replicas, named_calls)
 
 /// Measures steps of DataParallel, those of a process alone and, if wanted, those of a pipeline's replicas,
 /// over each link; all processes of a job do this alike. `link`: the rate of the link between replicas, which
-/// it sets. The result is that of rank 0, as `troupe bench ddp` prints it.
-nlohmann::ordered_json measure_ddp(const ddp_job& job, process& self, std::atomic<std::uint64_t>& link);
+/// it sets. The result is that of rank 0, as `troupe bench ddp` prints it. Throws std::runtime_error if the
+/// named communicator and the pipeline give other bits.
+nlohmann::ordered_json measure_ddp(const ddp_job& job, process& self,
+                                   const std::shared_ptr<std::atomic<std::uint64_t>>& link);
 
 }  // namespace troupe::bench

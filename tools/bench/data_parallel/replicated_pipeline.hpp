@@ -1,11 +1,10 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "bench/compute/compute_models.hpp"
-#include "bench/measure/step_clock.hpp"
-#include "troupe/job/job_definition.hpp"
+#include "bench/data_parallel/replica_of_model.hpp"
 #include "troupe/process/process.hpp"
 
 namespace troupe::bench {
@@ -15,18 +14,18 @@ namespace troupe::bench {
 /// call only.
 class replicated_pipeline {
  public:
-  static constexpr int num_uncounted = 3;  ///< first steps of a call, which are not timed
-
   /// All processes do this alike. `self` outlives it. No other job may be defined while it is used.
   replicated_pipeline(const compute_model& model, process& self);
 
-  /// Trains num_uncounted steps, then `count` more; all processes together. Returns when this
+  /// Trains num_uncounted_steps, then `count` more; all processes together. Returns when this
   /// process's replica came to the loss of each, and of the one before: [count + 1].
   std::vector<step_moment> run(int count);
+  /// As `weights_sha256`; all processes together.
+  std::string weights_sha256();
 
  private:
   process& self_;
-  std::shared_ptr<std::vector<step_moment>> moments_ = std::make_shared<std::vector<step_moment>>();
+  step_moments moments_ = std::make_shared<std::vector<step_moment>>();
   std::uint32_t source_ = 0;
   std::uint64_t num_steps_ = 0;
 };

@@ -1,0 +1,159 @@
+#include "bench/data_parallel/named_communicator.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "troupe/ops/tree_reduction.hpp"
+
+namespace troupe::bench {
+namespace {
+
+/// How long a thread polls before it sleeps: that of a device.
+constexpr auto spin = std::chrono::microseconds(50);
+
+bool has_all(const std::vector<tensor>& of) { return std::ranges::all_of(of, &tensor::defined); }
+
+}  // namespace
+
+void named_communicator::connect(const std::map<int, process_address>& members) {
+  members_ = members;
+  transport_->connect(generation, members);
+}
+
+named_communicator::call& named_communicator::call_of(const call_name& name) {
+  auto& found = calls_[name];
+  found.inputs.resize(members_.size());
+  found.sums.resize(members_.size());
+  return found;
+}
+
+named_communicator::element_range named_communicator::part_of(const tensor& x, int member) const {
+  auto begin = x.num_elements() * member / size();
+  return {begin, x.num_elements() * (member + 1) / size() - begin};
+}
+
+void named_communicator::all_reduce(const call_name& name, const tensor& x) {
+  auto& begun = call_of(name);
+  if (begun.x.defined())
+    throw std::logic_error("[named_communicator] expected one call of each name, got another of bucket " +
+                           std::to_string(name.bucket));
+  if (x.shape().rank() != 1 || !is_floating(x.dtype()) || x.num_elements() < size())
+    throw std::logic_error("[named_communicator] expected f32, bf16 or f16 [n], n at least the " +
+                           std::to_string(size()) + " members, got " + describe(x));
+  begun.x = x;
+  for (int to = 0; to < size(); ++to) {
+    auto part = part_of(x, to);
+    send(tensor_role::replica_gradients, name, to, x.rows(part.first, part.count));
+  }
+}
+
+void named_communicator::advance() {
+  receive(false);
+  add_arrivals();
+  for (auto& [name, each] : calls_)
+    if (each.x.defined() && !each.has_sums && has_all(each.inputs)) add_up(name, each);
+}
+
+void named_communicator::wait() {
+  receive(true);
+  advance();
+}
+
+void named_communicator::take_done(
+    const std::function<void(const call_name&, const std::vector<tensor>& parts)>& take) {
+  for (auto next = calls_.begin(); next != calls_.end();) {
+    if (!is_done(next->second)) {
+      ++next;
+      continue;
+    }
+    auto done = calls_.extract(next++);
+    take(done.key(), done.mapped().sums);
+  }
+}
+
+bool named_communicator::is_done(const call& of) const { return of.has_sums && has_all(of.sums); }
+
+void named_communicator::add_up(const call_name& name, call& of) {
+  auto part = part_of(of.x, transport_->rank());
+  std::vector<const std::byte*> inputs;
+  for (const auto& each : of.inputs) {
+    if (each.num_elements() != part.count || each.dtype() != of.x.dtype())
+      throw std::logic_error("[named_communicator] expected a part of " + describe(of.x) +
+                             " of all members, got " + describe(each));
+    inputs.push_back(std::as_const(each).bytes().data());
+  }
+  auto sum = sum_memory(name.bucket, part, of.x.dtype());
+  auto* output = sum.bytes().data();
+  if (of.x.dtype() == dtype::f32)
+    reduce_node(inputs, output, part.count, dtype::f32, reduce_op::sum);
+  else
+    tree_reduce(inputs, std::span(&output, 1), part.count, of.x.dtype(), reduce_op::sum);
+  of.inputs.clear();
+  of.has_sums = true;
+  for (int to = 0; to < size(); ++to) send(tensor_role::summed_gradients, name, to, sum);
+}
+
+/// The same from call to call of a bucket: when all inputs of the next one are here, all members have taken
+/// the last one's sums.
+tensor named_communicator::sum_memory(int bucket, const element_range& part, dtype type) {
+  auto& memory = sum_memory_[bucket];
+  if (!memory.defined() || memory.num_elements() != part.count || memory.dtype() != type)
+    memory = allocate_shared({part.count}, type);
+  return memory;
+}
+
+void named_communicator::send(tensor_role role, const call_name& name, int to, const tensor& value) {
+  auto own = transport_->rank();
+  tensor_tag tag{.generation = generation, .step = name.action, .role = role};
+  tag.port = static_cast<std::uint32_t>(name.bucket * size() + own);
+  tag.replica = static_cast<std::uint32_t>(to);
+  if (to != own) return transport_->send_tensor(to, tag, value);
+  auto& here = call_of(name);
+  (role == tensor_role::replica_gradients ? here.inputs : here.sums)[static_cast<std::size_t>(own)] = value;
+}
+
+void named_communicator::add_arrivals() {
+  std::vector<arrival> arrived;
+  {
+    std::lock_guard lock(arriving_);
+    arrived.swap(arrived_);
+  }
+  for (auto& [tag, value] : arrived) {
+    auto port = static_cast<int>(tag.port);
+    auto& to = call_of({tag.step, port / size()});
+    auto from = static_cast<std::size_t>(port % size());
+    (tag.role == tensor_role::replica_gradients ? to.inputs : to.sums)[from] = std::move(value);
+  }
+}
+
+void named_communicator::receive(bool may_sleep) {
+  may_sleep_ = may_sleep;
+  polls_ = 1;
+  transport_->receive_for(*this, spin);
+}
+
+/// Of a thread that waits: until something has come. Else one round of polling.
+bool named_communicator::waits() const {
+  std::lock_guard lock(arriving_);
+  if (!arrived_.empty()) return false;
+  return may_sleep_ || polls_-- > 0;
+}
+
+bool named_communicator::take(int from_rank, const tensor_tag& tag, tensor& value) {
+  static_cast<void>(from_rank);
+  std::lock_guard lock(arriving_);
+  arrived_.push_back({tag, std::move(value)});
+  return true;
+}
+
+/// On the transport's thread, which polls while this one has not done so for a while.
+void named_communicator::on_tensor(int from_rank, const tensor_tag& tag, tensor value) {
+  take(from_rank, tag, value);
+  transport_->wake_receiver();
+}
+
+}  // namespace troupe::bench

@@ -1,0 +1,103 @@
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "troupe/transport/transport.hpp"
+
+namespace troupe::bench {
+
+/// What the members of a group call a collective. Calls of one name belong together.
+struct call_name {
+  std::uint64_t action = 0;  ///< such as the step whose gradients are summed
+  int bucket = 0;
+  auto operator<=>(const call_name&) const = default;
+};
+
+/// All-reduces that are named, not counted: any number run at once, and members begin them in any order. They
+/// advance on the thread that calls, only within its calls, and none but wait() blocks. One generation of a
+/// transport; a failure of a member ends the process's job elsewhere.
+///
+/// Each member adds up a part of each tensor, in the fixed tree over the members (troupe/ops/
+/// tree_reduction.hpp), and sends its sums to all. A prototype: only `troupe bench ddp` uses it.
+///
+/// Of one thread. `transport` calls it from its own, too.
+class named_communicator final : public transport_events, private tensor_waiter {
+ public:
+  using transport_maker = std::function<std::unique_ptr<transport>(transport_events& events)>;
+
+  explicit named_communicator(const transport_maker& make) : transport_(make(*this)) {}
+  ~named_communicator() override { transport_.reset(); }  // whose thread calls this until then
+  named_communicator(const named_communicator&) = delete;
+  named_communicator& operator=(const named_communicator&) = delete;
+
+  /// This member's address, for `connect` of all.
+  process_address begin() { return transport_->begin_generation(0); }
+  /// `members`: the addresses of all, by rank from 0, this one's included.
+  void connect(const std::map<int, process_address>& members);
+
+  /// Memory that members of this host read in place. It may be written again once all calls of tensors in it
+  /// were taken.
+  tensor allocate_shared(shape extents, dtype type) {
+    return transport_->allocate_shared(std::move(extents), type);
+  }
+
+  /// Begins a call. x: f32, bf16 or f16 [n], n and dtype the same on all members; it must not change until
+  /// the call is taken.
+  void all_reduce(const call_name& name, const tensor& x);
+  /// Adds up and sends whatever can be.
+  void advance();
+  /// Sleeps until something comes that lets a call advance, and advances it.
+  void wait();
+  /// Gives the sums of each call that has ended: together, one after the other, its n elements. They must not
+  /// be written, nor used after the return, which may be in memory of another member.
+  void take_done(const std::function<void(const call_name&, const std::vector<tensor>& parts)>& take);
+
+ private:
+  static constexpr std::uint64_t generation = 1;
+
+  struct call {
+    tensor x;  ///< undefined: not begun here
+    bool has_sums = false;
+    std::vector<tensor> inputs, sums;  ///< [member] of the part that this member adds up; of each part
+  };
+  struct arrival {
+    tensor_tag tag;
+    tensor value;
+  };
+  struct element_range {
+    std::int64_t first = 0, count = 0;
+  };
+
+  // transport_events and tensor_waiter
+  void on_control(int, std::uint64_t, std::span<const std::byte>) override {}
+  void on_tensor(int from_rank, const tensor_tag& tag, tensor value) override;
+  void on_peer_error(int, std::uint64_t, const std::string&) override {}
+  bool take(int from_rank, const tensor_tag& tag, tensor& value) override;
+  bool waits() const override;
+
+  int size() const { return static_cast<int>(members_.size()); }
+  call& call_of(const call_name& name);
+  element_range part_of(const tensor& x, int member) const;
+  bool is_done(const call& of) const;
+  void receive(bool may_sleep);
+  void add_arrivals();
+  void add_up(const call_name& name, call& of);
+  void send(tensor_role role, const call_name& name, int to, const tensor& value);
+  tensor sum_memory(int bucket, const element_range& part, dtype type);
+
+  std::unique_ptr<transport> transport_;
+  std::map<int, process_address> members_;
+  std::map<call_name, call> calls_;
+  std::map<int, tensor> sum_memory_;  ///< by bucket
+  mutable int polls_ = 0;             ///< that receive_for may still do
+  bool may_sleep_ = false;
+  mutable std::mutex arriving_;  ///< guards the next one
+  std::vector<arrival> arrived_;
+};
+
+}  // namespace troupe::bench
