@@ -12,6 +12,7 @@ namespace troupe::testing {
 class recording_membership : public membership {
  public:
   void join(const member& self) override { joined.push_back(self); }
+  void still_computing(std::uint64_t generation) override { computing.push_back(generation); }
   void quiesced(std::uint64_t generation, const process_address& address) override {
     acknowledged.emplace_back(generation, address);
   }
@@ -32,6 +33,7 @@ class recording_membership : public membership {
 
   std::vector<member> joined;
   std::vector<std::pair<std::uint64_t, process_address>> acknowledged;
+  std::vector<std::uint64_t> computing;
   std::vector<std::pair<std::uint64_t, std::string>> requests;
   std::vector<std::pair<int, std::string>> suspects;
   std::vector<job_progress> progress_reports;

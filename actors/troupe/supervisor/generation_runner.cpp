@@ -6,6 +6,7 @@
 
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/actor/actor_of.hpp"
+#include "troupe/config/duration_text.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/messages/device.hpp"
 #include "troupe/messages/scheduler.hpp"
@@ -14,6 +15,13 @@
 namespace troupe {
 
 using phase = process_generation::phase;
+
+namespace {
+
+/// Of a device that computes, also with a shorter limit of progress: the machine may be busy.
+constexpr std::chrono::milliseconds least_time_to_stop = std::chrono::seconds(30);
+
+}  // namespace
 
 generation_runner::generation_runner(caf::event_based_actor* self, const supervisor_options& options,
                                      job_children& children, process_connections& connections,
@@ -32,15 +40,31 @@ void generation_runner::quiesce(const fence_raised& fence) {
   connections_.end_scheduler();
   still_running_ = children_.devices().size();
   if (still_running_ == 0) return acknowledge();
-  for (const auto& [number, device] : children_.devices())
-    self_->request(device, options_.quiesce_timeout, troupe::quiesce{generation})
-        .then(
-            [this, generation](const stopped& answer) { count_stopped(generation, answer.interrupted_step); },
-            [this, generation, number = number](const caf::error& problem) {
-              if (problem == caf::sec::request_timeout)
-                give_up("device " + std::to_string(number) + " does not stop computing");
-              else
-                count_stopped(generation, 0);  // the device failed; it is respawned with the next view
+  for (const auto& [number, device] : children_.devices()) stop_device(number, device, {});
+}
+
+/// An action may take long: a device that computes is given up when it has made no progress for as long as a
+/// device may otherwise, not before.
+void generation_runner::stop_device(int number, const caf::actor& device, std::chrono::milliseconds waited) {
+  auto generation = current_.number;
+  auto limit = options_.progress_timeout.count() == 0
+                   ? std::chrono::milliseconds::max()
+                   : std::max(options_.progress_timeout, least_time_to_stop);
+  auto next = std::min(options_.computing_report, limit - waited);
+  self_->request(device, next, troupe::quiesce{generation})
+      .then([this, generation](const stopped& answer) { count_stopped(generation, answer.interrupted_step); },
+            [this, generation, number, device, limit, waited = waited + next](const caf::error& problem) {
+              if (problem != caf::sec::request_timeout)
+                return count_stopped(generation, 0);  // the device failed; it is respawned with the next view
+              if (generation != current_.number || current_.now != phase::quiescing) return;
+              if (waited >= limit)
+                return give_up("device " + std::to_string(number) + " does not stop computing");
+              if (waited == options_.computing_report)
+                options_.log->warn(
+                    "generation {} begins when device {} ends its action, which it has not for {}",
+                    generation, number, to_text(waited));
+              options_.members->still_computing(generation);
+              stop_device(number, device, waited);
             });
 }
 

@@ -75,6 +75,7 @@ class generation_runner {
   void tell_cancelled(std::uint32_t call);
 
  private:
+  void stop_device(int number, const caf::actor& device, std::chrono::milliseconds waited);
   void count_stopped(std::uint64_t generation, std::uint64_t interrupted_step);
   void acknowledge();
   void respawn_failed();

@@ -47,8 +47,9 @@ struct supervisor_options {
   std::shared_ptr<client_mailbox> client;
   std::shared_ptr<spdlog::logger> log;
   subtree_options restarts;
-  /// If a device does not stop within this time after a fence, the supervisor reports its process as suspect.
-  std::chrono::seconds quiesce_timeout = std::chrono::seconds(30);
+  /// How often a device that computes on after a fence is reported. After progress_timeout, at least half a
+  /// minute, its process is one to suspect.
+  std::chrono::milliseconds computing_report = std::chrono::seconds(5);
   std::chrono::seconds restore_timeout = std::chrono::seconds(120);
   /// Gets what this process knows of pauses of the job.
   std::shared_ptr<pause_record> pause = std::make_shared<pause_record>();

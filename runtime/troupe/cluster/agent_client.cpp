@@ -47,6 +47,7 @@ class agent_client final : public membership {
   }
 
   void join(const member& self) override { send(agent_wire::join_job{{self}}); }
+  void still_computing(std::uint64_t generation) override { send(agent_wire::computing_on{generation}); }
   void quiesced(std::uint64_t generation, const process_address& address) override {
     send(agent_wire::quiesced_for{generation, address});
   }

@@ -49,6 +49,13 @@ struct join_job {
     archive(self);
   }
 };
+struct computing_on {
+  std::uint64_t generation = 0;  ///< for which the sender is to stop
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation);
+  }
+};
 struct quiesced_for {
   std::uint64_t generation = 0;
   process_address address;
@@ -154,9 +161,10 @@ struct member_failure {
     archive(message, kind);
   }
 };
-using client_message = std::variant<hello, heartbeat, join_job, quiesced_for, generation_request, suspicion,
-                                    progress_report, phase_report, job_failure, leave_job, put_value,
-                                    get_value, forget_request, stop_request, stop_done, member_failure>;
+using client_message =
+    std::variant<hello, heartbeat, join_job, quiesced_for, generation_request, suspicion, progress_report,
+                 phase_report, job_failure, leave_job, put_value, get_value, forget_request, stop_request,
+                 stop_done, member_failure, computing_on>;
 
 // From the agent:
 

@@ -247,6 +247,7 @@ void agent_server::on_leave(agent_connection& from) {
 membership_outputs agent_server::on_member_message(int rank, const agent_wire::client_message& message) {
   using namespace agent_wire;
   auto now = clock::now();
+  if (auto* m = std::get_if<computing_on>(&message)) return state_.still_computing(rank, m->generation, now);
   if (auto* m = std::get_if<quiesced_for>(&message))
     return state_.quiesced(rank, m->generation, m->address, now);
   if (auto* m = std::get_if<generation_request>(&message))

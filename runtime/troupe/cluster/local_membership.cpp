@@ -24,6 +24,9 @@ class local_membership final : public membership {
       return state_.joined(self, clock::now());
     });
   }
+  void still_computing(std::uint64_t generation) override {
+    step([&] { return state_.still_computing(0, generation, clock::now()); });
+  }
   void quiesced(std::uint64_t generation, const process_address& address) override {
     step([&] { return state_.quiesced(0, generation, address, clock::now()); });
   }

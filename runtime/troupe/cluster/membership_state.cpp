@@ -27,7 +27,7 @@ void append(membership_outputs& to, membership_outputs more) {
 }  // namespace
 
 membership_state::membership_state(const membership_rules& rules, time_point now)
-    : rules_(rules), raised_at_(now), last_tick_(now) {
+    : rules_(rules), last_tick_(now) {
   if (rules.world_size < 1)
     throw_invalid("membership_state", "a world size of at least 1", std::to_string(rules.world_size));
   slots_.resize(rules.world_size);
@@ -81,12 +81,18 @@ membership_outputs membership_state::joined(const member& self, time_point now) 
                            .self = self,
                            .heard = now,
                            .acknowledged = true,
+                           .stopping_since = now,
                            .connected = true,
                            .exited = false,
                            .suspected_at = {},
                            .failing_since = {},
                            .asked_to_stop = 0};
   return complete_view(now);
+}
+
+membership_outputs membership_state::still_computing(int rank, std::uint64_t generation, time_point now) {
+  if (generation == generation_) slots_.at(rank).stopping_since = now;
+  return {};
 }
 
 membership_outputs membership_state::quiesced(int rank, std::uint64_t generation,
@@ -116,12 +122,12 @@ membership_outputs membership_state::complete_view(time_point now) {
 membership_outputs membership_state::raise(const member_loss& loss, time_point now) {
   ++generation_;
   forming_ = true;
-  raised_at_ = now;
   losses_.push_back(loss);
   recovery_.fenced(generation_, now);
   send_fence fence{generation_, losses_, {}};
   for (auto& slot : slots_) {
     slot.acknowledged = false;
+    slot.stopping_since = now;
     if (slot.state == status::joined && !slot.suspected_at) fence.to.push_back(slot.self.rank);
   }
   if (fence.to.empty()) return {};
@@ -272,9 +278,10 @@ membership_outputs membership_state::tick(time_point now) {
   auto since_last = now - last_tick_;
   bool slept = since_last > rules_.suspect_after / 2;
   last_tick_ = now;
-  if (slept) {
-    raised_at_ += since_last;
-    for (auto& each : slots_) each.awaited_since += since_last;
+  for (auto& each : slots_) {
+    if (!slept) break;
+    each.awaited_since += since_last;
+    each.stopping_since += since_last;
   }
   auto outputs = over_ ? membership_outputs() : check_joined_in_time(now);
   for (int rank = 0; rank < rules_.world_size && !ended_; ++rank) {
@@ -329,7 +336,7 @@ membership_outputs membership_state::check_alive(int rank, time_point now) {
     return suspect(rank, slot.connected ? "no heartbeat for " + text_of(silence) : "its connection broke",
                    now);
   }
-  if (forming_ && !over_ && !slot.acknowledged && now - raised_at_ >= rules_.join_timeout)
+  if (forming_ && !over_ && !slot.acknowledged && now - slot.stopping_since >= rules_.join_timeout)
     return suspect(rank,
                    "it did not stop for generation " + std::to_string(generation_) + " within " +
                        text_of(rules_.join_timeout),

@@ -91,6 +91,8 @@ class membership_state {
   membership_outputs joined(const member& self, time_point now);
   /// Records that a message of the member arrived.
   void heard(int rank, time_point now) { slots_.at(rank).heard = now; }
+  /// The member stops for the generation when its actions end.
+  membership_outputs still_computing(int rank, std::uint64_t generation, time_point now);
   membership_outputs quiesced(int rank, std::uint64_t generation, const process_address& address,
                               time_point now);
   /// Stale requests (of a generation that is over) do nothing.
@@ -136,6 +138,7 @@ class membership_state {
     member self;
     time_point heard;
     bool acknowledged = false;  ///< the generation that is forming
+    time_point stopping_since;  ///< for it, or since it last said that it computes
     bool connected = true;
     bool exited = false;  ///< with code 0; its last messages may still arrive
     std::optional<time_point> suspected_at;
@@ -164,7 +167,6 @@ class membership_state {
   bool had_view_ = false;
   int stop_signal_ = 0;
   std::vector<member_loss> losses_;  ///< losses since the last view
-  time_point raised_at_;
   time_point last_tick_;
   recovery_clock recovery_;
 };

@@ -28,7 +28,7 @@ struct handshake_protocol {
   std::array<char, 7> name;
   std::uint8_t version;
 };
-constexpr handshake_protocol agent_protocol = {{'T', 'R', 'O', 'U', 'P', 'E', 'C'}, 4};
+constexpr handshake_protocol agent_protocol = {{'T', 'R', 'O', 'U', 'P', 'E', 'C'}, 5};
 constexpr handshake_protocol control_protocol = {{'T', 'R', 'O', 'U', 'P', 'E', 'R'}, 9};
 
 constexpr std::size_t greeting_bytes = sizeof(handshake_protocol) + sizeof(handshake_nonce);

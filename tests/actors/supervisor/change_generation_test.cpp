@@ -164,26 +164,67 @@ TEST_CASE("frames of the new generation that come before the view wait for it") 
   CHECK(here.sent<process_restored>().size() == 2);
 }
 
-TEST_CASE("a device that does not stop makes its process a suspect, after a while") {
-  one_process here;
-  here.begin();
-  auto is_no_device = [](caf::resumable* job) {
-    auto* actor = dynamic_cast<caf::scheduled_actor*>(job);
-    return !actor || actor->name() != std::string("device");
-  };
-  auto run_others = [&] { here.actors.coordinator().run_jobs_filtered(is_no_device); };
-  caf::anon_send(here.supervisor, fence_raised{2, {}});
-  run_others();
-  here.actors.coordinator().advance_time(29s);
-  run_others();
+namespace {
+
+/// A process whose device computes on after a fence: it takes no messages.
+struct computing_process : one_process {
+  explicit computing_process(std::chrono::seconds limit) {
+    watch_progress(limit);
+    begin();
+    caf::anon_send(supervisor, fence_raised{2, {}});
+    wait(0s);
+  }
+  void wait(std::chrono::seconds time) {
+    actors.coordinator().advance_time(time);
+    actors.coordinator().run_jobs_filtered([](caf::resumable* job) {
+      auto* actor = dynamic_cast<caf::scheduled_actor*>(job);
+      return !actor || actor->name() != std::string("device");
+    });
+  }
+  bool has_warned() const { return logged().find("when device 1 ends its action") != npos; }
+  static constexpr auto npos = std::string::npos;
+};
+
+}  // namespace
+
+TEST_CASE("a device that does not stop within the limit of progress makes its process a suspect") {
+  computing_process here(92s);
+  for (int i = 0; i < 18; ++i) {
+    here.wait(4s);
+    CHECK(here.members.computing.size() == static_cast<std::size_t>(i));
+    here.wait(1s);
+    CHECK(here.has_warned());
+  }
+  here.wait(1s);
   CHECK(here.members.suspects.empty());
   CHECK(here.members.acknowledged.empty());
-  here.actors.coordinator().advance_time(2s);
-  run_others();
+  here.wait(2s);
   REQUIRE(here.members.suspects.size() == 1);
   CHECK(here.members.suspects[0].first == 1);
   CHECK(here.members.suspects[0].second == "device 1 does not stop computing");
+  CHECK(here.members.computing == std::vector<std::uint64_t>(18, 2));
   CHECK(here.members.acknowledged.empty());
+}
+
+TEST_CASE("a device has half a minute to stop at least, and any time without a limit of progress") {
+  computing_process brief(1s), endless(0s);
+  for (auto* each : {&brief, &endless})
+    for (int i = 0; i < 5; ++i) each->wait(5s);
+  CHECK(brief.members.suspects.empty());
+  for (auto* each : {&brief, &endless}) each->wait(5s);
+  CHECK(brief.members.suspects.size() == 1);
+  for (int i = 0; i < 1000; ++i) endless.wait(5s);
+  CHECK(endless.members.suspects.empty());
+  CHECK(endless.members.computing.size() == 1006);
+}
+
+TEST_CASE("a process goes on when the long action of its device has ended") {
+  computing_process here(90s);
+  for (int i = 0; i < 12; ++i) here.wait(5s);
+  CHECK(here.members.acknowledged.empty());
+  here.actors.run();
+  CHECK(here.members.acknowledged.size() == 1);
+  CHECK(here.members.suspects.empty());
 }
 
 TEST_CASE("a peer that cannot be reached is reported while the generation runs, and not in a fence") {

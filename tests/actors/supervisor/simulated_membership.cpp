@@ -15,6 +15,11 @@ void simulated_membership::join(const member& self) {
   });
 }
 
+void simulated_membership::still_computing(std::uint64_t generation) {
+  job_.tell_agent(
+      self_, [this, generation] { return job_.agent_.still_computing(self_.rank, generation, job_.now_); });
+}
+
 void simulated_membership::quiesced(std::uint64_t generation, const process_address& address) {
   job_.tell_agent(self_, [this, generation, address] {
     return job_.agent_.quiesced(self_.rank, generation, address, job_.now_);

@@ -38,6 +38,7 @@ class simulated_membership : public membership {
  public:
   simulated_membership(simulated_job& job, simulated_process& self) : job_(job), self_(self) {}
   void join(const member& self) override;
+  void still_computing(std::uint64_t generation) override;
   void quiesced(std::uint64_t generation, const process_address& address) override;
   void request_generation(std::uint64_t current, const std::string& cause) override;
   void suspect(int rank, const std::string& cause) override;

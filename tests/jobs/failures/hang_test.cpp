@@ -6,6 +6,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "jobs/job.hpp"
+#include "jobs/worker_job.hpp"
 
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
@@ -102,4 +103,18 @@ TEST_CASE("a stage that does not return again after each restart ends the job, a
   CHECK(process.exit_code != 0);
   CHECK_THAT(process.errors, ContainsSubstring("it failed in the same way 3 times"));
   CHECK_THAT(process.errors, ContainsSubstring("device 2 does not return from 2F0 of step 7"));
+}
+
+TEST_CASE("a process whose action takes longer than any wait outlives the loss of another one") {
+  auto undisturbed = printed_by(run_process(worker_job(1, {LONG_ACTION_WORKER, "0"})));
+  auto lost = run_process(worker_job(2, {LONG_ACTION_WORKER, "18", "--fault", kill_at("forward", 1, 2)},
+                                     {"--join-timeout", "12s"}));
+  INFO(lost.errors);
+  CHECK(lost.exit_code == 0);
+  CHECK_THAT(lost.errors, ContainsSubstring("rank 1 was killed by SIGKILL"));
+  CHECK_THAT(lost.errors, ContainsSubstring("when device 0 ends its action"));
+  auto printed = printed_by(lost);
+  CHECK(printed.values["process"].size() == 3);  // that of rank 0, and two of rank 1
+  CHECK(printed.values["weights"].size() == 1);
+  CHECK(printed.values["weights"] == undisturbed.values["weights"]);
 }

@@ -248,6 +248,21 @@ TEST_CASE("a survivor that sends heartbeats but never acknowledges is killed aft
   CHECK_THAT(kill.cause, ContainsSubstring("did not stop for generation 2"));
 }
 
+TEST_CASE("a survivor with an action longer than the limit is waited for while it says that it computes") {
+  job test(3);
+  test.join_all(3);
+  test.lose(0);
+  test.join(0, 1);
+  test.acknowledge(1, 2);
+  for (int i = 0; i < 10; ++i) {
+    CHECK(test.pass(9s, {0, 1, 2}).empty());
+    CHECK(test.state.still_computing(2, 2, test.now).empty());
+  }
+  CHECK(test.state.still_computing(2, 1, test.now + 9s).empty());  // of a generation that is over
+  CHECK(test.pass(9900ms, {0, 1, 2}).empty());
+  CHECK(only<kill_process>(test.pass(200ms, {0, 1, 2})).rank == 2);
+}
+
 TEST_CASE("under a launcher a process with a broken connection is killed, since it can send no heartbeat") {
   job test(2);
   test.join_all(2);
