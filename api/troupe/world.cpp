@@ -46,9 +46,9 @@ void prepare_process() {
   if (!process_environment()("MALLOC_ARENA_MAX")) spare_address_space();
 }
 
-/// Where the inspector's orders are kept. The folder of snapshots may not exist before the job begins, and
+/// Where the inspector's commands are kept. The folder of snapshots may not exist before the job begins, and
 /// has the permissions that snapshots have.
-void keep_orders(const job_options& options, process_options& made) {
+void keep_commands(const job_options& options, process_options& made) {
   made.inspect_audit_log = options.inspect_audit_log;
   if (!made.inspect_audit_log.empty() || options.snapshot_dir.empty()) return;
   made.inspect_audit_log = options.snapshot_dir / "inspector_audit.jsonl";
@@ -94,7 +94,7 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   made.inspect = options.inspect;
   made.inspect_token_file = options.inspect_token_file;
   made.inspect_control = options.inspect_control;
-  keep_orders(options, made);
+  keep_commands(options, made);
   made.progress_timeout = options.progress_timeout;
   made.log = shared->log = make_logger(options, self.rank);
   record_events(self, shared->log);
@@ -127,7 +127,7 @@ World World::local(int devices, job_options options, const std::vector<group_bac
   made.inspect = options.inspect;
   made.inspect_token_file = options.inspect_token_file;
   made.inspect_control = options.inspect_control;
-  keep_orders(options, made);
+  keep_commands(options, made);
   made.progress_timeout = options.progress_timeout;
   made.log = shared->log = make_logger(options, 0);
   record_events({}, shared->log);

@@ -171,7 +171,7 @@ class probe {
           });
     }
     caf::behavior make_behavior() override {
-      return {[](const deliver_reply& order) { order.deliver(); }};
+      return {[](const deliver_reply& command) { command.deliver(); }};
     }
     /// A promise refers to the actor that made it, which would never be freed.
     void on_exit() override { unanswered_->clear(); }

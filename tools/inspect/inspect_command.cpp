@@ -7,9 +7,9 @@
 #include <system_error>
 
 #include "commands.hpp"
+#include "inspect/commands/give_command.hpp"
 #include "inspect/job_record.hpp"
 #include "inspect/lost_processes.hpp"
-#include "inspect/orders/give_order.hpp"
 #include "inspect/screen/draw.hpp"
 #include "inspect/snapshot_source.hpp"
 #include "inspect/terminal.hpp"
@@ -27,8 +27,8 @@ struct inspect_arguments {
   std::string url;
   std::filesystem::path token_file, record, replay;
   bool once = false, as_json = false, diagnose = false;
-  std::optional<std::string> order;
-  order_words order_details;  ///< what follows the action in --order
+  std::optional<std::string> command;
+  command_words command_details;  ///< what follows the action in --command
   bool yes = false;
 };
 
@@ -53,26 +53,27 @@ inspector_address address_of(const inspect_arguments& arguments) {
 }
 
 void check(const inspect_arguments& arguments) {
-  bool orders = arguments.order.has_value();
-  int num_modes = int{arguments.once} + int{arguments.as_json && !arguments.diagnose && !orders} +
-                  int{arguments.diagnose} + int{orders};
+  bool commands = arguments.command.has_value();
+  int num_modes = int{arguments.once} + int{arguments.as_json && !arguments.diagnose && !commands} +
+                  int{arguments.diagnose} + int{commands};
   if (num_modes > 1)
     throw bad_input(
-        "troupe inspect: --once, --json, --diagnose and --order exclude each other (but "
-        "--diagnose --json and --order ORDER --json)");
-  const auto& words = arguments.order_details;
+        "troupe inspect: --once, --json, --diagnose and --command exclude each other (but "
+        "--diagnose --json and --command COMMAND --json)");
+  const auto& words = arguments.command_details;
   bool has_details = !words.unit.empty() || words.count || !words.level.empty() || !words.actor.empty() ||
                      words.rank || arguments.yes;
-  if (has_details && !orders)
+  if (has_details && !commands)
     throw bad_input(
-        "troupe inspect: --unit, --count, --level, --actor, --rank and --yes are about an order: expected "
-        "--order ORDER with them");
+        "troupe inspect: --unit, --count, --level, --actor, --rank and --yes are about a command: expected "
+        "--command COMMAND with them");
   if (!arguments.record.empty() && (num_modes > 0 || !arguments.replay.empty()))
     throw bad_input(
         "troupe inspect: --record FILE goes with a running job's views alone, not with --once, --json, "
-        "--diagnose, --order or --replay");
-  if (orders && !arguments.replay.empty())
-    throw bad_input("troupe inspect: --order is for a running job, and a record is none: leave out --replay");
+        "--diagnose, --command or --replay");
+  if (commands && !arguments.replay.empty())
+    throw bad_input(
+        "troupe inspect: --command is for a running job, and a record is none: leave out --replay");
   if (!arguments.replay.empty() && !arguments.url.empty())
     throw bad_input("troupe inspect: --replay FILE shows a record and no running job: leave out '" +
                     arguments.url + "'");
@@ -128,8 +129,8 @@ bool is_folder(const std::string& url) {
 
 /// What a folder of `troupe launch --log-dir` keeps of lost processes.
 int inspect_lost(const inspect_arguments& arguments, bool prints) {
-  if (arguments.diagnose || !arguments.record.empty() || arguments.order)
-    throw bad_input("troupe inspect: --diagnose, --record and --order are for running jobs; " +
+  if (arguments.diagnose || !arguments.record.empty() || arguments.command)
+    throw bad_input("troupe inspect: --diagnose, --record and --command are for running jobs; " +
                     arguments.url + " is a folder with what lost processes did last");
   auto lost = snapshot_of_lost_processes(arguments.url);
   if (prints) return print_job(lost, arguments);
@@ -137,12 +138,12 @@ int inspect_lost(const inspect_arguments& arguments, bool prints) {
                      "what lost processes left"});
 }
 
-int send_order(const inspect_arguments& arguments, const inspector_address& at) {
-  auto words = arguments.order_details;
-  words.action = *arguments.order;
-  auto order = order_from(words);
-  if (order.is_disruptive() && !arguments.yes && !is_confirmed(order)) return 1;
-  return give_order(at, order, arguments.as_json ? outcome_form::json : outcome_form::text);
+int send_command(const inspect_arguments& arguments, const inspector_address& at) {
+  auto words = arguments.command_details;
+  words.action = *arguments.command;
+  auto command = command_from(words);
+  if (command.is_disruptive() && !arguments.yes && !is_confirmed(command)) return 1;
+  return give_command(at, command, arguments.as_json ? outcome_form::json : outcome_form::text);
 }
 
 int inspect(const inspect_arguments& arguments) {
@@ -158,7 +159,7 @@ int inspect(const inspect_arguments& arguments) {
   if (is_folder(arguments.url)) return inspect_lost(arguments, prints);
   auto at = address_of(arguments);
   try {
-    if (arguments.order) return send_order(arguments, at);
+    if (arguments.command) return send_command(arguments, at);
     if (prints) {
       snapshot_source source(at);
       auto job = source.read();
@@ -179,19 +180,18 @@ int inspect(const inspect_arguments& arguments) {
   return 2;
 }
 
-void add_order_options(CLI::App& command, inspect_arguments& arguments) {
-  auto& words = arguments.order_details;
-  command.add_option(
-      "--order", arguments.order,
-      "Give the job an order (--inspect-control of the job), and print what came of it: pause, "
-      "resume, step, snapshot, log_level, restart or kill. Exit code 0: it is done, 1: it is "
-      "not, 2: the job could not be asked");
-  command.add_option("--unit", words.unit, "Of --order step: step (default), microbatch or action");
-  command.add_option("--count", words.count, "Of --order step: so many units; default: 1");
-  command.add_option("--level", words.level, "Of --order log_level: trace, debug, info, warn or error");
-  command.add_option("--actor", words.actor, "Of --order restart and kill: this actor");
-  command.add_option("--rank", words.rank, "Of --order restart and kill: the process of this rank");
-  command.add_flag("--yes", arguments.yes, "Of --order restart and kill: do not ask before");
+void add_control_options(CLI::App& app, inspect_arguments& arguments) {
+  auto& words = arguments.command_details;
+  app.add_option("--command", arguments.command,
+                 "Give the job a command (--inspect-control of the job), and print what came of it: pause, "
+                 "resume, step, snapshot, log_level, restart or kill. Exit code 0: it is done, 1: it is "
+                 "not, 2: the job could not be asked");
+  app.add_option("--unit", words.unit, "Of --command step: step (default), microbatch or action");
+  app.add_option("--count", words.count, "Of --command step: so many units; default: 1");
+  app.add_option("--level", words.level, "Of --command log_level: trace, debug, info, warn or error");
+  app.add_option("--actor", words.actor, "Of --command restart and kill: this actor");
+  app.add_option("--rank", words.rank, "Of --command restart and kill: the process of this rank");
+  app.add_flag("--yes", arguments.yes, "Of --command restart and kill: do not ask before");
 }
 
 }  // namespace
@@ -212,7 +212,7 @@ void add_inspect_command(CLI::App& app, int& exit_code) {
                     "Print what is wrong. Exit code 0: nothing, 1: something, 2: the job could not be asked");
   command->add_option("--record", arguments->record, "Also write all that is shown to this file");
   command->add_option("--replay", arguments->replay, "Show such a file in place of a running job");
-  add_order_options(*command, *arguments);
+  add_control_options(*command, *arguments);
   command->callback([arguments, &exit_code] { exit_code = inspect(*arguments); });
 }
 

@@ -10,13 +10,14 @@
 namespace troupe {
 
 // A record of a job: JSON lines. The first says what the file is, {"format":"troupe inspect record",
-// "version":2}; each other one is a snapshot, {"at_ms":..,"parts":{..}}, with the parts that differ from the
+// "version":3}; each other one is a snapshot, {"at_ms":..,"parts":{..}}, with the parts that differ from the
 // snapshot before, or, with "whole":true, with all.
 
 /// Writes a record as the job goes on.
 class job_record_writer {
  public:
-  static constexpr int version = 2;  ///< 2: "processes" in place of "nodes"
+  /// 2: "processes" in place of "nodes"; 3: "commands" in place of "orders".
+  static constexpr int version = 3;
   /// One in so many snapshots is written whole, the others as differences.
   static constexpr std::size_t whole_every = 100;
   /// Replaces the file, which is for its user alone. Throws bad_input where something else stands under its

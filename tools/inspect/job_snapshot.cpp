@@ -20,7 +20,7 @@ const json& job_snapshot::rows(const std::string& name) const {
 const std::vector<std::string>& snapshot_parts() {
   static const std::vector<std::string> parts = {"job",     "findings",  "processes", "actors",
                                                  "devices", "links",     "timeline",  "plan",
-                                                 "metrics", "snapshots", "orders",    "log"};
+                                                 "metrics", "snapshots", "commands",  "log"};
   return parts;
 }
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "inspect/commands/command_client.hpp"
 #include "inspect/job_record.hpp"
-#include "inspect/orders/order_client.hpp"
 #include "inspect/snapshot_source.hpp"
 
 namespace troupe {
@@ -23,25 +23,25 @@ snapshot_poller::state snapshot_poller::read() const {
   return state_;
 }
 
-void snapshot_poller::send(job_order order) {
+void snapshot_poller::send(job_command command) {
   {
     std::lock_guard lock(mutex_);
-    orders_.push_back(std::move(order));
+    commands_.push_back(std::move(command));
   }
   wait_.notify_one();
 }
 
-std::vector<order_answer> snapshot_poller::take_answers() {
+std::vector<command_answer> snapshot_poller::take_answers() {
   std::lock_guard lock(mutex_);
   return std::exchange(answers_, {});
 }
 
-void snapshot_poller::send_orders(const inspector_address& at) {
+void snapshot_poller::send_commands(const inspector_address& at) {
   std::unique_lock lock(mutex_);
-  auto orders = std::exchange(orders_, {});
+  auto commands = std::exchange(commands_, {});
   lock.unlock();
-  for (const auto& order : orders) {
-    auto answer = order_client(at).send(order);
+  for (const auto& command : commands) {
+    auto answer = command_client(at).send(command);
     lock.lock();
     answers_.push_back(std::move(answer));
     lock.unlock();
@@ -55,7 +55,7 @@ void snapshot_poller::work(const std::stop_token& stop, const inspector_address&
   std::unique_ptr<job_record_writer> writer;
   while (!stop.stop_requested()) {
     auto begun = std::chrono::steady_clock::now();
-    send_orders(at);
+    send_commands(at);
     std::optional<job_snapshot> made;
     std::string problem;
     bool is_refused = false;
@@ -80,7 +80,7 @@ void snapshot_poller::work(const std::stop_token& stop, const inspector_address&
     state_.failure = failure;
     news_.set();
     if (failure) return;
-    wait_.wait_until(lock, stop, begun + interval, [this] { return !orders_.empty(); });
+    wait_.wait_until(lock, stop, begun + interval, [this] { return !commands_.empty(); });
   }
 }
 

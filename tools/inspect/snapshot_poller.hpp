@@ -10,15 +10,15 @@
 #include <thread>
 #include <vector>
 
+#include "inspect/commands/job_command.hpp"
 #include "inspect/inspector_address.hpp"
 #include "inspect/job_snapshot.hpp"
-#include "inspect/orders/job_order.hpp"
 #include "troupe/posix/wake_event.hpp"
 
 namespace troupe {
 
 /// Asks an inspector twice a second on a thread of its own, and again when it does not answer. Sends it
-/// orders on that thread too.
+/// commands on that thread too.
 class snapshot_poller {
  public:
   static constexpr std::chrono::milliseconds interval{500};
@@ -36,22 +36,22 @@ class snapshot_poller {
     std::exception_ptr failure;  ///< it has ended: the record cannot be written
   };
   state read() const;
-  /// The order is sent next.
-  void send(job_order order);
-  /// What was answered to orders since the last call.
-  std::vector<order_answer> take_answers();
+  /// The command is sent next.
+  void send(job_command command);
+  /// What was answered to commands since the last call.
+  std::vector<command_answer> take_answers();
   /// Readable when there is news; clear() it.
   wake_event& news() { return news_; }
 
  private:
   void work(const std::stop_token& stop, const inspector_address& at, const std::filesystem::path& record);
-  void send_orders(const inspector_address& at);
+  void send_commands(const inspector_address& at);
 
   mutable std::mutex mutex_;
   std::condition_variable_any wait_;
   state state_;
-  std::vector<job_order> orders_;      ///< orders that are not sent yet
-  std::vector<order_answer> answers_;  ///< answers that are not taken yet
+  std::vector<job_command> commands_;    ///< commands that are not sent yet
+  std::vector<command_answer> answers_;  ///< answers that are not taken yet
   wake_event news_;
   std::jthread thread_;  // ends first
 };

@@ -41,10 +41,11 @@ job_snapshot snapshot_source::read() {
   }
   if (made.part("job").empty())
     throw inspector_refusal("this is no inspector of Troupe: it has no /api/v1/job");
-  if (made.part("processes").empty())
-    throw inspector_refusal(
-        "the job's program has another version than this troupe: its inspector has no /api/v1/processes. Use "
-        "the troupe that was built with the program");
+  for (const char* name : {"processes", "commands"})
+    if (made.part(name).empty())
+      throw inspector_refusal(
+          "the job's program has another version than this troupe: its inspector has no /api/v1/" +
+          std::string(name) + ". Use the troupe that was built with the program");
   auto now = std::chrono::system_clock::now().time_since_epoch();
   made.at_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   return made;

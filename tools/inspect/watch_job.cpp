@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <string>
 
+#include "inspect/commands/command_dialog.hpp"
 #include "inspect/job_record.hpp"
-#include "inspect/orders/order_dialog.hpp"
 #include "inspect/screen/draw.hpp"
 #include "inspect/snapshot_poller.hpp"
 #include "inspect/snapshot_source.hpp"
@@ -25,23 +25,23 @@ std::string problem_of(const snapshot_poller::state& seen) {
   return seen.problem + ". The job has ended, or rank 0 was replaced. Trying again since " + since;
 }
 
-/// What is shown of a running job, and the orders that are given to it.
+/// What is shown of a running job, and the commands that are given to it.
 struct watched_job {
   view_state shown;
-  order_dialog dialog;
+  command_dialog dialog;
 };
 
-/// Of orders and of the connection; the keys that give orders where there is nothing else to tell.
+/// Of commands and of the connection; the keys that give commands where there is nothing else to tell.
 screen notes_of(const snapshot_poller::state& seen, const watched_job& watched) {
   auto notes = lines_of(watched.dialog);
   if (!seen.problem.empty()) notes.push_back({problem_of(seen), row_style::bad});
-  return notes.empty() ? order_keys_line(seen.newest, watched.shown) : notes;
+  return notes.empty() ? command_keys_line(seen.newest, watched.shown) : notes;
 }
 
 int exit_code_of(int signal) { return signal == 0 || signal == SIGINT ? 0 : 128 + signal; }
 
-/// The keys for orders go to the dialog, all others to the views; false when one ends the program. `job`: as
-/// it was shown when they were pressed.
+/// The keys for commands go to the dialog, all others to the views; false when one ends the program. `job`:
+/// as it was shown when they were pressed.
 bool apply_keys(watched_job& watched, snapshot_poller& poller, const std::vector<key>& keys,
                 const job_snapshot& job, screen_size size) {
   auto& shown = watched.shown;
@@ -58,7 +58,7 @@ bool apply_keys(watched_job& watched, snapshot_poller& poller, const std::vector
 struct replay_state {
   std::size_t at = 0;
   bool is_playing = false;
-  bool is_ordering = false;  ///< the newest key was one for orders
+  bool is_command = false;  ///< the newest key was one for commands
 };
 
 void apply_replay_key(replay_state& replay, const key& pressed, std::size_t size) {
@@ -76,13 +76,13 @@ bool apply_keys(view_state& shown, replay_state& replay, const std::vector<key>&
     auto job = past.at(replay.at);
     if (!apply_key(shown, one, draw_list(job, shown, size.columns).rows.size())) return false;
     if (!was_filtering) apply_replay_key(replay, one, past.size);
-    replay.is_ordering = !was_filtering && is_order_key(one);
+    replay.is_command = !was_filtering && is_command_key(one);
     return true;
   });
 }
 
 std::string replay_note(const replay_state& replay, const past_job& past, const job_snapshot& now) {
-  if (replay.is_ordering) return "this is " + past.what + ": only a running job takes orders";
+  if (replay.is_command) return "this is " + past.what + ": only a running job takes commands";
   if (past.size == 1) return past.note;
   auto first = past.at(0).at_ms;
   return "replay " + std::to_string(replay.at + 1) + "/" + std::to_string(past.size) + ", " +

@@ -46,30 +46,30 @@ device_state::device_state(caf::event_based_actor* self, device_options options)
       sums_(shared_memory_) {}
 
 caf::behavior device_state::make_behavior() {
-  return {[this](const begin_generation& order) { on_begin(order); },
+  return {[this](const begin_generation& command) { on_begin(command); },
           [this](const grant& given) { on_grant(given); },
           [this](const tensor_arrived& arrived) { on_tensor(arrived); },
           [this](const replica_tensors_arrived&) { run_ready(); },
           [this](const batch_ready& ready) { on_batch(ready); },
           [this](const loader_replaced& replaced) { on_loader_replaced(replaced); },
-          [this](const quiesce& order) { return on_quiesce(order); },
+          [this](const quiesce& command) { return on_quiesce(command); },
           [this](const inspect_device&) { return on_inspect(); },
           [this](const run_on&) { on_run_on(); }};
 }
 
-void device_state::on_begin(const begin_generation& order) {
-  order_ = order;
-  generation_ = order.generation;
+void device_state::on_begin(const begin_generation& command) {
+  command_ = command;
+  generation_ = command.generation;
   std::vector<int> stages;
-  for (const auto& attached : order_.stages) stages.push_back(attached.stage);
-  waiter_.begin_generation(generation_, order.job->training.replica_of(options_.device), std::move(stages));
+  for (const auto& attached : command_.stages) stages.push_back(attached.stage);
+  waiter_.begin_generation(generation_, command.job->training.replica_of(options_.device), std::move(stages));
   call_.reset();
   interpreter_.reset();
-  batches_.begin_generation(order_);
+  batches_.begin_generation(command_);
   copies_.clear();
   committed_step_ = 0;  // the last generation's may be later than this one's first step
   running_ = true;
-  set_num_threads(order.job->num_threads);
+  set_num_threads(command.job->num_threads);
   share_memory();
 }
 
@@ -78,24 +78,24 @@ void device_state::share_memory() {
   sums_.clear();
   account_scope charged(options_.account);
   memory_scope counted(memory_category::gradients);
-  for (auto& attached : order_.stages)
+  for (auto& attached : command_.stages)
     if (is_shared(attached.stage)) attached.program->share_gradients(shared_memory_);
 }
 
 bool device_state::is_shared(int stage) const {
-  const auto& job = *order_.job;
+  const auto& job = *command_.job;
   return is_on_several_members(job.placed, job.hosts, stage, job.training.num_replicas);
 }
 
-stopped device_state::on_quiesce(const quiesce& order) {
+stopped device_state::on_quiesce(const quiesce& command) {
   bool training = call_ && call_->kind == call_kind::train;
-  stopped answer{order.generation, training ? step_ + (step_begun_ ? 1 : 0) : 0};
+  stopped answer{command.generation, training ? step_ + (step_begun_ ? 1 : 0) : 0};
   waiter_.end_generation();
   running_ = false;
   set_status(device_activity::idle);
   interpreter_.reset();
   deferred_step_.reset();
-  order_ = {};
+  command_ = {};
   batches_.end_generation();
   return answer;
 }
@@ -111,7 +111,7 @@ void device_state::on_grant(const grant& given) {
   copies_.insert(copies_.end(), given.copies.begin(), given.copies.end());
   if (given.committed_step > committed_step_) {
     committed_step_ = given.committed_step;
-    for (auto& attached : order_.stages) self_->send(attached.owner, drop_before{committed_step_});
+    for (auto& attached : command_.stages) self_->send(attached.owner, drop_before{committed_step_});
   }
   if (!is_answered_at_once(call_->kind)) return run_ready();
   waiter_.stop();
@@ -147,7 +147,7 @@ void device_state::begin_call(const grant& given) {
   interpreter_.reset();
   auto pass = pass_of(call_->kind);
   if (!pass) return;
-  const auto& training = order_.job->training;
+  const auto& training = command_.job->training;
   interpreter_.emplace(
       plan_interpreter::options{.running = *pass == pass_kind::train
                                                ? training
@@ -156,15 +156,15 @@ void device_state::begin_call(const grant& given) {
                                 .pass = *pass,
                                 .generation = generation_,
                                 .call = call_->index,
-                                .shares_metrics = order_.job->shares_metrics},
+                                .shares_metrics = command_.job->shares_metrics},
       [this](int stage) -> stage_program& { return program_of(stage); }, waiter_.arrived(),
       static_cast<action_host&>(*this));
   interpreter_->begin_step(step_);
 }
 
 stage_program& device_state::program_of(int stage) const {
-  auto found = std::ranges::find(order_.stages, stage, &attached_stage::stage);
-  if (found == order_.stages.end())
+  auto found = std::ranges::find(command_.stages, stage, &attached_stage::stage);
+  if (found == command_.stages.end())
     throw std::logic_error("[device] expected an attached stage, got stage " + std::to_string(stage));
   return *found->program;
 }
@@ -257,12 +257,12 @@ void device_state::tell_reached() {
   // All at once: a sum of sums would have other bits.
   if (std::none_of(next, actions.end(), [](const action& op) { return op.kind == action_kind::forward; }))
     take_metrics();
-  self_->send(order_.scheduler, cut_reached{generation_, call_->index,
-                                            static_cast<std::uint32_t>(options_.device), end_, metrics_});
+  self_->send(command_.scheduler, cut_reached{generation_, call_->index,
+                                              static_cast<std::uint32_t>(options_.device), end_, metrics_});
 }
 
 void device_state::take_metrics() {
-  for (auto& attached : order_.stages) metrics_ += attached.program->take_metrics();
+  for (auto& attached : command_.stages) metrics_ += attached.program->take_metrics();
 }
 
 void device_state::set_status(device_activity activity, const plan_position& at) {
@@ -278,7 +278,7 @@ void device_state::begin_step() {
   waiter_.arrived().forget_before(call_->index, deferred_step_ ? deferred_step_->step : step_);
   account_.begin_step(generation_, step_);
   if (interpreter_->actions().empty()) return;
-  auto ahead = step_ + static_cast<std::uint64_t>(order_.job->prefetch_steps);
+  auto ahead = step_ + static_cast<std::uint64_t>(command_.job->prefetch_steps);
   auto num_granted = end_.step + (end_.action > 0 ? 1 : 0);  // steps, to their end or not
   batches_.want(step_, std::min(ahead, num_granted));
 }

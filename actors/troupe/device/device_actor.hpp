@@ -83,12 +83,12 @@ class device_state : private action_host {
   caf::behavior make_behavior();
 
  private:
-  void on_begin(const begin_generation& order);
+  void on_begin(const begin_generation& command);
   void on_grant(const grant& given);
   void on_tensor(const tensor_arrived& arrived);
   void on_batch(const batch_ready& ready);
   void on_loader_replaced(const loader_replaced& replaced);
-  stopped on_quiesce(const quiesce& order);
+  stopped on_quiesce(const quiesce& command);
 
   device_report on_inspect() const;
   void on_run_on();
@@ -110,7 +110,7 @@ class device_state : private action_host {
   /// Whether other processes read what this one computes for the stage.
   bool is_shared(int stage) const;
   /// Whose weights are those of the job, see plan.
-  bool is_of_first_replica() const { return order_.job->training.replica_of(options_.device) == 0; }
+  bool is_of_first_replica() const { return command_.job->training.replica_of(options_.device) == 0; }
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override { return batches_.batch_of(step_); }
   void send(const tensor_tag& tag, tensor value) override;
@@ -156,7 +156,7 @@ class device_state : private action_host {
   // current generation
   std::uint64_t generation_ = 0;
   bool running_ = false;
-  begin_generation order_;
+  begin_generation command_;
 
   // current call and step
   std::optional<call_request> call_;

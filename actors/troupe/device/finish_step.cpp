@@ -18,7 +18,7 @@ void device_state::finish_step() {
     return begin_next_step();
   }
   // A state that is not finite is not copied, so that it cannot be committed.
-  if (interpreter_->is_halted()) return self_->send(order_.scheduler, done);
+  if (interpreter_->is_halted()) return self_->send(command_.scheduler, done);
   auto applied = step_ + 1;
   auto due = std::ranges::find(copies_, applied, &due_copy::step);
   if (call_->kind == call_kind::train && due != copies_.end()) {
@@ -27,14 +27,14 @@ void device_state::finish_step() {
     done.copy_ns = now_ns() - begin;
   }
   std::erase_if(copies_, [&](const due_copy& copy) { return copy.step <= applied; });
-  self_->send(order_.scheduler, done);
+  self_->send(command_.scheduler, done);
   replica_metrics_.clear();
   begin_next_step();
 }
 
 void device_state::finish_deferred_step() {
   replica_metrics_.clear();
-  self_->send(order_.scheduler, *std::exchange(deferred_step_, {}));
+  self_->send(command_.scheduler, *std::exchange(deferred_step_, {}));
 }
 
 void device_state::begin_next_step() {
@@ -58,12 +58,12 @@ step_done device_state::describe_step() {
 
 void device_state::copy_states(const due_copy& due, const step_metrics& metrics) {
   account_scope charged(options_.account, memory_use::snapshots);
-  for (auto& attached : order_.stages) {
+  for (auto& attached : command_.stages) {
     auto begin = now_ns();
     auto state = attached.program->state();
-    if (attached.stage == order_.job->num_stages() - 1)
-      state.push_back(order_.job->shares_metrics ? replica_metrics_tensor(replica_metrics_)
-                                                 : metrics_tensor(metrics));
+    if (attached.stage == command_.job->num_stages() - 1)
+      state.push_back(command_.job->shares_metrics ? replica_metrics_tensor(replica_metrics_)
+                                                   : metrics_tensor(metrics));
     auto packed = pack_state(state, pool_);
     options_.faults->at(fault_point::copy_state, step_);
     self_->send(attached.owner, state_copied{generation_, due.step, std::move(packed), due.to_disk != 0});
@@ -73,10 +73,11 @@ void device_state::copy_states(const due_copy& due, const step_metrics& metrics)
 
 void device_state::send_parameters() {
   if (!is_of_first_replica()) return;
-  for (auto& attached : order_.stages) {
+  for (auto& attached : command_.stages) {
     tensor_tag tag{generation_,           step_, call_->index, static_cast<std::uint32_t>(attached.stage), 0,
                    tensor_role::parameter};
-    options_.out->send_tensor(order_.scheduler_rank, tag, pack_state(attached.program->parameters(), pool_));
+    options_.out->send_tensor(command_.scheduler_rank, tag,
+                              pack_state(attached.program->parameters(), pool_));
   }
 }
 

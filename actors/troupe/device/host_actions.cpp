@@ -9,7 +9,7 @@
 namespace troupe {
 
 void device_state::send(const tensor_tag& tag, tensor value) {
-  const auto& job = *order_.job;
+  const auto& job = *command_.job;
   auto host = host_of(job.placed, job.hosts,
                       {.stage = static_cast<int>(tag.stage), .replica = static_cast<int>(tag.replica)});
   options_.out->send_tensor(host.rank, tag, std::move(value));
@@ -65,7 +65,7 @@ void device_state::on_replica_metrics(const std::vector<step_metrics>& of_replic
 
 /// A step that one replica halts at is halted at by all, so that they keep equal weights.
 std::string device_state::non_finite_elsewhere(const action& op) {
-  const auto& job = *order_.job;
+  const auto& job = *command_.job;
   if (job.on_non_finite == non_finite_policy::go_on || op.stage + 1 != job.num_stages()) return {};
   bool all_finite = std::ranges::all_of(
       replica_metrics_, [](const step_metrics& each) { return std::isfinite(each.loss_sum); });
@@ -78,7 +78,7 @@ bool device_state::on_non_finite(const action& op, const std::string& what) {
     account_.add_non_finite(text);
   else if (deferred_step_->non_finite.empty())
     deferred_step_->non_finite = text;
-  return order_.job->on_non_finite != non_finite_policy::stop;
+  return command_.job->on_non_finite != non_finite_policy::stop;
 }
 
 }  // namespace troupe

@@ -7,7 +7,7 @@ namespace troupe {
 
 void device_state::send_weights() {
   if (!is_of_first_replica()) return;
-  for (auto& attached : order_.stages) {
+  for (auto& attached : command_.stages) {
     auto stage = static_cast<std::uint32_t>(attached.stage);
     options_.faults->at(fault_point::gather, call_->index);
     send_gathered(stage, stage, pack_state(attached.program->weights(), pool_));
@@ -29,7 +29,7 @@ void device_state::on_prediction(const action& op, const tensor& output) {
 
 void device_state::send_gathered(std::uint32_t index, std::uint32_t stage, const tensor& value) {
   tensor_tag tag{generation_, 0, call_->index, stage, index, tensor_role::gathered};
-  for (int rank = 0; rank < order_.world_size; ++rank)
+  for (int rank = 0; rank < command_.world_size; ++rank)
     if (call_->delivers_to(rank)) options_.out->send_tensor(rank, tag, value);
 }
 

@@ -6,14 +6,14 @@
 
 namespace troupe {
 
-void step_batches::begin_generation(const troupe::begin_generation& order) {
-  stage_graph graph(order.job->training.num_stages, order.job->training.edges);
+void step_batches::begin_generation(const troupe::begin_generation& command) {
+  stage_graph graph(command.job->training.num_stages, command.job->training.edges);
   takes_inputs_ = takes_targets_ = false;
-  for (const auto& attached : order.stages) {
+  for (const auto& attached : command.stages) {
     takes_inputs_ |= graph.takes_samples(attached.stage);
     takes_targets_ |= graph.computes_loss(attached.stage);
   }
-  loader_ = order.loader;
+  loader_ = command.loader;
   call_.reset();
   held_.clear();
 }

@@ -20,8 +20,8 @@ class step_batches {
   step_batches(caf::event_based_actor* self, memory_account account)
       : self_(self), account_(std::move(account)) {}
 
-  /// Asks order.loader from now on, if it is valid. Of no call yet.
-  void begin_generation(const begin_generation& order);
+  /// Asks command.loader from now on, if it is valid. Of no call yet.
+  void begin_generation(const begin_generation& command);
   /// Forgets the samples and the loader until the next generation.
   void end_generation();
   /// Of the steps of `call` from `first_step` on.

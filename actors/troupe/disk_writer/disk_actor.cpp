@@ -55,38 +55,42 @@ disk_state::disk_state(caf::event_based_actor*, disk_options options)
     : options_(std::move(options)), store_(warning_in_log(options_)) {}
 
 caf::behavior disk_state::make_behavior() {
-  return {[this](write_part& order) { return answer_of([&] { return write(order); }); },
-          [this](const commit_snapshot& order) { return answer_of([&] { return commit(order); }); },
+  return {[this](write_part& command) { return answer_of([&] { return write(command); }); },
+          [this](const commit_snapshot& command) { return answer_of([&] { return commit(command); }); },
           [this](const find_on_disk&) { return answer_of([&] { return find(); }); },
           [this](const read_results& wanted) { return answer_of([&] { return read(wanted); }); },
           [this](const read_from_disk& wanted) { return answer_of([&] { return read(wanted); }); },
-          [this](const discard_parts& order) {
+          [this](const discard_parts& command) {
             return answer_of([&] {
-              store_.discard(order.step);
-              return parts_discarded{order.step};
+              store_.discard(command.step);
+              return parts_discarded{command.step};
             });
           }};
 }
 
 /// Releases the copy as soon as it is encoded, so that only one state is held during the write.
-part_on_disk disk_state::write(write_part& order) {
-  snapshot_part part{options_.job_id,           order.step,       order.part,
-                     options_.num_stages,       order.generation, options_.numeric_class,
-                     unpack_state(order.packed)};
-  order.packed = {};
-  if (options_.finite_only) require_finite(part, order.began_non_finite.get());
+part_on_disk disk_state::write(write_part& command) {
+  snapshot_part part{options_.job_id,
+                     command.step,
+                     command.part,
+                     options_.num_stages,
+                     command.generation,
+                     options_.numeric_class,
+                     unpack_state(command.packed)};
+  command.packed = {};
+  if (options_.finite_only) require_finite(part, command.began_non_finite.get());
   auto encoded = encode_part(part);
   part.tensors.clear();
-  return {store_.write_part(order.step, order.part, encoded.bytes())};
+  return {store_.write_part(command.step, command.part, encoded.bytes())};
 }
 
 /// Appends the results of calls since an earlier commit, one at a time: neither memory nor what is written
 /// grows with the number of calls.
-snapshot_committed disk_state::commit(const commit_snapshot& order) {
-  auto manifest = order.manifest;
-  if (order.results)
-    manifest.calls = store_.write_calls(manifest.step, order.num_results, [&](std::size_t index) {
-      return block_of_call(*order.results, index);
+snapshot_committed disk_state::commit(const commit_snapshot& command) {
+  auto manifest = command.manifest;
+  if (command.results)
+    manifest.calls = store_.write_calls(manifest.step, command.num_results, [&](std::size_t index) {
+      return block_of_call(*command.results, index);
     });
   store_.commit(manifest);
   return {manifest.step};

@@ -47,8 +47,8 @@ class disk_state {
   caf::behavior make_behavior();
 
  private:
-  part_on_disk write(write_part& order);
-  snapshot_committed commit(const commit_snapshot& order);
+  part_on_disk write(write_part& command);
+  snapshot_committed commit(const commit_snapshot& command);
   found_on_disk find();
   results_read read(const read_results& wanted) const;
   std::vector<named_tensor> read_earlier_job(const snapshot_manifest& manifest,

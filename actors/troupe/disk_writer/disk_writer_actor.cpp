@@ -39,16 +39,16 @@ void disk_writer_state::on_generation(const writer_generation& begun) {
   last_on_disk_ = self_->clock().now() - std::chrono::duration_cast<clock::duration>(
                                              std::chrono::duration<double>(begun.since_disk_s));
   // Queued states were made by an earlier generation.
-  std::erase_if(waiting_, [](const order& one) { return one.written_part.has_value(); });
+  std::erase_if(waiting_, [](const operation& one) { return one.written_part.has_value(); });
 }
 
 void disk_writer_state::on_write(const write_part& wanted) {
   if (wanted.generation != generation_ || !options_.disk) return;
   skip_waiting(wanted.part);
-  enqueue(order_to_write(wanted));
+  enqueue(operation_to_write(wanted));
 }
 
-disk_writer_state::order disk_writer_state::order_to_write(const write_part& wanted) {
+disk_writer_state::operation disk_writer_state::operation_to_write(const write_part& wanted) {
   auto held = std::make_shared<write_part>(wanted);
   write_part named{wanted.generation, wanted.step, wanted.part, {}};
   auto refuse = [this, named](const std::string& why) { tell_written(named, {}, why); };
@@ -104,7 +104,8 @@ caf::result<Answer> disk_writer_state::pass_on(const Request& request) {
   return promise;
 }
 
-/// Sends the current order to the disk actor. If its requester was refused meanwhile, the answer is dropped.
+/// Sends the current operation to the disk actor. If its requester was refused meanwhile, the answer is
+/// dropped.
 template <class Answer, class Request, class Done, class Failed>
 void disk_writer_state::ask_disk(std::uint64_t number, Request request, Done done, Failed failed) {
   // Without a time limit: on_look watches the progress of the disk.
@@ -132,7 +133,7 @@ bool disk_writer_state::is_current(std::uint64_t number) {
   return number == number_ && !std::exchange(given_up_, false);
 }
 
-void disk_writer_state::enqueue(order added) {
+void disk_writer_state::enqueue(operation added) {
   if (given_up_) return added.refuse("the disk has stalled for " + std::to_string(stalled_s()) + " s");
   waiting_.push_back(std::move(added));
   if (!busy_) begin_next();
@@ -155,10 +156,10 @@ void disk_writer_state::begin_next() {
 }
 
 void disk_writer_state::skip_waiting(const part_id& part) {
-  auto held = std::ranges::count(waiting_, std::optional(part), &order::written_part) +
+  auto held = std::ranges::count(waiting_, std::optional(part), &operation::written_part) +
               (busy_ && current_part_ == part ? 1 : 0);
   if (held < most_states) return;
-  auto older = std::ranges::find(waiting_, std::optional(part), &order::written_part);
+  auto older = std::ranges::find(waiting_, std::optional(part), &operation::written_part);
   auto skipped = std::move(*older);
   waiting_.erase(older);
   auto why = "the disk has made no progress with an earlier state for " + std::to_string(stalled_s()) +

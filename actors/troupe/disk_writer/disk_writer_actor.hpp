@@ -63,7 +63,7 @@ class disk_writer_state {
  private:
   using clock = std::chrono::steady_clock;
   /// A queued operation of the disk actor.
-  struct order {
+  struct operation {
     std::optional<part_id> written_part;  ///< the part whose state it holds; none: not a write
     std::function<void(std::uint64_t number)> begin;
     std::function<void(const std::string& why)> refuse;
@@ -79,9 +79,9 @@ class disk_writer_state {
   caf::result<Answer> pass_on(const Request& request);
   template <class Answer, class Request, class Done, class Failed>
   void ask_disk(std::uint64_t number, Request request, Done done, Failed failed);
-  order order_to_write(const write_part& wanted);
+  operation operation_to_write(const write_part& wanted);
   void tell_written(const write_part& wanted, const manifest_part& entry, const std::string& problem);
-  void enqueue(order added);
+  void enqueue(operation added);
   void skip_waiting(const part_id& part);
   void begin_next();
   bool is_current(std::uint64_t number);
@@ -93,8 +93,8 @@ class disk_writer_state {
   disk_writer_options options_;
   // state
   clock::time_point last_on_disk_;  ///< when the newest part was written, or the job began
-  std::deque<order> waiting_;
-  std::uint64_t number_ = 0;             ///< of the newest order that was begun
+  std::deque<operation> waiting_;
+  std::uint64_t number_ = 0;             ///< of the newest operation that was begun
   bool busy_ = false;                    ///< the disk actor has not answered it
   bool given_up_ = false;                ///< the disk took too long: its requesters were refused
   std::optional<part_id> current_part_;  ///< the part being written, if any

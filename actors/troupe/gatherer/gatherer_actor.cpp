@@ -12,30 +12,30 @@ gatherer_state::gatherer_state(caf::event_based_actor* self, gatherer_options op
       cache_(options_.rank, options_.world_size, options_.cache_limit_bytes) {}
 
 caf::behavior gatherer_state::make_behavior() {
-  return {[this](const gather_tensors& order) { on_gather(order); },
+  return {[this](const gather_tensors& command) { on_gather(command); },
           [this](const tensor_gathered& arrived) { on_tensor(arrived); },
           [this](const get_cached& wanted) { return on_get_cached(wanted); }};
 }
 
 /// The supervisor may announce a call twice in a generation, with tensors arriving in between: first as a
 /// running call, then, when it learns that the call is over, with from_caches. What has arrived is kept.
-void gatherer_state::on_gather(const gather_tensors& order) {
-  bool is_known =
-      current_ && current_->order.generation == order.generation && current_->order.call == order.call;
-  if (!is_known) current_ = collection{order, {}, 0, {}, false};
-  if (!order.from_caches || (is_known && current_->order.from_caches)) return;
-  current_->order = order;
+void gatherer_state::on_gather(const gather_tensors& command) {
+  bool is_known = current_ && current_->command.generation == command.generation &&
+                  current_->command.call == command.call;
+  if (!is_known) current_ = collection{command, {}, 0, {}, false};
+  if (!command.from_caches || (is_known && current_->command.from_caches)) return;
+  current_->command = command;
   request_cached();
 }
 
 /// Without a time limit of its own: links answer every request.
 void gatherer_state::request_cached() {
-  const auto& order = current_->order;
-  auto is_current = [this, generation = order.generation, call = order.call] {
-    return current_ && current_->order.generation == generation && current_->order.call == call;
+  const auto& command = current_->command;
+  auto is_current = [this, generation = command.generation, call = command.call] {
+    return current_ && current_->command.generation == generation && current_->command.call == call;
   };
-  for (const auto& cache : order.caches)
-    self_->request(cache, caf::infinite, get_cached{order.generation, options_.rank, order.call})
+  for (const auto& cache : command.caches)
+    self_->request(cache, caf::infinite, get_cached{command.generation, options_.rank, command.call})
         .then(
             [this, is_current](const cached_sent& reply) {
               if (is_current()) on_cached_sent(reply);
@@ -47,17 +47,17 @@ void gatherer_state::request_cached() {
 }
 
 void gatherer_state::on_tensor(const tensor_gathered& arrived) {
-  if (!current_ || current_->is_done || arrived.generation != current_->order.generation ||
-      arrived.call != current_->order.call)
+  if (!current_ || current_->is_done || arrived.generation != current_->command.generation ||
+      arrived.call != current_->command.call)
     return;
   // Two caches may send the same tensor.
   current_->arrived.emplace(arrived.index, arrived.value);
-  if (current_->arrived.size() == current_->order.num_tensors) finish();
+  if (current_->arrived.size() == current_->command.num_tensors) finish();
 }
 
 void gatherer_state::finish() {
-  cache_.add(current_->order.call, current_->arrived);
-  gathered_tensors all{current_->order.generation, current_->order.call, {}};
+  cache_.add(current_->command.call, current_->arrived);
+  gathered_tensors all{current_->command.generation, current_->command.call, {}};
   for (auto& [index, value] : current_->arrived) all.tensors.push_back(std::move(value));
   current_->arrived.clear();
   current_->is_done = true;
@@ -83,17 +83,17 @@ void gatherer_state::on_cached_sent(const cached_sent& reply) {
 /// A lost process: the next generation asks the others again. Else the cache of that process cannot be used.
 void gatherer_state::on_no_reply(const caf::error& problem) {
   if (problem == actor_error::lost) return;
-  options_.log->warn("tensors of call {} are not in one of the caches: {}", current_->order.call,
+  options_.log->warn("tensors of call {} are not in one of the caches: {}", current_->command.call,
                      describe(problem));
   on_cached_sent({});
 }
 
 void gatherer_state::finish_if_unavailable() {
-  if (current_->is_done || current_->num_replies < current_->order.caches.size() ||
-      current_->announced.size() == current_->order.num_tensors)
+  if (current_->is_done || current_->num_replies < current_->command.caches.size() ||
+      current_->announced.size() == current_->command.num_tensors)
     return;
   current_->is_done = true;
-  options_.client->put(gathered_unavailable{current_->order.call});
+  options_.client->put(gathered_unavailable{current_->command.call});
 }
 
 }  // namespace troupe

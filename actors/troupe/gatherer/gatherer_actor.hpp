@@ -51,7 +51,7 @@ class gatherer_state {
   caf::behavior make_behavior();
 
  private:
-  void on_gather(const gather_tensors& order);
+  void on_gather(const gather_tensors& command);
   void on_tensor(const tensor_gathered& arrived);
   cached_sent on_get_cached(const get_cached& wanted);
   void on_cached_sent(const cached_sent& reply);
@@ -61,7 +61,7 @@ class gatherer_state {
   void finish_if_unavailable();
 
   struct collection {
-    gather_tensors order;
+    gather_tensors command;
     gathered_cache::by_index arrived;
     std::size_t num_replies = 0;        ///< gatherers that have answered get_cached
     std::set<std::uint32_t> announced;  ///< indices of the tensors that these sent

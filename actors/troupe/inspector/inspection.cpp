@@ -5,8 +5,8 @@
 
 #include "troupe/config/text_file.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/inspector/orders/audit_lines.hpp"
-#include "troupe/inspector/orders/open_orders.hpp"
+#include "troupe/inspector/commands/audit_lines.hpp"
+#include "troupe/inspector/commands/open_commands.hpp"
 #include "troupe/inspector/page_files.hpp"
 #include "troupe/inspector/views/views.hpp"
 #include "troupe/messaging/job_secret.hpp"
@@ -66,41 +66,41 @@ inspection::inspection(const inspection_options& options) {
     warning_ += (warning_.empty() ? "" : ". ") + std::string("--inspect-token-file ") +
                 options.token_file.string() + " is no secret: " + others +
                 ". Make it a file of your own, and `chmod 600` it";
-  auto control = options.takes_orders ? begin_control(options) : nullptr;
+  auto control = options.takes_commands ? begin_control(options) : nullptr;
   auto routes = std::make_shared<inspector_routes>(
       std::move(policy), inspector_sources{job_, log_, options.trace, std::move(control), options.log});
   server_->serve([routes](const http_request& request) { return routes->answer(request); });
 }
 
-/// The inspector's actor, which ends orders, must not wait for the disk.
+/// The inspector's actor, which ends commands, must not wait for the disk.
 std::shared_ptr<control_intake> inspection::begin_control(const inspection_options& options) {
   audit_ = std::make_shared<audit_log>(options.audit, options.log);
-  auto write = [audit = audit_, job = std::weak_ptr(job_)](const open_order& one,
-                                                           const order_outcome& outcome) {
+  auto write = [audit = audit_, job = std::weak_ptr(job_)](const open_command& one,
+                                                           const command_outcome& outcome) {
     if (auto known = job.lock())
       audit->append_later(audit_line(unix_now_ms(), known->job_id(), one.id,
-                                     std::string(to_string(one.order.action)), outcome));
+                                     std::string(to_string(one.command.action)), outcome));
   };
-  job_->take_orders(std::make_shared<open_orders>(write));
+  job_->take_commands(std::make_shared<open_commands>(write));
   return std::make_shared<control_intake>(job_, audit_, options.rules, options.incarnation);
 }
 
 void inspection::begin(const std::string& job_id) {
   job_->set_job_id(job_id);
   if (!audit_) return;
-  for (const auto& lost : unfinished_orders(audit_->newest(), job_id)) {
+  for (const auto& lost : unfinished_commands(audit_->newest(), job_id)) {
     auto outcome = outcome_after_replacement(lost);
     auto now = unix_now_ms();
     audit_->append_later(audit_line(now, job_id, lost.id, lost.action, outcome));
-    ended_order ended{lost.id, lost.action, {}, -1, outcome, now};
-    job_->events()->append("control", text_of(order_json(ended)));
-    job_->orders()->add_ended(std::move(ended));
+    ended_command ended{lost.id, lost.action, {}, -1, outcome, now};
+    job_->events()->append("control", text_of(command_json(ended)));
+    job_->commands()->add_ended(std::move(ended));
   }
 }
 
 void inspection::end() {
   if (!audit_) return;
-  for (const auto& one : job_->orders()->all()) end_order(*job_, one.id, outcome_at_end(one));
+  for (const auto& one : job_->commands()->all()) end_command(*job_, one.id, outcome_at_end(one));
 }
 
 }  // namespace troupe

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "troupe/http/http_server.hpp"
+#include "troupe/inspector/commands/audit_log.hpp"
+#include "troupe/inspector/commands/control_intake.hpp"
 #include "troupe/inspector/inspector_routes.hpp"
-#include "troupe/inspector/orders/audit_log.hpp"
-#include "troupe/inspector/orders/control_intake.hpp"
 #include "troupe/inspector/views/job_view.hpp"
 #include "troupe/inspector/views/log_tail.hpp"
 #include "troupe/trace/trace.hpp"
@@ -23,12 +23,12 @@ struct inspection_options {
   std::string job_token;  ///< a secret of this job alone
   std::string host_name;  ///< name of this machine
   const trace_recorder* trace = nullptr;
-  /// Whether those with the token may give orders, and which the job's processes can carry out.
-  bool takes_orders = false;
+  /// Whether those with the token may give commands, and which the job's processes can carry out.
+  bool takes_commands = false;
   control_rules rules = {};
   audit_options audit = {};
   std::uint32_t incarnation = 0;        ///< how often the process of this rank was started again
-  std::shared_ptr<spdlog::logger> log;  ///< whose level is shown; required with takes_orders
+  std::shared_ptr<spdlog::logger> log;  ///< whose level is shown; required with takes_commands
 };
 
 /// How a job is watched from outside: an HTTP server and what it shows. The inspector_actor fills `job()`.
@@ -41,10 +41,10 @@ class inspection {
   /// - an audit log that cannot be written
   explicit inspection(const inspection_options& options);
 
-  /// The job is known by this id. Where this process has replaced another, the orders that were lost with
+  /// The job is known by this id. Where this process has replaced another, the commands that were lost with
   /// that one get their outcome.
   void begin(const std::string& job_id);
-  /// The job has ended, and its actors in this process too: orders that are open get their outcome.
+  /// The job has ended, and its actors in this process too: commands that are open get their outcome.
   void end();
 
   const std::shared_ptr<inspected_job>& job() const { return job_; }
@@ -60,7 +60,7 @@ class inspection {
 
   std::shared_ptr<inspected_job> job_ = std::make_shared<inspected_job>();
   std::shared_ptr<log_tail> log_ = std::make_shared<log_tail>();
-  std::shared_ptr<audit_log> audit_;  ///< null: no orders are taken
+  std::shared_ptr<audit_log> audit_;  ///< null: no commands are taken
   std::unique_ptr<http_server> server_;
   std::string url_, warning_;
 };

@@ -52,13 +52,13 @@ inspector_state::inspector_state(caf::event_based_actor* self, inspector_options
   view_.rank = options_.rank;
   view_.world_size = options_.world_size;
   if (view_.history.started_ms == 0) view_.history.started_ms = unix_now_ms();
-  orders_.emplace(self_, options_.out, view_, options_.order_timeout);
+  commands_.emplace(self_, options_.out, view_, options_.command_timeout);
 }
 
 caf::behavior inspector_state::make_behavior() {
   return {[this](const inspected_generation& begun) { on_generation(begun); },
           [this](const inspected_recovery& over) { on_recovery(over); },
-          [this](const orders_posted&) { orders_->on_posted(); }, [this](const poll_job&) { on_poll(); }};
+          [this](const commands_posted&) { commands_->on_posted(); }, [this](const poll_job&) { on_poll(); }};
 }
 
 void inspector_state::on_generation(const inspected_generation& begun) {
@@ -69,7 +69,7 @@ void inspector_state::on_generation(const inspected_generation& begun) {
   scheduler_asked_ = false;
   if (std::exchange(view_.generation, begun.generation) != begun.generation)
     options_.out->events()->append("generation", dumped({{"generation", begun.generation}}));
-  orders_->begin_generation(begun);
+  commands_->begin_generation(begun);
   if (is_first) on_poll();
 }
 
@@ -90,7 +90,7 @@ void inspector_state::on_poll() {
   for (std::size_t rank = 0; rank < generation_.supervisors.size(); ++rank)
     ask_process(static_cast<int>(rank));
   ask_scheduler();
-  orders_->on_poll();
+  commands_->on_poll();
 }
 
 void inspector_state::look_for_faults() {
@@ -169,7 +169,7 @@ void inspector_state::on_process(int rank, const process_report& report) {
   }
   view_.processes[rank] = std::move(next);
   options_.out->publish(view_);
-  orders_->on_process(report);
+  commands_->on_process(report);
 }
 
 void inspector_state::note_changes(const process_report* before, const process_report& report) {
@@ -210,7 +210,7 @@ void inspector_state::on_scheduler(scheduler_report report) {
   view_.slowest_step_s = options_.out->metrics().slowest_s(metrics_history::steps_of_rate);
   look_for_faults();
   options_.out->publish(view_);
-  orders_->on_scheduler();
+  commands_->on_scheduler();
 }
 
 /// However many steps there were: one event.

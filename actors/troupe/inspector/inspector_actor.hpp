@@ -11,8 +11,8 @@
 #include <set>
 #include <string>
 
+#include "troupe/inspector/commands/command_runner.hpp"
 #include "troupe/inspector/findings/fault_watch.hpp"
-#include "troupe/inspector/orders/order_runner.hpp"
 #include "troupe/inspector/views/job_view.hpp"
 #include "troupe/messages/inspector.hpp"
 
@@ -30,8 +30,8 @@ struct inspector_options {
   std::chrono::milliseconds poll_interval{500};
   /// An actor that has not answered by then is asked again with the next poll.
   std::chrono::milliseconds request_timeout = std::chrono::seconds(5);
-  /// An order that is not carried out by then gets an outcome that says so.
-  std::chrono::milliseconds order_timeout = std::chrono::minutes(2);
+  /// A command that is not carried out by then gets an outcome that says so.
+  std::chrono::milliseconds command_timeout = std::chrono::minutes(2);
   std::string host = {};  ///< of this process; those of others are asked of no kernel
   std::function<bool(std::int64_t pid)> is_suspended = is_suspended_process;
 };
@@ -46,7 +46,7 @@ struct inspector_options {
 ///   inspected_generation ->
 ///   inspected_recovery   ->
 ///   poll_job (delayed)   -> inspect_process to supervisors, inspect_scheduler to the scheduler
-///   orders_posted        -> what order_runner passes on
+///   commands_posted      -> what command_runner passes on
 ///
 /// Reports of earlier generations are dropped. Monitors no actor. Devices are not asked: their supervisors
 /// read what their threads publish. Runs in the process of the scheduler, as a scheduled actor, since its
@@ -85,7 +85,7 @@ class inspector_state {
 
   job_view view_;
   fault_watch faults_;
-  std::optional<order_runner> orders_;
+  std::optional<command_runner> commands_;
 };
 
 }  // namespace troupe

@@ -77,12 +77,12 @@ class private_folder {
   std::filesystem::path path_;
 };
 
-json api_index(bool takes_orders) {
+json api_index(bool takes_commands) {
   json paths = json::array();
   for (const char* path : {"schema", "job", "processes", "devices", "actors", "links", "plan", "timeline",
-                           "metrics", "findings", "snapshots", "orders", "log", "events"})
+                           "metrics", "findings", "snapshots", "commands", "log", "events"})
     paths.push_back(std::string("/api/v1/") + path);
-  if (takes_orders)
+  if (takes_commands)
     for (const char* action : {"pause", "resume", "step", "snapshot", "log_level", "restart", "kill"})
       paths.push_back(std::string(control_path) + action);
   for (const char* path : {"/metrics", "/healthz", "/trace"}) paths.push_back(path);
@@ -127,15 +127,15 @@ http_response inspector_routes::response_to(const http_request& request) {
   }
   if (request.path().starts_with(control_path)) return control(request);
   return reads ? read(request)
-               : not_allowed("only /api/v1/control/ takes orders: use GET here, or HEAD", "GET, HEAD");
+               : not_allowed("only /api/v1/control/ takes commands: use GET here, or HEAD", "GET, HEAD");
 }
 
 http_response inspector_routes::control(const http_request& request) {
-  if (request.method != "POST") return not_allowed("an order is given with POST", "POST");
+  if (request.method != "POST") return not_allowed("a command is given with POST", "POST");
   if (sources_.control) return sources_.control->take(request.path().substr(control_path.size()), request);
   auto refused =
       with_json({{"error",
-                  "this job takes no orders: start it with --inspect-control to let those with the "
+                  "this job takes no commands: start it with --inspect-control to let those with the "
                   "token pause it, take snapshots, and restart or kill its actors and processes"}});
   refused.status = 403;
   return refused;
@@ -163,8 +163,8 @@ http_response inspector_routes::read(const http_request& request) {
     if (!limit) return refusal(400, "expected a number from 1 to 10000 as 'limit'");
     return with_json(metrics_json(job.metrics().after(*after, static_cast<std::size_t>(*limit))));
   }
-  if (path == "/api/v1/orders")
-    return with_json({{"orders", job.orders() ? job.orders()->rows() : json::array()}});
+  if (path == "/api/v1/commands")
+    return with_json({{"commands", job.commands() ? job.commands()->rows() : json::array()}});
   if (path == "/api/v1/log") {
     auto after = number_parameter(request, "after", 0, 0, most_number);
     if (!after) return bad_number("after");

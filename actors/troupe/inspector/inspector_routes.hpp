@@ -8,7 +8,7 @@
 
 #include "troupe/http/access_policy.hpp"
 #include "troupe/http/http_message.hpp"
-#include "troupe/inspector/orders/control_intake.hpp"
+#include "troupe/inspector/commands/control_intake.hpp"
 #include "troupe/inspector/views/job_view.hpp"
 #include "troupe/inspector/views/log_tail.hpp"
 #include "troupe/trace/trace.hpp"
@@ -25,7 +25,7 @@ struct inspector_sources {
 };
 
 /// Answers one request of the inspector's API (docs/inspect.md). Blocks nobody and asks no actor: it shows
-/// what was published, and posts orders. For one thread.
+/// what was published, and posts commands. For one thread.
 class inspector_routes {
  public:
   inspector_routes(access_policy policy, inspector_sources sources)

@@ -11,7 +11,7 @@
 namespace troupe {
 
 /// What a program may ask for.
-enum class pause_order : std::uint8_t {
+enum class pause_command : std::uint8_t {
   pause = 0,   ///< grants no further steps
   resume = 1,  ///< grants steps again
   step = 2     ///< a paused job: go on by `count` units and stop again
@@ -19,12 +19,12 @@ enum class pause_order : std::uint8_t {
 
 struct pause_request {
   std::uint64_t id = 0;  ///< by which the process that sends it knows it again
-  pause_order order = pause_order::pause;
-  step_unit unit = step_unit::step;  ///< pause_order::step only: what `count` counts
-  std::uint64_t count = 1;           ///< pause_order::step only: how far to go
+  pause_command command = pause_command::pause;
+  step_unit unit = step_unit::step;  ///< pause_command::step only: what `count` counts
+  std::uint64_t count = 1;           ///< pause_command::step only: how far to go
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(id, order, unit, count);
+    archive(id, command, unit, count);
   }
 };
 

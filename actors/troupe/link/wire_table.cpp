@@ -9,7 +9,7 @@
 #include "troupe/messages/link.hpp"
 #include "troupe/messages/scheduler.hpp"
 #include "troupe/messages/supervisor.hpp"
-#include "troupe/messages/supervisor_orders.hpp"
+#include "troupe/messages/supervisor_commands.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe {
@@ -71,7 +71,7 @@ struct table {
 /// One block of 256 numbers per receiving family. Never reuse one.
 using messages_between_processes =
     table<row<0x0001, request_done>, row<0x0002, request_failed>,  //
-          row<0x0100, restore_order>, row<0x0101, call_finished>, row<0x0102, snapshot_failed>,
+          row<0x0100, restore_command>, row<0x0101, call_finished>, row<0x0102, snapshot_failed>,
           row<0x0103, write_copies>, row<0x0104, replicate_copies>, row<0x0105, pause_changed>,
           row<0x0106, copies_committed>, row<0x0110, want_results>, row<0x0111, inspect_process>,
           row<0x0120, end_actor>, row<0x0121, end_process>, row<0x0122, set_log_level>,  //
@@ -83,7 +83,7 @@ using messages_between_processes =
           row<0x0220, gathered_received>,                     //
           row<0x0300, grant>,                                 //
           row<0x0400, get_cached>, row<0x0401, cached_sent>,  //
-          row<0x0500, process_report>, row<0x0501, order_carried_out>>;
+          row<0x0500, process_report>, row<0x0501, command_carried_out>>;
 
 }  // namespace
 

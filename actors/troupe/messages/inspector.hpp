@@ -39,8 +39,8 @@ struct inspected_recovery {
 /// Inspector -> itself, periodically: ask supervisors and scheduler.
 struct poll_job {};
 
-/// Server's thread -> inspector: orders have come (open_orders).
-struct orders_posted {};
+/// Server's thread -> inspector: commands have come (open_commands).
+struct commands_posted {};
 
 /// A child of a supervisor, alive or not. One that has ended stays in the reports of its process.
 struct child_report {
@@ -146,6 +146,6 @@ struct scheduler_report {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspected_generation)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspected_recovery)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::poll_job)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::orders_posted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::commands_posted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::process_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::scheduler_report)

@@ -245,8 +245,8 @@ struct job_known {
   caf::actor disk_writer;
 };
 
-/// Supervisor -> scheduler of its process: the devices that a restore_order gives to the members. Sent before
-/// its process_restored.
+/// Supervisor -> scheduler of its process: the devices that a restore_command gives to the members. Sent
+/// before its process_restored.
 struct devices_known {
   std::uint64_t generation = 0;
   std::vector<caf::actor> devices;  ///< [num_devices], proxies where remote

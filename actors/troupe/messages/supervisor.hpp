@@ -85,7 +85,7 @@ struct cancel_call {
 };
 
 /// Pause the job, let it go on, or take it a step further.
-struct order_pause {
+struct request_pause {
   pause_request request;
 };
 
@@ -112,7 +112,7 @@ struct check_progress {};
 
 /// Scheduler -> supervisor: host these devices, restore their stages by this plan, then send
 /// process_restored.
-struct restore_order {
+struct restore_command {
   std::uint64_t generation = 0;
   restore_plan plan;
   double since_disk_s = 0;  ///< seconds, the largest value of all processes; see process_inventory
@@ -224,13 +224,13 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enter_call)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::program_received)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fetch_cached)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cancel_call)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::order_pause)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::request_pause)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::pause_changed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_requested)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restart_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restart_requested)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_progress)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_order)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_command)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicate_copies)

@@ -116,8 +116,8 @@ class real_process : public process {
 
   void cancel_training() override { caf::anon_send(supervisor_, cancel_call{next_call_ - 1}); }
 
-  void order_pause(const pause_request& request) override {
-    caf::anon_send(supervisor_, troupe::order_pause{request});
+  void request_pause(const pause_request& request) override {
+    caf::anon_send(supervisor_, troupe::request_pause{request});
   }
   pause_state pause() const override { return pause_->get(); }
 
@@ -230,7 +230,7 @@ class real_process : public process {
     made.job_token = connection_->inspector_token();
     made.host_name = host_name();
     made.trace = trace_.get();
-    made.takes_orders = options_.inspect_control;
+    made.takes_commands = options_.inspect_control;
     made.rules = {is_replaced(), options_.launch ? options_.launch->max_restarts : std::nullopt};
     made.audit = {options_.inspect_audit_log, options_.inspect_audit_folder_mode};
     made.incarnation = options_.launch ? options_.launch->incarnation : 0;

@@ -93,7 +93,7 @@ class process {
   /// Pauses the job of all processes, lets it go on, or takes it single steps further: training, evaluation
   /// and predictions. A pause lasts until some process ends it, also if processes are lost meanwhile; a job
   /// that is to stop goes on. Returns at once. Thread-safe.
-  virtual void order_pause(const pause_request& request) = 0;
+  virtual void request_pause(const pause_request& request) = 0;
   /// What this process knows of it; some milliseconds behind the scheduler. Thread-safe.
   virtual pause_state pause() const = 0;
   /// Which processes of the job are alive, and the job's key-value store: what process groups are built from.

@@ -15,7 +15,7 @@ caf::behavior replica_keeper_state::make_behavior() {
           [this](const replica_arrived& arrived) { on_replica(arrived); },
           [this](const get_replica& wanted) { return on_get(wanted); },
           [this](const list_parts&) { return on_list(); },
-          [this](const drop_before& order) { on_drop(order); }};
+          [this](const drop_before& command) { on_drop(command); }};
 }
 
 void replica_keeper_state::on_generation(const keeper_generation& begun) {
@@ -58,9 +58,9 @@ held_parts replica_keeper_state::on_list() const {
   return held;
 }
 
-void replica_keeper_state::on_drop(const drop_before& order) {
-  committed_step_ = std::max(committed_step_, order.step);
-  replicas_.erase(replicas_.begin(), replicas_.lower_bound({order.step, part_id{}}));
+void replica_keeper_state::on_drop(const drop_before& command) {
+  committed_step_ = std::max(committed_step_, command.step);
+  replicas_.erase(replicas_.begin(), replicas_.lower_bound({command.step, part_id{}}));
 }
 
 }  // namespace troupe

@@ -44,7 +44,7 @@ class replica_keeper_state {
   void on_replica(const replica_arrived& arrived);
   caf::result<stage_copy> on_get(const get_replica& wanted) const;
   held_parts on_list() const;
-  void on_drop(const drop_before& order);
+  void on_drop(const drop_before& command);
 
   using step_and_part = std::pair<std::uint64_t, part_id>;
   struct replica {

@@ -275,8 +275,8 @@ void call_runner::finish_if_all_received() {
 // ---- from programs and users
 
 /// Granted steps are completed, since devices may be in different steps; then one last step ends the call.
-void call_runner::on_cancel(const cancel_training& order) {
-  cancelled_call_ = order.call;
+void call_runner::on_cancel(const cancel_training& command) {
+  cancelled_call_ = command.call;
   if (job_.is_running() && activity().kind == call_kind::train && is_cancelled()) grants_.shorten();
 }
 

@@ -43,11 +43,11 @@ class call_runner {
   /// Copies or snapshots have changed: grants steps, and finishes a training call whose last state is safe.
   void proceed();
   void extend_grant() { grants_.extend(); }
-  /// Snapshots that are ordered are written now if no step is about to be done.
+  /// Snapshots that are requested are written now if no step is about to be done.
   void save_if_standing();
 
   // from programs and users
-  void on_cancel(const cancel_training& order);
+  void on_cancel(const cancel_training& command);
   void on_pause_requested(const pause_requested& wanted);
   void on_cut_reached(const cut_reached& reached);
   void stop();

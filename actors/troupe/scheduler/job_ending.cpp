@@ -71,8 +71,8 @@ void job_ending::save_last_finite() {
   auto last = commits_.unsaved_step();
   if (!last) return end_non_finite();
   if (commits_.is_pending(*last)) return;
-  if (last == ordered_) return end_non_finite();  // it could not be written
-  ordered_ = last;
+  if (last == requested_) return end_non_finite();  // it could not be written
+  requested_ = last;
   commits_.write(*last);
 }
 

@@ -45,8 +45,8 @@ class job_ending {
   snapshot_commits& commits_;
 
   bool stopped_ = false, failed_ = false;
-  std::uint64_t last_finite_ = 0;         ///< steps that were done when a value was not finite
-  std::optional<std::uint64_t> ordered_;  ///< the step of the copies that are written since
+  std::uint64_t last_finite_ = 0;           ///< steps that were done when a value was not finite
+  std::optional<std::uint64_t> requested_;  ///< the step of the copies that are written since
 };
 
 }  // namespace troupe

@@ -48,25 +48,25 @@ void job_pause::end() {
 }
 
 bool job_pause::can_carry_out(const pause_request& request) const {
-  return request.order != pause_order::step || (is_running() && !activity_.is_replay);
+  return request.command != pause_command::step || (is_running() && !activity_.is_replay);
 }
 
 std::string job_pause::carry_out(const pause_request& request, const cut& granted, std::int64_t now_ms) {
   ++state_.version;
   state_.request = request.id;
-  switch (request.order) {
-    case pause_order::pause:
+  switch (request.command) {
+    case pause_command::pause:
       if (is_paused()) return "is paused already";
       pause_at(granted, now_ms);
       return "is paused";
-    case pause_order::resume: {
+    case pause_command::resume: {
       pause_state running;
       running.version = state_.version;
       running.request = request.id;
       state_ = running;
       return "goes on";
     }
-    case pause_order::step:
+    case pause_command::step:
       if (!is_paused()) pause_at(granted, now_ms);
       stop_at(advanced_cut(activity_.running, stop_, request.unit, request.count));
       return "goes on " + text_of(request);

@@ -179,7 +179,7 @@ void job_restore::restore(const restore_plan& plan) {
                      plan.from_scratch);
   for (const auto& supervisor : options_.supervisors)
     self_->send(supervisor,
-                restore_order{options_.generation, plan, commits_.since_last().count(), job_.hosts});
+                restore_command{options_.generation, plan, commits_.since_last().count(), job_.hosts});
   commits_.begin(plan, keepers_without_device());
 }
 

@@ -22,7 +22,7 @@ caf::behavior scheduler_state::make_behavior() {
           [this](const retry_grant&) { calls_.on_retry_grant(); },
           [this](const process_progress& seen) { progress_.on_progress(seen); },
           [this](const gathered_received& received) { calls_.on_received(received); },
-          [this](const cancel_training& order) { calls_.on_cancel(order); },
+          [this](const cancel_training& command) { calls_.on_cancel(command); },
           [this](const stop_job&) { calls_.stop(); },
           [this](const check_stop&) { calls_.on_check_stop(); },
           [this](const save_timed_out&) { ending_.end_non_finite(); },

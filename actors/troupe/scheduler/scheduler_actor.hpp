@@ -14,7 +14,7 @@
 namespace troupe {
 
 /// Runs the job's calls in one generation: decides what to restore, grants steps to devices, collects
-/// results, orders state copies and snapshots, and commits snapshots. Rank 0's supervisor spawns a new
+/// results, requests state copies and snapshots, and commits snapshots. Rank 0's supervisor spawns a new
 /// scheduler for each generation; its whole knowledge comes from the options and from the processes'
 /// messages.
 ///
@@ -34,7 +34,7 @@ namespace troupe {
 ///   job_known          ->
 ///   devices_known      ->
 ///   copies_held        ->
-///   call_entered       -> restore_order | grant | call_finished            jobs or calls differ: refused
+///   call_entered       -> restore_command | grant | call_finished            jobs or calls differ: refused
 ///                         | want_results
 ///   process_restored      -> grant
 ///   step_done          -> grant, when the window moves; call_finished; write_copies, before a value that is

@@ -62,7 +62,7 @@ void snapshot_commits::forget_job() {
   held_ = {};
   disk_ = disk_snapshots(now());
   skipping_ = false;
-  saves_.refuse_all("the training that it was ordered for is over");
+  saves_.refuse_all("the training that it was requested for is over");
 }
 
 std::vector<due_copy> snapshot_commits::plan(std::uint64_t first, std::uint64_t last, std::uint64_t complete,
@@ -81,7 +81,7 @@ std::vector<due_copy> snapshot_commits::plan(std::uint64_t first, std::uint64_t 
     due.memory = due.disk || step == end || step - last_copy_due_ >= cadence.memory_every_steps;
     if (due.memory) {
       copies.push_back({step, due.disk});
-      held_.order(step);
+      held_.request(step);
       last_copy_due_ = step;
     }
     if (!due.disk) continue;
@@ -190,11 +190,11 @@ void snapshot_commits::commit(std::uint64_t step, std::vector<manifest_part> par
 }
 
 /// If the disk writer ends before it answers, the one that replaces it gets the request again.
-void snapshot_commits::request_commit(const commit_snapshot& order) {
-  auto step = order.manifest.step;
-  committing_[step] = order;
+void snapshot_commits::request_commit(const commit_snapshot& command) {
+  auto step = command.manifest.step;
+  committing_[step] = command;
   // Infinite, because the disk writer answers every request, also when the disk stalls.
-  self_->request(job_.known.disk_writer, caf::infinite, order)
+  self_->request(job_.known.disk_writer, caf::infinite, command)
       .then(
           [this, step](const snapshot_committed&) {
             options_.log->debug("snapshot on disk step={}", step);
@@ -213,7 +213,7 @@ void snapshot_commits::request_commit(const commit_snapshot& order) {
 
 /// Of several commits the earliest comes first: a commit undoes newer snapshots.
 void snapshot_commits::repeat_commits() {
-  for (const auto& [step, order] : std::map(committing_)) request_commit(order);
+  for (const auto& [step, command] : std::map(committing_)) request_commit(command);
 }
 
 void snapshot_commits::end_commit(std::uint64_t step) {
@@ -253,7 +253,7 @@ std::optional<std::uint64_t> snapshot_commits::unsaved_step() const {
   return last;
 }
 
-void snapshot_commits::save(save_orders::promise answer) {
+void snapshot_commits::save(save_requests::promise answer) {
   saves_.add(std::move(answer), job_.position);
   refuse_saves_without_folder();
 }
@@ -273,7 +273,7 @@ void snapshot_commits::save_held() {
       saves_.plan(*step_on_disk_);
       saves_.on_disk(*step_on_disk_);
     } else {
-      saves_.refuse_all("no step is done whose state could be written: order again after the first one");
+      saves_.refuse_all("no step is done whose state could be written: try again after the first one");
     }
     return;
   }

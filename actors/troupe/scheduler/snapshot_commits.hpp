@@ -11,7 +11,7 @@
 
 #include "troupe/messages/device.hpp"
 #include "troupe/messages/disk_writer.hpp"
-#include "troupe/scheduler/save_orders.hpp"
+#include "troupe/scheduler/save_requests.hpp"
 #include "troupe/scheduler/state/disk_snapshots.hpp"
 #include "troupe/scheduler/state/held_copies.hpp"
 #include "troupe/scheduler/state/job_state.hpp"
@@ -78,9 +78,9 @@ class snapshot_commits {
   /// The process's new disk writer gets what the previous one has not answered.
   void repeat_commits();
 
-  // on order of those who watch the job
+  // at the command of those who watch the job
   /// Writes a snapshot with the next step that is planned; answers when it is on disk.
-  void save(save_orders::promise answer);
+  void save(save_requests::promise answer);
   void refuse_saves_without_folder();
   /// No steps are about to be done: writes what the owners hold instead.
   void save_held();
@@ -94,7 +94,7 @@ class snapshot_commits {
   /// See call_result::replays_from. With a folder a job survives the loss of all copies in memory.
   std::uint64_t replays_from() const;
   std::size_t num_uncommitted() { return held_.num_uncommitted(job_.job().parts); }
-  /// Whether copies of a step up to `step` are ordered, and not yet committed since.
+  /// Whether copies of a step up to `step` are requested, and not yet committed since.
   bool is_uncommitted(std::uint64_t step) const { return held_.is_uncommitted(step, job_.job().parts); }
   bool is_pending(std::uint64_t step) const { return disk_.is_pending(step); }
   std::size_t num_pending() const { return disk_.num_pending(); }
@@ -104,7 +104,7 @@ class snapshot_commits {
  private:
   void tell_committed();
   void commit(std::uint64_t step, std::vector<manifest_part> parts);
-  void request_commit(const commit_snapshot& order);
+  void request_commit(const commit_snapshot& command);
   void on_failed(std::uint64_t step, const std::string& why);
   void end_commit(std::uint64_t step);
   void note_skipping(clock::time_point now);
@@ -127,7 +127,7 @@ class snapshot_commits {
   disk_snapshots disk_;
   std::map<std::uint64_t, commit_snapshot> committing_;  ///< requested of the disk writer, by step
   std::optional<std::uint64_t> step_on_disk_;
-  save_orders saves_;
+  save_requests saves_;
   bool skipping_ = false;                 ///< snapshots are skipped until one is written
   bool check_disk_wait_pending_ = false;  ///< a delayed check_disk_wait is under way
 };

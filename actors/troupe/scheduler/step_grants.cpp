@@ -44,7 +44,7 @@ void step_grants::on_retry() {
   if (job_.is_running()) extend();
 }
 
-/// A copy that was not ordered with the step's grant cannot be ordered any more.
+/// A copy that was not requested with the step's grant cannot be requested any more.
 void step_grants::shorten() {
   auto end = std::min(end_, copies_planned_ + 1);
   go_on(step_cut(job_.job().training, end), copies_planned_ < end ? last_copy::always : copied_);

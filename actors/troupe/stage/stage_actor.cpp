@@ -17,45 +17,45 @@ stage_state::stage_state(caf::event_based_actor* self, stage_options options)
     : self_(self), options_(std::move(options)) {}
 
 caf::behavior stage_state::make_behavior() {
-  return {[this](const restore_stage& order) { return on_restore(order); },
+  return {[this](const restore_stage& command) { return on_restore(command); },
           [this](const state_copied& copied) { on_copied(copied); },
-          [this](const write_copy& order) { on_write(order); },
+          [this](const write_copy& command) { on_write(command); },
           [this](const list_contents& wanted) { return on_contents(wanted); },
-          [this](const set_aside& order) { on_set_aside(order); },
+          [this](const set_aside& command) { on_set_aside(command); },
           [this](const io_replaced& replaced) { on_io_replaced(replaced); },
           [this](const replicate_again&) {
             for (const auto& [step, kept] : copies_) send_replica(step, kept.packed);
           },
-          [this](const drop_before& order) { on_drop(order); },
+          [this](const drop_before& command) { on_drop(command); },
           [this](const list_parts&) { return on_list(); },
           [this](const get_copy& wanted) { return on_get(wanted); }};
 }
 
-caf::result<stage_ready> stage_state::on_restore(const restore_stage& order) {
-  generation_ = order.generation;
-  scheduler_ = order.scheduler;
-  replica_keeper_ = order.replica_keeper;
-  disk_writer_ = order.disk_writer;
-  keeper_ = order.keeper;
-  committed_step_ = std::min(committed_step_, order.step);
-  copies_.erase(copies_.upper_bound(order.step), copies_.end());
+caf::result<stage_ready> stage_state::on_restore(const restore_stage& command) {
+  generation_ = command.generation;
+  scheduler_ = command.scheduler;
+  replica_keeper_ = command.replica_keeper;
+  disk_writer_ = command.disk_writer;
+  keeper_ = command.keeper;
+  committed_step_ = std::min(committed_step_, command.step);
+  copies_.erase(copies_.upper_bound(command.step), copies_.end());
   to_write_.clear();
-  if (!program_ || order.from_scratch) make_program();
-  if (order.from_scratch) {
+  if (!program_ || command.from_scratch) make_program();
+  if (command.from_scratch) {
     copies_.clear();
     return stage_ready{options_.part.of, program_, {}};
   }
-  auto found = copies_.find(order.step);
-  if (!order.packed.defined() && found == copies_.end())
-    return unavailable(to_string(options_.part) + " holds no copy of step " + std::to_string(order.step));
-  auto packed = order.packed.defined() ? order.packed : found->second.packed;
+  auto found = copies_.find(command.step);
+  if (!command.packed.defined() && found == copies_.end())
+    return unavailable(to_string(options_.part) + " holds no copy of step " + std::to_string(command.step));
+  auto packed = command.packed.defined() ? command.packed : found->second.packed;
   stage_ready ready{options_.part.of, program_, {}};
   program_->discard();
   auto state = unpack_state(packed);
   ready.metrics = extract_metrics(state, options_.part.of.replica);
   program_->load_state(state);
-  copies_[order.step] = {generation_, packed};
-  replicate(order.step, packed);
+  copies_[command.step] = {generation_, packed};
+  replicate(command.step, packed);
   return ready;
 }
 
@@ -80,17 +80,17 @@ void stage_state::on_copied(const state_copied& copied) {
 
 /// Of equal parts another replica's may be there, and its step committed, before the device has copied this
 /// one.
-void stage_state::on_write(const write_copy& order) {
+void stage_state::on_write(const write_copy& command) {
   if (!is_written({options_.part, options_.content})) return;
-  auto found = copies_.find(order.step);
-  bool is_to_come = copies_.empty() || order.step > copies_.rbegin()->first;
+  auto found = copies_.find(command.step);
+  bool is_to_come = copies_.empty() || command.step > copies_.rbegin()->first;
   if (found == copies_.end() && is_to_come) {
-    to_write_.insert(order.step);
+    to_write_.insert(command.step);
     return;
   }
-  if (found == copies_.end()) return refuse_to_write(order.step);
+  if (found == copies_.end()) return refuse_to_write(command.step);
   self_->send(disk_writer_,
-              write_part{generation_, order.step, options_.part, found->second.packed, began_non_finite_});
+              write_part{generation_, command.step, options_.part, found->second.packed, began_non_finite_});
 }
 
 /// Reports the part as not written, so that the scheduler gives up the snapshot.
@@ -136,16 +136,16 @@ contents_listed stage_state::on_contents(const list_contents& wanted) {
 }
 
 /// As after a restore of `step`, without the program: its new host makes another one.
-void stage_state::on_set_aside(const set_aside& order) {
-  committed_step_ = std::min(committed_step_, order.step);
-  copies_.erase(copies_.upper_bound(order.step), copies_.end());
+void stage_state::on_set_aside(const set_aside& command) {
+  committed_step_ = std::min(committed_step_, command.step);
+  copies_.erase(copies_.upper_bound(command.step), copies_.end());
   program_.reset();
 }
 
-void stage_state::on_drop(const drop_before& order) {
-  copies_.erase(copies_.begin(), copies_.lower_bound(order.step));
-  committed_step_ = std::max(committed_step_, order.step);
-  self_->send(replica_keeper_, order);
+void stage_state::on_drop(const drop_before& command) {
+  copies_.erase(copies_.begin(), copies_.lower_bound(command.step));
+  committed_step_ = std::max(committed_step_, command.step);
+  self_->send(replica_keeper_, command);
 }
 
 held_parts stage_state::on_list() const {

@@ -58,14 +58,14 @@ class stage_state {
   caf::behavior make_behavior();
 
  private:
-  caf::result<stage_ready> on_restore(const restore_stage& order);
+  caf::result<stage_ready> on_restore(const restore_stage& command);
   void on_copied(const state_copied& copied);
-  void on_write(const write_copy& order);
+  void on_write(const write_copy& command);
   contents_listed on_contents(const list_contents& wanted);
   void make_program();
   void refuse_to_write(std::uint64_t step);
-  void on_set_aside(const set_aside& order);
-  void on_drop(const drop_before& order);
+  void on_set_aside(const set_aside& command);
+  void on_drop(const drop_before& command);
   held_parts on_list() const;
   caf::result<stage_copy> on_get(const get_copy& wanted) const;
   void replicate(std::uint64_t step, const tensor& packed);

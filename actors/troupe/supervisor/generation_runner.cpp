@@ -146,11 +146,11 @@ void generation_runner::forget_job() {
   current_.interrupted_step = 0;
 }
 
-void generation_runner::carry_out(const restart_order& order, const std::string& cause) {
-  if (order.action == restart_action::fail_job)
-    return fail_job(cause + " (and again after " + std::to_string(order.num_earlier) + " restarts)");
-  to_respawn_.insert(order.children.begin(), order.children.end());
-  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), order.delay,
+void generation_runner::carry_out(const restart_command& command, const std::string& cause) {
+  if (command.action == restart_action::fail_job)
+    return fail_job(cause + " (and again after " + std::to_string(command.num_earlier) + " restarts)");
+  to_respawn_.insert(command.children.begin(), command.children.end());
+  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), command.delay,
                       generation_requested{current_.number, cause});
 }
 

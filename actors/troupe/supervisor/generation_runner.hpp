@@ -54,7 +54,7 @@ class generation_runner {
 
   // failures
   /// A child of compute has failed, or one of io too often: carries out what the tree has decided.
-  void carry_out(const restart_order& order, const std::string& cause);
+  void carry_out(const restart_command& command, const std::string& cause);
   /// Asks for a new generation although no child has failed. Counts as a restart of compute.
   void request(const std::string& cause);
   /// As request, for the scheduler. The cause names device, action and step, so an equal cause means that no

@@ -18,10 +18,10 @@ io_subtree::io_subtree(caf::event_based_actor* self, const supervisor_options& o
       children_(children),
       restore_(restore) {}
 
-void io_subtree::restart_later(const restart_order& order) {
-  for (auto one = order.children.rbegin(); one != order.children.rend(); ++one) children_.stop(*one);
-  due_[++num_due_] = order.children;
-  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), order.delay, restart_due{num_due_});
+void io_subtree::restart_later(const restart_command& command) {
+  for (auto one = command.children.rbegin(); one != command.children.rend(); ++one) children_.stop(*one);
+  due_[++num_due_] = command.children;
+  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), command.delay, restart_due{num_due_});
 }
 
 void io_subtree::on_due(const restart_due& due) {

@@ -30,9 +30,9 @@ class io_subtree {
              const generation_runner& generations, process_connections& connections, job_children& children,
              state_restore& restore);
 
-  /// Restarts the children of `order` after its delay. Those that are restarted along with the one that
+  /// Restarts the children of `command` after its delay. Those that are restarted along with the one that
   /// failed are stopped at once.
-  void restart_later(const restart_order& order);
+  void restart_later(const restart_command& command);
   void on_due(const restart_due& due);
   /// Restarts that belong to the previous job are no longer due.
   void forget_job();

@@ -58,7 +58,7 @@ call_queue::outcome call_queue::finished(const call_result& result, bool was_mis
 
 program_calls::program_calls(caf::event_based_actor* self, const supervisor_options& options,
                              const generation_runner& generations, const process_connections& connections,
-                             job_children& children, const pause_orders& pauses,
+                             job_children& children, const pause_requests& pauses,
                              std::shared_ptr<call_log> completed)
     : self_(self),
       options_(options),
@@ -163,10 +163,11 @@ void program_calls::fetch(const call_request& request) {
 
 void program_calls::request_cached() {
   if (!fetched_ || !generation_.is_active()) return;
-  gather_tensors order{generation_.number, fetched_->index, fetched_->num_gathered, true, {}};
+  gather_tensors command{generation_.number, fetched_->index, fetched_->num_gathered, true, {}};
   for (int rank = 0; rank < options_.world_size; ++rank)
-    if (rank != options_.rank) order.caches.push_back(connections_.remote(rank, actor_role::gatherer, rank));
-  self_->send(children_.gatherer(), order);
+    if (rank != options_.rank)
+      command.caches.push_back(connections_.remote(rank, actor_role::gatherer, rank));
+  self_->send(children_.gatherer(), command);
 }
 
 }  // namespace troupe

@@ -16,7 +16,7 @@
 #include "troupe/messages/stage.hpp"
 #include "troupe/recovery/inventory.hpp"
 #include "troupe/supervisor/generation_runner.hpp"
-#include "troupe/supervisor/state/pause_orders.hpp"
+#include "troupe/supervisor/state/pause_requests.hpp"
 
 namespace troupe {
 
@@ -64,7 +64,7 @@ class program_calls {
   /// All outlive this object, and so does `completed` the schedulers that share it.
   program_calls(caf::event_based_actor* self, const supervisor_options& options,
                 const generation_runner& generations, const process_connections& connections,
-                job_children& children, const pause_orders& pauses, std::shared_ptr<call_log> completed);
+                job_children& children, const pause_requests& pauses, std::shared_ptr<call_log> completed);
 
   void enter(const call_request& request);
   /// If this process has heard of the next generation, that one tells the result again.
@@ -96,7 +96,7 @@ class program_calls {
   const process_generation& generation_;
   const process_connections& connections_;
   job_children& children_;
-  const pause_orders& pauses_;
+  const pause_requests& pauses_;
 
   call_queue queue_;
   std::optional<call_request> fetched_;  ///< the call whose tensors are requested from caches

@@ -36,22 +36,22 @@ state_restore::state_restore(caf::event_based_actor* self, const supervisor_opti
       connections_(connections),
       children_(children) {}
 
-void state_restore::begin(const restore_order& order) {
-  if (!generation_.runs(order.generation)) return;
+void state_restore::begin(const restore_command& command) {
+  if (!generation_.runs(command.generation)) return;
   if (generation_.number > 1) options_.faults->at(fault_point::recovery);
-  order_ = order;
-  *options_.hosted = {order.generation, order.hosts};
+  command_ = command;
+  *options_.hosted = {command.generation, command.hosts};
   reading_.clear();
   ready_.clear();
   restored_metrics_ = {};
-  auto since_disk = std::chrono::duration<double>(order.since_disk_s);
+  auto since_disk = std::chrono::duration<double>(command.since_disk_s);
   snapshot_at_ = self_->clock().now() - std::chrono::duration_cast<std::chrono::nanoseconds>(since_disk);
   introduce_keeper();
   introduce_writer();
   host_devices();
-  if (order.plan.from_scratch)
-    for (const auto& stage : children_.hosted()) hand_to_stage(stage, order_for(stage, 0, true));
-  for (const auto& source : order.plan.sources) {
+  if (command.plan.from_scratch)
+    for (const auto& stage : children_.hosted()) hand_to_stage(stage, command_for(stage, 0, true));
+  for (const auto& source : command.plan.sources) {
     if (children_.hosts(source.part.of))
       restore_one(source);
     else if (source.rank == options_.rank && source.location != part_location::disk)
@@ -61,7 +61,7 @@ void state_restore::begin(const restore_order& order) {
 }
 
 void state_restore::cancel() {
-  order_.reset();
+  command_.reset();
   reading_.clear();
   ready_.clear();
 }
@@ -73,13 +73,13 @@ void state_restore::forget_job() {
 }
 
 std::optional<std::uint64_t> state_restore::step() const {
-  if (!order_ || !generation_.is_active()) return {};
-  return order_->plan.step;
+  if (!command_ || !generation_.is_active()) return {};
+  return command_->plan.step;
 }
 
 void state_restore::introduce_keeper() {
   self_->send(children_.replica_keeper(),
-              keeper_generation{generation_.number, order_->plan.step, connections_.scheduler()});
+              keeper_generation{generation_.number, command_->plan.step, connections_.scheduler()});
 }
 
 void state_restore::introduce_writer() {
@@ -91,13 +91,13 @@ void state_restore::read_again() {
   for (const auto& part : std::exchange(reading_, {})) read_from_disk_for(part);
 }
 
-/// Spawns the children that the order gives to this process. Stages that it takes away keep their copies
+/// Spawns the children that the command gives to this process. Stages that it takes away keep their copies
 /// until their new host's are committed.
 void state_restore::host_devices() {
-  children_.host(order_->hosts.devices_of(self_id()));
+  children_.host(command_->hosts.devices_of(self_id()));
   for (const auto& [number, stage] : children_.stages())
-    if (!children_.hosts(number)) self_->send(stage, set_aside{order_->plan.step});
-  if (order_->plan.from_scratch) children_.stop_set_aside();
+    if (!children_.hosts(number)) self_->send(stage, set_aside{command_->plan.step});
+  if (command_->plan.from_scratch) children_.stop_set_aside();
   connections_.publish(children_);
   if (connections_.local_scheduler()) tell_devices();
 }
@@ -106,7 +106,7 @@ void state_restore::host_devices() {
 void state_restore::tell_devices() {
   devices_known known{generation_.number, {}};
   for (const auto& device : children_.job().placed.devices()) {
-    auto host = order_->hosts.member_of(device.id);
+    auto host = command_->hosts.member_of(device.id);
     known.devices.push_back(host == self_id()
                                 ? children_.devices().at(device.id.number)
                                 : connections_.remote(host.rank, actor_role::device, device.id.number));
@@ -115,36 +115,37 @@ void state_restore::tell_devices() {
 }
 
 void state_restore::on_committed(const copies_committed& committed) {
-  if (committed.generation != generation_.number || !order_) return;
+  if (committed.generation != generation_.number || !command_) return;
   emit_now({.generation = committed.generation, .step = committed.step, .kind = trace_kind::commit});
   self_->send(children_.replica_keeper(), drop_before{committed.step});
-  if (committed.step > order_->plan.step) children_.stop_set_aside();
+  if (committed.step > command_->plan.step) children_.stop_set_aside();
 }
 
 void state_restore::restore_one(const restore_source& source) {
   const auto& stage = source.part.of;
-  auto order = order_for(stage, order_->plan.step);
+  auto command = command_for(stage, command_->plan.step);
   if (source.location == part_location::disk) return read_from_disk_for(source.part);
   bool is_own = source.location == part_location::own_memory && source.held == source.part;
-  if (source.rank == options_.rank && is_own) return hand_to_stage(stage, order);
+  if (source.rank == options_.rank && is_own) return hand_to_stage(stage, command);
   if (source.rank == options_.rank) return restore_from_this_process(source);
-  order.packed = arrived_.find(generation_.number, source.part);
-  if (order.packed.defined()) hand_to_stage(stage, order);  // else on_state continues
+  command.packed = arrived_.find(generation_.number, source.part);
+  if (command.packed.defined()) hand_to_stage(stage, command);  // else on_state continues
 }
 
 /// This process takes over a part whose copy it has kept, or has an equal part of another replica.
 void state_restore::restore_from_this_process(const restore_source& source) {
-  request_copy(source, [this, stage = source.part.of, order = order_for(source.part.of, order_->plan.step)](
-                           const stage_copy& copy) mutable {
-    order.packed = copy.packed;
-    hand_to_stage(stage, order);
-  });
+  request_copy(source,
+               [this, stage = source.part.of,
+                command = command_for(source.part.of, command_->plan.step)](const stage_copy& copy) mutable {
+                 command.packed = copy.packed;
+                 hand_to_stage(stage, command);
+               });
 }
 
 /// From the stage or the replica keeper of this process that has it.
 template <class Take>
 void state_restore::request_copy(const restore_source& source, Take take) {
-  auto step = order_->plan.step;
+  auto step = command_->plan.step;
   auto failed = [this, generation = generation_.number](const caf::error& problem) {
     on_replica_missing(generation, problem);
   };
@@ -179,7 +180,7 @@ void state_restore::read_from_disk_for(const part_id& part, const contents_liste
   auto wanted = listed.contents;
   bool is_last = part.of.stage == job.training.num_stages - 1;
   if (is_last && !job.shares_metrics()) wanted.push_back(metrics_contents());
-  read_from_disk request{order_->plan.step, part, std::move(wanted),
+  read_from_disk request{command_->plan.step, part, std::move(wanted),
                          is_last && job.shares_metrics() ? job.training.num_replicas : 0,
                          listed.new_optimizer};
   auto generation = generation_.number;
@@ -187,9 +188,9 @@ void state_restore::read_from_disk_for(const part_id& part, const contents_liste
       .then(
           [this, part, generation](const stage_copy& copy) {
             if (generation != generation_.number || reading_.erase(part) == 0) return;
-            auto order = order_for(part.of, order_->plan.step);
-            order.packed = copy.packed;
-            hand_to_stage(part.of, order);
+            auto command = command_for(part.of, command_->plan.step);
+            command.packed = copy.packed;
+            hand_to_stage(part.of, command);
           },
           [this, generation](const caf::error& problem) {
             generations_.fail_unless_restarted(generation, "a snapshot cannot be read: ", problem);
@@ -198,10 +199,10 @@ void state_restore::read_from_disk_for(const part_id& part, const contents_liste
 
 /// To the part's host: what the replica keeper has kept, or what the stage held when this process hosted it.
 void state_restore::send_copy(const restore_source& source) {
-  auto step = order_->plan.step;
+  auto step = command_->plan.step;
   auto generation = generation_.number;
   const auto& job = children_.job();
-  auto host = host_of(job.placed, order_->hosts, source.part.of);
+  auto host = host_of(job.placed, command_->hosts, source.part.of);
   request_copy(source, [this, generation, step, host, number = job.number,
                         part = source.part](const stage_copy& copy) {
     options_.out->send_tensor(
@@ -221,13 +222,13 @@ void state_restore::on_replica_missing(std::uint64_t generation, const caf::erro
 void state_restore::on_state(const state_arrived& arrived) {
   if (arrived.generation < generation_.number) return;
   arrived_.add(arrived.generation, arrived.part, arrived.packed);
-  if (!order_ || arrived.generation != generation_.number || !children_.hosts(arrived.part.of)) return;
-  auto order = order_for(arrived.part.of, order_->plan.step);
-  order.packed = arrived.packed;
-  hand_to_stage(arrived.part.of, order);
+  if (!command_ || arrived.generation != generation_.number || !children_.hosts(arrived.part.of)) return;
+  auto command = command_for(arrived.part.of, command_->plan.step);
+  command.packed = arrived.packed;
+  hand_to_stage(arrived.part.of, command);
 }
 
-restore_stage state_restore::order_for(const cell& stage, std::uint64_t step, bool from_scratch) const {
+restore_stage state_restore::command_for(const cell& stage, std::uint64_t step, bool from_scratch) const {
   const auto& job = children_.job();
   return {.generation = generation_.number,
           .step = step,
@@ -236,14 +237,14 @@ restore_stage state_restore::order_for(const cell& stage, std::uint64_t step, bo
           .scheduler = connections_.scheduler(),
           .replica_keeper = children_.replica_keeper(),
           .disk_writer = children_.disk_writer(),
-          .keeper =
-              copy_keeper(job.part_of(stage), job.parts, job.placed, order_->hosts, connections_.present())};
+          .keeper = copy_keeper(job.part_of(stage), job.parts, job.placed, command_->hosts,
+                                connections_.present())};
 }
 
-void state_restore::hand_to_stage(const cell& stage, restore_stage order) {
+void state_restore::hand_to_stage(const cell& stage, restore_stage command) {
   auto generation = generation_.number;
-  if (order.generation != generation) return;
-  self_->request(children_.stages().at(stage), options_.restore_timeout, order)
+  if (command.generation != generation) return;
+  self_->request(children_.stages().at(stage), options_.restore_timeout, command)
       .then(
           [this, generation](const stage_ready& ready) {
             if (generation == generation_.number) on_stage_ready(ready);
@@ -264,15 +265,15 @@ void state_restore::begin_devices() {
   const auto& job = children_.job();
   stage_graph graph(job.training.num_stages, job.training.edges);
   for (const auto& [number, device] : children_.devices()) {
-    begin_generation order{generation_.number, made, {}, connections_.scheduler(), {}, 0,
-                           options_.world_size};
+    begin_generation command{generation_.number, made, {}, connections_.scheduler(), {}, 0,
+                             options_.world_size};
     for (const auto& [stage, attached] : ready_) {
       if (job.placed.device_of(stage).number != number) continue;
-      order.stages.push_back(attached);
+      command.stages.push_back(attached);
       if (graph.takes_samples(stage.stage) || graph.computes_loss(stage.stage))
-        order.loader = children_.loader();
+        command.loader = children_.loader();
     }
-    self_->send(device, order);
+    self_->send(device, command);
   }
   arrived_.clear();
   self_->send(connections_.scheduler(),
@@ -284,7 +285,7 @@ std::shared_ptr<const device_job> state_restore::make_device_job() const {
   auto made = std::make_shared<device_job>();
   made->training = job.training;
   made->placed = job.placed;
-  made->hosts = order_->hosts;
+  made->hosts = command_->hosts;
   made->num_threads = job.num_threads;
   made->on_non_finite = job.on_non_finite;
   made->shares_metrics = job.shares_metrics();

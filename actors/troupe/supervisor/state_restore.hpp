@@ -18,8 +18,8 @@
 
 namespace troupe {
 
-/// Holds states that peers sent for this process's parts until restore_order asks for them. A state may
-/// arrive before the restore_order, and even before the view of its generation. Only states of the newest
+/// Holds states that peers sent for this process's parts until restore_command asks for them. A state may
+/// arrive before the restore_command, and even before the view of its generation. Only states of the newest
 /// generation are held.
 class arrived_states {
  public:
@@ -33,15 +33,15 @@ class arrived_states {
   std::map<part_id, tensor> packed_;
 };
 
-/// Carries out the scheduler's restore_order on one process: hosts the devices that it gets, hands each stage
-/// its state from memory, a peer or the disk, sends peers what they need, and starts the devices.
+/// Carries out the scheduler's restore_command on one process: hosts the devices that it gets, hands each
+/// stage its state from memory, a peer or the disk, sends peers what they need, and starts the devices.
 class state_restore {
  public:
   /// All outlive this object.
   state_restore(caf::event_based_actor* self, const supervisor_options& options,
                 generation_runner& generations, process_connections& connections, job_children& children);
 
-  void begin(const restore_order& order);
+  void begin(const restore_command& command);
   /// A fence has been raised: what is under way is void.
   void cancel();
   void forget_job();
@@ -70,8 +70,8 @@ class state_restore {
   void read_from_disk_for(const part_id& part, const contents_listed& listed);
   void send_copy(const restore_source& source);
   void on_replica_missing(std::uint64_t generation, const caf::error& problem);
-  restore_stage order_for(const cell& stage, std::uint64_t step, bool from_scratch = false) const;
-  void hand_to_stage(const cell& stage, restore_stage order);
+  restore_stage command_for(const cell& stage, std::uint64_t step, bool from_scratch = false) const;
+  void hand_to_stage(const cell& stage, restore_stage command);
   void on_stage_ready(const stage_ready& ready);
   void begin_devices();
   std::shared_ptr<const device_job> make_device_job() const;
@@ -86,8 +86,8 @@ class state_restore {
   process_connections& connections_;
   job_children& children_;
 
-  std::optional<restore_order> order_;  ///< the order of this generation; none: it has not come
-  std::set<part_id> reading_;           ///< parts whose state the disk writer has not sent yet
+  std::optional<restore_command> command_;  ///< the command of this generation; none: it has not come
+  std::set<part_id> reading_;               ///< parts whose state the disk writer has not sent yet
   std::map<cell, attached_stage> ready_;
   std::map<std::int32_t, step_metrics> restored_metrics_;  ///< by replica, see process_restored
   /// When the newest snapshot was written, as known when the state was restored.

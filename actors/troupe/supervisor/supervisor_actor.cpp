@@ -66,25 +66,25 @@ supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_opti
 }
 
 caf::behavior supervisor_state::make_behavior() {
-  return {[this](const define_job& order) { on_define(order); },
+  return {[this](const define_job& command) { on_define(command); },
           [this](const add_source& added) { children_.add_source(added); },
           [this](const enter_call& entered) { calls_.enter(entered.request); },
           [this](const program_received& received) { on_program_received(received); },
           [this](const fetch_cached& wanted) { calls_.fetch(wanted.request); },
-          [this](const cancel_call& order) { generations_.tell_cancelled(order.call); },
-          [this](const order_pause& order) { on_order_pause(order); },
+          [this](const cancel_call& command) { generations_.tell_cancelled(command.call); },
+          [this](const request_pause& command) { on_request_pause(command); },
           [this](const pause_changed& changed) { on_pause_changed(changed); },
-          [this](const carry_out_pause& order) { return on_carry_out_pause(order); },
-          [this](const end_actor& order) { return ends_.end(order); },
-          [this](const end_process& order) { return ends_.end(order); },
+          [this](const carry_out_pause& command) { return on_carry_out_pause(command); },
+          [this](const end_actor& command) { return ends_.end(command); },
+          [this](const end_process& command) { return ends_.end(command); },
           [this](const end_process_now& due) { ends_.on_due(due); },
-          [this](const set_log_level& order) { return ends_.set(order); },
+          [this](const set_log_level& command) { return ends_.set(command); },
           [this](const fence_raised& fence) { on_fence(fence); },
           [this](const view_formed& formed) { on_view(formed); },
-          [this](const restore_order& order) { restore_.begin(order); },
+          [this](const restore_command& command) { restore_.begin(command); },
           [this](const snapshot_failed& failed) { on_snapshot_failed(failed); },
-          [this](const write_copies& order) { on_write_copies(order); },
-          [this](const replicate_copies& order) { on_replicate(order); },
+          [this](const write_copies& command) { on_write_copies(command); },
+          [this](const replicate_copies& command) { on_replicate(command); },
           [this](const copies_committed& committed) { restore_.on_committed(committed); },
           [this](const restart_due& due) { io_.on_due(due); },
           [this](const state_arrived& arrived) { restore_.on_state(arrived); },
@@ -112,9 +112,9 @@ caf::behavior supervisor_state::make_behavior() {
 
 // ---- the job and the generation
 
-void supervisor_state::on_define(const define_job& order) {
+void supervisor_state::on_define(const define_job& command) {
   if (children_.has_job()) forget_job();
-  children_.begin_job(order.job);
+  children_.begin_job(command.job);
   connections_.publish(children_);
   if (generation().is_active()) generations_.tell_job();
 }
@@ -141,7 +141,7 @@ void supervisor_state::on_view(const view_formed& formed) {
   emit_now({.generation = generation().number, .kind = trace_kind::view});
   calls_.begin_generation();
   pauses_.begin_generation();
-  send_pause_order();
+  send_pause_request();
   if (children_.inspector()) self_->send(children_.inspector(), connections_.inspected());
 }
 
@@ -182,15 +182,15 @@ std::uint64_t supervisor_state::add_pause(pause_request request) {
   return request.id;
 }
 
-void supervisor_state::on_order_pause(const order_pause& order) {
-  add_pause(order.request);
-  send_pause_order();
+void supervisor_state::on_request_pause(const request_pause& command) {
+  add_pause(command.request);
+  send_pause_request();
 }
 
-caf::result<pause_carried_out> supervisor_state::on_carry_out_pause(const carry_out_pause& order) {
+caf::result<pause_carried_out> supervisor_state::on_carry_out_pause(const carry_out_pause& command) {
   auto promise = self_->make_response_promise<pause_carried_out>();
-  pause_answers_[add_pause(order.request)] = promise;
-  send_pause_order();
+  pause_answers_[add_pause(command.request)] = promise;
+  send_pause_request();
   return promise;
 }
 
@@ -202,7 +202,7 @@ void supervisor_state::answer_pauses() {
     }
 }
 
-void supervisor_state::send_pause_order() {
+void supervisor_state::send_pause_request() {
   if (!generation().is_active()) return;
   if (auto next = pauses_.next())
     self_->send(connections_.scheduler(),
@@ -215,7 +215,7 @@ void supervisor_state::on_pause_changed(const pause_changed& changed) {
   if (changed.generation != generation().number || !pauses_.learn(changed.state)) return;
   options_.pause->set(changed.state);
   answer_pauses();
-  send_pause_order();
+  send_pause_request();
 }
 
 void supervisor_state::on_snapshot_failed(const snapshot_failed& failed) {
@@ -223,13 +223,13 @@ void supervisor_state::on_snapshot_failed(const snapshot_failed& failed) {
     self_->send(children_.disk_writer(), discard_parts{failed.step});
 }
 
-void supervisor_state::on_write_copies(const write_copies& order) {
-  if (order.generation != generation().number) return;
-  for (const auto& [number, stage] : children_.stages()) self_->send(stage, write_copy{order.step});
+void supervisor_state::on_write_copies(const write_copies& command) {
+  if (command.generation != generation().number) return;
+  for (const auto& [number, stage] : children_.stages()) self_->send(stage, write_copy{command.step});
 }
 
-void supervisor_state::on_replicate(const replicate_copies& order) {
-  if (order.generation != generation().number) return;
+void supervisor_state::on_replicate(const replicate_copies& command) {
+  if (command.generation != generation().number) return;
   for (const auto& [number, stage] : children_.stages()) self_->send(stage, replicate_again{});
 }
 
@@ -253,19 +253,19 @@ void supervisor_state::on_down(const caf::down_msg& down) {
     return generations_.fail_job(cause, failure_kind::bad_input);
   }
   tree_.set_branches(children_.branches());
-  auto order = ends_.take_restart_ordered(*failed) ? tree_.on_restart_ordered(*failed)
-                                                   : tree_.on_failure(*failed, self_->clock().now());
-  log_restart(order, name, reason);
-  if (order.action == restart_action::restart)
-    io_.restart_later(order);
+  auto command = ends_.take_requested_restart(*failed) ? tree_.on_requested_restart(*failed)
+                                                       : tree_.on_failure(*failed, self_->clock().now());
+  log_restart(command, name, reason);
+  if (command.action == restart_action::restart)
+    io_.restart_later(command);
   else
-    generations_.carry_out(order, cause);
+    generations_.carry_out(command, cause);
 }
 
 /// Who watches the job must not end it.
 void supervisor_state::on_inspector_down(const std::string& reason) {
   const child_id inspector{child_role::inspector, 0};
-  if (ends_.take_restart_ordered(inspector))
+  if (ends_.take_requested_restart(inspector))
     return io_.restart_later({restart_action::restart, {inspector}, {}, 0});
   auto delay = inspector_restarts_.restart(self_->clock().now());
   if (!delay)
@@ -284,18 +284,18 @@ void supervisor_state::note_replicas_lost() {
 }
 
 /// warn, since the job recovers; error: the job ends.
-void supervisor_state::log_restart(const restart_order& order, const std::string& actor,
+void supervisor_state::log_restart(const restart_command& command, const std::string& actor,
                                    const std::string& reason) const {
-  if (order.action == restart_action::fail_job)
+  if (command.action == restart_action::fail_job)
     return options_.log->error("actor failed actor=\"{}\" reason=\"{}\"", actor, reason);
   std::string again;
-  for (const auto& one : order.children) again += (again.empty() ? "" : ", ") + to_string(one);
-  bool alone = order.action == restart_action::restart;
-  auto delay_ms = std::chrono::duration_cast<std::chrono::milliseconds>(order.delay).count();
+  for (const auto& one : command.children) again += (again.empty() ? "" : ", ") + to_string(one);
+  bool alone = command.action == restart_action::restart;
+  auto delay_ms = std::chrono::duration_cast<std::chrono::milliseconds>(command.delay).count();
   options_.log->warn(
       "actor failed actor=\"{}\" reason=\"{}\" restarts=\"{}\" new_generation={} earlier_restarts={} "
       "delay_ms={}",
-      actor, reason, again, alone ? "no" : "yes", order.num_earlier, delay_ms);
+      actor, reason, again, alone ? "no" : "yes", command.num_earlier, delay_ms);
 }
 
 /// An error of an earlier generation may be about a process that has been replaced since.

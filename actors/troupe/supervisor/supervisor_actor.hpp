@@ -16,10 +16,10 @@
 #include "troupe/supervisor/generation_runner.hpp"
 #include "troupe/supervisor/io_subtree.hpp"
 #include "troupe/supervisor/job_children.hpp"
-#include "troupe/supervisor/ordered_ends.hpp"
 #include "troupe/supervisor/process_connections.hpp"
 #include "troupe/supervisor/program_calls.hpp"
-#include "troupe/supervisor/state/pause_orders.hpp"
+#include "troupe/supervisor/requested_ends.hpp"
+#include "troupe/supervisor/state/pause_requests.hpp"
 #include "troupe/supervisor/state/supervision_tree.hpp"
 #include "troupe/supervisor/state_restore.hpp"
 #include "troupe/supervisor/supervisor_options.hpp"
@@ -32,11 +32,11 @@ namespace troupe {
 ///   generation_runner    fence, devices' stop, view; new generations and the end of the job
 ///   state_restore        restores the stages' states in a generation
 ///   program_calls        announces the program's calls, passes results back
-///   pause_orders         passes on the program's requests to pause the job
+///   pause_requests       passes on the program's requests to pause the job
 ///   job_children         spawns and monitors the actors
 ///   supervision_tree     decides what a failure costs
 ///   io_subtree           restarts children of io
-///   ordered_ends         ends actors and the process on order of those who watch the job
+///   requested_ends       ends actors and the process at the command of those who watch the job
 ///   process_connections  links to other processes, names of the own actors
 ///
 /// States: joining (before the first view) -> active (view_formed) -> quiescing (fence_raised) -> waiting
@@ -49,16 +49,16 @@ namespace troupe {
 ///   program_received     gathered_received to the scheduler
 ///   fetch_cached         gather_tensors to the gatherer, in each generation until the next call
 ///   cancel_call          cancel_training to the scheduler of this process
-///   order_pause          pause_requested to the scheduler, one at a time
+///   request_pause        pause_requested to the scheduler, one at a time
 ///   pause_changed        publishes it, answers requests that wait for it
 ///   carry_out_pause      reply pause_carried_out, when the scheduler has
-///   end_actor            reply order_carried_out, or unavailable (1)
-///   end_process          reply order_carried_out, then the process ends, or unavailable (2)
+///   end_actor            reply command_carried_out, or unavailable (1)
+///   end_process          reply command_carried_out, then the process ends, or unavailable (2)
 ///   end_process_now      ends the process
-///   set_log_level        reply order_carried_out
+///   set_log_level        reply command_carried_out
 ///   fence_raised         quiesce to devices, membership::quiesced; suspects itself if one does not stop
 ///   view_formed          copies_held, call_entered, over new links
-///   restore_order        spawns stages and devices that it hosts from now on; restore_stage to stages,
+///   restore_command      spawns stages and devices that it hosts from now on; restore_stage to stages,
 ///                        devices_known, process_restored; ends the job if no state is available
 ///   copies_committed     drop_before to the replica_keeper
 ///   state_arrived        restore_stage to the stage without a copy
@@ -97,7 +97,7 @@ class supervisor_state {
 
  private:
   // the job and the generation
-  void on_define(const define_job& order);
+  void on_define(const define_job& command);
   void forget_job();
   void on_fence(const fence_raised& fence);
   void on_view(const view_formed& formed);
@@ -107,21 +107,21 @@ class supervisor_state {
   // from the program
   void on_program_received(const program_received& received);
   std::uint64_t add_pause(pause_request request);
-  void on_order_pause(const order_pause& order);
-  void send_pause_order();
-  caf::result<pause_carried_out> on_carry_out_pause(const carry_out_pause& order);
+  void on_request_pause(const request_pause& command);
+  void send_pause_request();
+  caf::result<pause_carried_out> on_carry_out_pause(const carry_out_pause& command);
   void answer_pauses();
   // from the scheduler
   void on_pause_changed(const pause_changed& changed);
   void on_snapshot_failed(const snapshot_failed& failed);
-  void on_write_copies(const write_copies& order);
-  void on_replicate(const replicate_copies& order);
+  void on_write_copies(const write_copies& command);
+  void on_replicate(const replicate_copies& command);
   void on_restart_requested(const restart_requested& wanted);
   // failures
   void on_down(const caf::down_msg& down);
   void note_replicas_lost();
   void on_inspector_down(const std::string& reason);
-  void log_restart(const restart_order& order, const std::string& actor, const std::string& reason) const;
+  void log_restart(const restart_command& command, const std::string& actor, const std::string& reason) const;
   void on_peer_broken(const peer_broken& broken);
   void on_tensor_lost(const tensor_lost& lost);
   void on_link_failed(const link_failed& failed);
@@ -144,13 +144,13 @@ class supervisor_state {
   supervision_tree tree_;
   process_connections connections_;
   generation_runner generations_;
-  pause_orders pauses_;
+  pause_requests pauses_;
   program_calls calls_;
   state_restore restore_;
   io_subtree io_;
   dropped_frames dropped_;
   restart_intensity inspector_restarts_;
-  ordered_ends ends_;
+  requested_ends ends_;
   std::map<std::uint64_t, caf::typed_response_promise<pause_carried_out>> pause_answers_;  ///< by request
   std::chrono::steady_clock::time_point progress_checked_;
 };

@@ -178,10 +178,10 @@ void check_inspect(const job_options& options) {
   if (options.inspect.empty() && options.given.contains("inspect_token_file"))
     throw bad_input("--inspect-token-file is about the inspector: add --inspect ADDRESS:PORT");
   if (options.inspect.empty() && options.inspect_control)
-    throw bad_input("--inspect-control lets those who watch the job give it orders: add --inspect");
+    throw bad_input("--inspect-control lets those who watch the job give it commands: add --inspect");
   if (!options.inspect_control && !options.inspect_audit_log.empty())
     throw bad_input(
-        "--inspect-audit-log keeps the orders that the inspector is given: add --inspect-control");
+        "--inspect-audit-log keeps the commands that the inspector is given: add --inspect-control");
 }
 
 }  // namespace

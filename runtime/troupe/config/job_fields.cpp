@@ -70,7 +70,7 @@ const job_field fields[] = {
     {"inspect_control", &o::inspect_control,
      "let those with the inspector's token pause the job, and restart or kill parts of it"},
     {"inspect_audit_log", &o::inspect_audit_log,
-     "append the orders to this file; none: inspector_audit.jsonl in the snapshot folder, or the log"},
+     "append the commands to this file; none: inspector_audit.jsonl in the snapshot folder, or the log"},
     {"backend", &o::backend, "carries the calls of process groups: ucx, local, gloo, mpi or nccl"},
     {"network_interface", &o::network_interface, "the network the job may use; lo: this host only"},
     {"network_sizes", &o::network_sizes,

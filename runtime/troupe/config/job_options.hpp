@@ -92,10 +92,10 @@ struct job_options : replica_exchange_options {
   std::string inspect;
   /// A file whose text is the token that users of the inspector send; empty: one is drawn for each job.
   std::filesystem::path inspect_token_file;
-  /// Those with the token may also give orders: pause the job, take snapshots, restart and kill its actors
+  /// Those with the token may also give commands: pause the job, take snapshots, restart and kill its actors
   /// and processes. Needs `inspect`.
   bool inspect_control = false;
-  /// The orders are appended to this file, one JSON object per line. Empty: inspector_audit.jsonl in
+  /// The commands are appended to this file, one JSON object per line. Empty: inspector_audit.jsonl in
   /// snapshot_dir; without that the log.
   std::filesystem::path inspect_audit_log;
   /// Backend of process groups: ucx, local (one process only), gloo, mpi or nccl.

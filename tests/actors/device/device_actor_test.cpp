@@ -233,10 +233,10 @@ TEST_CASE("a stage that takes part only in the second reduction sends its share 
 
 TEST_CASE("stages on one device combine without the transport, and all take the same sum") {
   auto weights = [](one_device& here, std::vector<std::shared_ptr<fake_program>> programs) {
-    begin_generation order{1, here.job, {}, here.scheduler.handle(), here.loader.handle(), 0};
+    begin_generation command{1, here.job, {}, here.scheduler.handle(), here.loader.handle(), 0};
     for (int stage = 0; stage < 3; ++stage)
-      order.stages.push_back({stage, programs[static_cast<std::size_t>(stage)], here.owner.handle()});
-    here.actors.send(here.device, order);
+      command.stages.push_back({stage, programs[static_cast<std::size_t>(stage)], here.owner.handle()});
+    here.actors.send(here.device, command);
     here.give(here.training(0, 2));
     here.batch_arrives(0);
     here.batch_arrives(1);

@@ -104,9 +104,9 @@ struct threaded_device {
                             .fenced = fenced,
                             .status = status,
                             .from_replicas = from_replicas});
-    begin_generation order{1, job, {{1, std::make_shared<fake_program>(model, 1), self}}, self, {}, 0};
+    begin_generation command{1, job, {{1, std::make_shared<fake_program>(model, 1), self}}, self, {}, 0};
     model->calls.clear();  // that it was made
-    self->send(device, order);
+    self->send(device, command);
   }
   ~threaded_device() { self->send_exit(device, caf::exit_reason::user_shutdown); }
   static tensor_tag tag(std::uint32_t microbatch, tensor_role role) { return {1, 0, 3, 1, microbatch, role}; }

@@ -18,15 +18,15 @@ one_device::one_device(int num_stages, int num_devices, int device_number, sched
 
 void one_device::begin(std::uint64_t with_generation, std::uint64_t steps_applied) {
   generation = with_generation;
-  begin_generation order{generation, job, {}, scheduler.handle(), {}, 0, world_size};
+  begin_generation command{generation, job, {}, scheduler.handle(), {}, 0, world_size};
   for (int stage = 0; stage < model->num_stages; ++stage) {
     if (job->training.device_of_stage[static_cast<std::size_t>(stage)] != number) continue;
     auto program = std::make_shared<fake_program>(model, stage);
     program->state()[2].value.values<float>()[0] = static_cast<float>(steps_applied);
-    order.stages.push_back({stage, program, owner.handle()});
-    if (stage == 0 || stage == model->num_stages - 1) order.loader = loader.handle();
+    command.stages.push_back({stage, program, owner.handle()});
+    if (stage == 0 || stage == model->num_stages - 1) command.loader = loader.handle();
   }
-  actors.send(device, order);
+  actors.send(device, command);
   model->calls.clear();
 }
 

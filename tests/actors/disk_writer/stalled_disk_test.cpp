@@ -28,8 +28,8 @@ struct slow_disk_state {
   slow_disk_state(caf::event_based_actor* self, std::shared_ptr<script> what)
       : self_(self), what_(std::move(what)) {}
   caf::behavior make_behavior() {
-    return {[this](const write_part& order) -> caf::result<part_on_disk> {
-              what_->begun.push_back(order);
+    return {[this](const write_part& command) -> caf::result<part_on_disk> {
+              what_->begun.push_back(command);
               return what_->writes.emplace_back(self_->make_response_promise<part_on_disk>());
             },
             [this](const find_on_disk&) -> caf::result<found_on_disk> {

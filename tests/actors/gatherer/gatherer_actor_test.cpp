@@ -29,9 +29,9 @@ struct one_gatherer {
   caf::actor gatherer = actors.spawn<actor_of<gatherer_state>>(gatherer_options{1, 3, &out, client, log});
 
   void gather(std::uint64_t generation, std::uint32_t call, bool from_caches = false) {
-    gather_tensors order{generation, call, 3, from_caches};
-    if (from_caches) order.caches = {of_rank_0.handle(), of_rank_2.handle()};
-    actors.send(gatherer, order);
+    gather_tensors command{generation, call, 3, from_caches};
+    if (from_caches) command.caches = {of_rank_0.handle(), of_rank_2.handle()};
+    actors.send(gatherer, command);
   }
   void arrives(std::uint64_t generation, std::uint32_t call, std::uint32_t index) {
     actors.send(gatherer,

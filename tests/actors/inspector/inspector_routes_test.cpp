@@ -51,7 +51,7 @@ TEST_CASE("every answer is as the served schema says, before a job begins and in
   shown one(has_begun);
   auto schema = json::parse(one.get("/api/v1/schema").body);
   for (const char* name : {"job", "processes", "devices", "actors", "links", "plan", "timeline", "metrics",
-                           "findings", "snapshots", "orders", "log"}) {
+                           "findings", "snapshots", "commands", "log"}) {
     INFO(name);
     auto answer = one.get(std::string("/api/v1/") + name);
     CHECK(answer.status == 200);

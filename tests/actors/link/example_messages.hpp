@@ -7,7 +7,7 @@
 #include "troupe/messages/link.hpp"
 #include "troupe/messages/scheduler.hpp"
 #include "troupe/messages/supervisor.hpp"
-#include "troupe/messages/supervisor_orders.hpp"
+#include "troupe/messages/supervisor_commands.hpp"
 
 namespace troupe::testing {
 
@@ -78,14 +78,14 @@ inline auto example_messages(fields size) {
       request_failed{3, true, text('t')},
       get_cached{3, 1, 5},
       cached_sent{indices},
-      restore_order{2, example_plan(size), 1.5, hosting(std::vector<member_id>(empty ? 0 : 3, {2}))},
+      restore_command{2, example_plan(size), 1.5, hosting(std::vector<member_id>(empty ? 0 : 3, {2}))},
       call_finished{3, example_result(size)},
       want_results{5},
       inspect_process{9},
       end_actor{4, text('o'), 1, 5, -2, 3, 1},
       end_process{4, text('o'), 1, 1},
       set_log_level{4, text('l')},
-      order_carried_out{3},
+      command_carried_out{3},
       example_report(size),
       known_results{completed},
       copies_held{4, example_inventory(size)},
@@ -107,7 +107,7 @@ inline auto example_messages(fields size) {
                        1, 6.5},
       pause_changed{
           9, {4, 17, 1, 1, -5, 2, call_kind::predict, std::vector<plan_position>(empty ? 0 : 3, {5, 6})}},
-      pause_requested{9, 1, 4, {17, pause_order::step, step_unit::action, 3}},
+      pause_requested{9, 1, 4, {17, pause_command::step, step_unit::action, 3}},
       cut_reached{9, 1, 2, {3, 4}, {0.5, 6, 7}},
       grant{10, request, 1, 2, std::vector<due_copy>(empty ? 0 : 3, {5, 1}), 6, 7}};
 }

@@ -58,7 +58,7 @@ TEST_CASE("every type has a number of its own") {
 }
 
 TEST_CASE("type numbers are those of the first version") {
-  CHECK(number_of(caf::make_message(restore_order{})) == 0x0100);
+  CHECK(number_of(caf::make_message(restore_command{})) == 0x0100);
   CHECK(number_of(caf::make_message(call_finished{})) == 0x0101);
   CHECK(number_of(caf::make_message(call_entered{})) == 0x0200);
   CHECK(number_of(caf::make_message(process_restored{})) == 0x0201);

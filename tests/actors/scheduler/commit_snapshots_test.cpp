@@ -50,7 +50,7 @@ TEST_CASE(
     here.actors.send(here.scheduler, copies_held{2, {rank, since, {}}});
     here.actors.send(here.scheduler, call_entered{2, rank, here.train(0, 100), 0, 0});
   }
-  for (int rank : {0, 1}) CHECK(here.order(rank).since_disk_s == 50);
+  for (int rank : {0, 1}) CHECK(here.command(rank).since_disk_s == 50);
   here.actors.advance(11s);
   here.all_restored();
   REQUIRE_FALSE(here.granted().copies.empty());

@@ -13,11 +13,11 @@ TEST_CASE("a call begins only when every process has entered it") {
   one_scheduler here({.world_size = 3});
   here.enter(2, here.train(0, 10));
   here.enter(0, here.train(0, 10));
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
   here.enter(0, here.train(0, 10));  // again
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
   here.enter(1, here.train(0, 10));
-  CHECK(here.num_orders() == 1);
+  CHECK(here.num_commands() == 1);
   CHECK(here.members.failures.empty());
 }
 
@@ -26,7 +26,7 @@ TEST_CASE(
   one_scheduler here;
   here.enter(0, here.train(0, 10));
   here.enter(1, here.train(0, 20));
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
   CHECK(here.finished(1) == numbers{0});
   CHECK(here.result(1).refused.find("steps at its end: rank 1 has 20, rank 0 has 10") != std::string::npos);
   CHECK(here.finished(0).empty());  // last, when the other has heard it
@@ -44,7 +44,7 @@ TEST_CASE("jobs that differ are refused before anything is restored, among two, 
         job.add("microbatches", rank == odd ? "4" : "8");
         here.actors.send(here.scheduler, call_entered{1, rank, here.train(0, 10), {}, 0, job.hash(), job});
       }
-      CHECK(here.num_orders() == 0);
+      CHECK(here.num_commands() == 0);
       CHECK(here.num_grants() == 0);
       here.all_seen(0);
       for (int rank = 0; rank < world_size; ++rank) {
@@ -63,7 +63,7 @@ TEST_CASE("a process restarted with another job is refused in its generation") {
     job.add("seed", rank == 0 ? "1" : "7");
     here.actors.send(here.scheduler, call_entered{2, rank, here.train(0, 10), {}, 0, job.hash(), job});
   }
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
   CHECK(here.result(1).refused.find("seed: rank 1 has 7, rank 0 has 1") != std::string::npos);
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("messages of other generations are ignored") {
   for (std::uint64_t other : {2, 4})
     for (int rank : {0, 1})
       here.actors.send(here.scheduler, call_entered{other, rank, here.train(0, 10), {}, 0});
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
   here.all_enter(here.train(0, 10));
   for (std::uint64_t other : {2, 4})
     for (int rank : {0, 1}) here.actors.send(here.scheduler, process_restored{other, rank, {}});
@@ -92,7 +92,7 @@ TEST_CASE("messages of other generations are ignored") {
 TEST_CASE("a barrier needs no job and restores nothing") {
   one_scheduler here({.knows_job = false});
   here.all_enter(here.barrier(0));
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
   CHECK(here.finished(1) == numbers{0});
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("a new scheduler fetches the results of calls in bounded pieces from a
   here.actors.send(here.scheduler, call_entered{2, 0, here.train(256, 257), 256, 0});
   CHECK(here.finished(0).size() == 300);
   here.actors.send(here.scheduler, call_entered{2, 0, here.train(300, 301), 300, 0});
-  CHECK(here.num_orders() == 1);
+  CHECK(here.num_commands() == 1);
 }
 
 TEST_CASE("the size of a call's result message does not grow with the calls before it") {

@@ -140,10 +140,10 @@ TEST_CASE("the next job of the same processes starts at step 0") {
   here.job_number = 1;
   here.first_call = 2;
   here.know_job();
-  auto orders = here.num_orders();
+  auto commands = here.num_commands();
   here.all_enter(here.train(2, 2));
-  REQUIRE(here.num_orders() == orders + 1);
-  CHECK(here.order().plan.from_scratch);
+  REQUIRE(here.num_commands() == commands + 1);
+  CHECK(here.command().plan.from_scratch);
   here.all_restored();
   CHECK(here.granted().first_step == 0);
   CHECK(here.granted().end_step == 2);

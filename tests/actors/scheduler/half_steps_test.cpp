@@ -197,13 +197,13 @@ TEST_CASE("a pause between the two calls stands before the updates, and steps go
   stepped_job here;
   here.all_enter(here.forward_backward(0, 1));
   here.all_restored();
-  auto order = [&](pause_order what, step_unit unit = step_unit::step) {
+  auto command = [&](pause_command what, step_unit unit = step_unit::step) {
     auto told = here.supervisors[0].all<pause_changed>();
     auto version = told.empty() ? 0 : told.back().state.version;
     here.actors.send(here.scheduler, pause_requested{1, 0, version, {version + 1, what, unit, 1}});
   };
-  order(pause_order::pause);
-  order(pause_order::step);
+  command(pause_command::pause);
+  command(pause_command::step);
   CHECK(here.end(0) == plan_position{0, first_update});
   here.all_reach(0, 0);
   CHECK(here.finished(1).back() == 0);
@@ -214,11 +214,11 @@ TEST_CASE("a pause between the two calls stands before the updates, and steps go
   CHECK(state.is_reached == 1);
   CHECK(state.call == 1);
   CHECK(state.stop == std::vector<plan_position>{{0, first_update}, {0, first_update}});
-  order(pause_order::step, step_unit::action);
+  command(pause_command::step, step_unit::action);
   CHECK(here.end(0) == plan_position{1, 0});
   here.done(0, 0);
   CHECK(here.finished(1).back() == 0);
-  order(pause_order::resume);
+  command(pause_command::resume);
   here.done(1, 0);
   CHECK(here.finished(1).back() == 1);
 }

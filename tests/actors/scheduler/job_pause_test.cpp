@@ -26,37 +26,37 @@ TEST_CASE("a job that is not paused has no limit") {
 TEST_CASE("a pause limits a call to what is granted, and steps move the limit within the call") {
   job_pause pause;
   pause.begin(training());
-  pause.carry_out({1, pause_order::pause}, at(14), 99);
+  pause.carry_out({1, pause_command::pause}, at(14), 99);
   REQUIRE(pause.limit());
   CHECK(*pause.limit() == at(14));
   CHECK(pause.state().request == 1);
   CHECK(pause.state().since_ms == 99);
-  pause.carry_out({2, pause_order::step, step_unit::step, 3}, at(14), 100);
+  pause.carry_out({2, pause_command::step, step_unit::step, 3}, at(14), 100);
   CHECK(*pause.limit() == at(17));
   CHECK(pause.state().since_ms == 99);
-  pause.carry_out({3, pause_order::step, step_unit::step, 300}, at(17), 100);
+  pause.carry_out({3, pause_command::step, step_unit::step, 300}, at(17), 100);
   CHECK(*pause.limit() == at(20));
-  pause.carry_out({4, pause_order::resume}, at(17), 100);
+  pause.carry_out({4, pause_command::resume}, at(17), 100);
   CHECK(pause.limit() == nullptr);
   CHECK(pause.state() == pause_state{4, 4});
 }
 
 TEST_CASE("steps that were done before are not paused, and cannot be taken one by one") {
   job_pause pause;
-  pause.carry_out({1, pause_order::pause}, {}, 1);
+  pause.carry_out({1, pause_command::pause}, {}, 1);
   CHECK(pause.state().is_reached == 1);
-  CHECK_FALSE(pause.can_carry_out({2, pause_order::step}));
+  CHECK_FALSE(pause.can_carry_out({2, pause_command::step}));
   pause.begin(training(true));
   CHECK(pause.limit() == nullptr);
   CHECK(pause.state().is_reached == 0);
-  CHECK_FALSE(pause.can_carry_out({2, pause_order::step}));
+  CHECK_FALSE(pause.can_carry_out({2, pause_command::step}));
   pause.begin(training());
   CHECK(*pause.limit() == at(10));
   CHECK(pause.stands());
-  CHECK(pause.can_carry_out({2, pause_order::step}));
+  CHECK(pause.can_carry_out({2, pause_command::step}));
   pause.end();
   CHECK(pause.limit() == nullptr);
-  CHECK_FALSE(pause.can_carry_out({2, pause_order::step}));
+  CHECK_FALSE(pause.can_carry_out({2, pause_command::step}));
 }
 
 TEST_CASE("only the newest state is learned, and it holds for its call") {

@@ -29,7 +29,7 @@ TEST_CASE("what a process has lost before the restore is not chosen for it") {
   here.enter(1, here.train(0, 10), {{5, {1}, 1, own}, {5, {0}, 1, peer}});
   here.actors.send(here.scheduler, replicas_lost{2, 1});
   here.enter(0, here.train(0, 10), {});
-  CHECK(here.order().plan.from_scratch);
+  CHECK(here.command().plan.from_scratch);
 }
 
 TEST_CASE("reports of other generations are dropped") {
@@ -101,10 +101,10 @@ TEST_CASE("a search on disk whose disk writer ended is made by the next one") {
   here.disk->fatal = true;
   here.all_enter(here.train(0, 40));
   CHECK(here.members.failures.empty());
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
   here.disk->fatal = false;
   here.replace_disk_writer();
-  CHECK(here.num_orders() == 1);
+  CHECK(here.num_commands() == 1);
   CHECK(here.disk->num_searches == 2);
 }
 

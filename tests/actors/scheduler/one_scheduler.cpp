@@ -30,13 +30,13 @@ struct fake_disk_writer_state {
               wanted.to->add(what_->results);
               return results_read{wanted.to->size()};
             },
-            [this](const commit_snapshot& order) -> caf::result<snapshot_committed> {
-              what_->committed.push_back(order.manifest);
-              what_->committed_results.push_back(order.num_results);
+            [this](const commit_snapshot& command) -> caf::result<snapshot_committed> {
+              what_->committed.push_back(command.manifest);
+              what_->committed_results.push_back(command.num_results);
               if (what_->silent)
                 return pending_.emplace_back(self_->make_response_promise<snapshot_committed>());
               if (!what_->problem.empty()) return unavailable(what_->problem);
-              return snapshot_committed{order.manifest.step};
+              return snapshot_committed{command.manifest.step};
             }};
   }
   caf::event_based_actor* self_;
@@ -193,11 +193,11 @@ call_result one_scheduler::result(int rank) const {
   return supervisors[static_cast<std::size_t>(rank)].last<call_finished>().result;
 }
 
-restore_order one_scheduler::order(int rank) const {
-  return supervisors[static_cast<std::size_t>(rank)].last<restore_order>();
+restore_command one_scheduler::command(int rank) const {
+  return supervisors[static_cast<std::size_t>(rank)].last<restore_command>();
 }
 
-std::size_t one_scheduler::num_orders() const { return supervisors[0].all<restore_order>().size(); }
+std::size_t one_scheduler::num_commands() const { return supervisors[0].all<restore_command>().size(); }
 
 std::vector<recovery_phase> one_scheduler::phases() const {
   std::vector<recovery_phase> reported;

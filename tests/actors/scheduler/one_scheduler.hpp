@@ -96,8 +96,8 @@ struct one_scheduler {
   std::size_t num_grants() const;
   std::vector<std::uint64_t> finished(int rank) const;
   call_result result(int rank = 0) const;
-  restore_order order(int rank = 0) const;
-  std::size_t num_orders() const;
+  restore_command command(int rank = 0) const;
+  std::size_t num_commands() const;
   /// Throws std::logic_error if one was reported of another generation.
   std::vector<recovery_phase> phases() const;
 

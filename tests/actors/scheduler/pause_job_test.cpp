@@ -13,14 +13,14 @@ namespace {
 struct paused_job : one_scheduler {
   explicit paused_job(scheduler_settings given = {}) : one_scheduler(given) {}
 
-  void order(pause_request request, int rank = 0) { order(request, rank, state().version); }
-  void order(pause_request request, int rank, std::uint64_t based_on) {
-    request.id = ++num_orders_;
+  void command(pause_request request, int rank = 0) { command(request, rank, state().version); }
+  void command(pause_request request, int rank, std::uint64_t based_on) {
+    request.id = ++num_commands_;
     actors.send(scheduler, pause_requested{with.generation, rank, based_on, request});
   }
-  void pause() { order({0, pause_order::pause}); }
-  void resume() { order({0, pause_order::resume}); }
-  void step(step_unit unit, std::uint64_t count = 1) { order({0, pause_order::step, unit, count}); }
+  void pause() { command({0, pause_command::pause}); }
+  void resume() { command({0, pause_command::resume}); }
+  void step(step_unit unit, std::uint64_t count = 1) { command({0, pause_command::step, unit, count}); }
   void reach(int device, plan_position position, std::uint32_t call = 0) {
     actors.send(scheduler,
                 cut_reached{with.generation, call, static_cast<std::uint32_t>(device), position, {}});
@@ -47,7 +47,7 @@ struct paused_job : one_scheduler {
   }
 
  private:
-  std::uint64_t num_orders_ = 0;
+  std::uint64_t num_commands_ = 0;
 };
 
 void finish_steps(one_scheduler& here, std::uint64_t first, std::uint64_t end) {
@@ -187,7 +187,7 @@ TEST_CASE("a job may be paused before its first call, and a step then waits for 
   here.step(step_unit::step);
   CHECK(here.end(0) == plan_position{1, 0});
   paused_job other;
-  other.order({0, pause_order::step, step_unit::step, 2}, 1);
+  other.command({0, pause_command::step, step_unit::step, 2}, 1);
   other.begin_training(10);
   CHECK(other.end(0) == plan_position{2, 0});
   CHECK(other.state().is_paused == 1);
@@ -210,7 +210,7 @@ TEST_CASE(
   here.begin_training(100);
   here.pause();
   auto told = here.supervisors[0].all<pause_changed>().size();
-  here.order({0, pause_order::resume}, 1, 0);
+  here.command({0, pause_command::resume}, 1, 0);
   CHECK(here.state().is_paused == 1);
   CHECK(here.supervisors[0].all<pause_changed>().size() == told);
   CHECK(here.supervisors[1].all<pause_changed>().size() == told + 1);
@@ -220,7 +220,7 @@ TEST_CASE(
 TEST_CASE("requests of another generation are dropped") {
   paused_job here;
   here.begin_training(100);
-  here.actors.send(here.scheduler, pause_requested{0, 0, 0, {1, pause_order::pause}});
+  here.actors.send(here.scheduler, pause_requested{0, 0, 0, {1, pause_command::pause}});
   CHECK(here.state().version == 0);
 }
 
@@ -250,7 +250,7 @@ TEST_CASE("a new scheduler learns of the pause from any process, and grants up t
 TEST_CASE("a request that is known to have been carried out is not carried out twice") {
   paused_job here({.generation = 2});
   pause_state known{7, 5, 1, 1, 1234, 0, call_kind::train, {{5, 0}, {5, 0}}};
-  here.actors.send(here.scheduler, pause_requested{2, 0, 6, {5, pause_order::step}});
+  here.actors.send(here.scheduler, pause_requested{2, 0, 6, {5, pause_command::step}});
   here.enter_knowing(0, here.train(0, 100), {6, 4, 1}, 5);
   here.enter_knowing(1, here.train(0, 100), known, 5);
   here.all_restored();

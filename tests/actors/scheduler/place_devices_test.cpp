@@ -22,8 +22,8 @@ TEST_CASE("with all members present the devices are where the job began, whoever
   here.enter(0, here.train(0, 10), {{5, {0}, 1, own}, {5, {2}, 1, peer}});
   here.enter(1, here.train(0, 10));
   here.enter(2, here.train(0, 10), {{5, {2}, 1, own}, {5, {1}, 1, peer}});
-  CHECK(here.order().hosts == on_ranks({0, 1, 2}));
-  CHECK(here.order().plan == restore_plan{5, false, {{{0}, 0, own}, {{1}, 2, peer}, {{2}, 2, own}}});
+  CHECK(here.command().hosts == on_ranks({0, 1, 2}));
+  CHECK(here.command().plan == restore_plan{5, false, {{{0}, 0, own}, {{1}, 2, peer}, {{2}, 2, own}}});
 }
 
 TEST_CASE("devices stay where the newest generation had them, as the processes report it") {
@@ -35,7 +35,7 @@ TEST_CASE("devices stay where the newest generation had them, as the processes r
   say(0, {2, on_ranks({1, 2, 0})});
   say(1, {});  // it was started again
   say(2, {3, on_ranks({2, 0, 1})});
-  CHECK(here.order().hosts == on_ranks({2, 0, 1}));
+  CHECK(here.command().hosts == on_ranks({2, 0, 1}));
 }
 
 TEST_CASE("devices above a member's share move, first to one that holds their state") {
@@ -43,15 +43,15 @@ TEST_CASE("devices above a member's share move, first to one that holds their st
   here.enter(0, here.train(0, 10), {{5, {0}, 1, own}, {5, {1}, 1, own}, {5, {2}, 1, own}});
   here.enter(1, here.train(0, 10), {{5, {2}, 1, peer}});
   here.enter(2, here.train(0, 10), {{5, {1}, 1, peer}});
-  CHECK(here.order().hosts == on_ranks({0, 2, 1}));
-  CHECK(here.order().plan == restore_plan{5, false, {{{0}, 0, own}, {{1}, 2, peer}, {{2}, 1, peer}}});
+  CHECK(here.command().hosts == on_ranks({0, 2, 1}));
+  CHECK(here.command().plan == restore_plan{5, false, {{{0}, 0, own}, {{1}, 2, peer}, {{2}, 1, peer}}});
 }
 
 TEST_CASE("members without a device are restored and hear what is committed; others hear it of devices") {
   one_scheduler here({.world_size = 3, .num_devices = 2});
   here.begin_training(2);
   REQUIRE(here.num_grants() == 1);
-  CHECK(here.order(2).hosts == on_ranks({0, 1}));
+  CHECK(here.command(2).hosts == on_ranks({0, 1}));
   for (std::uint64_t step : {1, 2}) {
     here.all_done(step - 1);
     here.held(0, step, 0, own);
@@ -70,9 +70,9 @@ TEST_CASE("a call waits for members without a device as for any other") {
   one_scheduler here({.world_size = 3, .num_devices = 2});
   here.enter(0, here.train(0, 10));
   here.enter(1, here.train(0, 10));
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
   here.enter(2, here.train(0, 10));
-  CHECK(here.num_orders() == 1);
+  CHECK(here.num_commands() == 1);
   here.restored(0);
   here.restored(1);
   CHECK(here.num_grants() == 0);
@@ -84,7 +84,7 @@ TEST_CASE("a member that hosted a stage before hears when its copies may go") {
   one_scheduler here({.world_size = 2, .generation = 2, .home = on_ranks({1, 0})});
   here.enter(0, here.train(0, 10), {{5, {0}, 1, own}, {5, {1}, 1, peer}});
   here.enter(1, here.train(0, 10), {{5, {1}, 1, own}, {5, {0}, 1, peer}});
-  CHECK(here.order().hosts == on_ranks({1, 0}));
+  CHECK(here.command().hosts == on_ranks({1, 0}));
   here.all_restored();
   here.held(1, 6, 0, own);
   here.held(0, 6, 0, peer);

@@ -14,8 +14,8 @@ TEST_CASE("a fresh job begins from scratch without looking at the disk") {
   here.all_enter(here.train(0, 10));
   CHECK(here.disk->num_searches == 0);
   for (int rank : {0, 1}) {
-    CHECK(here.order(rank).generation == 1);
-    CHECK(here.order(rank).plan.from_scratch);
+    CHECK(here.command(rank).generation == 1);
+    CHECK(here.command(rank).plan.from_scratch);
   }
 }
 
@@ -23,21 +23,21 @@ TEST_CASE("after a failure every stage restores its owner's copy of the newest s
   one_scheduler here({.generation = 2});
   here.enter(0, here.train(0, 10), {{4, {0}, 1, own}, {5, {0}, 1, own}});
   here.enter(1, here.train(0, 10), {{3, {1}, 1, own}, {4, {1}, 1, own}});
-  CHECK(here.order(1).plan == restore_plan{4, false, {{{0}, 0, own}, {{1}, 1, own}}});
+  CHECK(here.command(1).plan == restore_plan{4, false, {{{0}, 0, own}, {{1}, 1, own}}});
 }
 
 TEST_CASE("a lost process's stage comes from the peer that kept it") {
   one_scheduler here({.generation = 2});
   here.enter(0, here.train(0, 10), {{4, {0}, 1, own}, {4, {1}, 1, peer}});
   here.enter(1, here.train(0, 10));
-  CHECK(here.order(0).plan == restore_plan{4, false, {{{0}, 0, own}, {{1}, 0, peer}}});
+  CHECK(here.command(0).plan == restore_plan{4, false, {{{0}, 0, own}, {{1}, 0, peer}}});
 }
 
 TEST_CASE("copies of rolled back steps are ignored") {
   one_scheduler here({.generation = 2});
   here.enter(0, here.train(0, 5), {{4, {0}, 1, own}, {4, {1}, 1, peer}, {5, {0}, 1, own}});
   here.enter(1, here.train(0, 5), {{4, {1}, 1, own}, {4, {0}, 1, peer}, {5, {0}, 1, peer}});
-  CHECK(here.order().plan.step == 4);
+  CHECK(here.command().plan.step == 4);
   here.all_restored();
   here.all_done(4);
   here.held(1, 5, 1, own);
@@ -52,7 +52,7 @@ TEST_CASE("a state without a copy on another process is computed again from the 
   one_scheduler here({.generation = 2});
   here.enter(0, here.train(0, 10), {{4, {0}, 1, own}});
   here.enter(1, here.train(0, 10));
-  CHECK(here.order().plan.from_scratch);
+  CHECK(here.command().plan.from_scratch);
   CHECK(here.members.failures.empty());
 }
 
@@ -63,7 +63,7 @@ TEST_CASE(
                            scheduler_settings{.generation = 2, .trained_before = true}}) {
     one_scheduler here(with);
     here.all_enter(here.train(0, 10));
-    CHECK(here.num_orders() == 0);
+    CHECK(here.num_commands() == 0);
     REQUIRE(here.members.failures.size() == 1);
     CHECK(here.members.failures[0].find("--snapshot-dir") != std::string::npos);
     CHECK(here.members.failures[0].find("--on-lost-state restart") != std::string::npos);
@@ -73,7 +73,7 @@ TEST_CASE(
 TEST_CASE("with lost_state_policy::restart a job starts from scratch after the loss of all copies") {
   one_scheduler here({.generation = 2, .on_lost_state = lost_state_policy::restart, .committed_step = 4});
   here.all_enter(here.train(0, 10));
-  CHECK(here.order().plan.from_scratch);
+  CHECK(here.command().plan.from_scratch);
   CHECK(here.members.failures.empty());
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("if no snapshot on disk is usable the job ends and names each one") {
   one_scheduler here({.generation = 2, .on_disk = true});
   here.disk->unusable = {"the snapshot of step 8 is damaged", "the snapshot of step 4 is damaged"};
   here.all_enter(here.train(0, 10));
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
   REQUIRE(here.members.failures.size() == 1);
   for (auto text : {"step 8", "step 4"}) CHECK(here.members.failures[0].find(text) != std::string::npos);
 }
@@ -94,7 +94,7 @@ TEST_CASE("if no process has a stage in memory, all stages restore the snapshot 
   here.disk->on_disk->identity = {{"seed", "1"}, {"batch", "64"}};
   here.enter(0, here.train(0, 10), {{4, {0}, 1, own}});
   here.enter(1, here.train(0, 10));
-  CHECK(here.order().plan ==
+  CHECK(here.command().plan ==
         restore_plan{3, false, {{{0}, 0, part_location::disk}, {{1}, 1, part_location::disk}}});
   here.all_restored();
   CHECK(here.granted().first_step == 3);
@@ -106,14 +106,14 @@ TEST_CASE("copies in memory are preferred to the snapshot on disk") {
   here.enter(0, here.train(0, 10), {{4, {0}, 1, own}});
   here.enter(1, here.train(0, 10), {{4, {1}, 1, own}});
   CHECK(here.disk->num_searches == 0);
-  CHECK(here.order().plan.step == 4);
+  CHECK(here.command().plan.step == 4);
 }
 
 TEST_CASE("with an empty folder all stages start from scratch") {
   one_scheduler here({.generation = 2, .on_disk = true, .committed_step = 1});
   here.all_enter(here.train(0, 10));
   CHECK(here.disk->num_searches == 1);
-  CHECK(here.order().plan.from_scratch);
+  CHECK(here.command().plan.from_scratch);
 }
 
 TEST_CASE(
@@ -123,7 +123,7 @@ TEST_CASE(
   one_scheduler here({.on_disk = true, .resume = true, .begin_with = found});
   here.all_enter(here.train(0, 40));
   CHECK(here.disk->num_searches == 0);
-  CHECK(here.order().plan.step == 30);
+  CHECK(here.command().plan.step == 30);
 }
 
 TEST_CASE("a snapshot of a job with other options is refused, naming what differs") {
@@ -136,7 +136,7 @@ TEST_CASE("a snapshot of a job with other options is refused, naming what differ
   REQUIRE(here.members.failures.size() == 1);
   CHECK(here.members.failures[0].find("batch is 64, the snapshot has 32") != std::string::npos);
   CHECK(here.members.failures[0].find("seed") == std::string::npos);
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
 }
 
 TEST_CASE("a snapshot of another numeric class is refused on all processes, with what to do") {
@@ -146,7 +146,7 @@ TEST_CASE("a snapshot of another numeric class is refused on all processes, with
   here.disk->on_disk->numeric_class = "onednn-2.6.3-avx2";
   here.disk->on_disk->identity = {{"seed", "1"}, {"batch", "64"}};
   here.all_enter(here.train(0, 40));
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
   here.all_seen(0);
   for (int rank : {0, 1}) {
     const auto& why = here.result(rank).refused;
@@ -161,7 +161,7 @@ TEST_CASE("a disk writer that ends during its search is restarted by its process
   here.disk->fatal = true;
   here.all_enter(here.train(0, 40));
   CHECK(here.members.failures.empty());
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
 }
 
 TEST_CASE("a folder that cannot be read fails the job") {
@@ -200,16 +200,16 @@ TEST_CASE(
   one_scheduler here({.generation = 2, .on_disk = true});
   put_on_disk(here, "job-1");
   here.all_enter(here.train(0, 12));
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
   for (int rank : {0, 1}) {
     CHECK(here.finished(rank) == numbers{0, 1});
   }
   here.all_enter(here.evaluate(1, 12, 3));
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
   CHECK(here.result(1).kind == call_kind::evaluate);
   CHECK(here.result(1).steps_done == 12);
   here.all_enter(here.train(2, 24));
-  CHECK(here.order(1).plan.step == 20);
+  CHECK(here.command(1).plan.step == 20);
   CHECK(here.disk->num_searches == 1);
   CHECK(here.disk->num_reads == 1);
   here.all_restored();
@@ -230,7 +230,7 @@ TEST_CASE("after the loss of all processes the time since the last snapshot is t
     here.disk->on_disk = written_by(job_id);
     here.disk->on_disk->created = created;
     here.all_enter(here.train(0, 100));
-    CHECK(here.order().since_disk_s == expected);
+    CHECK(here.command().since_disk_s == expected);
     here.all_restored();
     auto copies = here.granted().copies;
     bool soon = std::ranges::any_of(copies, [](const due_copy& copy) { return copy.to_disk != 0; });
@@ -264,7 +264,7 @@ TEST_CASE("a job that resumes gives the same calls the results that they had") {
     record(here, {scheduler::train(0, 12), scheduler::evaluate(1, 12, 3), scheduler::hash(2, 12)});
     here.all_enter(here.train(0, 12));
     here.all_seen(0);
-    CHECK(here.num_orders() == 0);
+    CHECK(here.num_commands() == 0);
     const auto& results = here.disk->results;
     here.all_enter(here.evaluate(1, 12, 3), {results[0]});
     here.all_seen(1);
@@ -277,7 +277,7 @@ TEST_CASE("a job that resumes gives the same calls the results that they had") {
     here.all_seen(2);
     here.all_enter(here.train(3, 24), results);
     CHECK(here.disk->num_reads == 1);
-    CHECK(here.order(1).plan.step == 20);
+    CHECK(here.command(1).plan.step == 20);
     here.all_restored();
     CHECK(here.granted().first_step == 20);
     CHECK(here.granted().end_step == 24);
@@ -292,7 +292,7 @@ TEST_CASE("from its first other call on a job that resumes computes, and says wh
   here.all_seen(0);
   const auto& results = here.disk->results;
   here.all_enter(here.evaluate(1, 12, 4), {results[0]});  // of more batches
-  CHECK(here.order().plan.step == 20);
+  CHECK(here.command().plan.step == 20);
   CHECK(here.logged().find("call number 1 (evaluate at step 12) is not what the job that wrote the "
                            "snapshot did there") != std::string::npos);
   here.all_restored();
@@ -301,7 +301,7 @@ TEST_CASE("from its first other call on a job that resumes computes, and says wh
   CHECK_FALSE(here.result().from_snapshot);
   here.all_enter(here.hash(2, 12), {results[0], results[1]});  // as recorded, but after another one
   CHECK(here.finished(0) == numbers{0, 1});
-  CHECK(here.num_orders() == 1);
+  CHECK(here.num_commands() == 1);
 }
 
 TEST_CASE("a job that is stopped while recorded results are given again says from which step it can go on") {
@@ -321,7 +321,7 @@ TEST_CASE("results of which an earlier version did not say what was asked for ar
   record(here, {scheduler::train(0, 12)});
   here.all_enter(here.train(0, 12));
   CHECK(here.disk->num_reads == 0);
-  CHECK(here.order().plan.step == 20);
+  CHECK(here.command().plan.step == 20);
   CHECK(here.logged().find("answered with the state of step 20") != std::string::npos);
 }
 
@@ -353,7 +353,7 @@ TEST_CASE("a generation is restored only once") {
   here.begin_training(2);
   here.train_to_end(0, 2);
   here.all_enter(here.train(1, 4));
-  CHECK(here.num_orders() == 1);
+  CHECK(here.num_commands() == 1);
   CHECK(here.granted().first_step == 2);
   CHECK(here.granted().end_step == 4);
 }
@@ -371,9 +371,9 @@ TEST_CASE("after the loss of all processes the results of any number of calls ar
   }
   CHECK(told == here.disk->results);
   CHECK(here.disk->num_reads == 1);
-  CHECK(here.num_orders() == 0);
+  CHECK(here.num_commands() == 0);
   here.all_enter(here.train(1000, 24), told);
-  CHECK(here.order(1).plan.step == 20);
+  CHECK(here.command(1).plan.step == 20);
 }
 
 TEST_CASE("a job that cannot read the results on disk ends with the reason") {
@@ -388,7 +388,7 @@ TEST_CASE("a job that cannot read the results on disk ends with the reason") {
   damaged.all_enter(damaged.train(0, 12));
   REQUIRE(damaged.members.failures.size() == 1);
   CHECK(damaged.members.failures[0].find("calls.part cannot be used") != std::string::npos);
-  CHECK(earlier.num_orders() + damaged.num_orders() == 0);
+  CHECK(earlier.num_commands() + damaged.num_commands() == 0);
 }
 
 TEST_CASE("a recovery without steps to repeat ends when the first step is granted") {

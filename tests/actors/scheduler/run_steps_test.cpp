@@ -125,7 +125,7 @@ TEST_CASE("a call whose steps are all done ends with the metrics of the last one
 TEST_CASE("steps of earlier calls are repeated with their samples before the call continues with its own") {
   one_scheduler here({.generation = 2, .window = 8});
   here.all_enter(here.train(2, 6, 5), {finished_training(0, 2, 3), finished_training(1, 4, 4)});
-  CHECK(here.order().plan.from_scratch);
+  CHECK(here.command().plan.from_scratch);
   here.all_restored();
   CHECK(here.granted().call.source == 3);
   CHECK(here.granted().first_step == 0);

@@ -51,16 +51,16 @@ struct one_stage {
   }
   answer<stage_ready> restore(std::uint64_t generation, std::uint64_t step, tensor packed = {},
                               bool from_scratch = false) {
-    restore_stage order;
-    order.generation = generation;
-    order.step = step;
-    order.from_scratch = from_scratch;
-    order.packed = packed;
-    order.scheduler = scheduler.handle();
-    order.replica_keeper = replica_keeper.handle();
-    order.disk_writer = disk_writer.handle();
-    order.keeper = keeper;
-    return ask<stage_ready>(actors, stage, order);
+    restore_stage command;
+    command.generation = generation;
+    command.step = step;
+    command.from_scratch = from_scratch;
+    command.packed = packed;
+    command.scheduler = scheduler.handle();
+    command.replica_keeper = replica_keeper.handle();
+    command.disk_writer = disk_writer.handle();
+    command.keeper = keeper;
+    return ask<stage_ready>(actors, stage, command);
   }
   void copied(std::uint64_t generation, std::uint64_t step, bool to_disk = false) {
     actors.send(stage, state_copied{generation, step, packed_with(static_cast<float>(step)), to_disk});
@@ -150,11 +150,11 @@ TEST_CASE("a copy that is due on disk goes to the disk writer too") {
   one_stage here;
   here.restore(1, 0, {}, true);
   here.copied(1, 3, true);
-  auto order = here.disk_writer.last<write_part>();
-  CHECK(order.generation == 1);
-  CHECK(order.step == 3);
-  CHECK(order.part == part_id{{.stage = 2}});
-  CHECK(same_state(order.packed, packed_with(3)));
+  auto command = here.disk_writer.last<write_part>();
+  CHECK(command.generation == 1);
+  CHECK(command.step == 3);
+  CHECK(command.part == part_id{{.stage = 2}});
+  CHECK(same_state(command.packed, packed_with(3)));
 }
 
 TEST_CASE("copies of another generation are dropped") {
@@ -231,12 +231,12 @@ TEST_CASE("a stage that outlives its disk writer uses the writer's replacement")
   one_stage here;
   here.restore(1, 0, {}, true);
   probe next(here.actors);
-  restore_stage order;
-  order.generation = 2;
-  order.from_scratch = true;
-  order.scheduler = here.scheduler.handle();
-  order.replica_keeper = order.disk_writer = next.handle();
-  REQUIRE(ask<stage_ready>(here.actors, here.stage, order).value);
+  restore_stage command;
+  command.generation = 2;
+  command.from_scratch = true;
+  command.scheduler = here.scheduler.handle();
+  command.replica_keeper = command.disk_writer = next.handle();
+  REQUIRE(ask<stage_ready>(here.actors, here.stage, command).value);
   here.copied(2, 3, true);
   here.actors.send(here.stage, drop_before{3});
   CHECK(here.disk_writer.size() == 0);
@@ -271,7 +271,7 @@ TEST_CASE("a stage sends all its copies again when the peer has lost them") {
   CHECK(here.scheduler.size() == 0);
 }
 
-TEST_CASE("an order to write a copy that is yet to be made is left to the device") {
+TEST_CASE("a command to write a copy that is yet to be made is left to the device") {
   one_stage here;
   here.restore(1, 0, {}, true);
   here.actors.send(here.stage, write_copy{3});
@@ -282,7 +282,7 @@ TEST_CASE("an order to write a copy that is yet to be made is left to the device
   CHECK(here.disk_writer.all<write_part>().size() == 1);
 }
 
-TEST_CASE("a copy that was ordered for the disk before the device has made it is written then") {
+TEST_CASE("a copy that was requested for the disk before the device has made it is written then") {
   one_stage here;
   here.restore(1, 0, {}, true);
   here.copied(1, 2);
@@ -292,7 +292,7 @@ TEST_CASE("a copy that was ordered for the disk before the device has made it is
   REQUIRE(here.disk_writer.all<write_part>().size() == 1);
   CHECK(here.disk_writer.last<write_part>().step == 3);
   here.actors.send(here.stage, write_copy{5});
-  here.restore(2, 4);  // what was ordered before a restore is void
+  here.restore(2, 4);  // what was requested before a restore is void
   here.copied(2, 5);
   CHECK(here.disk_writer.all<write_part>().size() == 1);
 }

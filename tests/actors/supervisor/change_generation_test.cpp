@@ -76,7 +76,7 @@ TEST_CASE("the age of the last snapshot is reported to the next generation and t
   here.fence(2);
   here.view(2);
   CHECK(here.sent<copies_held>().back().inventory.since_disk_s == 20);
-  here.receive(2, {actor_role::supervisor, 1}, restore_order{2, {}, 45, here.hosts});
+  here.receive(2, {actor_role::supervisor, 1}, restore_command{2, {}, 45, here.hosts});
   here.advance(5s);
   here.fence(3);
   here.view(3);

@@ -12,7 +12,7 @@ TEST_CASE("the lowest rank runs a scheduler in each generation, and it reaches e
   here.enter(0);
   call_entered other{1, 1, {0, call_kind::train, 0, 10, 0, 0}, {}, 0};
   here.receive(1, {actor_role::scheduler, 0}, other);
-  REQUIRE(here.sent<restore_order>().size() == 1);
+  REQUIRE(here.sent<restore_command>().size() == 1);
   CHECK(here.out.frames[0].to_rank == 1);
   here.receive(1, {actor_role::scheduler, 0}, process_restored{1, 1, {}});
   REQUIRE(here.sent<grant>().size() == 1);  // for the other process's device
@@ -22,11 +22,11 @@ TEST_CASE("the lowest rank runs a scheduler in each generation, and it reaches e
   here.fence(2);
   here.view(2);
   here.receive(1, {actor_role::scheduler, 0}, other);  // late
-  CHECK(here.sent<restore_order>().size() == 1);
+  CHECK(here.sent<restore_command>().size() == 1);
   other.generation = 2;
   here.receive(2, {actor_role::scheduler, 0}, other);
-  REQUIRE(here.sent<restore_order>().size() == 2);
-  CHECK(here.sent<restore_order>()[1].generation == 2);
+  REQUIRE(here.sent<restore_command>().size() == 2);
+  CHECK(here.sent<restore_command>()[1].generation == 2);
 }
 
 TEST_CASE("a job that is defined after the view reaches the scheduler too") {
@@ -35,7 +35,7 @@ TEST_CASE("a job that is defined after the view reaches the scheduler too") {
   here.define();
   here.enter(0);
   here.receive(1, {actor_role::scheduler, 0}, call_entered{1, 1, {0, call_kind::train, 0, 10, 0, 0}, {}, 0});
-  CHECK(here.sent<restore_order>().size() == 1);
+  CHECK(here.sent<restore_command>().size() == 1);
 }
 
 TEST_CASE("another job replaces the previous one, with new children") {

@@ -67,7 +67,7 @@ std::string told(const simulated_job& job) {
 /// Runs a job with failures and compares it with one of the same shape that has none.
 void explore(const simulated_job_options& options) {
   auto undisturbed = options;
-  undisturbed.num_failures = undisturbed.num_io_failures = undisturbed.num_pause_orders = 0;
+  undisturbed.num_failures = undisturbed.num_io_failures = undisturbed.num_pause_requests = 0;
   undisturbed.folder.clear();
   undisturbed.moves_devices = false;
   undisturbed.contents.clear();
@@ -142,7 +142,7 @@ TEST_CASE(
   auto options = example_job(seed);
   options.calls = calls_with_half_steps();
   if (seed % 3 == 0) options.folder = folder.path();
-  if (seed % 2 == 0) options.num_pause_orders = 6;
+  if (seed % 2 == 0) options.num_pause_requests = 6;
   options.moves_devices = seed % 5 == 0;
   options.memory_every_steps = seed % 4;
   if (options.num_stages <= 5) {
@@ -195,7 +195,7 @@ TEST_CASE(
       if (stage == 0 || random() % 3 != 0) members.push_back(stage);
   }
   if (seed % 3 == 0) options.num_failures = 0;
-  options.num_pause_orders = 12;
+  options.num_pause_requests = 12;
   options.progress_timeout = std::chrono::seconds(1);
   explore(options);
 }

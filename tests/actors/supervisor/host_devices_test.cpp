@@ -1,4 +1,4 @@
-// A process hosts the devices that a restore order gives it, in each generation others if need be.
+// A process hosts the devices that a restore command gives it, in each generation others if need be.
 #include <caf/actor_registry.hpp>
 #include <catch2/catch_test_macros.hpp>
 
@@ -171,7 +171,7 @@ TEST_CASE("a stage that comes back before its copy was dropped is restored from 
   CHECK(here.steps_done(3) == numbers{1});
 }
 
-TEST_CASE("a state that comes before the order that makes this process its stage's host is used") {
+TEST_CASE("a state that comes before the command that makes this process its stage's host is used") {
   one_process here;
   here.begin();
   here.train(1);
@@ -192,8 +192,8 @@ TEST_CASE("the scheduler grants steps to the devices of this generation, whereve
   here.enter(0);
   here.receive(1, {actor_role::scheduler, 0}, copies_held{1, {1, 0, {}}});
   here.receive(1, {actor_role::scheduler, 0}, call_entered{1, 1, {0, call_kind::train, 0, 10, 0, 0}, {}, 0});
-  REQUIRE(here.sent<restore_order>().size() == 1);
-  CHECK(here.sent<restore_order>()[0].hosts == on_ranks({1, 0}));  // no more than its share
+  REQUIRE(here.sent<restore_command>().size() == 1);
+  CHECK(here.sent<restore_command>()[0].hosts == on_ranks({1, 0}));  // no more than its share
   here.receive(1, {actor_role::scheduler, 0}, process_restored{1, 1, {}});
   CHECK(here.sent<grant>().size() == 1);
 }

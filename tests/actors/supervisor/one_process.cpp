@@ -121,7 +121,7 @@ std::vector<caf::message> one_process::replies() const {
 void one_process::restore(std::uint64_t generation, const restore_plan& plan,
                           const std::vector<call_result>& completed) {
   receive(generation, {actor_role::supervisor, static_cast<std::uint32_t>(rank)},
-          restore_order{generation, plan, 0, hosts});
+          restore_command{generation, plan, 0, hosts});
   for (const auto& result : completed) finish(generation, result);
 }
 

@@ -38,7 +38,7 @@ struct one_process {
   std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
   caf::actor supervisor;
   std::shared_ptr<job_definition> job;  ///< the one defined last; nothing changes it later
-  hosting hosts;                        ///< what restore orders say; where the job begins unless changed
+  hosting hosts;                        ///< what restore commands say; where the job begins unless changed
 
   explicit one_process(int with_rank = 1, int with_world_size = 2, int num_stages = 2);
   ~one_process();

@@ -41,16 +41,16 @@ TEST_CASE("a fence during a restore starts the restore again") {
   CHECK(here.steps_done(3) == numbers{1});
 }
 
-TEST_CASE("a restore order of another generation, or while a fence is up, is ignored") {
+TEST_CASE("a restore command of another generation, or while a fence is up, is ignored") {
   one_process here;
   here.begin();
-  here.actors.send(here.supervisor, restore_order{2, {}, 0, {}});
+  here.actors.send(here.supervisor, restore_command{2, {}, 0, {}});
   here.fence(2);
-  here.actors.send(here.supervisor, restore_order{2, {}, 0, {}});
+  here.actors.send(here.supervisor, restore_command{2, {}, 0, {}});
   CHECK(here.sent<process_restored>().size() == 1);
 }
 
-TEST_CASE("a state from a peer may come after the order to restore it") {
+TEST_CASE("a state from a peer may come after the command to restore it") {
   one_process here;
   here.define();
   here.view(2);
@@ -64,7 +64,7 @@ TEST_CASE("a state from a peer may come after the order to restore it") {
   CHECK(here.steps_done(2) == numbers{4});
 }
 
-TEST_CASE("a state from a peer may come before the order to restore it") {
+TEST_CASE("a state from a peer may come before the command to restore it") {
   one_process here;
   here.define();
   here.view(2);
@@ -149,7 +149,7 @@ TEST_CASE("a replica is announced, and sent to the host of the stage that was lo
   CHECK(here.sent<process_restored>().back().generation == 2);
 }
 
-TEST_CASE("a restore order for a missing copy fails the job") {
+TEST_CASE("a restore command for a missing copy fails the job") {
   one_process here;
   here.begin();
   here.restore(1, own_plan(9));
@@ -157,7 +157,7 @@ TEST_CASE("a restore order for a missing copy fails the job") {
   CHECK(here.members.failures[0].find("stage 1 holds no copy of step 9") != std::string::npos);
 }
 
-TEST_CASE("a restore order for a missing replica or snapshot fails the job") {
+TEST_CASE("a restore command for a missing replica or snapshot fails the job") {
   one_process here;
   here.begin();
   here.restore(1, plan_of(9, from(0, 1, peer), from(1, 0, peer)));

@@ -77,7 +77,7 @@ simulated_job::simulated_job(simulated_job_options options)
       random_(options_.seed),
       agent_({options_.world_size, 60s, 1s, true}, now_),
       failures_left_(options_.num_failures),
-      pause_orders_left_(options_.num_pause_orders) {
+      pause_requests_left_(options_.num_pause_requests) {
   for (int rank = 0; rank < options_.world_size; ++rank) start(rank, 0);
 }
 
@@ -280,7 +280,7 @@ void simulated_job::check(const simulated_process& process, const call_result& r
 /// One thing; false if there is nothing.
 bool simulated_job::happen() {
   maybe_fail();
-  maybe_order_pause();
+  maybe_request_pause();
   auto carried = [this] {
     std::erase_if(channels_, [](const auto& one) { return one.second.empty(); });
     if (channels_.empty()) return false;

@@ -32,7 +32,7 @@ struct simulated_job_options {
   int num_failures = 0;               ///< at most: processes killed, actors that fail, generations asked for
   int num_io_failures = 0;            ///< a process: loaders, replica keepers and disk writers that fail
   std::uint32_t failure_every = 400;  ///< things that happen, on the average
-  int num_pause_orders = 0;           ///< pauses, single steps and resumptions, which users of any rank order
+  int num_pause_requests = 0;  ///< pauses, single steps and resumptions, which users of any rank request
   std::vector<std::vector<int>> reductions = {};
   std::chrono::milliseconds progress_timeout{0};
   std::uint32_t seed = 0;
@@ -87,8 +87,8 @@ class simulated_job {
   void carry_out(const membership_outputs& outputs);
   void tell_agent(const simulated_process& from, std::function<membership_outputs()> change);
   void maybe_fail();
-  void maybe_order_pause();
-  void order_pause_anywhere(pause_request order);
+  void maybe_request_pause();
+  void request_pause_anywhere(pause_request request);
   void end_long_pause();
   void draw_homes();
   void poll_user(simulated_process& process);
@@ -106,8 +106,8 @@ class simulated_job {
   std::vector<std::unique_ptr<simulated_process>> processes_;  ///< all that ever were; by id - 1
   std::map<channel, std::deque<std::function<void()>>> channels_;
   std::uint64_t next_lane_ = 1;
-  int failures_left_, pause_orders_left_;
-  int paused_for_ = 0;  ///< steps of virtual time in which nothing happened, since the last order
+  int failures_left_, pause_requests_left_;
+  int paused_for_ = 0;  ///< steps of virtual time in which nothing happened, since the last command
   std::string failure_;
   std::map<std::uint32_t, call_result> results_;
   std::map<std::uint64_t, step_metrics> steps_;

@@ -6,21 +6,22 @@
 
 namespace troupe::testing {
 
-void simulated_job::order_pause_anywhere(pause_request order) {
+void simulated_job::request_pause_anywhere(pause_request request) {
   auto* process = present(static_cast<int>(random_() % static_cast<unsigned>(options_.world_size)));
   if (!process) return;
   paused_for_ = 0;
-  caf::anon_send(process->supervisor, order_pause{order});
+  caf::anon_send(process->supervisor, request_pause{request});
 }
 
-void simulated_job::maybe_order_pause() {
-  if (pause_orders_left_ == 0 || random_() % 100 != 0) return;
-  --pause_orders_left_;
-  pause_request order;
-  order.order = std::array{pause_order::pause, pause_order::resume, pause_order::step}[random_() % 3];
-  order.unit = static_cast<step_unit>(random_() % 3);
-  order.count = 1 + random_() % 4;
-  order_pause_anywhere(order);
+void simulated_job::maybe_request_pause() {
+  if (pause_requests_left_ == 0 || random_() % 100 != 0) return;
+  --pause_requests_left_;
+  pause_request request;
+  request.command =
+      std::array{pause_command::pause, pause_command::resume, pause_command::step}[random_() % 3];
+  request.unit = static_cast<step_unit>(random_() % 3);
+  request.count = 1 + random_() % 4;
+  request_pause_anywhere(request);
 }
 
 /// A job that stands for long is let go on, or taken further.
@@ -28,11 +29,11 @@ void simulated_job::end_long_pause() {
   constexpr int long_pause = 60;  // 3 s
   auto is_paused = [](const auto& process) { return process->alive && process->pause->get().is_paused; };
   if (std::ranges::none_of(processes_, is_paused) || ++paused_for_ < long_pause) return;
-  if (pause_orders_left_ > 0 && random_() % 2 == 0) {
-    --pause_orders_left_;
-    return order_pause_anywhere({0, pause_order::step, static_cast<step_unit>(random_() % 3), 1});
+  if (pause_requests_left_ > 0 && random_() % 2 == 0) {
+    --pause_requests_left_;
+    return request_pause_anywhere({0, pause_command::step, static_cast<step_unit>(random_() % 3), 1});
   }
-  order_pause_anywhere({0, pause_order::resume});
+  request_pause_anywhere({0, pause_command::resume});
 }
 
 }  // namespace troupe::testing

@@ -261,17 +261,17 @@ TEST_CASE("SIGTERM to one worker while another has not joined ends that worker, 
 }
 
 TEST_CASE("a process alone saves its last step at SIGTERM, also as one of several signals at once") {
-  for (const auto& order : {std::vector{SIGTERM}, {SIGTERM, SIGHUP, SIGINT}}) {
+  for (const auto& signals : {std::vector{SIGTERM}, {SIGTERM, SIGHUP, SIGINT}}) {
     temp_folder folder;
     background_process job({.command = join({FASHION_MNIST_PROGRAM},
                                             join(long_job(), {"--snapshot-dir", folder.path().string()})),
                             .environment = {},
                             .without = {"RANK", "WORLD_SIZE"}});
     job.wait_for_line("\"event\":\"step\"");
-    for (int number : order) job.signal(number);
+    for (int number : signals) job.signal(number);
     auto result = job.wait();
-    CAPTURE(order, result.errors);
-    if (order.size() == 1)
+    CAPTURE(signals, result.errors);
+    if (signals.size() == 1)
       CHECK(result.exit_code == 128 + SIGTERM);
     else
       CHECK(result.exit_code > 128);  // pending signals come in any order

@@ -1,4 +1,4 @@
-// Jobs of four processes that take orders over HTTP while they train: they are paused, stepped, and lose
+// Jobs of four processes that take commands over HTTP while they train: they are paused, stepped, and lose
 // actors and processes, and have the same weights as a job that nobody touched.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -23,10 +23,10 @@ namespace {
 
 using words = std::vector<std::string>;
 
-/// A paced job of four processes that is given orders.
-class ordered_job : public paced_job {
+/// A paced job of four processes that is given commands.
+class commanded_job : public paced_job {
  public:
-  explicit ordered_job(const words& options) : paced_job(4, options) {
+  explicit commanded_job(const words& options) : paced_job(4, options) {
     while (read("job")["state"] != "running" || read("job")["step"] < 1 ||
            read("processes")["processes"].size() < 4)
       wait();
@@ -37,7 +37,7 @@ class ordered_job : public paced_job {
     if (with_header) headers.emplace_back("X-Troupe-Request: 1");
     return ask_http(port(), "POST", "/api/v1/control/" + action, headers, body.dump());
   }
-  /// Gives an order that is taken, and returns its outcome.
+  /// Gives a command that is taken, and returns its outcome.
   json carried_out(const std::string& action, const json& body = json::object()) const {
     auto taken = post(action, body);
     INFO(action << " " << body << ": " << taken.body);
@@ -76,7 +76,7 @@ class ordered_job : public paced_job {
 TEST_CASE("a job is paused, stepped, saved and resumed, and trains the same bits") {
   temp_folder folder;
   auto snapshots = folder.path() / "snapshots";
-  ordered_job job(with_orders({"--snapshot-dir", snapshots.string(), "--snapshot-interval", "1h"}));
+  commanded_job job(with_commands({"--snapshot-dir", snapshots.string(), "--snapshot-interval", "1h"}));
   CHECK(job.read("job")["control"] == true);
   auto running = job.carried_out("snapshot");
   CHECK(running["outcome"] == "done");
@@ -107,9 +107,9 @@ TEST_CASE("a job is paused, stepped, saved and resumed, and trains the same bits
                               ContainsSubstring("\"status\":404"));
 }
 
-TEST_CASE("a job whose actors are killed and restarted on order trains the same bits") {
+TEST_CASE("a job whose actors are killed and restarted on command trains the same bits") {
   temp_folder folder;
-  ordered_job job(with_orders({"--snapshot-dir", folder.path().string()}));
+  commanded_job job(with_commands({"--snapshot-dir", folder.path().string()}));
   job.check_done("kill", {{"actor", job.actor("device", 1)}});
   job.check_done("restart", {{"actor", job.actor("device", 0)}});
   job.check_done("kill", {{"actor", job.actor("stage", 2)}});
@@ -123,9 +123,9 @@ TEST_CASE("a job whose actors are killed and restarted on order trains the same 
 }
 
 TEST_CASE(
-    "a job whose processes are killed and restarted on order, also while it is paused, trains the same "
+    "a job whose processes are killed and restarted on command, also while it is paused, trains the same "
     "bits") {
-  ordered_job job(with_orders());
+  commanded_job job(with_commands());
   job.check_done("kill", {{"rank", 2}});
   job.check_done("restart", {{"rank", 1}});
   job.check_done("pause");
@@ -135,11 +135,11 @@ TEST_CASE(
   job.check_same_weights();
 }
 
-TEST_CASE("rank 0 is restarted: its successor serves again and tells what became of the order") {
+TEST_CASE("rank 0 is restarted: its successor serves again and tells what became of the command") {
   temp_folder folder;
   auto is_kill = GENERATE(false, true);
   auto audit = (folder.path() / "audit.jsonl").string();
-  ordered_job job(with_orders({"--inspect-audit-log", audit}));
+  commanded_job job(with_commands({"--inspect-audit-log", audit}));
   auto taken = job.post(is_kill ? "kill" : "restart", {{"rank", 0}});
   REQUIRE(taken.status == 202);
   job.follow_rank_0();
@@ -150,8 +150,8 @@ TEST_CASE("rank 0 is restarted: its successor serves again and tells what became
   job.check_same_weights();
 }
 
-TEST_CASE("a job that takes no orders refuses all, and is not harmed") {
-  ordered_job job(many_steps);
+TEST_CASE("a job that takes no commands refuses all, and is not harmed") {
+  commanded_job job(many_steps);
   CHECK(job.read("job")["control"] == false);
   for (const char* action : {"pause", "resume", "snapshot", "kill", "nonsense"}) {
     auto refused = job.post(action, json::object());

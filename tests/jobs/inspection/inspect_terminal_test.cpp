@@ -113,10 +113,10 @@ TEST_CASE(
   terminal.wait_for("[5 log]");
 }
 
-TEST_CASE("orders are given from a terminal, and the job trains the same bits") {
+TEST_CASE("commands are given from a terminal, and the job trains the same bits") {
   if (!has_tmux()) SKIP("tmux is not installed: it is in Debian's package tmux");
   temp_folder folder;
-  paced_job paced(2, with_orders());
+  paced_job paced(2, with_commands());
   auto& job = paced.inspected();
   auto record = (folder.path() / "record.jsonl").string();
   auto command = std::string(TROUPE_PROGRAM) + " inspect ";
@@ -156,7 +156,7 @@ TEST_CASE("orders are given from a terminal, and the job trains the same bits") 
   terminal.press("Escape");
   terminal.press("Home");
   terminal.press("R");
-  terminal.wait_for("restart the process of rank 0, which ends in good order?");
+  terminal.wait_for("restart the process of rank 0, which ends cleanly?");
   terminal.press("Escape");
   terminal.wait_for("restart the process of rank 0: not sent");
   terminal.press("p");
@@ -169,60 +169,60 @@ TEST_CASE("orders are given from a terminal, and the job trains the same bits") 
   terminal.tmux({"respawn-pane", "-k", command + "--replay " + record + "; sleep 100"});
   terminal.wait_for("replay 1/");
   terminal.press("p");
-  terminal.wait_for("this is a record: only a running job takes orders");
+  terminal.wait_for("this is a record: only a running job takes commands");
   terminal.press("Right");
   terminal.wait_for("replay 2/");
 }
 
-TEST_CASE("orders are given by scripts, which learn what came of them, and the job trains the same bits") {
+TEST_CASE("commands are given by scripts, which learn what came of them, and the job trains the same bits") {
   temp_folder folder;
-  paced_job paced(2, with_orders({"--inspect-audit-log", (folder.path() / "audit.jsonl").string()}));
+  paced_job paced(2, with_commands({"--inspect-audit-log", (folder.path() / "audit.jsonl").string()}));
   auto& job = paced.inspected();
-  auto ordered = [&](std::vector<std::string> words) {
-    words.insert(words.begin(), "--order");
+  auto given = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "--command");
     return job.inspect(words);
   };
-  auto paused = ordered({"pause"});
+  auto paused = given({"pause"});
   INFO(paused.errors);
   CHECK(paused.output == "pause: done: the job is paused, and all devices stand\n");
   CHECK(paused.exit_code == 0);
-  auto stepped = ordered({"step", "--unit", "microbatch", "--count", "2", "--json"});
+  auto stepped = given({"step", "--unit", "microbatch", "--count", "2", "--json"});
   CHECK(stepped.exit_code == 0);
   auto told = nlohmann::json::parse(stepped.output);
   CHECK(told["action"] == "step");
   CHECK(told["outcome"] == "done");
 
-  auto refused = ordered({"snapshot", "--json"});
+  auto refused = given({"snapshot", "--json"});
   CHECK(refused.exit_code == 1);
   told = nlohmann::json::parse(refused.output);
   CHECK(told["outcome"] == "refused");
   CHECK(told["status"] == 409);
   CHECK(told["id"].is_null());
-  auto unknown = ordered({"kill", "--rank", "7", "--yes"});
+  auto unknown = given({"kill", "--rank", "7", "--yes"});
   CHECK(unknown.exit_code == 1);
   CHECK_THAT(unknown.output, ContainsSubstring("kill the process of rank 7: refused: ") &&
                                  ContainsSubstring("expected a rank from 0 to 1"));
-  auto unasked = ordered({"kill", "--rank", "1"});
+  auto unasked = given({"kill", "--rank", "1"});
   CHECK(unasked.exit_code == 2);
   CHECK_THAT(unasked.errors, ContainsSubstring("expected --yes, since there is no terminal to ask on"));
 
-  auto killed = ordered({"kill", "--rank", "1", "--yes"});
+  auto killed = given({"kill", "--rank", "1", "--yes"});
   CHECK(killed.exit_code == 0);
   CHECK_THAT(killed.output, ContainsSubstring("the process was replaced by"));
-  CHECK(ordered({"log_level", "--level", "warn"}).exit_code == 0);
-  CHECK(ordered({"resume"}).output == "resume: done: the job goes on\n");
+  CHECK(given({"log_level", "--level", "warn"}).exit_code == 0);
+  CHECK(given({"resume"}).output == "resume: done: the job goes on\n");
   CHECK(paced.finish() == untouched_weights(many_steps));
   std::ostringstream audit;
   audit << std::ifstream(folder.path() / "audit.jsonl").rdbuf();
   CHECK_THAT(audit.str(), ContainsSubstring("\"user_agent\":\"troupe inspect\""));
 }
 
-TEST_CASE("a job that takes no orders says how it would take some") {
+TEST_CASE("a job that takes no commands says how it would take some") {
   paced_job paced(2, many_steps);
   auto& job = paced.inspected();
-  auto refused = job.inspect({"--order", "pause"});
+  auto refused = job.inspect({"--command", "pause"});
   CHECK(refused.exit_code == 1);
-  CHECK_THAT(refused.output, ContainsSubstring("pause: refused: this job takes no orders") &&
+  CHECK_THAT(refused.output, ContainsSubstring("pause: refused: this job takes no commands") &&
                                  ContainsSubstring("--inspect-control"));
   if (!has_tmux()) SKIP("tmux is not installed: it is in Debian's package tmux");
   temp_folder folder;
@@ -231,7 +231,7 @@ TEST_CASE("a job that takes no orders says how it would take some") {
   terminal.wait_for("1#0/device/1");
   CHECK_THAT(terminal.screen(), !ContainsSubstring("p: pause"));
   terminal.press("w");
-  terminal.wait_for("this job takes no orders: start it with --inspect-control beside --inspect");
+  terminal.wait_for("this job takes no commands: start it with --inspect-control beside --inspect");
 }
 
 TEST_CASE("a signal ends troupe inspect and gives the terminal back") {
@@ -273,18 +273,19 @@ TEST_CASE("troupe inspect says what is wrong with its arguments, and who does no
   CHECK_THAT(refused({"--replay", loop, "--once"}), ContainsSubstring("Too many levels of symbolic links"));
   CHECK_THAT(refused({"--token-file", "--once"}),
              ContainsSubstring("--token-file needs a value, got the option --once"));
-  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--order", "step", "--count", "99999999999999999999"}),
+  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--command", "step", "--count", "99999999999999999999"}),
              ContainsSubstring("--count: expected a whole number of at most"));
   CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--diagnose"}),
              ContainsSubstring("cannot ask the inspector"));
   CHECK_THAT(refused({"http://127.0.0.1:1/#token=x"}), ContainsSubstring("expected a terminal"));
-  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--order", "pause"}),
+  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--command", "pause"}),
              ContainsSubstring("cannot ask the inspector"));
-  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--order", "stop"}),
+  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--command", "stop"}),
              ContainsSubstring("expected one of pause, resume"));
-  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--order", "pause", "--once"}),
+  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--command", "pause", "--once"}),
              ContainsSubstring("exclude each other"));
-  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--yes"}), ContainsSubstring("expected --order ORDER"));
-  CHECK_THAT(refused({"--replay", "/nowhere", "--order", "pause"}), ContainsSubstring("a record is none"));
-  CHECK_THAT(refused({"/tmp", "--order", "pause"}), ContainsSubstring("are for running jobs"));
+  CHECK_THAT(refused({"http://127.0.0.1:1/#token=x", "--yes"}),
+             ContainsSubstring("expected --command COMMAND"));
+  CHECK_THAT(refused({"--replay", "/nowhere", "--command", "pause"}), ContainsSubstring("a record is none"));
+  CHECK_THAT(refused({"/tmp", "--command", "pause"}), ContainsSubstring("are for running jobs"));
 }

@@ -88,7 +88,7 @@ class watched_job {
 void check_every_endpoint(const watched_job& job) {
   auto schema = json::parse(job.get("/api/v1/schema").body);
   for (const char* name : {"job", "processes", "devices", "actors", "links", "plan", "timeline", "metrics",
-                           "findings", "snapshots", "orders", "log"}) {
+                           "findings", "snapshots", "commands", "log"}) {
     INFO(name);
     CHECK(schema_problem(schema, name, job.read(name)) == "");
   }

@@ -67,7 +67,7 @@ std::string paced_job::finish() {
 
 const std::vector<std::string> many_steps = {"--epochs", "60"};
 
-std::vector<std::string> with_orders(std::vector<std::string> more) {
+std::vector<std::string> with_commands(std::vector<std::string> more) {
   more.insert(more.end(), many_steps.begin(), many_steps.end());
   more.insert(more.end(), {"--inspect-control", "--log-level", "warn"});
   return more;

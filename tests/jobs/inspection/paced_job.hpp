@@ -41,9 +41,9 @@ class paced_job {
 
 /// Options for more steps than a job does before its test lets it finish.
 extern const std::vector<std::string> many_steps;
-/// Options of such a job that takes orders. It has a log, which is its audit log unless `more` names a file:
-/// without one no order is taken.
-std::vector<std::string> with_orders(std::vector<std::string> more = {});
+/// Options of such a job that takes commands. It has a log, which is its audit log unless `more` names a
+/// file: without one no command is taken.
+std::vector<std::string> with_commands(std::vector<std::string> more = {});
 
 /// The weights_sha256 of the same job, in one process that nobody watches.
 std::string untouched_weights(const std::vector<std::string>& options = {});

@@ -37,15 +37,15 @@ bool is_within_step(const pause_status& seen) {
 
 class control {
  public:
-  /// `stay`: how long the job stands after each order.
+  /// `stay`: how long the job stands after each command.
   control(Trainer& trainer, const std::atomic<bool>& over, std::chrono::milliseconds stay)
       : trainer_(trainer), over_(over), stay_(stay) {}
 
   void run(std::chrono::milliseconds hold) {
-    ordered([&] { trainer_.pause(); });
+    give([&] { trainer_.pause(); });
     std::array units = {step_unit::action, step_unit::microbatch, step_unit::step};
     std::array<std::uint64_t, 12> counts = {2, 1, 2, 7, 1, 1, 3, 2, 1, 11, 3, 1};
-    for (std::size_t i = 0; i < counts.size(); ++i) ordered([&] { trainer_.step(units[i % 3], counts[i]); });
+    for (std::size_t i = 0; i < counts.size(); ++i) give([&] { trainer_.step(units[i % 3], counts[i]); });
     std::this_thread::sleep_for(hold);
     trainer_.resume();
   }
@@ -60,11 +60,11 @@ class control {
   }
 
  private:
-  /// Waits until the job stands where the order led to.
-  template <class Order>
-  void ordered(Order order) {
+  /// Waits until the job stands where the command led to.
+  template <class Command>
+  void give(Command command) {
     auto before = trainer_.pause_status().num_changes;
-    order();
+    command();
     for (; !over_; std::this_thread::sleep_for(1ms)) {
       auto seen = trainer_.pause_status();
       if (seen.num_changes <= before || !seen.is_standing) continue;

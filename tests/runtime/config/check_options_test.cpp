@@ -36,7 +36,7 @@ TEST_CASE("microbatches that do not divide the batch come with numbers that do")
              ContainsSubstring("--batch 8,") && ContainsSubstring("--microbatches 3"));
 }
 
-TEST_CASE("orders need an inspector, and their log needs orders") {
+TEST_CASE("commands need an inspector, and their log needs commands") {
   CHECK_THAT(complaint([](job_options& o) { o.inspect_control = true; }), ContainsSubstring("add --inspect"));
   CHECK(complaint([](job_options& o) { o.inspect = "8080", o.inspect_control = true; }).empty());
   CHECK_THAT(complaint([](job_options& o) { o.inspect = "8080", o.inspect_audit_log = "f"; }),

@@ -80,7 +80,7 @@ TEST_CASE("a row that is opened shows all that is known of it") {
   CHECK(text_of(draw_screen(told_job_with_finding(), shown, {}, {14, 50})) == golden("opened.txt"));
 }
 
-TEST_CASE("what is told of orders takes as many rows as it needs, up to half of the terminal") {
+TEST_CASE("what is told of commands takes as many rows as it needs, up to half of the terminal") {
   view_state shown;
   shown.selected = 3;
   screen told = {
@@ -89,7 +89,7 @@ TEST_CASE("what is told of orders takes as many rows as it needs, up to half of 
        "come back from there",
        row_style::bad},
       {"pause: done: the job is paused, and all devices stand"}};
-  CHECK(text_of(draw_screen(told_job(), shown, told, {})) == golden("orders.txt"));
+  CHECK(text_of(draw_screen(told_job(), shown, told, {})) == golden("commands.txt"));
   auto small = draw_screen(told_job(), shown, told, {6, 80});
   CHECK(small[4].text.ends_with("..."));
   CHECK(small[3].text.starts_with("  has its state"));

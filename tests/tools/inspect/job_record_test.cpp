@@ -81,11 +81,11 @@ TEST_CASE("what is no record, or of another version, is refused") {
   CHECK_THAT(refusal_of(file), ContainsSubstring("is no record"));
   write(file, "{\"event\":\"step\"}\n");
   CHECK_THAT(refusal_of(file), ContainsSubstring("is no record"));
-  write(file, "{\"format\":\"troupe inspect record\",\"version\":1}\n");
-  CHECK_THAT(refusal_of(file), ContainsSubstring("version 1, this program reads version 2"));
   write(file, "{\"format\":\"troupe inspect record\",\"version\":2}\n");
+  CHECK_THAT(refusal_of(file), ContainsSubstring("version 2, this program reads version 3"));
+  write(file, "{\"format\":\"troupe inspect record\",\"version\":3}\n");
   CHECK_THAT(refusal_of(file), ContainsSubstring("has no snapshot"));
-  write(file, "{\"format\":\"troupe inspect record\",\"version\":2}\n{\"at_ms\":1,\"parts\":{}}\n");
+  write(file, "{\"format\":\"troupe inspect record\",\"version\":3}\n{\"at_ms\":1,\"parts\":{}}\n");
   CHECK_THAT(refusal_of(file), ContainsSubstring("has no snapshot"));  // the first must be whole
 }
 

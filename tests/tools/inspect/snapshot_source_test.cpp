@@ -33,7 +33,11 @@ std::string read_from(const std::set<std::string>& parts) {
 }  // namespace
 
 TEST_CASE("a job whose inspector is of another version is refused, and no inspector is") {
-  CHECK(read_from({"/api/v1/job", "/api/v1/processes"}) == "read");  // other parts may be missing
-  CHECK_THAT(read_from({"/api/v1/job", "/api/v1/nodes"}), ContainsSubstring("another version"));
+  CHECK(read_from({"/api/v1/job", "/api/v1/processes", "/api/v1/commands"}) ==
+        "read");  // others may be missing
+  CHECK_THAT(read_from({"/api/v1/job", "/api/v1/nodes", "/api/v1/commands"}),
+             ContainsSubstring("/api/v1/processes"));
+  CHECK_THAT(read_from({"/api/v1/job", "/api/v1/processes", "/api/v1/orders"}),
+             ContainsSubstring("another version") && ContainsSubstring("no /api/v1/commands"));
   CHECK_THAT(read_from({}), ContainsSubstring("no inspector of Troupe"));
 }

@@ -71,8 +71,8 @@ test("a job that is paused, stepped, hurt and resumed from the page ends with th
   try {
     const page = await context.newPage();
     await page.goto(await hurt.link);
-    /// Gives an order by keyboard, confirms it by its name, and waits for its outcome.
-    const order = async (button: string, deed: string) => {
+    /// Gives a command by keyboard, confirms it by its name, and waits for its outcome.
+    const command = async (button: string, deed: string) => {
       const given = page.getByRole("button", { name: button, exact: true }).and(page.locator(":enabled"));
       await given.focus();
       await page.keyboard.press("Enter");
@@ -93,22 +93,22 @@ test("a job that is paused, stepped, hurt and resumed from the page ends with th
       await page.waitForFunction((old) => Number(/generation (\d+)/.exec(document.getElementById("where")?.textContent ?? "")?.[1] ?? 0) > old, before);
       return generationOf(page);
     };
-    await order("Pause", "Pause the job");
+    await command("Pause", "Pause the job");
     const step = await pausedStep(-1);
-    await order("Run one step", "Run one step");
+    await command("Run one step", "Run one step");
     assert.equal(await pausedStep(step), step + 1);
     const first = await generationOf(page);
     await page.evaluate(() => { location.hash = "#/actor/2%230%2Fstage%2F2"; });
-    await order("Kill actor", "Kill stage 2 of rank 2");
+    await command("Kill actor", "Kill stage 2 of rank 2");
     const second = await nextGeneration(first);
     await page.getByText("1×").first().waitFor();
     await page.evaluate(() => { location.hash = "#/actor/3%230%2Fstage%2F3"; });
-    await order("Kill process", "Kill the process of rank 3");
+    await command("Kill process", "Kill the process of rank 3");
     await nextGeneration(second);
     await page.keyboard.press("2");
     await page.getByRole("treeitem", { name: "rank 3, incarnation 1" }).waitFor();
     await page.getByRole("treeitem", { name: "rank 3 (lost)" }).waitFor();
-    await order("Resume", "Resume the job");
+    await command("Resume", "Resume the job");
     assert.equal(await hurt.weights, await shortJob(1, []).weights);
   } finally {
     await context.close();

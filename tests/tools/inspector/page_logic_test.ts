@@ -254,12 +254,12 @@ test("throughput is over several steps, so that two that come together are no sp
   assert.deepEqual(throughput(steps, 2).map(Math.round), [10, 20, 20, 10]);
 });
 
-test("what becomes of an order is told in words, and so is why one was refused", () => {
+test("what becomes of a command is told in words, and so is why one was refused", () => {
   const row = eventRow("control", "1", '{"id":"0-1","action":"kill","target":"2#0/stage/2","rank":2,"outcome":"refused","text":"there is no such actor","at_ms":5}', 9)!;
-  assert.equal(row.text, "order kill 2#0/stage/2: refused: there is no such actor");
-  assert.deepEqual(row.order, { id: "0-1", action: "kill", outcome: "refused", text: "there is no such actor" });
+  assert.equal(row.text, "command kill 2#0/stage/2: refused: there is no such actor");
+  assert.deepEqual(row.command, { id: "0-1", action: "kill", outcome: "refused", text: "there is no such actor" });
   assert.equal(row.level, "warning");
-  assert.equal(eventRow("control", "2", '{"action":"pause","outcome":"done"}', 9)!.text, "order pause: done");
+  assert.equal(eventRow("control", "2", '{"action":"pause","outcome":"done"}', 9)!.text, "command pause: done");
   assert.equal(refusalText('{"error":"the job is stopping"}', 409), "the job is stopping");
   assert.equal(refusalText("too large", 413), "too large");
   assert.equal(refusalText("", 500), "status 500");

@@ -1,4 +1,4 @@
-// The page in a browser, over a made-up job: keys, size, darkness, hostile names, orders and their confirmation.
+// The page in a browser, over a made-up job: keys, size, darkness, hostile names, commands and their confirmation.
 // Arguments by environment: PAGE_DIR, SOURCE_DIR.
 
 import assert from "node:assert/strict";
@@ -281,7 +281,7 @@ test("the last minutes can be looked at again, and the present comes back", asyn
   served.frame = shownFrame();
 });
 
-test("orders are offered only where the job takes them, sent only once they are confirmed, and followed to their outcome", async () => {
+test("commands are offered only where the job takes them, sent only once they are confirmed, and followed to their outcome", async () => {
   await withPage(async (page) => {
     await page.getByRole("heading", { name: "Loss" }).waitFor();
     assert.equal(await page.getByRole("button", { name: "Pause" }).count(), 0);
@@ -290,32 +290,32 @@ test("orders are offered only where the job takes them, sent only once they are 
     await page.getByRole("dialog").getByText("Pause the job?").waitFor();
     await page.keyboard.press("Enter"); // Cancel has the focus
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    assert.deepEqual(served.orders, []);
+    assert.deepEqual(served.commands, []);
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Pause the job" }).click();
-    await page.getByText("Pause the job: ordered, not done yet").waitFor();
-    assert.deepEqual(served.orders, [{ action: "pause", body: {} }]);
+    await page.getByText("Pause the job: taken, not done yet").waitFor();
+    assert.deepEqual(served.commands, [{ action: "pause", body: {} }]);
     served.emit("control", { id: "0-0", action: "pause", target: "the job", outcome: "done", text: null });
     await page.getByText("Pause the job: done").waitFor();
     served.frame.job = { ...served.frame.job, is_paused: true, log_level: "warn" };
-    served.refuseOrders = "the job is stopping";
+    served.refuseCommands = "the job is stopping";
     await page.getByRole("button", { name: "Run one microbatch" }).and(page.locator(":enabled")).click();
     await page.locator("#confirm").click();
     await page.getByText("Run one microbatch: refused: the job is stopping").waitFor();
-    assert.deepEqual(served.orders[1], { action: "step", body: { unit: "microbatch", count: 1 } });
-    served.refuseOrders = null;
+    assert.deepEqual(served.commands[1], { action: "step", body: { unit: "microbatch", count: 1 } });
+    served.refuseCommands = null;
     await page.goto(new URL("/#/actor/2%230%2Fstage%2F2", served.url).href);
     await page.getByRole("button", { name: "Kill actor" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Kill stage 2 of rank 2" }).click();
-    await page.getByText("Kill stage 2 of rank 2: ordered").waitFor();
-    assert.deepEqual(served.orders[2], { action: "kill", body: { actor: "2#0/stage/2" } });
+    await page.getByText("Kill stage 2 of rank 2: taken").waitFor();
+    assert.deepEqual(served.commands[2], { action: "kill", body: { actor: "2#0/stage/2" } });
     served.emit("control", { id: "0-2", action: "kill", target: "stage 2 of rank 2", outcome: "timed_out", text: "look at the job" });
     await page.getByText("Kill stage 2 of rank 2: timed out: look at the job").waitFor();
     const level = page.getByRole("combobox", { name: "log level" });
     assert.equal(await level.locator("option:checked").innerText(), "warn");
     await level.selectOption("debug");
     await page.getByRole("dialog").getByRole("button", { name: "Set the log level to debug" }).click();
-    await page.getByText("Set the log level to debug: ordered").waitFor();
+    await page.getByText("Set the log level to debug: taken").waitFor();
     assert.equal(await level.inputValue(), "warn");
     served.emit("control", { id: "0-3", action: "log_level", target: "the job", outcome: "done", text: null });
     served.frame.job = { ...served.frame.job, log_level: "debug" };

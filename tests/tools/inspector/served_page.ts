@@ -16,9 +16,9 @@ export interface ServedPage {
   url: string;
   frame: Frame;
   findings: Finding[] | null;
-  /// What was sent to /api/v1/control/. The order at index N has the id "0-N"; its outcome is an event that the test emits.
-  orders: { action: string; body: unknown }[];
-  refuseOrders: string | null;
+  /// What was sent to /api/v1/control/. The command at index N has the id "0-N"; its outcome is an event that the test emits.
+  commands: { action: string; body: unknown }[];
+  refuseCommands: string | null;
   emit(kind: string, data: unknown): void;
   close(): Promise<void>;
 }
@@ -38,7 +38,7 @@ export async function servePage(pageDir: string, sourceDir: string, frame: Frame
   let numEvents = 0;
   const past: string[] = [];
   const served: ServedPage = {
-    url: "", frame, findings: null, orders: [], refuseOrders: null,
+    url: "", frame, findings: null, commands: [], refuseCommands: null,
     emit(kind, data) {
       past.push(`id: ${++numEvents}\nevent: ${kind}\ndata: ${JSON.stringify(data)}\n\n`);
       for (const one of streams) one.write(past[past.length - 1]);
@@ -90,9 +90,9 @@ export async function servePage(pageDir: string, sourceDir: string, frame: Frame
       request.on("data", (piece) => (body += piece));
       return void request.on("end", () => {
         const action = path.slice("/api/v1/control/".length);
-        served.orders.push({ action, body: JSON.parse(body || "{}") });
-        response.writeHead(served.refuseOrders ? 409 : 202);
-        response.end(JSON.stringify(served.refuseOrders ? { error: served.refuseOrders } : { id: `0-${served.orders.length - 1}`, action, target: "the job" }));
+        served.commands.push({ action, body: JSON.parse(body || "{}") });
+        response.writeHead(served.refuseCommands ? 409 : 202);
+        response.end(JSON.stringify(served.refuseCommands ? { error: served.refuseCommands } : { id: `0-${served.commands.length - 1}`, action, target: "the job" }));
       });
     }
     if (path === "/api/v1/findings" && served.findings) return json(response, { findings: served.findings });

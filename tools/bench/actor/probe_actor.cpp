@@ -14,26 +14,26 @@ constexpr std::uint64_t ready = 0;
 }  // namespace
 
 caf::behavior probe_state::make_behavior() {
-  return {[this](const start_probe& order) { on_start(order); },
-          [this](const answer_probes& order) { on_answer_probes(order); },
+  return {[this](const start_probe& command) { on_start(command); },
+          [this](const answer_probes& command) { on_answer_probes(command); },
           [this](const probe_arrived& arrived) { on_arrived(arrived); }};
 }
 
-void probe_state::on_start(const start_probe& order) {
+void probe_state::on_start(const start_probe& command) {
   phase_ = phase::asking;
-  order_ = order;
-  spin_ = order.plan.spin;
-  payload_ = tensor::zeros({order.plan.size_bytes}, dtype::u8);
+  command_ = command;
+  spin_ = command.plan.spin;
+  payload_ = tensor::zeros({command.plan.size_bytes}, dtype::u8);
   sent_ = 0;
   times_.clear();
-  times_.reserve(order.plan.messages + 1);
+  times_.reserve(command.plan.messages + 1);
   if (peer_is_ready_) send_more();
   receive();
 }
 
-void probe_state::on_answer_probes(const answer_probes& order) {
+void probe_state::on_answer_probes(const answer_probes& command) {
   phase_ = phase::answering;
-  spin_ = order.spin;
+  spin_ = command.spin;
   send(ready, false, acknowledgement_);
   receive();
 }
@@ -57,12 +57,12 @@ void probe_state::handle(const tensor_tag& tag, tensor&& value) {
   else if (phase_ == phase::asking)
     times_.push_back(now_ns());
   if (phase_ != phase::asking) return;
-  if (times_.size() == order_.plan.messages + 1) return end();
+  if (times_.size() == command_.plan.messages + 1) return end();
   send_more();
 }
 
 void probe_state::send_more() {
-  const auto& plan = order_.plan;
+  const auto& plan = command_.plan;
   if (times_.empty()) times_.push_back(now_ns());
   for (auto answers = times_.size() - 1; sent_ < std::min(plan.messages, answers + plan.window);)
     send(++sent_, plan.answer_in_full, payload_);
@@ -79,8 +79,8 @@ void probe_state::send(std::uint64_t number, bool answer_in_full, tensor value) 
 
 void probe_state::end() {
   phase_ = phase::idle;
-  order_.done(std::exchange(times_, {}));
-  order_ = {};
+  command_.done(std::exchange(times_, {}));
+  command_ = {};
 }
 
 /// Until there is a message. If it is not its turn to receive, tensors come as messages too.

@@ -67,8 +67,8 @@ class probe_state : private tensor_waiter {
  private:
   enum class phase { idle, asking, answering };
 
-  void on_start(const start_probe& order);
-  void on_answer_probes(const answer_probes& order);
+  void on_start(const start_probe& command);
+  void on_answer_probes(const answer_probes& command);
   void on_arrived(const probe_arrived& arrived);
 
   bool take(int from_rank, const tensor_tag& tag, tensor& value) override;
@@ -89,7 +89,7 @@ class probe_state : private tensor_waiter {
   std::chrono::nanoseconds spin_{};
 
   // while asking
-  start_probe order_;
+  start_probe command_;
   tensor payload_;
   std::uint64_t sent_ = 0;
   probe_times times_;

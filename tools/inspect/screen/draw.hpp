@@ -31,7 +31,7 @@ drawn_list draw_list(const job_snapshot& job, const view_state& shown, std::size
 screen draw_job(const job_snapshot& job, std::size_t columns);
 /// The actor of the row that is selected; empty: none is.
 std::string selected_actor(const drawn_list& drawn, const view_state& shown);
-/// A whole terminal: `size.rows` rows. `notes`: what to tell about the connection, of orders, or of what is
+/// A whole terminal: `size.rows` rows. `notes`: what to tell about the connection, of commands, or of what is
 /// replayed, each in as many rows as it takes, up to half of the terminal; empty: nothing.
 screen draw_screen(const job_snapshot& job, const view_state& shown, const screen& notes, screen_size size);
 /// All views one below the other, for `--once`.

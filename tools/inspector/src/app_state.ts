@@ -42,8 +42,8 @@ export interface AppState {
   message: string;
 }
 
-/// An order to the job (docs/inspect.md, Control).
-export interface Order {
+/// A command to the job (docs/inspect.md, Control).
+export interface Command {
   /// Short and in the imperative: the question, and the button that confirms it.
   deed: string;
   /// What it does to the job.
@@ -56,8 +56,8 @@ export interface Order {
 export interface AppActions {
   change(how: (state: AppState) => void): void;
   go(view: ViewName, of?: string): void;
-  /// Gives the job an order, once the reader has confirmed it.
-  control(order: Order): void;
+  /// Gives the job a command, once the reader has confirmed it.
+  control(command: Command): void;
 }
 
 export function parseRoute(hash: string): Route {

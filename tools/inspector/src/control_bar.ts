@@ -1,4 +1,4 @@
-// What a job can be asked to do as a whole. Shown only where the job takes orders.
+// What a job can be asked to do as a whole. Shown only where the job takes commands.
 
 import type { AppActions, AppState } from "./app_state.js";
 import { h, type Child } from "./dom.js";
@@ -29,7 +29,7 @@ export function controlBar(state: AppState, actions: AppActions): Child {
       onchange: (event: Event) => {
         const chosen = event.currentTarget as HTMLSelectElement;
         const wanted = chosen.value;
-        chosen.value = level; // until the order is done
+        chosen.value = level; // until the command is done
         actions.control({ deed: `Set the log level to ${wanted}`, detail: "Of all processes of the job. The view Events shows the lines of rank 0.", action: "log_level", body: { level: wanted } });
       },
     }, levels.includes(level) ? null : h("option", { value: level, key: level, disabled: true }, level || "choose"), levels.map((one) => h("option", { value: one, key: one }, one)))),

@@ -202,7 +202,7 @@ export class Feed {
   }
 }
 
-/// Why the job refused an order: {"error":..}, or a line of text.
+/// Why the job refused a command: {"error":..}, or a line of text.
 export function refusalText(body: string, status: number): string {
   try {
     const parsed: unknown = JSON.parse(body);
@@ -213,7 +213,7 @@ export function refusalText(body: string, status: number): string {
   return body || `status ${status}`;
 }
 
-/// Gives the job an order. Returns the order's id, by which the event `control` names it. Throws why the job refuses it.
+/// Gives the job a command. Returns the command's id, by which the event `control` names it. Throws why the job refuses it.
 export async function sendControl(action: string, body: Record<string, unknown>): Promise<string> {
   const answer = await fetch(`/api/v1/control/${action}`, {
     method: "POST",

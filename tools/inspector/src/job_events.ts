@@ -15,11 +15,11 @@ export interface EventRow {
   actor: string | null;
   /// Of a snapshot that came to disk.
   step: number | null;
-  /// Of an order that has an outcome.
-  order: OrderOutcome | null;
+  /// Of a command that has an outcome.
+  command: CommandOutcome | null;
 }
 
-export interface OrderOutcome {
+export interface CommandOutcome {
   id: string;
   action: string;
   /// "done", "refused", "failed", "timed out" or "lost".
@@ -68,7 +68,7 @@ function describe(kind: string, data: Data): { text: string; level: EventRow["le
     case "control": {
       const why = data.text ? `: ${text(data.text)}` : "";
       const target = data.target ? ` ${text(data.target)}` : "";
-      return { text: `order ${word(data.action)}${target}: ${word(data.outcome)}${why}`, level: data.outcome === "done" ? "info" : "warning" };
+      return { text: `command ${word(data.action)}${target}: ${word(data.outcome)}${why}`, level: data.outcome === "done" ? "info" : "warning" };
     }
     case "dropped":
       return { text: `${text(data.events)} older events are not kept any more`, level: "warning" };
@@ -99,13 +99,13 @@ export function eventRow(kind: string, id: string, json: string, nowMs: number):
     rank: numberOr(fields.rank, null),
     actor: kind === "actor" ? actorText(fields) : null,
     step: kind === "snapshot" ? numberOr(fields.step, null) : null,
-    order: kind === "control" ? { id: text(fields.id), action: text(fields.action), outcome: word(fields.outcome), text: fields.text ? text(fields.text) : "" } : null,
+    command: kind === "control" ? { id: text(fields.id), action: text(fields.action), outcome: word(fields.outcome), text: fields.text ? text(fields.text) : "" } : null,
   };
 }
 
 export function logRow(line: LogLine): EventRow {
   const level = line.level.startsWith("warn") ? "warning" : ["error", "critical"].includes(line.level) ? "error" : "info";
-  return { key: `log ${line.number}`, at_ms: line.at_ms, kind: "log", level, text: `${line.level}: ${line.text}`, rank: 0, actor: null, step: null, order: null };
+  return { key: `log ${line.number}`, at_ms: line.at_ms, kind: "log", level, text: `${line.level}: ${line.text}`, rank: 0, actor: null, step: null, command: null };
 }
 
 export interface EventFilter {

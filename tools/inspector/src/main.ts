@@ -10,7 +10,7 @@ import { formatClock, formatNumber, formatSeconds } from "./format.js";
 import { History } from "./history.js";
 import { addEvents, type EventRow } from "./job_events.js";
 import { healthOf, Staleness } from "./job_health.js";
-import { Orders } from "./orders.js";
+import { Commands } from "./commands.js";
 import { addSteps } from "./steps.js";
 import { actorView } from "./views/actor_view.js";
 import { eventsView } from "./views/events_view.js";
@@ -98,8 +98,8 @@ const actions: AppActions = {
   go(view, of = "") {
     location.hash = routeHash(view, of);
   },
-  control(order) {
-    void orders.give(order).then(() => feed.pollSoon());
+  control(command) {
+    void commands.give(command).then(() => feed.pollSoon());
   },
 };
 
@@ -111,7 +111,7 @@ function say(message: string, stays = false): void {
   if (!stays) messageTimer = setTimeout(() => actions.change((changed) => { changed.message = ""; }), resetMessageMs);
 }
 
-const orders = new Orders(state, say);
+const commands = new Commands(state, say);
 
 const listener: FeedListener = {
   onFrame(frame: Frame, size: number) {
@@ -127,7 +127,7 @@ const listener: FeedListener = {
   },
   onEvents(rows: EventRow[]) {
     state.events = addEvents(state.events, rows, mostEvents);
-    for (const row of rows) orders.onEvent(row);
+    for (const row of rows) commands.onEvent(row);
     drawSoon();
   },
   onConnection(connection: Connection, problem: string) {

@@ -100,7 +100,7 @@ class metrics_history {
   std::uint64_t missed_ = 0;
 };
 
-class open_orders;
+class open_commands;
 
 /// What an inspector publishes to the threads that serve it. Thread-safe.
 class inspected_job {
@@ -116,9 +116,9 @@ class inspected_job {
   const metrics_history& metrics() const { return metrics_; }
   const std::shared_ptr<event_log>& events() const { return events_; }
   /// Of those who watch the job; null: they may give none.
-  const std::shared_ptr<open_orders>& orders() const { return orders_; }
+  const std::shared_ptr<open_commands>& commands() const { return commands_; }
   /// Before the inspector's actor begins.
-  void take_orders(std::shared_ptr<open_orders> orders) { orders_ = std::move(orders); }
+  void take_commands(std::shared_ptr<open_commands> commands) { commands_ = std::move(commands); }
 
  private:
   mutable std::mutex mutex_;
@@ -126,7 +126,7 @@ class inspected_job {
   std::shared_ptr<const job_view> view_;
   metrics_history metrics_;
   std::shared_ptr<event_log> events_ = std::make_shared<event_log>();
-  std::shared_ptr<open_orders> orders_;
+  std::shared_ptr<open_commands> commands_;
 };
 
 }  // namespace troupe

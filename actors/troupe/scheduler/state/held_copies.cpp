@@ -71,13 +71,13 @@ std::uint64_t held_copies::committed_step(const std::vector<job_part>& parts) co
 }
 
 bool held_copies::is_uncommitted(std::uint64_t step, const std::vector<job_part>& parts) const {
-  auto next = ordered_.upper_bound(held_by_owners(parts));
-  return next != ordered_.end() && *next <= step;
+  auto next = requested_.upper_bound(held_by_owners(parts));
+  return next != requested_.end() && *next <= step;
 }
 
 std::size_t held_copies::num_uncommitted(const std::vector<job_part>& parts) {
-  ordered_.erase(ordered_.begin(), ordered_.upper_bound(committed_step(parts)));
-  return ordered_.size();
+  requested_.erase(requested_.begin(), requested_.upper_bound(committed_step(parts)));
+  return requested_.size();
 }
 
 }  // namespace troupe

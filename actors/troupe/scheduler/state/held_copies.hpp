@@ -30,11 +30,11 @@ class held_copies {
   std::uint64_t held_by_owners(const std::vector<job_part>& parts) const;
   std::uint64_t committed_step(const std::vector<job_part>& parts) const;
 
-  /// Copies of `step` have been ordered.
-  void order(std::uint64_t step) { ordered_.insert(step); }
-  /// Whether copies of a step up to `step` are ordered, and not yet committed since.
+  /// Copies of `step` have been requested.
+  void request(std::uint64_t step) { requested_.insert(step); }
+  /// Whether copies of a step up to `step` are requested, and not yet committed since.
   bool is_uncommitted(std::uint64_t step, const std::vector<job_part>& parts) const;
-  /// Number of steps above the newest committed one whose copies are ordered or in progress.
+  /// Number of steps above the newest committed one whose copies are requested or in progress.
   std::size_t num_uncommitted(const std::vector<job_part>& parts);
 
  private:
@@ -47,7 +47,7 @@ class held_copies {
   /// Cached; none: must be computed from `steps_`.
   mutable std::optional<std::uint64_t> committed_;
   std::uint64_t committed_before_loss_ = 0;
-  std::set<std::uint64_t> ordered_;
+  std::set<std::uint64_t> requested_;
 };
 
 }  // namespace troupe

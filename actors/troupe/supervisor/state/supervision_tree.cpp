@@ -48,7 +48,7 @@ std::vector<child_id> supervision_tree::restarted_with(const child_id& child,
   return children;
 }
 
-restart_order supervision_tree::on_restart_ordered(const child_id& ended) const {
+restart_command supervision_tree::on_requested_restart(const child_id& ended) const {
   auto branch = branch_of(ended);
   auto action = branch.part_of == subtree::io ? restart_action::restart : restart_action::new_generation;
   return {action, restarted_with(ended, branch), {}, 0};
@@ -62,7 +62,7 @@ bool supervision_tree::would_fail_job(const child_id& child, time_point now) con
   return escalates && is_exhausted(compute_);
 }
 
-restart_order supervision_tree::on_failure(const child_id& failed, time_point now) {
+restart_command supervision_tree::on_failure(const child_id& failed, time_point now) {
   auto branch = branch_of(failed);
   auto children = restarted_with(failed, branch);
   if (branch.part_of == subtree::compute) return restart_compute(std::move(children), now);
@@ -73,9 +73,9 @@ restart_order supervision_tree::on_failure(const child_id& failed, time_point no
   return escalated;
 }
 
-restart_order supervision_tree::on_generation_wanted(time_point now) { return restart_compute({}, now); }
+restart_command supervision_tree::on_generation_wanted(time_point now) { return restart_compute({}, now); }
 
-restart_order supervision_tree::restart_compute(std::vector<child_id> children, time_point now) {
+restart_command supervision_tree::restart_compute(std::vector<child_id> children, time_point now) {
   auto earlier = compute_.num_recent(now);
   auto delay = compute_.restart(now);
   if (!delay) return {restart_action::fail_job, {}, {}, earlier};

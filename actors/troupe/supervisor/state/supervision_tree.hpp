@@ -56,14 +56,14 @@ struct supervised_branch {
 enum class restart_action : std::uint8_t { restart, new_generation, fail_job };
 
 /// What a failure costs.
-struct restart_order {
+struct restart_command {
   restart_action action = restart_action::restart;
   std::vector<child_id> children;  ///< to stop, last first, and to start again, first first
   std::chrono::steady_clock::duration delay{0};
   /// Earlier restarts within the period, which did not help: of the child's subtree; of both subtrees if a
   /// failure of io escalates.
   int num_earlier = 0;
-  bool operator==(const restart_order&) const = default;
+  bool operator==(const restart_command&) const = default;
 };
 
 /// Decides what to restart when a child fails, from the branches and the restarts so far. Values and times
@@ -83,18 +83,18 @@ class supervision_tree {
   /// Replaces the branches. Restarts so far still count.
   void set_branches(std::vector<supervised_branch> branches) { branches_ = std::move(branches); }
   /// A child has failed. The restart that is returned counts.
-  restart_order on_failure(const child_id& failed, time_point now);
+  restart_command on_failure(const child_id& failed, time_point now);
   /// A child was ended on purpose and is to start again at once. This does not count.
-  restart_order on_restart_ordered(const child_id& ended) const;
+  restart_command on_requested_restart(const child_id& ended) const;
   /// Whether a failure of this child would end the job.
   bool would_fail_job(const child_id& child, time_point now) const;
   /// A new generation is needed although no child has failed. Counts as a restart of compute.
-  restart_order on_generation_wanted(time_point now);
+  restart_command on_generation_wanted(time_point now);
 
  private:
   supervised_branch branch_of(const child_id& child) const;
   static std::vector<child_id> restarted_with(const child_id& child, const supervised_branch& branch);
-  restart_order restart_compute(std::vector<child_id> children, time_point now);
+  restart_command restart_compute(std::vector<child_id> children, time_point now);
 
   restart_intensity io_, compute_;
   std::vector<supervised_branch> branches_;

@@ -58,8 +58,8 @@ TEST_CASE("after a rollback newer copies are forgotten, and after a start from s
 
 TEST_CASE("requested copies count as uncommitted until their step or a later one is committed") {
   held_copies held;
-  for (std::uint64_t step : {1, 2, 3}) held.order(step);
-  held.order(3);
+  for (std::uint64_t step : {1, 2, 3}) held.request(step);
+  held.request(3);
   CHECK(held.num_uncommitted(parts) == 3);
   hold_all_copies(held, 2);
   CHECK(held.num_uncommitted(parts) == 1);

@@ -34,17 +34,17 @@ using child_list = std::vector<child_id>;
 
 TEST_CASE("a child of io is restarted alone, or with what depends on it") {
   auto tree = example_tree();
-  CHECK(tree.on_failure(the_loader, now) == restart_order{restart_action::restart, {the_loader}, 0ms, 0});
-  CHECK(tree.on_failure(the_writer, now) == restart_order{restart_action::restart, {the_writer}, 50ms, 1});
+  CHECK(tree.on_failure(the_loader, now) == restart_command{restart_action::restart, {the_loader}, 0ms, 0});
+  CHECK(tree.on_failure(the_writer, now) == restart_command{restart_action::restart, {the_writer}, 50ms, 1});
   CHECK(tree.on_failure(the_disk, now) ==
-        restart_order{restart_action::restart, {the_disk, the_writer}, 100ms, 2});
+        restart_command{restart_action::restart, {the_disk, the_writer}, 100ms, 2});
 }
 
 TEST_CASE("a stage is restarted with its device, a device alone, and both with a new generation") {
   auto restarted = [](child_id failed) {
-    auto order = example_tree().on_failure(failed, now);
-    CHECK(order.action == restart_action::new_generation);
-    return order.children;
+    auto command = example_tree().on_failure(failed, now);
+    CHECK(command.action == restart_action::new_generation);
+    return command.children;
   };
   CHECK(restarted(stage_child(0)) == child_list{stage_child(0), device_child(0)});
   CHECK(restarted(stage_child(2)) == child_list{stage_child(2), device_child(0)});
@@ -52,13 +52,13 @@ TEST_CASE("a stage is restarted with its device, a device alone, and both with a
   CHECK(restarted(device_child(0)) == child_list{device_child(0)});
 }
 
-TEST_CASE("a restart on order takes the same children as a failure, at once, and does not count") {
+TEST_CASE("a restart on command takes the same children as a failure, at once, and does not count") {
   auto tree = example_tree(1, 1);
   for (int i = 0; i < 3; ++i) {
-    CHECK(tree.on_restart_ordered(the_disk) ==
-          restart_order{restart_action::restart, {the_disk, the_writer}, 0ms, 0});
-    CHECK(tree.on_restart_ordered(stage_child(1)) ==
-          restart_order{restart_action::new_generation, {stage_child(1), device_child(1)}, 0ms, 0});
+    CHECK(tree.on_requested_restart(the_disk) ==
+          restart_command{restart_action::restart, {the_disk, the_writer}, 0ms, 0});
+    CHECK(tree.on_requested_restart(stage_child(1)) ==
+          restart_command{restart_action::new_generation, {stage_child(1), device_child(1)}, 0ms, 0});
   }
   CHECK(tree.on_failure(device_child(0), now).action == restart_action::new_generation);
 }
@@ -77,35 +77,36 @@ TEST_CASE("it is known before whether a failure would end the job") {
 TEST_CASE("a child that is in no branch counts to compute") {
   auto tree = example_tree();
   CHECK(tree.on_failure({child_role::gatherer, 0}, now) ==
-        restart_order{restart_action::new_generation, {{child_role::gatherer, 0}}, 0ms, 0});
+        restart_command{restart_action::new_generation, {{child_role::gatherer, 0}}, 0ms, 0});
 }
 
 TEST_CASE("beyond its intensity io costs a new generation, and beyond that of compute the job") {
   auto tree = example_tree(2, 1);
   for (int i = 0; i < 2; ++i) CHECK(tree.on_failure(the_loader, now).action == restart_action::restart);
   CHECK(tree.on_failure(the_loader, now) ==
-        restart_order{restart_action::new_generation, {the_loader}, 0ms, 2});
-  CHECK(tree.on_failure(the_loader, now) == restart_order{restart_action::fail_job, {}, 0ms, 3});
+        restart_command{restart_action::new_generation, {the_loader}, 0ms, 2});
+  CHECK(tree.on_failure(the_loader, now) == restart_command{restart_action::fail_job, {}, 0ms, 3});
 }
 
 TEST_CASE("the subtrees count for themselves") {
   auto tree = example_tree(1, 1);
   CHECK(tree.on_failure(the_loader, now).action == restart_action::restart);
   CHECK(tree.on_failure(device_child(0), now).action == restart_action::new_generation);
-  CHECK(tree.on_failure(device_child(0), now) == restart_order{restart_action::fail_job, {}, 0ms, 1});
+  CHECK(tree.on_failure(device_child(0), now) == restart_command{restart_action::fail_job, {}, 0ms, 1});
 }
 
 TEST_CASE("restarts longer ago than the period do not count") {
   auto tree = example_tree(1, 1);
   for (auto later = now; later < now + 200s; later += 31s) {
-    CHECK(tree.on_failure(the_loader, later) == restart_order{restart_action::restart, {the_loader}, 0ms, 0});
+    CHECK(tree.on_failure(the_loader, later) ==
+          restart_command{restart_action::restart, {the_loader}, 0ms, 0});
     CHECK(tree.on_generation_wanted(later).action == restart_action::new_generation);
   }
 }
 
 TEST_CASE("a generation that is wanted for another reason counts as a restart of compute") {
   auto tree = example_tree(3, 1);
-  CHECK(tree.on_generation_wanted(now) == restart_order{restart_action::new_generation, {}, 0ms, 0});
+  CHECK(tree.on_generation_wanted(now) == restart_command{restart_action::new_generation, {}, 0ms, 0});
   CHECK(tree.on_failure(stage_child(0), now).action == restart_action::fail_job);
 }
 
