@@ -114,9 +114,9 @@ class device_state : private action_host {
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override { return batches_.batch_of(step_); }
   void send(const tensor_tag& tag, tensor value) override;
-  tensor sum_memory(int stage, int piece, std::int64_t num_elements, dtype type) override {
-    return is_shared(stage) ? sums_.of(stage, piece, num_elements, type)
-                            : action_host::sum_memory(stage, piece, num_elements, type);
+  tensor sum_memory(int stage, int bucket, std::int64_t num_elements, dtype type) override {
+    return is_shared(stage) ? sums_.of(stage, bucket, num_elements, type)
+                            : action_host::sum_memory(stage, bucket, num_elements, type);
   }
   void take_arrivals() override { waiter_.take_from_replicas(); }
   void wait_within(const action& op, const plan_position& awaited) override;

@@ -40,9 +40,9 @@ void add_elements(std::vector<bucket_chunk>& chunks, std::int64_t first, std::in
   }
   auto lines = (end - first) / elements_of_a_cache_line;
   auto max_lines = max_bytes / bytes_of(elements_of_a_cache_line);
-  auto num_pieces = (lines + max_lines - 1) / max_lines;
-  for (std::int64_t i = 0; i < num_pieces; ++i) {
-    auto from = lines * i / num_pieces, to = lines * (i + 1) / num_pieces;
+  auto num_chunks = (lines + max_lines - 1) / max_lines;
+  for (std::int64_t i = 0; i < num_chunks; ++i) {
+    auto from = lines * i / num_chunks, to = lines * (i + 1) / num_chunks;
     chunks.push_back({first + from * elements_of_a_cache_line, (to - from) * elements_of_a_cache_line});
   }
 }

@@ -7,8 +7,8 @@
 
 #include "troupe/data_parallel/sync_batch_norm.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/pipeline/detail/parameters/bucket_layout.hpp"
 #include "troupe/pipeline/detail/parameters/compressed_gradients.hpp"
-#include "troupe/pipeline/detail/parameters/piece_layout.hpp"
 
 namespace troupe {
 namespace {

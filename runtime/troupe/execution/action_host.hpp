@@ -27,7 +27,7 @@ class action_host {
   /// Sends a tensor to the device of stage tag.stage in replica tag.replica, which is another one.
   virtual void send(const tensor_tag& tag, tensor value) = 0;
   /// See replica_exchange::sum_memory, of the Gs of `stage`.
-  virtual tensor sum_memory(int /*stage*/, int /*piece*/, std::int64_t num_elements, dtype type) {
+  virtual tensor sum_memory(int /*stage*/, int /*bucket*/, std::int64_t num_elements, dtype type) {
     return tensor::empty({num_elements}, type);
   }
   /// Within an action: puts what has come from other replicas into the inbox. The default does nothing, for

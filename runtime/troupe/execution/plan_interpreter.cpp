@@ -150,7 +150,7 @@ bool plan_interpreter::run_reduction(const action& op) {
 
 /// To all that take part, this one included.
 void plan_interpreter::contribute(const action& next) {
-  if (next.kind == action_kind::all_reduce) return updates_.give_pieces(next);
+  if (next.kind == action_kind::all_reduce) return updates_.give_buckets(next);
   auto contribution = run_.program(next.stage).contribution_to(reduction_of_step(next.microbatch));
   for (int to : running().reductions[static_cast<std::size_t>(next.microbatch)])
     run_.deliver(

@@ -20,10 +20,10 @@ namespace troupe {
 /// | I, B | the gradient of each edge from the stage | here |
 /// | W | none | here |
 /// | R | the contributions of all its stages | here |
-/// | G, A | pieces of gradients and sums from other replicas | stage_updates |
+/// | G, A | buckets of gradients and sums from other replicas | stage_updates |
 ///
 /// Results go to the inbox if the receiving stage is on this device, otherwise to the host (edge_tensors). A
-/// stage contributes to an R as soon as the action before it has ended, and likewise to a G. A piece of the
+/// stage contributes to an R as soon as the action before it has ended, and likewise to a G. A bucket of the
 /// gradients leaves as soon as it is complete, during the last backward before G, or in G, if it depends on
 /// sums of others.
 ///

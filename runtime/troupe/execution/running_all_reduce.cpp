@@ -36,50 +36,50 @@ running_all_reduce::running_all_reduce(plan_run& run, const action& op)
     : run_(run),
       op_(op),
       step_(run.step()),
-      num_gradient_pieces_(
-          run.program(op.stage).num_gradient_pieces(run.optimizer_step(step_, op.microbatch))),
-      exchange_(run.replica(), run.running().num_replicas, num_gradient_pieces_ + (has_metrics() ? 1 : 0),
+      num_gradient_buckets_(
+          run.program(op.stage).num_gradient_buckets(run.optimizer_step(step_, op.microbatch))),
+      exchange_(run.replica(), run.running().num_replicas, num_gradient_buckets_ + (has_metrics() ? 1 : 0),
                 run.tag(tensor_role::replica_gradients, op.stage, op.microbatch, 0),
-                [&run, stage = op.stage](int piece, std::int64_t num_elements, dtype type) {
-                  return run.host().sum_memory(stage, piece, num_elements, type);
+                [&run, stage = op.stage](int bucket, std::int64_t num_elements, dtype type) {
+                  return run.host().sum_memory(stage, bucket, num_elements, type);
                 }) {}
 
 plan_position running_all_reduce::position() const {
   return {step_, static_cast<std::uint32_t>(run_.index_of(op_))};
 }
 
-/// Whether there is one piece more, the last one: the metrics since the last flush.
+/// Whether there is one bucket more, the last one: the metrics since the last flush.
 bool running_all_reduce::has_metrics() const {
   return run_.options().shares_metrics && run_.graph().computes_loss(op_.stage) &&
          op_.microbatch + 1 == run_.running().flush_every;
 }
 
-void running_all_reduce::give_piece(int piece) {
-  auto value = piece == num_gradient_pieces_ ? metrics_message(run_.host().metrics())
-                                             : run_.program(op_.stage).replica_gradients(piece);
-  if (value.defined()) exchange_.give(piece, value, delivering());
+void running_all_reduce::give_bucket(int bucket) {
+  auto value = bucket == num_gradient_buckets_ ? metrics_message(run_.host().metrics())
+                                               : run_.program(op_.stage).replica_gradients(bucket);
+  if (value.defined()) exchange_.give(bucket, value, delivering());
 }
 
-void running_all_reduce::give_within_backward(int piece) {
-  give_piece(piece);
+void running_all_reduce::give_within_backward(int bucket) {
+  give_bucket(bucket);
   run_.host().take_arrivals();
   exchange_.add_up(run_.inputs(), delivering());
 }
 
-void running_all_reduce::give_pieces() {
-  for (int piece : exchange_.not_given()) give_piece(piece);
+void running_all_reduce::give_buckets() {
+  for (int bucket : exchange_.not_given()) give_bucket(bucket);
 }
 
 void running_all_reduce::go_on() {
   while (can_go_on()) {
     exchange_.go_on(run_.inputs(), delivering(),
-                    [this](int piece, const std::vector<tensor>& sums) { take_piece(piece, sums); });
-    give_pieces();
+                    [this](int bucket, const std::vector<tensor>& sums) { take_bucket(bucket, sums); });
+    give_buckets();
   }
 }
 
-void running_all_reduce::take_piece(int piece, const std::vector<tensor>& sums) {
-  if (piece < num_gradient_pieces_) return run_.program(op_.stage).take_summed_gradients(piece, sums);
+void running_all_reduce::take_bucket(int bucket, const std::vector<tensor>& sums) {
+  if (bucket < num_gradient_buckets_) return run_.program(op_.stage).take_summed_gradients(bucket, sums);
   std::vector<step_metrics> of_replicas;
   for (const auto& message : sums) of_replicas.push_back(metrics_in(message));
   run_.host().on_replica_metrics(of_replicas);

@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// A G from its first piece to its end: adds up a stage's gradients over the replicas (replica_exchange). If
-/// the replicas share the step's metrics, these are one piece more of the last G of the stage that computes
+/// A G from its first bucket to its end: adds up a stage's gradients over the replicas (replica_exchange). If
+/// the replicas share the step's metrics, these are one bucket more of the last G of the stage that computes
 /// the loss.
 class running_all_reduce {
  public:
@@ -19,28 +19,28 @@ class running_all_reduce {
   std::uint64_t step() const { return step_; }
   plan_position position() const;
 
-  /// Gives a piece that is complete, and adds up at once what the others have given meanwhile, so that it
+  /// Gives a bucket that is complete, and adds up at once what the others have given meanwhile, so that it
   /// travels while this replica computes. Sums are taken later: a weight is still used by the backward that
   /// computes its gradient.
-  void give_within_backward(int piece);
-  /// Gives all pieces that are there and were not given.
-  void give_pieces();
+  void give_within_backward(int bucket);
+  /// Gives all buckets that are there and were not given.
+  void give_buckets();
   /// Whether go_on would do anything.
   bool can_go_on() const { return exchange_.can_go_on(run_.inputs()); }
-  /// Adds up and takes whatever is there, and gives pieces that depend on it.
+  /// Adds up and takes whatever is there, and gives buckets that depend on it.
   void go_on();
   bool is_done() const { return exchange_.is_done(); }
 
  private:
   bool has_metrics() const;
-  void give_piece(int piece);
-  void take_piece(int piece, const std::vector<tensor>& sums);
+  void give_bucket(int bucket);
+  void take_bucket(int bucket, const std::vector<tensor>& sums);
   replica_exchange::sender delivering();
 
   plan_run& run_;
   const action& op_;
   std::uint64_t step_;
-  int num_gradient_pieces_;
+  int num_gradient_buckets_;
   replica_exchange exchange_;
 };
 

@@ -11,8 +11,8 @@ running_all_reduce& stage_updates::all_reduce_of(const action& op) {
   return found->second;
 }
 
-stage_program::piece_callback stage_updates::giving_to(const action& all_reduce) {
-  return [this, &all_reduce](int piece) { all_reduce_of(all_reduce).give_within_backward(piece); };
+stage_program::bucket_callback stage_updates::giving_to(const action& all_reduce) {
+  return [this, &all_reduce](int bucket) { all_reduce_of(all_reduce).give_within_backward(bucket); };
 }
 
 bool stage_updates::run_all_reduce(const action& op) {
@@ -71,7 +71,8 @@ void stage_updates::progress_deferred() {
     next = end_deferred(next->second) ? deferred_.erase(next) : std::next(next);
 }
 
-/// False: pieces are still to come. Where all have come before the plan has passed A, that runs in its place.
+/// False: buckets are still to come. Where all have come before the plan has passed A, that runs in its
+/// place.
 bool stage_updates::end_deferred(running_all_reduce& update) {
   const auto& all_reduce = update.op();
   if (!update.can_go_on()) return false;

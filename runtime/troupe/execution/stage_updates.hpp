@@ -18,11 +18,11 @@ class stage_updates {
 
   /// Forgets the Gs of the step before that did not end, but no deferred update.
   void begin_step() { running_.clear(); }
-  /// For the last backward of a stage before its G: gives the pieces that it completes.
-  stage_program::piece_callback giving_to(const action& all_reduce);
-  /// Gives the pieces that are complete before the G itself.
-  void give_pieces(const action& all_reduce) { all_reduce_of(all_reduce).give_pieces(); }
-  /// False: pieces are still to come from other replicas, and the update cannot be deferred.
+  /// For the last backward of a stage before its G: gives the buckets that it completes.
+  stage_program::bucket_callback giving_to(const action& all_reduce);
+  /// Gives the buckets that are complete before the G itself.
+  void give_buckets(const action& all_reduce) { all_reduce_of(all_reduce).give_buckets(); }
+  /// False: buckets are still to come from other replicas, and the update cannot be deferred.
   bool run_all_reduce(const action& op);
   /// False: the step was halted.
   bool run_apply(const action& op);

@@ -11,8 +11,8 @@ constexpr std::int64_t alignment = 64;
 
 }  // namespace
 
-tensor sum_buffers::of(int stage, int piece, std::int64_t num_elements, dtype type) {
-  auto& memory = pieces_[{stage, piece}];
+tensor sum_buffers::of(int stage, int bucket, std::int64_t num_elements, dtype type) {
+  auto& memory = buckets_[{stage, bucket}];
   auto wanted = num_elements * static_cast<std::int64_t>(size_bytes(type));
   if (!memory.defined() || memory.num_elements() < wanted)
     memory = take((wanted + alignment - 1) / alignment * alignment);
@@ -30,7 +30,7 @@ tensor sum_buffers::take(std::int64_t num_bytes) {
 }
 
 void sum_buffers::clear() {
-  pieces_.clear();
+  buckets_.clear();
   block_ = {};
 }
 

@@ -30,26 +30,26 @@ void stage_program::reduce(int reduction, const std::vector<tensor>& /*shares*/)
   contribution_to(reduction);
 }
 
-void stage_program::backward_last_weight(const microbatch& which, const piece_callback& /*on_piece*/) {
+void stage_program::backward_last_weight(const microbatch& which, const bucket_callback& /*on_bucket*/) {
   backward_weight(which);
 }
 
 void stage_program::backward_last(const microbatch& which, std::vector<tensor> output_gradients,
-                                  const inputs_callback& on_inputs, const piece_callback& on_piece) {
+                                  const inputs_callback& on_inputs, const bucket_callback& on_bucket) {
   on_inputs(backward_input(which, std::move(output_gradients)));
-  backward_last_weight(which, on_piece);
+  backward_last_weight(which, on_bucket);
 }
 
-int stage_program::num_gradient_pieces(std::uint64_t /*step*/) { return 1; }
+int stage_program::num_gradient_buckets(std::uint64_t /*step*/) { return 1; }
 
-tensor stage_program::replica_gradients(int /*piece*/) {
+tensor stage_program::replica_gradients(int /*bucket*/) {
   throw std::logic_error(
       "[stage_program::replica_gradients] expected a program that has it, for a job with several replicas, "
       "got "
       "one without: implement replica_gradients and take_summed_gradients, or use one replica");
 }
 
-void stage_program::take_summed_gradients(int /*piece*/, const std::vector<tensor>& /*parts*/) {
+void stage_program::take_summed_gradients(int /*bucket*/, const std::vector<tensor>& /*parts*/) {
   throw std::logic_error(
       "[stage_program::take_summed_gradients] expected a program that has it, for a job with several "
       "replicas, "

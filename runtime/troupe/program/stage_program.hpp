@@ -79,10 +79,10 @@ struct step_metrics {
 ///    later microbatches may come between, also of the next step if their weights are older
 ///    (microbatch::delay).
 /// 2. The plan's reductions that the stage takes part in, in order: contribution_to, then reduce.
-/// 3. With several replicas, replica_gradients and take_summed_gradients of each piece of the gradients. They
+/// 3. With several replicas, replica_gradients and take_summed_gradients of each bucket of gradients. They
 ///    come after those reductions that a plan has before G, and before the others.
 /// 4. apply.
-/// 5. In a plan whose replicas average their weights (plan::averages_weights), the calls of 3 with pieces of
+/// 5. In a plan whose replicas average their weights (plan::averages_weights), the calls of 3 with buckets of
 ///    the weights, instead of 3.
 ///
 /// Weight gradients of a step accumulate in ascending microbatch order, or in all steps in descending order
@@ -111,15 +111,15 @@ class stage_program {
   virtual void backward_weight(const microbatch& which) = 0;
 
   using inputs_callback = std::function<void(std::vector<tensor> input_gradients)>;
-  using piece_callback = std::function<void(int piece)>;
-  /// The last backward_weight of a step, if the stage's G comes next: calls `on_piece` for each piece of the
-  /// gradients that is complete, once, so that it travels while the others are computed. Those that it is not
-  /// called for are complete at the end. The default calls backward_weight.
-  virtual void backward_last_weight(const microbatch& which, const piece_callback& on_piece);
+  using bucket_callback = std::function<void(int bucket)>;
+  /// The last backward_weight of a step, if the stage's G comes next: calls `on_bucket` for each bucket of
+  /// the gradients that is complete, once, so that it travels while the others are computed. Those that it is
+  /// not called for are complete at the end. The default calls backward_weight.
+  virtual void backward_last_weight(const microbatch& which, const bucket_callback& on_bucket);
   /// The same for a B: backward_input, whose result goes to `on_inputs` as soon as it is there, and
   /// backward_last_weight, one after the other or both together.
   virtual void backward_last(const microbatch& which, std::vector<tensor> output_gradients,
-                             const inputs_callback& on_inputs, const piece_callback& on_piece);
+                             const inputs_callback& on_inputs, const bucket_callback& on_bucket);
 
   /// This stage's contribution to a reduction of the plan; `reduce` gets those of all stages. Its elements
   /// must not change afterwards. The default throws std::logic_error, for programs without reductions.
@@ -129,36 +129,36 @@ class stage_program {
   /// All stages get the same contributions in the same order, so all compute the same bits.
   virtual void reduce(int reduction, const std::vector<tensor>& contributions);
 
-  /// In how many pieces the gradients of optimizer step `step` go to the other replicas and come back, the
+  /// In how many buckets the gradients of optimizer step `step` go to the other replicas and come back, the
   /// same in all replicas. 0: nothing is exchanged in this step.
-  virtual int num_gradient_pieces(std::uint64_t step);
-  /// One of these, for a piece of the gradients of this replica's microbatches:
-  /// - A complete piece: f32, bf16 or f16 [n] in CPU memory, the same dtype and n > 0 in all replicas. Then
+  virtual int num_gradient_buckets(std::uint64_t step);
+  /// One of these, for a bucket of the gradients of this replica's microbatches:
+  /// - A complete bucket: f32, bf16 or f16 [n] in CPU memory, the same dtype and n > 0 in all replicas. Then
   ///   take_summed_gradients gets the sum in that dtype, which is rounded once. The elements must not change
   ///   until then.
   /// - A message: i32 [n] of any n > 0, in new memory each time. Then take_summed_gradients gets those of all
   ///   replicas, in order.
-  /// - Undefined: the piece depends on sums that are not there yet. It is asked for again after each
+  /// - Undefined: the bucket depends on sums that are not there yet. It is asked for again after each
   ///   take_summed_gradients.
   ///
   /// The default throws std::logic_error, for programs that run without replicas.
-  virtual tensor replica_gradients(int piece);
+  virtual tensor replica_gradients(int bucket);
   /// Memory of any value that the processes of other replicas read in place if they are on this host.
   using memory_source = std::function<tensor(shape extents, dtype type)>;
   /// Called between steps, in each generation in which other processes have replicas of the stage: what
   /// replica_gradients returns, but for messages, costs them no copy if it is in this memory. The default
   /// does nothing.
   virtual void share_gradients(const memory_source& /*shared*/) {}
-  /// `parts`: together, one after the other, the n elements of the piece, which must not be written, nor used
-  /// after the return: they may be in memory of another process. May step the weights that they belong to,
-  /// before apply. Pieces come in any order, each once a step, after the last backward_weight; with
+  /// `parts`: together, one after the other, the n elements of the bucket, which must not be written, nor
+  /// used after the return: they may be in memory of another process. May step the weights that they belong
+  /// to, before apply. Buckets come in any order, each once a step, after the last backward_weight; with
   /// defer_update also within forwards of the next step.
-  virtual void take_summed_gradients(int piece, const std::vector<tensor>& parts);
+  virtual void take_summed_gradients(int bucket, const std::vector<tensor>& parts);
 
-  /// Called in a G that apply follows, with pieces still to come: whether forwards of the next step may begin
-  /// before they are taken and apply is called. If so, a forward waits for the weights that it reads: it
-  /// calls `progress`, within which take_summed_gradients and apply are called, from time to time, and with
-  /// `waits` until what it reads is there. `progress` then waits for something to come; it throws
+  /// Called in a G that apply follows, with buckets still to come: whether forwards of the next step may
+  /// begin before they are taken and apply is called. If so, a forward waits for the weights that it reads:
+  /// it calls `progress`, within which take_summed_gradients and apply are called, from time to time, and
+  /// with `waits` until what it reads is there. `progress` then waits for something to come; it throws
   /// action_interrupted, which the forward passes on. Apply comes before the next backward, and before state,
   /// parameters and weights are asked for. The default says no.
   using progress_callback = std::function<void(bool waits)>;

@@ -44,8 +44,8 @@ constexpr bool is_between_replicas(tensor_role role) {
 /// | port | an activation | the input port that takes it |
 /// | port | a gradient | the edge that it comes back on: its index in stage_graph::outputs_of(stage) |
 /// | port | a contribution | the stage that sends it |
-/// | port | gradients over replicas | piece * number of replicas + the replica that sends it |
-/// | port | replica_values | the same with the number of the message in this step instead of the piece |
+/// | port | gradients over replicas | bucket * number of replicas + the replica that sends it |
+/// | port | replica_values | the same with the number of the message in this step instead of the bucket |
 /// | call | a snapshot part | number of the job |
 /// | call | all others | number of the World's call (fit, evaluate, ...) |
 struct tensor_tag {

@@ -60,7 +60,7 @@ TEST_CASE("buckets of a small model hold an eighth of its gradients, but no less
   CHECK(plan(sizes, {.first_bytes = 65536}).buckets.size() == 2);
 }
 
-TEST_CASE("a large bucket is cut into equal pieces that hold all of it, a small one is one piece") {
+TEST_CASE("a large bucket is cut into equal chunks that hold all of it, a small one is one chunk") {
   auto [parameters, buckets] = plan({{16}, {400000}, {5}}, {.first_bytes = 0, .bytes = 1 << 20});
   REQUIRE(buckets.size() == 3);
   CHECK(buckets[0].chunks.size() == 1);

@@ -40,7 +40,7 @@ TEST_CASE("gradients are reduced before others of their bucket are ready") {
   model.materialize(1);
   auto members = make_local_group(1);
   auto& group = *members[0];
-  // One bucket; the last layer alone is more than one piece of it.
+  // One bucket; the last layer alone is more than one chunk of it.
   DataParallel replicated(model, group, {.bucket_size_mb = 0.1, .first_bucket_mb = 1});
   bool has_come = false;
   auto parameters = model.parameters();

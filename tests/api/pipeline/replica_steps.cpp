@@ -42,15 +42,15 @@ optim::Optimizer whole_adam() {
 }
 
 std::vector<int> compute(stage_program& program, std::uint64_t step, bool in_one,
-                         const std::function<void(int)>& on_piece) {
+                         const std::function<void(int)>& on_bucket) {
   microbatch which{.step = step, .num_replicas = 2};
   auto inputs = tensor::empty({4, 200});
   fill_uniform(inputs, -1, 1, step, "inputs");
   program.forward(which, {inputs}, tensor::from(std::vector<std::int64_t>{0, 1, 2, 1}, {4}));
   std::vector<int> given;
-  auto give = [&](int piece) {
-    given.push_back(piece);
-    if (on_piece) on_piece(piece);
+  auto give = [&](int bucket) {
+    given.push_back(bucket);
+    if (on_bucket) on_bucket(bucket);
   };
   if (in_one) {
     program.backward_last(
@@ -64,15 +64,15 @@ std::vector<int> compute(stage_program& program, std::uint64_t step, bool in_one
 
 void take_sums(stage_program& program, int broken) {
   std::vector<tensor> sums;
-  for (int piece = 0; piece < program.num_gradient_pieces(0); ++piece) {
-    auto& sum = sums.emplace_back(program.replica_gradients(piece).clone());
+  for (int bucket = 0; bucket < program.num_gradient_buckets(0); ++bucket) {
+    auto& sum = sums.emplace_back(program.replica_gradients(bucket).clone());
     for (float& each : sum.values<float>()) each *= 2;
-    if (piece == broken) sum.values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+    if (bucket == broken) sum.values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
   }
-  for (auto piece = sums.size(); piece-- > 0;) {
-    auto count = sums[piece].num_elements(), half = count / 3;
-    program.take_summed_gradients(static_cast<int>(piece),
-                                  {sums[piece].rows(0, half), sums[piece].rows(half, count - half)});
+  for (auto bucket = sums.size(); bucket-- > 0;) {
+    auto count = sums[bucket].num_elements(), half = count / 3;
+    program.take_summed_gradients(static_cast<int>(bucket),
+                                  {sums[bucket].rows(0, half), sums[bucket].rows(half, count - half)});
   }
 }
 

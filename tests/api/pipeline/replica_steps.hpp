@@ -10,16 +10,16 @@
 
 namespace troupe::testing {
 
-/// A stage of three Linear layers whose first two weights have pieces of their own, 1 and 2.
+/// A stage of three Linear layers whose first two weights have buckets of their own, 1 and 2.
 std::unique_ptr<stage_program> program_with(optim::Optimizer optimizer, const numeric_options& numerics = {});
 
 /// Adam that does not say that it is elementwise, so that it steps when all gradients are there.
 optim::Optimizer whole_adam();
 
-/// The only microbatch of one of two replicas. Returns the pieces in the order in which they leave.
-/// `on_piece`: called with each.
+/// The only microbatch of one of two replicas. Returns the buckets in the order in which they leave.
+/// `on_bucket`: called with each.
 std::vector<int> compute(stage_program& program, std::uint64_t step, bool in_one = true,
-                         const std::function<void(int)>& on_piece = nullptr);
+                         const std::function<void(int)>& on_bucket = nullptr);
 
 /// As if both replicas had the same gradients, in two parts; all have left before the first sum comes.
 /// `broken` gets a NaN.

@@ -1,5 +1,5 @@
-// What a stage's program does with the gradients of its replicas: pieces leave during the last backward pass,
-// and weights step as sums come.
+// What a stage's program does with the gradients of its replicas: buckets leave during the last backward
+// pass, and weights step as sums come.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <memory>
@@ -20,7 +20,7 @@ using namespace troupe::testing;
 
 TEST_CASE("gradients of a stage's large weights leave as they are computed, the last layer's first") {
   auto program = program_with(optim::Adam());
-  REQUIRE(program->num_gradient_pieces(0) == 3);  // all small ones, 0.weight, 2.weight
+  REQUIRE(program->num_gradient_buckets(0) == 3);  // all small ones, 0.weight, 2.weight
   CHECK(compute(*program, 0) == std::vector<int>{2, 1});
   take_sums(*program);
   program->apply(0);
@@ -35,8 +35,8 @@ TEST_CASE("blocks of rows of a large gradient leave while the others are compute
   for (bool in_one : {true, false}) {
     auto program = make();
     std::vector<float> last_elements;
-    auto look = [&](int piece) {
-      if (piece >= 2 && piece <= 4)  // of 2.weight
+    auto look = [&](int bucket) {
+      if (bucket >= 2 && bucket <= 4)  // of 2.weight
         last_elements.push_back(program->replica_gradients(4).values<float>().back());
     };
     CHECK(compute(*program, 0, in_one, look) == std::vector<int>{2, 3, 4, 1});
@@ -44,8 +44,8 @@ TEST_CASE("blocks of rows of a large gradient leave while the others are compute
     CHECK(last_elements[0] == 0);  // of the second block of rows
     CHECK(last_elements[2] != 0);
     auto& all = gradients.emplace_back();
-    for (int piece = 0; piece < 5; ++piece) {
-      auto elements = program->replica_gradients(piece);
+    for (int bucket = 0; bucket < 5; ++bucket) {
+      auto elements = program->replica_gradients(bucket);
       for (float each : elements.values<float>()) all.push_back(each);
     }
   }
@@ -78,8 +78,8 @@ TEST_CASE("a step that is discarded after some weights have stepped leaves nothi
   auto program = program_with(optim::Adam());
   auto saved = copy_of_state(*program);
   compute(*program, 0);
-  auto piece = program->replica_gradients(1).clone();
-  program->take_summed_gradients(1, {piece});
+  auto bucket = program->replica_gradients(1).clone();
+  program->take_summed_gradients(1, {bucket});
   check_discarded(*program, saved);
 }
 
@@ -119,12 +119,12 @@ std::vector<std::string> check_lost_step(const numeric_options& numerics, const 
 
 TEST_CASE("with top-k a large gradient leaves as a message, and what is held back is a part of the state") {
   auto names = check_lost_step({.exchange = {.top_k_gradients = 0.1}}, "top_k.", [](stage_program& one) {
-    for (int piece = 0; piece < one.num_gradient_pieces(0); ++piece) {
-      auto given = one.replica_gradients(piece);
-      bool is_large = piece > 0;  // 30000 elements each
+    for (int bucket = 0; bucket < one.num_gradient_buckets(0); ++bucket) {
+      auto given = one.replica_gradients(bucket);
+      bool is_large = bucket > 0;  // 30000 elements each
       CHECK(given.dtype() == (is_large ? dtype::i32 : dtype::f32));
       if (is_large) CHECK(given.num_elements() == 2 * 3000);
-      one.take_summed_gradients(piece, is_large ? std::vector{given, given} : std::vector{given});
+      one.take_summed_gradients(bucket, is_large ? std::vector{given, given} : std::vector{given});
     }
   });
   CHECK(names == std::vector<std::string>{"top_k.residual/0.weight", "top_k.residual/2.weight"});
@@ -132,7 +132,7 @@ TEST_CASE("with top-k a large gradient leaves as a message, and what is held bac
 
 TEST_CASE("with PowerSGD a large gradient leaves as two factors, the second when the first are summed") {
   auto names = check_lost_step({.exchange = {.power_sgd_rank = 3}}, "power_sgd.", [](stage_program& one) {
-    REQUIRE(one.num_gradient_pieces(0) == 5);  // two for 0.weight [150, 200], two for 2.weight [200, 150]
+    REQUIRE(one.num_gradient_buckets(0) == 5);  // two for 0.weight [150, 200], two for 2.weight [200, 150]
     for (int second : {4, 2}) {
       CHECK_FALSE(one.replica_gradients(second).defined());
       auto first_factor = one.replica_gradients(second - 1);
@@ -150,8 +150,8 @@ TEST_CASE("with PowerSGD a large gradient leaves as two factors, the second when
 
 TEST_CASE("replicas that average their weights exchange nothing in other steps, and then what they stepped") {
   auto program = program_with(optim::Adam(), {.exchange = {.average_every = 2}});
-  CHECK(program->num_gradient_pieces(0) == 0);
-  CHECK(program->num_gradient_pieces(1) == 3);
+  CHECK(program->num_gradient_buckets(0) == 0);
+  CHECK(program->num_gradient_buckets(1) == 3);
   for (std::uint64_t step : {0, 1}) {
     CHECK(compute(*program, step, step == 1).empty());  // no gradient leaves
     program->apply(step);
@@ -162,10 +162,10 @@ TEST_CASE("replicas that average their weights exchange nothing in other steps, 
   };
   auto weight = find("0.weight"), moment = find("0.weight/exp_avg");
   auto own = weight.clone(), own_moment = moment.clone();
-  for (int piece = 0; piece < 3; ++piece) {
-    auto sum = program->replica_gradients(piece).clone();
+  for (int bucket = 0; bucket < 3; ++bucket) {
+    auto sum = program->replica_gradients(bucket).clone();
     for (float& each : sum.values<float>()) each *= 3;  // of another replica, whose weights are twice these
-    program->take_summed_gradients(piece, {sum});
+    program->take_summed_gradients(bucket, {sum});
   }
   for (std::size_t i = 0; i < 30000; ++i)
     REQUIRE(weight.values<float>()[i] == 0.5F * (3 * own.values<float>()[i]));
@@ -180,9 +180,9 @@ TEST_CASE("large gradients move to memory that others read in place, once, and s
     std::memset(made.bytes().data(), 255, made.size_bytes());
     return blocks.emplace_back(made);
   };
-  auto is_in_block = [&](const tensor& piece) {
+  auto is_in_block = [&](const tensor& bucket) {
     return std::ranges::any_of(blocks, [&](const tensor& block) {
-      auto all = std::as_const(block).bytes(), own = piece.bytes();
+      auto all = std::as_const(block).bytes(), own = bucket.bytes();
       return own.data() >= all.data() && own.data() + own.size() <= all.data() + all.size();
     });
   };
@@ -192,7 +192,7 @@ TEST_CASE("large gradients move to memory that others read in place, once, and s
     for (auto* each : {moved.get(), kept.get()}) {
       compute(*each, step);
       if (each == moved.get())
-        for (int piece : {1, 2}) CHECK(is_in_block(each->replica_gradients(piece)));
+        for (int bucket : {1, 2}) CHECK(is_in_block(each->replica_gradients(bucket)));
       take_sums(*each);
       each->apply(step);
     }

@@ -22,7 +22,7 @@ namespace {
 struct member {
   replica_exchange exchange;
   inbox arrived = {};
-  std::vector<std::vector<float>> sums;  ///< by piece
+  std::vector<std::vector<float>> sums;  ///< by bucket
 };
 
 /// Tensors wait in `sent` until they are delivered, in any order.
@@ -30,11 +30,12 @@ struct exchanging {
   std::deque<member> members;
   std::vector<std::pair<tensor_tag, tensor>> sent = {};
 
-  exchanging(int num_replicas, int num_pieces) {
+  exchanging(int num_replicas, int num_buckets) {
     for (int i = 0; i < num_replicas; ++i) {
       auto& added = members.emplace_back();
-      added.exchange = replica_exchange(i, num_replicas, num_pieces, tensor_tag{.generation = 1, .stage = 3});
-      added.sums.resize(static_cast<std::size_t>(num_pieces));
+      added.exchange =
+          replica_exchange(i, num_replicas, num_buckets, tensor_tag{.generation = 1, .stage = 3});
+      added.sums.resize(static_cast<std::size_t>(num_buckets));
     }
   }
   replica_exchange::sender sender() {
@@ -49,8 +50,8 @@ struct exchanging {
   }
   void go_on(member& one) {
     if (!one.exchange.can_go_on(one.arrived)) return;
-    one.exchange.go_on(one.arrived, sender(), [&one](int piece, const std::vector<tensor>& parts) {
-      auto& sums = one.sums.at(static_cast<std::size_t>(piece));
+    one.exchange.go_on(one.arrived, sender(), [&one](int bucket, const std::vector<tensor>& parts) {
+      auto& sums = one.sums.at(static_cast<std::size_t>(bucket));
       CHECK(sums.empty());
       for (const auto& part : parts) {
         if (part.dtype() == dtype::i32) {
@@ -69,7 +70,7 @@ constexpr float values[] = {1e8F, -1e8F, 1e8F, 1 - 1e8F};
 
 }  // namespace
 
-TEST_CASE("pieces have the sums of the fixed tree in whatever order they are given and arrive") {
+TEST_CASE("buckets have the sums of the fixed tree in whatever order they are given and arrive") {
   auto seed = GENERATE(1U, 2U, 3U, 4U, 5U);
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -77,17 +78,17 @@ TEST_CASE("pieces have the sums of the fixed tree in whatever order they are giv
   exchanging all(4, static_cast<int>(sizes.size()));
   std::vector<std::pair<int, int>> to_give;
   for (int replica = 0; replica < 4; ++replica)
-    for (int piece = 0; piece < 4; ++piece) to_give.emplace_back(replica, piece);
+    for (int bucket = 0; bucket < 4; ++bucket) to_give.emplace_back(replica, bucket);
   std::ranges::shuffle(to_give, random);
   while (!to_give.empty() || !all.sent.empty()) {
     if (all.sent.empty() || (!to_give.empty() && random() % 2 == 0)) {
-      auto [replica, piece] = to_give.back();
+      auto [replica, bucket] = to_give.back();
       to_give.pop_back();
       auto& one = all.members[static_cast<std::size_t>(replica)];
       CHECK_FALSE(one.exchange.is_done());
-      one.exchange.give(piece,
-                        tensor::full({sizes[static_cast<std::size_t>(piece)]},
-                                     values[replica] + static_cast<float>(piece) * values[3 - replica]),
+      one.exchange.give(bucket,
+                        tensor::full({sizes[static_cast<std::size_t>(bucket)]},
+                                     values[replica] + static_cast<float>(bucket) * values[3 - replica]),
                         all.sender());
       all.go_on(one);  // what the others sent may be there already
     } else {
@@ -97,17 +98,17 @@ TEST_CASE("pieces have the sums of the fixed tree in whatever order they are giv
   for (const auto& one : all.members) {
     CHECK(one.exchange.is_done());
     CHECK(one.arrived.num_held() == 0);
-    for (std::size_t piece = 0; piece < sizes.size(); ++piece) {
-      auto of = [piece](int replica) {
-        return values[replica] + static_cast<float>(piece) * values[3 - replica];
+    for (std::size_t bucket = 0; bucket < sizes.size(); ++bucket) {
+      auto of = [bucket](int replica) {
+        return values[replica] + static_cast<float>(bucket) * values[3 - replica];
       };
       auto expected = (of(0) + of(1)) + (of(2) + of(3));
-      CHECK(one.sums[piece] == std::vector<float>(static_cast<std::size_t>(sizes[piece]), expected));
+      CHECK(one.sums[bucket] == std::vector<float>(static_cast<std::size_t>(sizes[bucket]), expected));
     }
   }
 }
 
-TEST_CASE("a piece is summed and taken while others are not given") {
+TEST_CASE("a bucket is summed and taken while others are not given") {
   exchanging all(2, 2);
   for (auto& one : all.members) one.exchange.give(1, tensor::full({4}, 1), all.sender());
   while (!all.sent.empty()) all.deliver(0);
@@ -118,7 +119,7 @@ TEST_CASE("a piece is summed and taken while others are not given") {
   }
 }
 
-TEST_CASE("a piece that is given again is not sent again") {
+TEST_CASE("a bucket that is given again is not sent again") {
   exchanging all(2, 1);
   all.members[0].exchange.give(0, tensor::full({4}, 1), all.sender());
   auto num_sent = all.sent.size();
@@ -199,24 +200,24 @@ struct member_in_place {
   inbox arrived = {};
   std::vector<float> sums = std::vector<float>(num_elements);
 
-  static constexpr int num_pieces = 3, num_replicas = 3;
-  static constexpr std::int64_t num_elements = 600, per_piece = num_elements / num_pieces;
+  static constexpr int num_buckets = 3, num_replicas = 3;
+  static constexpr std::int64_t num_elements = 600, per_bucket = num_elements / num_buckets;
   static float gradient(int replica, std::uint64_t step, std::int64_t element) {
     return static_cast<float>(100 * (replica + 1) + static_cast<int>(step) * 7 + element % 50);
   }
 
   void begin(const replica_exchange::sender& send) {
     exchange = replica_exchange(
-        replica, num_replicas, num_pieces, {.generation = 1, .step = step},
-        [this](int piece, std::int64_t count, dtype type) { return buffers.of(0, piece, count, type); });
+        replica, num_replicas, num_buckets, {.generation = 1, .step = step},
+        [this](int bucket, std::int64_t count, dtype type) { return buffers.of(0, bucket, count, type); });
     auto values = gradients.values<float>();
     for (std::int64_t i = 0; i < num_elements; ++i)
       values[static_cast<std::size_t>(i)] = gradient(replica, step, i);
-    for (int piece = 0; piece < num_pieces; ++piece)
-      exchange.give(piece, gradients.rows(piece * per_piece, per_piece), send);
+    for (int bucket = 0; bucket < num_buckets; ++bucket)
+      exchange.give(bucket, gradients.rows(bucket * per_bucket, per_bucket), send);
   }
-  void take(int piece, const std::vector<tensor>& parts) {
-    auto at = sums.begin() + piece * per_piece;
+  void take(int bucket, const std::vector<tensor>& parts) {
+    auto at = sums.begin() + bucket * per_bucket;
     for (const auto& part : parts) at = std::ranges::copy(part.values<float>(), at).out;
   }
   bool has_right_sums() const {
@@ -249,8 +250,8 @@ TEST_CASE("gradients and sums may stay where they are: who gives the next ones h
     sent.erase(sent.begin() + static_cast<std::ptrdiff_t>(which));
     auto& receiver = members.at(tag.replica);
     receiver.arrived.put(tag, std::move(value));
-    receiver.exchange.go_on(receiver.arrived, send, [&](int piece, const std::vector<tensor>& parts) {
-      receiver.take(piece, parts);
+    receiver.exchange.go_on(receiver.arrived, send, [&](int bucket, const std::vector<tensor>& parts) {
+      receiver.take(bucket, parts);
     });
     if (!receiver.exchange.is_done()) continue;
     REQUIRE(receiver.has_right_sums());
@@ -261,7 +262,7 @@ TEST_CASE("gradients and sums may stay where they are: who gives the next ones h
   }
 }
 
-TEST_CASE("a piece's sums have the same memory in each step, in blocks of several pieces") {
+TEST_CASE("a bucket's sums have the same memory in each step, in blocks of several buckets") {
   int num_blocks = 0;
   sum_buffers buffers([&](shape extents, dtype type) {
     ++num_blocks;

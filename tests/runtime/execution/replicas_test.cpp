@@ -18,8 +18,8 @@ namespace {
 struct replica : stage_program, action_host {
   tensor gradients;
   std::vector<float> sums = {};
-  /// With two pieces the second is this one's sum, plus 1, times that of the first.
-  int num_pieces = 1;
+  /// With two buckets the second is this one's sum, plus 1, times that of the first.
+  int num_buckets = 1;
   std::vector<action_kind> done = {};
   std::vector<float> samples_seen = {};
   std::vector<int> indices_seen = {};
@@ -59,9 +59,9 @@ struct replica : stage_program, action_host {
     return {};
   }
   void backward_weight(const microbatch&) override {}
-  int num_gradient_pieces(std::uint64_t) override { return num_pieces; }
-  tensor replica_gradients(int piece) override {
-    if (piece == 0) return gradients;
+  int num_gradient_buckets(std::uint64_t) override { return num_buckets; }
+  tensor replica_gradients(int bucket) override {
+    if (bucket == 0) return gradients;
     return sums.empty() ? tensor() : tensor::full({3}, 1 + sums[0]);
   }
   void take_summed_gradients(int, const std::vector<tensor>& parts) override {
@@ -231,14 +231,14 @@ TEST_CASE("gradients that are no list of f32, or not as many in all replicas, ar
                        MessageMatches(ContainsSubstring("equally many of one dtype in all replicas")));
 }
 
-TEST_CASE("a piece that depends on the sum of another one leaves when that is there") {
+TEST_CASE("a bucket that depends on the sum of another one leaves when that is there") {
   for (std::size_t first : {0, 2}) {
     auto all = replicas_with({tensor::full({1}, 1), tensor::full({1}, 2), tensor::full({1}, 3)});
     for (auto& one : all) {
       one.all = &all;
-      one.num_pieces = 2;
+      one.num_buckets = 2;
     }
-    // Who comes last has the second pieces of the others there before it gives its own.
+    // Who comes last has the second buckets of the others there before it gives its own.
     while (all[first].runs->run_next()) continue;
     run(all);
     for (const auto& one : all) {
@@ -249,11 +249,11 @@ TEST_CASE("a piece that depends on the sum of another one leaves when that is th
   }
 }
 
-TEST_CASE("a G without pieces waits for no one") {
+TEST_CASE("a G without buckets waits for no one") {
   auto all = replicas_with({tensor::zeros({8}), tensor::zeros({8})});
   for (auto& one : all) {
     one.all = &all;
-    one.num_pieces = 0;
+    one.num_buckets = 0;
   }
   while (!all[0].runs->is_at_end() && all[0].runs->run_next()) continue;
   CHECK(all[0].runs->is_at_end());

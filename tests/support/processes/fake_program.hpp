@@ -112,8 +112,8 @@ class fake_program : public stage_program {
       sum_ = 0.5f * sum_ + share.values<float>()[0];  // depends on the order of the shares
   }
 
-  tensor replica_gradients(int piece) override {
-    note("G", piece);
+  tensor replica_gradients(int bucket) override {
+    note("G", bucket);
     expect(saved_.empty(), "all weight gradients before a sum over replicas");
     return tensor::full({1}, sum_);
   }

@@ -68,24 +68,24 @@ void named_replica::step() {
   program_->forward(which, {all.inputs.rows(rank_ * rows, rows)}, all.targets.rows(rank_ * rows, rows));
   end_update();  // of the step before, whose gradients the backward writes over
   ++num_steps_;
-  num_left_ = static_cast<std::size_t>(program_->num_gradient_pieces(which.step));
+  num_left_ = static_cast<std::size_t>(program_->num_gradient_buckets(which.step));
   given_.assign(num_left_, false);
   is_updating_ = true;
   program_->backward_last(
       which, {}, [](const std::vector<tensor>&) {},
-      [this](int piece) {
-        give(piece);
+      [this](int bucket) {
+        give(bucket);
         over_.advance();
       });
-  for (std::size_t piece = 0; piece < given_.size(); ++piece) give(static_cast<int>(piece));
+  for (std::size_t bucket = 0; bucket < given_.size(); ++bucket) give(static_cast<int>(bucket));
   program_->take_metrics();
   advance_update(false);
   if (is_updating_ && !program_->defer_update([this](bool waits) { advance_update(waits); })) end_update();
 }
 
-void named_replica::give(int piece) {
-  auto place = given_.begin() + piece;
-  if (!*place) over_.all_reduce({num_steps_, piece}, program_->replica_gradients(piece));
+void named_replica::give(int bucket) {
+  auto place = given_.begin() + bucket;
+  if (!*place) over_.all_reduce({num_steps_, bucket}, program_->replica_gradients(bucket));
   *place = true;
 }
 

@@ -29,7 +29,7 @@ class named_replica {
  private:
   void connect(process& self);
   void step();
-  void give(int piece);
+  void give(int bucket);
   void advance_update(bool waits);
   void end_update();
 
@@ -39,8 +39,8 @@ class named_replica {
   std::shared_ptr<batch_source> batches_;
   std::unique_ptr<stage_program> program_;
   std::uint64_t num_steps_ = 0;  ///< begun so far
-  std::vector<bool> given_;      ///< [pieces] of the current step
-  std::size_t num_left_ = 0;     ///< pieces of the newest step whose sums were not taken
+  std::vector<bool> given_;      ///< [buckets] of the current step
+  std::size_t num_left_ = 0;     ///< buckets of the newest step whose sums were not taken
   bool is_updating_ = false;     ///< the newest step's update is not complete
 };
 

@@ -213,7 +213,7 @@ module_program::pass& module_program::pass_of(const microbatch& mb, const char* 
 backward_options module_program::options_of(const microbatch& mb) {
   if (mb.num_replicas == 1 || mb.gradient_index() + 1 < mb.count || average_) return {};
   auto give = [this](const parameter& of, std::int64_t num_elements) {
-    if (on_piece_) gradients_->give_pieces_of(of, num_elements, on_piece_);
+    if (on_bucket_) gradients_->give_buckets_of(of, num_elements, on_bucket_);
   };
   return {.on_gradient = [give](const parameter& of) { give(of, of.extents.num_elements()); },
           .on_rows =
@@ -243,12 +243,12 @@ std::vector<tensor> module_program::backward_input(const microbatch& mb,
   return gradients;
 }
 
-void module_program::accumulate(const microbatch& mb, const piece_callback& on_piece) {
+void module_program::accumulate(const microbatch& mb, const bucket_callback& on_bucket) {
   auto& saved = pass_of(mb, "backward_weight");
   require_in_order(mb);
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
-  on_piece_ = on_piece;
+  on_bucket_ = on_bucket;
   nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
   if (saved.back) saved.back->run_weights();
   end_accumulation(mb);
@@ -257,14 +257,14 @@ void module_program::accumulate(const microbatch& mb, const piece_callback& on_p
 /// Where no stage waits for the input gradients, both are computed layer by layer, so that the last layers'
 /// weight gradients are there before the first layers' input gradients.
 void module_program::backward_last(const microbatch& mb, std::vector<tensor> output_gradients,
-                                   const inputs_callback& on_inputs, const piece_callback& on_piece) {
+                                   const inputs_callback& on_inputs, const bucket_callback& on_bucket) {
   if (!values_.takes_samples)
-    return stage_program::backward_last(mb, std::move(output_gradients), on_inputs, on_piece);
+    return stage_program::backward_last(mb, std::move(output_gradients), on_inputs, on_bucket);
   auto& recorded = pass_of(mb, "backward_last");
   require_in_order(mb);
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
-  on_piece_ = on_piece;
+  on_bucket_ = on_bucket;
   nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
   run_backward(recorded, std::move(output_gradients), &backward_pass::run);
   end_accumulation(mb);
@@ -280,7 +280,7 @@ void module_program::require_in_order(const microbatch& mb) const {
 }
 
 void module_program::end_accumulation(const microbatch& mb) {
-  on_piece_ = nullptr;
+  on_bucket_ = nullptr;
   passes_.erase({mb.step, mb.index});
   last_accumulated_ = mb.gradient_index();
   accumulated_step_ = mb.step;
@@ -288,13 +288,13 @@ void module_program::end_accumulation(const microbatch& mb) {
   if (mb.gradient_index() + 1 == mb.count) gradients_->accumulated();
 }
 
-int module_program::num_gradient_pieces(std::uint64_t step) {
-  if (!average_) return gradients_->num_gradient_pieces();
-  return average_->is_due(step) ? average_->num_pieces() : 0;
+int module_program::num_gradient_buckets(std::uint64_t step) {
+  if (!average_) return gradients_->num_gradient_buckets();
+  return average_->is_due(step) ? average_->num_buckets() : 0;
 }
 
-tensor module_program::replica_gradients(int piece) {
-  return average_ ? average_->values_of(piece) : gradients_->replica_gradients(piece);
+tensor module_program::replica_gradients(int bucket) {
+  return average_ ? average_->values_of(bucket) : gradients_->replica_gradients(bucket);
 }
 
 void module_program::share_gradients(const memory_source& shared) {
@@ -303,12 +303,12 @@ void module_program::share_gradients(const memory_source& shared) {
 
 /// Where a parameter's step needs nothing but its own gradient, it is stepped while the gradients of others
 /// travel.
-void module_program::take_summed_gradients(int piece, const std::vector<tensor>& parts) {
+void module_program::take_summed_gradients(int bucket, const std::vector<tensor>& parts) {
   if (average_) {
-    average_->take_sums(piece, parts, num_replicas_);
+    average_->take_sums(bucket, parts, num_replicas_);
     return gradients_->mark_changed();
   }
-  gradients_->take_summed_gradients(piece, parts, part_stepper());
+  gradients_->take_summed_gradients(bucket, parts, part_stepper());
   if (deferred_->is_pending()) gradients_->step_packed(part_stepper());
 }
 
@@ -382,7 +382,7 @@ void module_program::apply(std::uint64_t step) {
 void module_program::discard() {
   passes_.clear();
   last_accumulated_ = -1;
-  on_piece_ = nullptr;
+  on_bucket_ = nullptr;
   deferred_->end();
   metrics_ = {};
   has_taken_finite_loss_ = true;

@@ -64,19 +64,19 @@ class module_program : public stage_program {
   std::vector<tensor> forward(const microbatch& mb, std::vector<tensor> inputs, tensor targets) override;
   std::vector<tensor> backward_input(const microbatch& mb, std::vector<tensor> output_gradients) override;
   void backward_weight(const microbatch& mb) override { accumulate(mb, {}); }
-  void backward_last_weight(const microbatch& mb, const piece_callback& on_piece) override {
-    accumulate(mb, on_piece);
+  void backward_last_weight(const microbatch& mb, const bucket_callback& on_bucket) override {
+    accumulate(mb, on_bucket);
   }
   void backward_last(const microbatch& mb, std::vector<tensor> output_gradients,
-                     const inputs_callback& on_inputs, const piece_callback& on_piece) override;
+                     const inputs_callback& on_inputs, const bucket_callback& on_bucket) override;
   tensor contribution_to(int reduction) override { return gradients_->contribution_to(reduction); }
   void reduce(int reduction, const std::vector<tensor>& shares) override {
     gradients_->reduce(reduction, shares);
   }
-  int num_gradient_pieces(std::uint64_t step) override;
-  tensor replica_gradients(int piece) override;
+  int num_gradient_buckets(std::uint64_t step) override;
+  tensor replica_gradients(int bucket) override;
   void share_gradients(const memory_source& shared) override;
-  void take_summed_gradients(int piece, const std::vector<tensor>& parts) override;
+  void take_summed_gradients(int bucket, const std::vector<tensor>& parts) override;
   bool defer_update(const progress_callback& progress) override;
   std::string non_finite() override;
   void apply(std::uint64_t step) override;
@@ -103,7 +103,7 @@ class module_program : public stage_program {
   backward_options options_of(const microbatch& mb);
   void run_backward(pass& recorded, std::vector<tensor> output_gradients,
                     void (backward_pass::*run)(const tensor&));
-  void accumulate(const microbatch& mb, const piece_callback& on_piece);
+  void accumulate(const microbatch& mb, const bucket_callback& on_bucket);
   bool steps_by_parts() const;
   step_gradients::part_stepper part_stepper();
   void require_in_order(const microbatch& mb) const;
@@ -138,7 +138,7 @@ class module_program : public stage_program {
   int last_accumulated_ = -1;                             ///< microbatch::gradient_index
   std::uint64_t accumulated_step_ = 0;                    ///< the step of last_accumulated_
   int num_replicas_ = 1;                                  ///< replicas in that step
-  piece_callback on_piece_;                               ///< while the last weight gradients are computed
+  bucket_callback on_bucket_;                             ///< while the last weight gradients are computed
   bool has_finite_loss_ = true;                           ///< of the step whose update is deferred
   bool has_taken_finite_loss_ = true;  ///< in the metrics of this step that were taken before its apply
   target_count counted_targets_;

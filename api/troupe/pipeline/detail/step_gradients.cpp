@@ -46,33 +46,33 @@ void step_gradients::reduce(int reduction, const std::vector<tensor>& shares) {
   reduced_.insert(reduction);
 }
 
-void step_gradients::give_pieces_of(const parameter& of, std::int64_t num_elements,
-                                    const std::function<void(int piece)>& on_piece) {
+void step_gradients::give_buckets_of(const parameter& of, std::int64_t num_elements,
+                                     const std::function<void(int bucket)>& on_bucket) {
   if (tied_.is_use(of)) return;
-  const auto& pieces = compressed_.pieces();
-  auto [first, count] = pieces.pieces_of(of);
+  const auto& buckets = compressed_.buckets();
+  auto [first, count] = buckets.buckets_of(of);
   if (count == 0) return;
-  for (auto& given = exchanged_[pieces.part_of(first).index].num_given; given < count; ++given) {
-    const auto& part = pieces.part_of(first + given);
+  for (auto& given = exchanged_[buckets.part_of(first).index].num_given; given < count; ++given) {
+    const auto& part = buckets.part_of(first + given);
     if (part.first + part.count > num_elements) return;
-    on_piece(first + given);
+    on_bucket(first + given);
   }
 }
 
-void step_gradients::take_summed_gradients(int piece, const std::vector<tensor>& sums,
+void step_gradients::take_summed_gradients(int bucket, const std::vector<tensor>& sums,
                                            const part_stepper& step_part) {
-  auto parts = compressed_.sums_from(piece, sums);
+  auto parts = compressed_.sums_from(bucket, sums);
   if (parts.empty()) return;
-  const auto& pieces = compressed_.pieces();
-  if (pieces.is_packed(piece)) {
-    pieces.set_elements(piece, parts);
-    for (std::size_t i = 0; i < stepped_.size(); ++i)  // the piece tells of all that they have a gradient
+  const auto& buckets = compressed_.buckets();
+  if (buckets.is_packed(bucket)) {
+    buckets.set_elements(bucket, parts);
+    for (std::size_t i = 0; i < stepped_.size(); ++i)  // the bucket tells of all that they have a gradient
       if (exchanged_[i].is_whole) stepped_[i]->has_gradient = false;
     has_packed_ = true;
-  } else if (step_part && compressed_.had_gradient(pieces.part_of(piece).index)) {
-    step(pieces.part_of(piece), parts, step_part);
+  } else if (step_part && compressed_.had_gradient(buckets.part_of(bucket).index)) {
+    step(buckets.part_of(bucket), parts, step_part);
   } else {
-    pieces.set_elements(piece, parts);
+    buckets.set_elements(bucket, parts);
   }
 }
 
@@ -98,7 +98,7 @@ void step_gradients::step(optim::parameter_part which, const std::vector<tensor>
 
 void step_gradients::step_packed(const part_stepper& step_part) {
   if (!has_packed_) return;
-  for (auto index : compressed_.pieces().packed())
+  for (auto index : compressed_.buckets().packed())
     if (auto& each = *stepped_[index]; each.needs_step())
       step({index, 0, each.extents.num_elements()}, {in_a_row(each.gradient_in_update())}, step_part);
 }

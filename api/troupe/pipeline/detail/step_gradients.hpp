@@ -35,13 +35,13 @@ class step_gradients {
   tensor contribution_to(int reduction);
   void reduce(int reduction, const std::vector<tensor>& shares);
   /// See stage_program. After the reduction of tied weights, before that of norms.
-  int num_gradient_pieces() const { return compressed_.pieces().count(); }
-  /// The first `num_elements` of the gradient of a parameter are complete. Calls `on_piece` once for each
-  /// complete piece that this gradient has for itself; for none if it is to be added to those of other uses
+  int num_gradient_buckets() const { return compressed_.buckets().count(); }
+  /// The first `num_elements` of the gradient of a parameter are complete. Calls `on_bucket` once for each
+  /// complete bucket that this gradient has for itself; for none if it is to be added to those of other uses
   /// of the same weight.
-  void give_pieces_of(const parameter& of, std::int64_t num_elements,
-                      const std::function<void(int piece)>& on_piece);
-  tensor replica_gradients(int piece) { return compressed_.message_of(piece); }
+  void give_buckets_of(const parameter& of, std::int64_t num_elements,
+                       const std::function<void(int bucket)>& on_bucket);
+  tensor replica_gradients(int bucket) { return compressed_.message_of(bucket); }
   void share_memory(const stage_program::memory_source& shared) { compressed_.share_memory(shared); }
   /// Steps parameters of `stepped` while gradients of others are still to come; false: none is set.
   struct part_stepper {
@@ -53,7 +53,7 @@ class step_gradients {
   };
   /// Gives the sums of large gradients to `step_part`, which steps them at once, while they are in the cache.
   /// If it is null, or this replica had no gradient, copies them to the gradients; likewise the small ones.
-  void take_summed_gradients(int piece, const std::vector<tensor>& sums, const part_stepper& step_part);
+  void take_summed_gradients(int bucket, const std::vector<tensor>& sums, const part_stepper& step_part);
   /// Steps the parameters with small gradients, if their sums are there.
   void step_packed(const part_stepper& step_part);
   /// Whether parameter `index` of `stepped` was stepped as a whole by a part_stepper.
@@ -81,7 +81,7 @@ class step_gradients {
  private:
   /// What happened in this step to a parameter of `stepped`.
   struct exchanged {
-    int num_given = 0;             ///< of its pieces, by give_pieces_of
+    int num_given = 0;             ///< of its buckets, by give_buckets_of
     std::int64_t num_stepped = 0;  ///< of its elements, by a part_stepper
     bool is_whole = false;         ///< all its elements are stepped
     bool is_finite = true;         ///< as far as it is stepped

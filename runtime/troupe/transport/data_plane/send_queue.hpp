@@ -23,7 +23,7 @@ struct outgoing_tensor {
 /// In which order tensors go over a busy link: the lowest first.
 /// 1. What an action or a recovery waits for.
 /// 2. Gradients between replicas: those of a step in the order in which the next forward needs their weights
-///    (by stage and piece), whatever the order in which the backward computes them (Jayarajan et al. 2019,
+///    (by stage and bucket), whatever the order in which the backward computes them (Jayarajan et al. 2019,
 ///    "Priority-based Parameter Propagation", section 3).
 /// 3. Copies of the state.
 using send_order = std::tuple<int, std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;

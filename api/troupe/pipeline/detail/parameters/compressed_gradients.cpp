@@ -82,12 +82,12 @@ compressed_gradients::compressed_gradients(const numeric_options& numerics,
     : numerics_(numerics),
       parameters_(std::move(parameters)),
       factored_(factored_of(numerics.exchange.power_sgd_rank, parameters_)),
-      pieces_(parameters_in(parameters_), by_use,
-              [this](std::size_t index) { return factored_.contains(index); }),
+      buckets_(parameters_in(parameters_), by_use,
+               [this](std::size_t index) { return factored_.contains(index); }),
       had_gradient_(parameters_.size(), false) {
-  for (int piece = 0; piece < pieces_.count(); ++piece)
-    if (is_sparse(piece)) {
-      auto index = pieces_.part_of(piece).index;
+  for (int bucket = 0; bucket < buckets_.count(); ++bucket)
+    if (is_sparse(bucket)) {
+      auto index = buckets_.part_of(bucket).index;
       residuals_.try_emplace(index, tensor::zeros(parameters_[index].target->extents));
     }
 }
@@ -98,9 +98,9 @@ void compressed_gradients::share_memory(const stage_program::memory_source& shar
     return;
   std::vector<parameter*> next;
   std::int64_t num_elements = 0;
-  for (int piece = 1; piece < pieces_.count(); ++piece)
-    if (is_first_of_its_parameter(piece) && !factored(piece)) {
-      auto* target = parameters_[pieces_.part_of(piece).index].target;
+  for (int bucket = 1; bucket < buckets_.count(); ++bucket)
+    if (is_first_of_its_parameter(bucket) && !factored(bucket)) {
+      auto* target = parameters_[buckets_.part_of(bucket).index].target;
       if (target->gradient().device() != device{}) continue;
       next.push_back(target);
       num_elements += padded_size_of(*target);
@@ -112,51 +112,52 @@ void compressed_gradients::share_memory(const stage_program::memory_source& shar
   has_shared_memory_ = true;
 }
 
-bool compressed_gradients::is_first_of_its_parameter(int piece) const {
-  return pieces_.is_packed(piece - 1) || pieces_.part_of(piece - 1).index != pieces_.part_of(piece).index;
+bool compressed_gradients::is_first_of_its_parameter(int bucket) const {
+  return buckets_.is_packed(bucket - 1) ||
+         buckets_.part_of(bucket - 1).index != buckets_.part_of(bucket).index;
 }
 
-/// Of the parameter whose piece it is; null if it is not sent as factors.
-factored_gradient* compressed_gradients::factored(int piece) {
-  if (pieces_.is_packed(piece)) return nullptr;
-  auto found = factored_.find(pieces_.part_of(piece).index);
+/// Of the parameter whose bucket it is; null if it is not sent as factors.
+factored_gradient* compressed_gradients::factored(int bucket) {
+  if (buckets_.is_packed(bucket)) return nullptr;
+  auto found = factored_.find(buckets_.part_of(bucket).index);
   return found == factored_.end() ? nullptr : &found->second;
 }
 
-tensor compressed_gradients::message_of(int piece) {
-  auto* factors = factored(piece);
-  if (!pieces_.is_packed(piece) && (!factors || is_first_of_its_parameter(piece))) {
-    auto index = pieces_.part_of(piece).index;
+tensor compressed_gradients::message_of(int bucket) {
+  auto* factors = factored(bucket);
+  if (!buckets_.is_packed(bucket) && (!factors || is_first_of_its_parameter(bucket))) {
+    auto index = buckets_.part_of(bucket).index;
     had_gradient_[index] = parameters_[index].target->has_gradient;
   }
-  if (factors) return factor_of(piece, *factors);
-  if (is_sparse(piece)) return take_largest_of(piece);
-  auto elements = pieces_.elements_of(piece);
+  if (factors) return factor_of(bucket, *factors);
+  if (is_sparse(bucket)) return take_largest_of(bucket);
+  auto elements = buckets_.elements_of(bucket);
   return numerics_.exchange.gradient_sync == dtype::f32 ? elements
                                                         : cast(elements, numerics_.exchange.gradient_sync);
 }
 
 /// What a replica without a gradient has held back waits for its next one.
-tensor compressed_gradients::take_largest_of(int piece) {
-  const auto& part = pieces_.part_of(piece);
+tensor compressed_gradients::take_largest_of(int bucket) {
+  const auto& part = buckets_.part_of(bucket);
   if (!had_gradient_[part.index]) return nothing_largest();
-  return take_largest(pieces_.elements_of(piece), optim::elements_of(residuals_.at(part.index), part),
+  return take_largest(buckets_.elements_of(bucket), optim::elements_of(residuals_.at(part.index), part),
                       num_largest(numerics_.exchange.top_k_gradients, part.count));
 }
 
-tensor compressed_gradients::factor_of(int piece, factored_gradient& factors) {
-  if (is_first_of_its_parameter(piece)) {
-    bool has_one = had_gradient_[pieces_.part_of(piece).index];
-    return factors.first_factor(has_one ? pieces_.elements_of(piece) : tensor());
+tensor compressed_gradients::factor_of(int bucket, factored_gradient& factors) {
+  if (is_first_of_its_parameter(bucket)) {
+    bool has_one = had_gradient_[buckets_.part_of(bucket).index];
+    return factors.first_factor(has_one ? buckets_.elements_of(bucket) : tensor());
   }
   return factors.has_first_sum() ? factors.second_factor() : tensor();
 }
 
-std::vector<tensor> compressed_gradients::sums_from(int piece, const std::vector<tensor>& received) {
-  if (is_sparse(piece)) return {sum_of_largest(received, pieces_.part_of(piece).count)};
-  auto* factors = factored(piece);
+std::vector<tensor> compressed_gradients::sums_from(int bucket, const std::vector<tensor>& received) {
+  if (is_sparse(bucket)) return {sum_of_largest(received, buckets_.part_of(bucket).count)};
+  auto* factors = factored(bucket);
   if (!factors) return in_f32(received);
-  if (!is_first_of_its_parameter(piece)) return {factors->finish(received)};
+  if (!is_first_of_its_parameter(bucket)) return {factors->finish(received)};
   factors->take_first_sum(received);
   return {};
 }

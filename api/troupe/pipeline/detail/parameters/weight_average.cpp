@@ -9,19 +9,19 @@ namespace troupe {
 weight_average::weight_average(int period, std::vector<parameter*> weights)
     : period_(period), weights_(std::move(weights)), layout_(layout_of(weights_)) {}
 
-int weight_average::num_pieces() const {
+int weight_average::num_buckets() const {
   return static_cast<int>(layout_.large.size()) + (layout_.num_small_elements > 0 ? 1 : 0);
 }
 
-tensor weight_average::values_of(int piece) const {
-  if (is_packed(piece)) return pack();
-  const auto& part = layout_.large.at(static_cast<std::size_t>(piece));
+tensor weight_average::values_of(int bucket) const {
+  if (is_packed(bucket)) return pack();
+  const auto& part = layout_.large.at(static_cast<std::size_t>(bucket));
   return optim::elements_of(weights_[part.index]->value(), part).to({});
 }
 
-void weight_average::take_sums(int piece, const std::vector<tensor>& parts, int num_replicas) const {
-  auto count =
-      is_packed(piece) ? layout_.num_small_elements : layout_.large.at(static_cast<std::size_t>(piece)).count;
+void weight_average::take_sums(int bucket, const std::vector<tensor>& parts, int num_replicas) const {
+  auto count = is_packed(bucket) ? layout_.num_small_elements
+                                 : layout_.large.at(static_cast<std::size_t>(bucket)).count;
   auto mean = tensor::empty({count});
   std::int64_t next = 0;
   for (const auto& part : parts) {
@@ -29,8 +29,8 @@ void weight_average::take_sums(int piece, const std::vector<tensor>& parts, int 
     next += part.num_elements();
   }
   scale(mean, 1.0F / static_cast<float>(num_replicas));
-  if (is_packed(piece)) return unpack(mean);
-  const auto& part = layout_.large.at(static_cast<std::size_t>(piece));
+  if (is_packed(bucket)) return unpack(mean);
+  const auto& part = layout_.large.at(static_cast<std::size_t>(bucket));
   auto& weight = *weights_[part.index];
   optim::elements_of(weight.value(), part).copy_from(mean);
   weight.mark_changed();

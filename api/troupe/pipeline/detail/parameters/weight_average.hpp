@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/pipeline/detail/parameters/piece_layout.hpp"
+#include "troupe/pipeline/detail/parameters/bucket_layout.hpp"
 
 namespace troupe {
 
@@ -19,21 +19,21 @@ class weight_average {
 
   /// Whether the weights are averaged after optimizer step number `step`, from 0.
   bool is_due(std::uint64_t step) const { return (step + 1) % static_cast<std::uint64_t>(period_) == 0; }
-  /// In how many pieces they travel; may be 0.
-  int num_pieces() const;
+  /// In how many buckets they travel; may be 0.
+  int num_buckets() const;
   /// f32 [n] in CPU memory: of large weights views of their own memory.
-  tensor values_of(int piece) const;
+  tensor values_of(int bucket) const;
   /// `parts`: the sums over `num_replicas` replicas, one part after the other.
-  void take_sums(int piece, const std::vector<tensor>& parts, int num_replicas) const;
+  void take_sums(int bucket, const std::vector<tensor>& parts, int num_replicas) const;
 
  private:
-  bool is_packed(int piece) const { return static_cast<std::size_t>(piece) == layout_.large.size(); }
+  bool is_packed(int bucket) const { return static_cast<std::size_t>(bucket) == layout_.large.size(); }
   tensor pack() const;
   void unpack(const tensor& packed) const;
 
   int period_;
   std::vector<parameter*> weights_;
-  piece_layout layout_;
+  bucket_layout layout_;
 };
 
 }  // namespace troupe

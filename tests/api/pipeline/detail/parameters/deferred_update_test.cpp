@@ -25,7 +25,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// What passes through it in order: the number of pieces taken so far.
+/// What passes through it in order: the number of buckets taken so far.
 class recorder : public nn::Module {
  public:
   recorder(const int& num_taken, std::vector<int>& seen) : num_taken_(num_taken), seen_(seen) {}
@@ -69,7 +69,7 @@ class reads_unready : public nn::module_of<reads_unready> {
   float sum_ = 0;
 };
 
-/// The exchange of a deferred update as the interpreter drives it: with each wait one piece comes, in
+/// The exchange of a deferred update as the interpreter drives it: with each wait one bucket comes, in
 /// `order`, then the optimizer's step.
 struct deferred_exchange {
   stage_program& program;
@@ -87,12 +87,12 @@ struct deferred_exchange {
     program.apply(step);
   }
   void take_next() {
-    auto piece = order.front();
+    auto bucket = order.front();
     order.erase(order.begin());
-    auto sum = program.replica_gradients(piece).clone();
+    auto sum = program.replica_gradients(bucket).clone();
     for (float& each : sum.values<float>()) each *= 2;
     ++num_taken;
-    program.take_summed_gradients(piece, {sum});
+    program.take_summed_gradients(bucket, {sum});
   }
 };
 
@@ -127,7 +127,7 @@ TEST_CASE("a forward waits for the weights of a deferred update one by one, whic
     nn::Sequential model(at, nn::Linear(200, 150), at, nn::ReLU(), nn::Linear(150, 200), nn::ReLU(), at,
                          nn::Linear(200, 3), at);
     seen.clear();
-    // Piece 0: all small ones, among them the biases; 1: 1.weight; 2: 4.weight.
+    // Bucket 0: all small ones, among them the biases; 1: 1.weight; 2: 4.weight.
     check_deferred(model, {.precision = precision}, {0, 1, 2}, num_taken);
     auto last = std::vector<int>(seen.end() - 4, seen.end());
     CHECK(last == std::vector<int>{0, 2, 3, 3});
@@ -140,7 +140,7 @@ TEST_CASE("a layer of several operations waits for each one's weights when it co
   for (auto precision : {dtype::f32, dtype::bf16}) {
     nn::Sequential model(two_linears(recorder(num_taken, seen)));
     seen.clear();
-    // Piece 0: all small ones; 1: the first operation's weight; 2: the second one's.
+    // Bucket 0: all small ones; 1: the first operation's weight; 2: the second one's.
     check_deferred(model, {.precision = precision}, {0, 1, 2}, num_taken);
     auto last = std::vector<int>(seen.end() - 2, seen.end());
     CHECK(last == std::vector<int>{2, 3});
@@ -169,7 +169,7 @@ TEST_CASE("a forward waits for the first use of a weight that it uses several ti
     nn::Sequential model(nn::Linear(200, 150), nn::ReLU(), at, nn::Linear(150, 150), at, nn::ReLU(),
                          nn::TiedLinear(150, 150, "3.weight"), at, nn::Linear(150, 120));
     seen.clear();
-    // Piece 0: all small ones; 1: 0.weight; 2: 3.weight; 3: the last layer's, without which no update ends.
+    // Bucket 0: all small ones; 1: 0.weight; 2: 3.weight; 3: the last layer's, without which no update ends.
     check_deferred(model, {.precision = precision}, {1, 0, 2, 3}, num_taken);
     auto last = std::vector<int>(seen.end() - 3, seen.end());
     CHECK(last == std::vector<int>{2, 3, 3});

@@ -1,4 +1,4 @@
-#include "troupe/pipeline/detail/parameters/piece_layout.hpp"
+#include "troupe/pipeline/detail/parameters/bucket_layout.hpp"
 
 namespace troupe {
 namespace {
@@ -7,11 +7,11 @@ namespace {
 constexpr std::int64_t min_elements_of_own = std::int64_t{1} << 14;
 constexpr std::int64_t max_elements = std::int64_t{1} << 19;
 
-void add_pieces(std::size_t index, std::int64_t num_elements, piece_layout& layout) {
-  auto num_pieces = (num_elements + max_elements - 1) / max_elements;
-  for (std::int64_t i = 0; i < num_pieces; ++i) {
-    auto first = num_elements * i / num_pieces;
-    layout.large.push_back({index, first, num_elements * (i + 1) / num_pieces - first});
+void add_buckets(std::size_t index, std::int64_t num_elements, bucket_layout& layout) {
+  auto num_buckets = (num_elements + max_elements - 1) / max_elements;
+  for (std::int64_t i = 0; i < num_buckets; ++i) {
+    auto first = num_elements * i / num_buckets;
+    layout.large.push_back({index, first, num_elements * (i + 1) / num_buckets - first});
   }
 }
 
@@ -19,9 +19,9 @@ void add_pieces(std::size_t index, std::int64_t num_elements, piece_layout& layo
 
 bool is_large(const parameter& one) { return one.extents.num_elements() >= min_elements_of_own; }
 
-piece_layout layout_of(const std::vector<parameter*>& parameters, const std::vector<std::size_t>& by_use,
-                       const std::function<bool(std::size_t index)>& in_two_rounds) {
-  piece_layout layout;
+bucket_layout layout_of(const std::vector<parameter*>& parameters, const std::vector<std::size_t>& by_use,
+                        const std::function<bool(std::size_t index)>& in_two_rounds) {
+  bucket_layout layout;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     auto index = by_use.empty() ? i : by_use[i];
     const auto& each = *parameters[index];
@@ -33,7 +33,7 @@ piece_layout layout_of(const std::vector<parameter*>& parameters, const std::vec
     } else if (in_two_rounds && in_two_rounds(index)) {
       layout.large.insert(layout.large.end(), 2, {index, 0, num_elements});
     } else {
-      add_pieces(index, num_elements, layout);
+      add_buckets(index, num_elements, layout);
     }
   }
   return layout;

@@ -1,9 +1,9 @@
-#include "troupe/pipeline/detail/parameters/gradient_pieces.hpp"
+#include "troupe/pipeline/detail/parameters/replica_buckets.hpp"
 
 #include <algorithm>
 
 namespace troupe {
-gradient_pieces::gradient_pieces(std::vector<parameter*> parameters, const std::vector<std::size_t>& by_use,
+replica_buckets::replica_buckets(std::vector<parameter*> parameters, const std::vector<std::size_t>& by_use,
                                  const std::function<bool(std::size_t index)>& in_two_rounds)
     : parameters_(std::move(parameters)), layout_(layout_of(parameters_, by_use, in_two_rounds)) {
   for (auto* each : parameters_)
@@ -13,7 +13,7 @@ gradient_pieces::gradient_pieces(std::vector<parameter*> parameters, const std::
       layout_.num_small_elements + std::max<std::int64_t>(static_cast<std::int64_t>(trainable_.size()), 1);
 }
 
-std::pair<int, int> gradient_pieces::pieces_of(const parameter& whose) const {
+std::pair<int, int> replica_buckets::buckets_of(const parameter& whose) const {
   auto is_of = [&](const optim::parameter_part& each) { return parameters_[each.index] == &whose; };
   const auto& parts = layout_.large;
   auto first = std::ranges::find_if(parts, is_of);
@@ -21,9 +21,9 @@ std::pair<int, int> gradient_pieces::pieces_of(const parameter& whose) const {
   return {static_cast<int>(first - parts.begin()) + 1, static_cast<int>(end - first)};
 }
 
-tensor gradient_pieces::elements_of(int piece) const {
-  if (is_packed(piece)) return pack();
-  const auto& part = part_of(piece);
+tensor replica_buckets::elements_of(int bucket) const {
+  if (is_packed(bucket)) return pack();
+  const auto& part = part_of(bucket);
   auto& gradient = parameters_[part.index]->gradient_in_update();
   auto elements = in_a_row(gradient).rows(part.first, part.count);
   if (!parameters_[part.index]->has_gradient) elements.fill_zero();
@@ -31,7 +31,7 @@ tensor gradient_pieces::elements_of(int piece) const {
 }
 
 /// The elements of small gradients, then for each parameter 1 if it has a gradient, else 0.
-tensor gradient_pieces::pack() const {
+tensor replica_buckets::pack() const {
   auto packed = tensor::zeros({num_packed_});
   std::int64_t next = 0;
   for (auto index : layout_.small) {
@@ -46,19 +46,20 @@ tensor gradient_pieces::pack() const {
   return packed;
 }
 
-void gradient_pieces::set_elements(int piece, const std::vector<tensor>& parts) const {
-  auto target = is_packed(piece) ? tensor::empty({num_packed_})
-                                 : optim::elements_of(parameters_[part_of(piece).index]->gradient_in_update(),
-                                                      part_of(piece));
+void replica_buckets::set_elements(int bucket, const std::vector<tensor>& parts) const {
+  auto target =
+      is_packed(bucket)
+          ? tensor::empty({num_packed_})
+          : optim::elements_of(parameters_[part_of(bucket).index]->gradient_in_update(), part_of(bucket));
   std::int64_t next = 0;
   for (const auto& part : parts) {
     target.rows(next, part.num_elements()).copy_from(part);
     next += part.num_elements();
   }
-  if (is_packed(piece)) unpack(target);
+  if (is_packed(bucket)) unpack(target);
 }
 
-void gradient_pieces::unpack(const tensor& packed) const {
+void replica_buckets::unpack(const tensor& packed) const {
   std::int64_t next = 0;
   for (auto index : layout_.small) {
     auto* each = parameters_[index];

@@ -1,0 +1,51 @@
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "troupe/pipeline/detail/parameters/bucket_layout.hpp"
+
+namespace troupe {
+
+/// How the gradients of a stage travel between its replicas (stage_program::replica_gradients). Large ones
+/// travel as views of their own memory, in buckets of at most 2 MiB, so that nothing is copied and the first
+/// buckets travel while others are computed. All small ones are packed into bucket 0. That bucket also tells
+/// which parameters have a gradient, so that what no replica has a gradient of is not stepped. The lower a
+/// bucket, the sooner the next forward needs it: over a busy link it goes first (send_queue.hpp). A pure
+/// function of the parameters' shapes and their order: the same in all replicas.
+class replica_buckets {
+ public:
+  /// Those of `parameters` that are trainable; they outlive this object. Indices are those of `parameters`.
+  /// `by_use`, `in_two_rounds`: see layout_of.
+  explicit replica_buckets(std::vector<parameter*> parameters, const std::vector<std::size_t>& by_use = {},
+                           const std::function<bool(std::size_t index)>& in_two_rounds = nullptr);
+
+  int count() const { return static_cast<int>(layout_.large.size()) + 1; }
+  bool is_packed(int bucket) const { return bucket == 0; }
+  /// Indices of the parameters in the packed bucket.
+  const std::vector<std::size_t>& packed() const { return layout_.small; }
+  /// The elements of a bucket that is not packed.
+  const optim::parameter_part& part_of(int bucket) const {
+    return layout_.large.at(static_cast<std::size_t>(bucket - 1));
+  }
+  /// The first and the number of the buckets that a parameter has for itself; 0 for a small one.
+  std::pair<int, int> buckets_of(const parameter& whose) const;
+
+  /// f32 [n] in CPU memory. Of a parameter without gradient: zeros, which are written to its gradient.
+  tensor elements_of(int bucket) const;
+  /// Copies the summed elements of a bucket, one part after the other, to the gradients. Of the packed bucket
+  /// also to has_gradient, of all parameters.
+  void set_elements(int bucket, const std::vector<tensor>& parts) const;
+
+ private:
+  tensor pack() const;
+  void unpack(const tensor& packed) const;
+
+  std::vector<parameter*> parameters_;
+  bucket_layout layout_;
+  std::vector<parameter*> trainable_;
+  std::int64_t num_packed_ = 0;
+};
+
+}  // namespace troupe
