@@ -47,7 +47,7 @@ device_state::device_state(caf::event_based_actor* self, device_options options)
 
 caf::behavior device_state::make_behavior() {
   return {[this](const begin_generation& command) { on_begin(command); },
-          [this](const grant& given) { on_grant(given); },
+          [this](const step_credit& given) { on_credit(given); },
           [this](const tensor_arrived& arrived) { on_tensor(arrived); },
           [this](const replica_tensors_arrived&) { run_ready(); },
           [this](const batch_ready& ready) { on_batch(ready); },
@@ -100,7 +100,7 @@ stopped device_state::on_quiesce(const quiesce& command) {
   return answer;
 }
 
-void device_state::on_grant(const grant& given) {
+void device_state::on_credit(const step_credit& given) {
   recording_to recorded(*options_.ring);
   if (!running_ || given.generation != generation_) return;
   // A call that replays steps of earlier calls may change to another batch source.
@@ -135,7 +135,7 @@ void device_state::on_loader_replaced(const loader_replaced& replaced) {
   run_ready();
 }
 
-void device_state::begin_call(const grant& given) {
+void device_state::begin_call(const step_credit& given) {
   call_ = given.call;
   step_ = given.first_step;
   end_ = reached_ = {};

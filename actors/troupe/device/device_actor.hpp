@@ -56,10 +56,10 @@ struct device_options {
 ///
 ///   message           -> reply                                 errors
 ///   begin_generation  ->
-///   grant             -> step_done to the scheduler, per step; other generation: dropped
+///   step_credit       -> step_done to the scheduler, per step; other generation: dropped
 ///                        cut_reached, at an end within a step
 ///   tensor_arrived    ->                                       the same tensor twice: ends the actor
-///   replica_tensors_arrived     ->                                       likewise
+///   replica_tensors_arrived ->                                 likewise
 ///   batch_ready       ->
 ///   loader_replaced   -> want_batch for each batch not received yet
 ///   quiesce           -> stopped
@@ -84,7 +84,7 @@ class device_state : private action_host {
 
  private:
   void on_begin(const begin_generation& command);
-  void on_grant(const grant& given);
+  void on_credit(const step_credit& given);
   void on_tensor(const tensor_arrived& arrived);
   void on_batch(const batch_ready& ready);
   void on_loader_replaced(const loader_replaced& replaced);
@@ -101,7 +101,7 @@ class device_state : private action_host {
   plan_position position() const;
   void tell_reached();
   void take_metrics();
-  void begin_call(const grant& given);
+  void begin_call(const step_credit& given);
   void begin_step();
   void set_status(device_activity activity) { set_status(activity, position()); }
   void set_status(device_activity activity, const plan_position& at);
@@ -162,7 +162,7 @@ class device_state : private action_host {
   std::optional<call_request> call_;
   std::optional<plan_interpreter> interpreter_;
   std::uint64_t step_ = 0;
-  plan_position end_;      ///< the grants so far allow the actions before it
+  plan_position end_;      ///< the credits so far allow the actions before it
   plan_position reached_;  ///< the newest end within a step that the scheduler was told of
   bool step_begun_ = false;
   step_metrics metrics_;  ///< of this step, as far as its stages have given them

@@ -81,7 +81,7 @@ using messages_between_processes =
           row<0x0211, known_results>, row<0x0212, pause_requested>, row<0x0213, cut_reached>,
           row<0x0214, copies_held>,                           //
           row<0x0220, gathered_received>,                     //
-          row<0x0300, grant>,                                 //
+          row<0x0300, step_credit>,                           //
           row<0x0400, get_cached>, row<0x0401, cached_sent>,  //
           row<0x0500, process_report>, row<0x0501, command_carried_out>>;
 

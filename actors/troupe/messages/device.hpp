@@ -26,9 +26,9 @@ struct due_copy {
   }
 };
 
-/// Scheduler -> device: run the actions of a call that come before `end()`. A later grant of the same call
+/// Scheduler -> device: run the actions of a call that come before `end()`. A later credit of the same call
 /// extends it. Together the devices' ends are a closed cut of the plan.
-struct grant {
+struct step_credit {
   std::uint64_t generation = 0;
   call_request call;
   std::uint64_t first_step = 0;  ///< where the call starts in this generation
@@ -122,7 +122,7 @@ struct loader_replaced {
 
 }  // namespace troupe
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::grant)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_credit)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::begin_generation)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::quiesce)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stopped)

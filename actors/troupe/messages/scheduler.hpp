@@ -101,7 +101,7 @@ struct save_timed_out {};
 /// Scheduler -> itself, delayed: check again whether steps wait for the disk.
 struct check_disk_wait {};
 /// Scheduler -> itself, delayed: try again to grant steps, which the queue of the user's thread held up.
-struct retry_grant {};
+struct retry_credit {};
 
 /// Device -> scheduler: a step (evaluate: a batch) is done.
 struct step_done {
@@ -284,7 +284,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_job)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_stop)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::save_timed_out)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_disk_wait)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::retry_grant)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::retry_credit)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cut_reached)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::pause_requested)

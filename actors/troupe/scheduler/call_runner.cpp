@@ -20,7 +20,7 @@ call_runner::call_runner(caf::event_based_actor* self, const scheduler_options& 
       ending_(ending),
       results_(self, options, [this] { continue_entering(); }),
       pauses_(self, options),
-      grants_(self, options, job, pauses_.pause(), commits),
+      credits_(self, options, job, pauses_.pause(), commits),
       restore_(self, options, job, commits, ending,
                {[this](const std::string& why) { refuse_call(why); }, [this] { return catch_up(); },
                 [this](const call_log& recorded, std::uint64_t step) { return repeat(recorded, step); }}),
@@ -182,7 +182,7 @@ void call_runner::start(call_kind kind, std::uint32_t source, std::uint64_t firs
   bool ends_at_gradients =
       takes_new_steps_ && request().kind == call_kind::forward_backward && !job_.is_stopping;
   auto to = ends_at_gradients ? gradients_cut(training, first) : step_cut(training, end);
-  grants_.begin(activity, first, to, copied);
+  credits_.begin(activity, first, to, copied);
   parameters_.clear();
   received_.clear();
   metrics_so_far_.clear();
@@ -196,7 +196,7 @@ void call_runner::start(call_kind kind, std::uint32_t source, std::uint64_t firs
 void call_runner::run_activity() {
   pauses_.tell_if_paused();
   carry_out_pauses();
-  grants_.extend();
+  credits_.extend();
 }
 
 std::shared_ptr<const plan> call_runner::shared_running_plan() const {
@@ -221,17 +221,17 @@ void call_runner::on_step_done(const step_done& done) {
   if (done.step + 1 == activity().target_step)
     result_.last_step.insert(result_.last_step.end(), done.actions.begin(), done.actions.end());
   metrics_so_far_[done.device] = done.metrics;
-  for (const auto& step : grants_.add(done)) on_finished(step);
+  for (const auto& step : credits_.add(done)) on_finished(step);
   if (pauses_.add_reached(done.device, {done.step + 1, 0})) note_standing();
-  grants_.extend();
-  if (!grants_.is_complete()) return;
+  credits_.extend();
+  if (!credits_.is_complete()) return;
   if (activity().kind == call_kind::evaluate) return finish_call(result_);
   if (activity().kind == call_kind::predict) return finish_if_all_received();
   finish_training_if_safe();
 }
 
 void call_runner::proceed() {
-  grants_.extend();
+  credits_.extend();
   save_if_standing();
   finish_training_if_safe();
 }
@@ -268,7 +268,7 @@ void call_runner::finish_if_all_received() {
   std::size_t num_receivers = 0;
   for (int rank = 0; rank < options_.world_size; ++rank) num_receivers += activity().delivers_to(rank);
   if (received_.size() < num_receivers) return;
-  if (activity().kind == call_kind::predict && !grants_.is_complete()) return;
+  if (activity().kind == call_kind::predict && !credits_.is_complete()) return;
   finish_call(result_);
 }
 
@@ -277,7 +277,7 @@ void call_runner::finish_if_all_received() {
 /// Granted steps are completed, since devices may be in different steps; then one last step ends the call.
 void call_runner::on_cancel(const cancel_training& command) {
   cancelled_call_ = command.call;
-  if (job_.is_running() && activity().kind == call_kind::train && is_cancelled()) grants_.shorten();
+  if (job_.is_running() && activity().kind == call_kind::train && is_cancelled()) credits_.shorten();
 }
 
 void call_runner::on_pause_requested(const pause_requested& wanted) {
@@ -287,9 +287,9 @@ void call_runner::on_pause_requested(const pause_requested& wanted) {
 }
 
 void call_runner::carry_out_pauses() {
-  if (!pauses_.carry_out(grants_.granted())) return;
+  if (!pauses_.carry_out(credits_.granted())) return;
   note_standing();
-  if (job_.is_running()) grants_.extend();
+  if (job_.is_running()) credits_.extend();
 }
 
 void call_runner::on_cut_reached(const cut_reached& reached) {
@@ -316,7 +316,7 @@ void call_runner::stop() {
   if (std::exchange(job_.is_stopping, true)) return;
   bool recovering = !job_.is_restored && options_.generation > 1;
   bool saved = ending_.has_nothing_to_save();
-  if (job_.is_running() && activity().kind == call_kind::train && !saved) return grants_.shorten();
+  if (job_.is_running() && activity().kind == call_kind::train && !saved) return credits_.shorten();
   bool is_between = job_.now == phase::gathering && !recovering && !job_.is_unsaved;
   if (job_.is_running() || is_between || saved) return ending_.end_stopped();
   check_stop_later();

@@ -17,7 +17,7 @@
 #include "troupe/scheduler/snapshot_commits.hpp"
 #include "troupe/scheduler/state/entered_calls.hpp"
 #include "troupe/scheduler/state/job_state.hpp"
-#include "troupe/scheduler/step_grants.hpp"
+#include "troupe/scheduler/step_credits.hpp"
 
 namespace troupe {
 
@@ -39,10 +39,10 @@ class call_runner {
   void on_step_done(const step_done& done);
   void on_parameters(const parameters_arrived& arrived);
   void on_received(const gathered_received& received);
-  void on_retry_grant() { grants_.on_retry(); }
+  void on_retry_credit() { credits_.on_retry(); }
   /// Copies or snapshots have changed: grants steps, and finishes a training call whose last state is safe.
   void proceed();
-  void extend_grant() { grants_.extend(); }
+  void extend_credit() { credits_.extend(); }
   /// Snapshots that are requested are written now if no step is about to be done.
   void save_if_standing();
 
@@ -57,7 +57,7 @@ class call_runner {
   }
 
   const entered_calls& entered() const { return calls_; }
-  const step_grants& grants() const { return grants_; }
+  const step_credits& credits() const { return credits_; }
   const job_restore& restore() const { return restore_; }
   const job_pause& pause() const { return pauses_.pause(); }
   /// Whether the program of this rank has not received the running call's tensors.
@@ -94,7 +94,7 @@ class call_runner {
   void check_stop_later();
   bool is_cancelled() const { return takes_new_steps_ && cancelled_call_ == request().index; }
   const call_request& request() const { return calls_.request(); }
-  const call_request& activity() const { return grants_.activity(); }
+  const call_request& activity() const { return credits_.activity(); }
   std::size_t num_completed() const { return options_.completed->size(); }
 
   // constant
@@ -107,7 +107,7 @@ class call_runner {
   entered_calls calls_;
   call_results results_;
   pause_control pauses_;
-  step_grants grants_;
+  step_credits credits_;
   job_restore restore_;
 
   // for those who watch

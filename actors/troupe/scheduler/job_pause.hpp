@@ -12,7 +12,7 @@
 namespace troupe {
 
 /// Says where a paused job stops, and whether its devices stand there. The job stops at a closed cut of the
-/// plan that it runs, so that a pause only withholds grants: no device is left waiting for another.
+/// plan that it runs, so that a pause only withholds credits: no device is left waiting for another.
 class job_pause {
  public:
   /// What runs in one call between two closed cuts of a plan, see call_runner.

@@ -76,7 +76,7 @@ void progress_watch::on_progress(const process_progress& seen) {
   waits_since_.reset();
   if (!job_.known.job) return;
   auto found = find_stall(stalls_.at(now, intervals_until_stale * progress_interval(limit),
-                                     calls_.grants().activity(), calls_.running_plan()));
+                                     calls_.credits().activity(), calls_.running_plan()));
   if (found.cause == stall_cause::none || found.for_s < seconds_of(limit) / 2) return;
   if (std::exchange(warned_of_, found.problem) != found.problem)
     options_.log->warn("no progress generation={} chain=\"{}\"", options_.generation, found.text);
@@ -95,7 +95,7 @@ void progress_watch::act_on(const stall& found) {
       return options_.members->suspect(job_.hosts.member_of({found.device}).rank, cause);
     case stall_cause::lost_tensor:
     case stall_cause::lost_samples:
-    case stall_cause::missing_grant:
+    case stall_cause::missing_credit:
       self_->send(options_.supervisor_of(options_.rank), restart_requested{options_.generation, cause});
       return;
     case stall_cause::deadlock:
@@ -118,15 +118,15 @@ std::string progress_watch::wait_without_limit() const {
       break;
   }
   if (job_.non_finite) return "copies of the last finite state, and the disk, to write it";
-  const auto& grants = calls_.grants();
-  const auto& activity = grants.activity();
+  const auto& credits = calls_.credits();
+  const auto& activity = credits.activity();
   if (activity.kind == call_kind::gather || activity.kind == call_kind::memory ||
-      (activity.kind == call_kind::predict && grants.is_granted_done()))
+      (activity.kind == call_kind::predict && credits.is_granted_done()))
     return "programs that have not received the tensors of call " + std::to_string(activity.index) +
            ": ranks " + ranks_without_tensors();
-  if (!grants.is_granted_done() || activity.kind == call_kind::hash) return {};
-  if (grants.waits_for_user()) return "the program's callback, which has not handled the finished steps";
-  return "copies of step " + std::to_string(grants.granted_end()) + " to be kept in memory and on disk";
+  if (!credits.is_granted_done() || activity.kind == call_kind::hash) return {};
+  if (credits.waits_for_user()) return "the program's callback, which has not handled the finished steps";
+  return "copies of step " + std::to_string(credits.granted_end()) + " to be kept in memory and on disk";
 }
 
 std::string progress_watch::ranks_without_tensors() const {

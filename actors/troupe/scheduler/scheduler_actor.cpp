@@ -19,7 +19,7 @@ caf::behavior scheduler_state::make_behavior() {
           [this](const copies_held& held) { on_copies(held); },
           [this](const process_restored& restored) { calls_.on_restored(restored); },
           [this](const step_done& done) { calls_.on_step_done(done); },
-          [this](const retry_grant&) { calls_.on_retry_grant(); },
+          [this](const retry_credit&) { calls_.on_retry_credit(); },
           [this](const process_progress& seen) { progress_.on_progress(seen); },
           [this](const gathered_received& received) { calls_.on_received(received); },
           [this](const cancel_training& command) { calls_.on_cancel(command); },
@@ -79,7 +79,7 @@ void scheduler_state::on_commit_over() {
 
 void scheduler_state::on_check_disk_wait() {
   commits_.on_check_disk_wait();
-  calls_.extend_grant();
+  calls_.extend_credit();
 }
 
 void scheduler_state::on_disk_writer_replaced(const disk_writer_replaced& replaced) {
@@ -101,12 +101,12 @@ scheduler_report scheduler_state::on_inspect(const inspect_scheduler& asked) {
   report.phase = static_cast<std::uint8_t>(job_.now);
   report.call = static_cast<std::uint32_t>(options_.completed->size());
   if (job_.is_running()) {
-    report.activity = calls_.grants().activity();
+    report.activity = calls_.credits().activity();
     report.kind = report.activity.kind;
     if (job_.known.job) report.running = calls_.shared_running_plan();
   }
   report.step = job_.position;
-  report.end_step = job_.is_running() ? calls_.grants().end() : job_.position;
+  report.end_step = job_.is_running() ? calls_.credits().end() : job_.position;
   if (job_.known.job) report.committed_step = commits_.committed_step();
   report.step_on_disk = commits_.step_on_disk();
   report.num_pending = commits_.num_pending();

@@ -21,7 +21,7 @@ namespace troupe {
 ///   part              what it does
 ///   call_runner       runs calls: enters, replays, does their work, publishes results
 ///   job_restore       decides what is restored, and from where
-///   step_grants       grants steps to the devices
+///   step_credits      grants steps to the devices
 ///   pause_control     carries out requests to pause the job
 ///   snapshot_commits  decides when copies are due, and commits snapshots
 ///   job_ending        ends the job before its last call
@@ -30,34 +30,33 @@ namespace troupe {
 /// States: gathering (until all processes have entered the call) -> finding (snapshots on disk, if memory
 /// lacks the state) -> restoring (once per generation) -> running -> gathering (the next call).
 ///
-///   message            -> reply                                            errors
-///   job_known          ->
-///   devices_known      ->
-///   copies_held        ->
-///   call_entered       -> restore_command | grant | call_finished            jobs or calls differ: refused
-///                         | want_results
-///   process_restored      -> grant
-///   step_done          -> grant, when the window moves; call_finished; write_copies, before a value that is
-///                         not finite ends the job
-///   cut_reached        -> pause_changed, when all devices stand where a paused job stops; call_finished,
-///                         when they stand where forward_backward ends
-///   pause_requested    -> pause_changed; grant, when a step or all is let go on
-///   part_held          -> copies_committed, to members that no device tells so
-///   replicas_lost      ->
-///   replicas_wanted    -> replicate_copies, to the process whose copies were lost
-///   writes_lost        -> write_copies, to the process whose disk writer was restarted
-///   disk_writer_replaced -> what the previous disk writer has not answered
-///   part_written       -> snapshot_failed, when one could not be written
-///   check_disk_wait        -> grant, when the disk has held steps up for long enough
-///   parameters_arrived -> call_finished
-///   gathered_received     -> call_finished, when all programs have what the call gives them
-///   cancel_training    -> grant of the last step
-///   stop_job           -> membership::stopped, when what is done is on disk
-///   inspect_scheduler  -> scheduler_report
-///   save_snapshot      -> snapshot_saved, when it is on disk             no folder, nothing done:
-///   unavailable;
-///                                                                        the disk's: failed
-///   process_progress      -> membership::suspect | generation_requested      no progress for too long
+///   message                  -> reply                                       errors
+///   job_known                ->
+///   devices_known            ->
+///   copies_held              ->
+///   call_entered             -> restore_command | step_credit |             jobs or calls differ: refused
+///                               call_finished | want_results
+///   process_restored         -> step_credit
+///   step_done                -> step_credit, when the window moves; call_finished; write_copies, before a
+///                               value that is not finite ends the job
+///   cut_reached              -> pause_changed, when all devices stand where a paused job stops;
+///                               call_finished, when they stand where forward_backward ends
+///   pause_requested          -> pause_changed; step_credit, when a step or all is let go on
+///   part_held                -> copies_committed, to members that no device tells so
+///   replicas_lost            ->
+///   replicas_wanted          -> replicate_copies, to the process whose copies were lost
+///   writes_lost              -> write_copies, to the process whose disk writer was restarted
+///   disk_writer_replaced     -> what the previous disk writer has not answered
+///   part_written             -> snapshot_failed, when one could not be written
+///   check_disk_wait          -> step_credit, when the disk has held steps up for long enough
+///   parameters_arrived       -> call_finished
+///   gathered_received        -> call_finished, when all programs have what the call gives them
+///   cancel_training          -> step_credit of the last step
+///   stop_job                 -> membership::stopped, when what is done is on disk
+///   inspect_scheduler        -> scheduler_report
+///   save_snapshot            -> snapshot_saved, when it is on disk          no folder, nothing done:
+///                                                                           unavailable; disk's: failed
+///   process_progress         -> membership::suspect | generation_requested  no progress for too long
 ///
 /// When all other processes have confirmed call_finished, the own process gets it, last of all. Requests to
 /// other processes are answered by their links at the latest (link.hpp), so they have no time limit here.

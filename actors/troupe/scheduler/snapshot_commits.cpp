@@ -138,7 +138,7 @@ bool snapshot_commits::on_held(const part_held& held) {
   return true;
 }
 
-/// Devices hear of it with their grants, and tell their stages and the replica keeper.
+/// Devices hear of it with their credits, and tell their stages and the replica keeper.
 void snapshot_commits::tell_committed() {
   auto committed = committed_step();
   if (committed <= told_committed_) return;

@@ -59,11 +59,11 @@ class snapshot_commits {
   /// number of steps applied. `complete`: steps that all devices have done.
   std::vector<due_copy> plan(std::uint64_t first, std::uint64_t last, std::uint64_t complete,
                              std::uint64_t end);
-  /// Limits a grant from `granted` so that steps wait while max_pending snapshots are being written: the
+  /// Limits a credit from `granted` so that steps wait while max_pending snapshots are being written: the
   /// snapshots that the user configured are then all written. After disk_wait_limit steps continue and
   /// snapshots are skipped instead.
   std::uint64_t limit_by_disk(std::uint64_t granted, std::uint64_t until, std::uint64_t end);
-  /// Grants may be limited for another reason now.
+  /// Credits may be limited for another reason now.
   void on_check_disk_wait() { check_disk_wait_pending_ = false; }
   /// All devices have done `step`, `step_s` seconds after the one before.
   void on_step_done(std::uint64_t step, double step_s, double copy_s);

@@ -35,7 +35,7 @@ void call_runner::go_on_with_step() {
   auto from = std::move(*open_step_);
   open_step_.reset();
   auto to = step_cut(job_.job().training, request().target_step);
-  grants_.go_on(to, job_.is_stopping ? last_copy::always : last_copy::if_due);
+  credits_.go_on(to, job_.is_stopping ? last_copy::always : last_copy::if_due);
   pauses_.begin({request().index, call_kind::train, false, running_plan(), std::move(from), std::move(to)});
   run_activity();
 }
@@ -54,9 +54,9 @@ void call_runner::on_finished(const finished_step& step) {
   auto num_samples = is_of_data_set ? job_.job().samples_per_run : step.metrics.num_samples;
   history_.add({job_.position, unix_time_ms(), step.metrics.mean_loss(), num_samples, step_time.count(),
                 step.span_s, step.busy_s, step.copy_s, step.device_busy_s});
-  options_.client->put(step_progress{job_.position, grants_.end(), step.metrics});
+  options_.client->put(step_progress{job_.position, credits_.end(), step.metrics});
   options_.members->report(
-      job_progress{options_.generation, job_.position, grants_.end(), step.metrics.mean_loss()});
+      job_progress{options_.generation, job_.position, credits_.end(), step.metrics.mean_loss()});
   if (job_.interrupted_step != 0 && job_.position >= job_.interrupted_step) end_recovery();
 }
 
@@ -67,14 +67,14 @@ void call_runner::end_recovery() {
 
 /// Finishes fit only when its last state is committed, and on disk if there is a folder.
 void call_runner::finish_training_if_safe() {
-  if (!job_.is_running() || activity().kind != call_kind::train || !grants_.is_complete()) return;
-  if (grants_.copied() == last_copy::always) {
-    if (commits_.committed_step() < grants_.end() || commits_.is_pending(grants_.end())) return;
+  if (!job_.is_running() || activity().kind != call_kind::train || !credits_.is_complete()) return;
+  if (credits_.copied() == last_copy::always) {
+    if (commits_.committed_step() < credits_.end() || commits_.is_pending(credits_.end())) return;
     if (job_.is_stopping) return ending_.end_stopped();
     job_.is_unsaved = false;
   }
   if (takes_new_steps_ && is_half_step(request().kind)) return finish_half_step();
-  result_.timing = grants_.timing();
+  result_.timing = credits_.timing();
   if (is_cancelled()) {
     result_.metrics = job_.metrics;
     return finish_call(result_);
@@ -90,7 +90,7 @@ void call_runner::finish_half_step() {
   if (request().kind == call_kind::forward_backward) {
     result_.metrics = {};
     for (const auto& [device, metrics] : metrics_so_far_) result_.metrics += metrics;
-    if (job_.position < request().target_step) open_step_ = grants_.granted();
+    if (job_.position < request().target_step) open_step_ = credits_.granted();
     if (job_.interrupted_step != 0) end_recovery();
   }
   finish_call(result_);

@@ -34,16 +34,16 @@ due_snapshots snapshot_due(std::uint64_t step, const snapshot_cadence& cadence,
 struct disk_clock {
   std::uint64_t steps_done = 0;                ///< steps that the whole pipeline has finished
   std::uint64_t granted_until = 0;             ///< the step that stages may have reached already
-  std::uint64_t next_grant = 0;                ///< the end of the grant that would carry the announcement
+  std::uint64_t next_credit = 0;               ///< the end of the credit that would carry the announcement
   std::chrono::duration<double> step_time{0};  ///< measured mean; 0 while unknown
   std::chrono::duration<double> since_last_disk{
       0};  ///< since the last snapshot on disk began, or the job did
 };
 
-/// If snapshots on disk are made by time, one process chooses the step and announces it with the next grant,
-/// so that every stage knows it before it can reach it. It lies in (granted_until, next_grant] and is the
+/// If snapshots on disk are made by time, one process chooses the step and announces it with the next credit,
+/// so that every stage knows it before it can reach it. It lies in (granted_until, next_credit] and is the
 /// step that ends nearest to disk_interval after the last snapshot. Empty if that is a later step (call again
-/// at the next grant), or if the cadence is not by time. The scheduler does not call this while an announced
+/// at the next credit), or if the cadence is not by time. The scheduler does not call this while an announced
 /// step is not written yet.
 std::optional<std::uint64_t> next_disk_step(const disk_clock& clock, const snapshot_cadence& cadence);
 

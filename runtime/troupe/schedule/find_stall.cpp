@@ -56,7 +56,7 @@ class wait_walk {
         break;
     }
     if (found_.chain.size() > 1)
-      blame(stall_cause::missing_grant, device, shortest_wait(), "is granted no step");
+      blame(stall_cause::missing_credit, device, shortest_wait(), "is granted no step");
     return false;
   }
 

@@ -40,13 +40,13 @@ struct job_positions {
 };
 
 enum class stall_cause : std::uint8_t {
-  none,           ///< no device waits, or the one waited for is unknown
-  device,         ///< it does not return from an action
-  loader,         ///< it does not return from the dataset
-  lost_tensor,    ///< its sender is past it, and its receiver waits for it
-  lost_samples,   ///< the loader does nothing, and a device waits for it
-  missing_grant,  ///< a device waits for one that was granted no step
-  deadlock,       ///< the plan has a cycle
+  none,            ///< no device waits, or the one waited for is unknown
+  device,          ///< it does not return from an action
+  loader,          ///< it does not return from the dataset
+  lost_tensor,     ///< its sender is past it, and its receiver waits for it
+  lost_samples,    ///< the loader does nothing, and a device waits for it
+  missing_credit,  ///< a device waits for one that was granted no step
+  deadlock,        ///< the plan has a cycle
 };
 
 /// One device of a chain of waits.

@@ -10,7 +10,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("a device computes no step beyond the grant") {
+TEST_CASE("a device computes no step beyond the credit") {
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 2));
@@ -22,7 +22,7 @@ TEST_CASE("a device computes no step beyond the grant") {
   CHECK(here.steps_done() == steps{0, 1, 2, 3});
 }
 
-TEST_CASE("grants of another generation are dropped") {
+TEST_CASE("credits of another generation are dropped") {
   one_device here(1, 1, 0);
   here.begin(2);
   for (std::uint64_t other : {1, 3}) {
@@ -35,7 +35,7 @@ TEST_CASE("grants of another generation are dropped") {
   CHECK(here.loader.size() == 0);
 }
 
-TEST_CASE("batches are requested ahead of the current step, each once, none beyond the grant") {
+TEST_CASE("batches are requested ahead of the current step, each once, none beyond the credit") {
   one_device here(1, 1, 0);
   here.begin();
   auto wanted = [&] {
@@ -154,7 +154,7 @@ TEST_CASE("an evaluation that follows training starts with its own microbatches 
   CHECK(here.steps_done() == steps{0, 0});
 }
 
-TEST_CASE("training continues with other samples when the grant says so") {
+TEST_CASE("training continues with other samples when the credit says so") {
   one_device here(1, 1, 0);
   here.begin();
   here.give(here.training(0, 1));

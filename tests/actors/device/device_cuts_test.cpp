@@ -15,7 +15,7 @@ void all_tensors_come(one_device& here, std::uint64_t step = 0) {
     for (auto microbatch : {0u, 1u}) here.tensor_comes(here.tag(step, 1, microbatch, role));
 }
 
-grant up_to(const one_device& here, std::uint64_t end_step, std::uint32_t end_action) {
+step_credit up_to(const one_device& here, std::uint64_t end_step, std::uint32_t end_action) {
   auto given = here.training(0, end_step);
   given.end_action = end_action;
   return given;
@@ -24,7 +24,7 @@ grant up_to(const one_device& here, std::uint64_t end_step, std::uint32_t end_ac
 }  // namespace
 
 TEST_CASE(
-    "a device stops before the action at which its grant ends, says so once, and goes on with the next") {
+    "a device stops before the action at which its credit ends, says so once, and goes on with the next") {
   one_device here(3, 3, 1);
   here.begin();
   all_tensors_come(here);
@@ -46,7 +46,7 @@ TEST_CASE(
   CHECK(here.scheduler.all<cut_reached>().size() == 2);
 }
 
-TEST_CASE("a device that still waits for a tensor has not reached the end of its grant") {
+TEST_CASE("a device that still waits for a tensor has not reached the end of its credit") {
   one_device here(3, 3, 1);
   here.begin();
   here.give(up_to(here, 0, 2));
@@ -56,7 +56,7 @@ TEST_CASE("a device that still waits for a tensor has not reached the end of its
   CHECK(here.scheduler.all<cut_reached>().size() == 1);
 }
 
-TEST_CASE("a device that has done its forwards tells their metrics where its grant ends within the step") {
+TEST_CASE("a device that has done its forwards tells their metrics where its credit ends within the step") {
   one_device whole(1, 1, 0), here(1, 1, 0);
   whole.begin();
   whole.give(whole.training(0, 1));
@@ -79,7 +79,7 @@ TEST_CASE("a device that has done its forwards tells their metrics where its gra
   CHECK(here.scheduler.last<step_done>().metrics.num_samples == expected.num_samples);
 }
 
-TEST_CASE("a grant may end within a later step than the first that is not done") {
+TEST_CASE("a credit may end within a later step than the first that is not done") {
   one_device here(3, 3, 1);
   here.begin();
   here.give(up_to(here, 1, 1));
@@ -90,7 +90,7 @@ TEST_CASE("a grant may end within a later step than the first that is not done")
   CHECK(here.scheduler.last<cut_reached>().position == plan_position{1, 1});
 }
 
-TEST_CASE("a grant takes nothing back") {
+TEST_CASE("a credit takes nothing back") {
   one_device here(3, 3, 1);
   here.begin();
   here.give(up_to(here, 1, 2));

@@ -136,7 +136,7 @@ void add_up_with(std::uint32_t microbatch, const std::function<void(const tensor
 
 TEST_CASE("a device waits for its tensors in the transport, and leaves the transport when it is idle") {
   threaded_device here;
-  here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+  here.self->send(here.device, step_credit{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
   for (auto role : {tensor_role::activation, tensor_role::gradient})
     for (auto microbatch : {1U, 0U}) here.out.add_arrival(here.tag(microbatch, role));
   here.self->receive([](const step_done& done) { CHECK(done.step == 0); });
@@ -148,7 +148,7 @@ TEST_CASE("a device waits for its tensors in the transport, and leaves the trans
 TEST_CASE(
     "a device that waits in the transport leaves other devices' tensors there, and still handles messages") {
   threaded_device here;
-  here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+  here.self->send(here.device, step_credit{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
   auto foreign = here.tag(0, tensor_role::activation);
   foreign.stage = 2;
   here.out.add_arrival(foreign);
@@ -165,7 +165,7 @@ TEST_CASE(
 
 TEST_CASE("within an action a device waits for the other replica, in the transport or for who brings it") {
   threaded_device here(synchronized_plan());
-  here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+  here.self->send(here.device, step_credit{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
   for (auto microbatch : {0U, 1U}) here.out.add_arrival(here.tag(microbatch, tensor_role::activation));
   here.out.wait_until_sent(1);  // its own values, to the other replica
   add_up_with(0, [&](const tensor_tag& tag, tensor value) { here.out.add_arrival(tag, std::move(value)); });
@@ -182,7 +182,7 @@ TEST_CASE("within an action a device waits for the other replica, in the transpo
 
 TEST_CASE("a device that waits within an action gives it up when its generation is fenced") {
   threaded_device here(synchronized_plan());
-  here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+  here.self->send(here.device, step_credit{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
   here.out.add_arrival(here.tag(0, tensor_role::activation));
   here.out.wait_until_sent(1);
   here.fenced->store(2);
@@ -203,7 +203,7 @@ TEST_CASE("what replicas have sent for earlier steps, such as the ends of their 
   };
   of_step(4);
   of_step(5);
-  here.self->send(here.device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 5, 6, {}, 0});
+  here.self->send(here.device, step_credit{1, {3, call_kind::train, 0, 100, 0, 0}, 5, 6, {}, 0});
   here.self->request(here.device, std::chrono::seconds(40), inspect_device{})
       .receive([](const device_report& report) { CHECK(report.num_held == 1); },
                [](const caf::error& problem) { FAIL(describe(problem)); });
@@ -225,7 +225,7 @@ struct deferring_device : threaded_device {
   /// Two steps are granted, and what the first one needs of other stages arrives, and the next one's
   /// activation.
   void run_first_step(const std::vector<due_copy>& copies = {}) {
-    self->send(device, grant{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 2, copies, 0});
+    self->send(device, step_credit{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 2, copies, 0});
     for (auto role : {tensor_role::activation, tensor_role::gradient})
       for (auto microbatch : {0U, 1U}) out.add_arrival(tag(microbatch, role));
     auto next = tag(0, tensor_role::activation);

@@ -30,12 +30,12 @@ void one_device::begin(std::uint64_t with_generation, std::uint64_t steps_applie
   model->calls.clear();
 }
 
-grant one_device::training(std::uint64_t first, std::uint64_t end, std::vector<due_copy> copies,
-                           std::uint64_t committed) const {
+step_credit one_device::training(std::uint64_t first, std::uint64_t end, std::vector<due_copy> copies,
+                                 std::uint64_t committed) const {
   return {generation, {3, call_kind::train, 0, 100, 0, 0}, first, end, std::move(copies), committed};
 }
 
-void one_device::give(const grant& given) { actors.send(device, given); }
+void one_device::give(const step_credit& given) { actors.send(device, given); }
 
 void one_device::batch_arrives(std::uint64_t step, std::uint32_t call, std::uint32_t source) {
   actors.send(device, batch_ready{call, source, step, fake_source(static_cast<int>(source)).at(step)});

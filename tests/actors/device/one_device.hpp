@@ -39,9 +39,9 @@ struct one_device {
 
   /// Attaches stages made anew, as they are after `steps_applied` steps.
   void begin(std::uint64_t with_generation = 1, std::uint64_t steps_applied = 0);
-  grant training(std::uint64_t first, std::uint64_t end, std::vector<due_copy> copies = {},
-                 std::uint64_t committed = 0) const;
-  void give(const grant& given);
+  step_credit training(std::uint64_t first, std::uint64_t end, std::vector<due_copy> copies = {},
+                       std::uint64_t committed = 0) const;
+  void give(const step_credit& given);
   void batch_arrives(std::uint64_t step, std::uint32_t call = 3, std::uint32_t source = 0);
   tensor_tag tag(std::uint64_t step, std::uint32_t stage, std::uint32_t microbatch, tensor_role role) const {
     return {generation, step, 3, stage, microbatch, role};

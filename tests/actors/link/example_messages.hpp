@@ -109,7 +109,7 @@ inline auto example_messages(fields size) {
           9, {4, 17, 1, 1, -5, 2, call_kind::predict, std::vector<plan_position>(empty ? 0 : 3, {5, 6})}},
       pause_requested{9, 1, 4, {17, pause_command::step, step_unit::action, 3}},
       cut_reached{9, 1, 2, {3, 4}, {0.5, 6, 7}},
-      grant{10, request, 1, 2, std::vector<due_copy>(empty ? 0 : 3, {5, 1}), 6, 7}};
+      step_credit{10, request, 1, 2, std::vector<due_copy>(empty ? 0 : 3, {5, 1}), 6, 7}};
 }
 
 }  // namespace troupe::testing

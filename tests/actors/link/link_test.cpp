@@ -84,13 +84,13 @@ TEST_CASE(
 TEST_CASE("messages to several actors behind one link keep their order") {
   one_proxy link;
   for (std::uint64_t end = 1; end <= 50; ++end) {
-    grant given;
+    step_credit given;
     given.end_step = end;
     link.actors.send(link.here.links->proxy(1, actor_role::device, end % 2), given);
   }
   REQUIRE(link.here.out.frames.size() == 50);
   for (std::uint64_t end = 1; end <= 50; ++end)
-    CHECK(decode_message(link.here.out.frames[end - 1].body).content.get_as<grant>(0).end_step == end);
+    CHECK(decode_message(link.here.out.frames[end - 1].body).content.get_as<step_credit>(0).end_step == end);
 }
 
 TEST_CASE("a link is made when it is first needed, by whoever sends first") {

@@ -73,7 +73,7 @@ TEST_CASE("type numbers are those of the first version") {
   CHECK(number_of(caf::make_message(pause_requested{})) == 0x0212);
   CHECK(number_of(caf::make_message(copies_held{})) == 0x0214);
   CHECK(number_of(caf::make_message(cut_reached{})) == 0x0213);
-  CHECK(number_of(caf::make_message(grant{})) == 0x0300);
+  CHECK(number_of(caf::make_message(step_credit{})) == 0x0300);
   CHECK(number_of(caf::make_message(inspect_process{})) == 0x0111);
   CHECK(number_of(caf::make_message(process_report{})) == 0x0500);
 }
@@ -84,7 +84,7 @@ TEST_CASE("messages that do not cross processes are refused") {
   CHECK_FALSE(encode_message(head_of_test, caf::make_message(job_known{})));
   CHECK_FALSE(encode_message(head_of_test, caf::make_message(42)));
   CHECK_FALSE(encode_message(head_of_test, caf::message()));
-  CHECK_FALSE(encode_message(head_of_test, caf::make_message(grant{}, grant{})));
+  CHECK_FALSE(encode_message(head_of_test, caf::make_message(step_credit{}, step_credit{})));
 }
 
 TEST_CASE("a head whose kind and request number do not fit together is refused") {

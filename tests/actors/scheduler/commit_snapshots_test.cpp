@@ -17,7 +17,7 @@ TEST_CASE("a snapshot stores the results of the calls before it") {
   CHECK(here.disk->committed_results == std::vector<std::size_t>{1});
 }
 
-TEST_CASE("a grant names the steps to copy: every step, or fewer, and always the last") {
+TEST_CASE("a credit names the steps to copy: every step, or fewer, and always the last") {
   one_scheduler each({.window = 8}), third({.window = 8, .memory_every_steps = 3});
   each.begin_training(4);
   third.begin_training(8);
@@ -26,7 +26,7 @@ TEST_CASE("a grant names the steps to copy: every step, or fewer, and always the
   for (const auto& copy : third.granted().copies) CHECK(copy.to_disk == 0);
 }
 
-TEST_CASE("later grants name only copies of steps that were not granted before") {
+TEST_CASE("later credits name only copies of steps that were not granted before") {
   one_scheduler here({.window = 4});
   here.begin_training(100);
   here.all_done(0);
@@ -133,7 +133,7 @@ TEST_CASE("no more than two snapshots are on their way to disk, and steps wait f
   CHECK(here.granted().end_step == 5);
   for (std::uint64_t step = 0; step < 5; ++step) here.all_done(step);
   here.all_held(5);
-  CHECK(here.num_grants() == 1);
+  CHECK(here.num_credits() == 1);
   here.all_written(2);
   CHECK(here.granted().first_step == 5);
   CHECK(here.granted().end_step == 7);
@@ -145,9 +145,9 @@ TEST_CASE("a disk that stalls does not stop the training: snapshots are skipped 
   for (std::uint64_t step : {0, 1}) here.all_done(step);
   here.all_held(2);
   here.actors.advance(9s);
-  CHECK(here.num_grants() == 1);
+  CHECK(here.num_credits() == 1);
   here.actors.advance(2s);
-  REQUIRE(here.num_grants() == 2);
+  REQUIRE(here.num_credits() == 2);
   CHECK(here.granted().end_step == 4);
   for (const auto& copy : here.granted().copies) CHECK(copy.to_disk == 0);
   for (std::uint64_t step : {2, 3}) here.all_done(step);

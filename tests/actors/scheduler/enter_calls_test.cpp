@@ -45,7 +45,7 @@ TEST_CASE("jobs that differ are refused before anything is restored, among two, 
         here.actors.send(here.scheduler, call_entered{1, rank, here.train(0, 10), {}, 0, job.hash(), job});
       }
       CHECK(here.num_commands() == 0);
-      CHECK(here.num_grants() == 0);
+      CHECK(here.num_credits() == 0);
       here.all_seen(0);
       for (int rank = 0; rank < world_size; ++rank) {
         CHECK(here.result(rank).refused.find("microbatches: ") != std::string::npos);
@@ -76,9 +76,9 @@ TEST_CASE("messages of other generations are ignored") {
   here.all_enter(here.train(0, 10));
   for (std::uint64_t other : {2, 4})
     for (int rank : {0, 1}) here.actors.send(here.scheduler, process_restored{other, rank, {}});
-  CHECK(here.num_grants() == 0);
+  CHECK(here.num_credits() == 0);
   here.all_restored();
-  CHECK(here.num_grants() == 1);
+  CHECK(here.num_credits() == 1);
   for (std::uint64_t other : {2, 4})
     for (std::uint32_t device : {0u, 1u}) {
       step_done report;

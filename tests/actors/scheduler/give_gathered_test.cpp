@@ -63,11 +63,11 @@ TEST_CASE("an impossible call ends at once, before anything is gathered, and the
   here.enter(1, gather(0, 0, 0));
   CHECK(here.finished(1) == numbers{0});
   CHECK(here.result(1).problem == "rank 0: there is no such folder");
-  CHECK(here.num_grants() == 0);
+  CHECK(here.num_credits() == 0);
   here.all_seen(0);
   here.all_enter(gather(1, 0, 0));
   here.all_restored();
-  CHECK(here.num_grants() == 1);
+  CHECK(here.num_credits() == 1);
 }
 
 TEST_CASE("a call of predictions ends when all batches are done and all programs have the outputs") {

@@ -154,12 +154,12 @@ TEST_CASE("a resumed job returns at once from the calls of steps that its snapsh
   for (int rank : {0, 1}) here.enter(rank, here.forward_backward(0, 1), {{4, {0}, 1, own}, {4, {1}, 1, own}});
   here.restored(0);
   here.restored(1, {3.5, 64, 3});
-  CHECK(here.num_grants() == 0);
+  CHECK(here.num_credits() == 0);
   CHECK(here.result(1).steps_done == 4);
   CHECK(here.result(1).metrics.loss_sum == 3.5);
   here.all_seen(0);
   here.all_enter(here.optimizer_step(1, 1));
-  CHECK(here.num_grants() == 0);
+  CHECK(here.num_credits() == 0);
   CHECK(here.result(1).steps_done == 4);
 }
 
@@ -207,9 +207,9 @@ TEST_CASE("a pause between the two calls stands before the updates, and steps go
   CHECK(here.end(0) == plan_position{0, first_update});
   here.all_reach(0, 0);
   CHECK(here.finished(1).back() == 0);
-  auto grants = here.num_grants();
+  auto credits = here.num_credits();
   here.all_enter(here.optimizer_step(1, 1));
-  CHECK(here.num_grants() == grants);
+  CHECK(here.num_credits() == credits);
   auto state = here.supervisors[1].last<pause_changed>().state;
   CHECK(state.is_reached == 1);
   CHECK(state.call == 1);

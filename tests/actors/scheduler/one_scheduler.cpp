@@ -176,11 +176,11 @@ void one_scheduler::train_to_end(std::uint64_t first, std::uint64_t target, std:
 
 // ---- messages to the processes
 
-grant one_scheduler::granted(int device) const {
-  return devices[static_cast<std::size_t>(device)].last<grant>();
+step_credit one_scheduler::granted(int device) const {
+  return devices[static_cast<std::size_t>(device)].last<step_credit>();
 }
 
-std::size_t one_scheduler::num_grants() const { return devices[0].all<grant>().size(); }
+std::size_t one_scheduler::num_credits() const { return devices[0].all<step_credit>().size(); }
 
 std::vector<std::uint64_t> one_scheduler::finished(int rank) const {
   std::vector<std::uint64_t> indices;

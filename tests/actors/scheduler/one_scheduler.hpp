@@ -88,12 +88,12 @@ struct one_scheduler {
 
   /// Up to the moment when steps are granted.
   void begin_training(std::uint64_t target);
-  /// A whole call, from its grant on.
+  /// A whole call, from its credit on.
   void train_to_end(std::uint64_t first, std::uint64_t target, std::uint32_t call = 0);
 
   // messages to the processes
-  grant granted(int device = 0) const;
-  std::size_t num_grants() const;
+  step_credit granted(int device = 0) const;
+  std::size_t num_credits() const;
   std::vector<std::uint64_t> finished(int rank) const;
   call_result result(int rank = 0) const;
   restore_command command(int rank = 0) const;

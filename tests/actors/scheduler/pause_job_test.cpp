@@ -166,9 +166,9 @@ TEST_CASE("single steps go no further than the end of the call, and the next cal
   here.all_seen(0);
   CHECK(here.finished(0) == numbers{0});
   CHECK(here.state().is_reached == 1);
-  auto grants = here.num_grants();
+  auto credits = here.num_credits();
   here.all_enter(here.evaluate(1, 5, 3));
-  CHECK(here.num_grants() == grants);
+  CHECK(here.num_credits() == credits);
   CHECK(here.state().kind == call_kind::evaluate);
   CHECK(here.state().is_reached == 1);
   here.step(step_unit::microbatch);
@@ -182,7 +182,7 @@ TEST_CASE("a job may be paused before its first call, and a step then waits for 
   here.pause();
   CHECK(here.supervisors[0].all<pause_changed>().empty());  // what others know is not known
   here.begin_training(10);
-  CHECK(here.num_grants() == 0);
+  CHECK(here.num_credits() == 0);
   CHECK(here.state().is_reached == 1);
   here.step(step_unit::step);
   CHECK(here.end(0) == plan_position{1, 0});

@@ -50,7 +50,7 @@ TEST_CASE("devices above a member's share move, first to one that holds their st
 TEST_CASE("members without a device are restored and hear what is committed; others hear it of devices") {
   one_scheduler here({.world_size = 3, .num_devices = 2});
   here.begin_training(2);
-  REQUIRE(here.num_grants() == 1);
+  REQUIRE(here.num_credits() == 1);
   CHECK(here.command(2).hosts == on_ranks({0, 1}));
   for (std::uint64_t step : {1, 2}) {
     here.all_done(step - 1);
@@ -75,9 +75,9 @@ TEST_CASE("a call waits for members without a device as for any other") {
   CHECK(here.num_commands() == 1);
   here.restored(0);
   here.restored(1);
-  CHECK(here.num_grants() == 0);
+  CHECK(here.num_credits() == 0);
   here.restored(2);
-  CHECK(here.num_grants() == 1);
+  CHECK(here.num_credits() == 1);
 }
 
 TEST_CASE("a member that hosted a stage before hears when its copies may go") {

@@ -343,9 +343,9 @@ TEST_CASE("nothing is granted before every process is restored") {
   here.all_enter(here.train(0, 10));
   here.restored(1);
   here.restored(1);
-  CHECK(here.num_grants() == 0);
+  CHECK(here.num_credits() == 0);
   here.restored(0);
-  CHECK(here.num_grants() == 1);
+  CHECK(here.num_credits() == 1);
 }
 
 TEST_CASE("a generation is restored only once") {

@@ -13,9 +13,9 @@ TEST_CASE("steps are granted by a window that moves half a window at a time") {
   here.begin_training(100);
   CHECK(here.granted(1).end_step == 4);
   here.all_done(0);
-  CHECK(here.num_grants() == 1);
+  CHECK(here.num_credits() == 1);
   here.all_done(1);
-  CHECK(here.num_grants() == 2);
+  CHECK(here.num_credits() == 2);
   CHECK(here.granted(0).end_step == 6);
   CHECK(here.granted(1).end_step == 6);
 }
@@ -24,18 +24,18 @@ TEST_CASE("the window follows the slowest device") {
   one_scheduler here({.window = 4});
   here.begin_training(100);
   for (std::uint64_t step = 0; step < 4; ++step) here.done(0, step);
-  CHECK(here.num_grants() == 1);
+  CHECK(here.num_credits() == 1);
 }
 
-TEST_CASE("the grant ends with the call") {
+TEST_CASE("the credit ends with the call") {
   one_scheduler here({.window = 4});
   here.begin_training(5);
   here.all_done(0);
   CHECK(here.granted().end_step == 5);  // no half window left
-  CHECK(here.num_grants() == 2);
+  CHECK(here.num_credits() == 2);
 }
 
-TEST_CASE("a grant names the committed step: the newest of which two processes hold every stage") {
+TEST_CASE("a credit names the committed step: the newest of which two processes hold every stage") {
   one_scheduler here({.window = 2});
   here.begin_training(100);
   here.all_done(0);
@@ -117,7 +117,7 @@ TEST_CASE("a call whose steps are all done ends with the metrics of the last one
   here.enter(1, here.train(0, 4), {{4, {1}, 1, own}});
   here.restored(0);
   here.restored(1, {3.5, 64, 3});
-  CHECK(here.num_grants() == 0);
+  CHECK(here.num_credits() == 0);
   CHECK(here.result(1).metrics == step_metrics{3.5, 64, 3});
   CHECK(here.result(1).steps_done == 4);
 }

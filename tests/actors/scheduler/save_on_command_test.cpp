@@ -125,7 +125,7 @@ TEST_CASE("a snapshot that cannot be written fails with the reason, and the next
   save_command again(here);
   finish(here, 5, 9);
   numbers again_on_disk;
-  for (const auto& given : here.devices[0].all<grant>())
+  for (const auto& given : here.devices[0].all<step_credit>())
     for (const auto& copy : given.copies)
       if (copy.to_disk && copy.step > 5) again_on_disk.push_back(copy.step);
   CHECK(again_on_disk.size() == 1);

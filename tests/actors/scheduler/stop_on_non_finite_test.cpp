@@ -28,7 +28,7 @@ TEST_CASE("the newest committed copies are written to disk before a value that i
   here.begin_training(100);
   here.all_done(0);
   here.all_held(1);
-  auto grants = here.num_grants();
+  auto credits = here.num_credits();
   find_non_finite(here, 1);
   for (const auto& supervisor : here.supervisors) CHECK(supervisor.last<write_copies>().step == 1);
   CHECK(here.members.failures.empty());
@@ -39,7 +39,7 @@ TEST_CASE("the newest committed copies are written to disk before a value that i
                  ContainsSubstring("is of step 1"));
   REQUIRE_FALSE(here.disk->committed.empty());
   CHECK(here.disk->committed.back().step == 1);
-  CHECK(here.num_grants() == grants);
+  CHECK(here.num_credits() == credits);
 }
 
 TEST_CASE("copies that are still on their way are waited for, and the newest of them is written") {
@@ -105,5 +105,5 @@ TEST_CASE("a job that skips non-finite steps continues") {
   find_non_finite(here, 0);
   CHECK(here.members.failures.empty());
   here.all_done(1);
-  CHECK(here.num_grants() == 2);
+  CHECK(here.num_credits() == 2);
 }

@@ -15,8 +15,8 @@ TEST_CASE("the lowest rank runs a scheduler in each generation, and it reaches e
   REQUIRE(here.sent<restore_command>().size() == 1);
   CHECK(here.out.frames[0].to_rank == 1);
   here.receive(1, {actor_role::scheduler, 0}, process_restored{1, 1, {}});
-  REQUIRE(here.sent<grant>().size() == 1);  // for the other process's device
-  CHECK(here.sent<grant>()[0].end_step > 0);
+  REQUIRE(here.sent<step_credit>().size() == 1);  // for the other process's device
+  CHECK(here.sent<step_credit>()[0].end_step > 0);
   CHECK(here.members.phases.size() == 3);
 
   here.fence(2);

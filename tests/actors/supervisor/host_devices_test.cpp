@@ -103,7 +103,8 @@ TEST_CASE("a process with all devices runs each on its own") {
   here.restore(1);
   CHECK(here.model->calls == std::vector<std::string>{"N0", "N1"});
   for (std::uint32_t device : {0, 1})
-    here.receive(1, {actor_role::device, device}, grant{1, {0, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+    here.receive(1, {actor_role::device, device},
+                 step_credit{1, {0, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
   here.advance(std::chrono::milliseconds(1));
   // The activations of stage 0 go over the transport to this same rank.
   CHECK(here.out.tensors.size() == 2);
@@ -195,7 +196,7 @@ TEST_CASE("the scheduler grants steps to the devices of this generation, whereve
   REQUIRE(here.sent<restore_command>().size() == 1);
   CHECK(here.sent<restore_command>()[0].hosts == on_ranks({1, 0}));  // no more than its share
   here.receive(1, {actor_role::scheduler, 0}, process_restored{1, 1, {}});
-  CHECK(here.sent<grant>().size() == 1);
+  CHECK(here.sent<step_credit>().size() == 1);
 }
 
 TEST_CASE("a process reports where the devices were in the newest generation that it was to restore") {

@@ -133,7 +133,7 @@ void one_process::finish(std::uint64_t generation, const call_result& result) {
 void one_process::give(std::uint64_t generation, std::uint64_t first, std::uint64_t end,
                        std::vector<due_copy> copies, std::uint32_t call) {
   receive(generation, {actor_role::device, 1},
-          grant{generation, {call, call_kind::train, 0, 100, 0, 0}, first, end, std::move(copies), 0});
+          step_credit{generation, {call, call_kind::train, 0, 100, 0, 0}, first, end, std::move(copies), 0});
 }
 
 void one_process::activations_come(std::uint64_t generation, std::uint64_t step, std::uint32_t call) {

@@ -96,7 +96,7 @@ struct one_process {
   recording_transport::sent_tensor last_part() const;
   std::vector<std::uint64_t> steps_done(std::uint64_t generation) const;
 
-  /// A job on its first generation, its stages made, its devices waiting for a grant.
+  /// A job on its first generation, its stages made, its devices waiting for a credit.
   void begin();
   /// Steps of generation 1, with a copy after each.
   void train(std::uint64_t num_steps);

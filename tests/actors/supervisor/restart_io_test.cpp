@@ -35,7 +35,7 @@ void begin_with(one_process& here, const std::shared_ptr<failing_source>& source
   here.restore(1);
 }
 
-grant of_source_1(std::uint64_t end, std::uint64_t generation = 1) {
+step_credit of_source_1(std::uint64_t end, std::uint64_t generation = 1) {
   return {generation, {0, call_kind::train, 1, 100, 0, 0}, 0, end, {}, 0};
 }
 

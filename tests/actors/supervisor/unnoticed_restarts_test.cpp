@@ -43,8 +43,9 @@ void train_past_failure(one_process& here, const failing_child& child) {
   here.view(1);
   here.enter(0);
   here.restore(1);
-  here.receive(1, {actor_role::device, 1},
-               grant{1, {0, call_kind::train, 1, 100, 0, 0}, 0, 4, {{1, 1}, {2, 0}, {3, 0}, {4, 0}}, 0});
+  here.receive(
+      1, {actor_role::device, 1},
+      step_credit{1, {0, call_kind::train, 1, 100, 0, 0}, 0, 4, {{1, 1}, {2, 0}, {3, 0}, {4, 0}}, 0});
   for (std::uint64_t step = 0; step < 4; ++step) {
     here.activations_come(1, step);
     here.part_arrives(1, step + 1, 0, packed_with(7, step + 1, 0));
@@ -96,7 +97,7 @@ TEST_CASE(
   here.view(1);
   here.enter(0);
   here.restore(1);
-  here.receive(1, {actor_role::device, 1}, grant{1, {0, call_kind::train, 1, 100, 0, 0}, 0, 1, {}, 0});
+  here.receive(1, {actor_role::device, 1}, step_credit{1, {0, call_kind::train, 1, 100, 0, 0}, 0, 1, {}, 0});
   for (int i = 0; i < 5; ++i) here.advance(200ms);
   SECTION("within the period") {
     CHECK(here.members.requests.empty());

@@ -46,22 +46,22 @@ TEST_CASE("an unknown step time waits until the interval is over") {
   CHECK(next_disk_step({0, 4, 8, 0s, 60s}, cadence) == 5U);
 }
 
-TEST_CASE("without a time interval or without a grant no step is announced") {
+TEST_CASE("without a time interval or without a credit no step is announced") {
   disk_clock late{100, 108, 116, 1s, 1000s};
   CHECK_FALSE(next_disk_step(late, {1, 10, 60s}));
   CHECK_FALSE(next_disk_step(late, {1, 0, 0s}));
-  late.next_grant = late.granted_until;
+  late.next_credit = late.granted_until;
   CHECK_FALSE(next_disk_step(late, {1, 0, 60s}));
 }
 
-TEST_CASE("extreme times give a step of the next grant or none") {
+TEST_CASE("extreme times give a step of the next credit or none") {
   std::mt19937_64 random(11);
   std::uniform_real_distribution<double> exponent(-300, 300);
   auto any = [&] { return std::chrono::duration<double>(std::pow(10, exponent(random))); };
   for (int round = 0; round < 20'000; ++round) {
     disk_clock clock{random() % 50, random() % 60, random() % 100, any(), any()};
     auto step = next_disk_step(clock, {1, 0, any()});
-    if (step) REQUIRE((*step > clock.granted_until && *step <= clock.next_grant));
+    if (step) REQUIRE((*step > clock.granted_until && *step <= clock.next_credit));
   }
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("a job of steady steps writes once an interval") {
   snapshot_cadence cadence{1, 0, 10s};
   std::vector<std::uint64_t> written;
   std::uint64_t granted = 0, last = 0, announced = 0;
-  for (std::uint64_t done = 0; done < 1000; ++done) {  // steps of 0.1 s, grants of 8 steps when 4 are left
+  for (std::uint64_t done = 0; done < 1000; ++done) {  // steps of 0.1 s, credits of 8 steps when 4 are left
     if (announced != 0 && done == announced) {
       written.push_back(done);
       last = done;

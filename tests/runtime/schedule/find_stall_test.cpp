@@ -112,7 +112,7 @@ TEST_CASE("a device waits for one that was granted no step") {
   auto seen = four_devices();
   seen.devices[1] = {waiting, 7, 0, 30};
   auto found = find_stall(seen);
-  CHECK(found.cause == stall_cause::missing_grant);
+  CHECK(found.cause == stall_cause::missing_credit);
   CHECK(found.device == 0);
   CHECK(found.for_s == 1.0);
 }

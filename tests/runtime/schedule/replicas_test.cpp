@@ -336,7 +336,7 @@ TEST_CASE(
                      std::vector<loader_position>(2)};
   CHECK(find_stall(seen).problem == "device 1 does not return from the optimizer's step of step 2");
   seen.devices[1] = at(device_activity::idle, 3, 0);
-  CHECK(find_stall(seen).cause == stall_cause::missing_grant);
+  CHECK(find_stall(seen).cause == stall_cause::missing_credit);
   seen.devices[1] = at(device_activity::waiting_for_tensor, 3, 0);
   auto found = find_stall(seen);
   CHECK(found.cause == stall_cause::lost_tensor);

@@ -108,7 +108,7 @@ std::vector<finding> device_waits::find(const job_view& view, std::int64_t now_m
   if (!is_watched(view) || longest_s(now_ms) < limit) return {};
   std::vector<finding> all;
   for (const auto& chain : chains(view, now_ms)) {
-    if (chain.for_s < limit || chain.cause == stall_cause::missing_grant) continue;
+    if (chain.for_s < limit || chain.cause == stall_cause::missing_credit) continue;
     auto found = finding_of(chain, view);
     found.since_ms = now_ms - static_cast<std::int64_t>(chain.for_s * 1000);
     auto known = std::ranges::find_if(all, [&](const finding& one) { return one.is_same_as(found); });

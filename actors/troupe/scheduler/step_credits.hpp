@@ -17,11 +17,11 @@ enum class last_copy : std::uint8_t { always, if_due };
 /// Grants the steps of one activity (steps or batches, the last of which may end at a closed cut) to the
 /// devices. They get a window beyond the last complete step, as far as a pause, uncommitted copies, the disk
 /// and the program's thread allow.
-class step_grants {
+class step_credits {
  public:
   /// All outlive this object.
-  step_grants(caf::event_based_actor* self, const scheduler_options& options, const job_state& job,
-              const job_pause& pause, snapshot_commits& commits)
+  step_credits(caf::event_based_actor* self, const scheduler_options& options, const job_state& job,
+               const job_pause& pause, snapshot_commits& commits)
       : self_(self), options_(options), job_(job), pause_(pause), commits_(commits) {}
 
   /// The steps of `activity` from `first` on follow, up to `to`, with `extend`.
@@ -72,11 +72,11 @@ class step_grants {
   std::uint64_t end_ = 0;
   last_copy copied_ = last_copy::always;  ///< whether step `end_` is copied always, or only if a copy is due
   std::uint64_t granted_end_ = 0;
-  std::vector<plan_position> within_;  ///< [num_devices] the last grant that ended within steps; empty: none
+  std::vector<plan_position> within_;  ///< [num_devices] the last credit that ended within steps; empty: none
   std::uint64_t copies_planned_ = 0;   ///< whether a copy is due is decided up to this step
   step_tracker tracker_;
-  bool waits_for_user_ = false;       ///< its mailbox is full; grants are held up
-  bool retry_grant_pending_ = false;  ///< a delayed retry_grant is under way
+  bool waits_for_user_ = false;        ///< its mailbox is full; credits are held up
+  bool retry_credit_pending_ = false;  ///< a delayed retry_credit is under way
 };
 
 }  // namespace troupe
