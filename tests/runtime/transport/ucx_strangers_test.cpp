@@ -8,7 +8,7 @@
 
 #include "strangers.hpp"
 #include "troupe/messaging/tcp_socket.hpp"
-#include "troupe/transport/data_plane/head_writer.hpp"
+#include "troupe/transport/data_plane/header_writer.hpp"
 
 using namespace troupe::testing;
 
@@ -62,12 +62,12 @@ void replayed_tensor(test_rank& self) {
   data_stranger to_data(address, "tcp");
   auto secret = test_secret();
   troupe::plane_settings settings{1, secret, troupe::frame_authenticator(secret), false, false, {}};
-  troupe::head_writer heads(settings, 5, 0, nonce_in(address));
+  troupe::header_writer headers(settings, 5, 0, nonce_in(address));
   auto elements = pattern(1000, 1);
   std::vector<std::byte> first, second;
   auto body = std::as_const(elements).bytes();
-  heads.write({5, 1}, {}, elements, body, first);
-  heads.write({5, 2}, {}, elements, body, second);
+  headers.write({5, 1}, {}, elements, body, first);
+  headers.write({5, 2}, {}, elements, body, second);
   for (const auto& head : {first, first, second, first, second}) to_data.send(head, elements.bytes(), 0);
   self.wait_for(0, 1);
 }

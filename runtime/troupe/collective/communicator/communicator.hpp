@@ -13,7 +13,7 @@
 #include "troupe/collective/calls/work.hpp"
 #include "troupe/collective/communicator/group_progress.hpp"
 #include "troupe/collective/communicator/open_groups.hpp"
-#include "troupe/collective/diagnostics/call_recorder.hpp"
+#include "troupe/collective/diagnostics/flight_recorder.hpp"
 #include "troupe/collective/diagnostics/profile.hpp"
 
 namespace troupe {
@@ -153,7 +153,7 @@ class communicator {
   group_description group_;
   communicator_options options_;
   std::unique_ptr<collective_backend> backend_;
-  call_recorder recorder_;
+  flight_recorder recorder_;
   group_progress progress_;
 };
 

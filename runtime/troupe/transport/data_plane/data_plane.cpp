@@ -172,7 +172,7 @@ bool data_plane::send_frame(int to_rank, const tensor_tag& tag, const tensor_hea
                             tensor&& value, std::span<const std::byte> body, peer_counters* counted) {
   auto& to = peers_.at(to_rank);
   bool made_work = !to.was_heard && poll_until_idle();
-  to.heads.write(tag, options, value, body, head_);
+  to.headers.write(tag, options, value, body, head_);
   auto& transfer = start(to_rank);
   transfer.value = std::move(value);
   transfer.head.swap(head_);

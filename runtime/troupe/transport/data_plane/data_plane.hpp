@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "troupe/transport/data_plane/arrival_buffer_cache.hpp"
-#include "troupe/transport/data_plane/head_reader.hpp"
-#include "troupe/transport/data_plane/head_writer.hpp"
+#include "troupe/transport/data_plane/header_reader.hpp"
+#include "troupe/transport/data_plane/header_writer.hpp"
 #include "troupe/transport/data_plane/memory_sharing.hpp"
 #include "troupe/transport/data_plane/outgoing_tensors.hpp"
 #include "troupe/transport/plane.hpp"
@@ -87,7 +87,7 @@ class data_plane {
  private:
   struct peer {
     ucp_ep_h endpoint = nullptr;
-    head_writer heads;
+    header_writer headers;
     peer_counters* counted = nullptr;
     bool was_heard = false;  ///< a message from it arrived: its connection is established
   };
@@ -135,7 +135,7 @@ class data_plane {
   outgoing_tensors outgoing_;
   const shared_heap& shared_;
   memory_sharing sharing_;
-  head_reader reader_;
+  header_reader reader_;
   transfer_list in_flight_;
   transfer_list ended_;          ///< reused, for the memory of their headers
   std::vector<std::byte> head_;  ///< scratch: header of the tensor to send

@@ -1,11 +1,11 @@
-#include "troupe/transport/data_plane/head_reader.hpp"
+#include "troupe/transport/data_plane/header_reader.hpp"
 
 #include <utility>
 
 namespace troupe {
 
-std::span<const std::byte> head_reader::read(std::span<const std::byte> head, std::size_t body_bytes,
-                                             tensor_arrival& arrival) {
+std::span<const std::byte> header_reader::read(std::span<const std::byte> head, std::size_t body_bytes,
+                                               tensor_arrival& arrival) {
   frame_head frame;
   authentication_code code;
   if (read_frame(head, body_bytes, frame, code) || frame.header.kind != frame_kind::tensor ||
@@ -17,8 +17,8 @@ std::span<const std::byte> head_reader::read(std::span<const std::byte> head, st
   return layout;
 }
 
-bool head_reader::is_authentic(const frame_header& header, std::span<const std::byte> head,
-                               const authentication_code& code) {
+bool header_reader::is_authentic(const frame_header& header, std::span<const std::byte> head,
+                                 const authentication_code& code) {
   auto found = senders_.find(header.from_rank);
   if (found != senders_.end() && found->second.generation == header.generation)
     return is_authentic(found->second, header.sequence, head, code);
@@ -29,8 +29,8 @@ bool head_reader::is_authentic(const frame_header& header, std::span<const std::
   return true;
 }
 
-bool head_reader::is_authentic(sender& by, std::uint64_t sequence, std::span<const std::byte> head,
-                               const authentication_code& code) const {
+bool header_reader::is_authentic(sender& by, std::uint64_t sequence, std::span<const std::byte> head,
+                                 const authentication_code& code) const {
   if (settings_.heads_are_private) return same_code(code, by.code);
   return same_code(code, by.key.code(covered_head(head))) && by.seen.admit(sequence);
 }

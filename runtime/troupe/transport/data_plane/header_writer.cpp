@@ -1,4 +1,4 @@
-#include "troupe/transport/data_plane/head_writer.hpp"
+#include "troupe/transport/data_plane/header_writer.hpp"
 
 #include <algorithm>
 
@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-head_writer::head_writer(const plane_settings& settings, std::uint64_t generation, int to_rank,
-                         const receiver_nonce& receiver)
+header_writer::header_writer(const plane_settings& settings, std::uint64_t generation, int to_rank,
+                             const receiver_nonce& receiver)
     : settings_(&settings),
       generation_(generation),
       to_rank_(static_cast<std::uint32_t>(to_rank)),
@@ -15,8 +15,8 @@ head_writer::head_writer(const plane_settings& settings, std::uint64_t generatio
                             to_rank_)),
       key_(code_) {}
 
-void head_writer::write(const tensor_tag& tag, const tensor_header_options& options, const tensor& value,
-                        std::span<const std::byte> body, std::vector<std::byte>& head) {
+void header_writer::write(const tensor_tag& tag, const tensor_header_options& options, const tensor& value,
+                          std::span<const std::byte> body, std::vector<std::byte>& head) {
   frame_header frame{frame_kind::tensor, static_cast<std::uint32_t>(settings_->rank),
                      to_rank_,           generation_,
                      ++sequence_,        body.size()};

@@ -8,11 +8,11 @@
 namespace troupe {
 
 /// Encodes the headers of tensors sent to one peer in one generation.
-class head_writer {
+class header_writer {
  public:
   /// `settings` must outlive it.
-  head_writer(const plane_settings& settings, std::uint64_t generation, int to_rank,
-              const receiver_nonce& receiver);
+  header_writer(const plane_settings& settings, std::uint64_t generation, int to_rank,
+                const receiver_nonce& receiver);
 
   /// Call it in the order of the sends. Throws std::invalid_argument for more than 255 extents.
   /// `body`: the elements that go with the header: those of `value`, or none.

@@ -9,12 +9,12 @@
 
 namespace troupe {
 
-/// Keeps the last calls of one member in one group, for the error message when one of them fails.
-/// Thread-safe.
-class call_recorder {
+/// Keeps the last calls of one member in one group, for the error message when one of them fails (as
+/// PyTorch's flight recorder). Thread-safe.
+class flight_recorder {
  public:
   /// ranks: of the members, for the text. capacity: calls that are kept.
-  explicit call_recorder(std::vector<world_rank> ranks, std::size_t capacity = 64)
+  explicit flight_recorder(std::vector<world_rank> ranks, std::size_t capacity = 64)
       : ranks_(std::move(ranks)), entries_(capacity) {}
 
   /// A call did not end in its first round.

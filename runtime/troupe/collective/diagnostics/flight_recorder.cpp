@@ -1,4 +1,4 @@
-#include "troupe/collective/diagnostics/call_recorder.hpp"
+#include "troupe/collective/diagnostics/flight_recorder.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@ std::string milliseconds_text(call::clock::duration time) {
 
 }  // namespace
 
-call_recorder::entry& call_recorder::add(const call& what) {
+flight_recorder::entry& flight_recorder::add(const call& what) {
   auto& added = entries_[next_];
   if (++next_ == entries_.size()) next_ = 0;
   if (num_kept_ < entries_.size()) ++num_kept_;
@@ -27,12 +27,12 @@ call_recorder::entry& call_recorder::add(const call& what) {
   return added;
 }
 
-void call_recorder::on_wait(const call& what) {
+void flight_recorder::on_wait(const call& what) {
   std::lock_guard lock(mutex_);
   add(what);
 }
 
-void call_recorder::on_end(const call& what) {
+void flight_recorder::on_end(const call& what) {
   std::lock_guard lock(mutex_);
   auto* known = what.has_waited ? find(what) : &add(what);
   if (!known) return;
@@ -41,7 +41,7 @@ void call_recorder::on_end(const call& what) {
 }
 
 /// Null if it has been forgotten.
-call_recorder::entry* call_recorder::find(const call& what) {
+flight_recorder::entry* flight_recorder::find(const call& what) {
   for (std::size_t age = 0; age < num_kept_; ++age) {
     auto& each = entries_[place_of(age)];
     if (each.sequence == what.sequence && each.signature.kind == what.what.signature.kind &&
@@ -51,7 +51,7 @@ call_recorder::entry* call_recorder::find(const call& what) {
   return nullptr;
 }
 
-std::string call_recorder::describe(const entry& of) const {
+std::string flight_recorder::describe(const entry& of) const {
   auto text = '#' + std::to_string(of.sequence) + ' ' + to_string(of.signature);
   if (of.peer >= 0)
     text += (of.signature.kind == collective_kind::send ? " to rank " : " from rank ") +
@@ -59,7 +59,7 @@ std::string call_recorder::describe(const entry& of) const {
   return text;
 }
 
-std::string call_recorder::outcome(const entry& of) {
+std::string flight_recorder::outcome(const entry& of) {
   if (of.is == entry::phase::running)
     return "waiting for " + milliseconds_text(call::clock::now() - of.begun);
   std::string is = of.is == entry::phase::done ? "done" : "failed";
@@ -67,7 +67,7 @@ std::string call_recorder::outcome(const entry& of) {
   return is + (of.is == entry::phase::done ? " in " : " after ") + milliseconds_text(of.ended - of.begun);
 }
 
-collective_position call_recorder::position() const {
+collective_position flight_recorder::position() const {
   std::lock_guard lock(mutex_);
   auto seconds = [](call::clock::duration time) { return std::chrono::duration<double>(time).count(); };
   collective_position found;
@@ -85,7 +85,7 @@ collective_position call_recorder::position() const {
   return found;
 }
 
-std::string call_recorder::text() const {
+std::string flight_recorder::text() const {
   std::lock_guard lock(mutex_);
   std::string lines;
   for (auto age = num_kept_; age-- > 0;)

@@ -10,10 +10,10 @@
 namespace troupe {
 
 /// Decodes and authenticates the headers of tensors that arrive at this process.
-class head_reader {
+class header_reader {
  public:
   /// `settings` must outlive it.
-  head_reader(const plane_settings& settings, const receiver_nonce& own) : settings_(settings), own_(own) {}
+  header_reader(const plane_settings& settings, const receiver_nonce& own) : settings_(settings), own_(own) {}
 
   /// Decodes any bytes into `arrival`, except for its value. Returns the encoded layout of the value, or no
   /// bytes if the header is not authentic or not for this process.

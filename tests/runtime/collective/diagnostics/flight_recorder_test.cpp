@@ -1,4 +1,4 @@
-#include "troupe/collective/diagnostics/call_recorder.hpp"
+#include "troupe/collective/diagnostics/flight_recorder.hpp"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
@@ -26,7 +26,7 @@ struct recorded {
 }  // namespace
 
 TEST_CASE("a recorder lists the last calls and their outcomes") {
-  call_recorder recorder({0, 1, 2, 7});
+  flight_recorder recorder({0, 1, 2, 7});
   CHECK(recorder.text().empty());
   recorded first(all_reduce_of(tensor::zeros({4}), tensor::zeros({4}), reduce_op::sum), 1), second({}, 2),
       message(send_of(tensor::zeros({2}), 3), 1);
@@ -43,7 +43,7 @@ TEST_CASE("a recorder lists the last calls and their outcomes") {
 }
 
 TEST_CASE("a recorder lists calls that ended at once") {
-  call_recorder recorder({0});
+  flight_recorder recorder({0});
   recorded quick({}, 1);
   quick.what.has_waited = false;
   quick.what.ended = quick.what.begun;
@@ -52,7 +52,7 @@ TEST_CASE("a recorder lists calls that ended at once") {
 }
 
 TEST_CASE("a recorder forgets the oldest calls") {
-  call_recorder recorder({0}, 3);
+  flight_recorder recorder({0}, 3);
   for (std::uint64_t i = 1; i <= 5; ++i) recorder.on_wait(recorded({}, i).what);
   auto text = recorder.text();
   CHECK_THAT(text, StartsWith("#3 barrier"));
@@ -62,7 +62,7 @@ TEST_CASE("a recorder forgets the oldest calls") {
 }
 
 TEST_CASE("a recorder knows which collective call comes last, whatever messages there are") {
-  call_recorder recorder({0, 1});
+  flight_recorder recorder({0, 1});
   CHECK(recorder.position().sequence == 0);
   recorded first(all_reduce_of(tensor::zeros({4}), tensor::zeros({4}), reduce_op::sum), 1), second({}, 2),
       message(send_of(tensor::zeros({2}), 1), 9);
