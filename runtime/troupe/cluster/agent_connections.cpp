@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto handshake_deadline = 5s;
-constexpr std::size_t max_strangers = 64;
+constexpr std::size_t max_unauthenticated = 64;
 /// Further connections are accepted in the next call, so that unauthenticated peers are read and closed in
 /// between.
 constexpr int max_accepted_at_once = 16;
@@ -83,18 +83,18 @@ void agent_connections::accept_some(int listener) {
     }
     int on = 1;
     ::setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    make_space_for_stranger();
+    make_space_for_unauthenticated();
     connections_.emplace_back(std::move(made), options_.secret, std::chrono::steady_clock::now());
   }
 }
 
 /// Closes the oldest unauthenticated connection if there are too many. The limit lets all processes of the
 /// job connect at once.
-void agent_connections::make_space_for_stranger() {
-  auto is_stranger = [](const agent_connection& c) { return !c.authenticated() && !c.closed(); };
-  auto count = static_cast<std::size_t>(std::ranges::count_if(connections_, is_stranger));
-  if (count < max_strangers + static_cast<std::size_t>(options_.world_size)) return;
-  connections_.erase(std::ranges::find_if(connections_, is_stranger));
+void agent_connections::make_space_for_unauthenticated() {
+  auto is_unauthenticated = [](const agent_connection& c) { return !c.authenticated() && !c.closed(); };
+  auto count = static_cast<std::size_t>(std::ranges::count_if(connections_, is_unauthenticated));
+  if (count < max_unauthenticated + static_cast<std::size_t>(options_.world_size)) return;
+  connections_.erase(std::ranges::find_if(connections_, is_unauthenticated));
 }
 
 std::list<agent_connection> agent_connections::take_ended() {

@@ -34,7 +34,7 @@ class agent_connections {
 
  private:
   void accept_some(int listener);
-  void make_space_for_stranger();
+  void make_space_for_unauthenticated();
 
   const agent_options& options_;
   const listening listening_;

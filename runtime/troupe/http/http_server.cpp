@@ -132,15 +132,17 @@ class http_server::state {
   /// False: the new connection has none. Connections without a token make place for each other, so that
   /// nobody without one takes the place of those that have it.
   bool make_place() {
-    auto is_stranger = [](const http_connection& one) { return !one.is_trusted(); };
-    auto num_strangers = static_cast<std::size_t>(std::ranges::count_if(connections_, [&](const auto& one) {
-      auto connection = one.lock();
-      return connection && is_stranger(*connection);
-    }));
-    auto most_strangers =
+    auto is_unauthenticated = [](const http_connection& one) { return !one.is_trusted(); };
+    auto num_unauthenticated =
+        static_cast<std::size_t>(std::ranges::count_if(connections_, [&](const auto& one) {
+          auto connection = one.lock();
+          return connection && is_unauthenticated(*connection);
+        }));
+    auto most_unauthenticated =
         options_.max_connections - std::min(options_.kept_connections, options_.max_connections / 2);
-    if (connections_.size() < options_.max_connections && num_strangers < most_strangers) return true;
-    return close_longest_waiting(is_stranger) ||
+    if (connections_.size() < options_.max_connections && num_unauthenticated < most_unauthenticated)
+      return true;
+    return close_longest_waiting(is_unauthenticated) ||
            close_longest_waiting([](const http_connection& one) { return one.is_idle(); });
   }
 

@@ -280,11 +280,11 @@ TEST_CASE("a wrong secret") {
   auto port = free_port();
   background_process first(
       options_for(example({"--join-timeout", "10s"}), by_hand(0, port, std::string(64, 'a'))));
-  auto stranger =
+  auto unauthenticated =
       run_process(options_for(example({"--join-timeout", "10s"}), by_hand(1, port, std::string(64, 'b'))));
-  INFO(stranger.errors);
-  CHECK(stranger.exit_code == 2);
-  CHECK_THAT(stranger.errors, ContainsSubstring("secret"));
+  INFO(unauthenticated.errors);
+  CHECK(unauthenticated.exit_code == 2);
+  CHECK_THAT(unauthenticated.errors, ContainsSubstring("secret"));
   auto result = first.wait();
   INFO(result.errors);
   CHECK(result.exit_code == 1);

@@ -106,7 +106,7 @@ void check_every_endpoint(const watched_job& job) {
   CHECK(json::parse(job.get("/healthz").body)["status"] == "ok");
 }
 
-void check_strangers(const watched_job& job) {
+void check_unauthenticated(const watched_job& job) {
   auto port = job.port();
   CHECK(ask_http(port, "GET", "/api/v1/job").status == 401);
   CHECK(ask_http(port, "GET", "/api/v1/job", {"Authorization: Bearer wrong"}).status == 401);
@@ -164,7 +164,7 @@ TEST_CASE("a job of two processes shows all that the schema says, to those with 
   };
   while (!have_all_told()) REQUIRE(!events.read_until("event: step").empty());
   check_every_endpoint(job);
-  check_strangers(job);
+  check_unauthenticated(job);
   auto idle = idle_connections(job.port());
   CHECK_THAT(events.read_until("event: step"), ContainsSubstring("event: step"));
   CHECK(job.get("/api/v1/job").status == 200);

@@ -84,18 +84,18 @@ TEST_CASE("garbage of every length closes its sender's connection and has no oth
   live_agent job(job_of(1));
   std::mt19937 random(20);
   for (int i = 0; i < 200; ++i) {
-    auto stranger = connect_to(job);
+    auto peer = connect_to(job);
     auto size = random() % 300;
-    send_all(stranger, random_bytes(random, size));
+    send_all(peer, random_bytes(random, size));
     if (size < reply_bytes) continue;  // it waits for more
-    auto said = read_to_end(stranger);
+    auto said = read_to_end(peer);
     // Unless the rest of the garbage cut the answer off, it is a greeting and a refusal.
     if (said.size() == greeting_bytes + verdict_bytes) CHECK(said.at(greeting_bytes) == verdict_refused);
   }
   check_goes_on(job);
 }
 
-TEST_CASE("silent strangers do not keep members from joining") {
+TEST_CASE("silent unauthenticated peers do not keep members from joining") {
   live_agent job(job_of(1));
   std::list<unique_fd> idle;
   for (int i = 0; i < 300; ++i) idle.push_back(connect_to(job));

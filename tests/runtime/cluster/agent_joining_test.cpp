@@ -107,12 +107,12 @@ TEST_CASE("a differing numeric class ends the job and the error names both") {
 
 TEST_CASE("a wrong secret is refused with an error, and the job continues") {
   live_agent job(job_of(1));
-  auto stranger = job.client(0);
-  stranger.secret = make_job_secret();
-  CHECK_THAT(refusal_of(stranger), ContainsSubstring("refused this process's job secret") &&
-                                       ContainsSubstring("TROUPE_JOB_SECRET") &&
-                                       ContainsSubstring(std::to_string(job.made->port())) &&
-                                       !ContainsSubstring(to_hex(job.options.secret)));
+  auto unauthenticated = job.client(0);
+  unauthenticated.secret = make_job_secret();
+  CHECK_THAT(refusal_of(unauthenticated), ContainsSubstring("refused this process's job secret") &&
+                                              ContainsSubstring("TROUPE_JOB_SECRET") &&
+                                              ContainsSubstring(std::to_string(job.made->port())) &&
+                                              !ContainsSubstring(to_hex(job.options.secret)));
   test_member member(job.client(0));
   member.join();
   CHECK(member.views.next().members.size() == 1);
@@ -209,9 +209,9 @@ TEST_CASE("IPv6 addresses may stand in brackets, and are printed so with their p
   for (const char* address : {"[::1]", "::1"}) {
     auto client = job->client(0);
     client.address = address;
-    auto stranger = client;
-    stranger.secret = make_job_secret();
-    CHECK_THAT(refusal_of(stranger), ContainsSubstring("refused this process's job secret"));
+    auto unauthenticated = client;
+    unauthenticated.secret = make_job_secret();
+    CHECK_THAT(refusal_of(unauthenticated), ContainsSubstring("refused this process's job secret"));
   }
 }
 

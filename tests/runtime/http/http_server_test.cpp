@@ -113,7 +113,9 @@ TEST_CASE("idle connections are bounded, and do not keep others out") {
   CHECK(idle.front().read_all().empty());
 }
 
-TEST_CASE("strangers who do not read their answers keep nobody out, and keep their places for nobody else") {
+TEST_CASE(
+    "unauthenticated peers that do not read their answers keep nobody out, and keep their places for nobody "
+    "else") {
   http_server_options options;
   // So that it is only for places that connections are closed, however slow the machine is.
   options.request_timeout = options.write_timeout = std::chrono::hours(1);

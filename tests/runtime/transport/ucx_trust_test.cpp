@@ -3,9 +3,9 @@
 #include <random>
 #include <thread>
 
-#include "strangers.hpp"
 #include "troupe/transport/tensor_header.hpp"
 #include "troupe/ucx/ucx_library.hpp"
+#include "unauthenticated_peers.hpp"
 
 using namespace troupe::testing;
 
@@ -24,8 +24,8 @@ void wrong_secret(test_rank& self) {
     process.link().send_tensor(peer, {1}, pattern(100000, 1));
     process.link().send_control(peer, 1, greeting);
   }
-  auto strangers = self.rank() == 2 ? 2U : 1U;
-  auto errors = process.events.take_errors(strangers);
+  auto num_unauthenticated = self.rank() == 2 ? 2U : 1U;
+  auto errors = process.events.take_errors(num_unauthenticated);
   for (const auto& error : errors)
     expect((error.rank == 2) != (self.rank() == 2), "an error of the other secret");
   if (self.rank() != 2) {
@@ -34,7 +34,7 @@ void wrong_secret(test_rank& self) {
   }
   // Of each unauthenticated peer a greeting and two tensors. No event comes with a bad frame; if they are not
   // counted, the deadline of spawn_ranks strikes.
-  while (process.link().statistics().bad_frames < 3 * strangers) std::this_thread::yield();
+  while (process.link().statistics().bad_frames < 3 * num_unauthenticated) std::this_thread::yield();
   self.barrier(2);
   expect(process.events.error_count() == 0, "one error a connection");
   expect(process.link().statistics().tensors_received == (self.rank() == 2 ? 0 : 2),
@@ -73,7 +73,7 @@ void verified(test_rank& self) {
 void send_control_garbage(const troupe::process_address& address, int count) {
   std::mt19937_64 random(1);
   for (int i = 0; i < count; ++i) {
-    control_stranger caller(address);
+    unauthenticated_peer caller(address);
     caller.send(pattern(troupe::reply_bytes + random() % 5000, random()).bytes());
     caller.wait_until_closed();
   }
@@ -81,8 +81,8 @@ void send_control_garbage(const troupe::process_address& address, int count) {
 
 /// More unauthenticated peers than a process allows, which send nothing.
 void connect_silently(const troupe::process_address& address) {
-  std::vector<std::unique_ptr<control_stranger>> callers;
-  for (int i = 0; i < 80; ++i) callers.push_back(std::make_unique<control_stranger>(address));
+  std::vector<std::unique_ptr<unauthenticated_peer>> callers;
+  for (int i = 0; i < 80; ++i) callers.push_back(std::make_unique<unauthenticated_peer>(address));
   callers.front()->wait_until_closed();
 }
 
@@ -128,7 +128,7 @@ void misplaced_frames(test_rank& self) {
     self.post(2);
   } else {
     auto address = address_posted(self, 0, 5);
-    data_stranger to_data(address);
+    unauthenticated_sender to_data(address);
     auto elements = pattern(1000, 1);
     auto nonce = nonce_in(address);
     for (const auto& forged :
@@ -149,7 +149,7 @@ void misbehaving_clients(test_rank& self) {
   if (self.rank() == 1) {
     auto address = process.address_of(0, 1);
     auto refused = [&](auto act) {
-      control_stranger caller(address);
+      unauthenticated_peer caller(address);
       caller.shake_hands();
       act(caller);
       caller.wait_until_closed();
@@ -161,7 +161,7 @@ void misbehaving_clients(test_rank& self) {
       caller.send(forged_tensor{.nonce = {}, .extent = 0}.head());
     });  // not a control frame
     expect(process.events.error_count() == 0, "the real connection is still there");
-    control_stranger caller(address);
+    unauthenticated_peer caller(address);
     caller.shake_hands();
     caller.send_frame(0, caller.introduction(own));  // takes the place of the real connection
     caller.send_frame(1, {});
@@ -182,7 +182,7 @@ void survive_garbage(test_rank& self) {
     auto address = address_posted(self, 0, 1);
     connect_silently(address);
     send_control_garbage(address, count);
-    data_stranger(address).send_garbage(count);
+    unauthenticated_sender(address).send_garbage(count);
     self.post(1);
     self.wait_for(0, 2);
     return;
@@ -194,7 +194,8 @@ void survive_garbage(test_rank& self) {
   process.link().send_tensor(1 - self.rank(), {1}, pattern(50000, 5));
   expect(process.events.take_controls().front().body == greeting, "the friend's message");
   expect(same_bytes(process.events.take_tensors().front().value, pattern(50000, 5)), "the friend's tensor");
-  expect(process.events.error_count() == 0, "no process suspected because of a stranger's bytes");
+  expect(process.events.error_count() == 0,
+         "no process suspected because of an unauthenticated peer's bytes");
   if (self.rank() ==
       0)  // no event comes with a bad frame; if they are not counted, the deadline of spawn_ranks strikes
     while (process.link().statistics().bad_frames < 2 * count) std::this_thread::yield();
@@ -215,7 +216,7 @@ TEST_CASE("verified tensors that changed in transit are dropped and their connec
   spawn_ranks(2, verified);
 }
 
-TEST_CASE("a stranger's bytes are counted and dropped") { spawn_ranks(3, survive_garbage); }
+TEST_CASE("an unauthenticated peer's bytes are counted and dropped") { spawn_ranks(3, survive_garbage); }
 
 TEST_CASE("authentic frames are dropped where they do not belong") { spawn_ranks(2, misplaced_frames); }
 

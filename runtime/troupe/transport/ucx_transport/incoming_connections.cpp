@@ -13,8 +13,8 @@ namespace {
 
 /// Unauthenticated peers allowed in addition to the number of members, which may all connect at once. Fewer
 /// if the process's limit of descriptors is low.
-constexpr rlim_t max_strangers = 64;
-constexpr rlim_t descriptors_per_stranger = 16;
+constexpr rlim_t max_unauthenticated = 64;
+constexpr rlim_t descriptors_per_peer = 16;
 /// Further connections are accepted in the next call, so that unauthenticated peers are read and closed in
 /// between.
 constexpr int max_accepted_at_once = 16;
@@ -31,7 +31,8 @@ incoming_connections::incoming_connections(const std::string& interface, plane_s
 
 void incoming_connections::look_at(int socket) {
   if (socket == listener_.socket.get()) return accept_some();
-  if (auto stranger = strangers_.find(socket); stranger != strangers_.end()) return read_stranger(stranger);
+  if (auto peer = unauthenticated_.find(socket); peer != unauthenticated_.end())
+    return read_unauthenticated(peer);
   if (auto member = members_.find(socket); member != members_.end()) read_member(member);
 }
 
@@ -42,10 +43,10 @@ void incoming_connections::accept_some() {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_accepting();
       return;
     }
-    make_space_for_stranger();
+    make_space_for_unauthenticated();
     watch_.add(socket.get(), EPOLLIN);
     auto number = socket.get();
-    strangers_.emplace(number, incoming_stream(std::move(socket), settings_.secret));
+    unauthenticated_.emplace(number, incoming_stream(std::move(socket), settings_.secret));
   }
 }
 
@@ -53,49 +54,49 @@ void incoming_connections::accept_some() {
 void incoming_connections::pause_accepting() {
   watch_.change(listener_.socket.get(), 0);
   accept_again_ = clock::now() + accepting_pause;
-  end_oldest_stranger();
+  end_oldest_unauthenticated();
 }
 
-void incoming_connections::make_space_for_stranger() {
+void incoming_connections::make_space_for_unauthenticated() {
   rlimit descriptors{};
   check_posix(::getrlimit(RLIMIT_NOFILE, &descriptors), "ask for the limit of descriptors");
   auto expected = std::max(num_members_, static_cast<std::size_t>(settings_.world_size));
-  auto most = std::min(max_strangers, descriptors.rlim_cur / descriptors_per_stranger) + expected;
-  if (strangers_.size() >= most) end_oldest_stranger();
+  auto most = std::min(max_unauthenticated, descriptors.rlim_cur / descriptors_per_peer) + expected;
+  if (unauthenticated_.size() >= most) end_oldest_unauthenticated();
 }
 
 /// Closes the oldest connection whose handshake has not succeeded. One whose handshake has succeeded has been
 /// sent its acceptance and would take the close for a failure.
-void incoming_connections::end_oldest_stranger() {
-  auto oldest = strangers_.end();
-  for (auto each = strangers_.begin(); each != strangers_.end(); ++each)
+void incoming_connections::end_oldest_unauthenticated() {
+  auto oldest = unauthenticated_.end();
+  for (auto each = unauthenticated_.begin(); each != unauthenticated_.end(); ++each)
     if (!each->second.is_authenticated() &&
-        (oldest == strangers_.end() || each->second.opened() < oldest->second.opened()))
+        (oldest == unauthenticated_.end() || each->second.opened() < oldest->second.opened()))
       oldest = each;
-  if (oldest != strangers_.end()) strangers_.erase(oldest);
+  if (oldest != unauthenticated_.end()) unauthenticated_.erase(oldest);
 }
 
 void incoming_connections::keep_time() {
-  if (strangers_.empty() && !accept_again_) return;
+  if (unauthenticated_.empty() && !accept_again_) return;
   auto now = clock::now();
   auto longest = connection_timeout(settings_.world_size);
-  std::erase_if(strangers_, [&](const auto& entry) { return now - entry.second.opened() > longest; });
+  std::erase_if(unauthenticated_, [&](const auto& entry) { return now - entry.second.opened() > longest; });
   if (!accept_again_ || now < *accept_again_) return;
   accept_again_.reset();
   watch_.change(listener_.socket.get(), EPOLLIN);
 }
 
 /// Reads from a peer that has not introduced itself, and moves it to the members once it has.
-void incoming_connections::read_stranger(stream_map::iterator stranger) {
-  auto& stream = stranger->second;
+void incoming_connections::read_unauthenticated(stream_map::iterator peer) {
+  auto& stream = peer->second;
   auto filled = stream.fill();
   if (!stream.shake_hands()) {
     ++settings_.counters.bad_frames;
-    strangers_.erase(stranger);
+    unauthenticated_.erase(peer);
   } else if (!receive_all(stream) || filled == incoming_stream::filling::closed) {
-    strangers_.erase(stranger);
+    unauthenticated_.erase(peer);
   } else if (stream.from) {
-    members_.insert(strangers_.extract(stranger));
+    members_.insert(unauthenticated_.extract(peer));
   }
 }
 

@@ -14,9 +14,9 @@ namespace troupe {
 
 /// The listening socket of a process and the control connections accepted from it. Not thread-safe.
 ///
-/// A connection belongs to an unauthenticated peer (a stranger in the code) until its handshake has succeeded
-/// and its introduction has arrived. Such peers are limited in number (the oldest is closed), in time (some
-/// seconds) and in the bytes read from them.
+/// A connection belongs to an unauthenticated peer until its handshake has succeeded and its introduction
+/// has arrived. Such peers are limited in number (the oldest is closed), in time (some seconds) and in the
+/// bytes read from them.
 class incoming_connections {
  public:
   /// Listens on `interface`. Throws bad_input and system_failure. `settings` and `watch` must outlive it.
@@ -46,9 +46,9 @@ class incoming_connections {
 
   void accept_some();
   void pause_accepting();
-  void make_space_for_stranger();
-  void end_oldest_stranger();
-  void read_stranger(stream_map::iterator stranger);
+  void make_space_for_unauthenticated();
+  void end_oldest_unauthenticated();
+  void read_unauthenticated(stream_map::iterator peer);
   void read_member(stream_map::iterator member);
   bool receive_all(incoming_stream& stream);
   std::optional<std::string> receive(incoming_stream& stream, const incoming_stream::frame& frame);
@@ -59,7 +59,7 @@ class incoming_connections {
   epoll_set& watch_;
   control_listener listener_;
   std::optional<clock::time_point> accept_again_;  ///< when accepting is paused
-  stream_map strangers_, members_;
+  stream_map unauthenticated_, members_;
   std::size_t num_members_ = 0;
   std::vector<control_arrival> arrivals_;
   std::vector<generation_notice> notices_;

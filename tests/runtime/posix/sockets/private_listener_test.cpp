@@ -20,7 +20,7 @@ using Catch::Matchers::StartsWith;
 
 namespace {
 
-constexpr uid_t stranger = 64332;
+constexpr uid_t other_user = 64332;
 
 bool accepts(const private_listener& listener) {
   return static_cast<bool>(unique_fd(::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)));
@@ -88,7 +88,7 @@ TEST_CASE("a process of another user cannot connect to a socket of this one") {
       }
     });
   };
-  CHECK(connect_as(stranger) == EACCES);
+  CHECK(connect_as(other_user) == EACCES);
   CHECK(connect_as(0) == 0);
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("another user who takes the folder's name keeps no socket from being m
   testing::temp_folder parent;
   ::chmod(parent.path().c_str(), 01777);
   std::filesystem::create_directory(own_folder(parent));
-  REQUIRE(::chown(own_folder(parent).c_str(), stranger, stranger) == 0);
+  REQUIRE(::chown(own_folder(parent).c_str(), other_user, other_user) == 0);
   private_listener listener({parent.path()});
   CHECK_THAT(listener.address(), StartsWith(own_folder(parent).string() + "-"));
   CHECK(connect_privately(listener.address()));

@@ -6,9 +6,9 @@
 #include <list>
 #include <thread>
 
-#include "strangers.hpp"
 #include "troupe/messaging/tcp_socket.hpp"
 #include "troupe/transport/data_plane/header_writer.hpp"
+#include "unauthenticated_peers.hpp"
 
 using namespace troupe::testing;
 
@@ -21,13 +21,13 @@ void replayed_greetings(test_rank& self) {
   auto own = meet(process, self.rank());
   self.barrier(1);
   if (self.rank() == 1) {
-    control_stranger first(process.address_of(0, 1));
+    unauthenticated_peer first(process.address_of(0, 1));
     first.shake_hands();
     first.send_frame(0, first.introduction(own));  // takes the place of the real connection
     first.send_frame(1, {});
     self.wait_for(0, 2);
     for (int i = 0; i < 33; ++i) {
-      control_stranger replay(process.address_of(0, 1));
+      unauthenticated_peer replay(process.address_of(0, 1));
       replay.send(first.sent());
       replay.wait_until_closed();
     }
@@ -59,7 +59,7 @@ void replayed_tensor(test_rank& self) {
     return;
   }
   auto address = address_posted(self, 0, 5);
-  data_stranger to_data(address, "tcp");
+  unauthenticated_sender to_data(address, "tcp");
   auto secret = test_secret();
   troupe::plane_settings settings{1, secret, troupe::frame_authenticator(secret), false, false, {}};
   troupe::header_writer headers(settings, 5, 0, nonce_in(address));
@@ -73,8 +73,8 @@ void replayed_tensor(test_rank& self) {
 }
 
 /// More unauthenticated peers than rank 0 has descriptors for, which send nothing and stay.
-std::list<control_stranger> connect_silently(const troupe::process_address& address, int count) {
-  std::list<control_stranger> callers;
+std::list<unauthenticated_peer> connect_silently(const troupe::process_address& address, int count) {
+  std::list<unauthenticated_peer> callers;
   for (int i = 0; i < count; ++i) callers.emplace_back(address);
   return callers;
 }
@@ -120,7 +120,7 @@ void many_members(test_rank& self) {
     self.wait_for(1, 2);
     return;
   }
-  std::list<control_stranger> callers = connect_silently(address_posted(self, 0, 1), 199);
+  std::list<unauthenticated_peer> callers = connect_silently(address_posted(self, 0, 1), 199);
   callers.back().shake_hands();  // all others were accepted before
   callers.front().shake_hands();
   self.post(2);
@@ -132,7 +132,7 @@ void flood(test_rank& self) {
   if (self.rank() == 2) {
     for (int round = 1; round <= rounds; ++round) {
       auto address = address_posted(self, 0, static_cast<std::uint64_t>(round));
-      std::list<control_stranger> callers;
+      std::list<unauthenticated_peer> callers;
       for (int i = 0; i < 400; ++i) {
         callers.emplace_back(address);
         if (callers.size() > 100) callers.pop_front();
@@ -155,15 +155,15 @@ void flood(test_rank& self) {
 }
 
 /// A frame of the largest size, as far as it is taken.
-void greedy_stranger(test_rank& self) {
+void greedy_peer(test_rank& self) {
   if (self.rank() == 1) {
-    control_stranger caller(address_posted(self, 0, 1));
+    unauthenticated_peer caller(address_posted(self, 0, 1));
     std::vector<std::byte> frame;
     troupe::begin_frame({troupe::frame_kind::control, 1, 0, 1, 0, std::uint64_t{60} << 20}, 0, frame);
     frame.resize(std::size_t{60} << 20);
     caller.send(frame);
     caller.wait_until_closed();
-    control_stranger slow(address_posted(self, 0, 1));
+    unauthenticated_peer slow(address_posted(self, 0, 1));
     slow.send(std::span(frame).first(troupe::reply_bytes - 1));
     slow.wait_until_closed();  // though it may still say its last byte
     self.post(1);
@@ -200,16 +200,16 @@ TEST_CASE("replayed connections change nothing") { spawn_ranks(2, replayed_greet
 
 TEST_CASE("a tensor that is replayed over TCP is delivered once") { spawn_ranks(2, replayed_tensor); }
 
-TEST_CASE("strangers that use up all file descriptors do not keep a peer from connecting") {
+TEST_CASE("unauthenticated peers that use up all file descriptors do not keep a peer from connecting") {
   spawn_ranks(3, few_descriptors);
 }
 
 TEST_CASE("all members of a large world may connect at once") { spawn_ranks(2, many_members); }
 
-TEST_CASE("peers connect while strangers flood their ports") { spawn_ranks(3, flood); }
+TEST_CASE("peers connect while unauthenticated peers flood their ports") { spawn_ranks(3, flood); }
 
-TEST_CASE("of a stranger at most the bytes of a handshake are read, for a limited time") {
-  spawn_ranks(2, greedy_stranger);
+TEST_CASE("of an unauthenticated peer at most the bytes of a handshake are read, for a limited time") {
+  spawn_ranks(2, greedy_peer);
 }
 
 TEST_CASE("a peer of another version is refused by its version") { spawn_ranks(1, older_version); }

@@ -28,12 +28,12 @@ inline process_id meet(ucx_process& process, int rank) {
 }
 
 /// A program outside the job that connects to the data worker by plain UCX.
-class data_stranger {
+class unauthenticated_sender {
  public:
-  explicit data_stranger(const process_address& address, const std::string& transports = "sysv,cma")
+  explicit unauthenticated_sender(const process_address& address, const std::string& transports = "sysv,cma")
       : context_(make_ucx_context(transports, "lo")), worker_(context_.get()) {
     auto params = endpoint_params(worker_address_in(address));
-    check_ucx(ucp_ep_create(worker_.get(), &params, &endpoint_), "connect a stranger");
+    check_ucx(ucp_ep_create(worker_.get(), &params, &endpoint_), "connect an unauthenticated peer");
   }
 
   void send(std::span<const std::byte> head, std::span<const std::byte> body, std::uint32_t flags) {
@@ -63,9 +63,9 @@ class data_stranger {
 };
 
 /// A program outside the job that connects to the control port.
-class control_stranger {
+class unauthenticated_peer {
  public:
-  explicit control_stranger(const process_address& address)
+  explicit unauthenticated_peer(const process_address& address)
       : peer_(decode_control_address(address.control)), socket_(connect_to(peer_)) {
     ::fcntl(socket_.get(), F_SETFL, 0);  // from here on it may wait
   }

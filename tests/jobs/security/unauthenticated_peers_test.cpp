@@ -49,7 +49,7 @@ void check_without_token(const paced_job& job) {
   auto wrong = job.token();
   wrong.back() = wrong.back() == '0' ? '1' : '0';
   auto port = std::to_string(job.port());
-  const std::vector<std::vector<std::string>> strangers = {
+  const std::vector<std::vector<std::string>> unauthenticated = {
       {},
       {"Authorization: Bearer " + wrong},
       {"Authorization: Bearer " + job.token().substr(1)},
@@ -58,7 +58,7 @@ void check_without_token(const paced_job& job) {
       {"Cookie: troupe_" + port + "=" + job.token()},  // the cookie holds another secret
       {"X-Troupe-Request: 1"}};
   for (const auto& path : all_paths(job))
-    for (const auto& headers : strangers) {
+    for (const auto& headers : unauthenticated) {
       INFO(path << " " << (headers.empty() ? "" : headers[0]));
       CHECK(ask_http(job.port(), "GET", path, headers).status == 401);
       CHECK(ask_http(job.port(), "GET", path + "?token=" + job.token(), headers).status == 401);
@@ -162,7 +162,7 @@ std::vector<client_socket> stall_answers(const paced_job& job) {
 
 }  // namespace
 
-TEST_CASE("a job that strangers attack serves others meanwhile, and ends with the same bits") {
+TEST_CASE("a job that unauthenticated peers attack serves others meanwhile, and ends with the same bits") {
   const std::vector<std::string> options = {"--epochs", "30"};
   paced_job job(2, options);
   auto events = job.events();
