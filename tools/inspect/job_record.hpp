@@ -16,7 +16,7 @@ namespace troupe {
 /// Writes a record as the job goes on.
 class job_record_writer {
  public:
-  /// 2: "processes" in place of "nodes"; 3: "commands" in place of "orders".
+  /// 2: "processes" in place of "nodes"; 3: "commands" in place of "orders", new names of two actors.
   static constexpr int version = 3;
   /// One in so many snapshots is written whole, the others as differences.
   static constexpr std::size_t whole_every = 100;

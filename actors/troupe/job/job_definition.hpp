@@ -68,7 +68,7 @@ struct job_definition {
   bool reset_optimizer = false;
   /// Written to every manifest as well, for its step; filled in as training calls begin.
   std::shared_ptr<trained_data> data = std::make_shared<trained_data>();
-  /// Of this process: gets what its stages and its replica keeper hold; null: nobody asks for it.
+  /// Of this process: gets what its stages and its peer copy store hold; null: nobody asks for it.
   std::shared_ptr<latest_copies> latest;
   /// Unique to this job; written to its snapshots.
   std::string job_id;

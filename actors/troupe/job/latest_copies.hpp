@@ -13,11 +13,11 @@ namespace troupe {
 struct job_definition;
 
 /// The newest complete copy of a job's state that is in this process's memory, for the program's threads. The
-/// stages of the process and its replica keeper put in each copy that they get. Thread-safe.
+/// stages of the process and its peer copy store put in each copy that they get. Thread-safe.
 ///
 /// It never goes back: the state after step t is the same bits whenever it was computed, so a copy stays
 /// right when a recovery restores an older step. It costs no memory but in between: it shares that of the
-/// stages and the keeper, and holds on to it until the next copy is complete.
+/// stages and the store, and holds on to it until the next copy is complete.
 class latest_copies {
  public:
   struct complete_copy {

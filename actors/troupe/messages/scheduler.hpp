@@ -154,7 +154,7 @@ struct pause_requested {
   }
 };
 
-/// Stage or replica_keeper -> scheduler: a copy of a part is held in memory.
+/// Stage or peer_copy_store -> scheduler: a copy of a part is held in memory.
 struct part_held {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;  ///< of the process that holds it
@@ -165,7 +165,7 @@ struct part_held {
   }
 };
 
-/// disk_writer -> scheduler: a part is on disk, or could not be written (`problem` not empty).
+/// snapshot_writer -> scheduler: a part is on disk, or could not be written (`problem` not empty).
 struct part_written {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
@@ -177,7 +177,8 @@ struct part_written {
   }
 };
 
-/// Supervisor -> scheduler: the replica keeper of this rank has failed, and the copies that it kept are lost.
+/// Supervisor -> scheduler: the peer copy store of this rank has failed, and the copies that it kept are
+/// lost.
 struct replicas_lost {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
@@ -187,7 +188,7 @@ struct replicas_lost {
   }
 };
 
-/// Supervisor -> scheduler: the replica keeper of this rank was restarted and holds nothing.
+/// Supervisor -> scheduler: the peer copy store of this rank was restarted and holds nothing.
 struct replicas_wanted {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
@@ -197,8 +198,8 @@ struct replicas_wanted {
   }
 };
 
-/// Supervisor -> scheduler: the disk writer of this rank was restarted. Parts that it has not reported with
-/// part_written are lost.
+/// Supervisor -> scheduler: the snapshot writer of this rank was restarted. Parts that it has not reported
+/// with part_written are lost.
 struct writes_lost {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
@@ -208,10 +209,10 @@ struct writes_lost {
   }
 };
 
-/// Supervisor -> scheduler of its process: the disk writer was restarted. Requests without an answer are
+/// Supervisor -> scheduler of its process: the snapshot writer was restarted. Requests without an answer are
 /// repeated.
-struct disk_writer_replaced {
-  caf::actor disk_writer;
+struct snapshot_writer_replaced {
+  caf::actor snapshot_writer;
 };
 
 /// The position of one device, and for how long it has been there.
@@ -242,7 +243,7 @@ struct process_progress {
 /// Supervisor -> scheduler of its process: the job is defined. Sent before any call_entered that needs it.
 struct job_known {
   std::shared_ptr<const job_definition> job;
-  caf::actor disk_writer;
+  caf::actor snapshot_writer;
 };
 
 /// Supervisor -> scheduler of its process: the devices that a restore_command gives to the members. Sent
@@ -293,7 +294,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_written)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicas_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicas_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::writes_lost)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::disk_writer_replaced)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_writer_replaced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::process_progress)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_known)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::devices_known)

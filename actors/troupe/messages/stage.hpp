@@ -23,17 +23,17 @@ struct state_copied {
   bool to_disk = false;
 };
 
-/// Device -> stage -> replica_keeper: drop copies older than `step`.
+/// Device -> stage -> peer_copy_store: drop copies older than `step`.
 struct drop_before {
   std::uint64_t step = 0;
 };
 
-/// Supervisor -> stage, replica_keeper or disk_writer, a request: list the state copies held. Reply:
+/// Supervisor -> stage, peer_copy_store or snapshot_writer, a request: list the state copies held. Reply:
 /// held_parts.
 struct list_parts {};
 struct held_parts {
   std::vector<held_part> parts;
-  double since_disk_s = 0;           ///< of the disk_writer; see process_inventory
+  double since_disk_s = 0;           ///< of the snapshot_writer; see process_inventory
   std::uint64_t committed_step = 0;  ///< the newest reported to it; see process_inventory
 };
 
@@ -46,7 +46,7 @@ struct restore_stage {
   tensor packed;
   caf::actor scheduler;  ///< the scheduler of this generation
   /// Those of this generation; they may have been restarted.
-  caf::actor replica_keeper, disk_writer;
+  caf::actor peer_copy_store, snapshot_writer;
   std::optional<member_id> keeper;  ///< gets a replica of each copy in this generation, see copy_keeper
 };
 struct stage_ready {
@@ -70,12 +70,12 @@ struct set_aside {
   std::uint64_t step = 0;
 };
 
-/// Supervisor -> stage: the replica_keeper or the disk_writer was restarted; these are the ones to use.
+/// Supervisor -> stage: the peer_copy_store or the snapshot_writer was restarted; these are the ones to use.
 struct io_replaced {
-  caf::actor replica_keeper, disk_writer;
+  caf::actor peer_copy_store, snapshot_writer;
 };
 
-/// Supervisor -> stage: send all copies to the peer again, whose replica keeper was restarted.
+/// Supervisor -> stage: send all copies to the peer again, whose peer copy store was restarted.
 struct replicate_again {};
 
 /// Supervisor -> stage: write the copy of `step`, which was made for memory only or was not written, to disk:

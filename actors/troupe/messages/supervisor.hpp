@@ -165,7 +165,7 @@ struct write_copies {
   }
 };
 
-/// Scheduler -> supervisor: send the stages' copies to the peer again, whose replica keeper was restarted.
+/// Scheduler -> supervisor: send the stages' copies to the peer again, whose peer copy store was restarted.
 struct replicate_copies {
   std::uint64_t generation = 0;
   template <class Archive>

@@ -81,8 +81,8 @@ void job_restore::restore_from_disk_or_scratch() {
 
 void job_restore::search_disk() {
   job_.now = job_state::phase::finding;
-  // Infinite, because the disk writer answers every request; large snapshots may take long.
-  self_->request(job_.known.disk_writer, caf::infinite, find_on_disk{})
+  // Infinite, because the snapshot writer answers every request; large snapshots may take long.
+  self_->request(job_.known.snapshot_writer, caf::infinite, find_on_disk{})
       .then([this](const found_on_disk& found) { on_found(found); },
             [this](const caf::error& problem) {
               if (has_ended(problem)) return;  // repeat_requests repeats the request
@@ -147,7 +147,7 @@ void job_restore::use(const snapshot_manifest& manifest) {
 
 void job_restore::read_results() {
   job_.now = job_state::phase::finding;
-  self_->request(job_.known.disk_writer, caf::infinite, troupe::read_results{*on_disk_, recorded_})
+  self_->request(job_.known.snapshot_writer, caf::infinite, troupe::read_results{*on_disk_, recorded_})
       .then([this](const results_read&) { restore_from(*on_disk_); },
             [this](const caf::error& problem) {
               if (has_ended(problem)) return;  // repeat_requests repeats the request

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/messages/disk_writer.hpp"
+#include "troupe/messages/snapshot_writer.hpp"
 #include "troupe/recovery/restore_plan.hpp"
 #include "troupe/scheduler/job_ending.hpp"
 #include "troupe/scheduler/snapshot_commits.hpp"
@@ -39,7 +39,7 @@ class job_restore {
   void begin();
   /// True: all processes have restored their stages.
   bool on_restored(const process_restored& restored);
-  /// Requests that the previous disk writer has not answered.
+  /// Requests that the previous snapshot writer has not answered.
   void repeat_requests();
   void forget_job();
   bool has_restored(int rank) const { return process_restored_.at(static_cast<std::size_t>(rank)); }

@@ -34,7 +34,7 @@ caf::behavior scheduler_state::make_behavior() {
           [this](const replicas_lost& lost) { commits_.on_replicas_lost(lost); },
           [this](const replicas_wanted& wanted) { commits_.on_replicas_wanted(wanted); },
           [this](const writes_lost& lost) { commits_.on_writes_lost(lost); },
-          [this](const disk_writer_replaced& replaced) { on_disk_writer_replaced(replaced); },
+          [this](const snapshot_writer_replaced& replaced) { on_snapshot_writer_replaced(replaced); },
           [this](const inspect_scheduler& asked) { return on_inspect(asked); },
           [this](const save_snapshot&) { return on_save(); },
           [this](const parameters_arrived& arrived) { calls_.on_parameters(arrived); }};
@@ -82,8 +82,8 @@ void scheduler_state::on_check_disk_wait() {
   calls_.extend_credit();
 }
 
-void scheduler_state::on_disk_writer_replaced(const disk_writer_replaced& replaced) {
-  job_.known.disk_writer = replaced.disk_writer;
+void scheduler_state::on_snapshot_writer_replaced(const snapshot_writer_replaced& replaced) {
+  job_.known.snapshot_writer = replaced.snapshot_writer;
   calls_.repeat_requests();
   commits_.repeat_commits();
 }

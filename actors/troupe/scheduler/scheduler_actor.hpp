@@ -45,8 +45,8 @@ namespace troupe {
 ///   part_held                -> copies_committed, to members that no device tells so
 ///   replicas_lost            ->
 ///   replicas_wanted          -> replicate_copies, to the process whose copies were lost
-///   writes_lost              -> write_copies, to the process whose disk writer was restarted
-///   disk_writer_replaced     -> what the previous disk writer has not answered
+///   writes_lost              -> write_copies, to the process whose snapshot writer was restarted
+///   snapshot_writer_replaced -> what the previous snapshot writer has not answered
 ///   part_written             -> snapshot_failed, when one could not be written
 ///   check_disk_wait          -> step_credit, when the disk has held steps up for long enough
 ///   parameters_arrived       -> call_finished
@@ -80,7 +80,7 @@ class scheduler_state {
   void on_written(const part_written& written);
   void on_commit_over();
   void on_check_disk_wait();
-  void on_disk_writer_replaced(const disk_writer_replaced& replaced);
+  void on_snapshot_writer_replaced(const snapshot_writer_replaced& replaced);
   scheduler_report on_inspect(const inspect_scheduler& asked);
   caf::result<snapshot_saved> on_save();
 

@@ -138,7 +138,7 @@ bool snapshot_commits::on_held(const part_held& held) {
   return true;
 }
 
-/// Devices hear of it with their credits, and tell their stages and the replica keeper.
+/// Devices hear of it with their credits, and tell their stages and the peer copy store.
 void snapshot_commits::tell_committed() {
   auto committed = committed_step();
   if (committed <= told_committed_) return;
@@ -189,12 +189,12 @@ void snapshot_commits::commit(std::uint64_t step, std::vector<manifest_part> par
   request_commit({std::move(manifest), options_.completed, options_.completed->size()});
 }
 
-/// If the disk writer ends before it answers, the one that replaces it gets the request again.
+/// If the snapshot writer ends before it answers, the one that replaces it gets the request again.
 void snapshot_commits::request_commit(const commit_snapshot& command) {
   auto step = command.manifest.step;
   committing_[step] = command;
-  // Infinite, because the disk writer answers every request, also when the disk stalls.
-  self_->request(job_.known.disk_writer, caf::infinite, command)
+  // Infinite, because the snapshot writer answers every request, also when the disk stalls.
+  self_->request(job_.known.snapshot_writer, caf::infinite, command)
       .then(
           [this, step](const snapshot_committed&) {
             options_.log->debug("snapshot on disk step={}", step);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "troupe/messages/device.hpp"
-#include "troupe/messages/disk_writer.hpp"
+#include "troupe/messages/snapshot_writer.hpp"
 #include "troupe/scheduler/save_requests.hpp"
 #include "troupe/scheduler/state/disk_snapshots.hpp"
 #include "troupe/scheduler/state/held_copies.hpp"
@@ -75,7 +75,7 @@ class snapshot_commits {
   void on_replicas_lost(const replicas_lost& lost);
   void on_replicas_wanted(const replicas_wanted& wanted);
   void on_writes_lost(const writes_lost& lost);
-  /// The process's new disk writer gets what the previous one has not answered.
+  /// The process's new snapshot writer gets what the previous one has not answered.
   void repeat_commits();
 
   // at the command of those who watch the job
@@ -125,7 +125,7 @@ class snapshot_commits {
   std::uint64_t told_committed_ = 0;
 
   disk_snapshots disk_;
-  std::map<std::uint64_t, commit_snapshot> committing_;  ///< requested of the disk writer, by step
+  std::map<std::uint64_t, commit_snapshot> committing_;  ///< requested of the snapshot writer, by step
   std::optional<std::uint64_t> step_on_disk_;
   save_requests saves_;
   bool skipping_ = false;                 ///< snapshots are skipped until one is written

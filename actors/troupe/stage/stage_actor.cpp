@@ -6,8 +6,8 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/job/metrics_tensor.hpp"
 #include "troupe/job/part_tag.hpp"
-#include "troupe/messages/disk_writer.hpp"
 #include "troupe/messages/scheduler.hpp"
+#include "troupe/messages/snapshot_writer.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/wire/packed_state.hpp"
 
@@ -34,8 +34,8 @@ caf::behavior stage_state::make_behavior() {
 caf::result<stage_ready> stage_state::on_restore(const restore_stage& command) {
   generation_ = command.generation;
   scheduler_ = command.scheduler;
-  replica_keeper_ = command.replica_keeper;
-  disk_writer_ = command.disk_writer;
+  peer_copy_store_ = command.peer_copy_store;
+  snapshot_writer_ = command.snapshot_writer;
   keeper_ = command.keeper;
   committed_step_ = std::min(committed_step_, command.step);
   copies_.erase(copies_.upper_bound(command.step), copies_.end());
@@ -89,7 +89,7 @@ void stage_state::on_write(const write_copy& command) {
     return;
   }
   if (found == copies_.end()) return refuse_to_write(command.step);
-  self_->send(disk_writer_,
+  self_->send(snapshot_writer_,
               write_part{generation_, command.step, options_.part, found->second.packed, began_non_finite_});
 }
 
@@ -122,8 +122,8 @@ void stage_state::send_replica(std::uint64_t step, const tensor& packed) {
 }
 
 void stage_state::on_io_replaced(const io_replaced& replaced) {
-  replica_keeper_ = replaced.replica_keeper;
-  disk_writer_ = replaced.disk_writer;
+  peer_copy_store_ = replaced.peer_copy_store;
+  snapshot_writer_ = replaced.snapshot_writer;
 }
 
 /// The program may have trained: what an optimizer begins with is asked of another one.
@@ -145,7 +145,7 @@ void stage_state::on_set_aside(const set_aside& command) {
 void stage_state::on_drop(const drop_before& command) {
   copies_.erase(copies_.begin(), copies_.lower_bound(command.step));
   committed_step_ = std::max(committed_step_, command.step);
-  self_->send(replica_keeper_, command);
+  self_->send(peer_copy_store_, command);
 }
 
 held_parts stage_state::on_list() const {

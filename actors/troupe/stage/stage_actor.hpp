@@ -38,7 +38,7 @@ struct stage_options {
 ///   message       -> reply                                            errors
 ///   restore_stage -> stage_ready                                      no such copy
 ///   state_copied  -> part_held to the scheduler, replica to its keeper if it has one
-///   write_copy    -> write_part to the disk_writer, now or when the device has made the
+///   write_copy    -> write_part to the snapshot_writer, now or when the device has made the
 ///                    copy; part_written with a problem to the scheduler, if it is gone;
 ///                    nothing, if the part of another replica is written
 ///   list_contents -> contents_listed
@@ -89,10 +89,10 @@ class stage_state {
   // current generation
   std::uint64_t generation_ = 0;
   caf::actor scheduler_;
-  caf::actor replica_keeper_;
+  caf::actor peer_copy_store_;
   std::optional<member_id> keeper_;     ///< gets a replica of each copy
   std::set<std::uint64_t> to_write_{};  ///< copies to write when the device has made them
-  caf::actor disk_writer_;
+  caf::actor snapshot_writer_;
 };
 
 }  // namespace troupe

@@ -180,7 +180,8 @@ void generation_runner::give_up(const std::string& cause) {
 
 void generation_runner::tell_job() {
   if (children_.has_job() && connections_.local_scheduler())
-    self_->send(connections_.local_scheduler(), job_known{children_.shared_job(), children_.disk_writer()});
+    self_->send(connections_.local_scheduler(),
+                job_known{children_.shared_job(), children_.snapshot_writer()});
 }
 
 void generation_runner::tell_stop(int signal) {

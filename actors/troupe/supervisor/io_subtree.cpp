@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "troupe/messages/disk_writer.hpp"
-#include "troupe/messages/replica_keeper.hpp"
+#include "troupe/messages/peer_copy_store.hpp"
 #include "troupe/messages/scheduler.hpp"
+#include "troupe/messages/snapshot_writer.hpp"
 
 namespace troupe {
 
@@ -38,8 +38,8 @@ void io_subtree::on_due(const restart_due& due) {
 
 void io_subtree::introduce(const child_id& one) {
   if (one.role == child_role::loader) introduce_loader();
-  if (one.role == child_role::replica_keeper) introduce_keeper();
-  if (one.role == child_role::disk_writer) introduce_writer();
+  if (one.role == child_role::peer_copy_store) introduce_store();
+  if (one.role == child_role::snapshot_writer) introduce_writer();
   if (one.role == child_role::inspector && generation_.is_active())
     self_->send(children_.inspector(), connections_.inspected());
 }
@@ -54,8 +54,8 @@ void io_subtree::introduce_loader() {
     self_->send(device, loader_replaced{children_.loader()});
 }
 
-void io_subtree::introduce_keeper() {
-  if (restore_.step()) restore_.introduce_keeper();
+void io_subtree::introduce_store() {
+  if (restore_.step()) restore_.introduce_store();
   connections_.publish(children_);
   introduce_to_stages();
   if (generation_.is_active())
@@ -66,7 +66,7 @@ void io_subtree::introduce_writer() {
   if (restore_.step()) restore_.introduce_writer();
   introduce_to_stages();
   if (connections_.local_scheduler())
-    self_->send(connections_.local_scheduler(), disk_writer_replaced{children_.disk_writer()});
+    self_->send(connections_.local_scheduler(), snapshot_writer_replaced{children_.snapshot_writer()});
   if (!restore_.step()) return;  // nothing was written or read in this generation yet
   self_->send(connections_.scheduler(), writes_lost{generation_.number, options_.rank});
   restore_.read_again();
@@ -74,7 +74,7 @@ void io_subtree::introduce_writer() {
 
 void io_subtree::introduce_to_stages() {
   for (const auto& [number, stage] : children_.stages())
-    self_->send(stage, io_replaced{children_.replica_keeper(), children_.disk_writer()});
+    self_->send(stage, io_replaced{children_.peer_copy_store(), children_.snapshot_writer()});
 }
 
 }  // namespace troupe

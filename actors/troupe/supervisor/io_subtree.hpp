@@ -10,19 +10,19 @@
 
 namespace troupe {
 
-/// Restarts loader, replica keeper and disk writer within a generation, so that no other actor is disturbed:
-/// gives the new handles to those that use them, and sees to what was lost.
+/// Restarts loader, peer copy store and snapshot writer within a generation, so that no other actor is
+/// disturbed: gives the new handles to those that use them, and sees to what was lost.
 ///
-///   child           lost with it               restored by
-///   loader          batches that were          devices, which request them again (loader_replaced)
-///                   requested
-///   replica keeper  copies of the peer's       the peer, which sends what it still holds (replicas_wanted);
-///                   stages                     the scheduler no longer counts them (replicas_lost)
-///   disk writer     parts to be written        the scheduler, which has them written again or gives their
-///                                              snapshot up (writes_lost)
-///                   unanswered requests        state_restore and scheduler, which repeat them
-///   inspector       nothing: the newest view   its polls
-///                   stays published
+///   child            lost with it               restored by
+///   loader           batches that were          devices, which request them again (loader_replaced)
+///                    requested
+///   peer copy store  copies of the peer's       the peer, which sends what it still holds (replicas_wanted);
+///                    stages                     the scheduler no longer counts them (replicas_lost)
+///   snapshot writer  parts to be written        the scheduler, which has them written again or gives their
+///                                               snapshot up (writes_lost)
+///                    unanswered requests        state_restore and scheduler, which repeat them
+///   inspector        nothing: the newest view   its polls
+///                    stays published
 class io_subtree {
  public:
   /// All outlive this object.
@@ -40,7 +40,7 @@ class io_subtree {
  private:
   void introduce(const child_id& one);
   void introduce_loader();
-  void introduce_keeper();
+  void introduce_store();
   void introduce_writer();
   void introduce_to_stages();
 

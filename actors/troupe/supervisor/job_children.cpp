@@ -8,13 +8,13 @@
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/actor/receiving_actor.hpp"
 #include "troupe/device/device_actor.hpp"
-#include "troupe/disk_writer/disk_actor.hpp"
-#include "troupe/disk_writer/disk_writer_actor.hpp"
 #include "troupe/gatherer/gatherer_actor.hpp"
 #include "troupe/inspector/inspector_actor.hpp"
 #include "troupe/loader/loader_actor.hpp"
-#include "troupe/replica_keeper/replica_keeper_actor.hpp"
+#include "troupe/peer_copy_store/peer_copy_store_actor.hpp"
 #include "troupe/schedule/stage_graph.hpp"
+#include "troupe/snapshot_writer/disk_actor.hpp"
+#include "troupe/snapshot_writer/snapshot_writer_actor.hpp"
 #include "troupe/stage/stage_actor.hpp"
 #include "troupe/trace/recording.hpp"
 
@@ -96,10 +96,10 @@ std::vector<supervised_branch> job_children::branches() const {
   if (!job_) return {};
   std::vector<supervised_branch> all = {
       {subtree::io, restart_policy::one_for_one, {{child_role::loader, 0}}},
-      {subtree::io, restart_policy::one_for_one, {{child_role::replica_keeper, 0}}},
+      {subtree::io, restart_policy::one_for_one, {{child_role::peer_copy_store, 0}}},
       {subtree::io, restart_policy::rest_for_one, {}}};
   if (has_folder()) all.back().children.push_back({child_role::disk, 0});
-  all.back().children.push_back({child_role::disk_writer, 0});
+  all.back().children.push_back({child_role::snapshot_writer, 0});
   for (const auto& one : hosted_)
     all.push_back({subtree::compute,
                    restart_policy::rest_for_one,
@@ -112,7 +112,7 @@ void job_children::stop_all() {
   arrivals_.clear();
   for (const auto& [number, stage] : std::exchange(stages_, {})) end(stage);
   for (const auto& one :
-       {std::exchange(loader_, {}), replica_keeper_, disk_writer_, std::exchange(disk_, {})})
+       {std::exchange(loader_, {}), peer_copy_store_, snapshot_writer_, std::exchange(disk_, {})})
     end(one);
   hosted_.clear();
   progress_ = {};
@@ -126,12 +126,12 @@ caf::actor job_children::handle_of(const child_id& one) const {
   switch (one.role) {
     case child_role::loader:
       return loader_;
-    case child_role::replica_keeper:
-      return replica_keeper_;
+    case child_role::peer_copy_store:
+      return peer_copy_store_;
     case child_role::disk:
       return disk_;
-    case child_role::disk_writer:
-      return disk_writer_;
+    case child_role::snapshot_writer:
+      return snapshot_writer_;
     case child_role::stage:
       return of(stages_, cell{.stage = one.number, .replica = one.replica});
     case child_role::device:
@@ -159,9 +159,9 @@ void job_children::respawn(const child_id& one) {
 
 void job_children::spawn(const child_id& one) {
   if (one.role == child_role::loader) spawn_loader();
-  if (one.role == child_role::replica_keeper) spawn_replica_keeper();
+  if (one.role == child_role::peer_copy_store) spawn_peer_copy_store();
   if (one.role == child_role::disk) spawn_disk();
-  if (one.role == child_role::disk_writer) spawn_disk_writer();
+  if (one.role == child_role::snapshot_writer) spawn_snapshot_writer();
   if (one.role == child_role::stage) spawn_stage({.stage = one.number, .replica = one.replica});
   if (one.role == child_role::device) spawn_device(one.number);
   if (one.role == child_role::gatherer) spawn_gatherer();
@@ -265,13 +265,13 @@ void job_children::spawn_loader() {
   adopt(loader_, {child_role::loader, 0});
 }
 
-void job_children::spawn_replica_keeper() {
-  replica_keeper_ = self_->spawn<actor_of<replica_keeper_state>>(
-      replica_keeper_options{options_.rank, options_.faults, job_->latest});
-  adopt(replica_keeper_, {child_role::replica_keeper, 0});
+void job_children::spawn_peer_copy_store() {
+  peer_copy_store_ = self_->spawn<actor_of<peer_copy_store_state>>(
+      peer_copy_store_options{options_.rank, options_.faults, job_->latest});
+  adopt(peer_copy_store_, {child_role::peer_copy_store, 0});
 }
 
-/// The files are read and written by this actor alone, also if the disk writer is restarted meanwhile.
+/// The files are read and written by this actor alone, also if the snapshot writer is restarted meanwhile.
 void job_children::spawn_disk() {
   disk_progress_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   disk_options disk;
@@ -294,14 +294,14 @@ void job_children::spawn_disk() {
   adopt(disk_, {child_role::disk, 0});
 }
 
-void job_children::spawn_disk_writer() {
-  disk_writer_options made;
+void job_children::spawn_snapshot_writer() {
+  snapshot_writer_options made;
   made.host = options_.host;
   made.log = options_.log;
   made.disk = disk_;
   if (disk_progress_) made.progress = disk_progress_;
-  disk_writer_ = self_->spawn<actor_of<disk_writer_state>>(made);
-  adopt(disk_writer_, {child_role::disk_writer, 0});
+  snapshot_writer_ = self_->spawn<actor_of<snapshot_writer_state>>(made);
+  adopt(snapshot_writer_, {child_role::snapshot_writer, 0});
 }
 
 void job_children::spawn_gatherer() {

@@ -76,8 +76,8 @@ class job_children {
   bool hosts(const cell& stage) const { return hosted_.contains(stage); }
   std::map<cell, device_receiver> receivers_by_cell();  ///< where tensors for the hosted cells go
   const caf::actor& loader() const { return loader_; }  ///< invalid if no stage here reads samples
-  const caf::actor& replica_keeper() const { return replica_keeper_; }
-  const caf::actor& disk_writer() const { return disk_writer_; }
+  const caf::actor& peer_copy_store() const { return peer_copy_store_; }
+  const caf::actor& snapshot_writer() const { return snapshot_writer_; }
   local_progress& progress() { return progress_; }
   child_ledger& ledger() { return ledger_; }
 
@@ -93,9 +93,9 @@ class job_children {
   void spawn_device(int device);
   void spawn_stage(const cell& stage);
   void spawn_loader();
-  void spawn_replica_keeper();
+  void spawn_peer_copy_store();
   void spawn_disk();
-  void spawn_disk_writer();
+  void spawn_snapshot_writer();
   void spawn_gatherer();
   void spawn_inspector();
   bool has_folder() const { return !job_->snapshots.folder.empty(); }
@@ -110,9 +110,9 @@ class job_children {
   std::map<int, std::shared_ptr<arrivals>> arrivals_;  ///< by device, see device_options
   std::map<cell, caf::actor> stages_;
   std::set<cell> hosted_;
-  caf::actor loader_, replica_keeper_, disk_writer_, gatherer_, inspector_;
+  caf::actor loader_, peer_copy_store_, snapshot_writer_, gatherer_, inspector_;
   caf::actor disk_;  ///< invalid if the job writes no snapshots
-  /// Incremented by the disk actor; a new disk writer continues to watch it.
+  /// Incremented by the disk actor; a new snapshot writer continues to watch it.
   std::shared_ptr<std::atomic<std::uint64_t>> disk_progress_;
   std::map<int, event_ring*> rings_;
   std::map<int, memory_account> accounts_;  ///< of the job, by device

@@ -57,7 +57,7 @@ void process_connections::bind(actor_role role, int number, const caf::actor& ac
 }
 
 void process_connections::publish(job_children& children) {
-  stage_directory::receivers all{caf::actor_cast<caf::actor>(self_->address()), children.replica_keeper(),
+  stage_directory::receivers all{caf::actor_cast<caf::actor>(self_->address()), children.peer_copy_store(),
                                  local_scheduler_, children.receivers_by_cell()};
   all.gatherer = children.gatherer();
   all.job = children.job().number;

@@ -116,8 +116,8 @@ void program_calls::announce() {
   num_unanswered_ = children_.stages().size() + 2;
   ++inquiry_;
   for (const auto& [number, stage] : children_.stages()) request_inventory(stage);
-  request_inventory(children_.replica_keeper());
-  request_inventory(children_.disk_writer());
+  request_inventory(children_.peer_copy_store());
+  request_inventory(children_.snapshot_writer());
 }
 
 void program_calls::request_inventory(const caf::actor& holder) {

@@ -5,9 +5,9 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/job/metrics_tensor.hpp"
 #include "troupe/job/part_tag.hpp"
-#include "troupe/messages/disk_writer.hpp"
-#include "troupe/messages/replica_keeper.hpp"
+#include "troupe/messages/peer_copy_store.hpp"
 #include "troupe/messages/scheduler.hpp"
+#include "troupe/messages/snapshot_writer.hpp"
 #include "troupe/recovery/replica.hpp"
 #include "troupe/trace/recording.hpp"
 
@@ -46,7 +46,7 @@ void state_restore::begin(const restore_command& command) {
   restored_metrics_ = {};
   auto since_disk = std::chrono::duration<double>(command.since_disk_s);
   snapshot_at_ = self_->clock().now() - std::chrono::duration_cast<std::chrono::nanoseconds>(since_disk);
-  introduce_keeper();
+  introduce_store();
   introduce_writer();
   host_devices();
   if (command.plan.from_scratch)
@@ -77,13 +77,13 @@ std::optional<std::uint64_t> state_restore::step() const {
   return command_->plan.step;
 }
 
-void state_restore::introduce_keeper() {
-  self_->send(children_.replica_keeper(),
-              keeper_generation{generation_.number, command_->plan.step, connections_.scheduler()});
+void state_restore::introduce_store() {
+  self_->send(children_.peer_copy_store(),
+              store_generation{generation_.number, command_->plan.step, connections_.scheduler()});
 }
 
 void state_restore::introduce_writer() {
-  self_->send(children_.disk_writer(),
+  self_->send(children_.snapshot_writer(),
               writer_generation{generation_.number, connections_.scheduler(), since_disk().count()});
 }
 
@@ -117,7 +117,7 @@ void state_restore::tell_devices() {
 void state_restore::on_committed(const copies_committed& committed) {
   if (committed.generation != generation_.number || !command_) return;
   emit_now({.generation = committed.generation, .step = committed.step, .kind = trace_kind::commit});
-  self_->send(children_.replica_keeper(), drop_before{committed.step});
+  self_->send(children_.peer_copy_store(), drop_before{committed.step});
   if (committed.step > command_->plan.step) children_.stop_set_aside();
 }
 
@@ -142,7 +142,7 @@ void state_restore::restore_from_this_process(const restore_source& source) {
                });
 }
 
-/// From the stage or the replica keeper of this process that has it.
+/// From the stage or the peer copy store of this process that has it.
 template <class Take>
 void state_restore::request_copy(const restore_source& source, Take take) {
   auto step = command_->plan.step;
@@ -153,7 +153,7 @@ void state_restore::request_copy(const restore_source& source, Take take) {
     self_->request(children_.stages().at(source.held.of), options_.restore_timeout, get_copy{step})
         .then(std::move(take), failed);
   else
-    self_->request(children_.replica_keeper(), options_.restore_timeout, get_replica{step, source.held})
+    self_->request(children_.peer_copy_store(), options_.restore_timeout, get_replica{step, source.held})
         .then(std::move(take), failed);
 }
 
@@ -173,7 +173,7 @@ void state_restore::read_from_disk_for(const part_id& part) {
           });
 }
 
-/// Infinite, because the disk writer answers every request, also when the disk stalls. If it ends before,
+/// Infinite, because the snapshot writer answers every request, also when the disk stalls. If it ends before,
 /// read_again repeats the request.
 void state_restore::read_from_disk_for(const part_id& part, const contents_listed& listed) {
   const auto& job = children_.job();
@@ -184,7 +184,7 @@ void state_restore::read_from_disk_for(const part_id& part, const contents_liste
                          is_last && job.shares_metrics() ? job.training.num_replicas : 0,
                          listed.new_optimizer};
   auto generation = generation_.number;
-  self_->request(children_.disk_writer(), caf::infinite, std::move(request))
+  self_->request(children_.snapshot_writer(), caf::infinite, std::move(request))
       .then(
           [this, part, generation](const stage_copy& copy) {
             if (generation != generation_.number || reading_.erase(part) == 0) return;
@@ -197,7 +197,7 @@ void state_restore::read_from_disk_for(const part_id& part, const contents_liste
           });
 }
 
-/// To the part's host: what the replica keeper has kept, or what the stage held when this process hosted it.
+/// To the part's host: what the peer copy store has kept, or what the stage held when this process hosted it.
 void state_restore::send_copy(const restore_source& source) {
   auto step = command_->plan.step;
   auto generation = generation_.number;
@@ -210,7 +210,7 @@ void state_restore::send_copy(const restore_source& source) {
   });
 }
 
-/// A replica that the restore needs is missing. If it was lost with the replica keeper after this process's
+/// A replica that the restore needs is missing. If it was lost with the peer copy store after this process's
 /// inventory was sent, a new generation restores what the processes really hold.
 void state_restore::on_replica_missing(std::uint64_t generation, const caf::error& problem) {
   if (generation != generation_.number) return;
@@ -235,8 +235,8 @@ restore_stage state_restore::command_for(const cell& stage, std::uint64_t step, 
           .from_scratch = from_scratch,
           .packed = {},
           .scheduler = connections_.scheduler(),
-          .replica_keeper = children_.replica_keeper(),
-          .disk_writer = children_.disk_writer(),
+          .peer_copy_store = children_.peer_copy_store(),
+          .snapshot_writer = children_.snapshot_writer(),
           .keeper = copy_keeper(job.part_of(stage), job.parts, job.placed, command_->hosts,
                                 connections_.present())};
 }

@@ -46,15 +46,15 @@ class state_restore {
   void cancel();
   void forget_job();
   void on_state(const state_arrived& arrived);
-  /// Where devices run, they tell their stages, and these the replica keeper.
+  /// Where devices run, they tell their stages, and these the peer copy store.
   void on_committed(const copies_committed& committed);
 
   // children of io that were spawned again
   /// Replicas were lost in this generation, after this process has told what it holds.
   void note_replicas_lost() { replicas_lost_in_ = generation_.number; }
-  void introduce_keeper();
+  void introduce_store();
   void introduce_writer();
-  /// Repeats the requests that the previous disk writer has not answered.
+  /// Repeats the requests that the previous snapshot writer has not answered.
   void read_again();
   /// The step restored in this generation; none: not yet.
   std::optional<std::uint64_t> step() const;
@@ -87,13 +87,13 @@ class state_restore {
   job_children& children_;
 
   std::optional<restore_command> command_;  ///< the command of this generation; none: it has not come
-  std::set<part_id> reading_;               ///< parts whose state the disk writer has not sent yet
+  std::set<part_id> reading_;               ///< parts whose state the snapshot writer has not sent yet
   std::map<cell, attached_stage> ready_;
   std::map<std::int32_t, step_metrics> restored_metrics_;  ///< by replica, see process_restored
   /// When the newest snapshot was written, as known when the state was restored.
   std::chrono::steady_clock::time_point snapshot_at_;
   arrived_states arrived_;
-  /// The newest generation in which the replica keeper failed, and in which a missing replica was found.
+  /// The newest generation in which the peer copy store failed, and in which a missing replica was found.
   std::uint64_t replicas_lost_in_ = 0, replica_missing_in_ = 0;
 };
 

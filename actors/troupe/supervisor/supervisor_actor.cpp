@@ -10,8 +10,8 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/actor/counted_actor.hpp"
 #include "troupe/inspector/views/job_view.hpp"
-#include "troupe/messages/disk_writer.hpp"
 #include "troupe/messages/scheduler.hpp"
+#include "troupe/messages/snapshot_writer.hpp"
 #include "troupe/program/device_memory.hpp"
 #include "troupe/scheduler/progress_watch.hpp"
 #include "troupe/tensor/memory.hpp"
@@ -219,8 +219,8 @@ void supervisor_state::on_pause_changed(const pause_changed& changed) {
 }
 
 void supervisor_state::on_snapshot_failed(const snapshot_failed& failed) {
-  if (failed.generation == generation().number && children_.disk_writer())
-    self_->send(children_.disk_writer(), discard_parts{failed.step});
+  if (failed.generation == generation().number && children_.snapshot_writer())
+    self_->send(children_.snapshot_writer(), discard_parts{failed.step});
 }
 
 void supervisor_state::on_write_copies(const write_copies& command) {
@@ -247,7 +247,7 @@ void supervisor_state::on_down(const caf::down_msg& down) {
   children_.ledger().failed(*failed, reason);
   if (failed->role == child_role::inspector) return on_inspector_down(reason);
   auto cause = name + " on rank " + std::to_string(options_.rank) + " failed: " + reason;
-  if (failed->role == child_role::replica_keeper) note_replicas_lost();
+  if (failed->role == child_role::peer_copy_store) note_replicas_lost();
   if (is_bad_input(down.reason)) {
     options_.log->error("actor failed actor=\"{}\" reason=\"{}\"", name, reason);
     return generations_.fail_job(cause, failure_kind::bad_input);

@@ -43,7 +43,7 @@ namespace troupe {
 /// (all devices stopped, fence acknowledged) -> active ... A fence may arrive in any state.
 ///
 ///   message              what is done or sent (reply: answers a request)
-///   define_job           spawns loader, replica_keeper, disk_writer; ends the previous job's children
+///   define_job           spawns loader, peer_copy_store, snapshot_writer; ends the previous job's children
 ///   add_source           to the loader
 ///   enter_call           copies_held, call_entered to the scheduler
 ///   program_received     gathered_received to the scheduler
@@ -60,9 +60,9 @@ namespace troupe {
 ///   view_formed          copies_held, call_entered, over new links
 ///   restore_command      spawns stages and devices that it hosts from now on; restore_stage to stages,
 ///                        devices_known, process_restored; ends the job if no state is available
-///   copies_committed     drop_before to the replica_keeper
+///   copies_committed     drop_before to the peer_copy_store
 ///   state_arrived        restore_stage to the stage without a copy
-///   snapshot_failed      discard_parts to the disk_writer
+///   snapshot_failed      discard_parts to the snapshot_writer
 ///   write_copies         write_copy to stages
 ///   replicate_copies     replicate_again to stages
 ///   restart_due          restarts children of io

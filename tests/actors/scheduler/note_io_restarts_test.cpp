@@ -1,4 +1,4 @@
-// A process's replica keeper or disk writer is restarted within the generation.
+// A process's peer copy store or snapshot writer is restarted within the generation.
 #include <catch2/catch_test_macros.hpp>
 
 #include "one_scheduler.hpp"
@@ -46,7 +46,8 @@ TEST_CASE("reports of other generations are dropped") {
   }
 }
 
-TEST_CASE("parts that were lost with a disk writer are written again, and the call ends with its snapshot") {
+TEST_CASE(
+    "parts that were lost with a snapshot writer are written again, and the call ends with its snapshot") {
   one_scheduler here({.window = 8, .on_disk = true});
   here.begin_training(1);
   here.all_done(0);
@@ -76,7 +77,7 @@ TEST_CASE("a part that a process cannot write again ends its snapshot, not the t
   CHECK(here.supervisors[1].last<snapshot_failed>().step == 1);
 }
 
-TEST_CASE("a manifest whose disk writer ended before it answered is written by the next one") {
+TEST_CASE("a manifest whose snapshot writer ended before it answered is written by the next one") {
   one_scheduler here({.window = 8, .on_disk = true});
   here.disk->silent = true;
   here.begin_training(1);
@@ -87,23 +88,23 @@ TEST_CASE("a manifest whose disk writer ended before it answered is written by t
   here.written(1, 1);  // written twice
   CHECK(here.disk->committed.size() == 1);
   here.disk->silent = false;
-  here.replace_disk_writer();
+  here.replace_snapshot_writer();
   REQUIRE(here.disk->committed.size() == 2);
   CHECK(here.disk->committed[1].step == 1);
   CHECK(here.finished(1) == numbers{0});
-  here.replace_disk_writer();
+  here.replace_snapshot_writer();
   CHECK(here.disk->committed.size() == 2);
   CHECK(here.supervisors[1].all<snapshot_failed>().empty());
 }
 
-TEST_CASE("a search on disk whose disk writer ended is made by the next one") {
+TEST_CASE("a search on disk whose snapshot writer ended is made by the next one") {
   one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
   here.disk->fatal = true;
   here.all_enter(here.train(0, 40));
   CHECK(here.members.failures.empty());
   CHECK(here.num_commands() == 0);
   here.disk->fatal = false;
-  here.replace_disk_writer();
+  here.replace_snapshot_writer();
   CHECK(here.num_commands() == 1);
   CHECK(here.disk->num_searches == 2);
 }

@@ -7,15 +7,15 @@
 #include <utility>
 
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/messages/disk_writer.hpp"
+#include "troupe/messages/snapshot_writer.hpp"
 
 namespace troupe::testing {
 namespace {
 
 /// Answers as it is told to, or not yet.
-struct fake_disk_writer_state {
-  static constexpr const char* actor_name = "fake disk writer";
-  fake_disk_writer_state(caf::event_based_actor* self, std::shared_ptr<disk_script> what)
+struct fake_snapshot_writer_state {
+  static constexpr const char* actor_name = "fake snapshot writer";
+  fake_snapshot_writer_state(caf::event_based_actor* self, std::shared_ptr<disk_script> what)
       : self_(self), what_(std::move(what)) {}
   caf::behavior make_behavior() {
     return {[this](const find_on_disk&) -> caf::result<found_on_disk> {
@@ -84,14 +84,14 @@ void one_scheduler::know_job() {
   job->first_call = first_call;
   job->identity = {{"seed", "1"}, {"batch", "64"}};
   job->samples_per_run = 64;
-  actors.send(scheduler, job_known{job, actors.spawn<actor_of<fake_disk_writer_state>>(disk)});
+  actors.send(scheduler, job_known{job, actors.spawn<actor_of<fake_snapshot_writer_state>>(disk)});
   devices_known known{with.generation, {}};
   for (const auto& device : devices) known.devices.push_back(device.handle());
   actors.send(scheduler, known);
 }
 
-void one_scheduler::replace_disk_writer() {
-  actors.send(scheduler, disk_writer_replaced{actors.spawn<actor_of<fake_disk_writer_state>>(disk)});
+void one_scheduler::replace_snapshot_writer() {
+  actors.send(scheduler, snapshot_writer_replaced{actors.spawn<actor_of<fake_snapshot_writer_state>>(disk)});
 }
 
 // ---- what processes say

@@ -14,7 +14,7 @@
 
 namespace troupe::testing {
 
-/// What a disk writer that only pretends answers, and what it was asked.
+/// What a snapshot writer that only pretends answers, and what it was asked.
 struct disk_script {
   std::optional<snapshot_manifest> on_disk;
   std::vector<std::string> unusable;
@@ -65,8 +65,8 @@ struct one_scheduler {
 
   int num_devices() const { return with.num_devices == 0 ? with.world_size : with.num_devices; }
   void know_job();
-  /// Its process has restarted the disk writer.
-  void replace_disk_writer();
+  /// Its process has restarted the snapshot writer.
+  void replace_snapshot_writer();
   /// Warnings and errors so far.
   std::string logged() const { return log_.str(); }
 

@@ -93,7 +93,7 @@ TEST_CASE("a member that hosted a stage before hears when its copies may go") {
   for (const auto& supervisor : here.supervisors) CHECK(supervisor.last<copies_committed>().step == 6);
 }
 
-TEST_CASE("a disk writer that is lost on a member without a device has nothing to write again") {
+TEST_CASE("a snapshot writer that is lost on a member without a device has nothing to write again") {
   one_scheduler here({.world_size = 3, .on_disk = true, .num_devices = 2});
   here.begin_training(1);
   here.all_done(0);

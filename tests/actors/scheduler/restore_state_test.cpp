@@ -156,7 +156,8 @@ TEST_CASE("a snapshot of another numeric class is refused on all processes, with
   }
 }
 
-TEST_CASE("a disk writer that ends during its search is restarted by its process, and the job continues") {
+TEST_CASE(
+    "a snapshot writer that ends during its search is restarted by its process, and the job continues") {
   one_scheduler here({.generation = 2, .on_disk = true, .resume = true});
   here.disk->fatal = true;
   here.all_enter(here.train(0, 40));

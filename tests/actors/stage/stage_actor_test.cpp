@@ -11,8 +11,8 @@
 #include "support/processes/fake_program.hpp"
 #include "support/recording_transport.hpp"
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/messages/disk_writer.hpp"
 #include "troupe/messages/scheduler.hpp"
+#include "troupe/messages/snapshot_writer.hpp"
 #include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
@@ -33,7 +33,7 @@ struct one_stage {
   virtual_actors actors;
   recording_transport out{1};
   std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
-  probe replica_keeper{actors}, disk_writer{actors};
+  probe peer_copy_store{actors}, snapshot_writer{actors};
   probe scheduler{actors};
   std::ostringstream log;
   caf::actor stage;
@@ -57,8 +57,8 @@ struct one_stage {
     command.from_scratch = from_scratch;
     command.packed = packed;
     command.scheduler = scheduler.handle();
-    command.replica_keeper = replica_keeper.handle();
-    command.disk_writer = disk_writer.handle();
+    command.peer_copy_store = peer_copy_store.handle();
+    command.snapshot_writer = snapshot_writer.handle();
     command.keeper = keeper;
     return ask<stage_ready>(actors, stage, command);
   }
@@ -117,7 +117,7 @@ TEST_CASE("a copy is kept, reported to the scheduler and sent to the peer") {
   CHECK(here.out.tensors[0].to_rank == 2);
   CHECK(here.out.tensors[0].tag == tensor_tag{1, 3, 0, 2, 0, tensor_role::snapshot_part});
   CHECK(same_state(here.out.tensors[0].value, packed_with(3)));
-  CHECK(here.disk_writer.size() == 0);
+  CHECK(here.snapshot_writer.size() == 0);
 }
 
 TEST_CASE("a dropped copy that is due on disk is reported to the scheduler as not written, with a warning") {
@@ -133,9 +133,9 @@ TEST_CASE("a dropped copy that is due on disk is reported to the scheduler as no
   CHECK(refused.entry.part == part_id{{.stage = 2}});
   CHECK_THAT(refused.problem, Catch::Matchers::ContainsSubstring("no longer holds the copy of step 3"));
   CHECK_THAT(here.log.str(), Catch::Matchers::ContainsSubstring("snapshot given up"));
-  CHECK(here.disk_writer.all<write_part>().empty());
+  CHECK(here.snapshot_writer.all<write_part>().empty());
   here.actors.send(here.stage, write_copy{5});
-  CHECK(here.disk_writer.last<write_part>().step == 5);
+  CHECK(here.snapshot_writer.last<write_part>().step == 5);
 }
 
 TEST_CASE("in a job of one process copies are not sent") {
@@ -146,11 +146,11 @@ TEST_CASE("in a job of one process copies are not sent") {
   CHECK(here.scheduler.all<part_held>().size() == 1);
 }
 
-TEST_CASE("a copy that is due on disk goes to the disk writer too") {
+TEST_CASE("a copy that is due on disk goes to the snapshot writer too") {
   one_stage here;
   here.restore(1, 0, {}, true);
   here.copied(1, 3, true);
-  auto command = here.disk_writer.last<write_part>();
+  auto command = here.snapshot_writer.last<write_part>();
   CHECK(command.generation == 1);
   CHECK(command.step == 3);
   CHECK(command.part == part_id{{.stage = 2}});
@@ -164,7 +164,7 @@ TEST_CASE("copies of another generation are dropped") {
   here.copied(3, 3, true);
   CHECK(here.steps_held().empty());
   CHECK(here.scheduler.size() == 0);
-  CHECK(here.disk_writer.size() == 0);
+  CHECK(here.snapshot_writer.size() == 0);
   CHECK(here.out.tensors.empty());
 }
 
@@ -218,16 +218,16 @@ TEST_CASE("a state that cannot be loaded ends the stage with the reason") {
   }
 }
 
-TEST_CASE("a committed step drops older copies here and at the replica keeper, and keeps its own") {
+TEST_CASE("a committed step drops older copies here and at the peer copy store, and keeps its own") {
   one_stage here;
   here.restore(1, 0, {}, true);
   for (std::uint64_t step : {3, 4, 5}) here.copied(1, step);
   here.actors.send(here.stage, drop_before{4});
   CHECK(here.steps_held() == steps{4, 5});
-  CHECK(here.replica_keeper.last<drop_before>().step == 4);
+  CHECK(here.peer_copy_store.last<drop_before>().step == 4);
 }
 
-TEST_CASE("a stage that outlives its disk writer uses the writer's replacement") {
+TEST_CASE("a stage that outlives its snapshot writer uses the writer's replacement") {
   one_stage here;
   here.restore(1, 0, {}, true);
   probe next(here.actors);
@@ -235,25 +235,25 @@ TEST_CASE("a stage that outlives its disk writer uses the writer's replacement")
   command.generation = 2;
   command.from_scratch = true;
   command.scheduler = here.scheduler.handle();
-  command.replica_keeper = command.disk_writer = next.handle();
+  command.peer_copy_store = command.snapshot_writer = next.handle();
   REQUIRE(ask<stage_ready>(here.actors, here.stage, command).value);
   here.copied(2, 3, true);
   here.actors.send(here.stage, drop_before{3});
-  CHECK(here.disk_writer.size() == 0);
+  CHECK(here.snapshot_writer.size() == 0);
   CHECK(next.all<write_part>().size() == 1);
   CHECK(next.all<drop_before>().size() == 1);
 }
 
-TEST_CASE("replica keeper and disk writer may be replaced within a generation") {
+TEST_CASE("peer copy store and snapshot writer may be replaced within a generation") {
   one_stage here;
   here.restore(1, 0, {}, true);
-  probe keeper(here.actors), writer(here.actors);
-  here.actors.send(here.stage, io_replaced{keeper.handle(), writer.handle()});
+  probe store(here.actors), writer(here.actors);
+  here.actors.send(here.stage, io_replaced{store.handle(), writer.handle()});
   here.copied(1, 3, true);
   here.actors.send(here.stage, drop_before{3});
   CHECK(writer.last<write_part>().step == 3);
-  CHECK(keeper.last<drop_before>().step == 3);
-  CHECK(here.disk_writer.all<write_part>().empty());
+  CHECK(store.last<drop_before>().step == 3);
+  CHECK(here.snapshot_writer.all<write_part>().empty());
 }
 
 TEST_CASE("a stage sends all its copies again when the peer has lost them") {
@@ -279,7 +279,7 @@ TEST_CASE("a command to write a copy that is yet to be made is left to the devic
   here.actors.send(here.stage, write_copy{3});
   CHECK(here.scheduler.all<part_written>().empty());
   here.copied(1, 3, true);
-  CHECK(here.disk_writer.all<write_part>().size() == 1);
+  CHECK(here.snapshot_writer.all<write_part>().size() == 1);
 }
 
 TEST_CASE("a copy that was requested for the disk before the device has made it is written then") {
@@ -289,12 +289,12 @@ TEST_CASE("a copy that was requested for the disk before the device has made it 
   here.actors.send(here.stage, write_copy{3});
   here.copied(1, 3);
   here.copied(1, 4);
-  REQUIRE(here.disk_writer.all<write_part>().size() == 1);
-  CHECK(here.disk_writer.last<write_part>().step == 3);
+  REQUIRE(here.snapshot_writer.all<write_part>().size() == 1);
+  CHECK(here.snapshot_writer.last<write_part>().step == 3);
   here.actors.send(here.stage, write_copy{5});
   here.restore(2, 4);  // what was requested before a restore is void
   here.copied(2, 5);
-  CHECK(here.disk_writer.all<write_part>().size() == 1);
+  CHECK(here.snapshot_writer.all<write_part>().size() == 1);
 }
 
 TEST_CASE("of equal parts that of replica 0 is written, and every replica keeps its own in memory") {
@@ -303,7 +303,7 @@ TEST_CASE("of equal parts that of replica 0 is written, and every replica keeps 
     here.restore(1, 0, {}, true);
     here.copied(1, 3, true);
     here.actors.send(here.stage, write_copy{3});
-    CHECK(here.disk_writer.all<write_part>().size() == (replica == 0 ? 2U : 0U));
+    CHECK(here.snapshot_writer.all<write_part>().size() == (replica == 0 ? 2U : 0U));
     CHECK(here.scheduler.all<part_written>().empty());
     CHECK(here.scheduler.last<part_held>().part.part.of.replica == replica);
     CHECK(here.out.tensors.empty());

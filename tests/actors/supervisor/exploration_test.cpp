@@ -115,7 +115,7 @@ TEST_CASE("with snapshots on disk every process gets the same results whatever f
   explore(options);
 }
 
-TEST_CASE("loaders, replica keepers and disk writers that fail cost no generation, and change no bit") {
+TEST_CASE("loaders, peer copy stores and snapshot writers that fail cost no generation, and change no bit") {
   auto seed = GENERATE(range(2000u, 2100u));
   temp_folder folder;
   auto options = example_job(seed);

@@ -81,7 +81,8 @@ struct one_process {
   void give(std::uint64_t generation, std::uint64_t first, std::uint64_t end,
             std::vector<due_copy> copies = {}, std::uint32_t call = 0);
   void activations_come(std::uint64_t generation, std::uint64_t step, std::uint32_t call = 0);
-  /// The state of a stage of this process, which restores it, or a replica of another's for the keeper.
+  /// The state of a stage of this process, which restores it, or a replica of another's for the peer copy
+  /// store.
   void part_arrives(std::uint64_t generation, std::uint64_t step, int stage, const tensor& packed);
 
   // what the other process hears

@@ -34,7 +34,7 @@ answer<command_carried_out> end(one_process& here, const end_actor& command) {
 TEST_CASE("a child of io that is killed is started again alone") {
   one_process here;
   here.begin();
-  auto role = GENERATE(child_role::loader, child_role::replica_keeper, child_role::disk_writer);
+  auto role = GENERATE(child_role::loader, child_role::peer_copy_store, child_role::snapshot_writer);
   if (starts_of(here, role) == 0) return;  // a loader that this process does not need
   auto answered = end(here, command_of(role, 0, true));
   REQUIRE(answered.value);
@@ -150,7 +150,7 @@ TEST_CASE("the level of the log is set") {
   one_process here;
   here.begin();
   REQUIRE(ask<command_carried_out>(here.actors, here.supervisor, set_log_level{1, "debug"}).value);
-  REQUIRE(end(here, command_of(child_role::replica_keeper, 0, true)).value);
+  REQUIRE(end(here, command_of(child_role::peer_copy_store, 0, true)).value);
   here.advance(1s);
   CHECK_THAT(here.logged(), ContainsSubstring("actor restarted"));  // logged as info
   CHECK_THAT(ask<command_carried_out>(here.actors, here.supervisor, set_log_level{1, "loud"}).problem,

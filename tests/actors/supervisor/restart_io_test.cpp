@@ -1,4 +1,4 @@
-// Loader, replica keeper and disk writer are restarted within a generation.
+// Loader, peer copy store and snapshot writer are restarted within a generation.
 #include <catch2/catch_test_macros.hpp>
 #include <set>
 
@@ -160,9 +160,9 @@ TEST_CASE("a restart that was due for the previous job is not made for the next"
   CHECK(has_undisturbed(here));
 }
 
-// ---- the replica keeper
+// ---- the peer copy store
 
-TEST_CASE("a replica keeper that fails is restarted, and the scheduler hears what was lost") {
+TEST_CASE("a peer copy store that fails is restarted, and the scheduler hears what was lost") {
   one_process here;
   here.faults = fault("keep_copy:fail@rank=1,step=2");
   here.begin();
@@ -211,7 +211,7 @@ TEST_CASE("a replica that is lost when the restore needs it costs a new generati
   for (int stage : {0, 1}) here.part_arrives(1, 4, stage, packed_with(7, 4, static_cast<int>(stage)));
   here.fence(2);
   here.view(2);
-  here.part_arrives(2, 5, 0, packed_with(7, 5, 0));  // the keeper fails after the inventory was sent
+  here.part_arrives(2, 5, 0, packed_with(7, 5, 0));  // the store fails after the inventory was sent
   here.advance(1ms);
   here.restore(2, {4, false, {from(0, 1, peer), from(1, 1, peer), from(2, 0, peer), from(3, 0, peer)}});
   here.advance(1ms);
@@ -221,7 +221,7 @@ TEST_CASE("a replica that is lost when the restore needs it costs a new generati
         std::pair<std::uint64_t, std::string>(2, "a peer's state is gone: no replica of stage 0 at step 4"));
 }
 
-TEST_CASE("stages send their copies again when the peer's replica keeper was restarted") {
+TEST_CASE("stages send their copies again when the peer copy store of the peer was restarted") {
   one_process here;
   here.begin();
   here.train(2);
@@ -236,7 +236,7 @@ TEST_CASE("stages send their copies again when the peer's replica keeper was res
   CHECK(here.out.tensors.size() == 2);
 }
 
-// ---- the disk writer
+// ---- the snapshot writer
 
 TEST_CASE("a part that was lost with the disk actor is written again when the scheduler asks for it") {
   temp_folder folder;
@@ -250,7 +250,7 @@ TEST_CASE("a part that was lost with the disk actor is written again when the sc
   here.advance(1ms);
   REQUIRE(here.sent<writes_lost>().size() == 1);
   CHECK(here.sent<writes_lost>()[0].rank == 1);
-  CHECK(here.logged().find("restarts=\"the disk actor, the disk writer\" new_generation=no") !=
+  CHECK(here.logged().find("restarts=\"the disk actor, the snapshot writer\" new_generation=no") !=
         std::string::npos);
   here.receive(1, {actor_role::supervisor, 1}, write_copies{1, 1});
   REQUIRE(here.sent<part_written>().size() == 1);
@@ -262,7 +262,7 @@ TEST_CASE("a part that was lost with the disk actor is written again when the sc
   CHECK(has_undisturbed(here));
 }
 
-TEST_CASE("a disk writer that fails while a state is read reads it again after its restart") {
+TEST_CASE("a snapshot writer that fails while a state is read reads it again after its restart") {
   temp_folder folder;
   one_process here;
   here.folder = folder.path();

@@ -30,7 +30,7 @@ struct simulated_job_options {
   std::filesystem::path folder;  ///< empty: memory only
   std::vector<call_request> calls;
   int num_failures = 0;               ///< at most: processes killed, actors that fail, generations asked for
-  int num_io_failures = 0;            ///< a process: loaders, replica keepers and disk writers that fail
+  int num_io_failures = 0;            ///< a process: loaders, peer copy stores and snapshot writers that fail
   std::uint32_t failure_every = 400;  ///< things that happen, on the average
   int num_pause_requests = 0;  ///< pauses, single steps and resumptions, which users of any rank request
   std::vector<std::vector<int>> reductions = {};

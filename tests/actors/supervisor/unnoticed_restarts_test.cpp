@@ -18,8 +18,8 @@ struct failing_child {
 
 const std::vector<failing_child> children_of_io = {
     {"the loader", ""},
-    {"the replica keeper", "keep_copy:fail@rank=1,step=1"},
-    {"the disk actor, the disk writer", "part_half_written:fail@rank=1"}};
+    {"the peer copy store", "keep_copy:fail@rank=1,step=1"},
+    {"the disk actor, the snapshot writer", "part_half_written:fail@rank=1"}};
 
 /// Fails the first `num_failures` times that it is asked for `step`.
 struct recovering_source : fake_source {
@@ -89,7 +89,7 @@ TEST_CASE("a child of io that fails has as many actors beside it as before, each
 
 TEST_CASE(
     "the children of io share their intensity: the fourth failure within the period costs a generation") {
-  // Three failures of the loader and one of the replica keeper.
+  // Three failures of the loader and one of the peer copy store.
   one_process here;
   here.faults = fault_plan("keep_copy:fail@rank=1,step=1", 1, 0);
   here.define();
@@ -105,7 +105,7 @@ TEST_CASE(
     here.advance(1s);
     INFO(here.logged());
     REQUIRE(here.members.requests.size() == 1);
-    CHECK(here.members.requests[0].second.starts_with("the replica keeper on rank 1 failed: "));
+    CHECK(here.members.requests[0].second.starts_with("the peer copy store on rank 1 failed: "));
   }
   SECTION("not if the first ones are longer ago than the period") {
     here.advance(31s);

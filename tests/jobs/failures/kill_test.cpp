@@ -116,7 +116,8 @@ TEST_CASE("an actor that fails in a job of one process is started again from the
   CHECK(outcome.named("recovered")[0]["generation"] == 2);
 }
 
-TEST_CASE("a loader, replica keeper or disk writer that fails is started again without a new generation") {
+TEST_CASE(
+    "a loader, peer copy store or snapshot writer that fails is started again without a new generation") {
   // The samples are read by the first and the last stage, the manifest is written by rank 0.
   auto fault = GENERATE(as<std::string>(), "load:fail@rank=0,step=7", "load:fail@rank=3,step=7",
                         "keep_copy:fail@rank=1,step=6", "keep_copy:fail@rank=0,step=12",
@@ -135,7 +136,7 @@ TEST_CASE("a loader, replica keeper or disk writer that fails is started again w
   CHECK(std::filesystem::exists(folder.path() / "snapshots" / "step-000000000012" / "manifest.json"));
 }
 
-TEST_CASE("a rank may be lost after a replica keeper was: what it kept had been sent to it again") {
+TEST_CASE("a rank may be lost after a peer copy store was: what it kept had been sent to it again") {
   auto options = small_job();
   options.insert(options.end(),
                  {"--snapshot-every", "2", "--fault", "keep_copy:fail@rank=2,step=4;forward@rank=1,step=9"});

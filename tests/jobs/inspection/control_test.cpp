@@ -114,9 +114,9 @@ TEST_CASE("a job whose actors are killed and restarted on command trains the sam
   job.check_done("restart", {{"actor", job.actor("device", 0)}});
   job.check_done("kill", {{"actor", job.actor("stage", 2)}});
   job.check_done("kill", {{"actor", job.actor("loader", 0)}});
-  job.check_done("restart", {{"actor", job.actor("disk_writer", 3)}});
+  job.check_done("restart", {{"actor", job.actor("snapshot_writer", 3)}});
   job.check_done("kill", {{"actor", job.actor("disk", 1)}});
-  job.check_done("kill", {{"actor", job.actor("replica_keeper", 2)}});
+  job.check_done("kill", {{"actor", job.actor("peer_copy_store", 2)}});
   job.check_done("kill", {{"actor", job.actor("scheduler", 0)}});
   job.check_done("restart", {{"actor", job.actor("inspector", 0)}});
   job.check_same_weights();

@@ -166,17 +166,17 @@ double run_fault(const std::string& wrong, int rank, std::chrono::milliseconds w
   return job.wait_for("missing_in_collective");
 }
 
-/// From this step on a handler of the replica keeper of rank `rank` does not return. The copies of further
+/// From this step on a handler of the peer copy store of rank `rank` does not return. The copies of further
 /// steps wait in its mailbox, until no step is granted any more. Returns the seconds from the beginning of
 /// that handler to its report.
-double run_hung_keeper(int rank, std::uint64_t step) {
+double run_hung_store(int rank, std::uint64_t step) {
   auto where = "@rank=" + std::to_string(rank) + ",step=" + std::to_string(step);
   faulty_job job("nothing", rank, {"--snapshot-every", "1", "--fault", "keep_copy:hang" + where});
-  auto keeper = std::to_string(rank) + "#0/replica_keeper/0";
+  auto store = std::to_string(rank) + "#0/peer_copy_store/0";
   job.run_well_to(step);
-  job.wait_for("growing_mailbox", keeper);
+  job.wait_for("growing_mailbox", store);
   auto reported = unix_now_s();
-  return reported - job.handler_begun_s(keeper);
+  return reported - job.handler_begun_s(store);
 }
 
 }  // namespace
@@ -196,7 +196,7 @@ TEST_CASE("a process that is stopped, and one that becomes slow, are named while
 TEST_CASE("a process that makes no further call of its group is named") { run_fault("absent", 1, 500ms); }
 
 TEST_CASE("an actor that does not take its messages is named, while the job waits for it") {
-  run_hung_keeper(3, 40);
+  run_hung_store(3, 40);
 }
 
 TEST_CASE("a healthy job has no finding while other programs take its cores", "[.soak]") {
@@ -210,7 +210,7 @@ TEST_CASE("a healthy job has no finding while other programs take its cores", "[
 }
 
 TEST_CASE("drawn faults are named with their process, 20 of each kind", "[.soak]") {
-  std::string wrong = GENERATE("straggle", "stop", "absent", "hang", "unbalanced", "keeper");
+  std::string wrong = GENERATE("straggle", "stop", "absent", "hang", "unbalanced", "store");
   auto seed = GENERATE(range(1U, 21U));
   std::minstd_rand random(seed);
   // Rank 0 answers for the job: while it is stopped nobody does.
@@ -219,7 +219,7 @@ TEST_CASE("drawn faults are named with their process, 20 of each kind", "[.soak]
   // One kind alone: --section KIND
   DYNAMIC_SECTION(wrong) {
     INFO("rank " << rank << ", seed " << seed);
-    auto took = wrong == "keeper" ? run_hung_keeper(rank, 50 + random() % 100) : run_fault(wrong, rank, well);
+    auto took = wrong == "store" ? run_hung_store(rank, 50 + random() % 100) : run_fault(wrong, rank, well);
     std::printf("%s seed %u rank %d: reported after %.2f s\n", wrong.c_str(), seed, rank, took);
     std::fflush(stdout);
   }

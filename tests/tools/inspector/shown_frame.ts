@@ -69,7 +69,7 @@ export function link(from: number, to: number): Link {
 export function shownFrame(numRanks = 4, actorsOfRank = 5, nowMs = 1_700_000_000_000): Frame {
   const processes: Process[] = [];
   const actors: Actor[] = [];
-  const roles = ["stage", "device", "loader", "replica_keeper", "disk_writer"];
+  const roles = ["stage", "device", "loader", "peer_copy_store", "snapshot_writer"];
   for (let rank = 0; rank < numRanks; ++rank) {
     processes.push({ rank, incarnation: 0, pid: 4000 + rank, host: "alpha", state: "active", generation: 1, reported_ms: nowMs, unanswered_polls: 0, cores_waited_for: 0.04 });
     actors.push(actor(rank, "supervisor", rank));

@@ -79,7 +79,7 @@ const char* api_schema() {
       "handler_p50_s", "handler_p99_s"],
     "properties": {
       "id": {"type": "string"}, "parent": {"type": ["string", "null"]},
-      "role": {"enum": ["supervisor", "loader", "replica_keeper", "disk", "disk_writer", "stage", "device",
+      "role": {"enum": ["supervisor", "loader", "peer_copy_store", "disk", "snapshot_writer", "stage", "device",
         "scheduler", "gatherer", "inspector"]},
       "number": {"$ref": "#/$defs/count"}, "replica": {"type": ["integer", "null"], "description": "of a stage"},
       "rank": {"$ref": "#/$defs/count"},

@@ -33,7 +33,7 @@ std::string activity_name(device_activity activity) {
 }
 
 std::string child_name(std::uint8_t role) {
-  return word<9>({"loader", "replica_keeper", "disk", "disk_writer", "stage", "device", "scheduler",
+  return word<9>({"loader", "peer_copy_store", "disk", "snapshot_writer", "stage", "device", "scheduler",
                   "gatherer", "inspector"},
                  role);
 }

@@ -5,7 +5,7 @@
 #include "troupe/job/part_tag.hpp"
 #include "troupe/messages/device.hpp"
 #include "troupe/messages/gatherer.hpp"
-#include "troupe/messages/replica_keeper.hpp"
+#include "troupe/messages/peer_copy_store.hpp"
 #include "troupe/messages/scheduler.hpp"
 #include "troupe/messages/supervisor.hpp"
 
@@ -70,8 +70,8 @@ void stage_directory::deliver(const tensor_tag& tag, tensor value) {
       return;
     case tensor_role::snapshot_part:
       if (tag.call != receivers_.job) return;
-      if (receivers_.replica_keeper)
-        caf::anon_send(receivers_.replica_keeper,
+      if (receivers_.peer_copy_store)
+        caf::anon_send(receivers_.peer_copy_store,
                        replica_arrived{tag.generation, tag.step, part_of(tag), std::move(value)});
       return;
     case tensor_role::restored_state:

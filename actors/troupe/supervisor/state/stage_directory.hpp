@@ -24,7 +24,7 @@ class stage_directory {
  public:
   struct receivers {
     caf::actor supervisor;
-    caf::actor replica_keeper;
+    caf::actor peer_copy_store;
     caf::actor scheduler;                     ///< of this process, for parameters
     std::map<cell, device_receiver> devices;  ///< by the cells that are here
     caf::actor gatherer = {};

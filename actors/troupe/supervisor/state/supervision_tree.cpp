@@ -9,12 +9,12 @@ std::string to_string(const child_id& one) {
   switch (one.role) {
     case child_role::loader:
       return "the loader";
-    case child_role::replica_keeper:
-      return "the replica keeper";
+    case child_role::peer_copy_store:
+      return "the peer copy store";
     case child_role::disk:
       return "the disk actor";
-    case child_role::disk_writer:
-      return "the disk writer";
+    case child_role::snapshot_writer:
+      return "the snapshot writer";
     case child_role::stage:
       return "stage " + std::to_string(one.number) +
              (one.replica == 0 ? "" : " of replica " + std::to_string(one.replica));

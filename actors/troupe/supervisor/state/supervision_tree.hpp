@@ -14,9 +14,9 @@ namespace troupe {
 /// What a supervisor's child is for, in the order in which children are started.
 enum class child_role : std::uint8_t {
   loader,
-  replica_keeper,
+  peer_copy_store,
   disk,
-  disk_writer,
+  snapshot_writer,
   stage,
   device,
   scheduler,
@@ -71,8 +71,8 @@ struct restart_command {
 ///
 ///   subtree  branch                  policy
 ///   io       loader                  one_for_one
-///   io       replica keeper          one_for_one
-///   io       disk, disk writer       rest_for_one
+///   io       peer copy store         one_for_one
+///   io       disk, snapshot writer   rest_for_one
 ///   compute  each stage, its device  rest_for_one
 ///   compute  any other child         one_for_one
 class supervision_tree {

@@ -291,7 +291,7 @@ TEST_CASE("a device that stands since its process lacks cores is not stuck") {
 
 namespace {
 
-/// Messages wait for the replica keeper of rank 1.
+/// Messages wait for the peer copy store of rank 1.
 void let_wait(watched& job, std::uint64_t depth, double oldest_s, double running_s = 0) {
   auto& children = job.view.processes[1].report.children;
   if (children.back().role != 1) children.push_back({1, 0, 1, 1, "", {}});
@@ -316,11 +316,12 @@ TEST_CASE("an actor whose mailbox grows is named, until messages are handled aga
   REQUIRE(job.found.size() == 1);
   CHECK(job.found[0].kind == finding_kind::growing_mailbox);
   CHECK(job.found[0].rank == 1);
-  CHECK(job.found[0].actor == "1#1/replica_keeper/0");
+  CHECK(job.found[0].actor == "1#1/peer_copy_store/0");
   CHECK(job.found[0].since_ms == job.now_ms - 1000);
-  CHECK(job.found[0].text ==
-        "the mailbox of 1#1/replica_keeper/0 has grown from 5 to 20 messages in 1.0 s; the oldest has waited "
-        "for 1.5 s, and a handler has run for 1.6 s");
+  CHECK(
+      job.found[0].text ==
+      "the mailbox of 1#1/peer_copy_store/0 has grown from 5 to 20 messages in 1.0 s; the oldest has waited "
+      "for 1.5 s, and a handler has run for 1.6 s");
   job.poll(true);  // no more come, and none is handled
   CHECK(job.found.size() == 1);
   let_wait(job, 19, 2.5);

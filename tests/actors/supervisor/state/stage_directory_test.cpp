@@ -5,7 +5,7 @@
 #include "actors/virtual_actors.hpp"
 #include "troupe/messages/device.hpp"
 #include "troupe/messages/gatherer.hpp"
-#include "troupe/messages/replica_keeper.hpp"
+#include "troupe/messages/peer_copy_store.hpp"
 #include "troupe/messages/scheduler.hpp"
 #include "troupe/messages/supervisor.hpp"
 
@@ -17,12 +17,12 @@ namespace {
 /// Stages 2 and 3 live here, on two devices.
 struct directory_and_receivers {
   virtual_actors actors;
-  probe supervisor{actors}, replica_keeper{actors}, scheduler{actors}, first{actors}, second{actors},
+  probe supervisor{actors}, peer_copy_store{actors}, scheduler{actors}, first{actors}, second{actors},
       gatherer{actors};
   stage_directory directory;
   directory_and_receivers() {
     directory.set({supervisor.handle(),
-                   replica_keeper.handle(),
+                   peer_copy_store.handle(),
                    scheduler.handle(),
                    {{cell{.stage = 2}, {first.handle()}}, {cell{.stage = 3}, {second.handle()}}},
                    gatherer.handle(),
@@ -33,7 +33,7 @@ struct directory_and_receivers {
     actors.run();
   }
   std::size_t num_delivered() const {
-    return supervisor.size() + replica_keeper.size() + scheduler.size() + first.size() + second.size() +
+    return supervisor.size() + peer_copy_store.size() + scheduler.size() + first.size() + second.size() +
            gatherer.size();
   }
 };
@@ -107,15 +107,15 @@ TEST_CASE("parameters of any stage go to the scheduler") {
   CHECK(here.num_delivered() == 2);
 }
 
-TEST_CASE("a state to be restored goes to the supervisor, a copy of any stage to the replica keeper") {
+TEST_CASE("a state to be restored goes to the supervisor, a copy of any stage to the peer copy store") {
   directory_and_receivers here;
   here.arrives(tensor_role::restored_state, 2);
   here.arrives(tensor_role::snapshot_part, 1);
   CHECK(here.supervisor.last<state_arrived>().part == part_id{{.stage = 2}});
   CHECK(here.supervisor.last<state_arrived>().generation == 7);
   CHECK(here.supervisor.last<state_arrived>().step == 5);
-  CHECK(here.replica_keeper.last<replica_arrived>().part == part_id{{.stage = 1}});
-  CHECK(here.replica_keeper.last<replica_arrived>().generation == 7);
+  CHECK(here.peer_copy_store.last<replica_arrived>().part == part_id{{.stage = 1}});
+  CHECK(here.peer_copy_store.last<replica_arrived>().generation == 7);
   CHECK(here.num_delivered() == 2);
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr supervision_tree::time_point now{1000s};
 constexpr child_id the_loader{child_role::loader, 0}, the_disk{child_role::disk, 0},
-    the_writer{child_role::disk_writer, 0};
+    the_writer{child_role::snapshot_writer, 0};
 
 constexpr child_id stage_child(int number) { return {child_role::stage, number}; }
 constexpr child_id device_child(int number) { return {child_role::device, number}; }

@@ -1,4 +1,4 @@
-#include "troupe/disk_writer/disk_writer_actor.hpp"
+#include "troupe/snapshot_writer/snapshot_writer_actor.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,10 +15,10 @@ constexpr auto no_folder = "this job keeps no snapshots on disk: it has no folde
 
 }  // namespace
 
-disk_writer_state::disk_writer_state(caf::event_based_actor* self, disk_writer_options options)
+snapshot_writer_state::snapshot_writer_state(caf::event_based_actor* self, snapshot_writer_options options)
     : self_(self), options_(std::move(options)), last_on_disk_(self->clock().now()), moved_(last_on_disk_) {}
 
-caf::behavior disk_writer_state::make_behavior() {
+caf::behavior snapshot_writer_state::make_behavior() {
   return {[this](const writer_generation& begun) { on_generation(begun); },
           [this](const write_part& wanted) { on_write(wanted); },
           [this](const commit_snapshot& wanted) { return pass_on<snapshot_committed>(wanted); },
@@ -33,7 +33,7 @@ caf::behavior disk_writer_state::make_behavior() {
           [this](const check_disk& look) { on_look(look); }};
 }
 
-void disk_writer_state::on_generation(const writer_generation& begun) {
+void snapshot_writer_state::on_generation(const writer_generation& begun) {
   generation_ = begun.generation;
   scheduler_ = begun.scheduler;
   last_on_disk_ = self_->clock().now() - std::chrono::duration_cast<clock::duration>(
@@ -42,13 +42,13 @@ void disk_writer_state::on_generation(const writer_generation& begun) {
   std::erase_if(waiting_, [](const operation& one) { return one.written_part.has_value(); });
 }
 
-void disk_writer_state::on_write(const write_part& wanted) {
+void snapshot_writer_state::on_write(const write_part& wanted) {
   if (wanted.generation != generation_ || !options_.disk) return;
   skip_waiting(wanted.part);
   enqueue(operation_to_write(wanted));
 }
 
-disk_writer_state::operation disk_writer_state::operation_to_write(const write_part& wanted) {
+snapshot_writer_state::operation snapshot_writer_state::operation_to_write(const write_part& wanted) {
   auto held = std::make_shared<write_part>(wanted);
   write_part named{wanted.generation, wanted.step, wanted.part, {}};
   auto refuse = [this, named](const std::string& why) { tell_written(named, {}, why); };
@@ -69,7 +69,7 @@ disk_writer_state::operation disk_writer_state::operation_to_write(const write_p
 
 /// No actor waits for the removal: parts that cannot be removed now are removed when the disk is full, or by
 /// a later commit.
-void disk_writer_state::on_discard(const discard_parts& wanted) {
+void snapshot_writer_state::on_discard(const discard_parts& wanted) {
   if (!options_.disk) return;
   auto failed = [this, step = wanted.step](const std::string& why) {
     options_.log->warn("parts of a failed snapshot not removed step={} reason=\"{}\"", step, why);
@@ -81,8 +81,8 @@ void disk_writer_state::on_discard(const discard_parts& wanted) {
   enqueue({{}, begin, [](const std::string&) {}});
 }
 
-void disk_writer_state::tell_written(const write_part& wanted, const manifest_part& entry,
-                                     const std::string& problem) {
+void snapshot_writer_state::tell_written(const write_part& wanted, const manifest_part& entry,
+                                         const std::string& problem) {
   if (wanted.generation != generation_) return;
   auto written = entry;
   written.part = wanted.part;
@@ -92,7 +92,7 @@ void disk_writer_state::tell_written(const write_part& wanted, const manifest_pa
 
 /// Queues a request for the disk actor that holds no state.
 template <class Answer, class Request>
-caf::result<Answer> disk_writer_state::pass_on(const Request& request) {
+caf::result<Answer> snapshot_writer_state::pass_on(const Request& request) {
   if (!options_.disk) return unavailable(no_folder);
   auto promise = self_->make_response_promise<Answer>();
   auto refuse = [promise](const std::string& why) mutable { promise.deliver(unavailable(why)); };
@@ -107,7 +107,7 @@ caf::result<Answer> disk_writer_state::pass_on(const Request& request) {
 /// Sends the current operation to the disk actor. If its requester was refused meanwhile, the answer is
 /// dropped.
 template <class Answer, class Request, class Done, class Failed>
-void disk_writer_state::ask_disk(std::uint64_t number, Request request, Done done, Failed failed) {
+void snapshot_writer_state::ask_disk(std::uint64_t number, Request request, Done done, Failed failed) {
   // Without a time limit: on_look watches the progress of the disk.
   self_->request(options_.disk, caf::infinite, std::move(request))
       .then(
@@ -124,7 +124,7 @@ void disk_writer_state::ask_disk(std::uint64_t number, Request request, Done don
 
 /// Called when the disk actor has answered operation `number`: whether its requester has not been refused
 /// yet.
-bool disk_writer_state::is_current(std::uint64_t number) {
+bool snapshot_writer_state::is_current(std::uint64_t number) {
   if (stall_told_)
     options_.log->warn("the disk works again after {:.1f} s: snapshots are written again", stalled_s());
   busy_ = false;
@@ -133,13 +133,13 @@ bool disk_writer_state::is_current(std::uint64_t number) {
   return number == number_ && !std::exchange(given_up_, false);
 }
 
-void disk_writer_state::enqueue(operation added) {
+void snapshot_writer_state::enqueue(operation added) {
   if (given_up_) return added.refuse("the disk has stalled for " + std::to_string(stalled_s()) + " s");
   waiting_.push_back(std::move(added));
   if (!busy_) begin_next();
 }
 
-void disk_writer_state::begin_next() {
+void snapshot_writer_state::begin_next() {
   if (waiting_.empty()) {
     skips_told_ = false;
     return;
@@ -155,7 +155,7 @@ void disk_writer_state::begin_next() {
   next.begin(number_);
 }
 
-void disk_writer_state::skip_waiting(const part_id& part) {
+void snapshot_writer_state::skip_waiting(const part_id& part) {
   auto held = std::ranges::count(waiting_, std::optional(part), &operation::written_part) +
               (busy_ && current_part_ == part ? 1 : 0);
   if (held < most_states) return;
@@ -170,7 +170,7 @@ void disk_writer_state::skip_waiting(const part_id& part) {
   skipped.refuse(why);
 }
 
-void disk_writer_state::on_look(const check_disk& look) {
+void snapshot_writer_state::on_look(const check_disk& look) {
   if (!busy_ || look.number != number_ || given_up_) return;
   auto now = self_->clock().now();
   if (std::uint64_t progress = *options_.progress; progress != seen_progress_) {
@@ -187,7 +187,7 @@ void disk_writer_state::on_look(const check_disk& look) {
   self_->delayed_send(self_, options_.stalled_after, look);
 }
 
-void disk_writer_state::give_up() {
+void snapshot_writer_state::give_up() {
   given_up_ = true;
   auto why = "the disk has stalled for " + std::to_string(stalled_s()) + " s";
   options_.log->error("no snapshot is written until the disk works again: {}", why);
@@ -195,11 +195,11 @@ void disk_writer_state::give_up() {
   for (auto& one : std::exchange(waiting_, {})) one.refuse(why);
 }
 
-double disk_writer_state::stalled_s() const {
+double snapshot_writer_state::stalled_s() const {
   return std::chrono::duration<double>(self_->clock().now() - moved_).count();
 }
 
-held_parts disk_writer_state::on_list() const {
+held_parts snapshot_writer_state::on_list() const {
   held_parts held;
   held.since_disk_s = std::chrono::duration<double>(self_->clock().now() - last_on_disk_).count();
   return held;

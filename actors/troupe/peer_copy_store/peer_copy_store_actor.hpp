@@ -9,12 +9,12 @@
 
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/job/latest_copies.hpp"
-#include "troupe/messages/replica_keeper.hpp"
+#include "troupe/messages/peer_copy_store.hpp"
 #include "troupe/messages/stage.hpp"
 
 namespace troupe {
 
-struct replica_keeper_options {
+struct peer_copy_store_options {
   int rank = 0;
   const fault_plan* faults = nullptr;          ///< may be null; outlives the actor
   std::shared_ptr<latest_copies> latest = {};  ///< gets each replica; may be null
@@ -26,21 +26,21 @@ struct replica_keeper_options {
 /// States: none besides the current generation.
 ///
 ///   message           -> reply                       errors
-///   keeper_generation -> part_held to the scheduler, for each replica that arrived early
+///   store_generation  -> part_held to the scheduler, for each replica that arrived early
 ///   replica_arrived   -> part_held to the scheduler
 ///   get_replica       -> stage_copy                  no such replica
 ///   list_parts        -> held_parts
 ///   drop_before       ->
 ///
 /// Monitors no actor. Scheduled: it moves handles only, no elements.
-class replica_keeper_state {
+class peer_copy_store_state {
  public:
-  static constexpr const char* actor_name = "replica keeper";
-  replica_keeper_state(caf::event_based_actor* self, replica_keeper_options options);
+  static constexpr const char* actor_name = "peer copy store";
+  peer_copy_store_state(caf::event_based_actor* self, peer_copy_store_options options);
   caf::behavior make_behavior();
 
  private:
-  void on_generation(const keeper_generation& begun);
+  void on_generation(const store_generation& begun);
   void on_replica(const replica_arrived& arrived);
   caf::result<stage_copy> on_get(const get_replica& wanted) const;
   held_parts on_list() const;
@@ -54,7 +54,7 @@ class replica_keeper_state {
 
   // constant
   caf::event_based_actor* self_;
-  replica_keeper_options options_;
+  peer_copy_store_options options_;
   // state
   std::map<step_and_part, replica> replicas_;
   std::uint64_t committed_step_ = 0;  ///< the newest reported to it

@@ -14,15 +14,15 @@
 
 namespace troupe {
 
-/// Supervisor -> disk_writer: a generation begins.
+/// Supervisor -> snapshot_writer: a generation begins.
 struct writer_generation {
   std::uint64_t generation = 0;
   caf::actor scheduler;
   double since_disk_s = 0;  ///< seconds, the largest value of all processes; see process_inventory
 };
 
-/// Stage -> disk_writer: write this copy. The disk_writer sends part_written to the scheduler.
-/// disk_writer -> disk, a request: write it. Reply: part_on_disk.
+/// Stage -> snapshot_writer: write this copy. The snapshot_writer sends part_written to the scheduler.
+/// snapshot_writer -> disk, a request: write it. Reply: part_on_disk.
 struct write_part {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
@@ -35,7 +35,7 @@ struct part_on_disk {
   manifest_part entry;
 };
 
-/// Scheduler -> disk_writer of its process -> disk, a request: all parts are on disk, write the manifest.
+/// Scheduler -> snapshot_writer of its process -> disk, a request: all parts are on disk, write the manifest.
 struct commit_snapshot {
   snapshot_manifest manifest;  ///< `calls` is filled in by the disk
   std::shared_ptr<const call_log> results;
@@ -45,15 +45,15 @@ struct snapshot_committed {
   std::uint64_t step = 0;
 };
 
-/// Scheduler -> disk_writer of its process -> disk, a request: find the newest valid snapshot that this job
-/// may use. If there is one, damaged newer snapshots are set aside.
+/// Scheduler -> snapshot_writer of its process -> disk, a request: find the newest valid snapshot that this
+/// job may use. If there is one, damaged newer snapshots are set aside.
 struct find_on_disk {};
 struct found_on_disk {
   std::optional<snapshot_manifest> manifest;
   std::vector<std::string> unusable;  ///< which snapshots cannot be used, and why
 };
 
-/// Scheduler -> disk_writer of its process -> disk, a request: append the results of the calls before the
+/// Scheduler -> snapshot_writer of its process -> disk, a request: append the results of the calls before the
 /// snapshot to `to`.
 struct read_results {
   snapshot_manifest manifest;
@@ -63,8 +63,8 @@ struct results_read {
   std::size_t num_known = 0;  ///< number of results in read_results::to afterwards
 };
 
-/// Supervisor -> disk_writer -> disk, a request: these tensors from the snapshot of `step`, whichever of its
-/// parts hold them; the part with the same id is looked at first. Answered with stage_copy.
+/// Supervisor -> snapshot_writer -> disk, a request: these tensors from the snapshot of `step`, whichever of
+/// its parts hold them; the part with the same id is looked at first. Answered with stage_copy.
 struct read_from_disk {
   std::uint64_t step = 0;
   part_id part;
@@ -75,8 +75,8 @@ struct read_from_disk {
   std::vector<named_tensor> new_optimizer = {};
 };
 
-/// Supervisor -> disk_writer -> disk: the snapshot of this step has failed, remove its parts. A request
-/// between disk_writer and disk only.
+/// Supervisor -> snapshot_writer -> disk: the snapshot of this step has failed, remove its parts. A request
+/// between snapshot_writer and disk only.
 struct discard_parts {
   std::uint64_t step = 0;
 };
@@ -84,7 +84,7 @@ struct parts_discarded {
   std::uint64_t step = 0;
 };
 
-/// disk_writer -> itself, delayed: check whether the disk has made progress with operation `number`.
+/// snapshot_writer -> itself, delayed: check whether the disk has made progress with operation `number`.
 struct check_disk {
   std::uint64_t number = 0;
 };

@@ -1,4 +1,4 @@
-// What the disk writer does when the disk does nothing, or much too slowly.
+// What the snapshot writer does when the disk does nothing, or much too slowly.
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
@@ -8,8 +8,8 @@
 
 #include "actors/virtual_actors.hpp"
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/disk_writer/disk_writer_actor.hpp"
 #include "troupe/messages/scheduler.hpp"
+#include "troupe/snapshot_writer/snapshot_writer_actor.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -56,12 +56,12 @@ struct stalled_disk {
   caf::actor writer;
 
   stalled_disk() {
-    disk_writer_options options;
+    snapshot_writer_options options;
     options.disk = slow = actors.spawn<actor_of<slow_disk_state>>(disk);
     options.log =
         std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
     progress = options.progress;
-    writer = actors.spawn<actor_of<disk_writer_state>>(options);
+    writer = actors.spawn<actor_of<snapshot_writer_state>>(options);
     actors.send(writer, writer_generation{1, scheduler.handle()});
   }
   void write(std::uint64_t step, int stage = 0) {
@@ -166,7 +166,7 @@ TEST_CASE("states that wait for the disk are dropped with their generation") {
   CHECK(here.scheduler.all<part_written>().empty());
 }
 
-TEST_CASE("what a disk that ended was asked for is not answered: the next disk writer is asked again") {
+TEST_CASE("what a disk that ended was asked for is not answered: the next snapshot writer is asked again") {
   stalled_disk here;
   here.write(10);
   caf::anon_send_exit(here.slow, caf::exit_reason::kill);

@@ -12,12 +12,12 @@
 #include <memory>
 #include <optional>
 
-#include "troupe/messages/disk_writer.hpp"
+#include "troupe/messages/snapshot_writer.hpp"
 #include "troupe/messages/stage.hpp"
 
 namespace troupe {
 
-struct disk_writer_options {
+struct snapshot_writer_options {
   std::string host;
   /// Performs the blocking operations (disk_actor.hpp); invalid: this job writes no snapshots to disk.
   caf::actor disk;
@@ -54,10 +54,10 @@ struct disk_writer_options {
 /// no shorter time limit and large states may take long. If the disk actor fails, requests stay unanswered:
 /// the supervisor ends this actor too, and requesters repeat them when it has introduced the next one.
 /// Monitors no actor. Scheduled: its handlers do not block.
-class disk_writer_state {
+class snapshot_writer_state {
  public:
-  static constexpr const char* actor_name = "disk writer";
-  disk_writer_state(caf::event_based_actor* self, disk_writer_options options);
+  static constexpr const char* actor_name = "snapshot writer";
+  snapshot_writer_state(caf::event_based_actor* self, snapshot_writer_options options);
   caf::behavior make_behavior();
 
  private:
@@ -90,7 +90,7 @@ class disk_writer_state {
 
   // constant
   caf::event_based_actor* self_;
-  disk_writer_options options_;
+  snapshot_writer_options options_;
   // state
   clock::time_point last_on_disk_;  ///< when the newest part was written, or the job began
   std::deque<operation> waiting_;

@@ -1,4 +1,4 @@
-#include "troupe/disk_writer/disk_actor.hpp"
+#include "troupe/snapshot_writer/disk_actor.hpp"
 
 #include <algorithm>
 #include <map>
@@ -6,10 +6,10 @@
 #include <string>
 
 #include "troupe/actor/actor_error.hpp"
-#include "troupe/disk_writer/read_metrics.hpp"
 #include "troupe/job/finished_calls.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/snapshot/read_tensors.hpp"
+#include "troupe/snapshot_writer/read_metrics.hpp"
 #include "troupe/wire/archive.hpp"
 #include "troupe/wire/packed_state.hpp"
 

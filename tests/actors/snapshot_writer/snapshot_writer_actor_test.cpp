@@ -1,4 +1,4 @@
-#include "troupe/disk_writer/disk_writer_actor.hpp"
+#include "troupe/snapshot_writer/snapshot_writer_actor.hpp"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -15,9 +15,9 @@
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/actor/actor_of.hpp"
-#include "troupe/disk_writer/disk_actor.hpp"
 #include "troupe/job/metrics_tensor.hpp"
 #include "troupe/messages/scheduler.hpp"
+#include "troupe/snapshot_writer/disk_actor.hpp"
 #include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
@@ -33,22 +33,22 @@ tensor packed(float value) {
   return pack_state(state_of(value), pool);
 }
 
-struct one_disk_writer {
+struct one_snapshot_writer {
   virtual_actors actors;
   temp_folder folder;
   std::ostringstream log;
   probe scheduler{actors};
   caf::actor writer;
 
-  explicit one_disk_writer(const std::filesystem::path& below = "snapshots", const std::string& job = "job-1",
-                           bool resume = false) {
+  explicit one_snapshot_writer(const std::filesystem::path& below = "snapshots",
+                               const std::string& job = "job-1", bool resume = false) {
     start(folder.path() / below, job, resume);
     begin(1);
   }
   void start(const std::filesystem::path& where, const std::string& job, bool resume) {
     auto logger =
         std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
-    disk_writer_options options;
+    snapshot_writer_options options;
     options.host = "here";
     options.log = logger;
     if (!where.empty()) {
@@ -62,7 +62,7 @@ struct one_disk_writer {
       disk.log = logger;
       options.disk = actors.spawn<actor_of<disk_state>>(disk);
     }
-    writer = actors.spawn<actor_of<disk_writer_state>>(options);
+    writer = actors.spawn<actor_of<snapshot_writer_state>>(options);
   }
   void begin(std::uint64_t generation) {
     actors.send(writer, writer_generation{generation, scheduler.handle()});
@@ -112,7 +112,7 @@ struct one_disk_writer {
 // ---- disk
 
 TEST_CASE("a written part is reported to the scheduler with its manifest entry") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   auto written = here.write(10, 1);
   CHECK(written.generation == 1);
   CHECK(written.step == 10);
@@ -125,7 +125,7 @@ TEST_CASE("a written part is reported to the scheduler with its manifest entry")
 }
 
 TEST_CASE("a committed snapshot is found and its stages are read back, bit for bit") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   here.snapshot(10);
   here.snapshot(20);
   auto found = here.find();
@@ -142,7 +142,7 @@ TEST_CASE("a committed snapshot is found and its stages are read back, bit for b
 namespace {
 
 /// Writes the last stage's part of a replica of step 10, with these metrics at its end.
-part_written write_last(one_disk_writer& here, int replica, const named_tensor& metrics) {
+part_written write_last(one_snapshot_writer& here, int replica, const named_tensor& metrics) {
   packed_state_pool pool;
   auto state = state_of(1);
   state.push_back(metrics);
@@ -151,7 +151,7 @@ part_written write_last(one_disk_writer& here, int replica, const named_tensor& 
   return here.scheduler.last<part_written>();
 }
 
-std::vector<named_tensor> read_last(one_disk_writer& here, int replica, int num_replicas) {
+std::vector<named_tensor> read_last(one_snapshot_writer& here, int replica, int num_replicas) {
   auto copy = ask<stage_copy>(
       here.actors, here.writer,
       read_from_disk{10, {{.stage = 1, .replica = replica}}, whole_contents(state_of(0)), num_replicas});
@@ -166,7 +166,7 @@ TEST_CASE("the metrics of all replicas come from the one part that has them, or 
   step_metrics first{1, 2, 3}, second{4, 5, 6};
   auto all = replica_metrics_tensor({first, second});
   for (bool is_of_all : {true, false}) {
-    one_disk_writer here;
+    one_snapshot_writer here;
     std::vector<part_written> parts{here.write(10, 0)};
     parts.push_back(write_last(here, 0, is_of_all ? all : metrics_tensor(first)));
     if (!is_of_all) parts.push_back(write_last(here, 1, metrics_tensor(second)));
@@ -184,7 +184,7 @@ TEST_CASE("the metrics of all replicas come from the one part that has them, or 
 }
 
 TEST_CASE("a snapshot stores the results of all calls and returns them when it is read") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   auto log = std::make_shared<call_log>(), read = std::make_shared<call_log>();
   for (std::uint32_t index = 0; index < 1000; ++index) {
     call_result result;
@@ -212,7 +212,7 @@ TEST_CASE("a snapshot stores the results of all calls and returns them when it i
 }
 
 TEST_CASE("what a snapshot adds to the results of calls does not grow with the number of calls before") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   auto log = std::make_shared<call_log>();
   auto snapshot = [&](std::uint64_t step) {
     while (log->size() < 100 * step) {
@@ -239,7 +239,7 @@ TEST_CASE("what a snapshot adds to the results of calls does not grow with the n
 }
 
 TEST_CASE("a state with a non-finite tensor is not written, and the tensor is named") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   here.actors.send(here.writer, write_part{1, 5, {}, packed(std::numeric_limits<float>::quiet_NaN())});
   auto written = here.scheduler.last<part_written>();
   CHECK_THAT(written.problem, Catch::Matchers::ContainsSubstring("infinite or NaN, first weight"));
@@ -250,7 +250,7 @@ TEST_CASE("a state with a non-finite tensor is not written, and the tensor is na
 TEST_CASE(
     "a tensor that is infinite and unchanged since the start is written; one that became infinite, or "
     "changed, is not") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   auto infinity = std::numeric_limits<float>::infinity();
   auto begun = std::make_shared<const std::vector<named_tensor>>(state_of(-infinity));
   auto written = [&](std::uint64_t step, float value, auto began_with) {
@@ -267,7 +267,7 @@ TEST_CASE(
 }
 
 TEST_CASE("parts of another generation are not written") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   here.begin(3);
   for (std::uint64_t generation : {2, 4})
     here.actors.send(here.writer, write_part{generation, 10, {}, packed(1)});
@@ -278,7 +278,7 @@ TEST_CASE("parts of another generation are not written") {
 TEST_CASE(
     "a folder that cannot be written is reported in part_written and as a warning, and does not end the "
     "writer") {
-  one_disk_writer here("file/snapshots");
+  one_snapshot_writer here("file/snapshots");
   std::ofstream(here.folder.path() / "file") << "no folder";
   auto written = here.write(10, 1);
   CHECK_FALSE(written.problem.empty());
@@ -290,7 +290,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a manifest that cannot be written is an error in the answer") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   auto first = here.write(10, 0);
   auto manifest = here.manifest_of({first, here.write(10, 1)});
   std::filesystem::remove_all(here.folder.path() / "snapshots");
@@ -301,7 +301,7 @@ TEST_CASE("a manifest that cannot be written is an error in the answer") {
 }
 
 TEST_CASE("a damaged snapshot is named and set aside, and the previous one is found") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   here.snapshot(10);
   here.snapshot(20);
   std::filesystem::resize_file(here.file_of(20), 40);
@@ -313,7 +313,7 @@ TEST_CASE("a damaged snapshot is named and set aside, and the previous one is fo
 }
 
 TEST_CASE("if no snapshot is usable, each one is named and none is changed") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   here.snapshot(10);
   std::filesystem::resize_file(here.file_of(10), 40);
   auto found = ask<found_on_disk>(here.actors, here.writer, find_on_disk{});
@@ -325,7 +325,7 @@ TEST_CASE("if no snapshot is usable, each one is named and none is changed") {
 }
 
 TEST_CASE("an unfinished snapshot does not prevent a recovery") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   here.write(5, 0);
   auto found = ask<found_on_disk>(here.actors, here.writer, find_on_disk{});
   REQUIRE(found.value);
@@ -334,7 +334,7 @@ TEST_CASE("an unfinished snapshot does not prevent a recovery") {
 }
 
 TEST_CASE("the parts of a snapshot that failed are removed") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   here.snapshot(10);
   here.write(20, 0);
   for (std::uint64_t step : {10, 20}) here.actors.send(here.writer, discard_parts{step});
@@ -343,7 +343,7 @@ TEST_CASE("the parts of a snapshot that failed are removed") {
 }
 
 TEST_CASE("a part damaged after it was found is an error in the answer, and the writer keeps running") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   obituary of(here.actors, here.writer);
   here.snapshot(10);
   std::filesystem::resize_file(here.file_of(10), 40);
@@ -353,14 +353,14 @@ TEST_CASE("a part damaged after it was found is an error in the answer, and the 
 }
 
 TEST_CASE("a missing snapshot is an error that names the folder") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   auto problem = here.read(30, 0).problem;
   CHECK(problem.find("step 30") != std::string::npos);
   CHECK(problem.find(here.folder.path().string()) != std::string::npos);
 }
 
 TEST_CASE("a folder that cannot be read is an error for a job that resumes, and the writer keeps running") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   here.start(here.folder.path() / "snapshots", "job-0", true);
   obituary of(here.actors, here.writer);
   std::ofstream(here.folder.path() / "snapshots") << "no folder";
@@ -371,7 +371,7 @@ TEST_CASE("a folder that cannot be read is an error for a job that resumes, and 
 }
 
 TEST_CASE("only a job that resumes uses the snapshots of another job") {
-  one_disk_writer here("snapshots", "job-0");
+  one_snapshot_writer here("snapshots", "job-0");
   here.snapshot(10, "job-0");
   here.start(here.folder.path() / "snapshots", "job-1", false);
   CHECK_FALSE(here.find());
@@ -382,7 +382,7 @@ TEST_CASE("only a job that resumes uses the snapshots of another job") {
 }
 
 TEST_CASE("without a snapshot folder a request for snapshots answers that there are none") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   here.start({}, "job-1", false);
   here.begin(1);
   CHECK_FALSE(here.find());
@@ -393,7 +393,7 @@ TEST_CASE("without a snapshot folder a request for snapshots answers that there 
 }
 
 TEST_CASE("the writer reports the time since the last part that it wrote or that others reported") {
-  one_disk_writer here;
+  one_snapshot_writer here;
   auto since = [&] { return ask<held_parts>(here.actors, here.writer, list_parts{}).value->since_disk_s; };
   here.actors.advance(30s);
   CHECK(since() == 30);

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "troupe/fault/fault_plan.hpp"
-#include "troupe/messages/disk_writer.hpp"
+#include "troupe/messages/snapshot_writer.hpp"
 #include "troupe/messages/stage.hpp"
 
 namespace troupe {
@@ -27,7 +27,8 @@ struct disk_options {
   std::shared_ptr<spdlog::logger> log;
 };
 
-/// Performs the blocking file operations of the disk_writer, one at a time. Only the disk_writer sends to it.
+/// Performs the blocking file operations of the snapshot_writer, one at a time. Only the snapshot_writer
+/// sends to it.
 ///
 /// States: none; each request is complete when it is answered.
 ///

@@ -1,4 +1,4 @@
-#include "troupe/disk_writer/read_metrics.hpp"
+#include "troupe/snapshot_writer/read_metrics.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "troupe/replica_keeper/replica_keeper_actor.hpp"
+#include "troupe/peer_copy_store/peer_copy_store_actor.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -15,43 +15,43 @@ namespace {
 
 std::vector<named_tensor> state_of(float value) { return {{"weight", tensor::full({3}, value)}}; }
 
-struct one_keeper {
+struct one_store {
   virtual_actors actors;
   probe scheduler{actors};
-  caf::actor keeper = actors.spawn<actor_of<replica_keeper_state>>(replica_keeper_options{1});
+  caf::actor store = actors.spawn<actor_of<peer_copy_store_state>>(peer_copy_store_options{1});
 
-  one_keeper() { begin(1); }
+  one_store() { begin(1); }
   void begin(std::uint64_t generation, std::uint64_t step = 0) {
-    actors.send(keeper, keeper_generation{generation, step, scheduler.handle()});
+    actors.send(store, store_generation{generation, step, scheduler.handle()});
   }
   void replica(std::uint64_t generation, std::uint64_t step, int stage) {
     packed_state_pool pool;
     actors.send(
-        keeper,
+        store,
         replica_arrived{generation, step, {{stage}}, pack_state(state_of(static_cast<float>(step)), pool)});
   }
-  held_parts list() { return *ask<held_parts>(actors, keeper, list_parts{}).value; }
+  held_parts list() { return *ask<held_parts>(actors, store, list_parts{}).value; }
   std::vector<held_part> held() { return list().parts; }
 };
 
 }  // namespace
 
 TEST_CASE("a peer's copy is kept and reported to the scheduler") {
-  one_keeper here;
+  one_store here;
   here.replica(1, 5, 0);
   auto held = here.scheduler.last<part_held>();
   CHECK(held.generation == 1);
   CHECK(held.rank == 1);
   CHECK(held.part == held_part{5, {0}, 1, part_location::peer_memory});
-  auto copy = ask<stage_copy>(here.actors, here.keeper, get_replica{5, {}});
+  auto copy = ask<stage_copy>(here.actors, here.store, get_replica{5, {}});
   REQUIRE(copy.value);
   CHECK(same_bits(unpack_state(copy.value->packed), state_of(5)));
-  CHECK(ask<stage_copy>(here.actors, here.keeper, get_replica{5, {{1}}}).problem ==
+  CHECK(ask<stage_copy>(here.actors, here.store, get_replica{5, {{1}}}).problem ==
         "no replica of stage 1 at step 5");
 }
 
 TEST_CASE("copies of rolled back steps are dropped with their generation, and older steps are kept") {
-  one_keeper here;
+  one_store here;
   for (std::uint64_t step : {4, 5, 6}) here.replica(1, step, 0);
   here.begin(2, 5);
   CHECK(here.held() == std::vector<held_part>{{4, {0}, 1, part_location::peer_memory},
@@ -59,14 +59,14 @@ TEST_CASE("copies of rolled back steps are dropped with their generation, and ol
 }
 
 TEST_CASE("copies of older generations that come late are not kept") {
-  one_keeper here;
+  one_store here;
   here.begin(2, 5);
   here.replica(1, 5, 0);
   CHECK(here.held().empty());
 }
 
 TEST_CASE("copies that arrive before their generation begins are kept, and reported when it begins") {
-  one_keeper here;
+  one_store here;
   here.replica(2, 6, 0);
   here.scheduler.clear();
   here.begin(2, 5);
@@ -78,19 +78,19 @@ TEST_CASE("copies that arrive before their generation begins are kept, and repor
 }
 
 TEST_CASE("copies older than a committed step are dropped") {
-  one_keeper here;
+  one_store here;
   for (std::uint64_t step : {4, 5, 6})
     for (int stage : {0, 1}) here.replica(1, step, stage);
-  here.actors.send(here.keeper, drop_before{6});
+  here.actors.send(here.store, drop_before{6});
   CHECK(here.held() == std::vector<held_part>{{6, {0}, 1, part_location::peer_memory},
                                               {6, {1}, 1, part_location::peer_memory}});
 }
 
-TEST_CASE("the keeper knows the newest committed step until that step is rolled back") {
-  one_keeper here;
+TEST_CASE("the store knows the newest committed step until that step is rolled back") {
+  one_store here;
   CHECK(here.list().committed_step == 0);
-  here.actors.send(here.keeper, drop_before{6});
-  here.actors.send(here.keeper, drop_before{4});
+  here.actors.send(here.store, drop_before{6});
+  here.actors.send(here.store, drop_before{4});
   CHECK(here.list().committed_step == 6);
   here.begin(2, 0);
   CHECK(here.list().committed_step == 0);

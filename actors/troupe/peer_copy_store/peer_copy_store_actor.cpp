@@ -1,4 +1,4 @@
-#include "troupe/replica_keeper/replica_keeper_actor.hpp"
+#include "troupe/peer_copy_store/peer_copy_store_actor.hpp"
 
 #include <algorithm>
 
@@ -7,18 +7,18 @@
 
 namespace troupe {
 
-replica_keeper_state::replica_keeper_state(caf::event_based_actor* self, replica_keeper_options options)
+peer_copy_store_state::peer_copy_store_state(caf::event_based_actor* self, peer_copy_store_options options)
     : self_(self), options_(std::move(options)) {}
 
-caf::behavior replica_keeper_state::make_behavior() {
-  return {[this](const keeper_generation& begun) { on_generation(begun); },
+caf::behavior peer_copy_store_state::make_behavior() {
+  return {[this](const store_generation& begun) { on_generation(begun); },
           [this](const replica_arrived& arrived) { on_replica(arrived); },
           [this](const get_replica& wanted) { return on_get(wanted); },
           [this](const list_parts&) { return on_list(); },
           [this](const drop_before& command) { on_drop(command); }};
 }
 
-void replica_keeper_state::on_generation(const keeper_generation& begun) {
+void peer_copy_store_state::on_generation(const store_generation& begun) {
   generation_ = begun.generation;
   scheduler_ = begun.scheduler;
   committed_step_ = std::min(committed_step_, begun.step);
@@ -31,7 +31,7 @@ void replica_keeper_state::on_generation(const keeper_generation& begun) {
     if (part.generation == generation_) self_->send(scheduler_, part_held{generation_, options_.rank, part});
 }
 
-void replica_keeper_state::on_replica(const replica_arrived& arrived) {
+void peer_copy_store_state::on_replica(const replica_arrived& arrived) {
   if (arrived.generation < generation_) return;
   if (options_.faults) options_.faults->at(fault_point::keep_copy, arrived.step);
   replicas_[{arrived.step, arrived.part}] = {arrived.generation, arrived.packed};
@@ -43,14 +43,14 @@ void replica_keeper_state::on_replica(const replica_arrived& arrived) {
                           {arrived.step, arrived.part, arrived.generation, part_location::peer_memory}});
 }
 
-caf::result<stage_copy> replica_keeper_state::on_get(const get_replica& wanted) const {
+caf::result<stage_copy> peer_copy_store_state::on_get(const get_replica& wanted) const {
   auto found = replicas_.find({wanted.step, wanted.part});
   if (found == replicas_.end())
     return unavailable("no replica of " + to_string(wanted.part) + " at step " + std::to_string(wanted.step));
   return stage_copy{found->second.packed};
 }
 
-held_parts replica_keeper_state::on_list() const {
+held_parts peer_copy_store_state::on_list() const {
   held_parts held;
   held.committed_step = committed_step_;
   for (const auto& [key, kept] : replicas_)
@@ -58,7 +58,7 @@ held_parts replica_keeper_state::on_list() const {
   return held;
 }
 
-void replica_keeper_state::on_drop(const drop_before& command) {
+void peer_copy_store_state::on_drop(const drop_before& command) {
   committed_step_ = std::max(committed_step_, command.step);
   replicas_.erase(replicas_.begin(), replicas_.lower_bound({command.step, part_id{}}));
 }

@@ -8,15 +8,15 @@
 
 namespace troupe {
 
-/// Supervisor -> replica_keeper: a generation begins, restored from `step`. Copies of later steps are rolled
+/// Supervisor -> peer_copy_store: a generation begins, restored from `step`. Copies of later steps are rolled
 /// back and dropped.
-struct keeper_generation {
+struct store_generation {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
   caf::actor scheduler;
 };
 
-/// Transport -> replica_keeper: the copy of a part of a peer.
+/// Transport -> peer_copy_store: the copy of a part of a peer.
 struct replica_arrived {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
@@ -24,7 +24,7 @@ struct replica_arrived {
   tensor packed;
 };
 
-/// Supervisor -> replica_keeper, a request: the copy of a part of a peer. Reply: stage_copy.
+/// Supervisor -> peer_copy_store, a request: the copy of a part of a peer. Reply: stage_copy.
 struct get_replica {
   std::uint64_t step = 0;
   part_id part;
@@ -32,6 +32,6 @@ struct get_replica {
 
 }  // namespace troupe
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::keeper_generation)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::store_generation)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replica_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::get_replica)
