@@ -92,7 +92,7 @@ void inspection::begin(const std::string& job_id) {
     auto outcome = outcome_after_replacement(lost);
     auto now = unix_now_ms();
     audit_->append_later(audit_line(now, job_id, lost.id, lost.action, outcome));
-    ended_command ended{lost.id, lost.action, {}, -1, outcome, now};
+    command_row ended{lost.id, lost.action, {}, -1, outcome, now};
     job_->events()->append("control", text_of(command_json(ended)));
     job_->commands()->add_ended(std::move(ended));
   }

@@ -67,8 +67,8 @@ std::string audit_line(std::int64_t at_ms, const std::string& job_id, const std:
   return dumped_line(line);
 }
 
-std::vector<unfinished_command> unfinished_commands(std::string_view lines, const std::string& job_id) {
-  std::vector<unfinished_command> open;
+std::vector<audited_command> unfinished_commands(std::string_view lines, const std::string& job_id) {
+  std::vector<audited_command> open;
   while (!lines.empty()) {
     auto text = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(lines.size(), text.size() + 1));
@@ -77,14 +77,14 @@ std::vector<unfinished_command> unfinished_commands(std::string_view lines, cons
     auto id = text_at(line, "id");
     if (id.empty() || text_at(line, "job_id") != job_id) continue;
     if (line.contains("outcome"))
-      std::erase_if(open, [&](const unfinished_command& one) { return one.id == id; });
+      std::erase_if(open, [&](const audited_command& one) { return one.id == id; });
     else if (line.value("status", json()) == json(202))
-      open.push_back({id, text_at(line, "action"), text_at(line, "body")});
+      open.push_back({.id = id, .action = text_at(line, "action"), .body = text_at(line, "body")});
   }
   return open;
 }
 
-command_outcome outcome_after_replacement(const unfinished_command& command) {
+command_outcome outcome_after_replacement(const audited_command& command) {
   auto read = control_command_from(command.action, command.body);
   const auto* wanted = std::get_if<control_command>(&read);
   if (wanted && is_disruptive(wanted->action) && wanted->rank == 0)

@@ -20,16 +20,17 @@ std::string_view to_string(command_result result) {
   return "unknown";
 }
 
-nlohmann::ordered_json command_json(const ended_command& one) {
+nlohmann::ordered_json command_json(const command_row& one) {
   using json = nlohmann::ordered_json;
+  const auto& outcome = one.outcome;
   json data = {{"id", one.id},
                {"action", one.action},
                {"target", one.target.empty() ? json() : json(one.target)},
                {"rank", one.rank < 0 ? json() : json(one.rank)},
-               {"outcome", to_string(one.outcome.result)},
-               {"text", one.outcome.text}};
-  if (one.outcome.step) data["step"] = *one.outcome.step;
-  data["at_ms"] = one.at_ms;
+               {"outcome", outcome ? json(to_string(outcome->result)) : json()},
+               {"text", outcome ? json(outcome->text) : json()}};
+  if (outcome && outcome->step) data["step"] = *outcome->step;
+  data["at_ms"] = outcome ? json(one.at_ms) : json();
   return data;
 }
 

@@ -25,16 +25,15 @@ struct command_outcome {
   bool operator==(const command_outcome&) const = default;
 };
 
-/// A command that has an outcome.
-struct ended_command {
+/// A command as a row of /api/v1/commands and as the data of the event `control` show it.
+struct command_row {
   std::string id, action;
-  std::string target;  ///< in words; empty: not known
-  int rank = -1;       ///< of the target; -1: the job, or not known
-  command_outcome outcome;
-  std::int64_t at_ms = 0;  ///< Unix time of the outcome
+  std::string target;                      ///< in words; empty: not known
+  int rank = -1;                           ///< of the target; -1: the job, or not known
+  std::optional<command_outcome> outcome;  ///< none: it is open
+  std::int64_t at_ms = 0;                  ///< Unix time of the outcome
 };
 
-/// The data of the event `control`, which is a row of /api/v1/commands too.
-nlohmann::ordered_json command_json(const ended_command& one);
+nlohmann::ordered_json command_json(const command_row& one);
 
 }  // namespace troupe

@@ -9,6 +9,14 @@ namespace troupe {
 
 using json = nlohmann::ordered_json;
 
+namespace {
+
+command_row row_of(const open_command& one) {
+  return {one.id, std::string(to_string(one.command.action)), to_string(one.target), one.target.rank, {}, 0};
+}
+
+}  // namespace
+
 open_commands::posted open_commands::post(open_command command) {
   std::lock_guard calling(calling_);
   if (!call_) return posted::nobody;
@@ -35,33 +43,30 @@ void open_commands::pass(const std::string& id, std::optional<std::uint32_t> sta
     }
 }
 
-std::optional<ended_command> open_commands::end(const std::string& id, const command_outcome& outcome) {
+std::optional<command_row> open_commands::end(const std::string& id, const command_outcome& outcome) {
   open_command open;
-  ended_command ended;
+  command_row ended;
   {
     std::lock_guard lock(mutex_);
     auto found = std::ranges::find(commands_, id, &open_command::id);
     if (found == commands_.end()) return {};
     open = std::move(*found);
     commands_.erase(found);
-    ended = {open.id,
-             std::string(to_string(open.command.action)),
-             to_string(open.target),
-             open.target.rank,
-             outcome,
-             unix_now_ms()};
+    ended = row_of(open);
+    ended.outcome = outcome;
+    ended.at_ms = unix_now_ms();
     keep(ended);
   }
   if (on_end_) on_end_(open, outcome);
   return ended;
 }
 
-void open_commands::add_ended(ended_command one) {
+void open_commands::add_ended(command_row one) {
   std::lock_guard lock(mutex_);
   keep(std::move(one));
 }
 
-void open_commands::keep(ended_command one) {
+void open_commands::keep(command_row one) {
   ended_.push_back(std::move(one));
   if (ended_.size() > max_ended) ended_.pop_front();
 }
@@ -70,14 +75,7 @@ json open_commands::rows() const {
   std::lock_guard lock(mutex_);
   auto rows = json::array();
   for (const auto& one : ended_) rows.push_back(command_json(one));
-  for (const auto& one : commands_)
-    rows.push_back({{"id", one.id},
-                    {"action", to_string(one.command.action)},
-                    {"target", to_string(one.target)},
-                    {"rank", one.target.rank < 0 ? json() : json(one.target.rank)},
-                    {"outcome", nullptr},
-                    {"text", nullptr},
-                    {"at_ms", nullptr}});
+  for (const auto& one : commands_) rows.push_back(command_json(row_of(one)));
   return rows;
 }
 

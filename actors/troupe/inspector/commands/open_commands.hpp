@@ -44,9 +44,9 @@ class open_commands {
   /// It was passed on.
   void pass(const std::string& id, std::optional<std::uint32_t> starts_before = {});
   /// It is open no longer. None: it was not open.
-  std::optional<ended_command> end(const std::string& id, const command_outcome& outcome);
+  std::optional<command_row> end(const std::string& id, const command_outcome& outcome);
   /// A command of the process that this one has replaced has an outcome.
-  void add_ended(ended_command one);
+  void add_ended(command_row one);
   /// What /api/v1/commands shows: the newest that have ended, max_ended at most, and then those that are
   /// open.
   nlohmann::ordered_json rows() const;
@@ -56,12 +56,12 @@ class open_commands {
   void on_post(std::function<void()> call);
 
  private:
-  void keep(ended_command one);
+  void keep(command_row one);
 
   const std::function<void(const open_command&, const command_outcome&)> on_end_;
   mutable std::mutex mutex_;  // guards what follows
   std::vector<open_command> commands_;
-  std::deque<ended_command> ended_;
+  std::deque<command_row> ended_;
 
   std::mutex calling_;
   std::function<void()> call_;  ///< guarded by calling_

@@ -167,7 +167,8 @@ TEST_CASE("the API tells which commands are open, and what came of the newest ot
 
 TEST_CASE("the API keeps the newest outcomes, and those of the process that this one has replaced") {
   commanded_server one;
-  one.commands->add_ended({"1-1", "kill", {}, -1, {command_result::done, "was replaced", {}}, 5});
+  one.commands->add_ended(
+      {"1-1", "kill", {}, -1, command_outcome{command_result::done, "was replaced", {}}, 5});
   auto first = json::parse(one.commands->rows().dump())[0];
   CHECK(first["target"].is_null());
   CHECK(first["rank"].is_null());
