@@ -1,7 +1,6 @@
 #include "troupe/scheduler/snapshot_commits.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "troupe/actor/actor_error.hpp"
@@ -10,28 +9,6 @@
 #include "troupe/recovery/snapshot_cadence.hpp"
 
 namespace troupe {
-namespace {
-
-constexpr double allowed_share = 0.02;
-constexpr double weight_of_newest = 0.2;
-constexpr std::uint64_t most_steps = 64;
-
-void blend(double& mean, double newest) {
-  mean = mean == 0 ? newest : mean + weight_of_newest * (newest - mean);
-}
-
-}  // namespace
-
-void copy_interval::observe(double step_s, double copy_s) {
-  if (copy_s > 0) blend(copy_s_, copy_s);
-  if (step_s > copy_s) blend(step_s_, step_s - copy_s);
-}
-
-std::uint64_t copy_interval::steps() const {
-  if (step_s_ == 0 || copy_s_ == 0) return 1;
-  auto wanted = std::ceil(copy_s_ / (allowed_share * step_s_));
-  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 1, most_steps);
-}
 
 snapshot_commits::snapshot_commits(caf::event_based_actor* self, const scheduler_options& options,
                                    const job_state& job, std::function<void()> on_commit_over)

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "troupe/messages/device.hpp"
-#include "troupe/scheduler/job_pause.hpp"
 #include "troupe/scheduler/snapshot_commits.hpp"
+#include "troupe/scheduler/state/job_pause.hpp"
 #include "troupe/scheduler/state/job_state.hpp"
 #include "troupe/scheduler/state/step_tracker.hpp"
 

@@ -1,4 +1,4 @@
-#include "troupe/scheduler/job_pause.hpp"
+#include "troupe/scheduler/state/job_pause.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

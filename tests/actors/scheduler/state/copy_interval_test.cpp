@@ -1,4 +1,4 @@
-#include "troupe/scheduler/snapshot_commits.hpp"
+#include "troupe/scheduler/state/copy_interval.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>

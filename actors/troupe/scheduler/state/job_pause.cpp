@@ -1,11 +1,8 @@
-#include "troupe/scheduler/job_pause.hpp"
+#include "troupe/scheduler/state/job_pause.hpp"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <utility>
-
-#include "troupe/messages/supervisor.hpp"
 
 namespace troupe {
 namespace {
@@ -16,11 +13,6 @@ std::string text_of(const pause_request& request) {
   std::string name = names[static_cast<std::size_t>(request.unit)];
   if (request.count != 1) name += request.unit == step_unit::microbatch ? "es" : "s";
   return "by " + std::to_string(request.count) + " " + name;
-}
-
-std::int64_t unix_time_ms() {
-  auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
 }
 
 }  // namespace
@@ -107,53 +99,6 @@ bool job_pause::has_reached(const std::vector<plan_position>& positions) const {
   for (std::size_t device = 0; device < positions.size(); ++device)
     if (reached_.at(device) < positions[device]) return false;
   return true;
-}
-
-void pause_control::open() {
-  if (!std::exchange(is_open_, true) && pause_.state().version > 0) tell();
-}
-
-void pause_control::end() {
-  pause_.end();
-  tell_if_paused();
-}
-
-bool pause_control::carry_out(const cut& granted) {
-  if (!is_open_) return false;
-  bool changed = false;
-  std::vector<pause_requested> waiting;
-  for (const auto& wanted : std::exchange(requests_, {})) {
-    if (wanted.based_on != pause_.state().version) {
-      tell(wanted.rank);
-    } else if (!pause_.can_carry_out(wanted.request)) {
-      waiting.push_back(wanted);
-    } else {
-      auto done = pause_.carry_out(wanted.request, granted, unix_time_ms());
-      options_.log->info("job {} generation={} asked_by={}", done, options_.generation, wanted.rank);
-      changed = true;
-    }
-  }
-  requests_.insert(requests_.begin(), waiting.begin(), waiting.end());
-  if (changed) tell();
-  return changed;
-}
-
-bool pause_control::add_reached(std::uint32_t device, plan_position position) {
-  if (!pause_.add(device, position)) return false;
-  tell();
-  return true;
-}
-
-void pause_control::tell_if_paused() const {
-  if (pause_.is_paused()) tell();
-}
-
-void pause_control::tell() const {
-  for (int rank = 0; rank < options_.world_size; ++rank) tell(rank);
-}
-
-void pause_control::tell(int rank) const {
-  self_->send(options_.supervisor_of(rank), pause_changed{options_.generation, pause_.state()});
 }
 
 }  // namespace troupe
