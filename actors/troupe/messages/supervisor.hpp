@@ -109,6 +109,12 @@ struct restart_requested {
 
 /// Supervisor -> itself, periodically: sample the progress of devices and loader.
 struct check_progress {};
+/// Supervisor -> itself, every second while devices compute although generation `generation` is to begin.
+/// `number`: of this check, from 1.
+struct check_stopping {
+  std::uint64_t generation = 0;
+  std::uint32_t number = 0;
+};
 
 /// Scheduler -> supervisor: host these devices, restore their stages by this plan, then send
 /// process_restored.
@@ -230,6 +236,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_requested)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restart_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restart_requested)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_progress)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_stopping)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_command)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copies)

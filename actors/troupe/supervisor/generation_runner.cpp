@@ -1,6 +1,7 @@
 #include "troupe/supervisor/generation_runner.hpp"
 
 #include <algorithm>
+#include <caf/duration.hpp>
 #include <caf/sec.hpp>
 #include <utility>
 
@@ -20,6 +21,9 @@ namespace {
 
 /// Of a device that computes, also with a shorter limit of progress: the machine may be busy.
 constexpr std::chrono::milliseconds least_time_to_stop = std::chrono::seconds(30);
+/// The agent hears so often that devices compute.
+constexpr std::chrono::milliseconds check_stopping_every = std::chrono::seconds(1);
+constexpr std::uint32_t checks_before_warning = 5;
 
 }  // namespace
 
@@ -38,40 +42,50 @@ void generation_runner::quiesce(const fence_raised& fence) {
   current_.now = phase::quiescing;
   connections_.end(fence.losses, "generation " + std::to_string(generation) + " has begun");
   connections_.end_scheduler();
-  still_running_ = children_.devices().size();
-  if (still_running_ == 0) return acknowledge();
-  for (const auto& [number, device] : children_.devices()) stop_device(number, device, {});
+  stopping_.clear();
+  for (const auto& [number, device] : children_.devices()) stopping_.insert(number);
+  if (stopping_.empty()) return acknowledge();
+  for (const auto& [number, device] : children_.devices()) stop_device(number, device);
+  check_stopping_later(1);
 }
 
-/// An action may take long: a device that computes is given up when it has made no progress for as long as a
-/// device may otherwise, not before.
-void generation_runner::stop_device(int number, const caf::actor& device, std::chrono::milliseconds waited) {
+/// An action may take long: its device has as much time to stop as counts as no progress elsewhere.
+void generation_runner::stop_device(int number, const caf::actor& device) {
   auto generation = current_.number;
-  auto limit = options_.progress_timeout.count() == 0
-                   ? std::chrono::milliseconds::max()
-                   : std::max(options_.progress_timeout, least_time_to_stop);
-  auto next = std::min(options_.computing_report, limit - waited);
-  self_->request(device, next, troupe::quiesce{generation})
-      .then([this, generation](const stopped& answer) { count_stopped(generation, answer.interrupted_step); },
-            [this, generation, number, device, limit, waited = waited + next](const caf::error& problem) {
+  caf::duration limit(caf::infinite);
+  if (options_.progress_timeout.count() > 0)
+    limit = caf::duration(std::max(options_.progress_timeout, least_time_to_stop));
+  self_->request(device, limit, troupe::quiesce{generation})
+      .then([this, generation,
+             number](const stopped& answer) { note_stopped(generation, number, answer.interrupted_step); },
+            [this, generation, number](const caf::error& problem) {
               if (problem != caf::sec::request_timeout)
-                return count_stopped(generation, 0);  // the device failed; it is respawned with the next view
-              if (generation != current_.number || current_.now != phase::quiescing) return;
-              if (waited >= limit)
-                return give_up("device " + std::to_string(number) + " does not stop computing");
-              if (waited == options_.computing_report)
-                options_.log->warn(
-                    "generation {} begins when device {} ends its action, which it has not for {}",
-                    generation, number, to_text(waited));
-              options_.members->still_computing(generation);
-              stop_device(number, device, waited);
+                note_stopped(generation, number, 0);  // it failed; it is respawned with the next view
+              else if (is_stopping_for(generation))
+                give_up("device " + std::to_string(number) + " does not stop computing");
             });
 }
 
-void generation_runner::count_stopped(std::uint64_t generation, std::uint64_t interrupted_step) {
-  if (generation != current_.number || current_.now != phase::quiescing) return;
+void generation_runner::check_stopping_later(std::uint32_t number) {
+  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), check_stopping_every,
+                      check_stopping{current_.number, number});
+}
+
+void generation_runner::on_check_stopping(const check_stopping& check) {
+  if (!is_stopping_for(check.generation)) return;
+  options_.members->still_computing(check.generation);
+  if (check.number == checks_before_warning)
+    for (int number : stopping_)
+      options_.log->warn("generation {} begins when device {} ends its action, which it has not for {}",
+                         check.generation, number, to_text(check.number * check_stopping_every));
+  check_stopping_later(check.number + 1);
+}
+
+void generation_runner::note_stopped(std::uint64_t generation, int device, std::uint64_t interrupted_step) {
+  if (!is_stopping_for(generation)) return;
   current_.interrupted_step = std::max(current_.interrupted_step, interrupted_step);
-  if (--still_running_ == 0) acknowledge();
+  stopping_.erase(device);
+  if (stopping_.empty()) acknowledge();
 }
 
 void generation_runner::acknowledge() {

@@ -47,6 +47,8 @@ class generation_runner {
   const process_generation& current() const { return current_; }
   /// Begins to stop the process for the fence's generation, and acknowledges when all devices have stopped.
   void quiesce(const fence_raised& fence);
+  /// Tells the agent and, after some seconds, the log which devices have not stopped.
+  void on_check_stopping(const check_stopping& check);
   /// False: the view is of an older generation, or the devices have not stopped yet.
   bool begin(const membership_view& formed);
   void on_recovered(std::uint64_t generation);
@@ -75,8 +77,12 @@ class generation_runner {
   void tell_cancelled(std::uint32_t call);
 
  private:
-  void stop_device(int number, const caf::actor& device, std::chrono::milliseconds waited);
-  void count_stopped(std::uint64_t generation, std::uint64_t interrupted_step);
+  void stop_device(int number, const caf::actor& device);
+  void check_stopping_later(std::uint32_t number);
+  bool is_stopping_for(std::uint64_t generation) const {
+    return generation == current_.number && current_.now == process_generation::phase::quiescing;
+  }
+  void note_stopped(std::uint64_t generation, int device, std::uint64_t interrupted_step);
   void acknowledge();
   void respawn_failed();
   void spawn_scheduler();
@@ -90,7 +96,7 @@ class generation_runner {
   std::shared_ptr<call_log> completed_;
 
   process_generation current_;
-  std::size_t still_running_ = 0;  ///< devices that have not stopped for the fence
+  std::set<int> stopping_;         ///< devices that have not stopped for the fence
   std::set<child_id> to_respawn_;  ///< children that start again with the next view
   std::string stall_;              ///< the newest stall reported, and how often it was reported in a row
   int num_same_stalls_ = 0;

@@ -96,6 +96,7 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const link_failed& failed) { on_link_failed(failed); },
           [this](const restart_requested& wanted) { on_restart_requested(wanted); },
           [this](const check_progress&) { on_check_progress(); },
+          [this](const check_stopping& check) { generations_.on_check_stopping(check); },
           [this](const generation_requested& wanted) {
             options_.members->request_generation(wanted.current, wanted.cause);
           },

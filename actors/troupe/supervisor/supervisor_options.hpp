@@ -47,16 +47,14 @@ struct supervisor_options {
   std::shared_ptr<client_mailbox> client;
   std::shared_ptr<spdlog::logger> log;
   subtree_options restarts;
-  /// How often a device that computes on after a fence is reported. After progress_timeout, at least half a
-  /// minute, its process is one to suspect.
-  std::chrono::milliseconds computing_report = std::chrono::seconds(5);
   std::chrono::seconds restore_timeout = std::chrono::seconds(120);
   /// Gets what this process knows of pauses of the job.
   std::shared_ptr<pause_record> pause = std::make_shared<pause_record>();
   /// Gets the hosting of each generation that this process is to restore, for the scheduler of the next one.
   std::shared_ptr<past_hosting> hosted = std::make_shared<past_hosting>();
   child_threads threads = child_threads::own;
-  /// A device or loader without progress for this long counts as lost; 0: not watched.
+  /// A device or loader without progress for this long counts as lost; 0: not watched. A device that has not
+  /// stopped for so long after a fence, at least half a minute, too.
   std::chrono::milliseconds progress_timeout{0};
   /// What the inspector of this process publishes; null: it has none.
   std::shared_ptr<inspected_job> inspected;

@@ -8,6 +8,9 @@
 namespace troupe {
 namespace {
 
+/// For a generation. Members say every second that they still compute, so this is several of these.
+constexpr std::chrono::milliseconds least_time_to_stop = std::chrono::seconds(5);
+
 std::string name(int rank) { return "rank " + std::to_string(rank); }
 
 /// "1.5 s"; below a second "203 ms"
@@ -278,11 +281,10 @@ membership_outputs membership_state::tick(time_point now) {
   auto since_last = now - last_tick_;
   bool slept = since_last > rules_.suspect_after / 2;
   last_tick_ = now;
-  for (auto& each : slots_) {
-    if (!slept) break;
-    each.awaited_since += since_last;
-    each.stopping_since += since_last;
-  }
+  if (slept)
+    for (auto& each : slots_)
+      for (auto* since : {&each.awaited_since, &each.stopping_since})
+        *since = std::min(now, *since + since_last);
   auto outputs = over_ ? membership_outputs() : check_joined_in_time(now);
   for (int rank = 0; rank < rules_.world_size && !ended_; ++rank) {
     if (slots_[rank].state != status::joined) continue;
@@ -336,11 +338,12 @@ membership_outputs membership_state::check_alive(int rank, time_point now) {
     return suspect(rank, slot.connected ? "no heartbeat for " + text_of(silence) : "its connection broke",
                    now);
   }
-  if (forming_ && !over_ && !slot.acknowledged && now - slot.stopping_since >= rules_.join_timeout)
-    return suspect(rank,
-                   "it did not stop for generation " + std::to_string(generation_) + " within " +
-                       text_of(rules_.join_timeout),
-                   now);
+  auto time_to_stop = std::max<std::chrono::milliseconds>(rules_.join_timeout, least_time_to_stop);
+  if (forming_ && !over_ && !slot.acknowledged && now - slot.stopping_since >= time_to_stop)
+    return suspect(
+        rank,
+        "it did not stop for generation " + std::to_string(generation_) + " within " + text_of(time_to_stop),
+        now);
   return {};
 }
 

@@ -21,8 +21,10 @@ member make_member(int rank, std::uint32_t incarnation = 0, std::string numeric_
 
 /// A state machine with a clock that the test moves by hand.
 struct job {
-  explicit job(int world_size, bool replaces_lost_members = true)
-      : state({world_size, 10s, 1s, replaces_lost_members}, std::chrono::steady_clock::time_point()) {}
+  explicit job(int world_size, bool replaces_lost_members = true,
+               std::chrono::milliseconds join_timeout = 10s)
+      : state({world_size, join_timeout, 1s, replaces_lost_members},
+              std::chrono::steady_clock::time_point()) {}
 
   membership_outputs join(int rank, std::uint32_t incarnation = 0) {
     return state.joined(make_member(rank, incarnation), now);
@@ -259,6 +261,28 @@ TEST_CASE("a survivor with an action longer than the limit is waited for while i
     CHECK(test.state.still_computing(2, 2, test.now).empty());
   }
   CHECK(test.state.still_computing(2, 1, test.now + 9s).empty());  // of a generation that is over
+  CHECK(test.pass(9900ms, {0, 1, 2}).empty());
+  CHECK(only<kill_process>(test.pass(200ms, {0, 1, 2})).rank == 2);
+}
+
+TEST_CASE("a member has some seconds to stop, however short the limit of joining is") {
+  job test(2, true, 300ms);
+  test.join_all(2);
+  only<send_fence>(test.state.generation_requested(1, "an actor failed", test.now));
+  test.acknowledge(0, 2);
+  CHECK(test.pass(4900ms, {0, 1}).empty());
+  CHECK(only<kill_process>(test.pass(200ms, {0, 1})).rank == 1);
+}
+
+TEST_CASE("what a member says after the agent was suspended does not count from the future") {
+  job test(3);
+  test.join_all(3);
+  test.lose(0);
+  test.join(0, 1);
+  test.acknowledge(1, 2);
+  test.now += 1h;
+  test.state.still_computing(2, 2, test.now);
+  CHECK(test.state.tick(test.now).empty());
   CHECK(test.pass(9900ms, {0, 1, 2}).empty());
   CHECK(only<kill_process>(test.pass(200ms, {0, 1, 2})).rank == 2);
 }
