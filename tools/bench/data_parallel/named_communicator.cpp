@@ -15,8 +15,6 @@ namespace {
 /// How long a thread polls before it sleeps: that of a device.
 constexpr auto spin = std::chrono::microseconds(50);
 
-bool has_all(const std::vector<tensor>& of) { return std::ranges::all_of(of, &tensor::defined); }
-
 }  // namespace
 
 void named_communicator::connect(const std::map<int, process_address>& members) {
@@ -37,28 +35,31 @@ named_communicator::element_range named_communicator::part_of(const tensor& x, i
 }
 
 void named_communicator::all_reduce(const call_name& name, const tensor& x) {
+  if (x.shape().rank() != 1 || !is_floating(x.dtype()) || x.num_elements() == 0)
+    throw std::logic_error("[named_communicator] expected f32, bf16 or f16 [n] with n > 0, got " +
+                           describe(x));
+  for (const auto& [begun, call] : calls_)
+    if (begun.bucket == name.bucket && call.x.defined())
+      throw std::logic_error("[named_communicator] expected one call of bucket " +
+                             std::to_string(name.bucket) +
+                             " at a time, whose sums share memory, got another before the first was taken");
   auto& begun = call_of(name);
-  if (begun.x.defined())
-    throw std::logic_error("[named_communicator] expected one call of each name, got another of bucket " +
-                           std::to_string(name.bucket));
-  if (x.shape().rank() != 1 || !is_floating(x.dtype()) || x.num_elements() < size())
-    throw std::logic_error("[named_communicator] expected f32, bf16 or f16 [n], n at least the " +
-                           std::to_string(size()) + " members, got " + describe(x));
   begun.x = x;
-  for (int to = 0; to < size(); ++to) {
-    auto part = part_of(x, to);
-    send(tensor_role::replica_gradients, name, to, x.rows(part.first, part.count));
-  }
+  for (int to = 0; to < size(); ++to)
+    if (auto part = part_of(x, to); part.count > 0)
+      send(tensor_role::replica_gradients, name, to, x.rows(part.first, part.count));
 }
 
 void named_communicator::advance() {
   receive(false);
   add_arrivals();
   for (auto& [name, each] : calls_)
-    if (each.x.defined() && !each.has_sums && has_all(each.inputs)) add_up(name, each);
+    if (each.x.defined() && !each.has_sums && has_inputs(each)) add_up(name, each);
 }
 
 void named_communicator::wait() {
+  advance();
+  if (std::ranges::any_of(calls_, [this](const auto& each) { return is_done(each.second); })) return;
   receive(true);
   advance();
 }
@@ -75,7 +76,17 @@ void named_communicator::take_done(
   }
 }
 
-bool named_communicator::is_done(const call& of) const { return of.has_sums && has_all(of.sums); }
+/// Of the part that this member adds up, if it has elements.
+bool named_communicator::has_inputs(const call& of) const {
+  return part_of(of.x, transport_->rank()).count > 0 && std::ranges::all_of(of.inputs, &tensor::defined);
+}
+
+bool named_communicator::is_done(const call& of) const {
+  if (!of.x.defined()) return false;
+  for (int member = 0; member < size(); ++member)
+    if (part_of(of.x, member).count > 0 && !of.sums[static_cast<std::size_t>(member)].defined()) return false;
+  return true;
+}
 
 void named_communicator::add_up(const call_name& name, call& of) {
   auto part = part_of(of.x, transport_->rank());

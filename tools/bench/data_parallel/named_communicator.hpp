@@ -18,7 +18,7 @@ struct call_name {
   auto operator<=>(const call_name&) const = default;
 };
 
-/// All-reduces that are named, not counted: any number run at once, and members begin them in any order. They
+/// All-reduces that are named, not counted: one of each bucket at a time, begun by members in any order. They
 /// advance on the thread that calls, only within its calls, and none but wait() blocks. One generation of a
 /// transport; a failure of a member ends the process's job elsewhere.
 ///
@@ -46,15 +46,18 @@ class named_communicator final : public transport_events, private tensor_waiter 
     return transport_->allocate_shared(std::move(extents), type);
   }
 
-  /// Begins a call. x: f32, bf16 or f16 [n], n and dtype the same on all members; it must not change until
-  /// the call is taken.
+  /// Begins a call. x: f32, bf16 or f16 [n] with n > 0, n and dtype the same on all members; it must not
+  /// change until the call is taken. Throws std::logic_error for another form, and while a call of the bucket
+  /// is begun and not taken.
   void all_reduce(const call_name& name, const tensor& x);
   /// Adds up and sends whatever can be.
   void advance();
-  /// Sleeps until something comes that lets a call advance, and advances it.
+  /// As advance(); if no call is done after it, sleeps until something comes. Only with a call that has not
+  /// been taken.
   void wait();
-  /// Gives the sums of each call that has ended: together, one after the other, its n elements. They must not
-  /// be written, nor used after the return, which may be in memory of another member.
+  /// Gives the sums of each call that has ended: together, one after the other, its n elements (of a member
+  /// without elements an undefined tensor). They must not be written, nor used after the return, which may be
+  /// in memory of another member.
   void take_done(const std::function<void(const call_name&, const std::vector<tensor>& parts)>& take);
 
  private:
@@ -83,6 +86,7 @@ class named_communicator final : public transport_events, private tensor_waiter 
   int size() const { return static_cast<int>(members_.size()); }
   call& call_of(const call_name& name);
   element_range part_of(const tensor& x, int member) const;
+  bool has_inputs(const call& of) const;
   bool is_done(const call& of) const;
   void receive(bool may_sleep);
   void add_arrivals();
