@@ -88,7 +88,7 @@ int launch(launch_arguments arguments, const CLI::App& parsed, std::vector<std::
   for (const auto& text : arguments.drills) options.drills.push_back(parse_drill(text));
   if (auto warning = warning_of_several_launchers(process_environment()); !warning.empty())
     std::fprintf(stderr, "troupe: %s\n", warning.c_str());
-  // Until this process has ended: a command to stop that is sent several times must not kill it once the job
+  // Until this process has ended: a request to stop that is sent several times must not kill it once the job
   // has stopped.
   block_stop_signals(options.more_signals);
   return launcher(std::move(options)).run();

@@ -19,8 +19,8 @@ std::string to_text(const stop_signals& signals);
 /// SIGTERM, SIGINT and SIGHUP that come a second time kill a job.
 bool is_early_warning(int signal);
 
-/// Whether a stop signal that comes `since_first` after the first one repeats the command to stop, which
-/// kills the job. One command is often two signals within milliseconds. For example, timeout(1) sends one to
+/// Whether a stop signal that comes `since_first` after the first one repeats the request to stop, which
+/// kills the job. One request is often two signals within milliseconds. For example, timeout(1) sends one to
 /// its command and one to its process group, systemd and Slurm send one to each process, a shell and the
 /// kernel a SIGHUP each.
 bool is_repeated_stop(int signal, std::chrono::milliseconds since_first);

@@ -149,14 +149,14 @@ TEST_CASE("a second Ctrl-C kills processes that ignore the first") {
   pids_of(launcher, 2);
   launcher.signal(SIGINT);
   launcher.wait_for_line("SIGINT: the job saves its state");
-  std::this_thread::sleep_for(1s);  // less counts as the first command
+  std::this_thread::sleep_for(1s);  // less counts as the first request
   launcher.signal(SIGINT);
   auto result = launcher.wait();
   CHECK(result.exit_code == 128 + SIGINT);
   CHECK_THAT(result.errors, ContainsSubstring("killing all processes"));
 }
 
-TEST_CASE("a command to stop that comes as several signals at once, as of timeout(1), saves the state") {
+TEST_CASE("a request to stop that comes as several signals at once, as of timeout(1), saves the state") {
   background_process launcher(launch({"--nproc-per-node", "2"}, {"0"}));
   pids_of(launcher, 2);
   for (int number : {SIGTERM, SIGHUP, SIGINT}) launcher.signal(number);
@@ -166,7 +166,7 @@ TEST_CASE("a command to stop that comes as several signals at once, as of timeou
   CHECK_THAT(result.errors, !ContainsSubstring("killing") && EndsWith("at step 10, which is saved\n"));
 }
 
-TEST_CASE("commands to stop that come as the job ends do not kill the launcher") {
+TEST_CASE("requests to stop that come as the job ends do not kill the launcher") {
   for (int i = 0; i < 10; ++i) {
     run_options options;
     options.command = {TROUPE_PROGRAM,
