@@ -1,6 +1,7 @@
 // A short form of .ci/soak: memory does not grow with calls and steps.
 #include <catch2/catch_test_macros.hpp>
 
+#include "support/counts_memory.hpp"
 #include "support/processes/run_process.hpp"
 
 using namespace troupe::testing;
@@ -15,12 +16,6 @@ constexpr auto step_limit = "350";
 constexpr auto call_limit = "100";
 /// It moves by whole pages, which are many bytes a step when steps are few.
 constexpr auto resident_limit = "1000";
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool counts_memory = false;
-#else
-constexpr bool counts_memory = true;
-#endif
 
 void check_flat(std::vector<std::string> command, const std::string& limit) {
   if (!counts_memory) SKIP("a sanitizer has an allocator of its own, which keeps what was freed");

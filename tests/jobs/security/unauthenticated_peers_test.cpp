@@ -11,6 +11,7 @@
 #include <random>
 
 #include "jobs/inspection/paced_job.hpp"
+#include "support/counts_memory.hpp"
 
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
@@ -184,7 +185,7 @@ TEST_CASE("a job that unauthenticated peers attack serves others meanwhile, and 
     INFO(before.num_descriptors << " descriptors before, " << during.num_descriptors << " during");
     INFO(before.resident_bytes << " bytes before, " << during.resident_bytes << " during");
     CHECK(during.num_descriptors <= before.num_descriptors + 64 + 8);
-    CHECK(during.resident_bytes <= before.resident_bytes + (64 << 20));
+    if (counts_memory) CHECK(during.resident_bytes <= before.resident_bytes + (64 << 20));
     CHECK(job.read("job")["num_recoveries"] == 0);
   }
   {
@@ -193,7 +194,7 @@ TEST_CASE("a job that unauthenticated peers attack serves others meanwhile, and 
     usage during(pid);
     INFO(before.resident_bytes << " bytes before, " << during.resident_bytes << " during");
     CHECK(during.num_descriptors <= before.num_descriptors + 64 + 8);
-    CHECK(during.resident_bytes <= before.resident_bytes + (64 << 20));
+    if (counts_memory) CHECK(during.resident_bytes <= before.resident_bytes + (64 << 20));
   }
   goes_on();
   CHECK(job.finish() == untouched_weights(options));
