@@ -7,13 +7,9 @@
 #include "inspect/commands/command_client.hpp"
 #include "inspect/job_record.hpp"
 #include "inspect/snapshot_source.hpp"
+#include "troupe/posix/unix_time.hpp"
 
 namespace troupe {
-
-std::int64_t snapshot_poller::now_ms() {
-  auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
-}
 
 snapshot_poller::snapshot_poller(const inspector_address& at, const std::filesystem::path& record)
     : thread_([this, at, record](const std::stop_token& stop) { work(stop, at, record); }) {}
@@ -74,7 +70,7 @@ void snapshot_poller::work(const std::stop_token& stop, const inspector_address&
     }
     std::unique_lock lock(mutex_);
     if (made) state_.newest = *std::move(made);
-    if (problem.empty() || state_.problem.empty()) state_.problem_since_ms = now_ms();
+    if (problem.empty() || state_.problem.empty()) state_.problem_since_ms = unix_now_ms();
     state_.problem = std::move(problem);
     state_.is_refused = is_refused;
     state_.failure = failure;

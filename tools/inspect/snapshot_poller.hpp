@@ -22,8 +22,6 @@ namespace troupe {
 class snapshot_poller {
  public:
   static constexpr std::chrono::milliseconds interval{500};
-  /// Unix time, as all times of a state are.
-  static std::int64_t now_ms();
 
   /// Records each snapshot, unless `record` is empty. Throws system_failure if that file cannot be made.
   snapshot_poller(const inspector_address& at, const std::filesystem::path& record);

@@ -1,6 +1,6 @@
 #include "inspect/snapshot_source.hpp"
 
-#include <chrono>
+#include "troupe/posix/unix_time.hpp"
 
 namespace troupe {
 namespace {
@@ -46,8 +46,7 @@ job_snapshot snapshot_source::read() {
       throw inspector_refusal(
           "the job's program has another version than this troupe: its inspector has no /api/v1/" +
           std::string(name) + ". Use the troupe that was built with the program");
-  auto now = std::chrono::system_clock::now().time_since_epoch();
-  made.at_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  made.at_ms = unix_now_ms();
   return made;
 }
 

@@ -11,6 +11,7 @@
 #include "troupe/inspector/views/views.hpp"
 #include "troupe/messaging/job_secret.hpp"
 #include "troupe/posix/files/safe_file.hpp"
+#include "troupe/posix/unix_time.hpp"
 
 namespace troupe {
 namespace {

@@ -9,6 +9,7 @@
 #include "troupe/inspector/views/names.hpp"
 #include "troupe/inspector/views/views.hpp"
 #include "troupe/messages/supervisor.hpp"
+#include "troupe/posix/unix_time.hpp"
 
 namespace troupe {
 namespace {

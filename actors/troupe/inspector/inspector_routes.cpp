@@ -19,6 +19,7 @@
 #include "troupe/files/snapshot_error.hpp"
 #include "troupe/inspector/page_files.hpp"
 #include "troupe/inspector/views/views.hpp"
+#include "troupe/posix/unix_time.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
 
 namespace troupe {

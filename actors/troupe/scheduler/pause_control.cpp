@@ -1,19 +1,11 @@
 #include "troupe/scheduler/pause_control.hpp"
 
-#include <chrono>
 #include <utility>
 
 #include "troupe/messages/supervisor.hpp"
+#include "troupe/posix/unix_time.hpp"
 
 namespace troupe {
-namespace {
-
-std::int64_t unix_time_ms() {
-  auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
-}
-
-}  // namespace
 
 void pause_control::open() {
   if (!std::exchange(is_open_, true) && pause_.state().version > 0) tell();
@@ -34,7 +26,7 @@ bool pause_control::carry_out(const cut& granted) {
     } else if (!pause_.can_carry_out(wanted.request)) {
       waiting.push_back(wanted);
     } else {
-      auto done = pause_.carry_out(wanted.request, granted, unix_time_ms());
+      auto done = pause_.carry_out(wanted.request, granted, unix_now_ms());
       options_.log->info("job {} generation={} asked_by={}", done, options_.generation, wanted.rank);
       changed = true;
     }

@@ -3,17 +3,10 @@
 #include <chrono>
 #include <utility>
 
+#include "troupe/posix/unix_time.hpp"
 #include "troupe/scheduler/call_runner.hpp"
 
 namespace troupe {
-namespace {
-
-std::int64_t unix_time_ms() {
-  auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
-}
-
-}  // namespace
 
 /// Trains from the job's position: steps of earlier calls are replayed with the batch source of their call,
 /// later ones with that of this call.
@@ -52,7 +45,7 @@ void call_runner::on_finished(const finished_step& step) {
   // Batches that the program gives may be of any size.
   bool is_of_data_set = activity().kind == call_kind::train && job_.job().samples_per_run > 0;
   auto num_samples = is_of_data_set ? job_.job().samples_per_run : step.metrics.num_samples;
-  history_.add({job_.position, unix_time_ms(), step.metrics.mean_loss(), num_samples, step_time.count(),
+  history_.add({job_.position, unix_now_ms(), step.metrics.mean_loss(), num_samples, step_time.count(),
                 step.span_s, step.busy_s, step.copy_s, step.device_busy_s});
   options_.client->put(step_progress{job_.position, credits_.end(), step.metrics});
   options_.members->report(

@@ -12,6 +12,7 @@
 #include "troupe/inspector/views/job_view.hpp"
 #include "troupe/messages/scheduler.hpp"
 #include "troupe/messages/snapshot_writer.hpp"
+#include "troupe/posix/unix_time.hpp"
 #include "troupe/program/device_memory.hpp"
 #include "troupe/scheduler/progress_watch.hpp"
 #include "troupe/tensor/memory.hpp"

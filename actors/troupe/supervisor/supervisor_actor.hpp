@@ -56,10 +56,11 @@ namespace troupe {
 ///   end_process          reply command_carried_out, then the process ends, or unavailable (2)
 ///   end_process_now      ends the process
 ///   set_log_level        reply command_carried_out
-///   fence_raised         quiesce to devices, membership::quiesced; suspects itself if one does not stop in
-///   time check_stopping       membership::still_computing, while devices have not stopped view_formed
-///   copies_held, call_entered, over new links restore_command      spawns stages and devices that it hosts
-///   from now on; restore_stage to stages,
+///   fence_raised         quiesce to devices, membership::quiesced when all have stopped; suspects itself
+///                        if one does not stop
+///   check_stopping       membership::still_computing, while devices have not stopped
+///   view_formed          copies_held, call_entered, over new links
+///   restore_command      spawns stages and devices that it hosts from now on; restore_stage to stages,
 ///                        devices_known, process_restored; ends the job if no state is available
 ///   copies_committed     drop_before to the peer_copy_store
 ///   state_arrived        restore_stage to the stage without a copy

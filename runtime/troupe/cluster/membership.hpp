@@ -94,7 +94,7 @@ class membership {
   /// Joins the job. The first view follows when all ranks have joined.
   virtual void join(const member& self) = 0;
   /// Actions of this process go on, which is to stop for `generation`. It says so now and then: without word
-  /// for join_timeout it is suspected.
+  /// for join_timeout, at least 5 s, it is suspected.
   virtual void still_computing(std::uint64_t generation) = 0;
   /// This process has stopped for `generation`; `address` is its new address.
   virtual void quiesced(std::uint64_t generation, const process_address& address) = 0;

@@ -10,6 +10,7 @@
 #include "support/schema.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/inspector/views/views.hpp"
+#include "troupe/posix/unix_time.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
 
 using namespace troupe;

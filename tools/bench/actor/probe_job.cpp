@@ -10,10 +10,10 @@
 
 #include "bench/actor/probe_actor.hpp"
 #include "bench/processes/bench_process.hpp"
+#include "bench/processes/own_transport.hpp"
 #include "troupe/actor/receiving_actor.hpp"
 #include "troupe/actor/use_two_workers.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/transport/ucx_transport/ucx_transport.hpp"
 
 namespace troupe::bench {
 namespace {
@@ -31,7 +31,7 @@ class connected_probe : public transport_events {
       : transport_(make_ucx_transport(transport_options_of(self, job), *this)),
         actor_(system_.spawn<receiving_actor<probe_state>, caf::detached>(
             *transport_, probe_options{1 - self.rank(), generation, transport_.get()})) {
-    connect(self);
+    transport_->connect(generation, exchange_addresses(self, "probe", transport_->begin_generation(0)));
   }
 
   ~connected_probe() override {
@@ -60,28 +60,9 @@ class connected_probe : public transport_events {
 
  private:
   static ucx_transport_options transport_options_of(const process& self, const probe_job& job) {
-    auto token = std::as_bytes(std::span(self.group_token()));
-    ucx_transport_options options;
-    options.rank = self.rank();
-    options.secret.assign(token.begin(), token.end());
+    auto options = own_transport_options(self);
     options.data_transports = job.transports;
     return options;
-  }
-
-  /// Both processes tell each other their addresses through the job's store.
-  void connect(process& self) {
-    auto own = transport_->begin_generation(0);
-    auto& keys = self.keys();
-    keys.put("probe control " + std::to_string(self.rank()), own.control);
-    keys.put("probe data " + std::to_string(self.rank()), own.data);
-    auto of_peer = [&](const std::string& what) {
-      auto found = keys.get("probe " + what + std::to_string(1 - self.rank()), std::chrono::minutes(1));
-      if (!found) throw std::runtime_error("the other process of the probe did not come within a minute");
-      return *found;
-    };
-    std::map<int, process_address> members{{self.rank(), own}};
-    members[1 - self.rank()] = {of_peer("control "), of_peer("data ")};
-    transport_->connect(generation, members);
   }
 
   std::unique_ptr<transport> transport_;

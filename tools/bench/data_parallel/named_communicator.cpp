@@ -97,7 +97,7 @@ void named_communicator::add_up(const call_name& name, call& of) {
                              " of all members, got " + describe(each));
     inputs.push_back(std::as_const(each).bytes().data());
   }
-  auto sum = sum_memory(name.bucket, part, of.x.dtype());
+  auto sum = sum_memory_.of(0, name.bucket, part.count, of.x.dtype());
   auto* output = sum.bytes().data();
   if (of.x.dtype() == dtype::f32)
     reduce_node(inputs, output, part.count, dtype::f32, reduce_op::sum);
@@ -106,15 +106,6 @@ void named_communicator::add_up(const call_name& name, call& of) {
   of.inputs.clear();
   of.has_sums = true;
   for (int to = 0; to < size(); ++to) send(tensor_role::summed_gradients, name, to, sum);
-}
-
-/// The same from call to call of a bucket: when all inputs of the next one are here, all members have taken
-/// the last one's sums.
-tensor named_communicator::sum_memory(int bucket, const element_range& part, dtype type) {
-  auto& memory = sum_memory_[bucket];
-  if (!memory.defined() || memory.num_elements() != part.count || memory.dtype() != type)
-    memory = allocate_shared({part.count}, type);
-  return memory;
 }
 
 void named_communicator::send(tensor_role role, const call_name& name, int to, const tensor& value) {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "troupe/execution/sum_buffers.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe::bench {
@@ -92,13 +93,15 @@ class named_communicator final : public transport_events, private tensor_waiter 
   void add_arrivals();
   void add_up(const call_name& name, call& of);
   void send(tensor_role role, const call_name& name, int to, const tensor& value);
-  tensor sum_memory(int bucket, const element_range& part, dtype type);
 
   std::unique_ptr<transport> transport_;
   std::map<int, process_address> members_;
   std::map<call_name, call> calls_;
-  std::map<int, tensor> sum_memory_;  ///< by bucket
-  mutable int polls_ = 0;             ///< that receive_for may still do
+  /// The same from call to call of a bucket: when all inputs of the next one are here, all members have taken
+  /// the last one's sums.
+  sum_buffers sum_memory_{
+      [this](shape extents, dtype type) { return allocate_shared(std::move(extents), type); }};
+  mutable int polls_ = 0;  ///< that receive_for may still do
   bool may_sleep_ = false;
   mutable std::mutex arriving_;  ///< guards the next one
   std::vector<arrival> arrived_;

@@ -1,22 +1,16 @@
 #include "bench/data_parallel/named_replica.hpp"
 
-#include <chrono>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "troupe/transport/ucx_transport/ucx_transport.hpp"
+#include "bench/processes/own_transport.hpp"
 
 namespace troupe::bench {
 namespace {
 
 named_communicator::transport_maker transport_of(const process& self, emulated_rate link) {
-  auto token = std::as_bytes(std::span(self.group_token()));
-  ucx_transport_options options;
-  options.rank = self.rank();
-  options.world_size = self.world_size();
-  options.secret.assign(token.begin(), token.end());
+  auto options = own_transport_options(self);
   options.link = std::move(link);
   return [options](transport_events& events) { return make_ucx_transport(options, events); };
 }
@@ -29,28 +23,10 @@ named_replica::named_replica(const compute_model& model, process& self, emulated
       over_(transport_of(self, std::move(link))),
       batches_(make_replica_batches(model, self.world_size())),
       program_(make_replica_programs(model, moments_)(0)) {
-  connect(self);
+  static int number = 0;
+  over_.connect(exchange_addresses(self, "named replica " + std::to_string(number++), over_.begin()));
   program_->share_gradients(
       [this](shape extents, dtype type) { return over_.allocate_shared(std::move(extents), type); });
-}
-
-/// All tell each other their addresses through the job's store.
-void named_replica::connect(process& self) {
-  static int number = 0;
-  auto prefix = "named replica " + std::to_string(number++) + " ";
-  auto own = over_.begin();
-  auto& keys = self.keys();
-  keys.put(prefix + "control " + std::to_string(rank_), own.control);
-  keys.put(prefix + "data " + std::to_string(rank_), own.data);
-  auto found = [&](const std::string& what, int rank) {
-    auto value = keys.get(prefix + what + std::to_string(rank), std::chrono::minutes(1));
-    if (!value) throw std::runtime_error("replica " + std::to_string(rank) + " did not come within a minute");
-    return *value;
-  };
-  std::map<int, process_address> members;
-  for (int rank = 0; rank < num_replicas_; ++rank)
-    members[rank] = {found("control ", rank), found("data ", rank)};
-  over_.connect(members);
 }
 
 std::vector<step_moment> named_replica::run(int count) {

@@ -27,7 +27,6 @@ class named_replica {
   std::string weights_sha256() { return troupe::weights_sha256(program_->parameters()); }
 
  private:
-  void connect(process& self);
   void step();
   void give(int bucket);
   void advance_update(bool waits);

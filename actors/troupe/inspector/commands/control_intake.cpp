@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "troupe/inspector/views/views.hpp"
+#include "troupe/posix/unix_time.hpp"
 
 namespace troupe {
 namespace {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "troupe/inspector/views/views.hpp"
+#include "troupe/posix/unix_time.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,6 @@
 #include "troupe/inspector/views/job_view.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace troupe {
@@ -12,11 +11,6 @@ double per_second(std::uint64_t before, std::uint64_t after, double seconds) {
 }
 
 }  // namespace
-
-std::int64_t unix_now_ms() {
-  auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
-}
 
 std::uint64_t steps_of_run(const scheduler_report& report) {
   return report.job ? static_cast<std::uint64_t>(report.job->training.flush_every) : 1;

@@ -17,9 +17,6 @@
 
 namespace troupe {
 
-/// Milliseconds of Unix time.
-std::int64_t unix_now_ms();
-
 /// Optimizer steps of one run of the job's plan, which is a step of the scheduler.
 std::uint64_t steps_of_run(const scheduler_report& report);
 

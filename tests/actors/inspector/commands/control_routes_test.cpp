@@ -9,6 +9,7 @@
 #include "actors/inspector/shown_job.hpp"
 #include "support/schema.hpp"
 #include "troupe/inspector/inspector_routes.hpp"
+#include "troupe/posix/unix_time.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
