@@ -1,6 +1,8 @@
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <utility>
 
 #include "troupe/ops/cpu/product/product_loops.hpp"
 #include "troupe/ops/cpu/product/tile.hpp"
@@ -16,8 +18,9 @@
 namespace troupe::cpu {
 namespace {
 
-/// Rows of A that are multiplied with what has been loaded of B.
-constexpr int rows_at_once = 4;
+/// Rows of A that are multiplied with what has been loaded of B, and with what has been loaded and
+/// transposed.
+constexpr int rows_at_once = 4, rows_of_transposed = 8;
 
 /// Columns that fill no vector, one by one.
 template <class V>
@@ -45,7 +48,7 @@ template <class V, int Rows>
 void multiply_8_columns(const strided_block& a, const strided_block& b, const block_target& to) {
   using half = typename V::eight;
   half sums[Rows];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int row = 0; row < Rows; ++row) sums[row] = half::zero();
   std::int64_t k = 0;
   for (; k + 8 <= b.inner; k += 8) {
@@ -53,7 +56,7 @@ void multiply_8_columns(const strided_block& a, const strided_block& b, const bl
     half::load_transposed(b.elements + k, b.lane_step, terms);
 #pragma GCC unroll 8
     for (int step = 0; step < 8; ++step)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int row = 0; row < Rows; ++row)
         sums[row] = half::fused(half::broadcast(a.elements + row * a.lane_step + (k + step) * a.inner_step),
                                 terms[step], sums[row]);
@@ -62,12 +65,12 @@ void multiply_8_columns(const strided_block& a, const strided_block& b, const bl
     float gathered[8];
     for (int lane = 0; lane < 8; ++lane) gathered[lane] = b.elements[lane * b.lane_step + k];
     auto terms = half::load(gathered);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int row = 0; row < Rows; ++row)
       sums[row] =
           half::fused(half::broadcast(a.elements + row * a.lane_step + k * a.inner_step), terms, sums[row]);
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int row = 0; row < Rows; ++row) finish(sums[row], to, row, 0);
 }
 
@@ -127,30 +130,37 @@ inline strided_block lanes_from(const strided_block& of, std::int64_t first, std
   return part;
 }
 
+/// All columns, `Rows` rows.
 template <class V, int Rows>
 void multiply_rows(const strided_block& a, const strided_block& b, const block_target& to) {
   std::int64_t column = 0;
   if (b.inner_step == 1)
     for (; column + 8 <= b.lanes; column += 8)
       multiply_8_columns<V, Rows>(a, lanes_from(b, column, 8), to.from(0, column));
-  while (b.inner_step != 1 && column + V::width <= b.lanes) {
-    auto columns = std::min(most_line_columns, (b.lanes - column) / V::width * V::width);
-    multiply_lines<V, Rows>(a, lanes_from(b, column, columns), to.from(0, column));
-    column += columns;
-  }
+  else if constexpr (Rows <= rows_at_once)
+    while (column + V::width <= b.lanes) {
+      auto columns = std::min(most_line_columns, (b.lanes - column) / V::width * V::width);
+      multiply_lines<V, Rows>(a, lanes_from(b, column, columns), to.from(0, column));
+      column += columns;
+    }
   if (column < b.lanes) multiply_elements<V>(a, lanes_from(b, column, b.lanes - column), to.from(0, column));
 }
 
+using rows_function = void (*)(const strided_block& a, const strided_block& b, const block_target& to);
+
+/// multiply_rows for Rows from 1 on, by Rows - 1.
+template <class V>
+constexpr auto row_products = []<int... Rows>(std::integer_sequence<int, Rows...>) {
+  return std::array<rows_function, sizeof...(Rows)>{multiply_rows<V, Rows + 1>...};
+}
+(std::make_integer_sequence<int, rows_of_transposed>{});
+
 template <class V>
 void multiply_few_rows(const strided_block& a, const strided_block& b, const block_target& to) {
-  for (std::int64_t row = 0; row < a.lanes; row += rows_at_once) {
-    auto rows = a.lanes - row < rows_at_once ? a.lanes - row : rows_at_once;
-    auto part = lanes_from(a, row, rows);
-    auto at = to.from(row, 0);
-    if (rows == 4) multiply_rows<V, 4>(part, b, at);
-    if (rows == 3) multiply_rows<V, 3>(part, b, at);
-    if (rows == 2) multiply_rows<V, 2>(part, b, at);
-    if (rows == 1) multiply_rows<V, 1>(part, b, at);
+  const std::int64_t at_once = b.inner_step == 1 ? rows_of_transposed : rows_at_once;
+  for (std::int64_t row = 0; row < a.lanes; row += at_once) {
+    auto rows = std::min(a.lanes - row, at_once);
+    row_products<V>[static_cast<std::size_t>(rows - 1)](lanes_from(a, row, rows), b, to.from(row, 0));
   }
 }
 

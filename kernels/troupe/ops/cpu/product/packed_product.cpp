@@ -14,6 +14,9 @@ constexpr std::int64_t columns_at_once = 1024;
 constexpr std::int64_t row_panels_at_once = 18;
 /// Columns that are read at once, so that 16-bit elements stay in the L2 cache between widening and packing.
 constexpr std::int64_t read_at_once = 128;
+/// With at most so many rows, to copy B into panels would take longer than to multiply: where columns of B
+/// lie along the inner axis, and where lines of neighbouring columns do.
+constexpr std::int64_t few_rows = 8, few_rows_of_lines = 16;
 /// Columns of B that few rows are multiplied with before the next block of the inner axis: so many lines that
 /// memory is read in long runs along the inner axis, or along the columns.
 constexpr std::int64_t few_columns = 16, line_columns = 1024;
@@ -25,18 +28,31 @@ block_target target_of(const packed_product& product, std::int64_t row, std::int
   return product.c.from(row, column).of_block(first_inner == 0, first_inner + inner == product.inner);
 }
 
+/// All of A's rows, [inner, rows]: where rows lie a multiple of 4 KiB apart, they share one set of the cache
+/// with each other and with the columns of B.
+void pack_few_rows(const packed_product& product, const product_part& part, float* scratch, float* to) {
+  for (std::int64_t k = 0; k < product.inner; k += inner_block) {
+    auto inner = std::min(inner_block, product.inner - k);
+    auto block = product.a.read({part.first_row, part.rows, k, inner}, scratch);
+    for (std::int64_t i = 0; i < inner; ++i)
+      for (std::int64_t row = 0; row < part.rows; ++row)
+        *to++ = block.elements[row * block.lane_step + i * block.inner_step];
+  }
+}
+
 void multiply_few(const packed_product& product, const product_part& part, const product_loops& loops) {
   auto at_once = std::min(part.columns, product.b.inner_is_contiguous() ? few_columns : line_columns);
-  auto a_size = part.rows * inner_block * product.a.scratch_per_element(),
-       b_size = at_once * inner_block * product.b.scratch_per_element();
-  auto scratch = tensor::empty({a_size + b_size});
-  auto *a = scratch.values<float>().data(), *b = a + a_size;
+  auto scratch_size = inner_block * std::max(part.rows * product.a.scratch_per_element(),
+                                             at_once * product.b.scratch_per_element());
+  auto memory = tensor::empty({part.rows * product.inner + scratch_size});
+  auto *a = memory.values<float>().data(), *scratch = a + part.rows * product.inner;
+  pack_few_rows(product, part, scratch, a);
   for (std::int64_t column = 0; column < part.columns; column += at_once)
     for (std::int64_t k = 0; k < product.inner; k += inner_block) {
       auto inner = std::min(inner_block, product.inner - k);
       auto first = part.first_column + column, columns = std::min(at_once, part.columns - column);
-      loops.multiply_few_rows(product.a.read({part.first_row, part.rows, k, inner}, a),
-                              product.b.read({first, columns, k, inner}, b),
+      loops.multiply_few_rows({a + k * part.rows, part.rows, inner, 1, part.rows},
+                              product.b.read({first, columns, k, inner}, scratch),
                               target_of(product, part.first_row, first, k, inner));
     }
 }
@@ -97,7 +113,7 @@ void multiply_packed(const packed_product& product, const product_part& part, co
 
 void multiply_part(const packed_product& product, const product_part& part, const product_loops& loops) {
   default_rounding scope;
-  if (part.rows <= most_few_rows)
+  if (part.rows <= (product.b.inner_is_contiguous() ? few_rows : few_rows_of_lines))
     multiply_few(product, part, loops);
   else
     multiply_packed(product, part, loops);

@@ -88,14 +88,11 @@ struct product_loops {
   void (*pack_gathered)(const gathered_panel& from, float* to);
   void (*multiply_packed)(const packed_block& of, const block_target& to);
   void (*multiply_gathered)(const gathered_block& of, const block_target& to);
-  /// The product of at most most_few_rows rows of A, without packing.
+  /// The product of a few rows of A, without packing.
   void (*multiply_few_rows)(const strided_block& a, const strided_block& b, const block_target& to);
   /// block_product.
   void (*multiply_block)(const block_product_shape& product, const float* a, const float* b, float* c);
 };
-
-/// With so few rows, to copy B into panels would take longer than to multiply.
-constexpr std::int64_t most_few_rows = 8;
 
 /// Floats between panels, so that equal places in neighbouring panels do not share a set of the cache. At
 /// least the columns of a panel: packing stores whole vectors, also past the end.
