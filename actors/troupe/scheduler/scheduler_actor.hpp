@@ -48,11 +48,14 @@ namespace troupe {
 ///   writes_lost              -> write_copies, to the process whose snapshot writer was restarted
 ///   snapshot_writer_replaced -> what the previous snapshot writer has not answered
 ///   part_written             -> snapshot_failed, when one could not be written
+///   retry_credit             -> step_credit, when the user's thread has taken enough finished steps
 ///   check_disk_wait          -> step_credit, when the disk has held steps up for long enough
 ///   parameters_arrived       -> call_finished
 ///   gathered_received        -> call_finished, when all programs have what the call gives them
 ///   cancel_training          -> step_credit of the last step
 ///   stop_job                 -> membership::stopped, when what is done is on disk
+///   check_stop               -> membership::stopped, when no process has entered a call
+///   save_timed_out           -> the end of the job after a value that is not finite, whatever is on disk
 ///   inspect_scheduler        -> scheduler_report
 ///   save_snapshot            -> snapshot_saved, when it is on disk          no folder, nothing done:
 ///                                                                           unavailable; disk's: failed

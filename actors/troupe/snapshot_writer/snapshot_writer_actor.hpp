@@ -49,6 +49,7 @@ struct snapshot_writer_options {
 ///   read_from_disk    -> stage_copy                     missing or damaged part
 ///   discard_parts     ->
 ///   list_parts        -> held_parts, without parts: since when nothing was written
+///   check_disk        ->                                warns and gives up where the disk makes no progress
 ///
 /// Every request is answered at the latest `give_up_after` after the disk's last progress, so requesters need
 /// no shorter time limit and large states may take long. If the disk actor fails, requests stay unanswered:
