@@ -65,8 +65,12 @@ struct exchanging {
   }
 };
 
-/// In the tree (a + b) + (c + d); one after the other the sum of four would be 1.
-constexpr float values[] = {1e8F, -1e8F, 1e8F, 1 - 1e8F};
+/// Of all lengths: another order of their sum has other bits.
+std::vector<float> drawn_gradients(std::int64_t count, std::mt19937& random) {
+  std::vector<float> result(static_cast<std::size_t>(count));
+  for (auto& each : result) each = std::uniform_real_distribution<float>(-1, 1)(random);
+  return result;
+}
 
 }  // namespace
 
@@ -76,9 +80,13 @@ TEST_CASE("buckets have the sums of the fixed tree in whatever order they are gi
   std::mt19937 random(seed);
   std::vector<std::int64_t> sizes{1, 5, 64, 3};
   exchanging all(4, static_cast<int>(sizes.size()));
+  std::vector<std::vector<float>> of[4];  // [replica][bucket]
   std::vector<std::pair<int, int>> to_give;
   for (int replica = 0; replica < 4; ++replica)
-    for (int bucket = 0; bucket < 4; ++bucket) to_give.emplace_back(replica, bucket);
+    for (int bucket = 0; bucket < 4; ++bucket) {
+      of[replica].push_back(drawn_gradients(sizes[static_cast<std::size_t>(bucket)], random));
+      to_give.emplace_back(replica, bucket);
+    }
   std::ranges::shuffle(to_give, random);
   while (!to_give.empty() || !all.sent.empty()) {
     if (all.sent.empty() || (!to_give.empty() && random() % 2 == 0)) {
@@ -86,10 +94,8 @@ TEST_CASE("buckets have the sums of the fixed tree in whatever order they are gi
       to_give.pop_back();
       auto& one = all.members[static_cast<std::size_t>(replica)];
       CHECK_FALSE(one.exchange.is_done());
-      one.exchange.give(bucket,
-                        tensor::full({sizes[static_cast<std::size_t>(bucket)]},
-                                     values[replica] + static_cast<float>(bucket) * values[3 - replica]),
-                        all.sender());
+      auto at = static_cast<std::size_t>(bucket);
+      one.exchange.give(bucket, tensor::from(of[replica][at], {sizes[at]}), all.sender());
       all.go_on(one);  // what the others sent may be there already
     } else {
       all.deliver(random() % all.sent.size());
@@ -99,11 +105,10 @@ TEST_CASE("buckets have the sums of the fixed tree in whatever order they are gi
     CHECK(one.exchange.is_done());
     CHECK(one.arrived.num_held() == 0);
     for (std::size_t bucket = 0; bucket < sizes.size(); ++bucket) {
-      auto of = [bucket](int replica) {
-        return values[replica] + static_cast<float>(bucket) * values[3 - replica];
-      };
-      auto expected = (of(0) + of(1)) + (of(2) + of(3));
-      CHECK(one.sums[bucket] == std::vector<float>(static_cast<std::size_t>(sizes[bucket]), expected));
+      std::vector<float> expected;
+      for (std::size_t i = 0; i < of[0][bucket].size(); ++i)
+        expected.push_back((of[0][bucket][i] + of[1][bucket][i]) + (of[2][bucket][i] + of[3][bucket][i]));
+      CHECK(one.sums[bucket] == expected);
     }
   }
 }

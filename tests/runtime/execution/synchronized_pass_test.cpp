@@ -1,5 +1,6 @@
 // What replicas add up within an action: sums in the fixed tree, and what is told where they do not meet
 // alike.
+#include "support/unlike_sums.hpp"
 #include "troupe/execution/synchronized_pass.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -48,8 +49,7 @@ struct meeting {
 }  // namespace
 
 TEST_CASE("replicas that add up in a pass get the sums of the tree, one after the other, in any order") {
-  // In the tree (a + b) + (c + d); one after the other it would be 1.
-  const std::vector<float> values = {1e8F, 1, -1e8F, 1};
+  const auto values = testing::unlike_sums();
   meeting replicas(values.size());
   std::vector<std::vector<float>> sums(values.size());
   std::vector<std::thread> threads;

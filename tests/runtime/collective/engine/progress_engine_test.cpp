@@ -74,15 +74,15 @@ std::ptrdiff_t num_threads() {
 }  // namespace
 
 TEST_CASE("one thread advances all clients, while they ask for it") {
-  // With the first thread the thread sanitizer starts one of its own. A thread that was joined may still be
-  // counted for a moment, so this one stays.
+  // With the first thread the thread sanitizer starts one of its own. A thread that ended may still be
+  // counted for a moment, so this one stays, and others may disappear meanwhile.
   std::latch may_end(1);
   std::jthread first([&] { may_end.wait(); });
   progress_engine engine;
   std::vector<std::unique_ptr<counted_work>> clients;
   auto threads_before = num_threads();
   for (int i = 0; i < 64; ++i) clients.push_back(std::make_unique<counted_work>(engine, i % 2 == 0));
-  CHECK(num_threads() == threads_before);
+  CHECK(num_threads() <= threads_before);
   for (int round = 1; round <= 3; ++round) {
     for (auto& each : clients) each->add(5);
     for (auto& each : clients) wait_until_done(*each, 5 * round);
@@ -90,7 +90,7 @@ TEST_CASE("one thread advances all clients, while they ask for it") {
   std::set<std::thread::id> threads;
   for (auto& each : clients) threads.insert(each->thread());
   CHECK(threads.size() == 1);
-  CHECK(num_threads() == threads_before + 1);
+  CHECK(num_threads() <= threads_before + 1);
   may_end.count_down();
 }
 
