@@ -23,7 +23,7 @@ struct device_memory_report {
 /// The memory of a process that hosts devices.
 struct process_memory_report {
   int rank = 0;
-  process_memory_use measured;
+  program::process_memory_use measured;
 };
 
 /// The memory of a job: what Trainer::memory_report returns.

@@ -103,7 +103,7 @@ std::string ProcessGroup::recent_calls() const { return own().recent_calls(); }
 communicator& ProcessGroup::own() const {
   if (!communicator_)
     throw std::logic_error("[ProcessGroup] expected a member of group " +
-                           group_builder::name_of(*non_member_ranks_) +
+                           collective::group_builder::name_of(*non_member_ranks_) +
                            ", got a process outside it: look with contains(world.rank()) before");
   return *communicator_;
 }

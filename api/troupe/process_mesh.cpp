@@ -8,11 +8,11 @@ namespace troupe {
 
 struct ProcessMesh::state {
   World world;
-  mesh layout;
+  collective::mesh layout;
   std::map<std::vector<world_rank>, ProcessGroup> groups;  ///< key: the members' ranks
 };
 
-ProcessMesh::ProcessMesh(const World& world, mesh layout)
+ProcessMesh::ProcessMesh(const World& world, collective::mesh layout)
     : shared_(std::make_shared<state>(state{world, std::move(layout), {}})) {}
 
 ProcessGroup ProcessMesh::operator[](std::string_view axis) const { return slice({std::string(axis)}); }
@@ -30,6 +30,6 @@ int ProcessMesh::coordinate(std::string_view axis) const {
   return shared_->layout.coordinate(shared_->world.rank(), axis);
 }
 
-const mesh& ProcessMesh::layout() const { return shared_->layout; }
+const collective::mesh& ProcessMesh::layout() const { return shared_->layout; }
 
 }  // namespace troupe

@@ -20,7 +20,7 @@ class World;
 /// failed. A handle: copies share their groups. Not thread-safe.
 class ProcessMesh {
  public:
-  ProcessMesh(const World& world, mesh layout);
+  ProcessMesh(const World& world, collective::mesh layout);
 
   /// The group of this process along one axis.
   ProcessGroup operator[](std::string_view axis) const;
@@ -31,7 +31,7 @@ class ProcessMesh {
   /// The coordinate of this process along the axis.
   int coordinate(std::string_view axis) const;
   /// The grid itself, for the coordinates and slices of other ranks.
-  const mesh& layout() const;
+  const collective::mesh& layout() const;
 
  private:
   struct state;

@@ -20,7 +20,7 @@ cost_profile profile_job(const Pipeline& pipeline, const dataset_ptr& samples, c
                     std::to_string(options.batch) + " samples into equal parts. Change --microbatches" +
                     (pipeline.replicas() == 1 ? "" : ", --replicas") + " or --batch");
   set_num_threads(options.threads);
-  auto source = make_training_source(
+  auto source = detail::make_training_source(
       samples, {.batch = options.batch / num_microbatches, .microbatches = 1, .seed = options.seed});
   return profile_model(pipeline, source->at(0), {.seed = options.seed});
 }
@@ -28,14 +28,14 @@ cost_profile profile_job(const Pipeline& pipeline, const dataset_ptr& samples, c
 void save_profile(const std::filesystem::path& file, const cost_profile& profile) {
   auto text = to_json(profile);
   try {
-    write_durably(file, std::as_bytes(std::span(text)));
-  } catch (const snapshot_error& problem) {
+    files::write_durably(file, std::as_bytes(std::span(text)));
+  } catch (const files::snapshot_error& problem) {
     throw bad_input("cannot write the cost profile: " + std::string(problem.what()));
   }
 }
 
 cost_profile read_profile(const std::filesystem::path& file) {
-  auto text = read_text_file(file, "cost profile");
+  auto text = config::read_text_file(file, "cost profile");
   try {
     return profile_from_json(text);
   } catch (const bad_input& problem) {

@@ -27,7 +27,8 @@ namespace {
 /// Prints the error that ended the program and returns its exit code.
 class ending {
  public:
-  ending(const char* program, std::shared_ptr<signal_frame>& frame) : program_(program), frame_(frame) {}
+  ending(const char* program, std::shared_ptr<signals::signal_frame>& frame)
+      : program_(program), frame_(frame) {}
 
   /// An error of this process: reports it to the job before the process ends.
   int failed(const std::string& message, failure_kind kind) const {
@@ -51,12 +52,12 @@ class ending {
   }
 
   const char* program_;
-  std::shared_ptr<signal_frame>& frame_;
+  std::shared_ptr<signals::signal_frame>& frame_;
 };
 
 void require_fields(const std::vector<std::string>& names) {
   for (const auto& name : names)
-    if (!find_job_field(name))
+    if (!config::find_job_field(name))
       throw_invalid("used_options", "names of fields of job_options, such as 'epochs'", "'" + name + "'");
 }
 
@@ -103,16 +104,17 @@ void add_own(CLI::App& app, const program_option& option, Number* value) {
 }
 
 /// Those of the program and of its launcher: a scheduler may send a signal to all processes of a job.
-stop_signals stop_signals_of(const job_options& options) {
-  auto signals = stop_signals_from(options.stop_signals);
+config::stop_signals stop_signals_of(const job_options& options) {
+  auto signals = config::stop_signals_from(options.stop_signals);
   if (auto launch = read_launch_environment(process_environment()))
-    signals.merge(stop_signals_from(launch->stop_signals, "environment variable TROUPE_STOP_SIGNALS"));
+    signals.merge(
+        config::stop_signals_from(launch->stop_signals, "environment variable TROUPE_STOP_SIGNALS"));
   return signals;
 }
 
 /// An option that the program does not use is still known, so that it can be refused by name.
 void hide_unused(CLI::App& app, const used_options& used) {
-  for (const auto& field : job_fields())
+  for (const auto& field : config::job_fields())
     if (!used.contains(field.name)) app.get_option(field.option_name())->group("");
 }
 
@@ -120,7 +122,7 @@ void hide_unused(CLI::App& app, const used_options& used) {
 
 used_options used_options::all() {
   used_options made;
-  for (const auto& field : job_fields()) made.names_.emplace(field.name);
+  for (const auto& field : config::job_fields()) made.names_.emplace(field.name);
   return made;
 }
 
@@ -149,7 +151,7 @@ used_options used_options::without(const std::vector<std::string>& names) const 
 }
 
 void used_options::refuse_others(const job_options& options, const std::string& user) const {
-  for (const auto& field : job_fields())
+  for (const auto& field : config::job_fields())
     if (options.given.contains(std::string(field.name)) && !contains(field.name))
       throw bad_input(field.option_name() + " was given, but " + user +
                       " does not use it. Leave it out of the command line and of the YAML file");
@@ -159,28 +161,29 @@ int run_program(int argc, char** argv, job_options options,
                 const std::function<void(const job_options&)>& body,
                 const std::vector<program_option>& own_options, const used_options& used) {
   CLI::App app;
-  std::shared_ptr<signal_frame> frame;
+  std::shared_ptr<signals::signal_frame> frame;
   ending end(argv[0], frame);
-  unblock_stop_signals();
+  config::unblock_stop_signals();
   try {
-    app.formatter(std::make_shared<help_formatter>());
+    app.formatter(std::make_shared<usage::help_formatter>());
     app.name(std::filesystem::path(argv[0]).filename().string());
-    app.set_version_flag("--version", "troupe " + version_text());
-    add_job_options(app, options);
+    app.set_version_flag("--version", "troupe " + usage::version_text());
+    config::add_job_options(app, options);
     hide_unused(app, used);
     for (const auto& each : own_options)
       std::visit([&](auto* value) { add_own(app, each, value); }, each.value);
-    parse_command_line(app, argc, argv);
+    usage::parse_command_line(app, argc, argv);
     used.refuse_others(options);
     check_options(options);
-    frame = std::make_shared<signal_frame>(stop_limits{.grace = options.grace}, stop_signals_of(options));
+    frame = std::make_shared<signals::signal_frame>(signals::stop_limits{.grace = options.grace},
+                                                    stop_signals_of(options));
     options.frame = frame;
     body(options);
-    if (auto problem = output_problem(); !problem.empty()) throw std::runtime_error(problem);
+    if (auto problem = usage::output_problem(); !problem.empty()) throw std::runtime_error(problem);
     return 0;
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
-    return end.failed(usage_problem(app, problem), failure_kind::bad_input);
+    return end.failed(usage::usage_problem(app, problem), failure_kind::bad_input);
   } catch (const job_refused& problem) {
     return end.ended_with_job(problem.what(), 2);
   } catch (const bad_input& problem) {

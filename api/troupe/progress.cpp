@@ -37,20 +37,21 @@ std::string rate_text(double samples_per_s) {
 
 std::string time_left(const step_event& event, int batch) {
   if (event.samples_per_s <= 0) return "-";
-  return clock_text(static_cast<double>(event.target_step - event.step) * batch / event.samples_per_s);
+  return detail::clock_text(static_cast<double>(event.target_step - event.step) * batch /
+                            event.samples_per_s);
 }
 
 /// What is on disk after `steps` optimizer steps, of which a snapshot counts `steps_of_run` as one.
 std::string line_on_snapshots(const std::filesystem::path& folder, std::uint64_t steps,
                               std::uint64_t steps_of_run) try {
-  for (const auto& info : snapshot_store({.folder = folder}).list()) {
-    if (info.state != snapshot_state::ok) continue;
+  for (const auto& info : snapshot::snapshot_store({.folder = folder}).list()) {
+    if (info.state != snapshot::snapshot_state::ok) continue;
     auto newest = info.step * steps_of_run;
     return "snapshots: " + folder.string() +
            (newest == steps ? "" : " (the newest is of step " + std::to_string(newest) + ")");
   }
   return "no snapshots could be written to " + folder.string();
-} catch (const snapshot_error& problem) {
+} catch (const files::snapshot_error& problem) {
   return std::string("snapshots: ") + problem.what();
 }
 
@@ -90,7 +91,7 @@ void progress::on_step(const step_event& event) {
               .dump());
     return;
   }
-  auto now = now_ns();
+  auto now = trace::now_ns();
   bool last = event.step == event.target_step;
   if (!last && now - last_print_ns_ < (is_terminal_ ? live_interval_ns : quiet_interval_ns)) return;
   last_print_ns_ = now;
@@ -135,7 +136,7 @@ void progress::on_fitted(const fit_result& fitted, const plan& planned) {
   if (!is_active_ || options_.json) return;
   if (!has_trained)
     print("nothing was trained: the snapshot has all steps of this fit. Raise --steps or --epochs for more");
-  text_drawing drawing{100, is_terminal_};
+  schedule::text_drawing drawing{100, is_terminal_};
   auto name = planned.kind == schedule_kind::custom ? "the plan in the file" : to_string(planned.kind);
   print("\nplanned: one step of " + std::string(name) + ", all stages alike");
   print(draw_text(simulate(planned, {}), drawing));

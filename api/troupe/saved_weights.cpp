@@ -103,12 +103,12 @@ std::filesystem::path model_in(const std::filesystem::path& folder) {
 std::vector<named_tensor> read_weights(const std::filesystem::path& from,
                                        const safetensors_options& options) {
   if (!is_folder(from)) return read_file(from, options);
-  require_no_snapshot(from);
-  snapshot_store store({from});
+  snapshot::require_no_snapshot(from);
+  snapshot::snapshot_store store({from});
   std::string problems;
   auto manifest = store.newest_valid(
       [&](const std::string& problem) { problems += (problems.empty() ? "" : "; ") + problem; });
-  if (manifest) return saved_tensors(store, *manifest, saved_part::weights);
+  if (manifest) return saved_tensors(store, *manifest, snapshot::saved_part::weights);
   if (auto model = problems.empty() ? model_in(from) : std::filesystem::path(); !model.empty())
     return read_file(model, options);
   if (problems.empty())

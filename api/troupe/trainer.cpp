@@ -34,11 +34,11 @@ namespace troupe {
 namespace {
 
 /// Describes a call for comparison between processes; loads the samples if this process `reads` them.
-call_request request_about(const dataset_ptr& samples, const char* call, bool reads) {
+actors::job::call_request request_about(const dataset_ptr& samples, const char* call, bool reads) {
   if (!samples) throw bad_input(std::string(call) + " needs a data set, got a null pointer");
-  call_request request;
-  request.data = describe_samples(*samples);
-  if (reads) request.content = describe_content(*samples);
+  actors::job::call_request request;
+  request.data = detail::describe_samples(*samples);
+  if (reads) request.content = detail::describe_content(*samples);
   return request;
 }
 
@@ -48,12 +48,12 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     : world_(std::move(world)), pipeline_(std::move(pipeline)), callbacks_(std::move(callbacks)) {
   auto& self = *world_.shared_->self;
   auto number = take_place();
-  const auto options = options_for_trainer(world_.options(), number);
+  const auto options = detail::options_for_trainer(world_.options(), number);
   try {
     pipeline_.read_device_map();
-    refuse_unused_options(options, pipeline_);
-    plan_ = plan_for(pipeline_, options, world_.num_devices());
-    check_faults(options.fault, plan_, world_.world_size());
+    detail::refuse_unused_options(options, pipeline_);
+    plan_ = detail::plan_for(pipeline_, options, world_.num_devices());
+    fault::check_faults(options.fault, plan_, world_.world_size());
   } catch (const bad_input& problem) {
     // Tell the others the cause; otherwise they would only see a lost process. A job of one process can go on
     // with another Trainer.
@@ -61,12 +61,12 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     throw;
   }
   if (plan_.num_job_devices() < world_.num_devices() && world_.rank() == 0) warn_of_idle_devices();
-  if (gradient_order_of(plan_) == gradient_order::descending && world_.rank() == 0)
+  if (schedule::gradient_order_of(plan_) == schedule::gradient_order::descending && world_.rank() == 0)
     world_.shared_->log->warn(
         "the plan in {} adds up weight gradients in descending order of microbatches: the weights have other "
         "bits than with other schedules, and snapshots can be resumed with plans of this order only",
         pipeline_.plan_file().string());
-  if (auto modes = modes_of(pipeline_.model());
+  if (auto modes = detail::modes_of(pipeline_.model());
       modes.trained.empty() && !modes.evaluated.empty() && world_.rank() == 0)
     world_.shared_->log->warn(
         "the whole model is in evaluation mode, and is trained so: dropout does nothing, batch norms keep "
@@ -78,8 +78,10 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
         "than --devices, each on a thread of its own. Use a multiple of {} for equal shares",
         plan_.num_replicas, plan_.num_devices(), plan_.num_job_devices(), world_.num_devices(),
         plan_.num_replicas);
-  auto job = std::make_shared<job_definition>(definition_of(pipeline_, options, plan_, world_.world_size()));
-  auto start = agree_on_start(self, world_.shared_->incarnation, number, options, *job, *world_.shared_->log);
+  auto job = std::make_shared<actors::job::job_definition>(
+      detail::definition_of(pipeline_, options, plan_, world_.world_size()));
+  auto start =
+      detail::agree_on_start(self, world_.shared_->incarnation, number, options, *job, *world_.shared_->log);
   world_.shared_->folder = std::move(start.lock);
   job->begin_with = start.resume_from;
   job->trained_before = start.trained_before;
@@ -88,22 +90,22 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   if (start.resumed_step) resumed_step_ = *start.resumed_step * steps_of_run();
   data_ = job->data;
   if (start.resume_from) resume_data(*start.resume_from);
-  stage_graph graph(plan_.num_stages, plan_.edges);
+  schedule::stage_graph graph(plan_.num_stages, plan_.edges);
   for (const auto& [one, device] : job->placed.device_of_cell())
     if (job->home.member_of(device).rank == world_.rank())
       reads_samples_ |= graph.takes_samples(one.stage) || graph.computes_loss(one.stage);
   if (gets_complete_copies(*job, world_.rank(), world_.world_size()))
-    latest_ = job->latest = std::make_shared<latest_copies>(job->parts);
+    latest_ = job->latest = std::make_shared<actors::job::latest_copies>(job->parts);
   self.define(std::move(job));
   if (options.resume && world_.rank() == 0 && start.is_first) {
-    running_call::scope call(world_.shared_->running, "Trainer's constructor");
-    running_call::callback callback(world_.shared_->running, "on_resumed");
+    detail::running_call::scope call(world_.shared_->running, "Trainer's constructor");
+    detail::running_call::callback callback(world_.shared_->running, "on_resumed");
     callbacks_.on_resumed(
         {start.resume_from.has_value(), start.resume_from ? start.resume_from->step * steps_of_run() : 0});
   }
 }
 
-void Trainer::resume_data(const snapshot_manifest& from) {
+void Trainer::resume_data(const snapshot::snapshot_manifest& from) {
   data_->resume(from.step, from.data);
   if (!from.data)
     world_.shared_->log->warn(
@@ -169,44 +171,45 @@ std::uint32_t Trainer::take_place() {
 }
 
 fit_result Trainer::fit(dataset_ptr samples) {
-  running_call::scope running(world_.shared_->running, "Trainer::fit");
+  detail::running_call::scope running(world_.shared_->running, "Trainer::fit");
   require_no_open_step("fit");
   const auto& options = world_.options();
   auto& self = *world_.shared_->self;
   std::shared_ptr<batch_source> source;
-  auto request = fail_job_on_exception(self, [&] {
+  auto request = detail::fail_job_on_exception(self, [&] {
     auto made = request_about(samples, "fit", reads_samples_);
     auto position = [data = data_, of = samples.get()](std::uint64_t step) {
       return data->position_of(of, step);
     };
-    source = make_training_source(samples, {options.batch, pipeline_.microbatches(), options.seed,
-                                            plan_.flush_every, plan_.num_replicas, position});
+    source = detail::make_training_source(samples, {options.batch, pipeline_.microbatches(), options.seed,
+                                                    plan_.flush_every, plan_.num_replicas, position});
     return made;
   });
   auto per_epoch = source->num_steps_per_epoch();
-  request.kind = call_kind::train;
+  request.kind = actors::job::call_kind::train;
   auto steps = static_cast<std::uint64_t>(options.epochs) * per_epoch;
   if (options.steps > steps && world_.rank() == 0)
     world_.shared_->log->warn(
         "training ends after {} steps, the {} of --epochs, before the {} of --steps: raise --epochs for more",
         steps, options.epochs == 1 ? "one epoch" : std::to_string(options.epochs) + " epochs", options.steps);
   if (options.steps != 0) steps = std::min(options.steps, steps);
-  fail_job_on_exception(self, [&] {
-    if (auto problem = problem_of_training(pipeline_); !problem.empty()) throw bad_input("fit: " + problem);
+  detail::fail_job_on_exception(self, [&] {
+    if (auto problem = detail::problem_of_training(pipeline_); !problem.empty())
+      throw bad_input("fit: " + problem);
     check_whole_flushes(steps, plan_.flush_every);
     check_whole_averages(runs_ + steps, pipeline_.numerics().exchange.average_every);
   });
   auto first = std::exchange(runs_, runs_ + steps / steps_of_run());
   request.target_step = runs_;
-  fail_job_on_exception(self, [&] { data_->add(first, runs_, samples.get(), request.data); });
+  detail::fail_job_on_exception(self, [&] { data_->add(first, runs_, samples.get(), request.data); });
   request.source = sources_.number_of(samples, source_use::train, [&] { return self.add_source(source); });
 
-  step_rate rate;
+  detail::step_rate rate;
   bool is_cancelled = false;
   std::exception_ptr thrown;
-  call_observer observer;
-  observer.on_step = [&](const step_progress& done) {
-    if (!std::exchange(training_noted_, true)) record_training_start(self, number_);
+  actors::process::call_observer observer;
+  observer.on_step = [&](const actors::job::step_progress& done) {
+    if (!std::exchange(training_noted_, true)) detail::record_training_start(self, number_);
     rate.add(std::chrono::steady_clock::now(), done.step);
     step_event event{
         done.step * steps_of_run(), request.target_step * steps_of_run(), per_epoch, done.metrics.mean_loss(),
@@ -215,7 +218,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
       if (!std::exchange(is_cancelled, true)) self.cancel_training();
     };
     try {
-      running_call::callback callback(world_.shared_->running, "on_step");
+      detail::running_call::callback callback(world_.shared_->running, "on_step");
       if (!thrown) callbacks_.on_step(event);
     } catch (...) {
       // The end of a cancelled fit is known only afterwards.
@@ -223,8 +226,8 @@ fit_result Trainer::fit(dataset_ptr samples) {
       thrown = std::current_exception();
     }
   };
-  observer.on_recovered = [&](const recovery_report& report) {
-    running_call::callback callback(world_.shared_->running, "on_recovered");
+  observer.on_recovered = [&](const cluster::recovery_report& report) {
+    detail::running_call::callback callback(world_.shared_->running, "on_recovered");
     callbacks_.on_recovered({report.loss.rank, report.loss.cause, report.generation, report.total_s});
   };
   auto result = self.run(request, observer);
@@ -237,7 +240,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
   if (!options.trace_dir.empty()) fitted.trace = write_trace(options.trace_dir);
   fitted.steps = result.steps_done * steps_of_run();
   fitted.loss = result.metrics.mean_loss();
-  fitted.planned_bubble = summarize(simulate(plan_, {})).bubble_fraction;
+  fitted.planned_bubble = schedule::summarize(simulate(plan_, {})).bubble_fraction;
   fitted.measured_bubble = result.timing.bubble;
   fitted.step_s = result.timing.span_s;
   fitted.peak_activations = static_cast<int>(result.timing.peak_activations);
@@ -259,17 +262,18 @@ std::filesystem::path Trainer::write_trace(const std::filesystem::path& folder) 
 }
 
 evaluation_result Trainer::evaluate(dataset_ptr samples) {
-  running_call::scope running(world_.shared_->running, "Trainer::evaluate");
+  detail::running_call::scope running(world_.shared_->running, "Trainer::evaluate");
   require_no_open_step("evaluate");
   warn_of_own_weights("evaluate");
   auto& self = *world_.shared_->self;
-  std::shared_ptr<evaluation_source> source;
-  call_request request;
-  prepare_call(self, call_kind::evaluate, runs_, [&] {
+  std::shared_ptr<detail::evaluation_source> source;
+  actors::job::call_request request;
+  detail::prepare_call(self, actors::job::call_kind::evaluate, runs_, [&] {
     request = request_about(samples, "evaluate", reads_samples_);
-    source = std::make_shared<evaluation_source>(samples, world_.options().batch, pipeline_.microbatches());
+    source = std::make_shared<detail::evaluation_source>(samples, world_.options().batch,
+                                                         pipeline_.microbatches());
   });
-  request.kind = call_kind::evaluate;
+  request.kind = actors::job::call_kind::evaluate;
   request.target_step = runs_;
   request.num_batches = source->num_steps_per_epoch();
   request.num_microbatches = source->num_microbatches();
@@ -279,21 +283,21 @@ evaluation_result Trainer::evaluate(dataset_ptr samples) {
 }
 
 std::string Trainer::weights_sha256() {
-  running_call::scope running(world_.shared_->running, "Trainer::weights_sha256");
+  detail::running_call::scope running(world_.shared_->running, "Trainer::weights_sha256");
   require_no_open_step("weights_sha256");
   warn_of_own_weights("weights_sha256");
-  call_request request;
-  request.kind = call_kind::hash;
+  actors::job::call_request request;
+  request.kind = actors::job::call_kind::hash;
   request.target_step = runs_;
   return world_.shared_->self->run(request, {}).weights_sha256;
 }
 
 std::string Trainer::record(std::string value) {
-  running_call::scope running(world_.shared_->running, "Trainer::record");
+  detail::running_call::scope running(world_.shared_->running, "Trainer::record");
   require_no_open_step("record");
   constexpr std::size_t most_bytes = 64 << 10;
-  call_request request;
-  request.kind = call_kind::record;
+  actors::job::call_request request;
+  request.kind = actors::job::call_kind::record;
   request.target_step = runs_;
   if (world_.rank() == 0 && value.size() > most_bytes)
     request.problem = "record: expected a value of at most 64 KiB, got " + std::to_string(value.size()) +

@@ -22,9 +22,17 @@
 
 namespace troupe {
 
+namespace detail {
 class given_batches;
-class latest_copies;
 class replaceable_source;
+}  // namespace detail
+namespace actors::job {
+class latest_copies;
+class trained_data;
+}  // namespace actors::job
+namespace snapshot {
+struct snapshot_manifest;
+}  // namespace snapshot
 
 /// A completed training step, or with Pipeline::flush_every(K) K of them. Only rank 0 receives these events.
 struct step_event {
@@ -108,9 +116,6 @@ struct pause_status {
   /// How many pauses, steps and resumptions of all processes were carried out so far.
   std::uint64_t num_changes = 0;
 };
-
-class trained_data;
-struct snapshot_manifest;
 
 /// Trains a pipeline in a World. Every process makes the same calls in the same order. A process that the
 /// launcher restarts runs the same program from the beginning; calls that the other processes have completed
@@ -258,7 +263,7 @@ class Trainer {
   std::uint32_t take_place();
   void warn_of_idle_devices() const;
   std::string advice_on_stages(int num_devices) const;
-  void resume_data(const snapshot_manifest& from);
+  void resume_data(const snapshot::snapshot_manifest& from);
   std::filesystem::path write_trace(const std::filesystem::path& folder) const;
   /// Optimizer steps of one run of the plan, which is a step of the job.
   std::uint64_t steps_of_run() const { return static_cast<std::uint64_t>(plan_.flush_every); }
@@ -274,19 +279,19 @@ class Trainer {
   trainer_callbacks callbacks_;
   plan plan_;
   batch_source_registry sources_;
-  std::shared_ptr<trained_data> data_;
+  std::shared_ptr<actors::job::trained_data> data_;
   std::shared_ptr<void> place_;  ///< no other Trainer may exist while this does
   std::uint32_t number_ = 0;     ///< index among the World's Trainers
   std::optional<std::uint64_t> resumed_step_;
-  std::shared_ptr<latest_copies> latest_;  ///< null: this process never holds all stages
+  std::shared_ptr<actors::job::latest_copies> latest_;  ///< null: this process never holds all stages
   std::shared_ptr<std::atomic<bool>> warned_of_latest_ = std::make_shared<std::atomic<bool>>(false);
   bool reads_samples_ = false;   ///< this process has a stage that takes samples or targets
   std::uint64_t runs_ = 0;       ///< of the plan, requested so far, without cancelled ones
   bool training_noted_ = false;  ///< restarted processes know that a step was completed
   bool is_step_open_ = false;    ///< forward_backward was called, and optimizer_step was not yet
   // Batches that the program gave, and the numbers of their sources; null: none yet.
-  std::shared_ptr<given_batches> given_;
-  std::shared_ptr<replaceable_source> forwarded_;
+  std::shared_ptr<detail::given_batches> given_;
+  std::shared_ptr<detail::replaceable_source> forwarded_;
   std::uint32_t given_source_ = 0, forwarded_source_ = 0;
   bool warned_of_batches_ = false;
 };

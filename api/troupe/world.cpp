@@ -28,27 +28,27 @@ void warn_of_launcher_options(const job_options& options, spdlog::logger& log) {
   for (const auto* name : {"join_timeout", "suspect_after"})
     if (options.given.contains(name))
       log.warn("{}: the launcher's counts: give it to `troupe launch`, before the program",
-               find_job_field(name)->option_name());
+               config::find_job_field(name)->option_name());
 }
 
 void record_events(const launch_environment& self, const std::shared_ptr<spdlog::logger>& log) {
-  auto wanted = read_events_environment(process_environment());
-  start_recording({.events_per_thread = wanted.events_per_thread,
-                   .file = wanted.file,
-                   .rank = self.rank,
-                   .incarnation = self.incarnation,
-                   .on_problem = [log](const std::string& problem) { log->warn("{}", problem); }});
+  auto wanted = config::read_events_environment(process_environment());
+  trace::start_recording({.events_per_thread = wanted.events_per_thread,
+                          .file = wanted.file,
+                          .rank = self.rank,
+                          .incarnation = self.incarnation,
+                          .on_problem = [log](const std::string& problem) { log->warn("{}", problem); }});
 }
 
 /// What is set once for the whole process.
 void prepare_process() {
-  ignore_file_size_signal();
-  if (!process_environment()("MALLOC_ARENA_MAX")) spare_address_space();
+  files::ignore_file_size_signal();
+  if (!process_environment()("MALLOC_ARENA_MAX")) posix::spare_address_space();
 }
 
 /// Where the inspector's commands are kept. The folder of snapshots may not exist before the job begins, and
 /// has the permissions that snapshots have.
-void keep_commands(const job_options& options, process_options& made) {
+void keep_commands(const job_options& options, actors::process::process_options& made) {
   made.inspect_audit_log = options.inspect_audit_log;
   if (!made.inspect_audit_log.empty() || options.snapshot_dir.empty()) return;
   made.inspect_audit_log = options.snapshot_dir / "inspector_audit.jsonl";
@@ -57,7 +57,7 @@ void keep_commands(const job_options& options, process_options& made) {
 }
 
 /// The one line that says where the job is watched.
-void show_inspector(const process& self, const job_options& options) {
+void show_inspector(const actors::process::process& self, const job_options& options) {
   const auto& url = self.inspector_url();
   if (url.empty()) return;
   if (options.json)
@@ -74,16 +74,16 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   prepare_process();
   auto shared = std::make_shared<state>();
   shared->options = options;
-  shared->shown_profile = read_profile_environment(process_environment());
-  process_options made;
+  shared->shown_profile = config::read_profile_environment(process_environment());
+  actors::process::process_options made;
   made.launch = read_launch_environment(process_environment());
   auto self = made.launch.value_or(launch_environment());
   bool names_network = !made.launch && options.given.contains("network_interface");
   shared->incarnation = self.incarnation;
-  shared->backends = std::make_unique<backend_registry>(
+  shared->backends = std::make_unique<collective::backend_registry>(
       options.backend, linked,
       backend_options{self.rank, self.world_size, self.local_rank, options.network_interface,
-                      network_sizes_from(options.network_sizes)});
+                      collective::network_sizes_from(options.network_sizes)});
   made.numeric_class = numeric_class();
   made.network_interface = options.network_interface;
   made.verify_frames = options.verify_frames;
@@ -100,13 +100,13 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   record_events(self, shared->log);
   if (self.launched_by_troupe && self.rank == 0) warn_of_launcher_options(options, *shared->log);
   if (!made.launch)
-    if (auto warning = warning_of_other_launcher(process_environment()); !warning.empty())
+    if (auto warning = config::warning_of_other_launcher(process_environment()); !warning.empty())
       shared->log->warn(warning);
   if (names_network)
     shared->log->warn(
         "--network-interface: a job of one process, started without a launcher, uses no network");
   made.collectives = [open = shared->open] { return open->positions(); };
-  shared->self = process::start(made);
+  shared->self = actors::process::process::start(made);
   show_inspector(*shared->self, options);
   return started(std::move(shared));
 }
@@ -117,10 +117,11 @@ World World::local(int devices, job_options options, const std::vector<group_bac
   prepare_process();
   auto shared = std::make_shared<state>();
   shared->options = options;
-  shared->shown_profile = read_profile_environment(process_environment());
-  shared->backends = std::make_unique<backend_registry>(
-      options.backend, linked, backend_options{.sizes = network_sizes_from(options.network_sizes)});
-  process_options made;
+  shared->shown_profile = config::read_profile_environment(process_environment());
+  shared->backends = std::make_unique<collective::backend_registry>(
+      options.backend, linked,
+      backend_options{.sizes = collective::network_sizes_from(options.network_sizes)});
+  actors::process::process_options made;
   made.numeric_class = numeric_class();
   made.fault = options.fault;
   made.writes_snapshots = !options.snapshot_dir.empty();
@@ -132,7 +133,7 @@ World World::local(int devices, job_options options, const std::vector<group_bac
   made.log = shared->log = make_logger(options, 0);
   record_events({}, shared->log);
   made.collectives = [open = shared->open] { return open->positions(); };
-  shared->self = process::start(made);
+  shared->self = actors::process::process::start(made);
   show_inspector(*shared->self, options);
   return started(std::move(shared));
 }
@@ -145,9 +146,9 @@ int World::num_devices() const { return world_size() * shared_->options.devices;
 const job_options& World::options() const { return shared_->options; }
 
 void World::barrier() {
-  running_call::scope call(shared_->running, "World::barrier");
-  call_request request;
-  request.kind = call_kind::barrier;
+  detail::running_call::scope call(shared_->running, "World::barrier");
+  actors::job::call_request request;
+  request.kind = actors::job::call_kind::barrier;
   shared_->self->run(request, {});
 }
 

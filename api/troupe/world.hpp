@@ -9,7 +9,9 @@
 
 namespace troupe {
 
+namespace actors::process {
 class process;
+}  // namespace actors::process
 
 /// The processes of a job, as seen by one of them. Movable; not thread-safe. When the last handle is
 /// destroyed (a Trainer holds one too), the runtime shuts down and another World may be created.
@@ -62,7 +64,7 @@ class World {
   ProcessGroup new_group(const std::vector<world_rank>& ranks, const group_options& options = {});
 
   /// The processes as a grid; the product of the axes' sizes must be world_size().
-  ProcessMesh mesh(std::vector<mesh_axis> axes) const;
+  ProcessMesh mesh(std::vector<collective::mesh_axis> axes) const;
 
   /// Creates a group over the devices of this process, independent of the backend, for use by one thread per
   /// device: element i is for the thread of device i, and ranks are device indices.

@@ -22,8 +22,9 @@ void require_ranks(const std::vector<world_rank>& ranks, int world_size) {
   }
 }
 
-communicator_options checked(const group_options& options, std::shared_ptr<communication_profile> profile,
-                             std::shared_ptr<open_groups> listed_in = nullptr) {
+communicator_options checked(const group_options& options,
+                             std::shared_ptr<collective::communication_profile> profile,
+                             std::shared_ptr<collective::open_groups> listed_in = nullptr) {
   if (options.timeout.count() <= 0)
     throw_invalid("new_group", "a time-out above 0", std::to_string(options.timeout.count()) + " ms");
   return {.timeout = std::min(options.timeout, longest_timeout),
@@ -45,13 +46,13 @@ ProcessGroup kept(std::shared_ptr<Content> world, std::shared_ptr<communicator> 
 }  // namespace
 
 World World::started(std::shared_ptr<state> shared) {
-  if (shared->shown_profile != profile_form::none)
-    shared->profile = std::make_shared<communication_profile>();
+  if (shared->shown_profile != config::profile_form::none)
+    shared->profile = std::make_shared<collective::communication_profile>();
   enter_frame(*shared);
   shared->backends->set_job_token(shared->self->group_token());
-  shared->groups = std::make_unique<group_builder>(
+  shared->groups = std::make_unique<collective::group_builder>(
       shared->self->rank(), shared->self->members(), shared->self->keys(),
-      [backends = shared->backends.get()](const group_description& group, store& keys,
+      [backends = shared->backends.get()](const group_description& group, collective::store& keys,
                                           const communicator_options& options) {
         return backends->make(group, keys, options);
       });
@@ -74,18 +75,19 @@ ProcessGroup World::new_group(const std::vector<world_rank>& ranks, const group_
   auto communicator_settings = checked(options, shared_->profile, shared_->open);
   if (std::ranges::count(ranks, rank()) == 0) return ProcessGroup::non_member(ranks);
   shared_->running.require_no_callback("World::new_group");
-  return kept(shared_, shared_->groups->build(group_builder::name_of(ranks), ranks, communicator_settings));
+  return kept(shared_, shared_->groups->build(collective::group_builder::name_of(ranks), ranks,
+                                              communicator_settings));
 }
 
-ProcessMesh World::mesh(std::vector<mesh_axis> axes) const {
-  return ProcessMesh(*this, troupe::mesh(std::move(axes), world_size()));
+ProcessMesh World::mesh(std::vector<collective::mesh_axis> axes) const {
+  return ProcessMesh(*this, troupe::collective::mesh(std::move(axes), world_size()));
 }
 
 std::vector<ProcessGroup> World::local_groups(const group_options& options) {
   std::vector<ProcessGroup> groups;
   auto settings = checked(options, shared_->profile);
   settings.engine = shared_->backends->engine();
-  for (auto& member : make_local_group(shared_->options.devices, settings, "devices"))
+  for (auto& member : collective::make_local_group(shared_->options.devices, settings, "devices"))
     groups.push_back(kept(shared_, std::shared_ptr<communicator>(std::move(member))));
   return groups;
 }

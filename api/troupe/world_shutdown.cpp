@@ -10,10 +10,10 @@ namespace troupe {
 namespace {
 
 /// Adapts a process to the interface of the program's frame.
-class stoppable_process final : public stoppable_world {
+class stoppable_process final : public config::stoppable_world {
  public:
-  explicit stoppable_process(std::shared_ptr<process> self) : self_(std::move(self)) {}
-  void request_stop(int signal) override { self_->request_stop(signal, stop_scope::member); }
+  explicit stoppable_process(std::shared_ptr<actors::process::process> self) : self_(std::move(self)) {}
+  void request_stop(int signal) override { self_->request_stop(signal, cluster::stop_scope::member); }
   bool stop_requested() const override { return self_->stop_signal() != 0; }
   bool job_ended() const override { return self_->job_ended(); }
   int stopped_by() const override { return self_->job_ended() ? self_->stop_signal() : 0; }
@@ -22,7 +22,7 @@ class stoppable_process final : public stoppable_world {
   }
 
  private:
-  std::shared_ptr<process> self_;
+  std::shared_ptr<actors::process::process> self_;
 };
 
 }  // namespace
@@ -31,7 +31,7 @@ void World::enter_frame(state& shared) {
   if (shared.options.frame) shared.options.frame->enter(std::make_shared<stoppable_process>(shared.self));
 }
 
-void World::request_stop(int signal) { shared_->self->request_stop(signal, stop_scope::job); }
+void World::request_stop(int signal) { shared_->self->request_stop(signal, cluster::stop_scope::job); }
 
 /// If an exception is unwinding the stack, its text is not known here: the frame keeps the process until it
 /// has reported the text to the job.
@@ -53,7 +53,7 @@ World::state::~state() {
 void World::state::show_profile() const {
   if (!profile) return;
   auto rank = self->rank();
-  auto text = shown_profile == profile_form::json
+  auto text = shown_profile == config::profile_form::json
                   ? profile->json(rank)
                   : profile->text("communication of rank " + std::to_string(rank));
   std::fputs(text.c_str(), stderr);

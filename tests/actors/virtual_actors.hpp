@@ -200,7 +200,7 @@ answer<Reply> ask(virtual_actors& actors, const caf::actor& to, Request request)
   auto asker = actors.system().spawn([&](caf::event_based_actor* self) {
     self->request(to, caf::infinite, std::move(request))
         .then([result](const Reply& reply) { result->value = reply; },
-              [result](const caf::error& problem) { result->problem = describe(problem); });
+              [result](const caf::error& problem) { result->problem = actors::actor::describe(problem); });
   });
   actors.run();
   caf::anon_send_exit(asker, caf::exit_reason::kill);
@@ -225,7 +225,8 @@ class obituary {
             std::shared_ptr<std::optional<std::string>> reason)
         : caf::event_based_actor(config) {
       monitor(of);
-      set_down_handler([reason](const caf::down_msg& down) { *reason = describe(down.reason); });
+      set_down_handler(
+          [reason](const caf::down_msg& down) { *reason = actors::actor::describe(down.reason); });
     }
     caf::behavior make_behavior() override {
       return {[](const caf::unit_t&) {}};

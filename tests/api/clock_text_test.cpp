@@ -6,14 +6,14 @@
 using namespace troupe;
 
 TEST_CASE("hours and days of the time that is left are not counted as minutes") {
-  CHECK(clock_text(0) == "0:00");
-  CHECK(clock_text(59.9) == "0:59");
-  CHECK(clock_text(125) == "2:05");
-  CHECK(clock_text(3599) == "59:59");
-  CHECK(clock_text(3600) == "1:00:00");
-  CHECK(clock_text(86399) == "23:59:59");
-  CHECK(clock_text(3 * 86400 + 3725) == "3 d 1:02:05");
-  CHECK(clock_text(std::numeric_limits<double>::infinity()) == "-");
-  CHECK(clock_text(std::numeric_limits<double>::quiet_NaN()) == "-");
-  CHECK(clock_text(-1) == "-");
+  CHECK(detail::clock_text(0) == "0:00");
+  CHECK(detail::clock_text(59.9) == "0:59");
+  CHECK(detail::clock_text(125) == "2:05");
+  CHECK(detail::clock_text(3599) == "59:59");
+  CHECK(detail::clock_text(3600) == "1:00:00");
+  CHECK(detail::clock_text(86399) == "23:59:59");
+  CHECK(detail::clock_text(3 * 86400 + 3725) == "3 d 1:02:05");
+  CHECK(detail::clock_text(std::numeric_limits<double>::infinity()) == "-");
+  CHECK(detail::clock_text(std::numeric_limits<double>::quiet_NaN()) == "-");
+  CHECK(detail::clock_text(-1) == "-");
 }

@@ -13,46 +13,47 @@ using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("weights of all stages become one list in name order, in memory of its own") {
-  packed_state_pool pool;
+  wire::packed_state_pool pool;
   std::vector<tensor> stages{
       pack_state({{"10.weight", tensor::full({2}, 3)}}, pool),
       pack_state({{"0.weight", tensor::full({2}, 1)}, {"2.bias", tensor::full({1}, 2)}}, pool)};
-  auto weights = unpack_weights(stages);
+  auto weights = detail::unpack_weights(stages);
   REQUIRE(weights.size() == 3);
   CHECK(weights[0].name == "0.weight");
   CHECK(weights[1].name == "10.weight");
   CHECK(same_bits(weights[1].value, tensor::full({2}, 3)));
   weights[1].value.fill_zero();
-  CHECK(same_bits(unpack_weights(stages)[1].value, tensor::full({2}, 3)));
+  CHECK(same_bits(detail::unpack_weights(stages)[1].value, tensor::full({2}, 3)));
 }
 
 TEST_CASE("of the states of all stages the weights are taken, a shared one once, and nothing else") {
-  packed_state_pool pool;
+  wire::packed_state_pool pool;
   std::vector<tensor> states{
       pack_state({{"0.weight", tensor::full({2}, 1)}, {"0.weight/moment", tensor::full({2}, 9)}}, pool),
       pack_state({{"0.weight", tensor::full({2}, 1)},
                   {"1.mean", tensor::full({1}, 2)},
                   {"troupe.metrics", tensor::full({1}, 8)}},
                  pool)};
-  auto weights = weights_in(states);
+  auto weights = detail::weights_in(states);
   REQUIRE(weights.size() == 2);
   CHECK(weights[0].name == "0.weight");
   CHECK(weights[1].name == "1.mean");
   weights[1].value.fill_zero();
-  CHECK(same_bits(weights_in(states)[1].value, tensor::full({1}, 2)));
+  CHECK(same_bits(detail::weights_in(states)[1].value, tensor::full({1}, 2)));
 }
 
 TEST_CASE("a writable file gives no reason, and no test file is left behind") {
   temp_folder folder;
-  CHECK(why_not_writable(folder.path() / "model", 1000).empty());
+  CHECK(detail::why_not_writable(folder.path() / "model", 1000).empty());
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
 TEST_CASE("a file that cannot be written is reported before the write") {
   temp_folder folder;
-  CHECK_THAT(why_not_writable(folder.path() / "no" / "model", 1), ContainsSubstring("there is no folder"));
-  CHECK_THAT(why_not_writable("/dev/null", 1), ContainsSubstring("a device"));
-  CHECK_THAT(why_not_writable(folder.path(), 1), ContainsSubstring("a folder"));
-  CHECK_THAT(why_not_writable(folder.path() / "model", std::uint64_t{1} << 60),
+  CHECK_THAT(detail::why_not_writable(folder.path() / "no" / "model", 1),
+             ContainsSubstring("there is no folder"));
+  CHECK_THAT(detail::why_not_writable("/dev/null", 1), ContainsSubstring("a device"));
+  CHECK_THAT(detail::why_not_writable(folder.path(), 1), ContainsSubstring("a folder"));
+  CHECK_THAT(detail::why_not_writable(folder.path() / "model", std::uint64_t{1} << 60),
              ContainsSubstring("room for"));
 }

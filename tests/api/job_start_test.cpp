@@ -11,7 +11,7 @@ using namespace troupe;
 namespace {
 
 /// As that of an agent, whose answers take some time to come.
-class remote_store final : public store {
+class remote_store final : public collective::store {
  public:
   void put(const std::string& key, std::span<const std::byte> value) override {
     values_[key] = {value.begin(), value.end()};
@@ -31,7 +31,7 @@ class remote_store final : public store {
 };
 
 bool shares(remote_store& keys, const testing::temp_folder& folder) {
-  return shares_folder(keys, "marker", "verdict", folder.path());
+  return detail::shares_folder(keys, "marker", "verdict", folder.path());
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ TEST_CASE("a process that replaces a lost one of a job that has begun does not w
 
 TEST_CASE("a process that sees the marker asks for no verdict") {
   testing::temp_folder folder;
-  folder_marker marker(folder.path());
+  files::folder_marker marker(folder.path());
   remote_store keys;
   keys.put("marker", marker.name());
   int num_gets = 0;
@@ -56,7 +56,7 @@ TEST_CASE("a process that sees the marker asks for no verdict") {
 
 TEST_CASE("the marker of a process that replaces a lost rank 0 is looked for next") {
   testing::temp_folder folder;
-  folder_marker marker(folder.path());
+  files::folder_marker marker(folder.path());
   remote_store keys;
   keys.put("marker", "of the lost one");
   int num_gets = 0;

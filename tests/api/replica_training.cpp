@@ -55,7 +55,8 @@ trained_bits plain_loop(int replicas, int batch, dtype sync, const nn::Sequentia
   model.materialize(options.seed);
   auto parameters = model.named_parameters();
   auto optimizer = optim::Adam({.lr = 0.01})(parameters);
-  auto source = make_training_source(points(), {options.batch, microbatches, options.seed, 1, replicas});
+  auto source =
+      detail::make_training_source(points(), {options.batch, microbatches, options.seed, 1, replicas});
   auto rows = options.batch / (replicas * microbatches);
   trained_bits seen;
   for (std::uint64_t step = 0; step < steps; ++step) {

@@ -33,7 +33,8 @@ trained_bits plain_averages(int replicas, std::uint64_t period, int batch = 48, 
     models.back().materialize(options.seed);
     optimizers.push_back(optim::Adam({.lr = 0.01})(models.back().named_parameters()));
   }
-  auto source = make_training_source(points(), {options.batch, microbatches, options.seed, 1, replicas});
+  auto source =
+      detail::make_training_source(points(), {options.batch, microbatches, options.seed, 1, replicas});
   auto rows = batch / (replicas * microbatches);
   trained_bits seen;
   for (std::uint64_t step = 0; step < steps; ++step) {
@@ -167,7 +168,7 @@ TEST_CASE("replicas that average their weights clip and scale for themselves, wi
 }
 
 TEST_CASE("between two averages calls about weights are about those of replica 0") {
-  auto source = make_training_source(points(), {32, 2, small_options().seed, 1, 2});
+  auto source = detail::make_training_source(points(), {32, 2, small_options().seed, 1, 2});
   Trainer trainer(World::local(2, options_of(6)), replicated(1, 2).average_every(3));
   std::vector<std::string> seen;
   for (std::uint64_t step = 0; step < 3; ++step) {
@@ -177,12 +178,12 @@ TEST_CASE("between two averages calls about weights are about those of replica 0
   }
   CHECK(seen[0] == plain_averages(2, 3, 32, 1).weights);
   CHECK(seen[2] == plain_averages(2, 3, 32, 3).weights);
-  CHECK(note_on_weights("save", 3, 6).empty());
-  CHECK(note_on_weights("save", 0, 5).empty());
-  CHECK_THAT(note_on_weights("save", 3, 5), ContainsSubstring("save is about the weights of replica 0") &&
-                                                ContainsSubstring("made 2 steps") &&
-                                                ContainsSubstring("after 1 more") &&
-                                                ContainsSubstring("average_every 3"));
+  CHECK(detail::note_on_weights("save", 3, 6).empty());
+  CHECK(detail::note_on_weights("save", 0, 5).empty());
+  CHECK_THAT(detail::note_on_weights("save", 3, 5),
+             ContainsSubstring("save is about the weights of replica 0") &&
+                 ContainsSubstring("made 2 steps") && ContainsSubstring("after 1 more") &&
+                 ContainsSubstring("average_every 3"));
 }
 
 TEST_CASE("PowerSGD and averages are refused where they have no replicas or not what they need") {

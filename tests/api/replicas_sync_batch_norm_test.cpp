@@ -140,7 +140,7 @@ TEST_CASE("f16 with clipping, averaged weights and steps between flushes have th
 }
 
 TEST_CASE("steps of one's own run a SyncBatchNorm over the replicas too") {
-  auto source = make_training_source(four_corners(250), {48, 2, small_options().seed, 1, 2});
+  auto source = detail::make_training_source(four_corners(250), {48, 2, small_options().seed, 1, 2});
   Trainer trainer(World::local(4, synchronized_options(6)),
                   synchronized_pipeline(synchronized_model(), 2, 2));
   for (std::uint64_t step = 0; step < 6; ++step) {

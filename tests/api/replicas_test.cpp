@@ -126,7 +126,7 @@ TEST_CASE("replicas keep running means of their own, and evaluations use those o
 }
 
 TEST_CASE("steps of one's own have the bits of fit with replicas") {
-  auto source = make_training_source(points(), {32, 2, small_options().seed, 1, 2});
+  auto source = detail::make_training_source(points(), {32, 2, small_options().seed, 1, 2});
   Trainer trainer(World::local(4, options_of(6)), replicated(2, 2));
   for (std::uint64_t step = 0; step < 6; ++step) {
     trainer.forward_backward(source->at(step));
@@ -169,9 +169,9 @@ TEST_CASE("a loss that is infinite in one replica alone stops all replicas befor
   CHECK_THROWS_MATCHES(trainer.fit(samples), std::runtime_error,
                        MessageMatches(ContainsSubstring("the loss")));
   REQUIRE(num_done > 0);
-  auto found = snapshot_store({.folder = options.snapshot_dir}).find().found;
+  auto found = snapshot::snapshot_store({.folder = options.snapshot_dir}).find().found;
   REQUIRE(found);
   CHECK(found->step == num_done);
   REQUIRE(found->parts.size() == 1);
-  CHECK(found->parts[0].content == replica_content::equal);
+  CHECK(found->parts[0].content == layout::replica_content::equal);
 }

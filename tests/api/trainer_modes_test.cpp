@@ -79,13 +79,14 @@ TEST_CASE("layers in evaluation mode stay so, in every cut, over evaluations: th
 
 TEST_CASE("the modes of layers are part of what processes compare, and of what a snapshot belongs to") {
   auto model = model_with_modes();
-  CHECK(text_of(modes_of(model)) == "2, 3.1, 5, 5.norm, 7");
-  CHECK(text_of(modes_of(nn::Sequential(nn::Linear(2, 2)))) == "none");
+  CHECK(text_of(detail::modes_of(model)) == "2, 3.1, 5, 5.norm, 7");
+  CHECK(text_of(detail::modes_of(nn::Sequential(nn::Linear(2, 2)))) == "none");
   nn::Sequential many;
   for (int layer = 0; layer < 9; ++layer) many.push_back(nn::BatchNorm2d(1));
   many.eval();
-  CHECK(modes_of(many).trained.empty());
-  CHECK_THAT(text_of(modes_of(many)), ContainsSubstring("9 layers (0, 1, 2, 3, 4, 5, 6, 7, ...; hash "));
+  CHECK(detail::modes_of(many).trained.empty());
+  CHECK_THAT(text_of(detail::modes_of(many)),
+             ContainsSubstring("9 layers (0, 1, 2, 3, 4, 5, 6, 7, ...; hash "));
 
   temp_folder folder;
   auto options = options_of(2);

@@ -42,7 +42,7 @@ Pipeline stepped_pipeline(int stages, schedule_kind schedule = schedule_kind::on
 
 /// The batch that fit takes for a step.
 batch batch_of(std::uint64_t step) {
-  static const auto source = make_training_source(four_corners(250), {32, 4, small_options().seed});
+  static const auto source = detail::make_training_source(four_corners(250), {32, 4, small_options().seed});
   return source->at(step);
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("a fit of other data begins with their first epoch, and one of the sam
 
   Trainer stepped(World::local(1, options_of(num_manual_steps)), stepped_pipeline(1));
   auto batches_of = [&](const dataset_ptr& samples, std::uint64_t first) {
-    auto source = make_training_source(samples, {32, 4, small_options().seed});
+    auto source = detail::make_training_source(samples, {32, 4, small_options().seed});
     for (auto step = first; step < first + num_manual_steps; ++step) {
       stepped.forward_backward(source->at(step));
       stepped.optimizer_step();
@@ -253,7 +253,7 @@ TEST_CASE("batches are let go when a later state is safe") {
 }
 
 TEST_CASE("copies of given batches are kept until they are released, and one that is needed again is named") {
-  given_batches kept;
+  detail::given_batches kept;
   for (std::uint64_t step = 0; step < 4; ++step) {
     auto given = batch_of(step);
     kept.put(step, given);

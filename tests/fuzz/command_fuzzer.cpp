@@ -19,10 +19,10 @@ void try_command(input bytes) {
   auto text = text_of(bytes);
   auto name = text.substr(0, text.find('\n'));
   auto body = text.substr(std::min(text.size(), name.size() + 1));
-  auto read = control_command_from(name, body);
-  if (const auto* refusal = std::get_if<control_refusal>(&read))
+  auto read = actors::inspector::control_command_from(name, body);
+  if (const auto* refusal = std::get_if<actors::inspector::control_refusal>(&read))
     return expect(refusal->status >= 400 && !refusal->why.empty(), "a command is refused without a reason");
-  const auto& command = std::get<control_command>(read);
+  const auto& command = std::get<actors::inspector::control_command>(read);
   expect(to_string(command.action) == name, "a command is taken for another one");
   bool has_target = command.rank.has_value() != !command.actor.empty();
   expect(has_target == is_disruptive(command.action), "a command has another target than it needs");
@@ -41,18 +41,21 @@ std::vector<std::string> command_seeds() {
 }
 
 void try_audit_log(input bytes) {
-  for (const auto& command : unfinished_commands(text_of(bytes), "job-7")) {
+  for (const auto& command : actors::inspector::unfinished_commands(text_of(bytes), "job-7")) {
     static_cast<void>(outcome_after_replacement(command));
-    auto line = audit_line(1, "job-7", {.id = command.id, .action = command.action, .body = command.body});
-    auto again = unfinished_commands(line, "job-7");
+    auto line = actors::inspector::audit_line(
+        1, "job-7", {.id = command.id, .action = command.action, .body = command.body});
+    auto again = actors::inspector::unfinished_commands(line, "job-7");
     expect(again.size() == 1 && again[0].id == command.id, "a command is lost in the audit log");
   }
 }
 
 std::vector<std::string> audit_log_seeds() {
-  auto first = audit_line(1, "job-7", {.id = "1-1", .action = "kill", .body = R"({"rank": 0})"});
-  auto second = audit_line(2, "job-7", {.id = "1-2", .action = "pause", .body = "{}"});
-  auto outcome = audit_line(3, "job-7", "1-2", "pause", {command_result::done, "paused", 4});
+  auto first =
+      actors::inspector::audit_line(1, "job-7", {.id = "1-1", .action = "kill", .body = R"({"rank": 0})"});
+  auto second = actors::inspector::audit_line(2, "job-7", {.id = "1-2", .action = "pause", .body = "{}"});
+  auto outcome = actors::inspector::audit_line(3, "job-7", "1-2", "pause",
+                                               {actors::inspector::command_result::done, "paused", 4});
   return {first + "\n" + second + "\n" + outcome + "\n"};
 }
 

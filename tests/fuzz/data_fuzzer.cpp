@@ -41,7 +41,7 @@ std::string gzipped(const std::string& text) {
 
 void try_gzip(input bytes) {
   allow<bad_input>([&] {
-    gzip_reader reader(inputs().write("data.gz", text_of(bytes)));
+    detail::gzip_reader reader(inputs().write("data.gz", text_of(bytes)));
     std::array<std::byte, 1000> piece;
     std::size_t read = 0;
     while (auto more = reader.read(piece)) read += more;
@@ -107,8 +107,8 @@ std::vector<std::string> npy_seeds() {
 
 void try_npy_header(input bytes) {
   allow<bad_input>([&] {
-    auto once = to_text(parse_npy_header(text_of(bytes)));
-    expect(to_text(parse_npy_header(once + "\n")) == once, "a header is read back as another one");
+    auto once = to_text(detail::parse_npy_header(text_of(bytes)));
+    expect(to_text(detail::parse_npy_header(once + "\n")) == once, "a header is read back as another one");
   });
 }
 
@@ -120,7 +120,7 @@ std::vector<std::string> npy_header_seeds() {
 
 /// The first 2 bytes are how many bytes of the rest are the index.
 void try_records(input bytes) {
-  byte_reader reader(bytes);
+  wire::byte_reader reader(bytes);
   std::size_t index_bytes = reader.get<std::uint16_t>();
   if (!reader.ok() || index_bytes > bytes.size() - 2) return;
   inputs().write("records.index", text_of(bytes.subspan(2, index_bytes)));

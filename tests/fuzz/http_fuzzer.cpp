@@ -15,12 +15,14 @@ namespace {
 const std::string token = "a-token-that-is-secret", session = "a-session-that-is-secret";
 
 struct server {
-  http_server_options options;
-  event_log events;
-  access_policy policy{token, session, "troupe_1", {"/healthz"}, {}};
+  http::http_server_options options;
+  http::event_log events;
+  http::access_policy policy{token, session, "troupe_1", {"/healthz"}, {}};
   std::size_t num_streams = 0;
   bool let_in = false;  ///< somebody got what needs the token
-  http_server::handler answer = [this](const http_request& request) { return answer_to(request); };
+  http::http_server::handler answer = [this](const http::http_request& request) {
+    return answer_to(request);
+  };
 
   server() {
     for (int i = 0; i < 3; ++i) events.append("step", "{}");
@@ -28,10 +30,10 @@ struct server {
     options.write_timeout = options.request_timeout = std::chrono::seconds(1);
   }
 
-  http_response answer_to(const http_request& request) {
+  http::http_response answer_to(const http::http_request& request) {
     if (auto refused = check_access(request, policy)) return *std::move(refused);
     let_in = let_in || request.path() != "/healthz";
-    http_response made;
+    http::http_response made;
     made.body = request.body;
     if (request.path() == "/events") made.events_after = number_parameter(request, "after", 0, 0, 100);
     if (request.path() == "/session") made.headers.emplace_back("Set-Cookie", session_cookie(policy));
@@ -46,8 +48,8 @@ void serve(server& by, std::span<const std::byte> bytes) {
   boost::asio::io_context context(1);
   boost::asio::ip::tcp::socket socket(context);
   socket.assign(boost::asio::ip::tcp::v4(), ends[0]);
-  std::make_shared<http_connection>(std::move(socket),
-                                    http_connection_context{by.options, by.answer, by.events, by.num_streams})
+  std::make_shared<http::http_connection>(
+      std::move(socket), http::http_connection_context{by.options, by.answer, by.events, by.num_streams})
       ->begin();
   for (std::size_t sent = 0; sent < bytes.size();) {
     auto more = ::send(ends[1], bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -27,10 +27,10 @@ void try_record(std::string_view text) {
 }
 
 void try_events(std::string_view text) {
-  auto read = read_events(inputs().write("events-0.0.bin", text));
+  auto read = trace::read_events(inputs().write("events-0.0.bin", text));
   for (const auto& thread : read.threads)
     for (const auto& event : thread.events) static_cast<void>(describe(read, event));
-  write_perfetto({read}, inputs().path() / "trace.json");
+  trace::write_perfetto({read}, inputs().path() / "trace.json");
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ void try_input(std::span<const std::byte> bytes) {
 }
 
 std::vector<std::string> seeds() {
-  event_segment segment({.num_rings = 2, .events_per_ring = 4, .num_names = 4}, 1);
+  trace::event_segment segment({.num_rings = 2, .events_per_ring = 4, .num_names = 4}, 1);
   auto* ring = segment.claim("device 0");
   ring->record({.begin_ns = 1,
                 .end_ns = 2,

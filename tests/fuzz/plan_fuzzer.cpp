@@ -29,9 +29,10 @@ std::size_t num_actions(const plan& of) {
 void try_plan(input bytes) {
   constexpr std::size_t most_simulated = 1000;
   allow<bad_input>([&] {
-    auto read = read_plan_csv(text_of(bytes), "plan.csv");
-    expect(check_plan(read).empty(), "a plan was read that is not sound");
-    expect(plan_text(read_plan_csv(to_csv(read), "plan.csv")) == plan_text(read),
+    auto read = schedule::read_plan_csv(text_of(bytes), "plan.csv");
+    expect(schedule::check_plan(read).empty(), "a plan was read that is not sound");
+    expect(schedule::plan_text(schedule::read_plan_csv(schedule::to_csv(read), "plan.csv")) ==
+               schedule::plan_text(read),
            "a plan is read back as another one");
     if (num_actions(read) > most_simulated) return;
     auto ran = simulate(read, {});
@@ -43,13 +44,13 @@ std::vector<std::string> plan_seeds() {
   std::vector<std::string> made;
   for (auto kind : {schedule_kind::one_f_one_b, schedule_kind::interleaved_1f1b, schedule_kind::zb_v,
                     schedule_kind::forward_only})
-    made.push_back(to_csv(make_plan(
+    made.push_back(schedule::to_csv(make_plan(
         {.kind = kind, .num_stages = 2 * usual_chunks(kind), .num_microbatches = 4, .num_devices = 2})));
-  made.push_back(to_csv(make_plan({.kind = schedule_kind::pipedream_2bw,
-                                   .num_stages = 2,
-                                   .num_microbatches = 2,
-                                   .num_devices = 2,
-                                   .flush_every = 3})));
+  made.push_back(schedule::to_csv(make_plan({.kind = schedule_kind::pipedream_2bw,
+                                             .num_stages = 2,
+                                             .num_microbatches = 2,
+                                             .num_devices = 2,
+                                             .flush_every = 3})));
   made.push_back("# ranks\n0F0,\"0SEND_F0\",(0F1;0B0)OVERLAP_F_B,,0I1,0W1\r\n\n");
   return made;
 }
@@ -110,7 +111,7 @@ std::vector<std::string> device_map_seeds() {
 std::string written(const job_options& options) {
   std::string text;
   for (const auto& name : options.given)
-    text += name + ": " + yaml_key(find_job_field(name)->text(options)) + "\n";
+    text += name + ": " + config::yaml_key(config::find_job_field(name)->text(options)) + "\n";
   return text;
 }
 
@@ -126,8 +127,8 @@ void try_job(input bytes) {
 
 std::vector<std::string> job_seeds() {
   std::string all;
-  for (const auto& field : job_fields())
-    all += std::string(field.name) + ": " + yaml_key(field.text(job_options())) + "\n";
+  for (const auto& field : config::job_fields())
+    all += std::string(field.name) + ": " + config::yaml_key(field.text(job_options())) + "\n";
   return {all, "batch: 64\nmicrobatches: 4 # of each step\nschedule: zb_v\ngrace: 1.5m\n"};
 }
 

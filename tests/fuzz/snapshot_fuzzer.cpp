@@ -28,22 +28,23 @@ std::string with_checksum(std::string_view text) {
   if (is_deep || !fields.is_object()) return std::string(text);
   fields.erase("checksum");
   auto covered = fields.dump();
-  fields["checksum"] = to_hex(checksum_of(std::as_bytes(std::span(covered))));
+  fields["checksum"] = wire::to_hex(files::checksum_of(std::as_bytes(std::span(covered))));
   return fields.dump();
 }
 
 void try_manifest(input bytes) {
-  allow<snapshot_error>([&] { static_cast<void>(manifest_from_text(text_of(bytes))); });
-  allow<snapshot_error>([&] {
-    auto manifest = manifest_from_text(with_checksum(text_of(bytes)));
-    expect(manifest_from_text(manifest_text(manifest)) == manifest, "a manifest is read back as another one");
+  allow<files::snapshot_error>([&] { static_cast<void>(snapshot::manifest_from_text(text_of(bytes))); });
+  allow<files::snapshot_error>([&] {
+    auto manifest = snapshot::manifest_from_text(with_checksum(text_of(bytes)));
+    expect(snapshot::manifest_from_text(manifest_text(manifest)) == manifest,
+           "a manifest is read back as another one");
     static_cast<void>(time_written(manifest));
     static_cast<void>(numeric_class_problem(manifest, "avx2"));
-    static_cast<void>(identity_differences({{"seed", "8"}}, manifest.identity));
+    static_cast<void>(snapshot::identity_differences({{"seed", "8"}}, manifest.identity));
   });
 }
 
-manifest_part example_entry() {
+snapshot::manifest_part example_entry() {
   tensor_contents half{"0.weight", dtype::bf16, {4, 2}, {{{0, 0}, {4, 1}}, {{0, 1}, {4, 1}}}, 0, 4, {}};
   auto rest = half;
   rest.begin = 4;
@@ -55,21 +56,21 @@ std::vector<std::string> manifest_seeds() {
   auto manifest = testing::example_manifest(7, {example_entry()});
   manifest.created = "2024-06-07T08:09:10Z";
   manifest.data = "60000 samples of [28, 28]";
-  manifest.calls = manifest_file{"calls.part", 7, "ef", "here"};
+  manifest.calls = snapshot::manifest_file{"calls.part", 7, "ef", "here"};
   auto plain = testing::example_manifest(1, {{{{0}}, "stage-0000.part", 5, "ab", "here"}});
-  plain.parts[0].content = replica_content::equal;
+  plain.parts[0].content = layout::replica_content::equal;
   return {manifest_text(manifest), manifest_text(plain)};
 }
 
 void try_part(input bytes) {
-  allow<snapshot_error>([&] { static_cast<void>(stored_contents(bytes)); });
+  allow<files::snapshot_error>([&] { static_cast<void>(snapshot::stored_contents(bytes)); });
   std::vector<std::byte> whole(bytes.begin(), bytes.end());
-  if (whole.size() >= checksum_bytes)
-    std::ranges::copy(checksum_of(std::span(whole).first(whole.size() - checksum_bytes)),
-                      whole.end() - checksum_bytes);
-  allow<snapshot_error>([&] {
-    const auto once = encode_part(decode_part(whole));
-    const auto twice = encode_part(decode_part(once.bytes()));
+  if (whole.size() >= files::checksum_bytes)
+    std::ranges::copy(files::checksum_of(std::span(whole).first(whole.size() - files::checksum_bytes)),
+                      whole.end() - files::checksum_bytes);
+  allow<files::snapshot_error>([&] {
+    const auto once = encode_part(snapshot::decode_part(whole));
+    const auto twice = encode_part(snapshot::decode_part(once.bytes()));
     expect(std::ranges::equal(once.bytes(), twice.bytes()), "a part is read back as another one");
   });
 }
@@ -87,20 +88,21 @@ std::vector<std::string> part_seeds() {
 
 using blocks = std::vector<std::vector<std::byte>>;
 
-blocks blocks_in(const std::filesystem::path& file, const written_blocks& expected) {
+blocks blocks_in(const std::filesystem::path& file, const files::written_blocks& expected) {
   blocks read;
   read_blocks(file, expected, [&](input block) { read.emplace_back(block.begin(), block.end()); });
   return read;
 }
 
-written_blocks write_blocks(const std::filesystem::path& file, const blocks& content) {
-  return block_file_writer().write(file, content.size(), [&](std::size_t number) { return content[number]; });
+files::written_blocks write_blocks(const std::filesystem::path& file, const blocks& content) {
+  return files::block_file_writer().write(file, content.size(),
+                                          [&](std::size_t number) { return content[number]; });
 }
 
 void try_blocks(input bytes) {
   auto file = inputs().write("calls.part", text_of(bytes));
-  allow<snapshot_error>([&] {
-    auto read = blocks_in(file, {bytes.size(), checksum_of(bytes)});
+  allow<files::snapshot_error>([&] {
+    auto read = blocks_in(file, {bytes.size(), files::checksum_of(bytes)});
     auto copy = inputs().path() / "copy.part";
     expect(blocks_in(copy, write_blocks(copy, read)) == read, "blocks are read back as others");
   });
@@ -134,18 +136,19 @@ std::vector<std::string> safetensors_seeds() {
 
 /// The first 8 bytes are how many bytes follow the header.
 void try_safetensors_header(input bytes) {
-  byte_reader reader(bytes);
+  wire::byte_reader reader(bytes);
   auto data_bytes = reader.get<std::uint64_t>();
   if (!reader.ok()) return;
   allow<bad_input>([&] {
-    auto once = to_text(parse_safetensors_header(text_of(bytes.subspan(8)), data_bytes));
-    expect(to_text(parse_safetensors_header(once, data_bytes)) == once,
+    auto once = to_text(safetensors::parse_safetensors_header(text_of(bytes.subspan(8)), data_bytes));
+    expect(to_text(safetensors::parse_safetensors_header(once, data_bytes)) == once,
            "a header is read back as another one");
   });
 }
 
 std::vector<std::string> safetensors_header_seeds() {
-  safetensors_header header{{{"weight", dtype::f32, {2, 3}, 0, 24}, {"empty", dtype::u8, {0}, 24, 24}}, {}};
+  safetensors::safetensors_header header{
+      {{"weight", dtype::f32, {2, 3}, 0, 24}, {"empty", dtype::u8, {0}, 24, 24}}, {}};
   return {std::string(1, 24) + std::string(7, 0) + to_text(header)};
 }
 

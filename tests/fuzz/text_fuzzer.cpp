@@ -21,27 +21,29 @@ namespace troupe::fuzz {
 namespace {
 
 void try_listen_address(std::string_view text) {
-  auto at = listen_address_from(text);
-  expect(listen_address_from(to_string(at)) == at, "a listen address is read back as another one");
+  auto at = http::listen_address_from(text);
+  expect(http::listen_address_from(to_string(at)) == at, "a listen address is read back as another one");
 }
 
 void try_request(std::string_view text) {
-  http_request request{"GET", std::string(text)};
+  http::http_request request{"GET", std::string(text)};
   request.headers = {
       {"host", std::string(text)}, {"cookie", std::string(text)}, {"origin", std::string(text)}};
   static_cast<void>(request.parameter("after"));
-  static_cast<void>(number_parameter(request, "after", 0, 1, 1000));
-  static_cast<void>(check_access(request, {"a-token-that-is-secret", "a-session", "troupe_1", {}, {}}));
-  static_cast<void>(token_problem(text));
+  static_cast<void>(http::number_parameter(request, "after", 0, 1, 1000));
+  static_cast<void>(http::check_access(request, {"a-token-that-is-secret", "a-session", "troupe_1", {}, {}}));
+  static_cast<void>(http::token_problem(text));
 }
 
 void try_duration(std::string_view text) {
-  auto duration = duration_from(text);
-  expect(duration_from(to_text(duration)) == duration, "a duration is read back as another one");
+  auto duration = config::duration_from(text);
+  expect(config::duration_from(config::to_text(duration)) == duration,
+         "a duration is read back as another one");
 }
 
 void try_hex(std::string_view text) {
-  if (auto bytes = from_hex(text)) expect(to_hex(*bytes).size() == text.size(), "hex digits are lost");
+  if (auto bytes = wire::from_hex(text))
+    expect(wire::to_hex(*bytes).size() == text.size(), "hex digits are lost");
 }
 
 void try_keys(std::string_view text) {
@@ -52,20 +54,20 @@ void try_keys(std::string_view text) {
 }
 
 void try_network_sizes(std::string_view text) {
-  auto once = to_string(network_sizes_from(text));
-  expect(to_string(network_sizes_from(once)) == once, "network sizes are read back as others");
+  auto once = to_string(collective::network_sizes_from(text));
+  expect(to_string(collective::network_sizes_from(once)) == once, "network sizes are read back as others");
 }
 
 void try_drill(std::string_view text) { static_cast<void>(parse_drill(std::string(text))); }
 
 void try_secret(std::string_view text) {
-  expect(parse_job_secret(std::string(text)).size() >= 16, "a secret is too short");
+  expect(messaging::parse_job_secret(std::string(text)).size() >= 16, "a secret is too short");
 }
 
 void try_folder_name(std::string_view text) {
-  static_cast<void>(step_from_set_aside_name(text));
-  if (auto step = step_from_folder_name(text))
-    expect(step_folder_name(*step) == text, "a folder of a snapshot is taken for another one");
+  static_cast<void>(snapshot::step_from_set_aside_name(text));
+  if (auto step = snapshot::step_from_folder_name(text))
+    expect(snapshot::step_folder_name(*step) == text, "a folder of a snapshot is taken for another one");
 }
 
 /// A decoder of texts that throws bad_input for wrong ones.
@@ -92,14 +94,14 @@ constexpr std::array decoders = {
     decoder{try_text<try_hex>, [] { return texts{"00ffAB"}; }},
     decoder{try_text<try_keys>, [] { return texts{"\x1b[A\x1b[5~q/x\x1bOH"}; }},
     decoder{try_text<inspector_address_from>, [] { return texts{"http://127.0.0.1:8080/#token=5f0c"}; }},
-    decoder{try_text<faults_from>,
+    decoder{try_text<fault::faults_from>,
             [] { return texts{"forward:hang@rank=1,step=3,incarnation=0;load@rank=2"}; }},
-    decoder{try_text<troupe::printable>, [] { return texts{"\xc2\x80\x7f\x1b"}; }},
+    decoder{try_text<troupe::files::printable>, [] { return texts{"\xc2\x80\x7f\x1b"}; }},
     decoder{try_text<try_network_sizes>, [] { return texts{"whole_inputs=64K,block=1M"}; }},
     decoder{try_text<try_drill>, [] { return texts{"2@100"}; }},
     decoder{try_text<try_secret>, [] { return texts{std::string(32, 'a')}; }},
     decoder{try_text<try_folder_name>, [] {
-              return texts{step_folder_name(120), "set-aside-step-000000000120-2"};
+              return texts{snapshot::step_folder_name(120), "set-aside-step-000000000120-2"};
             }}};
 
 }  // namespace

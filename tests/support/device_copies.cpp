@@ -22,7 +22,7 @@ tensor same_rows(const tensor& part, const tensor& whole, const tensor& copy) {
   return copy.rows(first, part.num_elements());
 }
 
-collective_operation on_device(const collective_operation& what, device where) {
+collective::collective_operation on_device(const collective::collective_operation& what, device where) {
   auto copied = what;
   if (what.input.defined()) copied.input = flat(what.input).to(where);
   if (!what.output.defined()) return copied;
@@ -39,7 +39,8 @@ collective_operation on_device(const collective_operation& what, device where) {
 
 }  // namespace
 
-algorithm device_copies::run(const collective_operation& what, std::uint64_t sequence) {
+collective::algorithm device_copies::run(const collective::collective_operation& what,
+                                         std::uint64_t sequence) {
   auto copied = on_device(what, below_->device());
   auto below = below_->run(copied, sequence);
   co_await finished(below);

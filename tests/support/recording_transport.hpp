@@ -8,7 +8,7 @@
 namespace troupe::testing {
 
 /// A transport that only records its calls. For one thread.
-class recording_transport : public transport {
+class recording_transport : public transport::transport {
  public:
   struct control_frame {
     int to_rank = 0;
@@ -17,24 +17,25 @@ class recording_transport : public transport {
   };
   struct sent_tensor {
     int to_rank = 0;
-    tensor_tag tag;
+    troupe::transport::tensor_tag tag;
     tensor value;
   };
   explicit recording_transport(int rank = 0) : rank_(rank) {}
 
   int rank() const override { return rank_; }
   /// The address contains the generation.
-  process_address begin_generation(std::uint64_t generation) override {
+  troupe::transport::process_address begin_generation(std::uint64_t generation) override {
     begun.push_back(generation);
     return address_of(rank_, generation);
   }
-  void connect(std::uint64_t generation, const std::map<int, process_address>& peers) override {
+  void connect(std::uint64_t generation,
+               const std::map<int, troupe::transport::process_address>& peers) override {
     connected.emplace_back(generation, peers);
   }
   void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) override {
     frames.push_back({to_rank, generation, {body.begin(), body.end()}});
   }
-  void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override {
+  void send_tensor(int to_rank, const troupe::transport::tensor_tag& tag, tensor value) override {
     before_tensor(tag);
     tensors.push_back({to_rank, tag, std::move(value)});
   }
@@ -42,20 +43,21 @@ class recording_transport : public transport {
     shared.push_back(tensor::empty(std::move(extents), type));
     return shared.back();
   }
-  transport_statistics counters;  ///< what statistics() returns
-  transport_statistics statistics() const override { return counters; }
+  troupe::transport::transport_statistics counters;  ///< what statistics() returns
+  troupe::transport::transport_statistics statistics() const override { return counters; }
 
-  static process_address address_of(int rank, std::uint64_t generation) {
+  static troupe::transport::process_address address_of(int rank, std::uint64_t generation) {
     return {{std::byte(rank)}, {std::byte(rank), std::byte(generation)}};
   }
 
   std::vector<std::uint64_t> begun;
-  std::vector<std::pair<std::uint64_t, std::map<int, process_address>>> connected;
+  std::vector<std::pair<std::uint64_t, std::map<int, troupe::transport::process_address>>> connected;
   std::vector<control_frame> frames;
   std::vector<sent_tensor> tensors;
   std::vector<tensor> shared;  ///< tensors that allocate_shared returned
   /// Called before a tensor is recorded; may throw.
-  std::function<void(const tensor_tag&)> before_tensor = [](const tensor_tag&) {};
+  std::function<void(const troupe::transport::tensor_tag&)> before_tensor =
+      [](const troupe::transport::tensor_tag&) {};
 
  private:
   int rank_;

@@ -123,7 +123,7 @@ findings transports(const std::vector<std::string>& resources, const std::filesy
 }
 
 findings examine_network() {
-  configure_ucx_library();
+  ucx::configure_ucx_library();
   findings found{loopback()};
   std::ranges::move(transports(ucx_resources()), std::back_inserter(found));
   return found;

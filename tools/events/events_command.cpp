@@ -21,7 +21,7 @@ struct events_arguments {
   std::filesystem::path trace;
 };
 
-std::int64_t newest_end(const process_events& process) {
+std::int64_t newest_end(const trace::process_events& process) {
   std::int64_t newest = 0;
   for (const auto& thread : process.threads)
     for (const auto& event : thread.events) newest = std::max(newest, event.end_ns);
@@ -30,12 +30,13 @@ std::int64_t newest_end(const process_events& process) {
 
 /// Who recorded the events: an actor, by its name, or the part of the process whose events they are. The
 /// thread is in parentheses where its name is another: those of a pool have names that say nothing.
-std::string title_of(const thread_events& thread) {
-  using enum trace_kind;
+std::string title_of(const trace::thread_events& thread) {
+  using enum trace::trace_kind;
   auto all = [&thread](auto... kinds) {
-    return !thread.events.empty() && std::ranges::all_of(thread.events, [kinds...](const trace_event& event) {
-      return ((event.kind == kinds) || ...);
-    });
+    return !thread.events.empty() &&
+           std::ranges::all_of(thread.events, [kinds...](const trace::trace_event& event) {
+             return ((event.kind == kinds) || ...);
+           });
   };
   std::string who;
   if (all(actor_born, actor_failed, actor_restarted, view, fence, restore, quiesce, commit))
@@ -52,7 +53,7 @@ std::string title_of(const thread_events& thread) {
 }
 
 /// Times are relative to the newest event of the process.
-void print(const process_events& process, std::size_t last) {
+void print(const trace::process_events& process, std::size_t last) {
   std::printf("rank %d, incarnation %u, pid %u\n", process.rank, process.incarnation, process.pid);
   if (process.num_unrecorded > 0)
     std::printf("  not recorded: %llu threads, which found all rings in use\n",
@@ -70,16 +71,16 @@ void print(const process_events& process, std::size_t last) {
   }
 }
 
-process_events events_in(const std::filesystem::path& file) {
+trace::process_events events_in(const std::filesystem::path& file) {
   try {
-    return read_events(file);
+    return trace::read_events(file);
   } catch (const system_failure& problem) {
     throw bad_input("cannot read " + file.string() + ": " + std::strerror(problem.error_number()) +
                     ". Expected a file events-RANK.INCARNATION.bin of `troupe launch --log-dir`");
   }
 }
 
-void write_trace(const std::vector<process_events>& processes, const std::filesystem::path& file) {
+void write_trace(const std::vector<trace::process_events>& processes, const std::filesystem::path& file) {
   try {
     write_perfetto(processes, file);
   } catch (const bad_input&) {
@@ -90,7 +91,7 @@ void write_trace(const std::vector<process_events>& processes, const std::filesy
 }
 
 int show(const events_arguments& arguments) {
-  std::vector<process_events> processes;
+  std::vector<trace::process_events> processes;
   for (const auto& file : arguments.files) processes.push_back(events_in(file));
   if (!arguments.trace.empty()) write_trace(processes, arguments.trace);
   for (const auto& process : processes) print(process, arguments.last);

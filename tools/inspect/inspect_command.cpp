@@ -33,7 +33,7 @@ struct inspect_arguments {
 };
 
 inspector_address address_of(const inspect_arguments& arguments) {
-  auto environment = read_inspect_environment(process_environment());
+  auto environment = config::read_inspect_environment(process_environment());
   auto url = arguments.url.empty() ? environment.url : arguments.url;
   if (url.empty())
     throw bad_input(
@@ -41,7 +41,7 @@ inspector_address address_of(const inspect_arguments& arguments) {
         "TROUPE_INSPECT_URL, or --replay FILE");
   auto at = inspector_address_from(url);
   if (!arguments.token_file.empty()) {
-    at.token = read_text_file(arguments.token_file, "file of --token-file");
+    at.token = config::read_text_file(arguments.token_file, "file of --token-file");
     while (!at.token.empty() && (at.token.back() == '\n' || at.token.back() == '\r')) at.token.pop_back();
   }
   if (at.token.empty()) at.token = environment.token;
@@ -168,7 +168,7 @@ int inspect(const inspect_arguments& arguments) {
     }
     if (!arguments.record.empty() && !is_on_terminal()) return record_job(at, arguments.record);
     return watch_job(at, arguments.record);
-  } catch (const http_failure& problem) {
+  } catch (const http::http_failure& problem) {
     std::fprintf(
         stderr,
         "troupe: cannot ask the inspector, %s. Does the job run, and is this its newest address? A process "

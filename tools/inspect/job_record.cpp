@@ -53,7 +53,7 @@ void check_first(const std::filesystem::path& file, const std::string& text) {
 }  // namespace
 
 job_record_writer::job_record_writer(std::filesystem::path file) : file_(std::move(file)) {
-  auto opened = open_safely(file_, {.content = file_content::truncated});
+  auto opened = posix::open_safely(file_, {.content = posix::file_content::truncated});
   if (!opened.fd)
     throw bad_input("cannot write the record " + file_.string() + ": " + opened.problem +
                     ". Name another file with --record");

@@ -29,7 +29,7 @@ class job_record_writer {
  private:
   void write(const nlohmann::ordered_json& line);
   std::filesystem::path file_;
-  unique_fd out_;
+  posix::unique_fd out_;
   job_snapshot last_;
   std::size_t num_written_ = 0;
 };

@@ -19,7 +19,7 @@ using json = nlohmann::ordered_json;
 constexpr std::size_t most_events = 500, events_of_thread = 50;
 constexpr std::int64_t ns_per_ms = 1'000'000;
 
-std::vector<process_events> processes_in(const std::filesystem::path& folder) {
+std::vector<trace::process_events> processes_in(const std::filesystem::path& folder) {
   std::set<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     auto name = entry.path().filename().string();
@@ -30,19 +30,19 @@ std::vector<process_events> processes_in(const std::filesystem::path& folder) {
         "no process was lost, as far as " + folder.string() +
         " tells: expected files events-RANK.I.bin in it, which `troupe launch --log-dir` leaves of lost "
         "processes");
-  std::vector<process_events> all;
-  for (const auto& file : files) all.push_back(read_events(file));
+  std::vector<trace::process_events> all;
+  for (const auto& file : files) all.push_back(trace::read_events(file));
   return all;
 }
 
-std::string name_of(const process_events& process) {
+std::string name_of(const trace::process_events& process) {
   return std::to_string(process.rank) + "#" + std::to_string(process.incarnation);
 }
 
 /// Times of processes of one host are of one clock.
-std::int64_t time_ms(const trace_event& event) { return event.end_ns / ns_per_ms; }
+std::int64_t time_ms(const trace::trace_event& event) { return event.end_ns / ns_per_ms; }
 
-json thread_row(const process_events& process, const thread_events& thread) {
+json thread_row(const trace::process_events& process, const trace::thread_events& thread) {
   json last;
   if (!thread.events.empty()) last = describe(process, thread.events.back());
   return {{"id", name_of(process) + "/" + thread.name},

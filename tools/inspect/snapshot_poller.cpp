@@ -60,7 +60,7 @@ void snapshot_poller::work(const std::stop_token& stop, const inspector_address&
       made = source.read();
       if (!record.empty() && !writer) writer = std::make_unique<job_record_writer>(record);
       if (writer) writer->add(*made);
-    } catch (const http_failure& why) {
+    } catch (const http::http_failure& why) {
       problem = why.what();
     } catch (const inspector_refusal& why) {
       problem = why.what();
@@ -70,7 +70,7 @@ void snapshot_poller::work(const std::stop_token& stop, const inspector_address&
     }
     std::unique_lock lock(mutex_);
     if (made) state_.newest = *std::move(made);
-    if (problem.empty() || state_.problem.empty()) state_.problem_since_ms = unix_now_ms();
+    if (problem.empty() || state_.problem.empty()) state_.problem_since_ms = posix::unix_now_ms();
     state_.problem = std::move(problem);
     state_.is_refused = is_refused;
     state_.failure = failure;

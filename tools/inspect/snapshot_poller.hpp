@@ -39,7 +39,7 @@ class snapshot_poller {
   /// What was answered to commands since the last call.
   std::vector<command_answer> take_answers();
   /// Readable when there is news; clear() it.
-  wake_event& news() { return news_; }
+  posix::wake_event& news() { return news_; }
 
  private:
   void work(const std::stop_token& stop, const inspector_address& at, const std::filesystem::path& record);
@@ -50,7 +50,7 @@ class snapshot_poller {
   state state_;
   std::vector<job_command> commands_;    ///< commands that are not sent yet
   std::vector<command_answer> answers_;  ///< answers that are not taken yet
-  wake_event news_;
+  posix::wake_event news_;
   std::jthread thread_;  // ends first
 };
 

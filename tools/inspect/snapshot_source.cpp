@@ -18,7 +18,7 @@ std::string target_of(const std::string& part, const json& job) {
 
 }  // namespace
 
-inspector_refusal refused_answer(const std::string& part, const http_answer& answer) {
+inspector_refusal refused_answer(const std::string& part, const http::http_answer& answer) {
   if (answer.status == 401)
     return inspector_refusal(
         "the inspector does not know this token: give the address of the job's start "
@@ -46,7 +46,7 @@ job_snapshot snapshot_source::read() {
       throw inspector_refusal(
           "the job's program has another version than this troupe: its inspector has no /api/v1/" +
           std::string(name) + ". Use the troupe that was built with the program");
-  made.at_ms = unix_now_ms();
+  made.at_ms = posix::unix_now_ms();
   return made;
 }
 

@@ -16,7 +16,7 @@ class inspector_refusal : public std::runtime_error {
 };
 
 /// Why an answer with a status other than 200 is none.
-inspector_refusal refused_answer(const std::string& part, const http_answer& answer);
+inspector_refusal refused_answer(const std::string& part, const http::http_answer& answer);
 
 /// Asks an inspector for snapshots of its job. Blocks. For one thread at a time.
 class snapshot_source {
@@ -31,7 +31,7 @@ class snapshot_source {
   void require_fresh();
 
  private:
-  http_client client_;
+  http::http_client client_;
   inspector_address at_;
 };
 

@@ -63,7 +63,7 @@ terminal::terminal() {
   if (::tcgetattr(STDIN_FILENO, &before_) != 0) throw system_failure("read the terminal's settings", errno);
   auto set = handled_signals();
   ::pthread_sigmask(SIG_BLOCK, &set, &mask_before_);
-  signals_ = unique_fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  signals_ = posix::unique_fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
   if (signals_.get() < 0) {
     auto problem = errno;
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);

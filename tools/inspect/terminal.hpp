@@ -48,7 +48,7 @@ class terminal {
 
   termios before_{};
   sigset_t mask_before_{};
-  unique_fd signals_;
+  posix::unique_fd signals_;
   std::string bytes_;  ///< of a key that has not come whole
   bool is_entered_ = false;
 };

@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 constexpr std::int64_t recorded_silence_ms = 10'000;
 
 std::string problem_of(const snapshot_poller::state& seen) {
-  auto since = time_text(static_cast<double>(unix_now_ms() - seen.problem_since_ms) / 1000);
+  auto since = time_text(static_cast<double>(posix::unix_now_ms() - seen.problem_since_ms) / 1000);
   return seen.problem + ". The job has ended, or rank 0 was replaced. Trying again since " + since;
 }
 
@@ -119,14 +119,14 @@ int record_job(const inspector_address& at, const std::filesystem::path& record)
   std::fprintf(stderr, "troupe: recording to %s until the job or a signal ends it\n", record.c_str());
   snapshot_source source(at);
   std::size_t num = 1;
-  auto answered_ms = unix_now_ms();
-  while (unix_now_ms() - answered_ms < recorded_silence_ms) {
+  auto answered_ms = posix::unix_now_ms();
+  while (posix::unix_now_ms() - answered_ms < recorded_silence_ms) {
     std::this_thread::sleep_for(snapshot_poller::interval);
     try {
       writer.add(source.read());
-      answered_ms = unix_now_ms();
+      answered_ms = posix::unix_now_ms();
       ++num;
-    } catch (const http_failure&) {
+    } catch (const http::http_failure&) {
       continue;  // asked again
     }
   }

@@ -26,7 +26,7 @@ writeFileSync(
 
 #include <array>
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 using namespace std::string_view_literals;
@@ -39,6 +39,6 @@ ${entries.join("")}}};
 std::span<const page_file> page_files() { return files_of_page; }
 std::string_view page_missing() { return {}; }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector
 `,
 );

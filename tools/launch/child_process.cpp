@@ -25,13 +25,13 @@ namespace troupe {
 namespace {
 
 struct pipe_ends {
-  unique_fd read, write;
+  posix::unique_fd read, write;
 };
 
 pipe_ends make_pipe() {
   int ends[2];
   check_posix(::pipe2(ends, O_CLOEXEC), "make a pipe");
-  return {unique_fd(ends[0]), unique_fd(ends[1])};
+  return {posix::unique_fd(ends[0]), posix::unique_fd(ends[1])};
 }
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
@@ -91,8 +91,8 @@ void keep_exit_statuses() {
 
 /// Becomes readable when the child `pid` has ended. A thread waits for it where pidfd_open is refused, as by
 /// the seccomp profiles of old container engines.
-unique_fd watch_end(pid_t pid) {
-  unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+posix::unique_fd watch_end(pid_t pid) {
+  posix::unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (pidfd || (errno != ENOSYS && errno != EPERM && errno != EACCES)) return pidfd;
   auto ended = make_pipe();
   std::thread([pid, closes_at_end = std::move(ended.write)] {
@@ -105,7 +105,7 @@ unique_fd watch_end(pid_t pid) {
 
 std::string action_refused(int error_number) {
   if (error_number != EAGAIN) return "start a process";
-  return "start a process (" + describe(read_thread_limits()) + ")";
+  return "start a process (" + describe(posix::read_thread_limits()) + ")";
 }
 
 std::string why_no_input(int error_number) {

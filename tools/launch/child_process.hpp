@@ -62,8 +62,8 @@ class child_process {
   pid_t pid() const { return pid_; }
   /// Becomes readable when the process has ended.
   int pidfd() const { return pidfd_.get(); }
-  unique_fd take_output() { return std::move(output_); }
-  unique_fd take_errors() { return std::move(errors_); }
+  posix::unique_fd take_output() { return std::move(output_); }
+  posix::unique_fd take_errors() { return std::move(errors_); }
   bool has_ended() const;
   /// By a signal (SIGSTOP, SIGTSTP) or a debugger, and not continued.
   bool is_stopped() const;
@@ -82,7 +82,7 @@ class child_process {
   pid_t pid_ = -1;
   bool reaped_ = false;
   std::function<int(pid_t, int)> send_signal_;
-  unique_fd pidfd_, output_, errors_;
+  posix::unique_fd pidfd_, output_, errors_;
 };
 
 }  // namespace troupe

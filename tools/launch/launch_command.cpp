@@ -29,12 +29,14 @@ void add_time(CLI::App& command, const std::string& name, std::chrono::milliseco
               const std::string& help) {
   auto store = [name, &value](const std::string& text) {
     try {
-      value = duration_from(text);
+      value = config::duration_from(text);
     } catch (const bad_input& problem) {
       throw bad_input(name + ": " + problem.what());
     }
   };
-  command.add_option_function<std::string>(name, store, help)->type_name("TIME")->default_str(to_text(value));
+  command.add_option_function<std::string>(name, store, help)
+      ->type_name("TIME")
+      ->default_str(config::to_text(value));
 }
 
 /// For options of torchrun and mpirun. Empty: it is none of theirs.
@@ -72,7 +74,7 @@ int launch(launch_arguments arguments, const CLI::App& parsed, std::vector<std::
   if (!command.empty() && command.front() == "--")
     command.erase(command.begin());
   else if (!command.empty() && command.front().starts_with("-")) {
-    auto guess = did_you_mean(parsed, command.front());
+    auto guess = usage::did_you_mean(parsed, command.front());
     auto advice = advice_for(command.front());
     if (!advice.empty()) guess = ". " + advice + '.';
     throw bad_input("troupe launch has no option '" + command.front() + "'" + (guess.empty() ? "." : guess) +
@@ -83,14 +85,14 @@ int launch(launch_arguments arguments, const CLI::App& parsed, std::vector<std::
     throw bad_input("--log-dir: expected a folder for the log files, got ''. Leave it out to keep none");
   fill_closed_descriptors();
   options.command = std::move(command);
-  options.events_per_thread = read_events_environment(process_environment()).events_per_thread;
-  options.more_signals = stop_signals_from(arguments.stop_signals);
+  options.events_per_thread = config::read_events_environment(process_environment()).events_per_thread;
+  options.more_signals = config::stop_signals_from(arguments.stop_signals);
   for (const auto& text : arguments.drills) options.drills.push_back(parse_drill(text));
-  if (auto warning = warning_of_several_launchers(process_environment()); !warning.empty())
+  if (auto warning = config::warning_of_several_launchers(process_environment()); !warning.empty())
     std::fprintf(stderr, "troupe: %s\n", warning.c_str());
   // Until this process has ended: a request to stop that is sent several times must not kill it once the job
   // has stopped.
-  block_stop_signals(options.more_signals);
+  config::block_stop_signals(options.more_signals);
   return launcher(std::move(options)).run();
 }
 
@@ -136,7 +138,8 @@ void add_launch_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(0, 65535).description(""));
   add_time(*command, "--join-timeout", options.join_timeout, "Time for all processes to join");
   add_time(*command, "--suspect-after", options.suspect_after,
-           "Kill a process that sends no heartbeat for this time, at least " + to_text(least_suspect_after));
+           "Kill a process that sends no heartbeat for this time, at least " +
+               config::to_text(cluster::least_suspect_after));
   add_time(*command, "--grace", options.grace,
            "Time for the job to save its state and end after SIGTERM, SIGINT or SIGHUP; then it is killed");
   command->add_option(

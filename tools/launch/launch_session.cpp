@@ -36,9 +36,9 @@ launcher::session::session(launch_options options, launch_callbacks callbacks)
       restarts_({options_.max_restarts, options_.restart_window}) {}
 
 int launcher::session::run() {
-  require_threads(threads_of_launcher, "troupe launch");
+  posix::require_threads(threads_of_launcher, "troupe launch");
   signal_guard signals(options_.more_signals);
-  auto secret = make_job_secret();
+  auto secret = messaging::make_job_secret();
   agent_ = make_agent({.address = options_.master_addr,
                        .port = options_.master_port,
                        .secret = secret,
@@ -48,10 +48,14 @@ int launcher::session::run() {
                        .replaces_lost_members = true,
                        .linger = 0ms},
                       make_agent_callbacks());
-  auto id = make_job_secret();
-  job_identity job{
-      to_hex(std::span(id).first(8)), to_hex(secret),        options_.master_addr,          agent_->port(),
-      options_.num_processes,         options_.max_restarts, to_text(options_.more_signals)};
+  auto id = messaging::make_job_secret();
+  job_identity job{wire::to_hex(std::span(id).first(8)),
+                   wire::to_hex(secret),
+                   options_.master_addr,
+                   agent_->port(),
+                   options_.num_processes,
+                   options_.max_restarts,
+                   config::to_text(options_.more_signals)};
   orphan_guard orphans(job.job_id);
   job_id_ = job.job_id;
   workers_.start_all(job);
@@ -94,19 +98,20 @@ void launcher::session::on_loss(worker& of, const exit_status& status, clock::ti
   auto outcome = agent_->process_lost(of.rank, cause, detected, of.drilled_at);
   // A recovery that the agent completed before it knew of this loss does not include it.
   posted_.run_all();
-  if (outcome == loss_outcome::had_left) {
+  if (outcome == cluster::loss_outcome::had_left) {
     outcome_.note_exit_code(status.shell_code());
     return output_.say(describe_loss({of.rank, cause}) + " after it had left the job");
   }
-  if (outcome == loss_outcome::not_needed) {
+  if (outcome == cluster::loss_outcome::not_needed) {
     // A kill is harmless then; an exit code of the program itself is reported to the user.
     if (!status.signal) outcome_.note_exit_code(status.shell_code());
     return output_.say(describe_loss({of.rank, cause}) + " when the job was done" +
                        (status.signal ? ", and is not restarted" : ""));
   }
-  if (outcome == loss_outcome::came_too_late)
+  if (outcome == cluster::loss_outcome::came_too_late)
     return output_.say(describe_loss({of.rank, cause}) + ": the job was done before it had joined again");
-  if (outcome == loss_outcome::job_failed || phase_ > phase::stopping) return on_end_while_ending(status);
+  if (outcome == cluster::loss_outcome::job_failed || phase_ > phase::stopping)
+    return on_end_while_ending(status);
   auto first = "rank " + std::to_string(of.rank) + " failed first: " + cause;
   if (status.code == bad_input_exit_code || said.kind == failure_kind::bad_input)
     return fail(first + "; starting it again would not cure that", bad_input_exit_code);
@@ -149,7 +154,8 @@ void launcher::session::on_deadline() {
     case phase::running:
       return;
     case phase::stopping:
-      output_.say("the job did not stop within " + to_text(options_.grace) + " (--grace); killing it");
+      output_.say("the job did not stop within " + config::to_text(options_.grace) +
+                  " (--grace); killing it");
       return kill_stopping();
     case phase::told:
       return end_job(phase::terminated, options_.time_to_end);
@@ -165,7 +171,7 @@ void launcher::session::on_deadline() {
 /// Stops waiting for a killed process that does not end, because it is blocked in the kernel.
 void launcher::session::abandon(worker& of) {
   auto line = "rank " + std::to_string(of.rank) + " (pid " + std::to_string(of.process->pid()) +
-              ") was killed and has not ended within " + to_text(options_.time_to_die) +
+              ") was killed and has not ended within " + config::to_text(options_.time_to_die) +
               ": it is blocked in the kernel (a disk or network file system that does not answer), and the "
               "job ends without it";
   of.process->abandon();
@@ -218,7 +224,7 @@ void launcher::session::on_signal(int number) {
   if (number == SIGCONT) return workers_.signal_all(SIGCONT);
   if (stop_signal_) {
     auto since = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - stop_signalled_);
-    if (!is_repeated_stop(number, since)) return;
+    if (!config::is_repeated_stop(number, since)) return;
     output_.say(signal_name(number) + " again: killing all processes");
     return kill_stopping();
   }
@@ -239,7 +245,8 @@ void launcher::session::begin_stopping(int signal) {
   stop_signalled_ = clock::now();
   phase_ = phase::stopping;
   deadline_ = stop_signalled_ + options_.grace;
-  output_.say(signal_name(signal) + ": the job saves its state and stops within " + to_text(options_.grace) +
+  output_.say(signal_name(signal) + ": the job saves its state and stops within " +
+              config::to_text(options_.grace) +
               " (--grace); a further signal, a second or more later, kills it");
 }
 
@@ -280,16 +287,16 @@ int launcher::session::finish() {
 
 // --- callbacks of the agent, posted from its thread
 
-agent_callbacks launcher::session::make_agent_callbacks() {
-  agent_callbacks made;
+cluster::agent_callbacks launcher::session::make_agent_callbacks() {
+  cluster::agent_callbacks made;
   made.kill = [this](int rank, std::uint32_t incarnation, const std::string& cause) {
     posted_.post([this, rank, incarnation, cause] { on_kill(rank, incarnation, cause); });
   };
-  made.on_view = [this](const membership_view&) { posted_.post([this] { had_view_ = true; }); };
-  made.on_progress = [this](const job_progress& progress) {
+  made.on_view = [this](const cluster::membership_view&) { posted_.post([this] { had_view_ = true; }); };
+  made.on_progress = [this](const cluster::job_progress& progress) {
     posted_.post([this, progress] { on_progress(progress); });
   };
-  made.on_recovered = [this](const recovery_report& report) {
+  made.on_recovered = [this](const cluster::recovery_report& report) {
     posted_.post([this, report] { on_recovered(report); });
   };
   made.on_stop = [this](int signal) { posted_.post([this, signal] { begin_stopping(signal); }); };
@@ -322,7 +329,7 @@ void launcher::session::kill_suspect(worker& of) {
   of.process->signal(SIGKILL);
 }
 
-void launcher::session::on_progress(const job_progress& progress) {
+void launcher::session::on_progress(const cluster::job_progress& progress) {
   step_ = progress.step;
   newest_step_ = std::max(newest_step_, step_);
   generation_of_step_ = progress.generation;
@@ -352,15 +359,15 @@ void launcher::session::run_drill(const drill& wanted) {
 }
 
 /// The agent reports the first loss, with its cause; this process has seen the end of every process.
-std::vector<member_loss> launcher::session::losses_of(const recovery_report& report) const {
+std::vector<cluster::member_loss> launcher::session::losses_of(const cluster::recovery_report& report) const {
   auto lost = lost_ranks_;
   lost[report.loss.rank] = report.loss.cause;
-  std::vector<member_loss> losses;
+  std::vector<cluster::member_loss> losses;
   for (const auto& [rank, cause] : lost) losses.push_back({rank, cause});
   return losses;
 }
 
-void launcher::session::on_recovered(const recovery_report& report) {
+void launcher::session::on_recovered(const cluster::recovery_report& report) {
   auto step = report.loss.rank < 0 ? step_ : step_at_loss_;
   int kept = options_.num_processes - static_cast<int>(lost_ranks_.size());
   auto losses = losses_of(report);

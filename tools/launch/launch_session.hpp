@@ -48,11 +48,11 @@ class launcher::session {
   void end_job(phase next, std::chrono::milliseconds allowed);
   void fail(const std::string& line, int exit_code);
 
-  agent_callbacks make_agent_callbacks();
+  cluster::agent_callbacks make_agent_callbacks();
   void on_kill(int rank, std::uint32_t incarnation, const std::string& cause);
-  void on_progress(const job_progress& progress);
-  void on_recovered(const recovery_report& report);
-  std::vector<member_loss> losses_of(const recovery_report& report) const;
+  void on_progress(const cluster::job_progress& progress);
+  void on_recovered(const cluster::recovery_report& report);
+  std::vector<cluster::member_loss> losses_of(const cluster::recovery_report& report) const;
   std::string stopped_processes();
   void on_job_failed(const std::string& cause, failure_kind kind);
   void run_drill(const drill& wanted);
@@ -62,12 +62,12 @@ class launcher::session {
 
   launch_options options_;
   launch_callbacks callbacks_;
-  posted_calls posted_;  ///< by the agent's thread, and by kill()
+  posix::posted_calls posted_;  ///< by the agent's thread, and by kill()
 
   job_output output_;
   worker_processes workers_;
-  std::unique_ptr<agent> agent_;
-  process_restarts restarts_;
+  std::unique_ptr<cluster::agent> agent_;
+  recovery::process_restarts restarts_;
   std::string job_id_;
 
   phase phase_ = phase::running;

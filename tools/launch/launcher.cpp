@@ -30,7 +30,7 @@ void check_drill(const drill& wanted, int num_processes) {
 
 /// One that is made is for this user alone, since the output of programs may hold what others must not read.
 void make_log_folder(const std::filesystem::path& wanted) {
-  auto folder = absolute_path(wanted);
+  auto folder = posix::absolute_path(wanted);
   std::error_code problem;
   auto parent = (folder / "").parent_path().parent_path();
   std::filesystem::create_directories(parent, problem);
@@ -57,7 +57,7 @@ launch_options checked(launch_options options) {
                             {"--join-timeout", options.join_timeout},
                             {"--suspect-after", options.suspect_after}})
     if (time.count() <= 0) throw bad_input(std::string(name) + " must be above 0, for example 20s");
-  check_suspect_after(options.suspect_after);
+  cluster::check_suspect_after(options.suspect_after);
   for (const auto& drill : options.drills) check_drill(drill, options.num_processes);
   if (!options.log_dir.empty()) make_log_folder(options.log_dir);
   return options;

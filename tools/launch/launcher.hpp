@@ -37,7 +37,7 @@ struct launch_options {
   /// How long a job that was sent SIGTERM, SIGINT or SIGHUP may take to save its work and end.
   std::chrono::milliseconds grace = std::chrono::seconds(20);
   /// Further signals that stop the job, also in its processes.
-  stop_signals more_signals;
+  config::stop_signals more_signals;
   /// How long the processes of a job that has stopped, its state saved, may take to end by themselves.
   std::chrono::milliseconds time_to_end_stopped = std::chrono::seconds(5);
   /// Between SIGTERM and SIGKILL when a failed job is ended.
@@ -59,8 +59,8 @@ struct launch_options {
 /// Called on the thread of run(). Empty functions are not called.
 struct launch_callbacks {
   std::function<void(int rank, std::uint32_t incarnation, pid_t)> on_started;
-  std::function<void(const job_progress&)> on_progress;
-  std::function<void(const recovery_report&)> on_recovered;
+  std::function<void(const cluster::job_progress&)> on_progress;
+  std::function<void(const cluster::recovery_report&)> on_recovered;
 };
 
 /// Starts the processes of a job on this host, hosts its agent, watches them, restarts lost ones, and ends

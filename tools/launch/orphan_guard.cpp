@@ -71,7 +71,7 @@ bool signal_if_of_job(int number, int proc, const char* name, const char* variab
 
 /// Sends a signal to all processes of the job and returns their number.
 int signal_all_of_job(int number, const char* variable, std::size_t size) {
-  if (!proc_is_of_this_namespace()) return 0;  // its numbers are those of other processes here
+  if (!posix::proc_is_of_this_namespace()) return 0;  // its numbers are those of other processes here
   int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (proc < 0) return 0;
   int signalled = 0;
@@ -89,7 +89,7 @@ int signal_all_of_job(int number, const char* variable, std::size_t size) {
 /// Whether a process is stopped, by a signal or a debugger. Its state follows its name, which is in
 /// parentheses and may contain some, in /proc/PID/stat.
 bool is_stopped(const char* stat_path) {
-  if (!proc_is_of_this_namespace()) return false;
+  if (!posix::proc_is_of_this_namespace()) return false;
   int file = ::open(stat_path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
   std::array<char, 512> bytes;
@@ -159,8 +159,8 @@ int kill_processes_of_job(const std::string& job_id) {
 orphan_guard::orphan_guard(const std::string& job_id) {
   int ends[2];
   check_posix(::pipe2(ends, O_CLOEXEC), "make a pipe");
-  unique_fd read_end(ends[0]);
-  launcher_lives_ = unique_fd(ends[1]);
+  posix::unique_fd read_end(ends[0]);
+  launcher_lives_ = posix::unique_fd(ends[1]);
   auto variable = variable_of(job_id);
   auto launcher_stat = "/proc/" + std::to_string(::getpid()) + "/stat";
   pid_ = static_cast<pid_t>(check_posix(::fork(), "start a process"));

@@ -25,7 +25,7 @@ class orphan_guard {
 
  private:
   pid_t pid_ = -1;
-  unique_fd launcher_lives_;  ///< closed by the kernel if the launcher dies
+  posix::unique_fd launcher_lives_;  ///< closed by the kernel if the launcher dies
 };
 
 }  // namespace troupe

@@ -35,9 +35,9 @@ std::string describe(const std::vector<int>& ranks, const std::string& cause) {
 
 }  // namespace
 
-std::string describe_loss(const member_loss& loss) { return describe({loss.rank}, loss.cause); }
+std::string describe_loss(const cluster::member_loss& loss) { return describe({loss.rank}, loss.cause); }
 
-std::string describe_losses(const std::vector<member_loss>& losses) {
+std::string describe_losses(const std::vector<cluster::member_loss>& losses) {
   std::vector<std::string> sentences;
   std::vector<bool> is_told(losses.size());
   for (std::size_t first = 0; first < losses.size(); ++first) {
@@ -53,12 +53,14 @@ std::string describe_losses(const std::vector<member_loss>& losses) {
   return enumerated(sentences);
 }
 
-std::string recovery_line(const recovery_report& report, const std::vector<member_loss>& losses,
-                          std::uint64_t step, int num_kept, bool did_step) {
+std::string recovery_line(const cluster::recovery_report& report,
+                          const std::vector<cluster::member_loss>& losses, std::uint64_t step, int num_kept,
+                          bool did_step) {
   auto phase = [](const char* name, double seconds) {
     return std::string(name) + " " + with_milliseconds(seconds);
   };
-  bool was_lost = std::ranges::any_of(losses, [](const member_loss& loss) { return loss.rank >= 0; });
+  bool was_lost =
+      std::ranges::any_of(losses, [](const cluster::member_loss& loss) { return loss.rank >= 0; });
   return describe_losses(losses) + " at step " + std::to_string(step) +
          (did_step ? "; next step done after " : "; restored, with no step done since, after ") +
          with_milliseconds(report.total_s) + " s (" + phase("detect", report.detect_s) + ", " +
@@ -69,8 +71,8 @@ std::string recovery_line(const recovery_report& report, const std::vector<membe
          " kept running";
 }
 
-std::string recovery_json(const recovery_report& report, const std::vector<member_loss>& losses,
-                          std::uint64_t step, int num_kept) {
+std::string recovery_json(const cluster::recovery_report& report,
+                          const std::vector<cluster::member_loss>& losses, std::uint64_t step, int num_kept) {
   auto all = nlohmann::ordered_json::array();
   for (const auto& loss : losses)
     all.push_back(nlohmann::ordered_json{{"rank", loss.rank}, {"cause", loss.cause}});

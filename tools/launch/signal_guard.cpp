@@ -18,11 +18,11 @@ bool is_ignored(int number) {
 }
 
 /// Without the ignored ones: the kernel would queue these too once they are blocked.
-sigset_t taken_signals(const stop_signals& more) {
-  restore_debug_signal();
+sigset_t taken_signals(const config::stop_signals& more) {
+  ucx::restore_debug_signal();
   sigset_t set;
   ::sigemptyset(&set);
-  stop_signals numbers{SIGINT, SIGTERM, SIGHUP, SIGCONT};
+  config::stop_signals numbers{SIGINT, SIGTERM, SIGHUP, SIGCONT};
   numbers.insert(more.begin(), more.end());
   for (int number : numbers)
     if (!is_ignored(number)) ::sigaddset(&set, number);
@@ -32,11 +32,11 @@ sigset_t taken_signals(const stop_signals& more) {
 
 }  // namespace
 
-signal_guard::signal_guard(const stop_signals& more) {
+signal_guard::signal_guard(const config::stop_signals& more) {
   auto set = taken_signals(more);
   ::pthread_sigmask(SIG_BLOCK, &set, &before_);
   sigpipe_before_ = ::signal(SIGPIPE, SIG_IGN);
-  fd_ = unique_fd(
+  fd_ = posix::unique_fd(
       static_cast<int>(check_posix(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "make a signalfd")));
 }
 

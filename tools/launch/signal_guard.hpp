@@ -13,7 +13,7 @@ namespace troupe {
 /// stay ignored: SIGHUP under nohup, and SIGINT of what a shell without job control starts in the background.
 class signal_guard {
  public:
-  explicit signal_guard(const stop_signals& more = {});
+  explicit signal_guard(const config::stop_signals& more = {});
   signal_guard(const signal_guard&) = delete;
   signal_guard& operator=(const signal_guard&) = delete;
   ~signal_guard();
@@ -24,7 +24,7 @@ class signal_guard {
  private:
   sigset_t before_;
   void (*sigpipe_before_)(int);
-  unique_fd fd_;
+  posix::unique_fd fd_;
 };
 
 }  // namespace troupe

@@ -40,10 +40,10 @@ void worker_processes::start_all(const job_identity& job) {
 void worker_processes::make_events(worker& of) {
   of.events.reset();
   if (options_.events_per_thread == 0) return;
-  event_segment_size size;
+  trace::event_segment_size size;
   size.events_per_ring = static_cast<std::uint32_t>(options_.events_per_thread);
   try {
-    of.events = event_segment::make_file(size, of.rank, of.incarnation);
+    of.events = trace::event_segment::make_file(size, of.rank, of.incarnation);
   } catch (const system_failure& problem) {
     if (std::exchange(has_told_no_events_, true)) return;
     output_.say("the events of some processes are lost with them: " + std::string(problem.what()) +
@@ -56,9 +56,9 @@ void worker_processes::write_events(const worker& of) {
   auto file = options_.log_dir / (std::string("events-") + std::to_string(of.rank) + "." +
                                   std::to_string(of.incarnation) + ".bin");
   try {
-    auto left = read_events(of.events.get());
+    auto left = trace::read_events(of.events.get());
     if (left.pid == 0) return;
-    troupe::write_events(left, file);
+    troupe::trace::write_events(left, file);
     output_.say("the last events of rank " + std::to_string(of.rank) + " are in " + file.string() +
                 " (troupe events prints them)");
   } catch (const std::exception& problem) {

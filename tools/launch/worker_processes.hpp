@@ -17,7 +17,7 @@ struct worker {
   using time_point = std::chrono::steady_clock::time_point;
   int rank = 0;
   std::uint32_t incarnation = 0;
-  unique_fd events;                          ///< of its current process, see trace/event_segment.hpp
+  posix::unique_fd events;                   ///< of its current process, see trace/event_segment.hpp
   std::optional<child_process> process;      ///< none: it has ended, or is not started yet
   std::optional<time_point> drilled_at;      ///< when a drill killed it
   std::string kill_cause;                    ///< why the launcher killed it

@@ -33,7 +33,7 @@ CLI::Option* add_per_device(CLI::App& command, const std::string& name, std::vec
   return command.add_option_function<std::vector<std::string>>(name, store, help);
 }
 
-std::uint64_t memory_from(std::string_view text) { return bytes_from(text); }
+std::uint64_t memory_from(std::string_view text) { return usage::bytes_from(text); }
 
 void add_options(CLI::App& command, plan_request& request) {
   command.add_option("job", request.job_file, "YAML file of the job, as --config takes it")->required();
@@ -47,7 +47,7 @@ void add_options(CLI::App& command, plan_request& request) {
       "Bytes of each device, such as 8G, up to 8T: one for all, or as many as devices, with commas; "
       "0: no limit")
       ->type_name("BYTES");
-  add_per_device(command, "--speed", request.speed, number_from,
+  add_per_device(command, "--speed", request.speed, usage::number_from,
                  "Of each device, relative to the one that was measured: one for all, or as many as devices, "
                  "with commas")
       ->type_name("FLOAT");

@@ -21,19 +21,19 @@ constexpr double least_speed = 1e-6;
 
 /// A job's file may set options that only its program knows. A key that is much like one of a job is a typing
 /// error.
-bool is_of_program(const std::filesystem::path& file, const yaml_setting& setting) {
+bool is_of_program(const std::filesystem::path& file, const config::yaml_setting& setting) {
   std::vector<std::string> known;
-  for (const auto& field : job_fields()) known.emplace_back(field.name);
-  if (!nearest_to(setting.key, known).empty()) return false;
+  for (const auto& field : config::job_fields()) known.emplace_back(field.name);
+  if (!usage::nearest_to(setting.key, known).empty()) return false;
   std::fprintf(stderr, "troupe: %s:%d: key '%s' is no option of every job: left to the program\n",
-               file.c_str(), setting.key_line, printable(setting.key).c_str());
+               file.c_str(), setting.key_line, files::printable(setting.key).c_str());
   return true;
 }
 
 job_options job_in(const std::filesystem::path& file) {
   job_options job;
   apply_yaml(file, job,
-             {.take = [&file](const yaml_setting& setting) { return is_of_program(file, setting); }});
+             {.take = [&file](const config::yaml_setting& setting) { return is_of_program(file, setting); }});
   try {
     check_options(job);
   } catch (const bad_input& problem) {
@@ -94,7 +94,7 @@ std::vector<device_capacity> devices_of(const plan_request& request, int num_dev
   return devices;
 }
 
-std::string with_unit(std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+std::string with_unit(std::uint64_t bytes) { return usage::bytes_text(static_cast<double>(bytes)); }
 
 /// Where and by how much it exceeds the memory of a device; empty if it fits.
 std::string memory_problem(const job_prediction& job, const prediction_options& options) {
@@ -107,7 +107,7 @@ std::string memory_problem(const job_prediction& job, const prediction_options& 
          ", which is " + with_unit(excess) + " more than its memory";
 }
 
-std::string what_would_do(const placed_job& nearest) {
+std::string what_would_do(const detail::placed_job& nearest) {
   // To the byte: a rounded number might not do.
   return with_unit(nearest.missing_bytes) +
          (nearest.missing_bytes < 1024 ? "" : " (" + std::to_string(nearest.missing_bytes) + " bytes)") +
@@ -116,7 +116,7 @@ std::string what_would_do(const placed_job& nearest) {
 
 std::string other_placement(const prediction& refused) {
   try {
-    auto placed = automatic_placement(refused.profile, refused.options);
+    auto placed = detail::automatic_placement(refused.profile, refused.options);
     if (placed.missing_bytes == 0) return "The automatic placement fits: leave device_map out";
     return "Nor does the automatic placement: with it, " + what_would_do(placed);
   } catch (const bad_input& problem) {
@@ -132,7 +132,7 @@ void use_device_map(const std::filesystem::path& device_map, prediction& result)
 }
 
 void place_automatically(prediction& result) {
-  auto placed = automatic_placement(result.profile, result.options);
+  auto placed = detail::automatic_placement(result.profile, result.options);
   if (placed.missing_bytes > 0)
     throw bad_input(
         "the job does not fit into the memory of the devices. In the automatic placement that comes "

@@ -30,11 +30,12 @@ void print_text(const prediction& shown) {
   const auto& made = shown.job.made;
   auto kind = std::string(to_string(made.kind));
   if (made.num_replicas > 1) kind += ", each of " + std::to_string(made.num_replicas) + " replicas";
-  std::printf("%s: %s on %s, %s of %s\n", kind.c_str(), counted(made.num_stages, "stage", "stages").c_str(),
-              counted(made.num_devices(), "device", "devices").c_str(),
-              counted(made.num_microbatches, "microbatch", "microbatches").c_str(),
-              counted(shown.profile.microbatch_samples, "sample", "samples").c_str());
-  auto summary = summarize(shown.job.ran);
+  std::printf("%s: %s on %s, %s of %s\n", kind.c_str(),
+              usage::counted(made.num_stages, "stage", "stages").c_str(),
+              usage::counted(made.num_devices(), "device", "devices").c_str(),
+              usage::counted(made.num_microbatches, "microbatch", "microbatches").c_str(),
+              usage::counted(shown.profile.microbatch_samples, "sample", "samples").c_str());
+  auto summary = schedule::summarize(shown.job.ran);
   std::printf("predicted step %.3f ms, idle %.1f %%\n\n", 1e3 * shown.job.ran.makespan,
               100 * summary.bubble_fraction);
   std::printf("%6s  %10s %10s %10s %10s %11s %10s %10s %10s  %9s %6s  %s\n", "device", "parameters",
@@ -54,7 +55,7 @@ void print_text(const prediction& shown) {
 }
 
 void print_json(const prediction& shown) {
-  auto summary = summarize(shown.job.ran);
+  auto summary = schedule::summarize(shown.job.ran);
   nlohmann::ordered_json line = {{"schedule", to_string(shown.job.made.kind)},
                                  {"replicas", shown.job.made.num_replicas},
                                  {"stages", shown.job.made.num_stages},
@@ -88,8 +89,8 @@ void show(const plan_request& request, const prediction& shown) {
   if (request.map_file) {
     auto text = shown.map.to_yaml();
     try {
-      write_durably(*request.map_file, std::as_bytes(std::span(text)));
-    } catch (const snapshot_error& problem) {
+      files::write_durably(*request.map_file, std::as_bytes(std::span(text)));
+    } catch (const files::snapshot_error& problem) {
       throw bad_input(problem.what());
     }
   }

@@ -24,7 +24,7 @@ plan made_plan(const schedule_request& request) {
                     .num_replicas = request.replicas});
 }
 
-measured_cut measured_with(const schedule_request& request, int num_stages, int num_microbatches) {
+schedule::measured_cut measured_with(const schedule_request& request, int num_stages, int num_microbatches) {
   return {.num_stages = num_stages,
           .num_microbatches = num_microbatches,
           .costs = request.costs,
@@ -32,8 +32,9 @@ measured_cut measured_with(const schedule_request& request, int num_stages, int 
           .bytes_per_chunk = static_cast<double>(request.memory_per_chunk.value_or(0))};
 }
 
-plan_search search_on(int num_devices, const measured_cut& measured, const schedule_request& request) {
-  plan_search search;
+schedule::plan_search search_on(int num_devices, const schedule::measured_cut& measured,
+                                const schedule_request& request) {
+  schedule::plan_search search;
   search.measured = measured;
   search.num_devices = num_devices;
   search.most_chunks = request.most_chunks;
@@ -46,7 +47,7 @@ plan_search search_on(int num_devices, const measured_cut& measured, const sched
   return search;
 }
 
-costed_plan chosen_plan(const schedule_request& request) {
+schedule::costed_plan chosen_plan(const schedule_request& request) {
   auto devices = request.devices.value_or(request.stages.value_or(default_stages));
   auto stages = request.stages.value_or(std::max(1, devices));
   auto search = search_on(devices, measured_with(request, stages, request.microbatches), request);
@@ -64,37 +65,37 @@ void check_request(const schedule_request& request) {
 }
 
 /// What would fit instead of a plan that does not.
-std::string other_plan(const costed_plan& refused, const schedule_request& request) {
+std::string other_plan(const schedule::costed_plan& refused, const schedule_request& request) {
   auto measured = measured_with(request, refused.made.num_stages, refused.made.num_microbatches);
   try {
     auto fits = best_plan(search_on(refused.made.num_devices(), measured, request));
     return std::string(to_string(fits.made.kind)) + " with " + std::to_string(fits.made.num_stages) +
            " stages and " + std::to_string(fits.made.num_microbatches) + " microbatches fits: it keeps " +
-           bytes_text(fits.peak_bytes()) + " at most";
+           usage::bytes_text(fits.peak_bytes()) + " at most";
   } catch (const bad_input& problem) {
     return problem.what();
   }
 }
 
-void check_memory(const costed_plan& simulated, const schedule_request& request) {
+void check_memory(const schedule::costed_plan& simulated, const schedule_request& request) {
   if (!request.memory || simulated.peak_bytes() <= static_cast<double>(*request.memory)) return;
   const auto& peaks = simulated.ran.peak_activations;
   auto most = std::ranges::max_element(peaks);
   auto memory = static_cast<double>(*request.memory);
   throw bad_input("the plan does not fit: device " + std::to_string(most - peaks.begin()) + " keeps " +
-                  std::to_string(*most) + " activations of " + bytes_text(simulated.bytes_per_chunk) + ", " +
-                  bytes_text(simulated.peak_bytes()) + " in all, which is " +
-                  bytes_text(simulated.peak_bytes() - memory) + " more than --memory; " +
+                  std::to_string(*most) + " activations of " + usage::bytes_text(simulated.bytes_per_chunk) +
+                  ", " + usage::bytes_text(simulated.peak_bytes()) + " in all, which is " +
+                  usage::bytes_text(simulated.peak_bytes() - memory) + " more than --memory; " +
                   other_plan(simulated, request));
 }
 
 }  // namespace
 
-costed_plan requested_plan(const schedule_request& request) {
+schedule::costed_plan requested_plan(const schedule_request& request) {
   check_request(request);
   if (request.best) return chosen_plan(request);
-  costed_plan result;
-  result.made = request.plan_file ? read_plan_file(*request.plan_file) : made_plan(request);
+  schedule::costed_plan result;
+  result.made = request.plan_file ? schedule::read_plan_file(*request.plan_file) : made_plan(request);
   result.costs = request.costs;
   result.bytes_per_chunk = static_cast<double>(request.memory_per_chunk.value_or(0));
   result.ran = simulate(result.made, result.costs);

@@ -68,7 +68,7 @@ CLI::Option* add_bytes(CLI::App& command, const std::string& name, std::optional
                        const std::string& help) {
   auto store = [name, &bytes](const std::string& text) {
     try {
-      bytes = bytes_from(text);
+      bytes = usage::bytes_from(text);
     } catch (const bad_input& problem) {
       throw bad_input(name + ": " + problem.what());
     }

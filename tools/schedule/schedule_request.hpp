@@ -32,10 +32,10 @@ struct schedule_request {
 
 /// Makes, reads or chooses the plan, and simulates it. Throws bad_input for what is not possible, and if the
 /// activations of a device take more than the memory, saying by how much and which schedule would fit.
-costed_plan requested_plan(const schedule_request& request);
+schedule::costed_plan requested_plan(const schedule_request& request);
 
 /// Prints the plan and what it costs, as text or as JSON, and writes the files. Throws bad_input naming a
 /// file that cannot be written.
-void show_plan(const schedule_request& request, const costed_plan& shown);
+void show_plan(const schedule_request& request, const schedule::costed_plan& shown);
 
 }  // namespace troupe

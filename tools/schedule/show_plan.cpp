@@ -21,18 +21,20 @@ namespace troupe {
 namespace {
 
 std::string headline(const schedule_request& request, const plan& made) {
-  auto title = request.plan_file ? *request.plan_file : std::string(schedule_of(made.kind).title);
-  return title + ": " + counted(made.num_stages, "stage", "stages") + " on " +
-         counted(made.num_devices(), "device", "devices") + ", " +
-         (made.num_replicas == 1 ? "" : counted(made.num_replicas, "replica", "replicas") + ", ") +
-         (made.flush_every == 1 ? ""
-                                : counted(made.flush_every, "optimizer step", "optimizer steps") + " of ") +
-         counted(made.microbatches_per_step(), "microbatch", "microbatches") +
-         (gradient_order_of(made) == gradient_order::ascending ? ""
-                                                               : ", weight gradients in descending order");
+  auto title = request.plan_file ? *request.plan_file : std::string(schedule::schedule_of(made.kind).title);
+  return title + ": " + usage::counted(made.num_stages, "stage", "stages") + " on " +
+         usage::counted(made.num_devices(), "device", "devices") + ", " +
+         (made.num_replicas == 1 ? "" : usage::counted(made.num_replicas, "replica", "replicas") + ", ") +
+         (made.flush_every == 1
+              ? ""
+              : usage::counted(made.flush_every, "optimizer step", "optimizer steps") + " of ") +
+         usage::counted(made.microbatches_per_step(), "microbatch", "microbatches") +
+         (schedule::gradient_order_of(made) == schedule::gradient_order::ascending
+              ? ""
+              : ", weight gradients in descending order");
 }
 
-double peak_bytes(const costed_plan& shown, std::size_t device) {
+double peak_bytes(const schedule::costed_plan& shown, std::size_t device) {
   return shown.bytes_per_chunk * shown.ran.peak_activations[device];
 }
 
@@ -67,8 +69,8 @@ std::string notation(const std::vector<action>& actions) {
   return text;
 }
 
-text_drawing drawing_for(const schedule_request& request) {
-  text_drawing how{.color = ::isatty(STDOUT_FILENO) == 1};
+schedule::text_drawing drawing_for(const schedule_request& request) {
+  schedule::text_drawing how{.color = ::isatty(STDOUT_FILENO) == 1};
   winsize terminal = {};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal) == 0 && terminal.ws_col > 0)
     how.columns = std::clamp<int>(terminal.ws_col, 32, 200);
@@ -76,9 +78,9 @@ text_drawing drawing_for(const schedule_request& request) {
   return how;
 }
 
-void print_table(const schedule_request& request, const costed_plan& shown) {
+void print_table(const schedule_request& request, const schedule::costed_plan& shown) {
   const auto& ran = shown.ran;
-  auto summary = summarize(ran);
+  auto summary = schedule::summarize(ran);
   std::printf("\nmakespan %.6g, bubble %.1f %%\n\n", ran.makespan, 100 * summary.bubble_fraction);
   std::printf("%6s  %10s  %10s  %6s  %16s%s\n", "device", "busy", "idle", "idle %", "peak activations",
               request.memory_per_chunk ? "       peak memory" : "");
@@ -86,12 +88,12 @@ void print_table(const schedule_request& request, const costed_plan& shown) {
     double share = ran.makespan > 0 ? 100 * ran.idle[device] / ran.makespan : 0;
     std::printf("%6zu  %10.6g  %10.6g  %6.1f  %16d", device, summary.busy[device], ran.idle[device], share,
                 ran.peak_activations[device]);
-    if (request.memory_per_chunk) std::printf("  %16s", bytes_text(peak_bytes(shown, device)).c_str());
+    if (request.memory_per_chunk) std::printf("  %16s", usage::bytes_text(peak_bytes(shown, device)).c_str());
     std::printf("\n");
   }
 }
 
-void print_text(const schedule_request& request, const costed_plan& shown) {
+void print_text(const schedule_request& request, const schedule::costed_plan& shown) {
   auto drawing = draw_text(shown.ran, drawing_for(request));
   std::printf("%s\n\n%s", headline(request, shown.made).c_str(), drawing.c_str());
   print_table(request, shown);
@@ -102,7 +104,7 @@ void print_text(const schedule_request& request, const costed_plan& shown) {
     std::printf("device %zu: %s\n", device, notation(shown.made.devices[device]).c_str());
 }
 
-void print_json(const schedule_request& request, const costed_plan& shown) {
+void print_json(const schedule_request& request, const schedule::costed_plan& shown) {
   const auto& [made, costs, ran, bytes] = shown;
   nlohmann::ordered_json line = {{"kind", to_string(made.kind)},
                                  {"stages", made.num_stages},
@@ -113,7 +115,7 @@ void print_json(const schedule_request& request, const costed_plan& shown) {
                                  {"peak_activations", ran.peak_activations}};
   if (made.flush_every > 1) line["flush_every"] = made.flush_every;
   if (made.num_replicas > 1) line["replicas"] = made.num_replicas;
-  if (auto order = gradient_order_of(made); order != gradient_order::ascending)
+  if (auto order = schedule::gradient_order_of(made); order != schedule::gradient_order::ascending)
     line["gradient_order"] = to_string(order);
   if (request.memory_per_chunk) {
     auto& peaks = line["peak_bytes"] = nlohmann::ordered_json::array();
@@ -133,27 +135,27 @@ void print_json(const schedule_request& request, const costed_plan& shown) {
 
 void write_file(const std::string& file, const std::string& text) {
   try {
-    write_durably(file, std::as_bytes(std::span(text)));
-  } catch (const snapshot_error& problem) {
+    files::write_durably(file, std::as_bytes(std::span(text)));
+  } catch (const files::snapshot_error& problem) {
     throw bad_input(problem.what());
   }
 }
 
-std::string svg_of(const schedule_request& request, const costed_plan& shown) {
+std::string svg_of(const schedule_request& request, const schedule::costed_plan& shown) {
   std::vector<std::string> notes;
   if (request.memory_per_chunk)
     for (std::size_t device = 0; device < shown.made.devices.size(); ++device)
-      notes.push_back("keeps " + bytes_text(peak_bytes(shown, device)));
+      notes.push_back("keeps " + usage::bytes_text(peak_bytes(shown, device)));
   // The costs have no fixed unit. If a forward costs 1, forwards are the unit.
-  return draw_svg(shown.ran, headline(request, shown.made), shown.costs.forward == 1 ? "forwards" : "",
-                  notes);
+  return schedule::draw_svg(shown.ran, headline(request, shown.made),
+                            shown.costs.forward == 1 ? "forwards" : "", notes);
 }
 
 }  // namespace
 
-void show_plan(const schedule_request& request, const costed_plan& shown) {
+void show_plan(const schedule_request& request, const schedule::costed_plan& shown) {
   if (request.svg_file) write_file(*request.svg_file, svg_of(request, shown));
-  if (request.csv_file) write_file(*request.csv_file, to_csv(shown.made));
+  if (request.csv_file) write_file(*request.csv_file, schedule::to_csv(shown.made));
   if (request.json)
     print_json(request, shown);
   else

@@ -10,7 +10,8 @@ namespace troupe {
 int export_snapshot(const snapshot_query& query) {
   auto store = open_store(query);
   auto manifest = choose_finished(store, query);
-  auto tensors = saved_tensors(store, manifest, query.optimizer ? saved_part::all : saved_part::weights);
+  auto tensors = saved_tensors(store, manifest,
+                               query.optimizer ? snapshot::saved_part::all : snapshot::saved_part::weights);
   // Programs of others refuse weights whose format is not "pt", the names and layout of PyTorch.
   write_safetensors(query.output, tensors,
                     {{"format", "pt"}, {"job", manifest.job_id}, {"step", std::to_string(manifest.step)}});

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-void print_as_json(const snapshot_info& info) {
+void print_as_json(const snapshot::snapshot_info& info) {
   nlohmann::ordered_json object = {
       {"event", "snapshot"}, {"step", info.step}, {"state", to_string(info.state)}};
   if (info.manifest) {
@@ -29,9 +29,9 @@ void print_row(const std::string& step, const std::string& created, const std::s
   std::cout << '\n';
 }
 
-void print_as_row(const snapshot_info& info) {
+void print_as_row(const snapshot::snapshot_info& info) {
   auto known = info.manifest.has_value();
-  print_row(std::to_string(info.step), known ? printable(info.manifest->created) : "-",
+  print_row(std::to_string(info.step), known ? files::printable(info.manifest->created) : "-",
             known ? std::to_string(info.manifest->num_stages) : "-",
             known ? readable_size(total_bytes(*info.manifest)) : "-", to_string(info.state), info.problem);
 }

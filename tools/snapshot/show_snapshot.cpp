@@ -12,7 +12,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-void print_as_json(const snapshot_manifest& manifest) {
+void print_as_json(const snapshot::snapshot_manifest& manifest) {
   json object = {{"event", "manifest"},           {"job_id", manifest.job_id},
                  {"step", manifest.step},         {"generation", manifest.generation},
                  {"stages", manifest.num_stages}, {"numeric_class", manifest.numeric_class},
@@ -23,7 +23,7 @@ void print_as_json(const snapshot_manifest& manifest) {
   for (const auto& part : manifest.parts)
     object["parts"].push_back({{"stage", part.part.of.stage},
                                {"replica", part.part.of.replica},
-                               {"of_all_replicas", part.content == replica_content::equal},
+                               {"of_all_replicas", part.content == layout::replica_content::equal},
                                {"file", part.file},
                                {"size_bytes", part.size_bytes},
                                {"checksum", part.checksum},
@@ -32,10 +32,11 @@ void print_as_json(const snapshot_manifest& manifest) {
 }
 
 void print_field(const std::string& name, const std::string& value) {
-  std::cout << std::left << std::setw(16) << printable(name) << "  " << printable(value) << '\n';
+  std::cout << std::left << std::setw(16) << files::printable(name) << "  " << files::printable(value)
+            << '\n';
 }
 
-void print_as_text(const snapshot_manifest& manifest) {
+void print_as_text(const snapshot::snapshot_manifest& manifest) {
   print_field("job", manifest.job_id);
   print_field("step", std::to_string(manifest.step));
   print_field("generation", std::to_string(manifest.generation));
@@ -44,9 +45,10 @@ void print_as_text(const snapshot_manifest& manifest) {
   for (const auto& [name, value] : manifest.identity) print_field(name, value);
   if (manifest.data) print_field("data", manifest.data->empty() ? "given by the program" : *manifest.data);
   for (const auto& part : manifest.parts)
-    print_field(part.file, readable_size(part.size_bytes) +
-                               (part.content == replica_content::equal ? ", of all replicas, on " : " on ") +
-                               part.host + ", BLAKE2b " + part.checksum);
+    print_field(part.file,
+                readable_size(part.size_bytes) +
+                    (part.content == layout::replica_content::equal ? ", of all replicas, on " : " on ") +
+                    part.host + ", BLAKE2b " + part.checksum);
   if (const auto& calls = manifest.calls)
     print_field(calls->file,
                 readable_size(calls->size_bytes) + " on " + calls->host + ", BLAKE2b " + calls->checksum);
@@ -78,7 +80,7 @@ void print_header() {
 void print_as_row(int stage, const named_tensor& named) {
   auto found = statistics_of(named.value);
   std::cout << std::right << std::setw(5) << stage << "  " << std::left << std::setw(32)
-            << printable(named.name) << "  " << std::setw(20) << describe(named.value) << std::right;
+            << files::printable(named.name) << "  " << std::setw(20) << describe(named.value) << std::right;
   for (auto number : {found.min, found.max, found.mean, found.rms})
     std::cout << ' ' << std::setw(12) << number;
   std::cout << ' ' << std::setw(12) << found.num_nan << '\n';

@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-snapshot_store open_store(const snapshot_query& query) {
+snapshot::snapshot_store open_store(const snapshot_query& query) {
   std::error_code problem;
   auto type = std::filesystem::status(query.folder, problem).type();
   if (problem && type != std::filesystem::file_type::not_found)
@@ -19,29 +19,32 @@ snapshot_store open_store(const snapshot_query& query) {
   if (type != std::filesystem::file_type::directory)
     throw bad_input("there is no snapshot folder '" + query.folder.string() +
                     "'. Expected the folder that the job's --snapshot-dir named");
-  require_no_snapshot(query.folder);
-  return snapshot_store({query.folder});
+  snapshot::require_no_snapshot(query.folder);
+  return snapshot::snapshot_store({query.folder});
 }
 
-std::vector<snapshot_info> find_snapshots(const snapshot_store& store, const snapshot_query& query) {
+std::vector<snapshot::snapshot_info> find_snapshots(const snapshot::snapshot_store& store,
+                                                    const snapshot_query& query) {
   auto found = store.list();
   auto aside = store.list_set_aside();
   found.insert(found.end(), std::make_move_iterator(aside.begin()), std::make_move_iterator(aside.end()));
   if (!query.step) return found;
-  std::erase_if(found, [&](const snapshot_info& info) { return info.step != *query.step; });
+  std::erase_if(found, [&](const snapshot::snapshot_info& info) { return info.step != *query.step; });
   if (found.empty())
     throw bad_input("there is no snapshot of step " + std::to_string(*query.step) + " in " +
                     query.folder.string() + ". `troupe snapshot list` shows the existing ones");
   return found;
 }
 
-snapshot_manifest choose_finished(const snapshot_store& store, const snapshot_query& query) {
+snapshot::snapshot_manifest choose_finished(const snapshot::snapshot_store& store,
+                                            const snapshot_query& query) {
   for (auto& info : find_snapshots(store, query)) {
-    if (info.state == snapshot_state::set_aside || (info.state == snapshot_state::incomplete && !query.step))
+    if (info.state == snapshot::snapshot_state::set_aside ||
+        (info.state == snapshot::snapshot_state::incomplete && !query.step))
       continue;
     if (!info.manifest || info.manifest->step != info.step)
-      throw snapshot_error(info.folder.string() + " cannot be read: " + info.problem +
-                           ". --step chooses another snapshot");
+      throw files::snapshot_error(info.folder.string() + " cannot be read: " + info.problem +
+                                  ". --step chooses another snapshot");
     return *info.manifest;
   }
   throw bad_input("there is no finished snapshot in " + query.folder.string());
@@ -62,7 +65,7 @@ std::string readable_size(std::uint64_t size_bytes) {
   return text.data();
 }
 
-std::uint64_t total_bytes(const snapshot_manifest& manifest) {
+std::uint64_t total_bytes(const snapshot::snapshot_manifest& manifest) {
   std::uint64_t sum = 0;
   for (const auto& part : manifest.parts) sum += part.size_bytes;
   if (manifest.calls) sum += manifest.calls->size_bytes;

@@ -20,15 +20,17 @@ struct snapshot_query {
 };
 
 /// The store in the given folder. Throws bad_input if there is no such folder.
-snapshot_store open_store(const snapshot_query& query);
+snapshot::snapshot_store open_store(const snapshot_query& query);
 
 /// The snapshots of the given step, or all, newest first, then those that were set aside. Throws bad_input if
 /// there is none of that step.
-std::vector<snapshot_info> find_snapshots(const snapshot_store& store, const snapshot_query& query);
+std::vector<snapshot::snapshot_info> find_snapshots(const snapshot::snapshot_store& store,
+                                                    const snapshot_query& query);
 
 /// The finished snapshot of the given step, or the newest one. Throws snapshot_error if it cannot be read,
 /// and bad_input if there is none.
-snapshot_manifest choose_finished(const snapshot_store& store, const snapshot_query& query);
+snapshot::snapshot_manifest choose_finished(const snapshot::snapshot_store& store,
+                                            const snapshot_query& query);
 
 /// One line of --json output.
 void print_json(const nlohmann::ordered_json& object);
@@ -37,6 +39,6 @@ void print_json(const nlohmann::ordered_json& object);
 std::string readable_size(std::uint64_t size_bytes);
 
 /// The bytes of all parts that the manifest lists.
-std::uint64_t total_bytes(const snapshot_manifest& manifest);
+std::uint64_t total_bytes(const snapshot::snapshot_manifest& manifest);
 
 }  // namespace troupe

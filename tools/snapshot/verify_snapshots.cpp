@@ -7,13 +7,14 @@ namespace {
 
 /// The result of reading a whole snapshot.
 struct verdict {
-  snapshot_info info;
+  snapshot::snapshot_info info;
   std::vector<std::string> problems;
 };
 
-verdict judge(const snapshot_store& store, snapshot_info info) {
+verdict judge(const snapshot::snapshot_store& store, snapshot::snapshot_info info) {
   auto problems = store.verify(info);
-  if (!problems.empty() && info.state == snapshot_state::ok) info.state = snapshot_state::damaged;
+  if (!problems.empty() && info.state == snapshot::snapshot_state::ok)
+    info.state = snapshot::snapshot_state::damaged;
   return {std::move(info), std::move(problems)};
 }
 
@@ -39,15 +40,15 @@ int verify_snapshots(const snapshot_query& query) {
   auto store = open_store(query);
   auto infos = find_snapshots(store, query);
   if (!query.json && infos.empty()) std::cout << "no snapshots in " << query.folder.string() << '\n';
-  std::optional<snapshot_state> newest;
+  std::optional<snapshot::snapshot_state> newest;
   for (auto& info : infos) {
     auto judged = judge(store, std::move(info));
     query.json ? print_as_json(judged) : print_as_text(judged);
-    bool counts = judged.info.state != snapshot_state::incomplete &&
-                  (judged.info.state != snapshot_state::set_aside || query.step);
+    bool counts = judged.info.state != snapshot::snapshot_state::incomplete &&
+                  (judged.info.state != snapshot::snapshot_state::set_aside || query.step);
     if (!newest && counts) newest = judged.info.state;
   }
-  return newest == snapshot_state::ok ? 0 : 1;
+  return newest == snapshot::snapshot_state::ok ? 0 : 1;
 }
 
 }  // namespace troupe

@@ -8,7 +8,7 @@
 // NOLINTNEXTLINE(bugprone-exception-escape): CLI11 throws here only if an option is defined wrongly
 int main(int argc, char** argv) {
   CLI::App app{"Troupe without actors: benches of its kernels and models", "troupe"};
-  app.formatter(std::make_shared<troupe::help_formatter>());
+  app.formatter(std::make_shared<troupe::usage::help_formatter>());
   app.require_subcommand(1);
   int exit_code = 0;
   auto to = troupe::bench::add_bench_commands(app, exit_code);

@@ -7,7 +7,7 @@
 // NOLINTNEXTLINE(bugprone-exception-escape): CLI11 throws here only if an option is defined wrongly
 int main(int argc, char** argv) {
   CLI::App app{"Troupe: an actor runtime for distributed deep learning", "troupe"};
-  app.formatter(std::make_shared<troupe::help_formatter>());
+  app.formatter(std::make_shared<troupe::usage::help_formatter>());
   app.require_subcommand(1);
   int exit_code = 0;
   troupe::add_launch_command(app, exit_code);

@@ -13,14 +13,14 @@
 
 namespace troupe {
 int run_program(CLI::App& app, int argc, char** argv, const int& exit_code) {
-  app.set_version_flag("--version", "troupe " + version_text());
+  app.set_version_flag("--version", "troupe " + usage::version_text());
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of file sizes fails with an error instead
-  unblock_stop_signals();
+  config::unblock_stop_signals();
   try {
-    parse_command_line(app, argc, argv);
+    usage::parse_command_line(app, argc, argv);
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
-    std::fprintf(stderr, "troupe: %s\n", usage_problem(app, problem).c_str());
+    std::fprintf(stderr, "troupe: %s\n", usage::usage_problem(app, problem).c_str());
     return 2;
   } catch (const bad_input& problem) {
     std::fprintf(stderr, "troupe: %s\n", problem.what());
@@ -32,7 +32,7 @@ int run_program(CLI::App& app, int argc, char** argv, const int& exit_code) {
     std::fprintf(stderr, "troupe: %s\n", failure.what());
     return 1;
   }
-  auto problem = output_problem();
+  auto problem = usage::output_problem();
   if (!problem.empty()) std::fprintf(stderr, "troupe: %s\n", problem.c_str());
   return problem.empty() || exit_code != 0 ? exit_code : 1;
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace troupe {
+namespace troupe::actors::actor {
 namespace {
 
 /// The time of the kernel's newest tick, up to 10 ms ago: a quarter of the cost of the exact time.
@@ -63,4 +63,4 @@ actor_counts actor_counters::read() const {
   return now;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

@@ -7,7 +7,7 @@
 #include "troupe/actor/arrival_marks.hpp"
 #include "troupe/actor/handler_times.hpp"
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 /// What an actor counts while it runs, readable by any thread. It may outlive the actor.
 ///
@@ -63,4 +63,4 @@ class actor_counters {
 /// Of steady_clock, in nanoseconds.
 std::int64_t steady_ns();
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

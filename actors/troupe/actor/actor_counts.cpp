@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 void add_totals(actor_counts& to, const actor_counts& earlier) {
   to.messages_in += earlier.messages_in;
@@ -15,4 +15,4 @@ void add_totals(actor_counts& to, const actor_counts& earlier) {
     to.handler_times[i] += earlier.handler_times[i];
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

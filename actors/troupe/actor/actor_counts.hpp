@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 /// What an actor has done, and what waits for it. A value that goes over the wire.
 struct actor_counts {
@@ -27,4 +27,4 @@ struct actor_counts {
 /// Adds what an earlier actor has done, not what waited for it.
 void add_totals(actor_counts& to, const actor_counts& earlier);
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

@@ -8,7 +8,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 namespace {
 
@@ -56,4 +56,4 @@ std::string describe(const caf::error& problem) {
   return caf::deep_to_string(problem);
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

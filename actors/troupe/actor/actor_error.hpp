@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 /// Codes of the errors that actors of this project send to each other. Each error carries a text. The codes
 /// have a category of their own, so CAF's own errors (caf::sec) never compare equal to them.
@@ -35,4 +35,4 @@ bool has_ended(const caf::error& problem);
 /// The text of an error of this project; CAF's rendering of any other error.
 std::string describe(const caf::error& problem);
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

@@ -1,6 +1,6 @@
 #include "troupe/actor/actor_name.hpp"
 
-namespace troupe {
+namespace troupe::actors::actor {
 namespace {
 
 std::string text_of(actor_role role) {
@@ -23,4 +23,4 @@ std::string to_string(const actor_name& name) {
   return text_of(name.role) + "/" + std::to_string(name.number) + "#" + std::to_string(name.incarnation);
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 /// What an actor is for. The numbers go over the wire.
 enum class actor_role : std::uint8_t { supervisor = 1, scheduler = 2, device = 3, gatherer = 4 };
@@ -25,4 +25,4 @@ struct actor_name {
 /// role/number#incarnation
 std::string to_string(const actor_name& name);
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

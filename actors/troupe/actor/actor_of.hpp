@@ -6,7 +6,7 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/actor/counted_actor.hpp"
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 /// An actor that is a state and a table of handlers: `State(self, args...)` and `State::make_behavior()`.
 /// An exception from a handler ends the actor with the error of `error_from`. Its messages are counted.
@@ -28,4 +28,4 @@ class actor_of : public counted_actor {
   std::optional<State> state_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 /// The count is read under the lock: of two messages that come at once, the one that waits for the lock is
 /// counted after the other's mark.
@@ -39,4 +39,4 @@ std::int64_t arrival_marks::arrival_ns(std::uint64_t number) const {
   return (after == marks_.begin() ? after : after - 1)->at_ns;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

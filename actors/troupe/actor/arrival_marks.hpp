@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 /// Tells when a message came into a mailbox, without a time for each. Messages are numbered from 0 in the
 /// order in which they came.
@@ -51,4 +51,4 @@ class arrival_marks {
   std::size_t num_kept_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

@@ -3,7 +3,7 @@
 #include <caf/actor_cast.hpp>
 #include <utility>
 
-namespace troupe {
+namespace troupe::actors::actor {
 namespace {
 
 /// What runs on this thread.
@@ -101,4 +101,4 @@ void count_sent_frame(std::uint64_t size_bytes) {
   running.counters->frame_sent(size_bytes);
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

@@ -10,7 +10,7 @@
 
 #include "troupe/actor/actor_counters.hpp"
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 /// An actor that counts its messages, the time of its handlers, and what it sends.
 ///
@@ -54,4 +54,4 @@ std::shared_ptr<actor_counters> counters_of(caf::event_based_actor* self);
 /// frame with a body of so many bytes.
 void count_sent_frame(std::uint64_t size_bytes);
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace troupe {
+namespace troupe::actors::actor {
 namespace {
 
 constexpr int first_bound_log2 = 10;
@@ -37,4 +37,4 @@ double handler_quantile_s(const std::vector<std::uint64_t>& counts, double fract
   return 0;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

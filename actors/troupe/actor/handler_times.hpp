@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 /// A histogram of times whose bounds double. Bucket 0 counts times below 1.024 us (2^10 ns), bucket i those
 /// from 2^(9+i) ns to below 2^(10+i) ns, and the last one all from 17.2 s (2^34 ns) on.
@@ -20,4 +20,4 @@ double handler_bucket_bound_s(std::size_t bucket);
 /// end with the last bucket that is not empty.
 double handler_quantile_s(const std::vector<std::uint64_t>& counts, double fraction);
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

@@ -6,7 +6,7 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/error/type_name.hpp"
 
-namespace troupe {
+namespace troupe::actors::actor {
 namespace {
 
 std::string name_of(const caf::rtti_pair& type) { return type_name(*type.second); }
@@ -41,4 +41,4 @@ caf::error message_storage<Base>::save(std::size_t, caf::serializer&) const {
 template class message_storage<caf::detail::message_data>;
 template class message_storage<caf::type_erased_tuple>;
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

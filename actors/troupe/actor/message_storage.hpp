@@ -19,7 +19,7 @@
     "message_storage.hpp replaces a template of CAF 0.17, to save time to build. For other versions include <caf/allowed_unsafe_message_type.hpp> in its place"
 #endif
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 /// What CAF asks a message that holds one value of a type of this project, in a mailbox or on its own: the
 /// same for all types. Such messages go over the wire by `encode_message`, never through CAF's serializers.
@@ -54,7 +54,7 @@ class message_storage : public Base {
 extern template class message_storage<caf::detail::message_data>;
 extern template class message_storage<caf::type_erased_tuple>;
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor
 
 namespace caf::detail {
 
@@ -63,17 +63,17 @@ namespace caf::detail {
 /// actors.
 template <class Base, class T>
 requires allowed_unsafe_message_type<T>::value class tuple_vals_impl<Base, T>
-    : public troupe::message_storage<Base> {
+    : public troupe::actors::actor::message_storage<Base> {
  public:
   using super = message_data;
   using data_type = std::tuple<T>;
 
   tuple_vals_impl(const tuple_vals_impl& other)
-      : troupe::message_storage<Base>(other, &data_), data_(other.data_) {}
+      : troupe::actors::actor::message_storage<Base>(other, &data_), data_(other.data_) {}
   template <class From>
   // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): the requirement excludes copies
   requires(!std::is_base_of_v<tuple_vals_impl, std::decay_t<From>>) tuple_vals_impl(From&& content)
-      : troupe::message_storage<Base>(make_rtti_pair<T>(), make_type_token<T>(), &data_),
+      : troupe::actors::actor::message_storage<Base>(make_rtti_pair<T>(), make_type_token<T>(), &data_),
         data_(std::forward<From>(content)) {}
 
   data_type& data() { return data_; }

@@ -5,7 +5,7 @@
 #include "troupe/actor/actor_of.hpp"
 #include "troupe/transport/transport.hpp"
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 /// An actor that sleeps in the transport (transport::receive_for) instead of its mailbox, so that it receives
 /// tensors on its own thread. Enqueuing a message wakes it there. Must be spawned detached.
@@ -14,7 +14,7 @@ template <class State>
 class receiving_actor : public actor_of<State> {
  public:
   template <class... Args>
-  receiving_actor(caf::actor_config& config, transport& in, Args&&... args)
+  receiving_actor(caf::actor_config& config, transport::transport& in, Args&&... args)
       : actor_of<State>(config, std::forward<Args>(args)...), in_(in) {}
 
   using actor_of<State>::enqueue;
@@ -24,7 +24,7 @@ class receiving_actor : public actor_of<State> {
   }
 
  private:
-  transport& in_;
+  transport::transport& in_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

@@ -3,7 +3,7 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/atom.hpp>
 
-namespace troupe {
+namespace troupe::actors::actor {
 
 caf::actor_system_config& use_two_workers(caf::actor_system_config& config) {
   config.set("scheduler.max-threads", std::size_t{2});
@@ -11,4 +11,4 @@ caf::actor_system_config& use_two_workers(caf::actor_system_config& config) {
   return config;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::actor

@@ -8,25 +8,25 @@
 #include "troupe/ops/threads.hpp"
 #include "troupe/trace/recording.hpp"
 
-namespace troupe {
+namespace troupe::actors::devices {
 namespace {
 
 /// None for a call that devices are not told of, or that runs no plan.
-std::optional<pass_kind> pass_of(call_kind kind) {
+std::optional<execution::pass_kind> pass_of(job::call_kind kind) {
   switch (kind) {
-    case call_kind::train:
-      return pass_kind::train;
-    case call_kind::evaluate:
-      return pass_kind::evaluate;
-    case call_kind::predict:
-      return pass_kind::predict;
-    case call_kind::hash:
-    case call_kind::barrier:
-    case call_kind::gather:
-    case call_kind::memory:
-    case call_kind::record:
-    case call_kind::forward_backward:  // as a part of train
-    case call_kind::optimizer_step:
+    case job::call_kind::train:
+      return execution::pass_kind::train;
+    case job::call_kind::evaluate:
+      return execution::pass_kind::evaluate;
+    case job::call_kind::predict:
+      return execution::pass_kind::predict;
+    case job::call_kind::hash:
+    case job::call_kind::barrier:
+    case job::call_kind::gather:
+    case job::call_kind::memory:
+    case job::call_kind::record:
+    case job::call_kind::forward_backward:  // as a part of train
+    case job::call_kind::optimizer_step:
       break;
   }
   return {};
@@ -46,18 +46,18 @@ device_state::device_state(caf::event_based_actor* self, device_options options)
       sums_(shared_memory_) {}
 
 caf::behavior device_state::make_behavior() {
-  return {[this](const begin_generation& command) { on_begin(command); },
-          [this](const step_credit& given) { on_credit(given); },
-          [this](const tensor_arrived& arrived) { on_tensor(arrived); },
-          [this](const replica_tensors_arrived&) { run_ready(); },
-          [this](const batch_ready& ready) { on_batch(ready); },
-          [this](const loader_replaced& replaced) { on_loader_replaced(replaced); },
-          [this](const quiesce& command) { return on_quiesce(command); },
-          [this](const inspect_device&) { return on_inspect(); },
-          [this](const run_on&) { on_run_on(); }};
+  return {[this](const messages::begin_generation& command) { on_begin(command); },
+          [this](const messages::step_credit& given) { on_credit(given); },
+          [this](const messages::tensor_arrived& arrived) { on_tensor(arrived); },
+          [this](const messages::replica_tensors_arrived&) { run_ready(); },
+          [this](const messages::batch_ready& ready) { on_batch(ready); },
+          [this](const messages::loader_replaced& replaced) { on_loader_replaced(replaced); },
+          [this](const messages::quiesce& command) { return on_quiesce(command); },
+          [this](const messages::inspect_device&) { return on_inspect(); },
+          [this](const messages::run_on&) { on_run_on(); }};
 }
 
-void device_state::on_begin(const begin_generation& command) {
+void device_state::on_begin(const messages::begin_generation& command) {
   command_ = command;
   generation_ = command.generation;
   std::vector<int> stages;
@@ -87,12 +87,12 @@ bool device_state::is_shared(int stage) const {
   return is_on_several_members(job.placed, job.hosts, stage, job.training.num_replicas);
 }
 
-stopped device_state::on_quiesce(const quiesce& command) {
-  bool training = call_ && call_->kind == call_kind::train;
-  stopped answer{command.generation, training ? step_ + (step_begun_ ? 1 : 0) : 0};
+messages::stopped device_state::on_quiesce(const messages::quiesce& command) {
+  bool training = call_ && call_->kind == job::call_kind::train;
+  messages::stopped answer{command.generation, training ? step_ + (step_begun_ ? 1 : 0) : 0};
   waiter_.end_generation();
   running_ = false;
-  set_status(device_activity::idle);
+  set_status(schedule::device_activity::idle);
   interpreter_.reset();
   deferred_step_.reset();
   command_ = {};
@@ -100,8 +100,8 @@ stopped device_state::on_quiesce(const quiesce& command) {
   return answer;
 }
 
-void device_state::on_credit(const step_credit& given) {
-  recording_to recorded(*options_.ring);
+void device_state::on_credit(const messages::step_credit& given) {
+  trace::recording_to recorded(*options_.ring);
   if (!running_ || given.generation != generation_) return;
   // A call that replays steps of earlier calls may change to another batch source.
   if (!call_ || call_->index != given.call.index || call_->kind != given.call.kind ||
@@ -111,31 +111,32 @@ void device_state::on_credit(const step_credit& given) {
   copies_.insert(copies_.end(), given.copies.begin(), given.copies.end());
   if (given.committed_step > committed_step_) {
     committed_step_ = given.committed_step;
-    for (auto& attached : command_.stages) self_->send(attached.owner, drop_before{committed_step_});
+    for (auto& attached : command_.stages)
+      self_->send(attached.owner, messages::drop_before{committed_step_});
   }
   if (!is_answered_at_once(call_->kind)) return run_ready();
   waiter_.stop();
-  if (call_->kind == call_kind::memory) return send_memory();
+  if (call_->kind == job::call_kind::memory) return send_memory();
   account_scope charged(options_.account, memory_use::snapshots);
-  call_->kind == call_kind::hash ? send_parameters() : send_weights();
+  call_->kind == job::call_kind::hash ? send_parameters() : send_weights();
 }
 
-void device_state::on_tensor(const tensor_arrived& arrived) {
+void device_state::on_tensor(const messages::tensor_arrived& arrived) {
   waiter_.put(arrived.tag, arrived.value);
   run_ready();
 }
 
-void device_state::on_batch(const batch_ready& ready) {
+void device_state::on_batch(const messages::batch_ready& ready) {
   batches_.take(ready, step_);
   run_ready();
 }
 
-void device_state::on_loader_replaced(const loader_replaced& replaced) {
+void device_state::on_loader_replaced(const messages::loader_replaced& replaced) {
   batches_.replace_loader(replaced.loader, step_);
   run_ready();
 }
 
-void device_state::begin_call(const step_credit& given) {
+void device_state::begin_call(const messages::step_credit& given) {
   call_ = given.call;
   step_ = given.first_step;
   end_ = reached_ = {};
@@ -149,21 +150,22 @@ void device_state::begin_call(const step_credit& given) {
   if (!pass) return;
   const auto& training = command_.job->training;
   interpreter_.emplace(
-      plan_interpreter::options{.running = *pass == pass_kind::train
-                                               ? training
-                                               : forward_projection(training, call_->num_microbatches),
-                                .device = options_.device,
-                                .pass = *pass,
-                                .generation = generation_,
-                                .call = call_->index,
-                                .shares_metrics = command_.job->shares_metrics},
-      [this](int stage) -> stage_program& { return program_of(stage); }, waiter_.arrived(),
-      static_cast<action_host&>(*this));
+      execution::plan_interpreter::options{
+          .running = *pass == execution::pass_kind::train
+                         ? training
+                         : forward_projection(training, call_->num_microbatches),
+          .device = options_.device,
+          .pass = *pass,
+          .generation = generation_,
+          .call = call_->index,
+          .shares_metrics = command_.job->shares_metrics},
+      [this](int stage) -> program::stage_program& { return program_of(stage); }, waiter_.arrived(),
+      static_cast<execution::action_host&>(*this));
   interpreter_->begin_step(step_);
 }
 
-stage_program& device_state::program_of(int stage) const {
-  auto found = std::ranges::find(command_.stages, stage, &attached_stage::stage);
+program::stage_program& device_state::program_of(int stage) const {
+  auto found = std::ranges::find(command_.stages, stage, &messages::attached_stage::stage);
   if (found == command_.stages.end())
     throw std::logic_error("[device] expected an attached stage, got stage " + std::to_string(stage));
   return *found->program;
@@ -174,9 +176,9 @@ void device_state::on_run_on() {
   run_ready();
 }
 
-device_report device_state::on_inspect() const {
+messages::device_report device_state::on_inspect() const {
   auto seen = last_status_;
-  if (runs_on_) seen.activity = device_activity::computing;
+  if (runs_on_) seen.activity = schedule::device_activity::computing;
   if (seen.step == step_) seen.action = position().action;
   return {generation_, seen, end_, waiter_.num_held()};
 }
@@ -198,16 +200,16 @@ bool device_state::has_more_to_run() const {
 /// one more action whatever arrives.
 void device_state::run_ready() {
   if (runs_on_) return;
-  recording_to recorded(*options_.ring);
+  trace::recording_to recorded(*options_.ring);
   account_scope charged(options_.account);
   while (may_run()) {
     if (!run_one()) return;
     if (may_run() && waiter_.has_mail()) {
       runs_on_ = true;
-      return self_->send(self_, run_on{});
+      return self_->send(self_, messages::run_on{});
     }
   }
-  set_status(device_activity::idle);
+  set_status(schedule::device_activity::idle);
   waiter_.stop();
   tell_reached();
 }
@@ -223,9 +225,11 @@ bool device_state::run_one() {
   }
   auto at = position() < end_ ? interpreter_->waits_at() : interpreter_->deferred_at();
   bool needs_samples = at == position() && interpreter_->needs_samples();
-  set_status(needs_samples ? device_activity::waiting_for_samples : device_activity::waiting_for_tensor, at);
+  set_status(needs_samples ? schedule::device_activity::waiting_for_samples
+                           : schedule::device_activity::waiting_for_tensor,
+             at);
   if (position() < end_)
-    account_.begin_wait(needs_samples ? wait_reason::samples : wait_reason::tensor,
+    account_.begin_wait(needs_samples ? trace::wait_reason::samples : trace::wait_reason::tensor,
                         interpreter_->actions()[at.action]);
   return waiter_.receive();
 }
@@ -240,7 +244,7 @@ bool device_state::run_action() {
       has_run = interpreter_->run_next();
     else
       interpreter_->progress_deferred_updates();
-  } catch (const action_interrupted&) {
+  } catch (const program::action_interrupted&) {
     has_run = true;
   }
   if (!deferred_step_ || (interpreter_->has_deferred_updates() && !interpreter_->is_halted())) return has_run;
@@ -257,16 +261,17 @@ void device_state::tell_reached() {
   // All at once: a sum of sums would have other bits.
   if (std::none_of(next, actions.end(), [](const action& op) { return op.kind == action_kind::forward; }))
     take_metrics();
-  self_->send(command_.scheduler, cut_reached{generation_, call_->index,
-                                              static_cast<std::uint32_t>(options_.device), end_, metrics_});
+  self_->send(command_.scheduler,
+              messages::cut_reached{generation_, call_->index, static_cast<std::uint32_t>(options_.device),
+                                    end_, metrics_});
 }
 
 void device_state::take_metrics() {
   for (auto& attached : command_.stages) metrics_ += attached.program->take_metrics();
 }
 
-void device_state::set_status(device_activity activity, const plan_position& at) {
-  execution_position position;
+void device_state::set_status(schedule::device_activity activity, const plan_position& at) {
+  messages::execution_position position;
   if (call_) position = {call_->index, call_->kind, activity, at.step, at.action};
   if (std::exchange(last_status_, position) != position) options_.status->set(position);
 }
@@ -283,4 +288,4 @@ void device_state::begin_step() {
   batches_.want(step_, std::min(ahead, num_granted));
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::devices

@@ -24,15 +24,15 @@
 #include "troupe/trace/trace.hpp"
 #include "troupe/wire/packed_state.hpp"
 
-namespace troupe {
+namespace troupe::actors::devices {
 
 struct device_options {
   int device = 0;  ///< number among the job's devices
   int rank = 0;    ///< rank of the process that hosts it
   // Shared by the process; must outlive the actor.
-  transport* out = nullptr;
-  const fault_plan* faults = nullptr;
-  event_ring* ring = nullptr;
+  transport::transport* out = nullptr;
+  const fault::fault_plan* faults = nullptr;
+  trace::event_ring* ring = nullptr;
   /// The newest fenced generation. The device reads it between two actions, and while it waits within one,
   /// and stops if its own is fenced.
   std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
@@ -40,11 +40,11 @@ struct device_options {
   /// and occupies a core that others may need. 0: the device never polls, inputs come as messages.
   std::chrono::nanoseconds spin = std::chrono::microseconds(50);
   /// The device publishes its position here; the supervisor samples it.
-  std::shared_ptr<device_status> status = std::make_shared<device_status>();
+  std::shared_ptr<messages::device_status> status = std::make_shared<messages::device_status>();
   /// Charged for what the device's stages hold, and for tensors and samples that come for them.
   memory_account account = {};
   /// What other replicas send to its stages (is_between_replicas), from any thread.
-  std::shared_ptr<arrivals> from_replicas = std::make_shared<arrivals>();
+  std::shared_ptr<execution::arrivals> from_replicas = std::make_shared<execution::arrivals>();
 };
 
 /// Runs the actions of its plan for the stages attached to it (plan_interpreter), waits for their inputs
@@ -76,21 +76,21 @@ struct device_options {
 ///
 /// An exception from a stage_program ends the actor; the supervisor, which monitors it, requests a new
 /// generation. Monitors no actor. Detached: its handlers compute.
-class device_state : private action_host {
+class device_state : private execution::action_host {
  public:
   static constexpr const char* actor_name = "device";
   device_state(caf::event_based_actor* self, device_options options);
   caf::behavior make_behavior();
 
  private:
-  void on_begin(const begin_generation& command);
-  void on_credit(const step_credit& given);
-  void on_tensor(const tensor_arrived& arrived);
-  void on_batch(const batch_ready& ready);
-  void on_loader_replaced(const loader_replaced& replaced);
-  stopped on_quiesce(const quiesce& command);
+  void on_begin(const messages::begin_generation& command);
+  void on_credit(const messages::step_credit& given);
+  void on_tensor(const messages::tensor_arrived& arrived);
+  void on_batch(const messages::batch_ready& ready);
+  void on_loader_replaced(const messages::loader_replaced& replaced);
+  messages::stopped on_quiesce(const messages::quiesce& command);
 
-  device_report on_inspect() const;
+  messages::device_report on_inspect() const;
   void on_run_on();
 
   void run_ready();
@@ -101,11 +101,11 @@ class device_state : private action_host {
   plan_position position() const;
   void tell_reached();
   void take_metrics();
-  void begin_call(const step_credit& given);
+  void begin_call(const messages::step_credit& given);
   void begin_step();
-  void set_status(device_activity activity) { set_status(activity, position()); }
-  void set_status(device_activity activity, const plan_position& at);
-  stage_program& program_of(int stage) const;
+  void set_status(schedule::device_activity activity) { set_status(activity, position()); }
+  void set_status(schedule::device_activity activity, const plan_position& at);
+  program::stage_program& program_of(int stage) const;
   void share_memory();
   /// Whether other processes read what this one computes for the stage.
   bool is_shared(int stage) const;
@@ -113,10 +113,10 @@ class device_state : private action_host {
   bool is_of_first_replica() const { return command_.job->training.replica_of(options_.device) == 0; }
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override { return batches_.batch_of(step_); }
-  void send(const tensor_tag& tag, tensor value) override;
+  void send(const transport::tensor_tag& tag, tensor value) override;
   tensor sum_memory(int stage, int bucket, std::int64_t num_elements, dtype type) override {
     return is_shared(stage) ? sums_.of(stage, bucket, num_elements, type)
-                            : action_host::sum_memory(stage, bucket, num_elements, type);
+                            : execution::action_host::sum_memory(stage, bucket, num_elements, type);
   }
   void take_arrivals() override { waiter_.take_from_replicas(); }
   void wait_within(const action& op, const plan_position& awaited) override;
@@ -126,16 +126,16 @@ class device_state : private action_host {
   void on_end(const action& op) override;
   void on_begin_deferred(const action& op, std::uint64_t step) override;
   void on_end_deferred(const action& op, std::uint64_t step) override;
-  step_metrics metrics() override;
-  void on_replica_metrics(const std::vector<step_metrics>& of_replicas) override;
+  program::step_metrics metrics() override;
+  void on_replica_metrics(const std::vector<program::step_metrics>& of_replicas) override;
   std::string non_finite_elsewhere(const action& op) override;
   bool on_non_finite(const action& op, const std::string& what) override;
   // the end of a step: finish_step.cpp
   void finish_step();
-  step_done describe_step();
+  messages::step_done describe_step();
   void begin_next_step();
   void finish_deferred_step();
-  void copy_states(const due_copy& due, const step_metrics& metrics);
+  void copy_states(const messages::due_copy& due, const program::step_metrics& metrics);
   void send_parameters();
   // tensors for the program: send_gathered.cpp
   void send_weights();
@@ -145,37 +145,37 @@ class device_state : private action_host {
   // constant
   caf::event_based_actor* self_;
   device_options options_;
-  packed_state_pool pool_;
+  wire::packed_state_pool pool_;
   input_waiter waiter_;
   step_batches batches_;
   step_account account_;
   step_sampling sampling_;
-  const stage_program::memory_source shared_memory_;  ///< transport::allocate_shared
-  sum_buffers sums_;                                  ///< of the stages that are shared
+  const program::stage_program::memory_source shared_memory_;  ///< transport::allocate_shared
+  execution::sum_buffers sums_;                                ///< of the stages that are shared
 
   // current generation
   std::uint64_t generation_ = 0;
   bool running_ = false;
-  begin_generation command_;
+  messages::begin_generation command_;
 
   // current call and step
-  std::optional<call_request> call_;
-  std::optional<plan_interpreter> interpreter_;
+  std::optional<job::call_request> call_;
+  std::optional<execution::plan_interpreter> interpreter_;
   std::uint64_t step_ = 0;
   plan_position end_;      ///< the credits so far allow the actions before it
   plan_position reached_;  ///< the newest end within a step that the scheduler was told of
   bool step_begun_ = false;
-  step_metrics metrics_;  ///< of this step, as far as its stages have given them
+  program::step_metrics metrics_;  ///< of this step, as far as its stages have given them
   /// Of this step, or of the one before while its updates are deferred, of all replicas, once they have told
   /// each other; else empty.
-  std::vector<step_metrics> replica_metrics_;
+  std::vector<program::step_metrics> replica_metrics_;
   /// Of the step before, while its updates are deferred.
-  std::optional<step_done> deferred_step_;
+  std::optional<messages::step_done> deferred_step_;
   std::int64_t deferred_begin_ns_ = 0;  ///< of the G or A of the deferred step that runs
   bool runs_on_ = false;                ///< run_on is in the mailbox
-  std::vector<due_copy> copies_;
+  std::vector<messages::due_copy> copies_;
   std::uint64_t committed_step_ = 0;
-  execution_position last_status_;
+  messages::execution_position last_status_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::devices

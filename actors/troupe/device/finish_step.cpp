@@ -6,10 +6,10 @@
 #include "troupe/job/metrics_tensor.hpp"
 #include "troupe/messages/stage.hpp"
 
-namespace troupe {
+namespace troupe::actors::devices {
 
 void device_state::finish_step() {
-  set_status(device_activity::applying);
+  set_status(schedule::device_activity::applying);
   account_.end_step();
   if (account_.is_busy()) waiter_.stop();
   auto done = describe_step();
@@ -20,13 +20,13 @@ void device_state::finish_step() {
   // A state that is not finite is not copied, so that it cannot be committed.
   if (interpreter_->is_halted()) return self_->send(command_.scheduler, done);
   auto applied = step_ + 1;
-  auto due = std::ranges::find(copies_, applied, &due_copy::step);
-  if (call_->kind == call_kind::train && due != copies_.end()) {
-    auto begin = now_ns();
+  auto due = std::ranges::find(copies_, applied, &messages::due_copy::step);
+  if (call_->kind == job::call_kind::train && due != copies_.end()) {
+    auto begin = trace::now_ns();
     copy_states(*due, done.metrics);
-    done.copy_ns = now_ns() - begin;
+    done.copy_ns = trace::now_ns() - begin;
   }
-  std::erase_if(copies_, [&](const due_copy& copy) { return copy.step <= applied; });
+  std::erase_if(copies_, [&](const messages::due_copy& copy) { return copy.step <= applied; });
   self_->send(command_.scheduler, done);
   replica_metrics_.clear();
   begin_next_step();
@@ -43,42 +43,47 @@ void device_state::begin_next_step() {
   step_begun_ = false;
 }
 
-step_done device_state::describe_step() {
-  step_done done;
+messages::step_done device_state::describe_step() {
+  messages::step_done done;
   done.generation = generation_;
   done.call = call_->index;
   done.step = step_;
-  bool trains = call_->kind == call_kind::train;
-  bool is_sampled = trains && sampling_.takes(step_, account_.num_actions(), now_ns());
+  bool trains = call_->kind == job::call_kind::train;
+  bool is_sampled = trains && sampling_.takes(step_, account_.num_actions(), trace::now_ns());
   account_.describe(done, is_sampled || (trains && step_ + 1 == call_->target_step));
   take_metrics();
   done.metrics = std::exchange(metrics_, {});
   return done;
 }
 
-void device_state::copy_states(const due_copy& due, const step_metrics& metrics) {
+void device_state::copy_states(const messages::due_copy& due, const program::step_metrics& metrics) {
   account_scope charged(options_.account, memory_use::snapshots);
   for (auto& attached : command_.stages) {
-    auto begin = now_ns();
+    auto begin = trace::now_ns();
     auto state = attached.program->state();
     if (attached.stage == command_.job->num_stages() - 1)
-      state.push_back(command_.job->shares_metrics ? replica_metrics_tensor(replica_metrics_)
-                                                   : metrics_tensor(metrics));
+      state.push_back(command_.job->shares_metrics ? job::replica_metrics_tensor(replica_metrics_)
+                                                   : job::metrics_tensor(metrics));
     auto packed = pack_state(state, pool_);
-    options_.faults->at(fault_point::copy_state, step_);
-    self_->send(attached.owner, state_copied{generation_, due.step, std::move(packed), due.to_disk != 0});
-    account_.record(trace_kind::copy_state, begin, attached.stage);
+    options_.faults->at(fault::fault_point::copy_state, step_);
+    self_->send(attached.owner,
+                messages::state_copied{generation_, due.step, std::move(packed), due.to_disk != 0});
+    account_.record(trace::trace_kind::copy_state, begin, attached.stage);
   }
 }
 
 void device_state::send_parameters() {
   if (!is_of_first_replica()) return;
   for (auto& attached : command_.stages) {
-    tensor_tag tag{generation_,           step_, call_->index, static_cast<std::uint32_t>(attached.stage), 0,
-                   tensor_role::parameter};
+    transport::tensor_tag tag{generation_,
+                              step_,
+                              call_->index,
+                              static_cast<std::uint32_t>(attached.stage),
+                              0,
+                              transport::tensor_role::parameter};
     options_.out->send_tensor(command_.scheduler_rank, tag,
                               pack_state(attached.program->parameters(), pool_));
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::devices

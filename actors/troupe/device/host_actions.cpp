@@ -6,9 +6,9 @@
 #include "troupe/device/device_actor.hpp"
 #include "troupe/fault/action_faults.hpp"
 
-namespace troupe {
+namespace troupe::actors::devices {
 
-void device_state::send(const tensor_tag& tag, tensor value) {
+void device_state::send(const transport::tensor_tag& tag, tensor value) {
   const auto& job = *command_.job;
   auto host = host_of(job.placed, job.hosts,
                       {.stage = static_cast<int>(tag.stage), .replica = static_cast<int>(tag.replica)});
@@ -20,33 +20,34 @@ void device_state::wait_within(const action& op, const plan_position& awaited) {
   if (options_.spin.count() == 0)
     throw std::logic_error("[device] expected a thread of its own to wait on within " + to_string(op) +
                            ", got one that other devices share");
-  set_status(device_activity::waiting_for_tensor, awaited);
+  set_status(schedule::device_activity::waiting_for_tensor, awaited);
   account_.begin_wait_in_action(op);
   waiter_.receive_in_action();
   account_.end_wait_in_action(op);
   if (account_.is_busy()) waiter_.stop();
-  set_status(device_activity::computing);
+  set_status(schedule::device_activity::computing);
 }
 
 /// A copy of the state between the two steps needs the complete update.
 bool device_state::may_defer_updates() {
   return options_.spin.count() > 0 && plan_position{step_ + 1, 0} < end_ &&
-         std::ranges::find(copies_, step_ + 1, &due_copy::step) == copies_.end();
+         std::ranges::find(copies_, step_ + 1, &messages::due_copy::step) == copies_.end();
 }
 
 /// Gives up polling ownership if actions take long, so that the transport's thread receives meanwhile.
 void device_state::on_begin(const action& op) {
-  set_status(op.kind == action_kind::apply ? device_activity::applying : device_activity::computing);
+  set_status(op.kind == action_kind::apply ? schedule::device_activity::applying
+                                           : schedule::device_activity::computing);
   if (account_.is_busy()) waiter_.stop();
   account_.begin_action(op);
-  options_.faults->at(fault_point_of(op.kind), step_);
+  options_.faults->at(fault::fault_point_of(op.kind), step_);
 }
 
-void device_state::on_end(const action& op) { account_.end_action(op, call_->kind == call_kind::train); }
+void device_state::on_end(const action& op) { account_.end_action(op, call_->kind == job::call_kind::train); }
 
 void device_state::on_begin_deferred(const action& op, std::uint64_t step) {
-  deferred_begin_ns_ = now_ns();
-  options_.faults->at(fault_point_of(op.kind), step);
+  deferred_begin_ns_ = trace::now_ns();
+  options_.faults->at(fault::fault_point_of(op.kind), step);
 }
 
 void device_state::on_end_deferred(const action& op, std::uint64_t step) {
@@ -54,12 +55,12 @@ void device_state::on_end_deferred(const action& op, std::uint64_t step) {
 }
 
 /// All forwards of the step are done: taken once, since a sum of sums would have other bits.
-step_metrics device_state::metrics() {
+program::step_metrics device_state::metrics() {
   take_metrics();
   return metrics_;
 }
 
-void device_state::on_replica_metrics(const std::vector<step_metrics>& of_replicas) {
+void device_state::on_replica_metrics(const std::vector<program::step_metrics>& of_replicas) {
   replica_metrics_ = of_replicas;
 }
 
@@ -68,7 +69,7 @@ std::string device_state::non_finite_elsewhere(const action& op) {
   const auto& job = *command_.job;
   if (job.on_non_finite == non_finite_policy::go_on || op.stage + 1 != job.num_stages()) return {};
   bool all_finite = std::ranges::all_of(
-      replica_metrics_, [](const step_metrics& each) { return std::isfinite(each.loss_sum); });
+      replica_metrics_, [](const program::step_metrics& each) { return std::isfinite(each.loss_sum); });
   return all_finite ? "" : "the loss";
 }
 
@@ -81,4 +82,4 @@ bool device_state::on_non_finite(const action& op, const std::string& what) {
   return command_.job->on_non_finite != non_finite_policy::stop;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::devices

@@ -7,7 +7,7 @@
 #include "troupe/program/stage_program.hpp"
 #include "troupe/trace/trace.hpp"
 
-namespace troupe {
+namespace troupe::actors::devices {
 
 void input_waiter::begin_generation(std::uint64_t generation, int replica, std::vector<int> stages) {
   generation_ = generation;
@@ -22,19 +22,20 @@ void input_waiter::end_generation() {
   stages_.clear();
 }
 
-void input_waiter::put(const tensor_tag& tag, tensor value) {
+void input_waiter::put(const transport::tensor_tag& tag, tensor value) {
   account_scope charged(options_.account);
   charge_here(value, memory_use::messages);
   arrived_.put(tag, std::move(value));
 }
 
-bool input_waiter::is_mine(const tensor_tag& tag) const {
+bool input_waiter::is_mine(const transport::tensor_tag& tag) const {
   auto is_stage = [&](int stage) { return std::cmp_equal(stage, tag.stage); };
   return std::cmp_equal(replica_, tag.replica) && std::ranges::any_of(stages_, is_stage);
 }
 
-bool input_waiter::take(int, const tensor_tag& tag, tensor& value) {
-  if (!is_mine(tag) || !(is_input(tag.role) || tag.role == tensor_role::replica_values)) return false;
+bool input_waiter::take(int, const transport::tensor_tag& tag, tensor& value) {
+  if (!is_mine(tag) || !(is_input(tag.role) || tag.role == transport::tensor_role::replica_values))
+    return false;
   put(tag, std::move(value));
   has_come_ = true;
   return true;
@@ -60,7 +61,7 @@ void input_waiter::receive_in_action() {
   for (has_come_ = false; !has_come_; seen_in_action_.reset()) {
     auto seen = incoming.num_put();
     if (incoming.move_to(arrived_)) break;
-    if (is_fenced()) throw action_interrupted();
+    if (is_fenced()) throw program::action_interrupted();
     seen_in_action_ = seen;
     account_scope nobody({});  // polling receives for other devices too
     bool has_polled = options_.spin.count() > 0 && options_.from->receive_for(*this, options_.spin);
@@ -72,7 +73,8 @@ void input_waiter::receive_in_action() {
 /// Polls for options_.spin, since the input is often in flight already and a wake-up costs more. Yields the
 /// core to other threads meanwhile.
 void input_waiter::wait_briefly() const {
-  for (auto end = now_ns() + options_.spin.count(); waits() && now_ns() < end;) std::this_thread::yield();
+  for (auto end = trace::now_ns() + options_.spin.count(); waits() && trace::now_ns() < end;)
+    std::this_thread::yield();
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::devices

@@ -13,19 +13,20 @@
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
 
-namespace troupe {
+namespace troupe::actors::devices {
 
 /// Where a device waits for tensors: by polling the transport on its own thread while it owns polling
 /// (polling_ownership), else in its mailbox, where the transport's thread sends it tensor_arrived. It stops
 /// waiting for mail and for a fence.
-class input_waiter : private tensor_waiter {
+class input_waiter : private transport::tensor_waiter {
  public:
   struct options {
-    transport* from = nullptr;
+    transport::transport* from = nullptr;
     std::chrono::nanoseconds spin{0};  ///< how long to poll before sleeping: device_options::spin
     std::shared_ptr<const std::atomic<std::uint64_t>> fenced;
-    memory_account account = {};              ///< charged for tensors from their arrival on
-    std::shared_ptr<arrivals> from_replicas;  ///< tensors of other replicas: device_options::from_replicas
+    memory_account account = {};  ///< charged for tensors from their arrival on
+    std::shared_ptr<execution::arrivals>
+        from_replicas;  ///< tensors of other replicas: device_options::from_replicas
   };
   /// `self` is the device's actor and outlives the waiter.
   input_waiter(caf::event_based_actor* self, options chosen) : self_(self), options_(std::move(chosen)) {}
@@ -37,8 +38,8 @@ class input_waiter : private tensor_waiter {
   void begin_generation(std::uint64_t generation, int replica, std::vector<int> stages);
   /// Takes no more tensors until the next generation begins.
   void end_generation();
-  void put(const tensor_tag& tag, tensor value);
-  inbox& arrived() { return arrived_; }
+  void put(const transport::tensor_tag& tag, tensor value);
+  execution::inbox& arrived() { return arrived_; }
   std::size_t num_held() const { return arrived_.num_held() + options_.from_replicas->num_held(); }
   /// Puts what has come from other replicas into the inbox.
   void take_from_replicas() { options_.from_replicas->move_to(arrived_); }
@@ -53,14 +54,14 @@ class input_waiter : private tensor_waiter {
   void stop() { options_.from->stop_receiving(*this); }
 
  private:
-  bool take(int from_rank, const tensor_tag& tag, tensor& value) override;
+  bool take(int from_rank, const transport::tensor_tag& tag, tensor& value) override;
   bool waits() const override;
-  bool is_mine(const tensor_tag& tag) const;
+  bool is_mine(const transport::tensor_tag& tag) const;
   void wait_briefly() const;
 
   caf::event_based_actor* self_;
   options options_;
-  inbox arrived_;
+  execution::inbox arrived_;
   std::uint64_t generation_ = 0;
   int replica_ = 0;
   std::vector<int> stages_;
@@ -69,4 +70,4 @@ class input_waiter : private tensor_waiter {
   std::optional<std::uint64_t> seen_in_action_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::devices

@@ -4,10 +4,10 @@
 
 #include "troupe/schedule/stage_graph.hpp"
 
-namespace troupe {
+namespace troupe::actors::devices {
 
-void step_batches::begin_generation(const troupe::begin_generation& command) {
-  stage_graph graph(command.job->training.num_stages, command.job->training.edges);
+void step_batches::begin_generation(const troupe::actors::messages::begin_generation& command) {
+  schedule::stage_graph graph(command.job->training.num_stages, command.job->training.edges);
   takes_inputs_ = takes_targets_ = false;
   for (const auto& attached : command.stages) {
     takes_inputs_ |= graph.takes_samples(attached.stage);
@@ -23,7 +23,7 @@ void step_batches::end_generation() {
   held_.clear();
 }
 
-void step_batches::begin_call(const call_request& call, std::uint64_t first_step) {
+void step_batches::begin_call(const job::call_request& call, std::uint64_t first_step) {
   call_ = {call.index, call.source};
   next_wanted_ = first_step;
   held_.clear();
@@ -36,7 +36,7 @@ void step_batches::want(std::uint64_t first, std::uint64_t end) {
 }
 
 void step_batches::ask_for(std::uint64_t step) {
-  self_->send(loader_, want_batch{call_->first, call_->second, step});
+  self_->send(loader_, messages::want_batch{call_->first, call_->second, step});
 }
 
 void step_batches::replace_loader(const caf::actor& loader, std::uint64_t first) {
@@ -47,7 +47,7 @@ void step_batches::replace_loader(const caf::actor& loader, std::uint64_t first)
 }
 
 /// Devices of one process share the samples: those that use a part of them are charged for it.
-void step_batches::take(const batch_ready& ready, std::uint64_t first) {
+void step_batches::take(const messages::batch_ready& ready, std::uint64_t first) {
   if (call_ != std::pair(ready.call, ready.source) || ready.step < first) return;
   account_scope charged(account_);
   if (takes_inputs_) charge_here(ready.samples.inputs, memory_use::messages);
@@ -60,4 +60,4 @@ const batch* step_batches::batch_of(std::uint64_t step) const {
   return found == held_.end() ? nullptr : &found->second;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::devices

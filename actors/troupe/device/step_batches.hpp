@@ -10,7 +10,7 @@
 #include "troupe/messages/loader.hpp"
 #include "troupe/tensor/memory_account.hpp"
 
-namespace troupe {
+namespace troupe::actors::devices {
 
 /// The samples of a device's steps: asks the loader for some steps ahead, and holds what comes until its step
 /// is done.
@@ -21,11 +21,11 @@ class step_batches {
       : self_(self), account_(std::move(account)) {}
 
   /// Asks command.loader from now on, if it is valid. Of no call yet.
-  void begin_generation(const begin_generation& command);
+  void begin_generation(const messages::begin_generation& command);
   /// Forgets the samples and the loader until the next generation.
   void end_generation();
   /// Of the steps of `call` from `first_step` on.
-  void begin_call(const call_request& call, std::uint64_t first_step);
+  void begin_call(const job::call_request& call, std::uint64_t first_step);
 
   /// Asks for the steps before `end` that were not asked for, from `first` on.
   void want(std::uint64_t first, std::uint64_t end);
@@ -34,7 +34,7 @@ class step_batches {
   void replace_loader(const caf::actor& loader, std::uint64_t first);
   /// Holds a batch, unless it is of a step before `first`, of another activity of the call, or requested by
   /// an interrupted generation.
-  void take(const batch_ready& ready, std::uint64_t first);
+  void take(const messages::batch_ready& ready, std::uint64_t first);
   /// Null: they have not come.
   const batch* batch_of(std::uint64_t step) const;
   void forget(std::uint64_t step) { held_.erase(step); }
@@ -52,4 +52,4 @@ class step_batches {
   std::map<std::uint64_t, batch> held_;  ///< by step
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::devices

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace troupe {
+namespace troupe::actors::devices {
 
 /// Which steps of a running call a device describes to the scheduler action by action, for those who watch:
 /// about four a second. They are those whose number is a multiple of a power of two that grows and shrinks
@@ -31,4 +31,4 @@ class step_sampling {
   std::int64_t taken_ns_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::devices

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace troupe {
+namespace troupe::actors::gatherer {
 
 /// Whether this rank caches tensor `index`. In a job of one process there is no process to cache for.
 bool gathered_cache::is_mine(std::uint32_t index) const {
@@ -36,4 +36,4 @@ gathered_cache::by_index gathered_cache::find(std::uint32_t call) const {
   return found == calls_.end() || found->call != call ? by_index() : found->tensors;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::gatherer

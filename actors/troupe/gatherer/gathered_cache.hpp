@@ -6,7 +6,7 @@
 
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::actors::gatherer {
 
 /// Caches the tensors that calls delivered to programs, for processes that are started again and repeat these
 /// calls after the weights have changed. Of N processes, rank i % N and its right neighbour cache tensor i,
@@ -42,4 +42,4 @@ class gathered_cache {
   std::size_t size_bytes_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::gatherer

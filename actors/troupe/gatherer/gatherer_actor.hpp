@@ -13,13 +13,13 @@
 #include "troupe/messages/gatherer.hpp"
 #include "troupe/transport/transport.hpp"
 
-namespace troupe {
+namespace troupe::actors::gatherer {
 
 struct gatherer_options {
   int rank = 0;
   int world_size = 1;
-  transport* out = nullptr;
-  std::shared_ptr<client_mailbox> client;  ///< receives gathered_tensors and gathered_unavailable
+  transport::transport* out = nullptr;
+  std::shared_ptr<job::client_mailbox> client;  ///< receives gathered_tensors and gathered_unavailable
   std::shared_ptr<spdlog::logger> log;
   std::size_t cache_limit_bytes = std::size_t{256} << 20;  ///< for calls before the newest
 };
@@ -51,17 +51,17 @@ class gatherer_state {
   caf::behavior make_behavior();
 
  private:
-  void on_gather(const gather_tensors& command);
-  void on_tensor(const tensor_gathered& arrived);
-  cached_sent on_get_cached(const get_cached& wanted);
-  void on_cached_sent(const cached_sent& reply);
+  void on_gather(const messages::gather_tensors& command);
+  void on_tensor(const messages::tensor_gathered& arrived);
+  messages::cached_sent on_get_cached(const messages::get_cached& wanted);
+  void on_cached_sent(const messages::cached_sent& reply);
   void on_no_reply(const caf::error& problem);
   void request_cached();
   void finish();
   void finish_if_unavailable();
 
   struct collection {
-    gather_tensors command;
+    messages::gather_tensors command;
     gathered_cache::by_index arrived;
     std::size_t num_replies = 0;        ///< gatherers that have answered get_cached
     std::set<std::uint32_t> announced;  ///< indices of the tensors that these sent
@@ -76,4 +76,4 @@ class gatherer_state {
   std::optional<collection> current_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::gatherer

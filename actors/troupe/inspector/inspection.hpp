@@ -14,7 +14,7 @@
 #include "troupe/inspector/views/log_tail.hpp"
 #include "troupe/trace/trace.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 struct inspection_options {
   std::string address;  ///< see listen_address_from
@@ -22,7 +22,7 @@ struct inspection_options {
   std::filesystem::path token_file;
   std::string job_token;  ///< a secret of this job alone
   std::string host_name;  ///< name of this machine
-  const trace_recorder* trace = nullptr;
+  const trace::trace_recorder* trace = nullptr;
   /// Whether those with the token may give commands, and which the job's processes can carry out.
   bool takes_commands = false;
   control_rules rules = {};
@@ -61,8 +61,8 @@ class inspection {
   std::shared_ptr<inspected_job> job_ = std::make_shared<inspected_job>();
   std::shared_ptr<log_tail> log_ = std::make_shared<log_tail>();
   std::shared_ptr<audit_log> audit_;  ///< null: no commands are taken
-  std::unique_ptr<http_server> server_;
+  std::unique_ptr<http::http_server> server_;
   std::string url_, warning_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

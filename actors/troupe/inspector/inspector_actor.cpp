@@ -11,14 +11,14 @@
 #include "troupe/messages/supervisor.hpp"
 #include "troupe/posix/unix_time.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 using json = nlohmann::ordered_json;
 
 /// With the time: who comes later sees when it was.
 std::string dumped(json object) {
-  if (!object.contains("at_ms")) object["at_ms"] = unix_now_ms();
+  if (!object.contains("at_ms")) object["at_ms"] = posix::unix_now_ms();
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -28,7 +28,8 @@ void push_bounded(std::deque<Value>& to, Value value) {
   if (to.size() > job_view::max_past) to.pop_front();
 }
 
-const child_report* child_in(const process_report* report, const child_report& wanted) {
+const messages::child_report* child_in(const messages::process_report* report,
+                                       const messages::child_report& wanted) {
   if (report)
     for (const auto& one : report->children)
       if (one.is_of(wanted)) return &one;
@@ -52,17 +53,18 @@ inspector_state::inspector_state(caf::event_based_actor* self, inspector_options
   if (auto known = options_.out->view()) view_ = *known;
   view_.rank = options_.rank;
   view_.world_size = options_.world_size;
-  if (view_.history.started_ms == 0) view_.history.started_ms = unix_now_ms();
+  if (view_.history.started_ms == 0) view_.history.started_ms = posix::unix_now_ms();
   commands_.emplace(self_, options_.out, view_, options_.command_timeout);
 }
 
 caf::behavior inspector_state::make_behavior() {
-  return {[this](const inspected_generation& begun) { on_generation(begun); },
-          [this](const inspected_recovery& over) { on_recovery(over); },
-          [this](const commands_posted&) { commands_->on_posted(); }, [this](const poll_job&) { on_poll(); }};
+  return {[this](const messages::inspected_generation& begun) { on_generation(begun); },
+          [this](const messages::inspected_recovery& over) { on_recovery(over); },
+          [this](const messages::commands_posted&) { commands_->on_posted(); },
+          [this](const messages::poll_job&) { on_poll(); }};
 }
 
-void inspector_state::on_generation(const inspected_generation& begun) {
+void inspector_state::on_generation(const messages::inspected_generation& begun) {
   bool is_first = generation_.generation == 0;
   generation_ = begun;
   steps_known_ = 0;
@@ -74,9 +76,9 @@ void inspector_state::on_generation(const inspected_generation& begun) {
   if (is_first) on_poll();
 }
 
-void inspector_state::on_recovery(const inspected_recovery& over) {
+void inspector_state::on_recovery(const messages::inspected_recovery& over) {
   const auto& report = over.report;
-  view_.history.add({report, unix_now_ms()});
+  view_.history.add({report, posix::unix_now_ms()});
   options_.out->events()->append("recovery", dumped({{"generation", report.generation},
                                                      {"rank", report.loss.rank},
                                                      {"cause", report.loss.cause},
@@ -84,8 +86,9 @@ void inspector_state::on_recovery(const inspected_recovery& over) {
 }
 
 void inspector_state::on_poll() {
-  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), options_.poll_interval, poll_job{});
-  view_.at_ms = unix_now_ms();
+  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), options_.poll_interval,
+                      messages::poll_job{});
+  view_.at_ms = posix::unix_now_ms();
   look_for_faults();
   options_.out->publish(view_);
   for (std::size_t rank = 0; rank < generation_.supervisors.size(); ++rank)
@@ -98,7 +101,7 @@ void inspector_state::look_for_faults() {
   for (auto& [rank, process] : view_.processes)
     process.is_suspended = process.num_unanswered > 0 && process.report.host == options_.host &&
                            options_.is_suspended(process.report.pid);
-  auto now = unix_now_ms();
+  auto now = posix::unix_now_ms();
   auto found = faults_.observe(view_, now);
   for (const auto& one : found) {
     bool is_known = std::ranges::any_of(view_.findings, [&](const auto& old) { return old.is_same_as(one); });
@@ -117,7 +120,7 @@ void inspector_state::ask_process(int rank) {
   auto generation = generation_.generation;
   // An inspector of a process that has replaced another learns from survivors what was before it, and tells
   // it to those that are younger.
-  inspect_process question{generation, 0, {}};
+  messages::inspect_process question{generation, 0, {}};
   if (auto known = view_.processes.find(rank); known != view_.processes.end()) {
     const auto& there = known->second.report.history;
     question.wants_history = there.is_ahead_of(view_.history) ? 1 : 0;
@@ -126,7 +129,7 @@ void inspector_state::ask_process(int rank) {
   bool learns = question.wants_history != 0;
   self_->request(generation_.supervisors[static_cast<std::size_t>(rank)], options_.request_timeout, question)
       .then(
-          [this, rank, generation, learns](const process_report& report) {
+          [this, rank, generation, learns](const messages::process_report& report) {
             if (generation != generation_.generation) return;
             asked_.erase(rank);
             if (learns) view_.history.learn(report.history);
@@ -140,9 +143,9 @@ void inspector_state::ask_process(int rank) {
 void inspector_state::ask_scheduler() {
   if (!generation_.scheduler || std::exchange(scheduler_asked_, true)) return;
   auto generation = generation_.generation;
-  self_->request(generation_.scheduler, options_.request_timeout, inspect_scheduler{steps_known_})
+  self_->request(generation_.scheduler, options_.request_timeout, messages::inspect_scheduler{steps_known_})
       .then(
-          [this, generation](const scheduler_report& report) {
+          [this, generation](const messages::scheduler_report& report) {
             if (generation != generation_.generation) return;
             scheduler_asked_ = false;
             on_scheduler(report);
@@ -152,8 +155,8 @@ void inspector_state::ask_scheduler() {
           });
 }
 
-void inspector_state::on_process(int rank, const process_report& report) {
-  auto now = unix_now_ms();
+void inspector_state::on_process(int rank, const messages::process_report& report) {
+  auto now = posix::unix_now_ms();
   auto known = view_.processes.find(rank);
   process_view next{report, now};
   next.report.history = report.history.summary();
@@ -173,7 +176,8 @@ void inspector_state::on_process(int rank, const process_report& report) {
   commands_->on_process(report);
 }
 
-void inspector_state::note_changes(const process_report* before, const process_report& report) {
+void inspector_state::note_changes(const messages::process_report* before,
+                                   const messages::process_report& report) {
   if (!before || before->phase != report.phase)
     options_.out->events()->append(
         "process_state", dumped({{"rank", report.rank}, {"state", process_phase_name(report.phase)}}));
@@ -190,7 +194,7 @@ void inspector_state::note_changes(const process_report* before, const process_r
   }
 }
 
-void inspector_state::on_scheduler(scheduler_report report) {
+void inspector_state::on_scheduler(messages::scheduler_report report) {
   note_steps(report);
   report.steps = {};
   if (report.measured) view_.measured = report.measured;
@@ -215,7 +219,7 @@ void inspector_state::on_scheduler(scheduler_report report) {
 }
 
 /// However many steps there were: one event.
-void inspector_state::note_steps(const scheduler_report& report) {
+void inspector_state::note_steps(const messages::scheduler_report& report) {
   steps_known_ = report.steps.newest;
   auto& history = options_.out->metrics();
   history.add_missed(report.steps.missed);
@@ -233,4 +237,4 @@ void inspector_state::note_steps(const scheduler_report& report) {
                                                  {"runs", report.steps.steps.size() + report.steps.missed}}));
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -16,7 +16,7 @@
 #include "troupe/inspector/views/job_view.hpp"
 #include "troupe/messages/inspector.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// Whether the kernel has suspended this process of this machine: by SIGSTOP, or for a debugger.
 bool is_suspended_process(std::int64_t pid);
@@ -60,23 +60,23 @@ class inspector_state {
   caf::behavior make_behavior();
 
  private:
-  void on_generation(const inspected_generation& begun);
-  void on_recovery(const inspected_recovery& over);
+  void on_generation(const messages::inspected_generation& begun);
+  void on_recovery(const messages::inspected_recovery& over);
   void on_poll();
   void look_for_faults();
   void ask_process(int rank);
   void ask_scheduler();
-  void on_process(int rank, const process_report& report);
-  void on_scheduler(scheduler_report report);
-  void note_steps(const scheduler_report& report);
-  void note_changes(const process_report* before, const process_report& report);
+  void on_process(int rank, const messages::process_report& report);
+  void on_scheduler(messages::scheduler_report report);
+  void note_steps(const messages::scheduler_report& report);
+  void note_changes(const messages::process_report* before, const messages::process_report& report);
 
   // constant
   caf::event_based_actor* self_;
   inspector_options options_;
 
   // current generation
-  inspected_generation generation_;
+  messages::inspected_generation generation_;
   std::uint64_t steps_known_ = 0;  ///< number of the newest step in the scheduler's history
 
   // waiting replies
@@ -88,4 +88,4 @@ class inspector_state {
   std::optional<command_runner> commands_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

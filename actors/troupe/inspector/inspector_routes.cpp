@@ -22,7 +22,7 @@
 #include "troupe/posix/unix_time.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -32,14 +32,14 @@ constexpr const char* session_path = "/api/v1/session";
 constexpr std::string_view control_path = "/api/v1/control/";
 constexpr std::uint64_t most_number = std::numeric_limits<std::int64_t>::max();
 
-http_response with_text(std::string body, std::string_view type = json_type) {
-  http_response response;
+http::http_response with_text(std::string body, std::string_view type = json_type) {
+  http::http_response response;
   response.content_type = type;
   response.body = std::move(body);
   return response;
 }
 
-http_response with_json(const json& value) { return with_text(text_of(value) + "\n"); }
+http::http_response with_json(const json& value) { return with_text(text_of(value) + "\n"); }
 
 /// As --log-level names it.
 std::string level_name(spdlog::level::level_enum level) {
@@ -48,12 +48,12 @@ std::string level_name(spdlog::level::level_enum level) {
   return {name.data(), name.size()};
 }
 
-http_response bad_number(const char* name) {
-  return refusal(400, std::string("expected a whole number as '") + name + "'");
+http::http_response bad_number(const char* name) {
+  return http::refusal(400, std::string("expected a whole number as '") + name + "'");
 }
 
-http_response not_allowed(const std::string& text, const char* allowed) {
-  auto response = refusal(405, text);
+http::http_response not_allowed(const std::string& text, const char* allowed) {
+  auto response = http::refusal(405, text);
   response.headers.emplace_back("Allow", allowed);
   return response;
 }
@@ -97,31 +97,32 @@ std::optional<std::vector<std::uint64_t>> steps_on_disk(const job_view& view) {
   const auto& folder = view.scheduler->job->snapshots.folder;
   if (folder.empty()) return {};
   try {
-    auto steps = steps_in(folder);
+    auto steps = snapshot::steps_in(folder);
     std::erase_if(steps, [&](std::uint64_t step) {
       std::error_code ignored;
-      return !std::filesystem::exists(folder / step_folder_name(step) / manifest_file_name, ignored);
+      return !std::filesystem::exists(
+          folder / snapshot::step_folder_name(step) / snapshot::manifest_file_name, ignored);
     });
     return steps;
-  } catch (const snapshot_error&) {
+  } catch (const files::snapshot_error&) {
     return {};
   }
 }
 
 }  // namespace
 
-http_response inspector_routes::answer(const http_request& request) {
+http::http_response inspector_routes::answer(const http::http_request& request) {
   auto response = response_to(request);
   response.is_to_trusted = shows_token(request, policy_);
   return response;
 }
 
-http_response inspector_routes::response_to(const http_request& request) {
+http::http_response inspector_routes::response_to(const http::http_request& request) {
   if (auto refused = check_access(request, policy_)) return *std::move(refused);
   bool reads = request.method == "GET" || request.method == "HEAD";
   if (request.path() == session_path) {
     if (request.method != "POST") return not_allowed("a session is made with POST", "POST");
-    http_response made;
+    http::http_response made;
     made.status = 204;
     made.headers.emplace_back("Set-Cookie", session_cookie(policy_));
     return made;
@@ -131,7 +132,7 @@ http_response inspector_routes::response_to(const http_request& request) {
                : not_allowed("only /api/v1/control/ takes commands: use GET here, or HEAD", "GET, HEAD");
 }
 
-http_response inspector_routes::control(const http_request& request) {
+http::http_response inspector_routes::control(const http::http_request& request) {
   if (request.method != "POST") return not_allowed("a command is given with POST", "POST");
   if (sources_.control) return sources_.control->take(request.path().substr(control_path.size()), request);
   auto refused =
@@ -142,7 +143,7 @@ http_response inspector_routes::control(const http_request& request) {
   return refused;
 }
 
-http_response inspector_routes::read(const http_request& request) {
+http::http_response inspector_routes::read(const http::http_request& request) {
   auto path = request.path();
   const auto& job = *sources_.job;
   for (const auto& file : page_files())
@@ -161,7 +162,7 @@ http_response inspector_routes::read(const http_request& request) {
     auto after = number_parameter(request, "after", 0, 0, most_number);
     auto limit = number_parameter(request, "limit", 1000, 1, metrics_history::max_kept);
     if (!after) return bad_number("after");
-    if (!limit) return refusal(400, "expected a number from 1 to 10000 as 'limit'");
+    if (!limit) return http::refusal(400, "expected a number from 1 to 10000 as 'limit'");
     return with_json(metrics_json(job.metrics().after(*after, static_cast<std::size_t>(*limit))));
   }
   if (path == "/api/v1/commands")
@@ -174,7 +175,7 @@ http_response inspector_routes::read(const http_request& request) {
   auto view = job.view();
   if (!view) view = std::make_shared<job_view>();
   if (path == "/metrics")
-    return with_text(prometheus_text(*view, job.metrics(), unix_now_ms()),
+    return with_text(prometheus_text(*view, job.metrics(), posix::unix_now_ms()),
                      "text/plain; version=0.0.4; charset=utf-8");
   if (path == "/api/v1/job") {
     auto shown = job_json(job.job_id(), *view, job.metrics());
@@ -190,13 +191,13 @@ http_response inspector_routes::read(const http_request& request) {
   if (path == "/api/v1/snapshots") return with_json(snapshots_json(*view, steps_on_disk(*view)));
   if (path == "/api/v1/timeline") return with_json(timeline_json(*view));
   if (path == "/api/v1/plan") return plan(*view);
-  return refusal(404, "there is nothing here: /api/v1/ lists what there is");
+  return http::refusal(404, "there is nothing here: /api/v1/ lists what there is");
 }
 
 /// Whether somebody gathers what is shown. A job that is starting is healthy.
-http_response inspector_routes::health() const {
+http::http_response inspector_routes::health() const {
   auto view = sources_.job->view();
-  auto age_ms = view && view->at_ms > 0 ? unix_now_ms() - view->at_ms : 0;
+  auto age_ms = view && view->at_ms > 0 ? posix::unix_now_ms() - view->at_ms : 0;
   auto response = with_json(json{{"status", age_ms > stale_after_ms ? "stale" : "ok"},
                                  {"age_s", static_cast<double>(age_ms) / 1000}});
   if (age_ms > stale_after_ms) response.status = 503;
@@ -204,8 +205,8 @@ http_response inspector_routes::health() const {
 }
 
 /// Browsers say where they go on in a header, others may in the address.
-http_response inspector_routes::events(const http_request& request) const {
-  http_response response;
+http::http_response inspector_routes::events(const http::http_request& request) const {
+  http::http_response response;
   response.content_type = "text/event-stream";
   auto last = request.values("last-event-id");
   if (last.empty()) {
@@ -220,17 +221,17 @@ http_response inspector_routes::events(const http_request& request) const {
   return response;
 }
 
-http_response inspector_routes::trace() const {
-  if (!sources_.trace) return refusal(404, "this process records no events");
+http::http_response inspector_routes::trace() const {
+  if (!sources_.trace) return http::refusal(404, "this process records no events");
   private_folder folder;
   auto file = folder.path() / "trace.json";
   sources_.trace->write_perfetto(file);
-  return with_text(read_text_file(file, "trace"));
+  return with_text(config::read_text_file(file, "trace"));
 }
 
-http_response inspector_routes::plan(const job_view& view) {
+http::http_response inspector_routes::plan(const job_view& view) {
   auto job = view.scheduler ? view.scheduler->job : nullptr;
-  auto hosts = view.scheduler ? view.scheduler->hosts : hosting();
+  auto hosts = view.scheduler ? view.scheduler->hosts : mesh::hosting();
   if (shown_plan_.empty() || job != shown_job_ || !(hosts == shown_hosts_)) {
     shown_plan_ = text_of(plan_json(view)) + "\n";
     shown_job_ = job;
@@ -239,4 +240,4 @@ http_response inspector_routes::plan(const job_view& view) {
   return with_text(shown_plan_);
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

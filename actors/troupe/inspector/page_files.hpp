@@ -2,7 +2,7 @@
 #include <span>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// A file of the web page (tools/inspector), as the build put it into the program. It tells nothing about any
 /// job.
@@ -18,4 +18,4 @@ std::span<const page_file> page_files();
 /// Why this build has no page; empty: it has one.
 std::string_view page_missing();
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -1,6 +1,6 @@
 #include "troupe/job/call.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
 std::string name_of(const call_request& request) {
   switch (request.kind) {
@@ -28,8 +28,8 @@ std::string name_of(const call_request& request) {
   return "unknown";
 }
 
-job_description description_of(const call_request& request) {
-  job_description description;
+agreement::job_description description_of(const call_request& request) {
+  agreement::job_description description;
   description.add("call", name_of(request) + " (number " + std::to_string(request.index) + ")");
   description.add("data set", "number " + std::to_string(request.source));
   description.add("steps at its end", std::to_string(request.target_step));
@@ -41,4 +41,4 @@ job_description description_of(const call_request& request) {
   return description;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

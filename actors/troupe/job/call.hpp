@@ -7,7 +7,7 @@
 #include "troupe/program/stage_program.hpp"
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
 /// A collective operation of all processes of a job. Each process makes the same calls in the same order.
 enum class call_kind : std::uint8_t {
@@ -69,7 +69,7 @@ struct call_request {
 std::string name_of(const call_request& request);
 
 /// The fields of a request that must be equal in all processes, and in a job that repeats the call.
-job_description description_of(const call_request& request);
+agreement::job_description description_of(const call_request& request);
 
 /// How the devices spent a training call: medians over its steps, in seconds.
 struct step_timing {
@@ -103,7 +103,7 @@ struct measured_action {
 struct call_result {
   std::uint32_t index = 0;
   std::uint64_t steps_done = 0;
-  step_metrics metrics;                    ///< of the last step, or this one; evaluate: of all batches
+  program::step_metrics metrics;           ///< of the last step, or this one; evaluate: of all batches
   std::string weights_sha256;              ///< call_kind::hash only
   step_timing timing;                      ///< call_kind::train only
   std::vector<measured_action> last_step;  ///< train only: what the devices did in its last step
@@ -129,4 +129,4 @@ struct call_result {
   bool operator==(const call_result&) const = default;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

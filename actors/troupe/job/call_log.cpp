@@ -9,7 +9,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/wire/codec.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
 std::size_t call_log::size() const {
   std::lock_guard lock(mutex_);
@@ -50,15 +50,15 @@ void call_log::drop() {
   num_dropped_ += num_in_blocks() + static_cast<std::size_t>(end - newest_.begin());
   newest_.erase(newest_.begin(), end);
   kept_.clear();
-  file_ = unnamed_file(folder_);
-  index_ = unnamed_file(folder_);
+  file_ = posix::unnamed_file(folder_);
+  index_ = posix::unnamed_file(folder_);
   cached_block_ = static_cast<std::size_t>(-1);
 }
 
 /// Moves a block of results to the file. Once a block could not be written, later ones stay in memory too, so
 /// that blocks stay in order.
 void call_log::spill() {
-  auto bytes = encode(newest_);
+  auto bytes = wire::encode(newest_);
   newest_.clear();
   if (kept_.empty()) {
     try {
@@ -82,7 +82,7 @@ std::vector<std::byte> call_log::read_from_disk(std::size_t block_index) const {
 
 const std::vector<call_result>& call_log::read(std::size_t block_index) const {
   if (cached_block_ == block_index) return cached_;
-  cached_ = decode<std::vector<call_result>>(
+  cached_ = wire::decode<std::vector<call_result>>(
       block_index < num_on_disk() ? read_from_disk(block_index) : kept_[block_index - num_on_disk()]);
   cached_block_ = block_index;
   return cached_;
@@ -135,4 +135,4 @@ std::optional<call_result> call_log::trained(std::uint64_t step, std::size_t fir
   return look_up(begin);
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

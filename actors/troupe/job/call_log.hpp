@@ -12,7 +12,7 @@
 #include "troupe/job/call.hpp"
 #include "troupe/posix/files/unnamed_file.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
 /// Which results a call_log keeps.
 enum class kept_results : std::uint8_t {
@@ -82,11 +82,11 @@ class call_log {
   std::size_t num_dropped_ = 0;  ///< results before this index are dropped
   mutable std::mutex mutex_;
   std::vector<std::vector<std::byte>> kept_;  ///< blocks that could not be written to the file
-  unnamed_file file_;
-  unnamed_file index_;               ///< of the blocks in file_, in order
+  posix::unnamed_file file_;
+  posix::unnamed_file index_;        ///< of the blocks in file_, in order
   std::vector<call_result> newest_;  ///< after those of the blocks
   mutable std::size_t cached_block_ = static_cast<std::size_t>(-1);
   mutable std::vector<call_result> cached_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

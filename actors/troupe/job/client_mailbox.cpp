@@ -1,6 +1,6 @@
 #include "troupe/job/client_mailbox.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
 void client_mailbox::put(client_event event) {
   {
@@ -23,4 +23,4 @@ std::size_t client_mailbox::size() const {
   return events_.size();
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

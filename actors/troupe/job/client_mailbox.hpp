@@ -11,13 +11,13 @@
 #include "troupe/job/call.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
 /// A training step is done. Only the scheduler's process gets it.
 struct step_progress {
   std::uint64_t step = 0;  ///< steps done so far
   std::uint64_t target_step = 0;
-  step_metrics metrics;
+  program::step_metrics metrics;
 };
 
 /// The job has failed.
@@ -48,7 +48,7 @@ struct gathered_unavailable {
 struct job_done {};
 
 /// Events from the actors to the user's thread, which waits in a call.
-using client_event = std::variant<step_progress, recovery_report, call_result, gathered_tensors,
+using client_event = std::variant<step_progress, cluster::recovery_report, call_result, gathered_tensors,
                                   gathered_unavailable, job_done, job_stop, job_failure>;
 
 /// A queue from the actors to the user's thread. Thread-safe.
@@ -67,4 +67,4 @@ class client_mailbox {
   std::deque<client_event> events_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

@@ -4,19 +4,19 @@
 
 #include "troupe/wire/codec.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
 std::vector<std::byte> block_of_call(const call_log& results, std::size_t index) {
   auto result = results.at(index);
   result.last_step.clear();
-  return encode(result);
+  return wire::encode(result);
 }
 
 void add_call(std::span<const std::byte> block, call_log& to) {
-  auto result = decode<call_result>(block);
+  auto result = wire::decode<call_result>(block);
   if (!to.add(result) && result.index >= to.size())
-    throw decode_error("expected the result of call " + std::to_string(to.size()) + ", got that of call " +
-                       std::to_string(result.index));
+    throw wire::decode_error("expected the result of call " + std::to_string(to.size()) +
+                             ", got that of call " + std::to_string(result.index));
 }
 
 std::optional<call_result> result_to_repeat(const repeated_calls& calls, std::uint64_t request_hash) {
@@ -34,4 +34,4 @@ std::optional<call_result> result_to_repeat(const repeated_calls& calls, std::ui
   return result;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

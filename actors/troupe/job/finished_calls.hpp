@@ -7,7 +7,7 @@
 
 #include "troupe/job/call_log.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
 /// The result of a call as a block of a snapshot. A job that goes on from the snapshot repeats this call and
 /// returns the stored result; it cannot be computed again from the snapshot's state, which is of a later
@@ -30,4 +30,4 @@ struct repeated_calls {
 /// the same result wherever they are made, and are computed again.
 std::optional<call_result> result_to_repeat(const repeated_calls& calls, std::uint64_t request_hash);
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

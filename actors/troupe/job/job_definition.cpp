@@ -6,18 +6,18 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
-void job_definition::place(plan made, int world_size, const std::vector<replica_content>& of_stage) {
+void job_definition::place(plan made, int world_size, const std::vector<layout::replica_content>& of_stage) {
   training = std::move(made);
-  placed = place_cells(training);
+  placed = mesh::place_cells(training);
   bool has_equal = training.num_replicas > 1 && !of_stage.empty();
-  parts = has_equal ? parts_of(placed, of_stage) : parts_of(placed, replica_content::own);
-  home = spread(placed, view_of_world(world_size));
+  parts = has_equal ? parts_of(placed, of_stage) : parts_of(placed, layout::replica_content::own);
+  home = spread(placed, mesh::view_of_world(world_size));
 }
 
-const job_part& job_definition::part_of(const cell& wanted) const {
-  auto found = std::ranges::find(parts, wanted, [](const job_part& each) { return each.id.of; });
+const layout::job_part& job_definition::part_of(const layout::cell& wanted) const {
+  auto found = std::ranges::find(parts, wanted, [](const layout::job_part& each) { return each.id.of; });
   if (found == parts.end())
     throw_invalid("job_definition::part_of", "one of the job's " + std::to_string(parts.size()) + " cells",
                   to_string(wanted));
@@ -25,7 +25,7 @@ const job_part& job_definition::part_of(const cell& wanted) const {
 }
 
 bool job_definition::shares_metrics() const {
-  return !parts.empty() && parts.back().content == replica_content::equal;
+  return !parts.empty() && parts.back().content == layout::replica_content::equal;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

@@ -19,15 +19,15 @@
 #include "troupe/snapshot/manifest.hpp"
 #include "troupe/snapshot/snapshot_access.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
 /// When state copies are made and where they are stored.
 struct snapshot_settings {
   /// memory_every_steps 0 here means: adapted so that copying takes at most 2 % of the time.
-  snapshot_cadence cadence;
+  recovery::snapshot_cadence cadence;
   std::filesystem::path folder;  ///< empty: memory only
   int keep = 2;                  ///< committed snapshots kept on disk
-  snapshot_access access = snapshot_access::owner;
+  snapshot::snapshot_access access = snapshot::snapshot_access::owner;
 };
 
 /// What a job does when it has lost its state: all processes that held a stage's copies were lost at once,
@@ -40,13 +40,13 @@ struct job_definition {
   std::uint32_t number = 0;
   /// The first call of this job; earlier calls belong to earlier jobs.
   std::uint32_t first_call = 0;
-  program_factory make_program;
+  program::program_factory make_program;
   // Set by place().
   plan training;
-  placement placed;  ///< the logical device of each cell
-  std::vector<job_part> parts;
+  mesh::placement placed;  ///< the logical device of each cell
+  std::vector<layout::job_part> parts;
   /// The member of each logical device when the job begins; later ones come from assign.
-  hosting home;
+  mesh::hosting home;
   int num_threads = 1;
   /// Of the data set, in a run of the plan of call_kind::train, over all replicas; 0: not known.
   std::int64_t samples_per_run = 0;
@@ -56,7 +56,7 @@ struct job_definition {
   bool resume = false;
   non_finite_policy on_non_finite = non_finite_policy::stop;
   /// Rank 0 of a job that resumes: the snapshot to resume from; none: start from the initial weights.
-  std::optional<snapshot_manifest> begin_with;
+  std::optional<snapshot::snapshot_manifest> begin_with;
   /// Rank 0: an earlier incarnation of this process has trained this job.
   bool trained_before = false;
   lost_state_policy on_lost_state = lost_state_policy::stop;
@@ -73,15 +73,15 @@ struct job_definition {
   /// Unique to this job; written to its snapshots.
   std::string job_id;
   /// Compared between all processes before each call.
-  job_description description;
+  agreement::job_description description;
 
   /// Sets the plan, and what follows from it in a world of `world_size` processes. `of_stage` [number of
   /// stages]: whether the replicas' parts of a stage are equal; empty: none are.
-  void place(plan made, int world_size, const std::vector<replica_content>& of_stage = {});
+  void place(plan made, int world_size, const std::vector<layout::replica_content>& of_stage = {});
   /// The part of one of the job's cells.
-  const job_part& part_of(const cell& wanted) const;
+  const layout::job_part& part_of(const layout::cell& wanted) const;
   /// The replicas' parts of the last stage are equal: each holds the metrics of all replicas.
   bool shares_metrics() const;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

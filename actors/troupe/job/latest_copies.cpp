@@ -6,11 +6,11 @@
 #include "troupe/job/job_definition.hpp"
 #include "troupe/recovery/replica.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 namespace {
 
-std::vector<job_part> of_first_replica(const std::vector<job_part>& parts) {
-  std::vector<job_part> found;
+std::vector<layout::job_part> of_first_replica(const std::vector<layout::job_part>& parts) {
+  std::vector<layout::job_part> found;
   for (const auto& part : parts)
     if (part.id.of.replica == 0) found.push_back(part);
   return found;
@@ -18,16 +18,16 @@ std::vector<job_part> of_first_replica(const std::vector<job_part>& parts) {
 
 }  // namespace
 
-latest_copies::latest_copies(const std::vector<job_part>& parts) : wanted_(of_first_replica(parts)) {}
+latest_copies::latest_copies(const std::vector<layout::job_part>& parts) : wanted_(of_first_replica(parts)) {}
 
-const job_part* latest_copies::wanted_for(const part_id& held) const {
+const layout::job_part* latest_copies::wanted_for(const layout::part_id& held) const {
   auto found =
-      std::ranges::find_if(wanted_, [&](const job_part& wanted) { return stands_for(held, wanted); });
+      std::ranges::find_if(wanted_, [&](const layout::job_part& wanted) { return stands_for(held, wanted); });
   return found == wanted_.end() ? nullptr : &*found;
 }
 
 /// Steps that are older than the complete one are dropped; at most those stay that are not committed yet.
-void latest_copies::put(std::uint64_t step, const part_id& part, const tensor& packed) {
+void latest_copies::put(std::uint64_t step, const layout::part_id& part, const tensor& packed) {
   const auto* wanted = wanted_for(part);
   if (!wanted) return;
   std::lock_guard lock(mutex_);
@@ -47,16 +47,17 @@ std::optional<latest_copies::complete_copy> latest_copies::get() const {
 }
 
 bool gets_complete_copies(const job_definition& job, int rank, int world_size) {
-  auto world = view_of_world(world_size);
-  member_id self{rank};
-  auto comes_here = [&](const job_part& part) {
+  auto world = mesh::view_of_world(world_size);
+  mesh::member_id self{rank};
+  auto comes_here = [&](const layout::job_part& part) {
     return host_of(job.placed, job.home, part.id.of) == self ||
-           copy_keeper(part, job.parts, job.placed, job.home, world) == self;
+           recovery::copy_keeper(part, job.parts, job.placed, job.home, world) == self;
   };
-  return std::ranges::all_of(of_first_replica(job.parts), [&](const job_part& wanted) {
-    return std::ranges::any_of(
-        job.parts, [&](const job_part& held) { return stands_for(held.id, wanted) && comes_here(held); });
+  return std::ranges::all_of(of_first_replica(job.parts), [&](const layout::job_part& wanted) {
+    return std::ranges::any_of(job.parts, [&](const layout::job_part& held) {
+      return stands_for(held.id, wanted) && comes_here(held);
+    });
   });
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

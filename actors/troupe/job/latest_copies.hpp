@@ -8,7 +8,7 @@
 #include "troupe/layout/part_id.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
 struct job_definition;
 
@@ -26,19 +26,19 @@ class latest_copies {
   };
 
   /// `parts`: all of the job.
-  explicit latest_copies(const std::vector<job_part>& parts);
+  explicit latest_copies(const std::vector<layout::job_part>& parts);
   /// An immutable packed state. Ignored unless `step` is newer than what is complete, and `part` stands for
   /// one of replica 0.
-  void put(std::uint64_t step, const part_id& part, const tensor& packed);
+  void put(std::uint64_t step, const layout::part_id& part, const tensor& packed);
   /// None: no copy was complete yet.
   std::optional<complete_copy> get() const;
 
  private:
-  const job_part* wanted_for(const part_id& held) const;
+  const layout::job_part* wanted_for(const layout::part_id& held) const;
 
-  std::vector<job_part> wanted_;  ///< of replica 0
+  std::vector<layout::job_part> wanted_;  ///< of replica 0
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, std::map<part_id, tensor>> incomplete_;  ///< by step
+  std::map<std::uint64_t, std::map<layout::part_id, tensor>> incomplete_;  ///< by step
   std::optional<complete_copy> complete_;
 };
 
@@ -47,4 +47,4 @@ class latest_copies {
 /// copy for the rank that does.
 bool gets_complete_copies(const job_definition& job, int rank, int world_size);
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

@@ -1,9 +1,9 @@
 #include "troupe/job/part_tag.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
-tensor_tag part_tag(tensor_role role, std::uint64_t generation, std::uint64_t step, std::uint32_t job,
-                    const part_id& part) {
+transport::tensor_tag part_tag(transport::tensor_role role, std::uint64_t generation, std::uint64_t step,
+                               std::uint32_t job, const layout::part_id& part) {
   auto number = [](int one) { return static_cast<std::uint32_t>(one); };
   return {.generation = generation,
           .step = step,
@@ -15,9 +15,9 @@ tensor_tag part_tag(tensor_role role, std::uint64_t generation, std::uint64_t st
           .shard = number(part.shard)};
 }
 
-part_id part_of(const tensor_tag& tag) {
+layout::part_id part_of(const transport::tensor_tag& tag) {
   auto number = [](std::uint32_t one) { return static_cast<int>(one); };
   return {{number(tag.stage), number(tag.replica), number(tag.slice)}, number(tag.shard)};
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

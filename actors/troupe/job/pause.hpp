@@ -8,7 +8,7 @@
 #include "troupe/job/call.hpp"
 #include "troupe/schedule/cut.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
 /// What a program may ask for.
 enum class pause_command : std::uint8_t {
@@ -64,4 +64,4 @@ class pause_record {
   pause_state state_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
 timeline timeline_of(const std::vector<measured_action>& actions, int num_devices, double per_nanosecond) {
   std::vector<std::vector<timed_action>> devices(static_cast<std::size_t>(num_devices));
@@ -17,7 +17,7 @@ timeline timeline_of(const std::vector<measured_action>& actions, int num_device
                                    static_cast<double>(one.begin_ns) * per_nanosecond,
                                    static_cast<double>(one.end_ns) * per_nanosecond});
   }
-  return measured_timeline(std::move(devices));
+  return schedule::measured_timeline(std::move(devices));
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

@@ -6,7 +6,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::actors::job {
 
 void trained_data::resume(std::uint64_t step, std::optional<std::string> data) {
   std::lock_guard lock(mutex_);
@@ -63,4 +63,4 @@ trained_data::range_map::const_iterator trained_data::last_of(const void* sample
   return ranges_.end();
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

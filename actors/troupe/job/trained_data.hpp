@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace troupe {
+namespace troupe::actors::job {
 
 /// Which data set each step of a job takes its samples from, and how many steps of its own that data set has
 /// had. Another data set begins with its first epoch; one that is trained on again goes on where it was.
@@ -41,4 +41,4 @@ class trained_data {
   std::optional<std::string> resumed_data_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::job

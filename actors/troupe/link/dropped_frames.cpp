@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace troupe {
+namespace troupe::actors::link {
 namespace {
 
 struct changed {
@@ -16,7 +16,7 @@ struct changed {
 }  // namespace
 
 std::optional<dropped_frames::report> dropped_frames::next(const gate_statistics& gate,
-                                                           const transport_statistics& transport) {
+                                                           const transport::transport_statistics& transport) {
   auto seen = std::exchange(gate_, gate);
   auto moved = std::exchange(transport_, transport);
   std::array<changed, 8> all = {{
@@ -40,4 +40,4 @@ std::optional<dropped_frames::report> dropped_frames::next(const gate_statistics
   return made;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::link

@@ -5,7 +5,7 @@
 #include "troupe/link/inbound_gate.hpp"
 #include "troupe/transport/transport.hpp"
 
-namespace troupe {
+namespace troupe::actors::link {
 
 /// Reports for the log what a process's transport and inbound gate have dropped. The supervisor asks for a
 /// report when a generation or the job ends.
@@ -19,11 +19,11 @@ class dropped_frames {
     bool is_foreign = false;
   };
   /// What was dropped since the last report; none: nothing.
-  std::optional<report> next(const gate_statistics& gate, const transport_statistics& transport);
+  std::optional<report> next(const gate_statistics& gate, const transport::transport_statistics& transport);
 
  private:
   gate_statistics gate_;
-  transport_statistics transport_;
+  transport::transport_statistics transport_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::link

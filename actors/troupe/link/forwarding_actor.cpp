@@ -7,7 +7,7 @@
 #include <caf/system_messages.hpp>
 #include <utility>
 
-namespace troupe {
+namespace troupe::actors::link {
 
 void forwarding_actor::enqueue(caf::mailbox_element_ptr message, caf::execution_unit* host) {
   if (message->content().match_elements<caf::exit_msg>())
@@ -32,4 +32,4 @@ void end_forwarding_actor(const caf::actor& which, const caf::error& reason) {
   dynamic_cast<forwarding_actor&>(*caf::actor_cast<caf::abstract_actor*>(which)).kill_proxy(nullptr, reason);
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::link

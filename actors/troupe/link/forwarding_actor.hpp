@@ -5,7 +5,7 @@
 #include <caf/error.hpp>
 #include <functional>
 
-namespace troupe {
+namespace troupe::actors::link {
 
 /// An actor without mailbox and thread: what is sent to it is passed to a function on the sender's thread. It
 /// can be monitored. It ends by end_forwarding_actor or an exit message; after that requests are answered
@@ -30,4 +30,4 @@ caf::actor make_forwarding_actor(caf::actor_system& system, forwarding_actor::re
 /// Actors that monitor it get a down message with the reason.
 void end_forwarding_actor(const caf::actor& which, const caf::error& reason);
 
-}  // namespace troupe
+}  // namespace troupe::actors::link

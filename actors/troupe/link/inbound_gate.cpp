@@ -8,11 +8,11 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/wire/codec.hpp"
 
-namespace troupe {
+namespace troupe::actors::link {
 
-void inbound_gate::bind(const actor_name& name, caf::actor receiver) {
+void inbound_gate::bind(const actor::actor_name& name, caf::actor receiver) {
   std::lock_guard lock(mutex_);
-  auto counters = counters_of(receiver);
+  auto counters = actor::counters_of(receiver);
   receivers_[{name.role, name.number}] = {name.incarnation, std::move(receiver), std::move(counters)};
   deliver_held();
 }
@@ -24,16 +24,16 @@ void inbound_gate::deliver(int from_rank, std::uint64_t generation, std::span<co
     return;
   }
   if (generation > generation_ && held_.size() == max_held)
-    throw decode_error("more than " + std::to_string(max_held) +
-                       " messages arrived for a generation that has not begun on this process");
+    throw wire::decode_error("more than " + std::to_string(max_held) +
+                             " messages arrived for a generation that has not begun on this process");
   arrived_message arrived{from_rank, decode_message(body), body.size()};
   if (generation > generation_ || !try_deliver(arrived)) hold(generation, std::move(arrived));
 }
 
 void inbound_gate::hold(std::uint64_t generation, arrived_message arrived) {
   if (held_.size() == max_held)
-    throw decode_error("more than " + std::to_string(max_held) + " messages arrived for " +
-                       to_string(arrived.message.head.to) + ", which has not begun on this process");
+    throw wire::decode_error("more than " + std::to_string(max_held) + " messages arrived for " +
+                             to_string(arrived.message.head.to) + ", which has not begun on this process");
   held_.emplace(generation, std::move(arrived));
 }
 
@@ -92,7 +92,7 @@ void inbound_gate::refuse(const arrived_message& arrived, const std::string& why
   const auto& head = arrived.message.head;
   if (head.kind == message_kind::request)
     links_->to(arrived.from_rank)
-        ->reply(head.request, caf::make_message(unavailable(to_string(head.to) + " " + why)));
+        ->reply(head.request, caf::make_message(actor::unavailable(to_string(head.to) + " " + why)));
 }
 
 gate_statistics inbound_gate::statistics() const {
@@ -106,4 +106,4 @@ void inbound_gate::close() {
   links_.reset();
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::link

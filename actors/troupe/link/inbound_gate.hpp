@@ -12,7 +12,7 @@
 #include "troupe/link/process_links.hpp"
 #include "troupe/link/wire_table.hpp"
 
-namespace troupe {
+namespace troupe::actors::link {
 
 /// Frames that were not delivered, since construction.
 struct gate_statistics {
@@ -33,7 +33,7 @@ class inbound_gate {
   static constexpr std::size_t max_held = 65'536;
 
   /// Messages to `name` go to `receiver` from now on.
-  void bind(const actor_name& name, caf::actor receiver);
+  void bind(const actor::actor_name& name, caf::actor receiver);
   /// Called on the transport's progress thread. Throws decode_error for a body that is no message (unless its
   /// generation is old) and if more than max_held messages are held.
   void deliver(int from_rank, std::uint64_t generation, std::span<const std::byte> body);
@@ -52,7 +52,7 @@ class inbound_gate {
   struct bound_actor {
     std::uint32_t incarnation = 0;
     caf::actor handle;
-    std::shared_ptr<actor_counters> counters;  ///< null: it counts nothing
+    std::shared_ptr<actor::actor_counters> counters;  ///< null: it counts nothing
   };
   void hold(std::uint64_t generation, arrived_message arrived);
   void deliver_held();
@@ -63,8 +63,8 @@ class inbound_gate {
   std::uint64_t generation_ = 0;
   gate_statistics counters_;
   std::shared_ptr<process_links> links_;
-  std::map<std::pair<actor_role, std::uint32_t>, bound_actor> receivers_;
+  std::map<std::pair<actor::actor_role, std::uint32_t>, bound_actor> receivers_;
   std::multimap<std::uint64_t, arrived_message> held_;  ///< by generation
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::link

@@ -15,7 +15,7 @@
 #include "troupe/link/forwarding_actor.hpp"
 #include "troupe/messages/link.hpp"
 
-namespace troupe {
+namespace troupe::actors::link {
 namespace {
 
 /// Sends the requester its response.
@@ -23,34 +23,35 @@ void respond(const caf::strong_actor_ptr& requester, caf::message_id request, ca
   if (requester) requester->enqueue(nullptr, request.response_id(), std::move(content), nullptr);
 }
 
-caf::error lost(const actor_name& who, const std::string& cause) {
-  return make_error(actor_error::lost, to_string(who) + " cannot be reached any more: " + cause);
+caf::error lost(const actor::actor_name& who, const std::string& cause) {
+  return make_error(actor::actor_error::lost, to_string(who) + " cannot be reached any more: " + cause);
 }
 
-request_failed failure_of(const caf::error& problem) {
-  if (auto code = code_of(problem)) return {static_cast<std::uint8_t>(*code), true, describe(problem)};
+messages::request_failed failure_of(const caf::error& problem) {
+  if (auto code = actor::code_of(problem))
+    return {static_cast<std::uint8_t>(*code), true, actor::describe(problem)};
   bool has_ended = problem == caf::sec::request_receiver_down;
-  auto code = has_ended ? actor_error::failed : actor_error::unavailable;
-  auto text = has_ended ? "has ended before it replied" : "cannot reply: " + describe(problem);
+  auto code = has_ended ? actor::actor_error::failed : actor::actor_error::unavailable;
+  auto text = has_ended ? "has ended before it replied" : "cannot reply: " + actor::describe(problem);
   return {static_cast<std::uint8_t>(code), false, text};
 }
 
 /// A response as it goes over the wire.
 caf::message outgoing_reply(const caf::message& content) {
-  if (content.empty()) return caf::make_message(request_done{});
+  if (content.empty()) return caf::make_message(messages::request_done{});
   if (content.match_elements<caf::error>())
     return caf::make_message(failure_of(content.get_as<caf::error>(0)));
   return content;
 }
 
 /// The reverse, with the name of the actor that replied.
-caf::message incoming_reply(const caf::message& content, const actor_name& from) {
-  if (content.match_elements<request_done>()) return {};
-  if (!content.match_elements<request_failed>()) return content;
-  const auto& failed = content.get_as<request_failed>(0);
-  auto code = failed.code >= 1 && failed.code <= static_cast<std::uint8_t>(actor_error::timed_out)
-                  ? static_cast<actor_error>(failed.code)
-                  : actor_error::failed;
+caf::message incoming_reply(const caf::message& content, const actor::actor_name& from) {
+  if (content.match_elements<messages::request_done>()) return {};
+  if (!content.match_elements<messages::request_failed>()) return content;
+  const auto& failed = content.get_as<messages::request_failed>(0);
+  auto code = failed.code >= 1 && failed.code <= static_cast<std::uint8_t>(actor::actor_error::timed_out)
+                  ? static_cast<actor::actor_error>(failed.code)
+                  : actor::actor_error::failed;
   auto text = failed.is_of_actor ? failed.text : to_string(from) + " " + failed.text;
   return caf::make_message(make_error(code, text));
 }
@@ -67,8 +68,8 @@ std::shared_ptr<link> link::make(caf::actor_system& system, link_options options
   return made;
 }
 
-caf::actor link::proxy(actor_role role, std::uint32_t number) {
-  actor_name name{role, number, options_.remote_incarnation};
+caf::actor link::proxy(actor::actor_role role, std::uint32_t number) {
+  actor::actor_name name{role, number, options_.remote_incarnation};
   std::lock_guard lock(mutex_);
   if (auto found = proxies_.find(name); found != proxies_.end()) return found->second;
   auto made = make_forwarding_actor(system_, [of = shared_from_this(), name](caf::mailbox_element& message) {
@@ -81,7 +82,7 @@ caf::actor link::proxy(actor_role role, std::uint32_t number) {
   return made;
 }
 
-void link::forward(const actor_name& to, caf::mailbox_element& message) {
+void link::forward(const actor::actor_name& to, caf::mailbox_element& message) {
   if (message.mid.is_request()) return request(to, message);
   {
     std::lock_guard lock(mutex_);
@@ -90,7 +91,7 @@ void link::forward(const actor_name& to, caf::mailbox_element& message) {
   send({to, message_kind::one_way, 0}, message.move_content_to_message());
 }
 
-void link::request(const actor_name& to, caf::mailbox_element& message) {
+void link::request(const actor::actor_name& to, caf::mailbox_element& message) {
   std::uint64_t number = 0;
   caf::actor timer_to_set;
   {
@@ -104,7 +105,8 @@ void link::request(const actor_name& to, caf::mailbox_element& message) {
     }
   }
   if (number == 0) return respond(message.sender, message.mid, caf::make_message(lost(to, *ended_by_)));
-  if (timer_to_set) caf::delayed_anon_send(timer_to_set, options_.request_timeout, check_requests{});
+  if (timer_to_set)
+    caf::delayed_anon_send(timer_to_set, options_.request_timeout, messages::check_requests{});
   send({to, message_kind::request, number}, message.move_content_to_message());
 }
 
@@ -115,7 +117,7 @@ void link::send(const message_head& head, const caf::message& content) {
       throw std::logic_error("expected a message that crosses processes, got another one for " +
                              to_string(head.to));
     options_.out->send_control(options_.remote_rank, options_.generation, *body);
-    count_sent_frame(body->size());
+    actor::count_sent_frame(body->size());
   } catch (const std::exception& problem) {
     fail(problem.what());
   }
@@ -137,7 +139,7 @@ bool link::on_reply(std::uint64_t request, const caf::message& content, std::siz
   }
   if (!found) return false;
   const auto& of = found.mapped();
-  if (auto counters = counters_of(of.requester)) counters->frame_received(frame_bytes);
+  if (auto counters = actor::counters_of(of.requester)) counters->frame_received(frame_bytes);
   respond(of.requester, of.id, incoming_reply(content, of.to));
   return true;
 }
@@ -146,10 +148,10 @@ bool link::on_reply(std::uint64_t request, const caf::message& content, std::siz
 /// since the clock keeps each until it is due.
 caf::actor link::spawn_timer() {
   return system_.spawn([of = weak_from_this()](caf::event_based_actor* self) -> caf::behavior {
-    return {[self, of](const check_requests&) {
+    return {[self, of](const messages::check_requests&) {
       auto alive = of.lock();
       if (!alive) return;
-      if (auto next = alive->end_overdue()) self->delayed_send(self, *next, check_requests{});
+      if (auto next = alive->end_overdue()) self->delayed_send(self, *next, messages::check_requests{});
     }};
   });
 }
@@ -169,8 +171,8 @@ std::optional<std::chrono::nanoseconds> link::end_overdue() {
   auto limit = std::to_string(options_.request_timeout.count()) + " s";
   for (const auto& [number, of] : overdue)
     respond(of.requester, of.id,
-            caf::make_message(
-                make_error(actor_error::timed_out, to_string(of.to) + " has not replied within " + limit)));
+            caf::make_message(make_error(actor::actor_error::timed_out,
+                                         to_string(of.to) + " has not replied within " + limit)));
   return next;
 }
 
@@ -182,7 +184,7 @@ void link::fail(const std::string& cause) {
 
 bool link::end(const std::string& cause) {
   requests unanswered;
-  std::map<actor_name, caf::actor> proxies;
+  std::map<actor::actor_name, caf::actor> proxies;
   caf::actor timer;
   bool is_first = false;
   {
@@ -200,4 +202,4 @@ bool link::end(const std::string& cause) {
   return is_first;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::link

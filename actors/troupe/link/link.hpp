@@ -16,13 +16,13 @@
 #include "troupe/link/wire_table.hpp"
 #include "troupe/transport/transport.hpp"
 
-namespace troupe {
+namespace troupe::actors::link {
 
 struct link_options {
   int remote_rank = 0;
   std::uint32_t remote_incarnation = 0;
   std::uint64_t generation = 0;
-  transport* out = nullptr;
+  transport::transport* out = nullptr;
   /// A request that has no reply after this time fails. The process is alive then (membership finds those
   /// that are not), so the actor or a message is stuck.
   std::chrono::seconds request_timeout{10};
@@ -52,7 +52,7 @@ class link : public std::enable_shared_from_this<link> {
   static std::shared_ptr<link> make(caf::actor_system& system, link_options options);
 
   /// For the remote actor of this role and number. The same one each time.
-  caf::actor proxy(actor_role role, std::uint32_t number);
+  caf::actor proxy(actor::actor_role role, std::uint32_t number);
   /// The sender of the remote process's requests to local actors. What it gets goes back as their reply.
   const caf::actor& answers() const { return answers_; }
   /// Sends the reply to a request of the remote process.
@@ -68,14 +68,14 @@ class link : public std::enable_shared_from_this<link> {
   struct waiting_request {
     caf::strong_actor_ptr requester;
     caf::message_id id;  ///< as the requester knows it
-    actor_name to;
+    actor::actor_name to;
     std::chrono::steady_clock::time_point due;
   };
   using requests = std::map<std::uint64_t, waiting_request>;
 
   link(caf::actor_system& system, link_options options) : system_(system), options_(std::move(options)) {}
-  void forward(const actor_name& to, caf::mailbox_element& message);
-  void request(const actor_name& to, caf::mailbox_element& message);
+  void forward(const actor::actor_name& to, caf::mailbox_element& message);
+  void request(const actor::actor_name& to, caf::mailbox_element& message);
   void send(const message_head& head, const caf::message& content);
   std::optional<std::chrono::nanoseconds> end_overdue();
   caf::actor spawn_timer();
@@ -89,9 +89,9 @@ class link : public std::enable_shared_from_this<link> {
   std::optional<std::string> ended_by_;  ///< never changes once it is set
   std::uint64_t num_requests_ = 0;
   requests waiting_;  ///< the earliest due first, since all have the same time limit
-  std::map<actor_name, caf::actor> proxies_;
+  std::map<actor::actor_name, caf::actor> proxies_;
   caf::actor timer_;           ///< ends overdue requests; spawned with the first request
   bool timer_is_set_ = false;  ///< a delayed check_requests is under way to it
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::link

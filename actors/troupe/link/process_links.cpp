@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <utility>
 
-namespace troupe {
+namespace troupe::actors::link {
 
-process_links::process_links(caf::actor_system& system, const membership_view& view,
+process_links::process_links(caf::actor_system& system, const cluster::membership_view& view,
                              process_links_options options)
     : system_(system), options_(std::move(options)), generation_(view.generation) {
   for (const auto& member : view.members)
@@ -28,7 +28,7 @@ std::shared_ptr<link> process_links::to(int rank) {
   return found;
 }
 
-void process_links::end(const std::vector<member_loss>& losses, const std::string& otherwise) {
+void process_links::end(const std::vector<cluster::member_loss>& losses, const std::string& otherwise) {
   std::map<int, std::shared_ptr<link>> all;
   {
     std::lock_guard lock(mutex_);
@@ -36,7 +36,7 @@ void process_links::end(const std::vector<member_loss>& losses, const std::strin
     if (!ended_by_) ended_by_ = otherwise;
   }
   for (const auto& [rank, each] : all) {
-    auto loss = std::ranges::find(losses, rank, &member_loss::rank);
+    auto loss = std::ranges::find(losses, rank, &cluster::member_loss::rank);
     each->end(loss == losses.end() ? otherwise
                                    : "rank " + std::to_string(rank) + " was lost: " + loss->cause);
   }
@@ -47,4 +47,4 @@ std::size_t process_links::num_links() const {
   return links_.size();
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::link

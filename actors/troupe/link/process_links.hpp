@@ -13,11 +13,11 @@
 #include "troupe/cluster/membership.hpp"
 #include "troupe/link/link.hpp"
 
-namespace troupe {
+namespace troupe::actors::link {
 
 struct process_links_options {
   int rank = 0;
-  transport* out = nullptr;
+  transport::transport* out = nullptr;
   std::chrono::seconds request_timeout = link_options().request_timeout;
   /// See link_options.
   std::function<void(int rank, const std::string& cause)> on_failure = [](int, const std::string&) {};
@@ -28,19 +28,22 @@ struct process_links_options {
 class process_links {
  public:
   /// `view` says which incarnation each remote rank has.
-  process_links(caf::actor_system& system, const membership_view& view, process_links_options options);
+  process_links(caf::actor_system& system, const cluster::membership_view& view,
+                process_links_options options);
   ~process_links() { end({}, "its process has left the job"); }
   process_links(const process_links&) = delete;
   process_links& operator=(const process_links&) = delete;
 
   /// A proxy of the actor that remote rank `rank` hosts. Throws std::logic_error for this process's own rank
   /// and for ranks that are not in the view.
-  caf::actor proxy(int rank, actor_role role, std::uint32_t number) { return to(rank)->proxy(role, number); }
+  caf::actor proxy(int rank, actor::actor_role role, std::uint32_t number) {
+    return to(rank)->proxy(role, number);
+  }
   /// Throws as proxy.
   std::shared_ptr<link> to(int rank);
   bool reaches(int rank) const { return incarnations_.contains(rank); }
   /// Ends all links: those to lost ranks with the cause of their loss, the others with `otherwise`.
-  void end(const std::vector<member_loss>& losses, const std::string& otherwise);
+  void end(const std::vector<cluster::member_loss>& losses, const std::string& otherwise);
   std::size_t num_links() const;
 
  private:
@@ -55,4 +58,4 @@ class process_links {
   std::optional<std::string> ended_by_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::link

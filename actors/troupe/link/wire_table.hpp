@@ -8,14 +8,14 @@
 
 #include "troupe/actor/actor_name.hpp"
 
-namespace troupe {
+namespace troupe::actors::link {
 
 /// one_way: no reply is expected. request: the receiver's answer comes back as a reply with the same number.
 enum class message_kind : std::uint8_t { one_way = 1, request = 2, reply = 3 };
 
 /// The head of a message between processes.
 struct message_head {
-  actor_name to;  ///< of a reply: empty, since `request` names its receiver
+  actor::actor_name to;  ///< of a reply: empty, since `request` names its receiver
   message_kind kind = message_kind::one_way;
   /// Number of the request among those that its sender's process has made of the receiver's process in this
   /// generation, from 1; 0: one_way.
@@ -42,4 +42,4 @@ std::optional<std::vector<std::byte>> encode_message(const message_head& head, c
 /// Decodes encode_message's form. Throws decode_error for any other bytes.
 addressed_message decode_message(std::span<const std::byte> body);
 
-}  // namespace troupe
+}  // namespace troupe::actors::link

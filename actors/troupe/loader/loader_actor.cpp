@@ -4,7 +4,7 @@
 
 #include "troupe/messages/device.hpp"
 
-namespace troupe {
+namespace troupe::actors::loader {
 namespace {
 
 constexpr std::size_t kept_batches = 4;
@@ -12,15 +12,15 @@ constexpr std::size_t kept_batches = 4;
 }  // namespace
 
 loader_state::loader_state(caf::event_based_actor* self, std::vector<std::shared_ptr<batch_source>> sources,
-                           std::shared_ptr<loader_status> status, const fault_plan* faults)
+                           std::shared_ptr<loader_status> status, const fault::fault_plan* faults)
     : self_(self), sources_(std::move(sources)), status_(std::move(status)), faults_(faults) {}
 
 caf::behavior loader_state::make_behavior() {
-  return {[this](const add_source& added) { sources_.push_back(added.source); },
-          [this](const want_batch& wanted) { on_want_batch(wanted); }};
+  return {[this](const messages::add_source& added) { sources_.push_back(added.source); },
+          [this](const messages::want_batch& wanted) { on_want_batch(wanted); }};
 }
 
-void loader_state::on_want_batch(const want_batch& wanted) {
+void loader_state::on_want_batch(const messages::want_batch& wanted) {
   auto found = std::ranges::find_if(recent_, [&](const made& one) {
     return one.call == wanted.call && one.source == wanted.source && one.step == wanted.step;
   });
@@ -30,17 +30,17 @@ void loader_state::on_want_batch(const want_batch& wanted) {
     found = std::prev(recent_.end());
   }
   self_->send(caf::actor_cast<caf::actor>(self_->current_sender()),
-              batch_ready{wanted.call, wanted.source, wanted.step, found->samples});
+              messages::batch_ready{wanted.call, wanted.source, wanted.step, found->samples});
 }
 
 /// Publishes in the status that the loader is in a dataset's code. After an exception the status stays so:
 /// the actor ends, and its replacement has a new status.
-batch loader_state::read(const want_batch& wanted) {
+batch loader_state::read(const messages::want_batch& wanted) {
   status_->begin();
-  if (faults_) faults_->at(fault_point::load, wanted.step);
+  if (faults_) faults_->at(fault::fault_point::load, wanted.step);
   auto samples = sources_.at(wanted.source)->at(wanted.step);
   status_->end();
   return samples;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::loader

@@ -11,7 +11,7 @@
 #include "troupe/messages/loader.hpp"
 #include "troupe/program/batch_source.hpp"
 
-namespace troupe {
+namespace troupe::actors::loader {
 
 /// Publishes whether a loader is executing a dataset's code. The supervisor samples it. Thread-safe.
 class loader_status {
@@ -39,12 +39,12 @@ class loader_state {
   static constexpr const char* actor_name = "loader";
   loader_state(caf::event_based_actor* self, std::vector<std::shared_ptr<batch_source>> sources,
                std::shared_ptr<loader_status> status = std::make_shared<loader_status>(),
-               const fault_plan* faults = nullptr);
+               const fault::fault_plan* faults = nullptr);
   caf::behavior make_behavior();
 
  private:
-  void on_want_batch(const want_batch& wanted);
-  batch read(const want_batch& wanted);
+  void on_want_batch(const messages::want_batch& wanted);
+  batch read(const messages::want_batch& wanted);
 
   struct made {
     std::uint32_t call;
@@ -57,10 +57,10 @@ class loader_state {
   caf::event_based_actor* self_;
   std::vector<std::shared_ptr<batch_source>> sources_;
   std::shared_ptr<loader_status> status_;
-  const fault_plan* faults_;
+  const fault::fault_plan* faults_;
   // The newest batches: several devices of this process ask for the same ones. A source may have another
   // batch of that step in another call.
   std::deque<made> recent_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::loader

@@ -14,7 +14,7 @@
 #include "troupe/schedule/plan.hpp"
 #include "troupe/transport/transport.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 /// A copy of the stages' state that devices make after an optimizer step.
 struct due_copy {
@@ -30,7 +30,7 @@ struct due_copy {
 /// extends it. Together the devices' ends are a closed cut of the plan.
 struct step_credit {
   std::uint64_t generation = 0;
-  call_request call;
+  job::call_request call;
   std::uint64_t first_step = 0;  ///< where the call starts in this generation
   std::uint64_t end_step = 0;    ///< one past the last step (evaluate: batch) that is granted to its end
   std::vector<due_copy> copies;
@@ -46,8 +46,8 @@ struct step_credit {
 /// The part of the job's definition that devices use, and who hosts its devices; constant in a generation.
 struct device_job {
   plan training;
-  placement placed;
-  hosting hosts;  ///< which process has which device in this generation
+  mesh::placement placed;
+  mesh::hosting hosts;  ///< which process has which device in this generation
   int num_threads = 1;
   non_finite_policy on_non_finite = non_finite_policy::stop;
   bool shares_metrics = false;  ///< see job_definition::shares_metrics
@@ -59,7 +59,7 @@ struct device_job {
 /// begin_generation until quiesce.
 struct attached_stage {
   int stage = 0;
-  std::shared_ptr<stage_program> program;
+  std::shared_ptr<program::stage_program> program;
   caf::actor owner;  ///< the stage actor, which gets state_copied
 };
 
@@ -98,7 +98,7 @@ struct run_on {};
 
 /// Transport -> device: a tensor for one of its stages. In this process only.
 struct tensor_arrived {
-  tensor_tag tag;
+  transport::tensor_tag tag;
   tensor value;
 };
 
@@ -120,16 +120,16 @@ struct loader_replaced {
   caf::actor loader;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_credit)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::begin_generation)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::quiesce)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stopped)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspect_device)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::device_report)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::run_on)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_arrived)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replica_tensors_arrived)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::batch_ready)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::loader_replaced)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::step_credit)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::begin_generation)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::quiesce)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::stopped)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::inspect_device)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::device_report)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::run_on)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::tensor_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::replica_tensors_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::batch_ready)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::loader_replaced)

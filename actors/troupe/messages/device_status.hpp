@@ -6,13 +6,13 @@
 #include "troupe/job/call.hpp"
 #include "troupe/schedule/find_stall.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 /// The position of a device in a call: step, action and activity.
 struct execution_position {
   std::uint32_t call = 0;
-  call_kind kind = call_kind::barrier;
-  device_activity activity = device_activity::idle;
+  job::call_kind kind = job::call_kind::barrier;
+  schedule::device_activity activity = schedule::device_activity::idle;
   std::uint64_t step = 0;
   std::uint32_t action = 0;  ///< index in the device's list
   bool operator==(const execution_position&) const = default;
@@ -58,8 +58,8 @@ class device_status {
            static_cast<std::uint64_t>(position.kind) << 4 | static_cast<std::uint64_t>(position.activity);
   }
   static execution_position unpacked(std::uint64_t step, std::uint64_t rest) {
-    return {static_cast<std::uint32_t>(rest >> 32), static_cast<call_kind>(rest >> 4 & 15),
-            static_cast<device_activity>(rest & 15), step,
+    return {static_cast<std::uint32_t>(rest >> 32), static_cast<job::call_kind>(rest >> 4 & 15),
+            static_cast<schedule::device_activity>(rest & 15), step,
             static_cast<std::uint32_t>(rest >> 8) & max_actions};
   }
 
@@ -68,4 +68,4 @@ class device_status {
   std::atomic<std::uint64_t> rest_ = packed({});
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages

@@ -7,7 +7,7 @@
 #include "troupe/actor/message_storage.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 /// Supervisor -> gatherer: collect the tensors of this call for this process's program. Idempotent.
 struct gather_tensors {
@@ -45,9 +45,9 @@ struct cached_sent {
   }
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gather_tensors)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_gathered)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::get_cached)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cached_sent)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::gather_tensors)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::tensor_gathered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::get_cached)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::cached_sent)

@@ -22,7 +22,7 @@
 #include "troupe/messages/step_history.hpp"
 #include "troupe/transport/transport.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 /// Supervisor -> inspector of its process: a generation has begun, and these are the actors to ask in it.
 struct inspected_generation {
@@ -33,7 +33,7 @@ struct inspected_generation {
 
 /// Supervisor -> inspector of its process: a recovery is over.
 struct inspected_recovery {
-  recovery_report report;
+  cluster::recovery_report report;
 };
 
 /// Inspector -> itself, periodically: ask supervisors and scheduler.
@@ -47,10 +47,10 @@ struct child_report {
   std::uint8_t role = 0;    ///< a child_role
   std::int32_t number = 0;  ///< child_id::number
   std::uint8_t is_running = 0;
-  std::uint32_t starts = 0;  ///< how often it was started
-  std::string reason;        ///< of its newest failure; empty: it never failed
-  actor_counts counts = {};  ///< totals are those of all its starts
-  std::int32_t replica = 0;  ///< child_id::replica
+  std::uint32_t starts = 0;         ///< how often it was started
+  std::string reason;               ///< of its newest failure; empty: it never failed
+  actor::actor_counts counts = {};  ///< totals are those of all its starts
+  std::int32_t replica = 0;         ///< child_id::replica
   template <class Archive>
   void serialize(Archive& archive) {
     archive(role, number, is_running, starts, reason, counts, replica);
@@ -64,7 +64,7 @@ struct child_report {
 /// What a process has exchanged with another one, see peer_statistics.
 struct peer_report {
   std::int32_t rank = 0;
-  peer_statistics counted;
+  transport::peer_statistics counted;
   template <class Archive>
   void serialize(Archive& archive) {
     auto& c = counted;
@@ -93,8 +93,8 @@ struct process_report {
   std::uint32_t incarnation = 0;
   std::int64_t pid = 0;
   std::string host;
-  std::uint8_t phase = 0;   ///< process_generation::phase
-  actor_counts supervisor;  ///< of the one that reports
+  std::uint8_t phase = 0;          ///< process_generation::phase
+  actor::actor_counts supervisor;  ///< of the one that reports
   std::vector<child_report> children;
   std::vector<device_progress> devices;  ///< that run here, as their threads have published it
   /// See transport_statistics.
@@ -102,10 +102,10 @@ struct process_report {
   std::uint64_t tensors_sent = 0, tensors_received = 0;
   std::uint64_t tensor_bytes_sent = 0, tensor_bytes_received = 0, tensor_bytes_shared = 0;
   std::uint64_t stale_frames = 0, bad_frames = 0;
-  std::uint64_t loader_changes = 0;              ///< loader_status::changes
-  std::vector<collective_position> collectives;  ///< of the process groups that exist here
-  std::vector<peer_report> peers;                ///< by rank; those with which anything was exchanged
-  std::uint64_t core_wait_ns = 0;                ///< see core_wait
+  std::uint64_t loader_changes = 0;                          ///< loader_status::changes
+  std::vector<collective::collective_position> collectives;  ///< of the process groups that exist here
+  std::vector<peer_report> peers;  ///< by rank; those with which anything was exchanged
+  std::uint64_t core_wait_ns = 0;  ///< see core_wait
   process_memory_report memory;
   job_history history;  ///< as this process knows it: a summary, unless inspect_process::wants_history
   template <class Archive>
@@ -122,8 +122,8 @@ struct scheduler_report {
   std::uint64_t generation = 0;
   std::uint8_t phase = 0;  ///< job_state::phase
   std::uint32_t call = 0;  ///< number of the call that the job is in or will enter next
-  call_kind kind = call_kind::barrier;
-  call_request activity;                ///< what the devices do, while `running` is not null
+  job::call_kind kind = job::call_kind::barrier;
+  job::call_request activity;           ///< what the devices do, while `running` is not null
   std::shared_ptr<const plan> running;  ///< which they run; null: no call runs
   // Steps are runs of the plan.
   std::uint64_t step = 0;            ///< steps that all devices have done
@@ -133,19 +133,19 @@ struct scheduler_report {
   std::uint64_t num_pending = 0;  ///< snapshots that are being written
   bool is_stopping = false;
   double step_s = 0;  ///< mean time of a step; 0: not known
-  pause_state pause;
-  std::shared_ptr<const job_definition> job;         ///< null: none is defined yet
-  hosting hosts;                                     ///< empty before the first restore of the generation
-  step_history::piece steps;                         ///< those after inspect_scheduler::after
-  std::shared_ptr<const measured_step> measured;     ///< of this generation, by all devices; null: none
-  std::shared_ptr<const call_result> last_training;  ///< of this generation; null: none
+  job::pause_state pause;
+  std::shared_ptr<const job::job_definition> job;  ///< null: none is defined yet
+  mesh::hosting hosts;                             ///< empty before the first restore of the generation
+  step_history::piece steps;                       ///< those after inspect_scheduler::after
+  std::shared_ptr<const measured_step> measured;   ///< of this generation, by all devices; null: none
+  std::shared_ptr<const job::call_result> last_training;  ///< of this generation; null: none
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspected_generation)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspected_recovery)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::poll_job)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::commands_posted)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::process_report)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::scheduler_report)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::inspected_generation)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::inspected_recovery)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::poll_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::commands_posted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::process_report)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::scheduler_report)

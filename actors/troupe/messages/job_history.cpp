@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::actors::messages {
 namespace {
 
 std::uint64_t generation_of(const past_recovery& one) { return one.report.generation; }
@@ -39,4 +39,4 @@ bool job_history::is_ahead_of(const job_history& other) const {
   return is_older || num_recoveries > other.num_recoveries;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages

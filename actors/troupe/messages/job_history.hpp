@@ -7,10 +7,10 @@
 
 #include "troupe/cluster/membership.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 struct past_recovery {
-  recovery_report report;
+  cluster::recovery_report report;
   std::int64_t at_ms = 0;  ///< Unix time at which it was over
   template <class Archive>
   void serialize(Archive& archive) {
@@ -43,4 +43,4 @@ struct job_history {
   }
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages

@@ -5,7 +5,7 @@
 
 #include "troupe/actor/message_storage.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 /// A link's timer -> itself, delayed: the time limit of a request may be over.
 struct check_requests {};
@@ -36,9 +36,9 @@ struct link_failed {
   std::string cause;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_requests)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::request_done)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::request_failed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::link_failed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::check_requests)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::request_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::request_failed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::link_failed)

@@ -5,7 +5,7 @@
 #include "troupe/actor/message_storage.hpp"
 #include "troupe/program/batch_source.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 /// Device -> loader: read the batch of a step. The loader sends batch_ready to the device. In this process
 /// only.
@@ -20,7 +20,7 @@ struct add_source {
   std::shared_ptr<batch_source> source;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::add_source)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::want_batch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::add_source)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::want_batch)

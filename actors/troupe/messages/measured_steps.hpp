@@ -8,12 +8,12 @@
 
 #include "troupe/job/call.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 /// What all devices did in one run of the plan.
 struct measured_step {
   std::uint64_t step = 0;  ///< steps done with it; runs of the plan
-  std::vector<measured_action> actions;
+  std::vector<job::measured_action> actions;
 };
 
 /// Keeps the newest step that every device has described. Devices choose by themselves which steps they
@@ -23,7 +23,7 @@ class measured_steps {
   static constexpr std::size_t most_open = 4;
 
   /// `step`: steps done with it. Steps older than the newest complete one do not count.
-  void add(std::uint64_t step, std::uint32_t device, const std::vector<measured_action>& actions,
+  void add(std::uint64_t step, std::uint32_t device, const std::vector<job::measured_action>& actions,
            std::size_t num_devices) {
     if (actions.empty() || (newest_ && step <= newest_->step)) return;
     auto& open = open_[step];
@@ -43,8 +43,8 @@ class measured_steps {
   const std::shared_ptr<const measured_step>& newest() const { return newest_; }
 
  private:
-  std::map<std::uint64_t, std::map<std::uint32_t, std::vector<measured_action>>> open_;
+  std::map<std::uint64_t, std::map<std::uint32_t, std::vector<job::measured_action>>> open_;
   std::shared_ptr<const measured_step> newest_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages

@@ -6,7 +6,7 @@
 #include "troupe/layout/part_id.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 /// Supervisor -> peer_copy_store: a generation begins, restored from `step`. Copies of later steps are rolled
 /// back and dropped.
@@ -20,18 +20,18 @@ struct store_generation {
 struct replica_arrived {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
-  part_id part;
+  layout::part_id part;
   tensor packed;
 };
 
 /// Supervisor -> peer_copy_store, a request: the copy of a part of a peer. Reply: stage_copy.
 struct get_replica {
   std::uint64_t step = 0;
-  part_id part;
+  layout::part_id part;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::store_generation)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replica_arrived)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::get_replica)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::store_generation)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::replica_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::get_replica)

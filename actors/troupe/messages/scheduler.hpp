@@ -19,13 +19,13 @@
 #include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 /// Supervisor -> scheduler: this process holds these copies. Sent once per generation and job, before the
 /// process's first call_entered.
 struct copies_held {
   std::uint64_t generation = 0;
-  process_inventory inventory;
+  recovery::process_inventory inventory;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, inventory);
@@ -36,13 +36,13 @@ struct copies_held {
 struct call_entered {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
-  call_request request;
+  job::call_request request;
   std::uint64_t num_completed = 0;  ///< this process knows the results of the first num_completed calls
   /// Optimizer steps done once the step that the last failure interrupted is replayed; 0: none was.
   std::uint64_t interrupted_step = 0;
-  std::uint64_t description_hash = 0;  ///< of this process's job description; 0: it has no job yet
-  job_description description = {};    ///< only in the first call of a generation, else empty
-  pause_state pause = {};              ///< the newest that this process knows
+  std::uint64_t description_hash = 0;           ///< of this process's job description; 0: it has no job yet
+  agreement::job_description description = {};  ///< only in the first call of a generation, else empty
+  job::pause_state pause = {};                  ///< the newest that this process knows
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, request, num_completed, interrupted_step, description_hash, description, pause);
@@ -54,7 +54,7 @@ struct process_restored {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
   /// Of the restored step, by replica: of those whose last stage this process has, or of all.
-  std::map<std::int32_t, step_metrics> metrics;
+  std::map<std::int32_t, program::step_metrics> metrics;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, metrics);
@@ -63,7 +63,7 @@ struct process_restored {
 
 /// Supervisor -> scheduler: results of calls; the reply to want_results.
 struct known_results {
-  std::vector<call_result> results;  ///< at most call_log::max_in_piece
+  std::vector<job::call_result> results;  ///< at most call_log::max_in_piece
   template <class Archive>
   void serialize(Archive& archive) {
     archive(results);
@@ -109,13 +109,13 @@ struct step_done {
   std::uint32_t call = 0;
   std::uint64_t step = 0;  ///< the completed step, from 0
   std::uint32_t device = 0;
-  step_metrics metrics;             ///< of the last stage; zero elsewhere
+  program::step_metrics metrics;    ///< of the last stage; zero elsewhere
   std::int64_t first_begin_ns = 0;  ///< steady clock, shared by the processes of a host
   std::int64_t last_end_ns = 0;
   std::int64_t busy_ns = 0;
   std::int64_t copy_ns = 0;  ///< state copy, if one was due
   std::uint32_t peak_activations = 0;
-  std::vector<measured_action> actions;  ///< in the last step of a call, and in step_sampling's
+  std::vector<job::measured_action> actions;  ///< in the last step of a call, and in step_sampling's
   /// "stage 2: the gradient of 3.weight", if that is infinite or NaN, see non_finite_policy; else empty. With
   /// policy `stop` the step was not applied and the device halts for the rest of the generation.
   std::string non_finite;
@@ -133,7 +133,7 @@ struct cut_reached {
   std::uint32_t call = 0;
   std::uint32_t device = 0;
   plan_position position;
-  step_metrics metrics;
+  program::step_metrics metrics;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, call, device, position, metrics);
@@ -147,7 +147,7 @@ struct pause_requested {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
   std::uint64_t based_on = 0;  ///< the version of the pause_state that the process knows
-  pause_request request;
+  job::pause_request request;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, based_on, request);
@@ -158,7 +158,7 @@ struct pause_requested {
 struct part_held {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;  ///< of the process that holds it
-  held_part part;
+  recovery::held_part part;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, part);
@@ -169,7 +169,7 @@ struct part_held {
 struct part_written {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
-  manifest_part entry;
+  snapshot::manifest_part entry;
   std::string problem;
   template <class Archive>
   void serialize(Archive& archive) {
@@ -242,7 +242,7 @@ struct process_progress {
 
 /// Supervisor -> scheduler of its process: the job is defined. Sent before any call_entered that needs it.
 struct job_known {
-  std::shared_ptr<const job_definition> job;
+  std::shared_ptr<const job::job_definition> job;
   caf::actor snapshot_writer;
 };
 
@@ -273,32 +273,32 @@ struct parameters_arrived {
   tensor packed;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::copies_held)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_entered)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::process_restored)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::known_results)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gathered_received)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cancel_training)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_job)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_stop)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::save_timed_out)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_disk_wait)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::retry_credit)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_done)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cut_reached)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::pause_requested)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_held)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_written)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicas_lost)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicas_wanted)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::writes_lost)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_writer_replaced)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::process_progress)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_known)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::devices_known)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspect_scheduler)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::save_snapshot)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_saved)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::parameters_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::copies_held)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::call_entered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::process_restored)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::known_results)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::gathered_received)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::cancel_training)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::stop_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::check_stop)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::save_timed_out)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::check_disk_wait)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::retry_credit)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::step_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::cut_reached)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::pause_requested)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::part_held)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::part_written)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::replicas_lost)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::replicas_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::writes_lost)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::snapshot_writer_replaced)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::process_progress)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::job_known)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::devices_known)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::inspect_scheduler)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::save_snapshot)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::snapshot_saved)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::parameters_arrived)

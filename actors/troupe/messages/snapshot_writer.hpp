@@ -12,7 +12,7 @@
 #include "troupe/snapshot/snapshot_store.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 /// Supervisor -> snapshot_writer: a generation begins.
 struct writer_generation {
@@ -26,19 +26,19 @@ struct writer_generation {
 struct write_part {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
-  part_id part;
+  layout::part_id part;
   tensor packed;
   /// Tensors that had infinite or NaN elements in the initial state, with their initial values; may be null.
   std::shared_ptr<const std::vector<named_tensor>> began_non_finite = {};
 };
 struct part_on_disk {
-  manifest_part entry;
+  snapshot::manifest_part entry;
 };
 
 /// Scheduler -> snapshot_writer of its process -> disk, a request: all parts are on disk, write the manifest.
 struct commit_snapshot {
-  snapshot_manifest manifest;  ///< `calls` is filled in by the disk
-  std::shared_ptr<const call_log> results;
+  snapshot::snapshot_manifest manifest;  ///< `calls` is filled in by the disk
+  std::shared_ptr<const job::call_log> results;
   std::size_t num_results = 0;  ///< the first ones of `results` are part of the snapshot
 };
 struct snapshot_committed {
@@ -49,15 +49,15 @@ struct snapshot_committed {
 /// job may use. If there is one, damaged newer snapshots are set aside.
 struct find_on_disk {};
 struct found_on_disk {
-  std::optional<snapshot_manifest> manifest;
+  std::optional<snapshot::snapshot_manifest> manifest;
   std::vector<std::string> unusable;  ///< which snapshots cannot be used, and why
 };
 
 /// Scheduler -> snapshot_writer of its process -> disk, a request: append the results of the calls before the
 /// snapshot to `to`.
 struct read_results {
-  snapshot_manifest manifest;
-  std::shared_ptr<call_log> to;
+  snapshot::snapshot_manifest manifest;
+  std::shared_ptr<job::call_log> to;
 };
 struct results_read {
   std::size_t num_known = 0;  ///< number of results in read_results::to afterwards
@@ -67,7 +67,7 @@ struct results_read {
 /// its parts hold them; the part with the same id is looked at first. Answered with stage_copy.
 struct read_from_disk {
   std::uint64_t step = 0;
-  part_id part;
+  layout::part_id part;
   std::vector<tensor_contents> wanted;
   /// Read the step's metrics of this many replicas too, as the last tensors; 0: none.
   std::int32_t metrics_of_replicas = 0;
@@ -89,18 +89,18 @@ struct check_disk {
   std::uint64_t number = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::writer_generation)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_part)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::part_on_disk)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::commit_snapshot)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_committed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::find_on_disk)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::found_on_disk)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::read_results)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::results_read)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::read_from_disk)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::discard_parts)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::parts_discarded)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::writer_generation)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::write_part)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::part_on_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::commit_snapshot)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::snapshot_committed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::find_on_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::found_on_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::read_results)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::results_read)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::read_from_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::discard_parts)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::parts_discarded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::check_disk)

@@ -13,7 +13,7 @@
 #include "troupe/recovery/inventory.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 /// Device -> stage: a copy of the state after `step` optimizer steps.
 struct state_copied {
@@ -32,7 +32,7 @@ struct drop_before {
 /// held_parts.
 struct list_parts {};
 struct held_parts {
-  std::vector<held_part> parts;
+  std::vector<recovery::held_part> parts;
   double since_disk_s = 0;           ///< of the snapshot_writer; see process_inventory
   std::uint64_t committed_step = 0;  ///< the newest reported to it; see process_inventory
 };
@@ -47,12 +47,13 @@ struct restore_stage {
   caf::actor scheduler;  ///< the scheduler of this generation
   /// Those of this generation; they may have been restarted.
   caf::actor peer_copy_store, snapshot_writer;
-  std::optional<member_id> keeper;  ///< gets a replica of each copy in this generation, see copy_keeper
+  std::optional<mesh::member_id> keeper;  ///< gets a replica of each copy in this generation, see copy_keeper
 };
 struct stage_ready {
-  cell of;
-  std::shared_ptr<stage_program> program;
-  std::map<std::int32_t, step_metrics> metrics;  ///< of the last stage's step, by replica; empty elsewhere
+  layout::cell of;
+  std::shared_ptr<program::stage_program> program;
+  std::map<std::int32_t, program::step_metrics>
+      metrics;  ///< of the last stage's step, by replica; empty elsewhere
 };
 
 /// Supervisor -> stage, a request: which tensors does its state hold? Reply: contents_listed.
@@ -93,19 +94,19 @@ struct stage_copy {
   tensor packed;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::state_copied)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::drop_before)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::list_parts)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::held_parts)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_stage)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stage_ready)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::list_contents)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::contents_listed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::set_aside)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::io_replaced)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicate_again)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copy)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::get_copy)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stage_copy)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::state_copied)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::drop_before)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::list_parts)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::held_parts)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::restore_stage)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::stage_ready)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::list_contents)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::contents_listed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::set_aside)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::io_replaced)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::replicate_again)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::write_copy)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::get_copy)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::stage_copy)

@@ -4,7 +4,7 @@
 #include <deque>
 #include <vector>
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 /// A finished step, for those who watch the job.
 struct recent_step {
@@ -48,4 +48,4 @@ class step_history {
   std::uint64_t newest_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages

@@ -16,18 +16,18 @@
 #include "troupe/recovery/restore_plan.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 // Event router -> supervisor, from the membership's thread; see membership_events.
 struct fence_raised {
   std::uint64_t generation = 0;
-  std::vector<member_loss> losses;
+  std::vector<cluster::member_loss> losses;
 };
 struct view_formed {
-  membership_view view;
+  cluster::membership_view view;
 };
 struct recovery_done {
-  recovery_report report;
+  cluster::recovery_report report;
 };
 struct job_ended {
   std::string cause;
@@ -57,16 +57,16 @@ struct tensor_lost {
 struct state_arrived {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
-  part_id part;
+  layout::part_id part;
   tensor packed;
 };
 
 // User's thread -> supervisor.
 struct define_job {
-  std::shared_ptr<const job_definition> job;
+  std::shared_ptr<const job::job_definition> job;
 };
 struct enter_call {
-  call_request request;
+  job::call_request request;
 };
 
 /// The program has received the tensors of a call, which arrived in this generation; see gathered_received.
@@ -77,7 +77,7 @@ struct program_received {
 };
 /// The program repeats a call that is over; request the tensors of that call from the caches.
 struct fetch_cached {
-  call_request request;
+  job::call_request request;
 };
 /// End the training call `call` after the granted steps.
 struct cancel_call {
@@ -86,7 +86,7 @@ struct cancel_call {
 
 /// Pause the job, let it go on, or take it a step further.
 struct request_pause {
-  pause_request request;
+  job::pause_request request;
 };
 
 /// Supervisor -> itself, delayed: request a new generation, because an actor failed.
@@ -120,9 +120,9 @@ struct check_stopping {
 /// process_restored.
 struct restore_command {
   std::uint64_t generation = 0;
-  restore_plan plan;
+  recovery::restore_plan plan;
   double since_disk_s = 0;  ///< seconds, the largest value of all processes; see process_inventory
-  hosting hosts;            ///< which process has which device in this generation
+  mesh::hosting hosts;      ///< which process has which device in this generation
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, plan, since_disk_s, hosts);
@@ -183,7 +183,7 @@ struct replicate_copies {
 /// Scheduler -> supervisor: the job was paused, goes on, or stands where it was to stop.
 struct pause_changed {
   std::uint64_t generation = 0;
-  pause_state state;
+  job::pause_state state;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, state);
@@ -205,7 +205,7 @@ struct copies_committed {
 /// reply confirms it. No request to processes that missed the result of an earlier call.
 struct call_finished {
   std::uint64_t generation = 0;
-  call_result result;
+  job::call_result result;
   bool was_missed = false;  ///< the call was over before the process entered it
   template <class Archive>
   void serialize(Archive& archive) {
@@ -213,35 +213,35 @@ struct call_finished {
   }
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fence_raised)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::view_formed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::recovery_done)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_done)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_ended)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_requested)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::job_was_stopped)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::peer_broken)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_lost)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::state_arrived)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::define_job)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::enter_call)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::program_received)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fetch_cached)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cancel_call)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::request_pause)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::pause_changed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_requested)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restart_due)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restart_requested)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_progress)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::check_stopping)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::restore_command)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::snapshot_failed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::write_copies)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::replicate_copies)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::copies_committed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inspect_process)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::want_results)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::call_finished)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::fence_raised)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::view_formed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::recovery_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::job::job_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::job_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::stop_requested)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::job_was_stopped)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::peer_broken)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::tensor_lost)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::state_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::define_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::enter_call)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::program_received)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::fetch_cached)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::cancel_call)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::request_pause)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::pause_changed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::generation_requested)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::restart_due)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::restart_requested)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::check_progress)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::check_stopping)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::restore_command)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::snapshot_failed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::write_copies)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::replicate_copies)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::copies_committed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::inspect_process)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::want_results)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::call_finished)

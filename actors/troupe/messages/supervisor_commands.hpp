@@ -7,7 +7,7 @@
 #include "troupe/actor/message_storage.hpp"
 #include "troupe/job/pause.hpp"
 
-namespace troupe {
+namespace troupe::actors::messages {
 
 // Inspector -> supervisor, requests: a command of someone who watches the job (docs/inspect.md). The reply is
 // command_carried_out, or an error that says why nothing was done.
@@ -62,7 +62,7 @@ struct command_carried_out {
 /// Inspector -> supervisor of its process, a request: as request_pause. The reply comes when the scheduler
 /// has carried it out, in this generation or a later one.
 struct carry_out_pause {
-  pause_request request;
+  job::pause_request request;
 };
 struct pause_carried_out {
   std::uint64_t version = 0;  ///< of the pause_state that the request has made
@@ -74,12 +74,12 @@ struct end_process_now {
   std::string cause;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::messages
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::end_actor)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::end_process)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::set_log_level)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::command_carried_out)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::carry_out_pause)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::pause_carried_out)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::end_process_now)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::end_actor)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::end_process)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::set_log_level)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::command_carried_out)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::carry_out_pause)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::pause_carried_out)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::end_process_now)

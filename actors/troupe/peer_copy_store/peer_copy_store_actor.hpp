@@ -12,12 +12,12 @@
 #include "troupe/messages/peer_copy_store.hpp"
 #include "troupe/messages/stage.hpp"
 
-namespace troupe {
+namespace troupe::actors::peer_copy_store {
 
 struct peer_copy_store_options {
   int rank = 0;
-  const fault_plan* faults = nullptr;          ///< may be null; outlives the actor
-  std::shared_ptr<latest_copies> latest = {};  ///< gets each replica; may be null
+  const fault::fault_plan* faults = nullptr;        ///< may be null; outlives the actor
+  std::shared_ptr<job::latest_copies> latest = {};  ///< gets each replica; may be null
 };
 
 /// Keeps copies of peers' parts in memory. It never waits for the disk, so a stalled disk does not delay a
@@ -40,13 +40,13 @@ class peer_copy_store_state {
   caf::behavior make_behavior();
 
  private:
-  void on_generation(const store_generation& begun);
-  void on_replica(const replica_arrived& arrived);
-  caf::result<stage_copy> on_get(const get_replica& wanted) const;
-  held_parts on_list() const;
-  void on_drop(const drop_before& command);
+  void on_generation(const messages::store_generation& begun);
+  void on_replica(const messages::replica_arrived& arrived);
+  caf::result<messages::stage_copy> on_get(const messages::get_replica& wanted) const;
+  messages::held_parts on_list() const;
+  void on_drop(const messages::drop_before& command);
 
-  using step_and_part = std::pair<std::uint64_t, part_id>;
+  using step_and_part = std::pair<std::uint64_t, layout::part_id>;
   struct replica {
     std::uint64_t generation = 0;
     tensor packed;
@@ -63,4 +63,4 @@ class peer_copy_store_state {
   caf::actor scheduler_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::peer_copy_store

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-namespace troupe {
+namespace troupe::actors::process {
 namespace {
 
 constexpr auto stuck_check_interval = std::chrono::milliseconds(500);
@@ -49,4 +49,4 @@ void await_actors(caf::actor_system& system, const std::atomic<bool>& stuck,
   waiting.join();
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::process

@@ -9,7 +9,7 @@ namespace spdlog {
 class logger;
 }
 
-namespace troupe {
+namespace troupe::actors::process {
 
 /// Blocks until all actors of `system` have ended, after they were told to.
 ///
@@ -19,4 +19,4 @@ namespace troupe {
 void await_actors(caf::actor_system& system, const std::atomic<bool>& stuck,
                   const std::exception_ptr& job_end, spdlog::logger& log);
 
-}  // namespace troupe
+}  // namespace troupe::actors::process

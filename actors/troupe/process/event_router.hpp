@@ -12,18 +12,18 @@
 #include "troupe/supervisor/state/stage_directory.hpp"
 #include "troupe/transport/transport.hpp"
 
-namespace troupe {
+namespace troupe::actors::process {
 
 /// Receives the events of transport and membership on their threads and forwards them. Control frames go to
 /// the inbound gate, tensors to the stage directory, membership events as messages to the supervisor, losses
 /// also to the process table. Thread-safe.
-class event_router final : public transport_events, public membership_events {
+class event_router final : public transport::transport_events, public cluster::membership_events {
  public:
   event_router(int rank, int world_size) : members(world_size), rank_(rank) {}
 
-  process_table members;
-  inbound_gate gate;
-  stage_directory directory;
+  collective::process_table members;
+  link::inbound_gate gate;
+  supervisor::stage_directory directory;
   /// The newest fenced generation. Tensors of this and older generations are dropped.
   std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
 
@@ -31,13 +31,13 @@ class event_router final : public transport_events, public membership_events {
   void attach(caf::actor supervisor);
 
   void on_control(int from_rank, std::uint64_t generation, std::span<const std::byte> body) override;
-  void on_tensor(int from_rank, const tensor_tag& tag, tensor value) override;
+  void on_tensor(int from_rank, const transport::tensor_tag& tag, tensor value) override;
   void on_peer_error(int rank, std::uint64_t generation, const std::string& cause) override;
   void on_tensor_lost(int rank, std::uint64_t generation, const std::string& cause) override;
 
-  void on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) override;
-  void on_view(const membership_view& view) override;
-  void on_recovered(const recovery_report& report) override;
+  void on_fence(std::uint64_t generation, const std::vector<cluster::member_loss>& losses) override;
+  void on_view(const cluster::membership_view& view) override;
+  void on_recovered(const cluster::recovery_report& report) override;
   void on_job_done() override;
   void on_job_failed(const std::string& cause, failure_kind kind) override;
   void on_stop(int signal) override;
@@ -64,4 +64,4 @@ class event_router final : public transport_events, public membership_events {
   caf::actor supervisor_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::process

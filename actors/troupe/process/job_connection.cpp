@@ -13,7 +13,7 @@
 #include "troupe/transport/loopback_transport.hpp"
 #include "troupe/transport/ucx_transport/ucx_transport.hpp"
 
-namespace troupe {
+namespace troupe::actors::process {
 namespace {
 
 /// Under a launcher, whose agent is there before its processes: the launcher ends them when its own
@@ -27,7 +27,7 @@ job_connection::job_connection(const process_options& options, event_router& eve
     connect(*options_.launch, events);
     return;
   }
-  derive_tokens(make_job_secret());
+  derive_tokens(messaging::make_job_secret());
   transport_ = make_loopback_transport(events);
   members_ = make_local_membership(events);
 }
@@ -36,11 +36,11 @@ void job_connection::connect(const launch_environment& launch, event_router& eve
   auto secret = job_secret(launch);
   derive_tokens(secret);
   if (!launch.launched_by_troupe && launch.rank == 0) start_agent(launch, secret);
-  ucx_transport_options ucx;
+  transport::ucx_transport_options ucx;
   ucx.rank = launch.rank;
   ucx.world_size = launch.world_size;
   if (!launch.launched_by_troupe && options_.network_interface == "lo" &&
-      !is_only_loopback(launch.master_addr))
+      !messaging::is_only_loopback(launch.master_addr))
     ucx.connection_advice =
         ". Its address is one of --network-interface lo, which reaches this host only, but MASTER_ADDR is " +
         launch.master_addr +
@@ -61,7 +61,7 @@ void job_connection::connect(const launch_environment& launch, event_router& eve
         cause);
   };
   transport_ = make_ucx_transport(ucx, events);
-  agent_client_options client;
+  cluster::agent_client_options client;
   client.address = launch.master_addr;
   client.port = launch.master_port;
   client.secret = secret;
@@ -74,22 +74,23 @@ void job_connection::connect(const launch_environment& launch, event_router& eve
 }
 
 void job_connection::derive_tokens(const std::vector<std::byte>& secret) {
-  group_token_ = derived_token(secret, "groups");
-  inspector_token_ = derived_token(secret, "inspector");
+  group_token_ = messaging::derived_token(secret, "groups");
+  inspector_token_ = messaging::derived_token(secret, "inspector");
 }
 
 /// From the launcher. Without one rank 0 publishes a secret in a file, which works on one host.
 std::vector<std::byte> job_connection::job_secret(const launch_environment& launch) {
-  if (!launch.secret_hex.empty()) return parse_job_secret(launch.secret_hex);
+  if (!launch.secret_hex.empty()) return messaging::parse_job_secret(launch.secret_hex);
   std::vector<std::filesystem::path> folders(launch.runtime_folders.begin(), launch.runtime_folders.end());
-  if (launch.rank != 0) return wait_for_job_secret(folders, launch.master_port, options_.join_timeout);
-  published_ = std::make_unique<published_job_secret>(folders, launch.master_port);
+  if (launch.rank != 0)
+    return messaging::wait_for_job_secret(folders, launch.master_port, options_.join_timeout);
+  published_ = std::make_unique<messaging::published_job_secret>(folders, launch.master_port);
   return published_->secret();
 }
 
 /// Without a launcher rank 0 hosts the agent, and lost processes are not restarted.
 void job_connection::start_agent(const launch_environment& launch, const std::vector<std::byte>& secret) {
-  agent_options made;
+  cluster::agent_options made;
   made.address = launch.master_addr;
   made.port = launch.master_port;
   made.secret = secret;
@@ -98,7 +99,7 @@ void job_connection::start_agent(const launch_environment& launch, const std::ve
   made.suspect_after = options_.suspect_after;
   made.replaces_lost_members = false;
   made.has_other_hosts = true;
-  agent_callbacks tells;
+  cluster::agent_callbacks tells;
   tells.on_warning = [log = options_.log](const std::string& what) { log->warn(what); };
   agent_ = make_agent(made, std::move(tells));
 }
@@ -108,7 +109,7 @@ bool job_connection::ends_job() const {
 }
 
 void job_connection::join(const std::string& host) {
-  member self;
+  cluster::member self;
   self.rank = options_.launch ? options_.launch->rank : 0;
   self.incarnation = options_.launch ? options_.launch->incarnation : 0;
   self.pid = ::getpid();
@@ -122,7 +123,7 @@ std::string job_connection::unique_job_id(const std::string& given) {
   if (!options_.launch || options_.launch->launched_by_troupe) return given;
   const std::string key = "job/drawn";
   if (options_.launch->rank == 0) {
-    auto text = to_hex(make_job_secret()).substr(0, 8);
+    auto text = wire::to_hex(messaging::make_job_secret()).substr(0, 8);
     members_->keys().put(key, std::as_bytes(std::span(text)));
   }
   std::optional<std::vector<std::byte>> drawn;
@@ -130,4 +131,4 @@ std::string job_connection::unique_job_id(const std::string& given) {
   return given + "/" + std::string(reinterpret_cast<const char*>(drawn->data()), drawn->size());
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::process

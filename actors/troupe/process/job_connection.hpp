@@ -11,7 +11,7 @@
 #include "troupe/process/process.hpp"
 #include "troupe/transport/transport.hpp"
 
-namespace troupe {
+namespace troupe::actors::process {
 
 /// This process's connection to its job: transport and membership, and the agent itself where this process is
 /// rank 0 of a job without launcher. A job of one process without launcher opens no socket.
@@ -21,8 +21,8 @@ class job_connection {
   /// Throws bad_input (wrong secret, port in use, ...), system_failure, or what UCX throws.
   job_connection(const process_options& options, event_router& events);
 
-  transport& data() { return *transport_; }
-  membership& members() { return *members_; }
+  transport::transport& data() { return *transport_; }
+  cluster::membership& members() { return *members_; }
   /// Authenticates the connections of process groups; derived from the job's secret.
   const std::string& group_token() const { return group_token_; }
   /// For the inspector, another one derived from the secret: a process that replaces rank 0 has it too.
@@ -45,10 +45,10 @@ class job_connection {
 
   const process_options& options_;
   std::string group_token_, inspector_token_;
-  std::unique_ptr<published_job_secret> published_;
-  std::unique_ptr<agent> agent_;
-  std::unique_ptr<transport> transport_;
-  std::unique_ptr<membership> members_;
+  std::unique_ptr<messaging::published_job_secret> published_;
+  std::unique_ptr<cluster::agent> agent_;
+  std::unique_ptr<transport::transport> transport_;
+  std::unique_ptr<cluster::membership> members_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::process

@@ -27,7 +27,7 @@
 #include "troupe/supervisor/supervisor_actor.hpp"
 #include "troupe/trace/recording.hpp"
 
-namespace troupe {
+namespace troupe::actors::process {
 namespace {
 
 /// Those of the table "Processes, threads and actors" in docs/architecture.md, for one device.
@@ -39,7 +39,7 @@ std::string host_name() {
   return name;
 }
 
-std::string text_of_gone(const call_result& of) {
+std::string text_of_gone(const job::call_result& of) {
   std::string repeats =
       of.from_snapshot ? "this job repeats the calls of the one from whose snapshot it resumes, of which "
                          "number "
@@ -58,10 +58,10 @@ class real_process : public process {
       local_rank_ = options_.launch->local_rank;
       job_id_ = options_.launch->job_id;
     }
-    if (job_id_.empty()) job_id_ = to_hex(make_job_secret()).substr(0, 16);
-    faults_ = fault_plan(options_.fault, rank_, options_.launch ? options_.launch->incarnation : 0);
+    if (job_id_.empty()) job_id_ = wire::to_hex(messaging::make_job_secret()).substr(0, 16);
+    faults_ = fault::fault_plan(options_.fault, rank_, options_.launch ? options_.launch->incarnation : 0);
     connection_.emplace(options_, router_);
-    trace_ = std::make_unique<trace_recorder>(rank_, recording_segment());
+    trace_ = std::make_unique<trace::trace_recorder>(rank_, trace::recording_segment());
     begin_inspection();
     spawn_supervisor();
     try {
@@ -86,7 +86,7 @@ class real_process : public process {
     if (ended_ || abandoned_ || std::exchange(leaving_, true)) return;
     try {
       if (world_size_ > 1) run({}, {});
-      faults_.at(fault_point::leaving);
+      faults_.at(fault::fault_point::leaving);
       for (const auto& fault : faults_.not_fired())
         options_.log->warn("--fault {}: it was not injected, the job did not come to it", to_string(fault));
       connection_->members().leave();
@@ -102,65 +102,65 @@ class real_process : public process {
   int local_rank() const override { return local_rank_; }
   const std::string& job_id() const override { return job_id_; }
 
-  void define(std::shared_ptr<const job_definition> job) override {
-    auto numbered = std::make_shared<job_definition>(*job);
+  void define(std::shared_ptr<const job::job_definition> job) override {
+    auto numbered = std::make_shared<job::job_definition>(*job);
     numbered->number = num_jobs_++;
     numbered->first_call = next_call_;
-    caf::anon_send(supervisor_, define_job{std::move(numbered)});
+    caf::anon_send(supervisor_, messages::define_job{std::move(numbered)});
   }
 
   std::uint32_t add_source(std::shared_ptr<batch_source> source) override {
-    caf::anon_send(supervisor_, troupe::add_source{std::move(source)});
+    caf::anon_send(supervisor_, troupe::actors::messages::add_source{std::move(source)});
     return num_sources_++;
   }
 
-  void cancel_training() override { caf::anon_send(supervisor_, cancel_call{next_call_ - 1}); }
+  void cancel_training() override { caf::anon_send(supervisor_, messages::cancel_call{next_call_ - 1}); }
 
-  void request_pause(const pause_request& request) override {
-    caf::anon_send(supervisor_, troupe::request_pause{request});
+  void request_pause(const job::pause_request& request) override {
+    caf::anon_send(supervisor_, troupe::actors::messages::request_pause{request});
   }
-  pause_state pause() const override { return pause_->get(); }
+  job::pause_state pause() const override { return pause_->get(); }
 
   bool is_replaying() const override { return is_replaying_; }
 
-  call_result run(call_request request, const call_observer& observer) override {
+  job::call_result run(job::call_request request, const call_observer& observer) override {
     if (ended_) std::rethrow_exception(ended_);
     std::string refused;
     bool is_given = !request.delivers_to(rank_);
-    std::optional<call_result> waits_for_cached;
+    std::optional<job::call_result> waits_for_cached;
     request.index = next_call_++;
-    caf::anon_send(supervisor_, enter_call{request});
+    caf::anon_send(supervisor_, messages::enter_call{request});
     for (;;) {
       auto event = client_->take();
-      if (auto* step = std::get_if<step_progress>(&event)) observer.on_step(*step);
-      if (auto* report = std::get_if<recovery_report>(&event)) observer.on_recovered(*report);
-      if (auto* gathered = std::get_if<gathered_tensors>(&event);
+      if (auto* step = std::get_if<job::step_progress>(&event)) observer.on_step(*step);
+      if (auto* report = std::get_if<cluster::recovery_report>(&event)) observer.on_recovered(*report);
+      if (auto* gathered = std::get_if<job::gathered_tensors>(&event);
           gathered && gathered->call == request.index) {
         auto problem = observer.on_gathered(std::move(gathered->tensors));
         is_given = true;
         if (waits_for_cached) return *waits_for_cached;
-        caf::anon_send(supervisor_, program_received{gathered->generation, request.index, problem});
+        caf::anon_send(supervisor_, messages::program_received{gathered->generation, request.index, problem});
       }
-      if (auto* gone = std::get_if<gathered_unavailable>(&event); gone && gone->call == request.index)
+      if (auto* gone = std::get_if<job::gathered_unavailable>(&event); gone && gone->call == request.index)
         throw result_gone(text_of_gone(*waits_for_cached));
-      if (std::holds_alternative<job_done>(event)) {
+      if (std::holds_alternative<job::job_done>(event)) {
         if (leaving_) return {};
         end_with(job_failed(
             "the job is done: the other processes ended it while this lost process was restarted"));
       }
-      if (auto* stop = std::get_if<job_stop>(&event))
+      if (auto* stop = std::get_if<job::job_stop>(&event))
         end_with(job_stopped(stop->signal, "stopped " + stop->summary));
-      if (auto* failure = std::get_if<job_failure>(&event)) {
+      if (auto* failure = std::get_if<job::job_failure>(&event)) {
         if (!refused.empty()) end_with(job_refused(refused));
         end_with(job_failed(failure->cause, failure->kind));
       }
-      if (auto* result = std::get_if<call_result>(&event); result && result->index == request.index) {
+      if (auto* result = std::get_if<job::call_result>(&event); result && result->index == request.index) {
         if (result->refused.empty()) {
           note_replay(*result);
           // With a single receiver the tensors were written by that process; they are not fetched again.
           if (is_given || !result->problem.empty() || request.receiver >= 0) return *result;
           waits_for_cached = *result;
-          caf::anon_send(supervisor_, fetch_cached{request});
+          caf::anon_send(supervisor_, messages::fetch_cached{request});
           continue;
         }
         refused = result->refused;
@@ -171,15 +171,15 @@ class real_process : public process {
     }
   }
 
-  process_table& members() override { return router_.members; }
-  store& keys() override { return connection_->members().keys(); }
+  collective::process_table& members() override { return router_.members; }
+  collective::store& keys() override { return connection_->members().keys(); }
   const std::string& group_token() const override { return connection_->group_token(); }
 
   void fail(const std::string& cause, failure_kind kind) override {
     connection_->members().fail_job(cause, kind);
   }
 
-  void request_stop(int signal, stop_scope scope) override {
+  void request_stop(int signal, cluster::stop_scope scope) override {
     connection_->members().request_stop(signal, scope);
   }
   int stop_signal() const override { return router_.stop_signal(); }
@@ -209,7 +209,7 @@ class real_process : public process {
 
  private:
   /// A process that was started again repeats calls up to the first that was not over before.
-  void note_replay(const call_result& result) {
+  void note_replay(const job::call_result& result) {
     if (!result.is_repeated) repeats_calls_ = false;
     is_replaying_ = result.from_snapshot || (repeats_calls_ && result.is_repeated);
   }
@@ -224,7 +224,7 @@ class real_process : public process {
   /// The inspector is where the scheduler is.
   void begin_inspection() {
     if (options_.inspect.empty() || rank_ != 0) return;
-    inspection_options made;
+    inspector::inspection_options made;
     made.address = options_.inspect;
     made.token_file = options_.inspect_token_file;
     made.job_token = connection_->inspector_token();
@@ -253,7 +253,7 @@ class real_process : public process {
   bool is_job_over() const { return has_left_ || router_.has_ended() || connection_->ends_job(); }
 
   void spawn_supervisor() {
-    supervisor_options made;
+    supervisor::supervisor_options made;
     made.rank = rank_;
     made.world_size = world_size_;
     made.incarnation = options_.launch ? options_.launch->incarnation : 0;
@@ -275,7 +275,8 @@ class real_process : public process {
     made.keeps_results = options_.writes_snapshots || is_replaced();
     made.collectives = options_.collectives;
     if (inspection_) made.inspected = inspection_->job();
-    supervisor_ = system_.spawn<actor_of<supervisor_state>, caf::detached>(std::move(made));
+    supervisor_ =
+        system_.spawn<actor::actor_of<supervisor::supervisor_state>, caf::detached>(std::move(made));
     router_.attach(supervisor_);
   }
 
@@ -294,7 +295,7 @@ class real_process : public process {
   process_options options_;
   int rank_ = 0, world_size_ = 1, local_rank_ = 0;
   std::string job_id_;
-  fault_plan faults_;
+  fault::fault_plan faults_;
   std::shared_ptr<std::atomic<bool>> stuck_ = std::make_shared<std::atomic<bool>>(false);
   std::uint32_t num_jobs_ = 0;
   bool leaving_ = false;   ///< the program makes no more calls
@@ -306,14 +307,14 @@ class real_process : public process {
   std::atomic<bool> is_replaying_ = repeats_calls_;
 
   // Members are destroyed in reverse order, so those that others use come first.
-  std::shared_ptr<client_mailbox> client_ = std::make_shared<client_mailbox>();
-  std::shared_ptr<pause_record> pause_ = std::make_shared<pause_record>();
-  std::unique_ptr<trace_recorder> trace_;
-  std::optional<inspection> inspection_;
+  std::shared_ptr<job::client_mailbox> client_ = std::make_shared<job::client_mailbox>();
+  std::shared_ptr<job::pause_record> pause_ = std::make_shared<job::pause_record>();
+  std::unique_ptr<trace::trace_recorder> trace_;
+  std::optional<inspector::inspection> inspection_;
   event_router router_{options_.launch ? options_.launch->rank : 0,
                        options_.launch ? options_.launch->world_size : 1};
   caf::actor_system_config config_;
-  caf::actor_system system_{use_two_workers(config_)};
+  caf::actor_system system_{actor::use_two_workers(config_)};
   std::optional<job_connection> connection_;
   caf::actor supervisor_;
 };
@@ -321,9 +322,9 @@ class real_process : public process {
 }  // namespace
 
 std::unique_ptr<process> process::start(const process_options& options) {
-  check_progress_timeout(options.progress_timeout);
-  require_threads(threads_of_process, "this process");
+  scheduler::check_progress_timeout(options.progress_timeout);
+  posix::require_threads(threads_of_process, "this process");
   return std::make_unique<real_process>(options);
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::process

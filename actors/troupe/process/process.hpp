@@ -17,10 +17,12 @@
 #include "troupe/program/batch_source.hpp"
 #include "troupe/transport/emulated_rate.hpp"
 
-namespace troupe {
-
+namespace troupe::collective {
 class process_table;
 class store;
+}  // namespace troupe::collective
+
+namespace troupe::actors::process {
 
 struct process_options {
   /// Rank, world size and rendezvous; none: a job of this one process, without launcher, port or file.
@@ -28,7 +30,7 @@ struct process_options {
   std::string numeric_class;  ///< see ops/numeric_class.hpp; must be equal in all processes
   std::string network_interface = "lo";
   bool verify_frames = false;
-  emulated_rate link = nullptr;  ///< emulates a slow link: ucx_transport_options::link
+  transport::emulated_rate link = nullptr;  ///< emulates a slow link: ucx_transport_options::link
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
   /// A process that sends no heartbeat for this long counts as lost. Used where rank 0 hosts the agent.
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);
@@ -46,7 +48,7 @@ struct process_options {
   std::string fault;                    ///< faults to inject, as in --fault: fault/fault_plan.hpp
   std::shared_ptr<spdlog::logger> log;  ///< required
   /// Where this process is in its process groups, for those who watch it. Thread-safe; may be empty.
-  std::function<std::vector<collective_position>()> collectives;
+  std::function<std::vector<collective::collective_position>()> collectives;
 };
 
 /// Callbacks of a running call, on the thread that called process::run. Actors continue during a callback.
@@ -55,8 +57,8 @@ struct call_observer {
   /// processes are lost during the call. Returns an empty text, or why the program cannot use the tensors,
   /// which all processes get in call_result::problem.
   std::function<std::string(std::vector<tensor>)> on_gathered = [](std::vector<tensor>) { return ""; };
-  std::function<void(const step_progress&)> on_step = [](const step_progress&) {};
-  std::function<void(const recovery_report&)> on_recovered = [](const recovery_report&) {};
+  std::function<void(const job::step_progress&)> on_step = [](const job::step_progress&) {};
+  std::function<void(const cluster::recovery_report&)> on_recovered = [](const cluster::recovery_report&) {};
 };
 
 /// One process of a job: its actor system, transport, membership and actors. Functions are to be called from
@@ -74,7 +76,7 @@ class process {
 
   /// Defines the job, before the first call that computes. A further job may be defined after all calls of
   /// the previous one. Fills in job_definition::number and first_call.
-  virtual void define(std::shared_ptr<const job_definition> job) = 0;
+  virtual void define(std::shared_ptr<const job::job_definition> job) = 0;
   /// Returns its number, for call_request::source. Every process adds the same sources in the same order.
   virtual std::uint32_t add_source(std::shared_ptr<batch_source> source) = 0;
   /// Makes the next call, together with all processes, and blocks until it is complete. Fills in
@@ -82,7 +84,7 @@ class process {
   /// job_failed (error/errors.hpp) if the job fails, and at once in every later call. A process that was
   /// started again repeats earlier calls and gets their stored results; throws result_gone if the tensors of
   /// such a call are in no cache any more.
-  virtual call_result run(call_request request, const call_observer& observer) = 0;
+  virtual job::call_result run(job::call_request request, const call_observer& observer) = 0;
   /// Whether the newest call gave a result that was computed before: by an earlier process of this rank, or
   /// by the job from whose snapshot this one resumes. Before the first call: whether this process replaces a
   /// lost one. Thread-safe.
@@ -93,19 +95,19 @@ class process {
   /// Pauses the job of all processes, lets it go on, or takes it single steps further: training, evaluation
   /// and predictions. A pause lasts until some process ends it, also if processes are lost meanwhile; a job
   /// that is to stop goes on. Returns at once. Thread-safe.
-  virtual void request_pause(const pause_request& request) = 0;
+  virtual void request_pause(const job::pause_request& request) = 0;
   /// What this process knows of it; some milliseconds behind the scheduler. Thread-safe.
-  virtual pause_state pause() const = 0;
+  virtual job::pause_state pause() const = 0;
   /// Which processes of the job are alive, and the job's key-value store: what process groups are built from.
   /// Both live as long as the process.
-  virtual process_table& members() = 0;
-  virtual store& keys() = 0;
+  virtual collective::process_table& members() = 0;
+  virtual collective::store& keys() = 0;
   /// A token derived from the job's secret; authenticates the connections of process groups.
   virtual const std::string& group_token() const = 0;
   /// Ends the job in all processes with the error `cause`.
   virtual void fail(const std::string& cause, failure_kind kind) = 0;
   /// Requests a stop of this process or of the whole job, as `signal` would. Thread-safe.
-  virtual void request_stop(int signal, stop_scope scope) = 0;
+  virtual void request_stop(int signal, cluster::stop_scope scope) = 0;
   /// The signal that stops or has stopped the whole job; 0: none. Thread-safe.
   virtual int stop_signal() const = 0;
   /// Whether the job has ended in all processes. Thread-safe.
@@ -124,4 +126,4 @@ class process {
   virtual void write_trace(const std::filesystem::path& file) const = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::process

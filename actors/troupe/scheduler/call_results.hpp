@@ -8,7 +8,7 @@
 
 #include "troupe/scheduler/state/job_state.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// The results of calls at the processes of one generation: asks processes for results that this one lacks,
 /// since it was restarted, sends results to processes that lack them, and a new one to all.
@@ -25,16 +25,16 @@ class call_results {
   bool must_ask();
   /// Sends results again to processes that missed them because of a failure: a bounded number each time a
   /// process enters a call.
-  void catch_up(const std::map<int, call_request>& entered);
+  void catch_up(const std::map<int, job::call_request>& entered);
   /// Adds the result of the newest call and sends it to all processes. When all others have confirmed it, the
   /// own process gets it, last of all: it may exit then, and the scheduler with it.
-  void publish(const call_result& result);
+  void publish(const job::call_result& result);
 
  private:
-  void on_known(int rank, const known_results& known);
+  void on_known(int rank, const messages::known_results& known);
   void on_no_results(int rank, const caf::error& problem);
-  void tell(int rank, const call_result& result);
-  void request_confirmation(int rank, const call_result& result);
+  void tell(int rank, const job::call_result& result);
+  void request_confirmation(int rank, const job::call_result& result);
   void on_confirmed(int rank, std::uint32_t index);
   std::size_t num_completed() const { return options_.completed->size(); }
 
@@ -48,4 +48,4 @@ class call_results {
   std::set<int> not_confirmed_;             ///< ranks that have not confirmed the newest result
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -7,7 +7,7 @@
 #include "troupe/snapshot/weights_hash.hpp"
 #include "troupe/wire/packed_state.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 using phase = job_state::phase;
 
@@ -21,12 +21,13 @@ call_runner::call_runner(caf::event_based_actor* self, const scheduler_options& 
       results_(self, options, [this] { continue_entering(); }),
       pauses_(self, options),
       credits_(self, options, job, pauses_.pause(), commits),
-      restore_(self, options, job, commits, ending,
-               {[this](const std::string& why) { refuse_call(why); }, [this] { return catch_up(); },
-                [this](const call_log& recorded, std::uint64_t step) { return repeat(recorded, step); }}),
+      restore_(
+          self, options, job, commits, ending,
+          {[this](const std::string& why) { refuse_call(why); }, [this] { return catch_up(); },
+           [this](const job::call_log& recorded, std::uint64_t step) { return repeat(recorded, step); }}),
       last_finished_(self->clock().now()) {}
 
-void call_runner::enter(const call_entered& entered) {
+void call_runner::enter(const messages::call_entered& entered) {
   pauses_.learn(entered.pause);
   calls_.enter(entered.rank, entered.request, entered.description_hash);
   if (!entered.description.fields().empty()) calls_.learn(entered.rank, entered.description);
@@ -50,9 +51,9 @@ bool call_runner::catch_up() {
 
 /// Ends the current call with its recorded result. Computed from the snapshot's state, an evaluation of an
 /// earlier step would be one of later weights.
-bool call_runner::repeat(const call_log& recorded, std::uint64_t step) {
+bool call_runner::repeat(const job::call_log& recorded, std::uint64_t step) {
   auto result =
-      result_to_repeat({recorded, *options_.completed, job_.job().first_call}, calls_.hash_of_request());
+      job::result_to_repeat({recorded, *options_.completed, job_.job().first_call}, calls_.hash_of_request());
   if (result) {
     publish(*result);
     return true;
@@ -67,24 +68,26 @@ bool call_runner::repeat(const call_log& recorded, std::uint64_t step) {
 
 void call_runner::begin_call() {
   if (auto disagreement = calls_.disagreement()) return refuse_call(*disagreement);
-  if (open_step_ && request().kind != call_kind::optimizer_step && request().kind != call_kind::barrier)
+  if (open_step_ && request().kind != job::call_kind::optimizer_step &&
+      request().kind != job::call_kind::barrier)
     return refuse_call("a call came between forward_backward and optimizer_step: make that one first");
   pauses_.open();
   carry_out_pauses();
   result_ = empty_result();
   result_.problem = calls_.problems();
   if (!result_.problem.empty()) return finish_call(result_);
-  if (job_.is_restored || request().kind == call_kind::barrier) return continue_call();
+  if (job_.is_restored || request().kind == job::call_kind::barrier) return continue_call();
   restore_.begin();
 }
 
-void call_runner::on_restored(const process_restored& restored) {
+void call_runner::on_restored(const messages::process_restored& restored) {
   if (!restore_.on_restored(restored)) return;
-  options_.members->report(options_.generation, recovery_phase::restored);
+  options_.members->report(options_.generation, cluster::recovery_phase::restored);
   if (job_.interrupted_step <= job_.position) job_.interrupted_step = 0;
   continue_call();
-  options_.members->report(options_.generation, recovery_phase::rebuilt);
-  if (job_.interrupted_step == 0) options_.members->report(options_.generation, recovery_phase::replayed);
+  options_.members->report(options_.generation, cluster::recovery_phase::rebuilt);
+  if (job_.interrupted_step == 0)
+    options_.members->report(options_.generation, cluster::recovery_phase::replayed);
 }
 
 /// If nothing of the previous job was restored, this process was restarted, and the copies of others belong
@@ -106,21 +109,22 @@ void call_runner::continue_call() {
   const auto& wanted = request();
   if (job_.is_stopping && (ending_.has_nothing_to_save() || job_.position >= wanted.target_step))
     return ending_.end_stopped();
-  if (wanted.kind == call_kind::barrier) {
+  if (wanted.kind == job::call_kind::barrier) {
     // A barrier needs no restored state; a recovery during a barrier ends with it.
     if (!job_.is_restored)
-      for (auto reached : {recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed})
+      for (auto reached : {cluster::recovery_phase::restored, cluster::recovery_phase::rebuilt,
+                           cluster::recovery_phase::replayed})
         options_.members->report(options_.generation, reached);
     return finish_call(result_);
   }
   if (job_.position < wanted.target_step) return train_on();
-  if (wanted.kind == call_kind::evaluate && wanted.num_batches > 0)
-    return start(call_kind::evaluate, wanted.source, 0, wanted.num_batches, last_copy::if_due);
-  if (wanted.kind == call_kind::predict && wanted.num_batches > 0)
-    return start(call_kind::predict, wanted.source, 0, wanted.num_batches, last_copy::if_due);
-  if (wanted.kind == call_kind::record) result_.value = calls_.entered().at(0).value;
+  if (wanted.kind == job::call_kind::evaluate && wanted.num_batches > 0)
+    return start(job::call_kind::evaluate, wanted.source, 0, wanted.num_batches, last_copy::if_due);
+  if (wanted.kind == job::call_kind::predict && wanted.num_batches > 0)
+    return start(job::call_kind::predict, wanted.source, 0, wanted.num_batches, last_copy::if_due);
+  if (wanted.kind == job::call_kind::record) result_.value = calls_.entered().at(0).value;
   if (is_answered_at_once(wanted.kind)) return start(wanted.kind, 0, 0, 1, last_copy::if_due);
-  if (wanted.kind == call_kind::train || is_half_step(wanted.kind)) result_.metrics = job_.metrics;
+  if (wanted.kind == job::call_kind::train || is_half_step(wanted.kind)) result_.metrics = job_.metrics;
   finish_call(result_);
 }
 
@@ -132,8 +136,8 @@ void call_runner::refuse_call(const std::string& why) {
   finish_call(result_);
 }
 
-call_result call_runner::empty_result() const {
-  call_result result;
+job::call_result call_runner::empty_result() const {
+  job::call_result result;
   result.index = request().index;
   result.request_hash = calls_.hash_of_request();
   result.kind = request().kind;
@@ -142,7 +146,7 @@ call_result call_runner::empty_result() const {
 }
 
 /// A job that is to stop has its last state saved by the next call, unless none comes.
-void call_runner::finish_call(call_result result) {
+void call_runner::finish_call(job::call_result result) {
   // Before anything is restored, the steps done are known from the previous call of the same job.
   bool knows = !job_.is_restored && num_completed() > 0 && job_.known.job &&
                options_.completed->newest().index >= job_.job().first_call;
@@ -151,9 +155,9 @@ void call_runner::finish_call(call_result result) {
   publish(result);
 }
 
-void call_runner::publish(const call_result& result) {
-  if (result.kind == call_kind::train && result.refused.empty())
-    last_training_ = std::make_shared<const call_result>(result);
+void call_runner::publish(const job::call_result& result) {
+  if (result.kind == job::call_kind::train && result.refused.empty())
+    last_training_ = std::make_shared<const job::call_result>(result);
   job_.now = phase::gathering;
   pauses_.end();
   calls_.clear();
@@ -165,7 +169,7 @@ void call_runner::publish(const call_result& result) {
 // ---- the running call
 
 /// Of a job that is to stop only one step is done, whose state is saved.
-void call_runner::start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end,
+void call_runner::start(job::call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end,
                         last_copy copied) {
   auto activity = request();
   activity.kind = kind;
@@ -176,11 +180,11 @@ void call_runner::start(call_kind kind, std::uint32_t source, std::uint64_t firs
     copied = last_copy::always;
   }
   // Steps that the program saw complete before a failure are replayed even if the call is cancelled.
-  if (kind == call_kind::train && is_cancelled())
+  if (kind == job::call_kind::train && is_cancelled())
     end = std::min(end, std::max(first + 1, job_.interrupted_step));
   const auto& training = job_.job().training;
   bool ends_at_gradients =
-      takes_new_steps_ && request().kind == call_kind::forward_backward && !job_.is_stopping;
+      takes_new_steps_ && request().kind == job::call_kind::forward_backward && !job_.is_stopping;
   auto to = ends_at_gradients ? gradients_cut(training, first) : step_cut(training, end);
   credits_.begin(activity, first, to, copied);
   parameters_.clear();
@@ -188,7 +192,7 @@ void call_runner::start(call_kind kind, std::uint32_t source, std::uint64_t firs
   metrics_so_far_.clear();
   last_finished_ = self_->clock().now();
   if (!is_answered_at_once(kind))
-    pauses_.begin({activity.index, kind, kind == call_kind::train && !takes_new_steps_, running_plan(),
+    pauses_.begin({activity.index, kind, kind == job::call_kind::train && !takes_new_steps_, running_plan(),
                    step_cut(training, first), std::move(to)});
   run_activity();
 }
@@ -200,18 +204,18 @@ void call_runner::run_activity() {
 }
 
 std::shared_ptr<const plan> call_runner::shared_running_plan() const {
-  if (activity().kind != call_kind::evaluate && activity().kind != call_kind::predict)
+  if (activity().kind != job::call_kind::evaluate && activity().kind != job::call_kind::predict)
     return {job_.known.job, &job_.job().training};
   return std::make_shared<const plan>(running_plan());
 }
 
 plan call_runner::running_plan() const {
-  if (activity().kind != call_kind::evaluate && activity().kind != call_kind::predict)
+  if (activity().kind != job::call_kind::evaluate && activity().kind != job::call_kind::predict)
     return job_.job().training;
   return forward_projection(job_.job().training, activity().num_microbatches);
 }
 
-void call_runner::on_step_done(const step_done& done) {
+void call_runner::on_step_done(const messages::step_done& done) {
   if (done.generation != options_.generation || done.call != activity().index || !job_.is_running() ||
       job_.non_finite)
     return;
@@ -225,8 +229,8 @@ void call_runner::on_step_done(const step_done& done) {
   if (pauses_.add_reached(done.device, {done.step + 1, 0})) note_standing();
   credits_.extend();
   if (!credits_.is_complete()) return;
-  if (activity().kind == call_kind::evaluate) return finish_call(result_);
-  if (activity().kind == call_kind::predict) return finish_if_all_received();
+  if (activity().kind == job::call_kind::evaluate) return finish_call(result_);
+  if (activity().kind == job::call_kind::predict) return finish_if_all_received();
   finish_training_if_safe();
 }
 
@@ -236,23 +240,24 @@ void call_runner::proceed() {
   finish_training_if_safe();
 }
 
-void call_runner::on_parameters(const parameters_arrived& arrived) {
+void call_runner::on_parameters(const messages::parameters_arrived& arrived) {
   if (arrived.generation != options_.generation || arrived.call != activity().index ||
-      activity().kind != call_kind::hash)
+      activity().kind != job::call_kind::hash)
     return;
   parameters_[arrived.stage] = arrived.packed;
   if (parameters_.size() < job_.num_stages()) return;
   std::vector<named_tensor> all;
   for (const auto& [stage, packed] : parameters_)
-    for (auto& parameter : unpack_state(packed)) all.push_back(std::move(parameter));
+    for (auto& parameter : wire::unpack_state(packed)) all.push_back(std::move(parameter));
   result_.weights_sha256 = weights_sha256(std::move(all));
   parameters_.clear();
   finish_call(result_);
 }
 
-void call_runner::on_received(const gathered_received& received) {
+void call_runner::on_received(const messages::gathered_received& received) {
   auto kind = activity().kind;
-  bool gathers = kind == call_kind::gather || kind == call_kind::predict || kind == call_kind::memory;
+  bool gathers =
+      kind == job::call_kind::gather || kind == job::call_kind::predict || kind == job::call_kind::memory;
   if (received.generation != options_.generation || received.call != activity().index || !job_.is_running() ||
       !gathers || !received_.insert(received.rank).second)
     return;
@@ -268,19 +273,19 @@ void call_runner::finish_if_all_received() {
   std::size_t num_receivers = 0;
   for (int rank = 0; rank < options_.world_size; ++rank) num_receivers += activity().delivers_to(rank);
   if (received_.size() < num_receivers) return;
-  if (activity().kind == call_kind::predict && !credits_.is_complete()) return;
+  if (activity().kind == job::call_kind::predict && !credits_.is_complete()) return;
   finish_call(result_);
 }
 
 // ---- from programs and users
 
 /// Granted steps are completed, since devices may be in different steps; then one last step ends the call.
-void call_runner::on_cancel(const cancel_training& command) {
+void call_runner::on_cancel(const messages::cancel_training& command) {
   cancelled_call_ = command.call;
-  if (job_.is_running() && activity().kind == call_kind::train && is_cancelled()) credits_.shorten();
+  if (job_.is_running() && activity().kind == job::call_kind::train && is_cancelled()) credits_.shorten();
 }
 
-void call_runner::on_pause_requested(const pause_requested& wanted) {
+void call_runner::on_pause_requested(const messages::pause_requested& wanted) {
   if (wanted.generation != options_.generation) return;  // its supervisor repeats it in this one
   pauses_.add(wanted);
   carry_out_pauses();
@@ -292,7 +297,7 @@ void call_runner::carry_out_pauses() {
   if (job_.is_running()) credits_.extend();
 }
 
-void call_runner::on_cut_reached(const cut_reached& reached) {
+void call_runner::on_cut_reached(const messages::cut_reached& reached) {
   if (reached.generation != options_.generation || reached.call != activity().index || !job_.is_running())
     return;
   metrics_so_far_[reached.device] = reached.metrics;
@@ -308,7 +313,8 @@ void call_runner::note_standing() {
 
 /// A job that trains writes it with one of its next steps.
 void call_runner::save_if_standing() {
-  bool trains = job_.is_running() && (activity().kind == call_kind::train || is_half_step(activity().kind));
+  bool trains =
+      job_.is_running() && (activity().kind == job::call_kind::train || is_half_step(activity().kind));
   if (job_.is_restored && (!trains || pause().stands())) commits_.save_held();
 }
 
@@ -316,13 +322,15 @@ void call_runner::stop() {
   if (std::exchange(job_.is_stopping, true)) return;
   bool recovering = !job_.is_restored && options_.generation > 1;
   bool saved = ending_.has_nothing_to_save();
-  if (job_.is_running() && activity().kind == call_kind::train && !saved) return credits_.shorten();
+  if (job_.is_running() && activity().kind == job::call_kind::train && !saved) return credits_.shorten();
   bool is_between = job_.now == phase::gathering && !recovering && !job_.is_unsaved;
   if (job_.is_running() || is_between || saved) return ending_.end_stopped();
   check_stop_later();
 }
 
 /// A process in a call enters it again at once. If none does within this time, all are between calls.
-void call_runner::check_stop_later() { self_->delayed_send(self_, std::chrono::seconds(1), check_stop{}); }
+void call_runner::check_stop_later() {
+  self_->delayed_send(self_, std::chrono::seconds(1), messages::check_stop{});
+}
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

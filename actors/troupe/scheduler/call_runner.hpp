@@ -19,7 +19,7 @@
 #include "troupe/scheduler/state/job_state.hpp"
 #include "troupe/scheduler/step_credits.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// Runs calls, one after the other. Begins a call when all processes have entered it, restores the state
 /// before the first that needs it, replays missing steps, does the call's own work, and publishes its result.
@@ -29,16 +29,16 @@ class call_runner {
   call_runner(caf::event_based_actor* self, const scheduler_options& options, job_state& job,
               snapshot_commits& commits, job_ending& ending);
 
-  void enter(const call_entered& entered);
-  void on_restored(const process_restored& restored);
+  void enter(const messages::call_entered& entered);
+  void on_restored(const messages::process_restored& restored);
   /// The next job: resets the state as in a new generation, except the entered calls.
   void forget_job();
   void repeat_requests() { restore_.repeat_requests(); }
 
   // the running call
-  void on_step_done(const step_done& done);
-  void on_parameters(const parameters_arrived& arrived);
-  void on_received(const gathered_received& received);
+  void on_step_done(const messages::step_done& done);
+  void on_parameters(const messages::parameters_arrived& arrived);
+  void on_received(const messages::gathered_received& received);
   void on_retry_credit() { credits_.on_retry(); }
   /// Copies or snapshots have changed: grants steps, and finishes a training call whose last state is safe.
   void proceed();
@@ -47,9 +47,9 @@ class call_runner {
   void save_if_standing();
 
   // from programs and users
-  void on_cancel(const cancel_training& command);
-  void on_pause_requested(const pause_requested& wanted);
-  void on_cut_reached(const cut_reached& reached);
+  void on_cancel(const messages::cancel_training& command);
+  void on_pause_requested(const messages::pause_requested& wanted);
+  void on_cut_reached(const messages::cut_reached& reached);
   void stop();
   void on_check_stop() {
     if (job_.now != job_state::phase::gathering) return;
@@ -65,10 +65,10 @@ class call_runner {
   plan running_plan() const;
   /// The same, of the job itself where that is the plan.
   std::shared_ptr<const plan> shared_running_plan() const;
-  const step_history& history() const { return history_; }
-  const measured_steps& measured() const { return measured_; }
+  const messages::step_history& history() const { return history_; }
+  const messages::measured_steps& measured() const { return measured_; }
   /// The newest call of this generation that trained; null: none.
-  const std::shared_ptr<const call_result>& last_training() const { return last_training_; }
+  const std::shared_ptr<const job::call_result>& last_training() const { return last_training_; }
 
  private:
   void continue_entering();
@@ -76,25 +76,26 @@ class call_runner {
   void begin_call();
   void continue_call();
   void train_on();
-  void start(call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end, last_copy copied);
+  void start(job::call_kind kind, std::uint32_t source, std::uint64_t first, std::uint64_t end,
+             last_copy copied);
   void run_activity();
   void go_on_with_step();
   void on_finished(const finished_step& step);
   void finish_training_if_safe();
   void finish_half_step();
   void finish_if_all_received();
-  void finish_call(call_result result);
-  void publish(const call_result& result);
-  bool repeat(const call_log& recorded, std::uint64_t step);
+  void finish_call(job::call_result result);
+  void publish(const job::call_result& result);
+  bool repeat(const job::call_log& recorded, std::uint64_t step);
   void refuse_call(const std::string& why);
-  call_result empty_result() const;
+  job::call_result empty_result() const;
   void carry_out_pauses();
   void note_standing();
   void end_recovery();
   void check_stop_later();
   bool is_cancelled() const { return takes_new_steps_ && cancelled_call_ == request().index; }
-  const call_request& request() const { return calls_.request(); }
-  const call_request& activity() const { return credits_.activity(); }
+  const job::call_request& request() const { return calls_.request(); }
+  const job::call_request& activity() const { return credits_.activity(); }
   std::size_t num_completed() const { return options_.completed->size(); }
 
   // constant
@@ -111,20 +112,20 @@ class call_runner {
   job_restore restore_;
 
   // for those who watch
-  step_history history_;
-  measured_steps measured_;
-  std::shared_ptr<const call_result> last_training_;
+  messages::step_history history_;
+  messages::measured_steps measured_;
+  std::shared_ptr<const job::call_result> last_training_;
 
   // the running call
-  call_result result_;
+  job::call_result result_;
   bool takes_new_steps_ = false;  ///< runs steps of the current call, not a replay
   std::optional<cut> open_step_;  ///< where the devices stand between forward_backward and
                                   ///< optimizer_step; none: they are in no step
-  std::map<std::uint32_t, step_metrics> metrics_so_far_;  ///< by device, of its newest step
-  std::optional<std::uint32_t> cancelled_call_;           ///< the call of the last cancel_training
+  std::map<std::uint32_t, program::step_metrics> metrics_so_far_;  ///< by device, of its newest step
+  std::optional<std::uint32_t> cancelled_call_;                    ///< the call of the last cancel_training
   std::chrono::steady_clock::time_point last_finished_;
   std::map<std::uint32_t, tensor> parameters_;  ///< by stage
   std::set<int> received_;                      ///< ranks whose programs have received their tensors
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 void job_ending::fail(const std::string& cause, failure_kind kind) {
   // info, because the program gets it as the call's error
@@ -53,7 +53,7 @@ std::string job_ending::text_of_stop() const {
   return where + "; --resume continues from the newest snapshot in " + folder.string();
 }
 
-bool job_ending::continues_after_non_finite(const step_done& done) {
+bool job_ending::continues_after_non_finite(const messages::step_done& done) {
   auto found = "step " + std::to_string(done.step + 1) + ", " + done.non_finite + " is infinite or NaN";
   if (job_.job().on_non_finite != non_finite_policy::stop) {
     options_.log->warn("{}: the step is skipped", found);
@@ -61,7 +61,7 @@ bool job_ending::continues_after_non_finite(const step_done& done) {
   }
   job_.non_finite = found;
   last_finite_ = done.step;
-  self_->delayed_send(self_, options_.save_timeout, save_timed_out{});
+  self_->delayed_send(self_, options_.save_timeout, messages::save_timed_out{});
   save_last_finite();
   return false;
 }
@@ -92,4 +92,4 @@ void job_ending::end_non_finite() {
        "go_on ignores them");
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -7,7 +7,7 @@
 #include "troupe/scheduler/snapshot_commits.hpp"
 #include "troupe/scheduler/state/job_state.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// Ends a job before its last call: after a stop request, once its state is on disk; after an error; or when
 /// a loss or gradient is infinite or NaN. In the last case the last finite state is on disk.
@@ -29,7 +29,7 @@ class job_ending {
   void end_stopped();
   /// Logs the value found. True: training continues (policy skip). Else the last finite state is saved, and
   /// job_state::non_finite is set.
-  bool continues_after_non_finite(const step_done& done);
+  bool continues_after_non_finite(const messages::step_done& done);
   /// Once a value was found that is not finite, and whenever a copy was made or written since: writes the
   /// newest copies, and ends the job when they are on disk or cannot be written.
   void save_last_finite();
@@ -49,4 +49,4 @@ class job_ending {
   std::optional<std::uint64_t> requested_;  ///< the step of the copies that are written since
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -9,11 +9,11 @@
 #include "troupe/recovery/holdings.hpp"
 #include "troupe/snapshot/numeric_class_problem.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 namespace {
 
 /// Time since it was written; 0 if unknown or in the future (clocks differ).
-std::chrono::duration<double> age_of(const snapshot_manifest& manifest) {
+std::chrono::duration<double> age_of(const snapshot::snapshot_manifest& manifest) {
   using std::chrono::seconds;
   auto written = time_written(manifest);
   if (!written) return seconds(0);
@@ -58,15 +58,15 @@ void job_restore::begin() {
 
 /// Members that host no device, or hold copies of a part whose cell another member hosts from now on: no
 /// device of theirs tells all that hold copies what is committed.
-std::set<member_id> job_restore::keepers_without_device() const {
-  std::set<member_id> found;
+std::set<mesh::member_id> job_restore::keepers_without_device() const {
+  std::set<mesh::member_id> found;
   for (const auto& one : options_.present.members)
     if (job_.hosts.devices_of(one.id).empty()) found.insert(one.id);
   for (const auto& process : commits_.inventories())
     for (const auto& part : process.parts)
-      if (part.location == part_location::own_memory &&
+      if (part.location == recovery::part_location::own_memory &&
           job().placed.device_of_cell().contains(part.part.of) &&
-          host_of(job().placed, job_.hosts, part.part.of) != member_id{process.rank})
+          host_of(job().placed, job_.hosts, part.part.of) != mesh::member_id{process.rank})
         found.insert({process.rank});
   return found;
 }
@@ -82,11 +82,11 @@ void job_restore::restore_from_disk_or_scratch() {
 void job_restore::search_disk() {
   job_.now = job_state::phase::finding;
   // Infinite, because the snapshot writer answers every request; large snapshots may take long.
-  self_->request(job_.known.snapshot_writer, caf::infinite, find_on_disk{})
-      .then([this](const found_on_disk& found) { on_found(found); },
+  self_->request(job_.known.snapshot_writer, caf::infinite, messages::find_on_disk{})
+      .then([this](const messages::found_on_disk& found) { on_found(found); },
             [this](const caf::error& problem) {
-              if (has_ended(problem)) return;  // repeat_requests repeats the request
-              ending_.fail("snapshots on disk cannot be read: " + describe(problem));
+              if (actor::has_ended(problem)) return;  // repeat_requests repeats the request
+              ending_.fail("snapshots on disk cannot be read: " + actor::describe(problem));
             });
 }
 
@@ -100,7 +100,7 @@ void job_restore::restart_from_scratch() {
       "the trained state (of step " + std::to_string(lost) +
       " or later) is lost: processes that keep each other's copies were lost at once, and no snapshot is "
       "on disk";
-  if (job().on_lost_state == lost_state_policy::stop)
+  if (job().on_lost_state == job::lost_state_policy::stop)
     return ending_.fail(what +
                         ". With --snapshot-dir FOLDER a job continues from its newest snapshot; with "
                         "--on-lost-state restart it restarts at step 0");
@@ -108,7 +108,7 @@ void job_restore::restart_from_scratch() {
   restore({});
 }
 
-void job_restore::on_found(const found_on_disk& found) {
+void job_restore::on_found(const messages::found_on_disk& found) {
   if (!found.manifest) {
     if (!found.unusable.empty()) {
       std::string named;
@@ -122,7 +122,7 @@ void job_restore::on_found(const found_on_disk& found) {
   }
   if (auto problem = numeric_class_problem(*found.manifest, options_.numeric_class); !problem.empty())
     return hooks_.refuse(problem);
-  if (auto other = identity_differences(job().identity, found.manifest->identity); !other.empty())
+  if (auto other = snapshot::identity_differences(job().identity, found.manifest->identity); !other.empty())
     return ending_.fail("the snapshot of step " + std::to_string(found.manifest->step) +
                             " belongs to another job: " + other +
                             ". Use the same options, or another --snapshot-dir",
@@ -132,7 +132,7 @@ void job_restore::on_found(const found_on_disk& found) {
 
 /// Reads the results of calls that were over when the snapshot was written: the job's own, after the loss of
 /// all processes, or those of the job from which this one resumes.
-void job_restore::use(const snapshot_manifest& manifest) {
+void job_restore::use(const snapshot::snapshot_manifest& manifest) {
   on_disk_ = manifest;
   bool is_own = manifest.job_id == job().job_id;
   if (is_own && !manifest.calls)
@@ -140,23 +140,25 @@ void job_restore::use(const snapshot_manifest& manifest) {
                             " lacks the results of this job's calls: an earlier version of Troupe wrote it. "
                             "Start the job again with --resume",
                         failure_kind::bad_input);
-  recorded_ = is_own ? options_.completed : std::make_shared<call_log>();
+  recorded_ = is_own ? options_.completed : std::make_shared<job::call_log>();
   if (is_own || (manifest.calls && manifest.calls_can_be_repeated)) return read_results();
   restore_from(manifest);
 }
 
 void job_restore::read_results() {
   job_.now = job_state::phase::finding;
-  self_->request(job_.known.snapshot_writer, caf::infinite, troupe::read_results{*on_disk_, recorded_})
-      .then([this](const results_read&) { restore_from(*on_disk_); },
+  self_
+      ->request(job_.known.snapshot_writer, caf::infinite,
+                troupe::actors::messages::read_results{*on_disk_, recorded_})
+      .then([this](const messages::results_read&) { restore_from(*on_disk_); },
             [this](const caf::error& problem) {
-              if (has_ended(problem)) return;  // repeat_requests repeats the request
-              ending_.fail("snapshots on disk cannot be read: " + describe(problem));
+              if (actor::has_ended(problem)) return;  // repeat_requests repeats the request
+              ending_.fail("snapshots on disk cannot be read: " + actor::describe(problem));
             });
 }
 
 /// Calls whose results are known get these; restores the state for the first other one.
-void job_restore::restore_from(const snapshot_manifest& manifest) {
+void job_restore::restore_from(const snapshot::snapshot_manifest& manifest) {
   bool is_own = manifest.job_id == job().job_id;
   if (is_own) {
     // No process knows when the last snapshot was written, so its age counts; otherwise losses of all
@@ -165,25 +167,25 @@ void job_restore::restore_from(const snapshot_manifest& manifest) {
   }
   job_.now = job_state::phase::gathering;
   if (is_own ? hooks_.catch_up() : hooks_.repeat(*recorded_, manifest.step)) return;
-  restore_plan plan{manifest.step, false, {}};
+  recovery::restore_plan plan{manifest.step, false, {}};
   for (const auto& part : job().parts)
     plan.sources.push_back(
-        {part.id, host_of(job().placed, job_.hosts, part.id.of).rank, part_location::disk});
+        {part.id, host_of(job().placed, job_.hosts, part.id.of).rank, recovery::part_location::disk});
   restore(plan);
 }
 
-void job_restore::restore(const restore_plan& plan) {
+void job_restore::restore(const recovery::restore_plan& plan) {
   job_.now = job_state::phase::restoring;
   job_.position = plan.step;
   options_.log->info("restoring generation={} step={} from_scratch={}", options_.generation, plan.step,
                      plan.from_scratch);
   for (const auto& supervisor : options_.supervisors)
-    self_->send(supervisor,
-                restore_command{options_.generation, plan, commits_.since_last().count(), job_.hosts});
+    self_->send(supervisor, messages::restore_command{options_.generation, plan,
+                                                      commits_.since_last().count(), job_.hosts});
   commits_.begin(plan, keepers_without_device());
 }
 
-bool job_restore::on_restored(const process_restored& restored) {
+bool job_restore::on_restored(const messages::process_restored& restored) {
   if (restored.generation != options_.generation || job_.now != job_state::phase::restoring) return false;
   if (has_restored(restored.rank)) return false;
   process_restored_.at(static_cast<std::size_t>(restored.rank)) = true;
@@ -199,4 +201,4 @@ void job_restore::repeat_requests() {
   on_disk_ ? read_results() : search_disk();
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

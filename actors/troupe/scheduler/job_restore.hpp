@@ -14,7 +14,7 @@
 #include "troupe/scheduler/snapshot_commits.hpp"
 #include "troupe/scheduler/state/job_state.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// Decides, once per generation and job, which members host the devices, which step all processes restore,
 /// and from where: memory, disk or scratch.
@@ -28,7 +28,7 @@ class job_restore {
     std::function<bool()> catch_up;
     /// Ends the current call with the result that it has in `recorded`, the calls of the job that wrote the
     /// snapshot of step `step`. False: it has none there, and is to be computed.
-    std::function<bool(const call_log& recorded, std::uint64_t step)> repeat;
+    std::function<bool(const job::call_log& recorded, std::uint64_t step)> repeat;
   };
   /// All outlive this object.
   job_restore(caf::event_based_actor* self, const scheduler_options& options, job_state& job,
@@ -38,23 +38,23 @@ class job_restore {
   /// memory has.
   void begin();
   /// True: all processes have restored their stages.
-  bool on_restored(const process_restored& restored);
+  bool on_restored(const messages::process_restored& restored);
   /// Requests that the previous snapshot writer has not answered.
   void repeat_requests();
   void forget_job();
   bool has_restored(int rank) const { return process_restored_.at(static_cast<std::size_t>(rank)); }
 
  private:
-  std::set<member_id> keepers_without_device() const;
+  std::set<mesh::member_id> keepers_without_device() const;
   void restore_from_disk_or_scratch();
   void search_disk();
-  void on_found(const found_on_disk& found);
-  void use(const snapshot_manifest& manifest);
+  void on_found(const messages::found_on_disk& found);
+  void use(const snapshot::snapshot_manifest& manifest);
   void read_results();
-  void restore_from(const snapshot_manifest& manifest);
+  void restore_from(const snapshot::snapshot_manifest& manifest);
   void restart_from_scratch();
-  void restore(const restore_plan& plan);
-  const job_definition& job() const { return job_.job(); }
+  void restore(const recovery::restore_plan& plan);
+  const job::job_definition& job() const { return job_.job(); }
 
   // constant
   caf::event_based_actor* self_;
@@ -64,11 +64,11 @@ class job_restore {
   job_ending& ending_;
   hooks hooks_;
 
-  std::optional<snapshot_manifest> on_disk_;  ///< the snapshot that is to be used
-  std::shared_ptr<call_log> recorded_;        ///< results of another job's calls, once they are read
+  std::optional<snapshot::snapshot_manifest> on_disk_;  ///< the snapshot that is to be used
+  std::shared_ptr<job::call_log> recorded_;  ///< results of another job's calls, once they are read
   std::vector<bool> process_restored_;
-  std::map<std::int32_t, step_metrics>
+  std::map<std::int32_t, program::step_metrics>
       metrics_;  ///< of the restored step, by replica           ///< [world_size]
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

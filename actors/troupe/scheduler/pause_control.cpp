@@ -5,7 +5,7 @@
 #include "troupe/messages/supervisor.hpp"
 #include "troupe/posix/unix_time.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 void pause_control::open() {
   if (!std::exchange(is_open_, true) && pause_.state().version > 0) tell();
@@ -19,14 +19,14 @@ void pause_control::end() {
 bool pause_control::carry_out(const cut& granted) {
   if (!is_open_) return false;
   bool changed = false;
-  std::vector<pause_requested> waiting;
+  std::vector<messages::pause_requested> waiting;
   for (const auto& wanted : std::exchange(requests_, {})) {
     if (wanted.based_on != pause_.state().version) {
       tell(wanted.rank);
     } else if (!pause_.can_carry_out(wanted.request)) {
       waiting.push_back(wanted);
     } else {
-      auto done = pause_.carry_out(wanted.request, granted, unix_now_ms());
+      auto done = pause_.carry_out(wanted.request, granted, posix::unix_now_ms());
       options_.log->info("job {} generation={} asked_by={}", done, options_.generation, wanted.rank);
       changed = true;
     }
@@ -51,7 +51,7 @@ void pause_control::tell() const {
 }
 
 void pause_control::tell(int rank) const {
-  self_->send(options_.supervisor_of(rank), pause_changed{options_.generation, pause_.state()});
+  self_->send(options_.supervisor_of(rank), messages::pause_changed{options_.generation, pause_.state()});
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

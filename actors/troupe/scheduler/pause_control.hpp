@@ -8,7 +8,7 @@
 #include "troupe/scheduler/state/job_pause.hpp"
 #include "troupe/scheduler/state/job_state.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// Carries out the processes' requests to pause the job, once all processes have told what they know of the
 /// pause, and tells all processes what has changed.
@@ -20,14 +20,14 @@ class pause_control {
 
   const job_pause& pause() const { return pause_; }
   /// A process enters a call, and knows this state.
-  void learn(const pause_state& known) { pause_.learn(known); }
+  void learn(const job::pause_state& known) { pause_.learn(known); }
   /// All processes have told.
   void open();
   void begin(job_pause::activity begun) { pause_.begin(std::move(begun)); }
   /// Between two calls. Tells it if the job is paused.
   void end();
   void tell_if_paused() const;
-  void add(const pause_requested& wanted) { requests_.push_back(wanted); }
+  void add(const messages::pause_requested& wanted) { requests_.push_back(wanted); }
   /// `granted`: up to where the devices of the running activity go. False: nothing has changed. A step waits
   /// until steps are run. A request of a process that did not know the newest state is answered with that
   /// state, and repeated.
@@ -45,7 +45,8 @@ class pause_control {
 
   job_pause pause_;
   bool is_open_ = false;
-  std::vector<pause_requested> requests_;  ///< requests that are not carried out yet, in their order
+  std::vector<messages::pause_requested>
+      requests_;  ///< requests that are not carried out yet, in their order
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -7,7 +7,7 @@
 #include "troupe/messages/position_in_call.hpp"
 #include "troupe/messages/supervisor.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 namespace {
 
 /// A process reports only without progress: if it has not reported for this many intervals, it makes
@@ -42,11 +42,13 @@ void check_progress_timeout(std::chrono::milliseconds progress_timeout) {
                   " such looks; choose one above the longest action");
 }
 
-void stall_watch::add(const process_progress& seen, time_point now) { processes_[seen.rank] = {now, seen}; }
+void stall_watch::add(const messages::process_progress& seen, time_point now) {
+  processes_[seen.rank] = {now, seen};
+}
 
-job_positions stall_watch::at(time_point now, std::chrono::milliseconds fresh_for,
-                              const call_request& activity, plan running) const {
-  job_positions seen;
+schedule::job_positions stall_watch::at(time_point now, std::chrono::milliseconds fresh_for,
+                                        const job::call_request& activity, plan running) const {
+  schedule::job_positions seen;
   seen.devices.resize(static_cast<std::size_t>(running.num_job_devices()));
   seen.loaders.resize(seen.devices.size());
   for (const auto& [rank, latest] : processes_) {
@@ -66,7 +68,7 @@ job_positions stall_watch::at(time_point now, std::chrono::milliseconds fresh_fo
 /// normal steps pay nothing for it. Long waits for a call, a restore or the disk are logged and end no
 /// process: the user's code and a slow disk may take any time. Only a barrier of a program without a Trainer
 /// fails.
-void progress_watch::on_progress(const process_progress& seen) {
+void progress_watch::on_progress(const messages::process_progress& seen) {
   auto limit = options_.progress_timeout;
   if (seen.generation != options_.generation || limit.count() == 0) return;
   auto now = self_->clock().now();
@@ -77,7 +79,7 @@ void progress_watch::on_progress(const process_progress& seen) {
   if (!job_.known.job) return;
   auto found = find_stall(stalls_.at(now, intervals_until_stale * progress_interval(limit),
                                      calls_.credits().activity(), calls_.running_plan()));
-  if (found.cause == stall_cause::none || found.for_s < seconds_of(limit) / 2) return;
+  if (found.cause == schedule::stall_cause::none || found.for_s < seconds_of(limit) / 2) return;
   if (std::exchange(warned_of_, found.problem) != found.problem)
     options_.log->warn("no progress generation={} chain=\"{}\"", options_.generation, found.text);
   if (found.for_s >= seconds_of(limit) && !std::exchange(has_acted_, true)) act_on(found);
@@ -85,22 +87,23 @@ void progress_watch::on_progress(const process_progress& seen) {
 
 /// Code that does not return can only be ended with its process, so that process becomes a suspect. A lost
 /// message is repeated in a new generation, which the supervisor requests.
-void progress_watch::act_on(const stall& found) {
+void progress_watch::act_on(const schedule::stall& found) {
   auto cause = found.problem + " (no progress within " + text_of(options_.progress_timeout) +
                ", the limit that --progress-timeout sets)";
   options_.log->error("no progress, {} chain=\"{}\"", cause, found.text);
   switch (found.cause) {
-    case stall_cause::device:
-    case stall_cause::loader:
+    case schedule::stall_cause::device:
+    case schedule::stall_cause::loader:
       return options_.members->suspect(job_.hosts.member_of({found.device}).rank, cause);
-    case stall_cause::lost_tensor:
-    case stall_cause::lost_samples:
-    case stall_cause::missing_credit:
-      self_->send(options_.supervisor_of(options_.rank), restart_requested{options_.generation, cause});
+    case schedule::stall_cause::lost_tensor:
+    case schedule::stall_cause::lost_samples:
+    case schedule::stall_cause::missing_credit:
+      self_->send(options_.supervisor_of(options_.rank),
+                  messages::restart_requested{options_.generation, cause});
       return;
-    case stall_cause::deadlock:
+    case schedule::stall_cause::deadlock:
       return ending_.fail(cause + ". The plan is wrong, which is a bug in Troupe");
-    case stall_cause::none:
+    case schedule::stall_cause::none:
       return;
   }
 }
@@ -120,11 +123,11 @@ std::string progress_watch::wait_without_limit() const {
   if (job_.non_finite) return "copies of the last finite state, and the disk, to write it";
   const auto& credits = calls_.credits();
   const auto& activity = credits.activity();
-  if (activity.kind == call_kind::gather || activity.kind == call_kind::memory ||
-      (activity.kind == call_kind::predict && credits.is_granted_done()))
+  if (activity.kind == job::call_kind::gather || activity.kind == job::call_kind::memory ||
+      (activity.kind == job::call_kind::predict && credits.is_granted_done()))
     return "programs that have not received the tensors of call " + std::to_string(activity.index) +
            ": ranks " + ranks_without_tensors();
-  if (!credits.is_granted_done() || activity.kind == call_kind::hash) return {};
+  if (!credits.is_granted_done() || activity.kind == job::call_kind::hash) return {};
   if (credits.waits_for_user()) return "the program's callback, which has not handled the finished steps";
   return "copies of step " + std::to_string(credits.granted_end()) + " to be kept in memory and on disk";
 }
@@ -168,4 +171,4 @@ void progress_watch::warn_of_wait(const std::string& what, time_point now) {
                      std::chrono::duration<double>(now - *waits_since_).count(), what);
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -10,7 +10,7 @@
 #include "troupe/scheduler/job_ending.hpp"
 #include "troupe/scheduler/state/job_state.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// How often processes sample and report their devices: often enough to detect a stall soon after its limit.
 std::chrono::milliseconds progress_interval(std::chrono::milliseconds progress_timeout);
@@ -23,16 +23,16 @@ class stall_watch {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  void add(const process_progress& seen, time_point now);
+  void add(const messages::process_progress& seen, time_point now);
   /// The positions of all devices in the call `activity`. Devices of processes without a report in the last
   /// `fresh_for`, and devices busy in another call, are unknown; a device idle in another call is idle.
-  job_positions at(time_point now, std::chrono::milliseconds fresh_for, const call_request& activity,
-                   plan running) const;
+  schedule::job_positions at(time_point now, std::chrono::milliseconds fresh_for,
+                             const job::call_request& activity, plan running) const;
 
  private:
   struct received {
     time_point when;
-    process_progress report;
+    messages::process_progress report;
   };
   std::map<int, received> processes_;
 };
@@ -46,10 +46,10 @@ class progress_watch {
                  const call_runner& calls, job_ending& ending)
       : self_(self), options_(options), job_(job), calls_(calls), ending_(ending) {}
 
-  void on_progress(const process_progress& seen);
+  void on_progress(const messages::process_progress& seen);
 
  private:
-  void act_on(const stall& found);
+  void act_on(const schedule::stall& found);
   std::string wait_without_limit() const;
   std::string missing_ranks() const;
   std::string ranks_without_tensors() const;
@@ -68,4 +68,4 @@ class progress_watch {
   bool has_acted_ = false;                 ///< a stall of this generation was acted on
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -5,7 +5,7 @@
 
 #include "troupe/actor/actor_error.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 bool save_requests::has_unplanned() const {
   return std::ranges::any_of(requests_, [](const request& one) { return !one.planned; });
@@ -19,7 +19,7 @@ void save_requests::plan(std::uint64_t step) {
 void save_requests::on_disk(std::uint64_t step) {
   std::erase_if(requests_, [&](request& one) {
     if (step < one.planned.value_or(one.position)) return false;
-    one.answer.deliver(snapshot_saved{step});
+    one.answer.deliver(messages::snapshot_saved{step});
     return true;
   });
 }
@@ -27,14 +27,14 @@ void save_requests::on_disk(std::uint64_t step) {
 void save_requests::on_failed(std::uint64_t step, const std::string& why) {
   std::erase_if(requests_, [&](request& one) {
     if (one.planned != step) return false;
-    one.answer.deliver(make_error(actor_error::failed, "the snapshot of step " + std::to_string(step) +
-                                                           " could not be written: " + why));
+    one.answer.deliver(make_error(actor::actor_error::failed, "the snapshot of step " + std::to_string(step) +
+                                                                  " could not be written: " + why));
     return true;
   });
 }
 
 void save_requests::refuse_all(const std::string& why) {
-  for (auto& one : std::exchange(requests_, {})) one.answer.deliver(unavailable(why));
+  for (auto& one : std::exchange(requests_, {})) one.answer.deliver(actor::unavailable(why));
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -7,12 +7,12 @@
 
 #include "troupe/messages/scheduler.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// Requests to write a snapshot now (save_snapshot) that have no answer yet.
 class save_requests {
  public:
-  using promise = caf::typed_response_promise<snapshot_saved>;
+  using promise = caf::typed_response_promise<messages::snapshot_saved>;
 
   /// `position`: steps done when it came. A snapshot of an earlier step is no answer, unless it is planned
   /// for the request.
@@ -35,4 +35,4 @@ class save_requests {
   std::vector<request> requests_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

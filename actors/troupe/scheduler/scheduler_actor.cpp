@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 scheduler_state::scheduler_state(caf::event_based_actor* self, scheduler_options options)
     : self_(self),
@@ -13,60 +13,61 @@ scheduler_state::scheduler_state(caf::event_based_actor* self, scheduler_options
       progress_(self, options_, job_, calls_, ending_) {}
 
 caf::behavior scheduler_state::make_behavior() {
-  return {[this](const job_known& known) { on_job(known); },
-          [this](const devices_known& known) { on_devices(known); },
-          [this](const call_entered& entered) { on_entered(entered); },
-          [this](const copies_held& held) { on_copies(held); },
-          [this](const process_restored& restored) { calls_.on_restored(restored); },
-          [this](const step_done& done) { calls_.on_step_done(done); },
-          [this](const retry_credit&) { calls_.on_retry_credit(); },
-          [this](const process_progress& seen) { progress_.on_progress(seen); },
-          [this](const gathered_received& received) { calls_.on_received(received); },
-          [this](const cancel_training& command) { calls_.on_cancel(command); },
-          [this](const stop_job&) { calls_.stop(); },
-          [this](const check_stop&) { calls_.on_check_stop(); },
-          [this](const save_timed_out&) { ending_.end_non_finite(); },
-          [this](const check_disk_wait&) { on_check_disk_wait(); },
-          [this](const cut_reached& reached) { calls_.on_cut_reached(reached); },
-          [this](const pause_requested& wanted) { calls_.on_pause_requested(wanted); },
-          [this](const part_held& held) { on_held(held); },
-          [this](const part_written& written) { on_written(written); },
-          [this](const replicas_lost& lost) { commits_.on_replicas_lost(lost); },
-          [this](const replicas_wanted& wanted) { commits_.on_replicas_wanted(wanted); },
-          [this](const writes_lost& lost) { commits_.on_writes_lost(lost); },
-          [this](const snapshot_writer_replaced& replaced) { on_snapshot_writer_replaced(replaced); },
-          [this](const inspect_scheduler& asked) { return on_inspect(asked); },
-          [this](const save_snapshot&) { return on_save(); },
-          [this](const parameters_arrived& arrived) { calls_.on_parameters(arrived); }};
+  return {
+      [this](const messages::job_known& known) { on_job(known); },
+      [this](const messages::devices_known& known) { on_devices(known); },
+      [this](const messages::call_entered& entered) { on_entered(entered); },
+      [this](const messages::copies_held& held) { on_copies(held); },
+      [this](const messages::process_restored& restored) { calls_.on_restored(restored); },
+      [this](const messages::step_done& done) { calls_.on_step_done(done); },
+      [this](const messages::retry_credit&) { calls_.on_retry_credit(); },
+      [this](const messages::process_progress& seen) { progress_.on_progress(seen); },
+      [this](const messages::gathered_received& received) { calls_.on_received(received); },
+      [this](const messages::cancel_training& command) { calls_.on_cancel(command); },
+      [this](const messages::stop_job&) { calls_.stop(); },
+      [this](const messages::check_stop&) { calls_.on_check_stop(); },
+      [this](const messages::save_timed_out&) { ending_.end_non_finite(); },
+      [this](const messages::check_disk_wait&) { on_check_disk_wait(); },
+      [this](const messages::cut_reached& reached) { calls_.on_cut_reached(reached); },
+      [this](const messages::pause_requested& wanted) { calls_.on_pause_requested(wanted); },
+      [this](const messages::part_held& held) { on_held(held); },
+      [this](const messages::part_written& written) { on_written(written); },
+      [this](const messages::replicas_lost& lost) { commits_.on_replicas_lost(lost); },
+      [this](const messages::replicas_wanted& wanted) { commits_.on_replicas_wanted(wanted); },
+      [this](const messages::writes_lost& lost) { commits_.on_writes_lost(lost); },
+      [this](const messages::snapshot_writer_replaced& replaced) { on_snapshot_writer_replaced(replaced); },
+      [this](const messages::inspect_scheduler& asked) { return on_inspect(asked); },
+      [this](const messages::save_snapshot&) { return on_save(); },
+      [this](const messages::parameters_arrived& arrived) { calls_.on_parameters(arrived); }};
 }
 
 /// All calls of the previous job have ended when a process defines the next one.
-void scheduler_state::on_job(const job_known& known) {
+void scheduler_state::on_job(const messages::job_known& known) {
   bool is_next = job_.known.job && job_.known.job->number != known.job->number;
   job_.known = known;
   if (is_next) calls_.forget_job();
   commits_.refuse_saves_without_folder();
 }
 
-void scheduler_state::on_devices(const devices_known& known) {
+void scheduler_state::on_devices(const messages::devices_known& known) {
   if (known.generation == options_.generation) job_.devices = known.devices;
 }
 
-void scheduler_state::on_copies(const copies_held& held) {
+void scheduler_state::on_copies(const messages::copies_held& held) {
   if (held.generation == options_.generation && !job_.is_restored) commits_.set_inventory(held.inventory);
 }
 
-void scheduler_state::on_entered(const call_entered& entered) {
+void scheduler_state::on_entered(const messages::call_entered& entered) {
   if (entered.generation == options_.generation) calls_.enter(entered);
 }
 
-void scheduler_state::on_held(const part_held& held) {
+void scheduler_state::on_held(const messages::part_held& held) {
   if (!commits_.on_held(held)) return;
   if (job_.non_finite) return ending_.save_last_finite();
   calls_.proceed();
 }
 
-void scheduler_state::on_written(const part_written& written) {
+void scheduler_state::on_written(const messages::part_written& written) {
   if (!commits_.on_written(written)) return;
   if (job_.non_finite) return ending_.save_last_finite();
   calls_.proceed();
@@ -82,21 +83,21 @@ void scheduler_state::on_check_disk_wait() {
   calls_.extend_credit();
 }
 
-void scheduler_state::on_snapshot_writer_replaced(const snapshot_writer_replaced& replaced) {
+void scheduler_state::on_snapshot_writer_replaced(const messages::snapshot_writer_replaced& replaced) {
   job_.known.snapshot_writer = replaced.snapshot_writer;
   calls_.repeat_requests();
   commits_.repeat_commits();
 }
 
-caf::result<snapshot_saved> scheduler_state::on_save() {
-  auto promise = self_->make_response_promise<snapshot_saved>();
+caf::result<messages::snapshot_saved> scheduler_state::on_save() {
+  auto promise = self_->make_response_promise<messages::snapshot_saved>();
   commits_.save(promise);
   calls_.save_if_standing();
   return promise;
 }
 
-scheduler_report scheduler_state::on_inspect(const inspect_scheduler& asked) {
-  scheduler_report report;
+messages::scheduler_report scheduler_state::on_inspect(const messages::inspect_scheduler& asked) {
+  messages::scheduler_report report;
   report.generation = options_.generation;
   report.phase = static_cast<std::uint8_t>(job_.now);
   report.call = static_cast<std::uint32_t>(options_.completed->size());
@@ -121,4 +122,4 @@ scheduler_report scheduler_state::on_inspect(const inspect_scheduler& asked) {
   return report;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

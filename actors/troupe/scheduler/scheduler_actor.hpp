@@ -11,7 +11,7 @@
 #include "troupe/scheduler/snapshot_commits.hpp"
 #include "troupe/scheduler/state/job_state.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// Runs the job's calls in one generation: decides what to restore, grants steps to devices, collects
 /// results, requests state copies and snapshots, and commits snapshots. Rank 0's supervisor spawns a new
@@ -75,17 +75,17 @@ class scheduler_state {
   caf::behavior make_behavior();
 
  private:
-  void on_job(const job_known& known);
-  void on_devices(const devices_known& known);
-  void on_copies(const copies_held& held);
-  void on_entered(const call_entered& entered);
-  void on_held(const part_held& held);
-  void on_written(const part_written& written);
+  void on_job(const messages::job_known& known);
+  void on_devices(const messages::devices_known& known);
+  void on_copies(const messages::copies_held& held);
+  void on_entered(const messages::call_entered& entered);
+  void on_held(const messages::part_held& held);
+  void on_written(const messages::part_written& written);
   void on_commit_over();
   void on_check_disk_wait();
-  void on_snapshot_writer_replaced(const snapshot_writer_replaced& replaced);
-  scheduler_report on_inspect(const inspect_scheduler& asked);
-  caf::result<snapshot_saved> on_save();
+  void on_snapshot_writer_replaced(const messages::snapshot_writer_replaced& replaced);
+  messages::scheduler_report on_inspect(const messages::inspect_scheduler& asked);
+  caf::result<messages::snapshot_saved> on_save();
 
   // constant
   caf::event_based_actor* self_;
@@ -98,4 +98,4 @@ class scheduler_state {
   progress_watch progress_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

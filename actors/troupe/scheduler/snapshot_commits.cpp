@@ -8,7 +8,7 @@
 #include "troupe/recovery/replica.hpp"
 #include "troupe/recovery/snapshot_cadence.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 snapshot_commits::snapshot_commits(caf::event_based_actor* self, const scheduler_options& options,
                                    const job_state& job, std::function<void()> on_commit_over)
@@ -18,13 +18,13 @@ snapshot_commits::snapshot_commits(caf::event_based_actor* self, const scheduler
       on_commit_over_(std::move(on_commit_over)),
       disk_(self->clock().now()) {}
 
-void snapshot_commits::set_inventory(const process_inventory& inventory) {
+void snapshot_commits::set_inventory(const recovery::process_inventory& inventory) {
   held_.set(inventory);
   note_since_last(std::chrono::duration<double>(inventory.since_disk_s));
 }
 
-void snapshot_commits::begin(const restore_plan& plan, std::set<member_id> keepers) {
-  bool is_on_disk = !plan.sources.empty() && plan.sources.front().location == part_location::disk;
+void snapshot_commits::begin(const recovery::restore_plan& plan, std::set<mesh::member_id> keepers) {
+  bool is_on_disk = !plan.sources.empty() && plan.sources.front().location == recovery::part_location::disk;
   if (is_on_disk) step_on_disk_ = plan.step;
   keepers_ = std::move(keepers);
   last_copy_due_ = plan.step;
@@ -42,14 +42,14 @@ void snapshot_commits::forget_job() {
   saves_.refuse_all("the training that it was requested for is over");
 }
 
-std::vector<due_copy> snapshot_commits::plan(std::uint64_t first, std::uint64_t last, std::uint64_t complete,
-                                             std::uint64_t end) {
+std::vector<messages::due_copy> snapshot_commits::plan(std::uint64_t first, std::uint64_t last,
+                                                       std::uint64_t complete, std::uint64_t end) {
   auto cadence = job_.job().snapshots.cadence;
   if (cadence.memory_every_steps == 0) cadence.memory_every_steps = interval_.steps();
   std::optional<std::uint64_t> announced;
   if (has_folder() && disk_.num_pending() == 0)
     announced = next_disk_step({complete, first - 1, last, interval_.step_time(), since_last()}, cadence);
-  std::vector<due_copy> copies;
+  std::vector<messages::due_copy> copies;
   for (auto step = first; step <= last; ++step) {
     auto due = snapshot_due(step, cadence, announced);
     bool has_room = disk_.num_pending() < disk_snapshots::max_pending;
@@ -98,7 +98,7 @@ void snapshot_commits::note_skipping(clock::time_point now) {
 
 void snapshot_commits::check_disk_wait_later() {
   if (std::exchange(check_disk_wait_pending_, true)) return;
-  self_->delayed_send(self_, options_.disk_wait_limit, check_disk_wait{});
+  self_->delayed_send(self_, options_.disk_wait_limit, messages::check_disk_wait{});
 }
 
 void snapshot_commits::on_step_done(std::uint64_t step, double step_s, double copy_s) {
@@ -108,7 +108,7 @@ void snapshot_commits::on_step_done(std::uint64_t step, double step_s, double co
 
 // ---- what processes hold in memory
 
-bool snapshot_commits::on_held(const part_held& held) {
+bool snapshot_commits::on_held(const messages::part_held& held) {
   if (held.generation != options_.generation) return false;
   held_.add(held.rank, held.part, job_.job().parts);
   tell_committed();
@@ -121,27 +121,28 @@ void snapshot_commits::tell_committed() {
   if (committed <= told_committed_) return;
   told_committed_ = committed;
   for (auto member : keepers_)
-    self_->send(options_.supervisor_of(member.rank), copies_committed{options_.generation, committed});
+    self_->send(options_.supervisor_of(member.rank),
+                messages::copies_committed{options_.generation, committed});
 }
 
-void snapshot_commits::on_replicas_lost(const replicas_lost& lost) {
+void snapshot_commits::on_replicas_lost(const messages::replicas_lost& lost) {
   if (lost.generation == options_.generation && job_.known.job)
     held_.lose_replicas(lost.rank, job_.job().parts);
 }
 
 /// The peer still holds what it had sent, from the newest committed step on.
-void snapshot_commits::on_replicas_wanted(const replicas_wanted& wanted) {
+void snapshot_commits::on_replicas_wanted(const messages::replicas_wanted& wanted) {
   if (wanted.generation != options_.generation) return;
-  for (auto owner : kept_by(options_.present, {wanted.rank}))
-    self_->send(options_.supervisor_of(owner.rank), replicate_copies{options_.generation});
+  for (auto owner : recovery::kept_by(options_.present, {wanted.rank}))
+    self_->send(options_.supervisor_of(owner.rank), messages::replicate_copies{options_.generation});
 }
 
 // ---- snapshots on disk
 
-bool snapshot_commits::on_written(const part_written& written) {
+bool snapshot_commits::on_written(const messages::part_written& written) {
   if (written.generation != options_.generation) return false;
   if (committing_.contains(written.step)) return false;  // written twice, see on_writes_lost
-  auto num_parts = std::ranges::count_if(job_.job().parts, is_written);
+  auto num_parts = std::ranges::count_if(job_.job().parts, layout::is_written);
   auto parts = disk_.add(written, static_cast<std::size_t>(num_parts));
   if (parts)
     commit(written.step, *std::move(parts));
@@ -150,9 +151,9 @@ bool snapshot_commits::on_written(const part_written& written) {
   return true;
 }
 
-void snapshot_commits::commit(std::uint64_t step, std::vector<manifest_part> parts) {
+void snapshot_commits::commit(std::uint64_t step, std::vector<snapshot::manifest_part> parts) {
   const auto& job = job_.job();
-  snapshot_manifest manifest;
+  snapshot::snapshot_manifest manifest;
   manifest.job_id = job.job_id;
   manifest.step = step;
   manifest.generation = options_.generation;
@@ -167,23 +168,23 @@ void snapshot_commits::commit(std::uint64_t step, std::vector<manifest_part> par
 }
 
 /// If the snapshot writer ends before it answers, the one that replaces it gets the request again.
-void snapshot_commits::request_commit(const commit_snapshot& command) {
+void snapshot_commits::request_commit(const messages::commit_snapshot& command) {
   auto step = command.manifest.step;
   committing_[step] = command;
   // Infinite, because the snapshot writer answers every request, also when the disk stalls.
   self_->request(job_.known.snapshot_writer, caf::infinite, command)
       .then(
-          [this, step](const snapshot_committed&) {
+          [this, step](const messages::snapshot_committed&) {
             options_.log->debug("snapshot on disk step={}", step);
             step_on_disk_ = std::max(step_on_disk_.value_or(0), step);
             saves_.on_disk(step);
             end_commit(step);
           },
           [this, step](const caf::error& problem) {
-            if (has_ended(problem)) return;
+            if (actor::has_ended(problem)) return;
             options_.log->warn("snapshot not committed, training continues step={} reason=\"{}\"", step,
-                               describe(problem));
-            on_failed(step, describe(problem));
+                               actor::describe(problem));
+            on_failed(step, actor::describe(problem));
             end_commit(step);
           });
 }
@@ -203,19 +204,19 @@ void snapshot_commits::end_commit(std::uint64_t step) {
 void snapshot_commits::on_failed(std::uint64_t step, const std::string& why) {
   saves_.on_failed(step, why);
   for (const auto& supervisor : options_.supervisors)
-    self_->send(supervisor, snapshot_failed{options_.generation, step});
+    self_->send(supervisor, messages::snapshot_failed{options_.generation, step});
 }
 
 /// The stages write again what they still hold; for the rest they send part_written with a problem, and the
 /// snapshot has failed.
-void snapshot_commits::on_writes_lost(const writes_lost& lost) {
+void snapshot_commits::on_writes_lost(const messages::writes_lost& lost) {
   if (lost.generation != options_.generation || !job_.known.job || job_.hosts.empty()) return;
-  std::vector<part_id> parts;
+  std::vector<layout::part_id> parts;
   for (const auto& part : job_.job().parts)
-    if (is_written(part) && host_of(job_.job().placed, job_.hosts, part.id.of) == member_id{lost.rank})
+    if (is_written(part) && host_of(job_.job().placed, job_.hosts, part.id.of) == mesh::member_id{lost.rank})
       parts.push_back(part.id);
   for (auto step : disk_.steps_without(parts))
-    self_->send(options_.supervisor_of(lost.rank), write_copies{options_.generation, step});
+    self_->send(options_.supervisor_of(lost.rank), messages::write_copies{options_.generation, step});
 }
 
 std::uint64_t snapshot_commits::replays_from() const {
@@ -261,7 +262,7 @@ void snapshot_commits::save_held() {
 void snapshot_commits::write(std::uint64_t step) {
   disk_.announced(step, now());
   for (const auto& supervisor : options_.supervisors)
-    self_->send(supervisor, write_copies{options_.generation, step});
+    self_->send(supervisor, messages::write_copies{options_.generation, step});
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -17,7 +17,7 @@
 #include "troupe/scheduler/state/held_copies.hpp"
 #include "troupe/scheduler/state/job_state.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// The copies of the job's state in one generation: decides when they are due, follows which processes hold
 /// them in memory, and commits snapshots whose parts are on disk.
@@ -29,20 +29,20 @@ class snapshot_commits {
                    std::function<void()> on_commit_over);
 
   // before the restore
-  void set_inventory(const process_inventory& inventory);
-  std::vector<process_inventory> inventories() const { return held_.inventories(); }
+  void set_inventory(const recovery::process_inventory& inventory);
+  std::vector<recovery::process_inventory> inventories() const { return held_.inventories(); }
   /// Time counts across generations, see disk_snapshots::note_since_last.
   void note_since_last(std::chrono::duration<double> since) { disk_.note_since_last(since, now()); }
   std::chrono::duration<double> since_last() const { return disk_.since_last(now()); }
   /// All processes restore `plan`. `keepers`: members that no device tells what is committed.
-  void begin(const restore_plan& plan, std::set<member_id> keepers);
+  void begin(const recovery::restore_plan& plan, std::set<mesh::member_id> keepers);
   void forget_job();
 
   // while steps run
   /// The copies due after steps [first, last] of an activity that ends with `end`, a step being named by the
   /// number of steps applied. `complete`: steps that all devices have done.
-  std::vector<due_copy> plan(std::uint64_t first, std::uint64_t last, std::uint64_t complete,
-                             std::uint64_t end);
+  std::vector<messages::due_copy> plan(std::uint64_t first, std::uint64_t last, std::uint64_t complete,
+                                       std::uint64_t end);
   /// Limits a credit from `granted` so that steps wait while max_pending snapshots are being written: the
   /// snapshots that the user configured are then all written. After disk_wait_limit steps continue and
   /// snapshots are skipped instead.
@@ -54,11 +54,11 @@ class snapshot_commits {
   std::chrono::duration<double> step_time() const { return interval_.step_time(); }
 
   // from processes; false: of another generation, or known
-  bool on_held(const part_held& held);
-  bool on_written(const part_written& written);
-  void on_replicas_lost(const replicas_lost& lost);
-  void on_replicas_wanted(const replicas_wanted& wanted);
-  void on_writes_lost(const writes_lost& lost);
+  bool on_held(const messages::part_held& held);
+  bool on_written(const messages::part_written& written);
+  void on_replicas_lost(const messages::replicas_lost& lost);
+  void on_replicas_wanted(const messages::replicas_wanted& wanted);
+  void on_writes_lost(const messages::writes_lost& lost);
   /// The process's new snapshot writer gets what the previous one has not answered.
   void repeat_commits();
 
@@ -87,8 +87,8 @@ class snapshot_commits {
 
  private:
   void tell_committed();
-  void commit(std::uint64_t step, std::vector<manifest_part> parts);
-  void request_commit(const commit_snapshot& command);
+  void commit(std::uint64_t step, std::vector<snapshot::manifest_part> parts);
+  void request_commit(const messages::commit_snapshot& command);
   void on_failed(std::uint64_t step, const std::string& why);
   void end_commit(std::uint64_t step);
   void note_skipping(clock::time_point now);
@@ -105,15 +105,16 @@ class snapshot_commits {
   copy_interval interval_;
   std::uint64_t last_copy_due_ = 0;
   held_copies held_;
-  std::set<member_id> keepers_;  ///< members that copies_committed goes to
+  std::set<mesh::member_id> keepers_;  ///< members that copies_committed goes to
   std::uint64_t told_committed_ = 0;
 
   disk_snapshots disk_;
-  std::map<std::uint64_t, commit_snapshot> committing_;  ///< requested of the snapshot writer, by step
+  std::map<std::uint64_t, messages::commit_snapshot>
+      committing_;  ///< requested of the snapshot writer, by step
   std::optional<std::uint64_t> step_on_disk_;
   save_requests saves_;
   bool skipping_ = false;                 ///< snapshots are skipped until one is written
   bool check_disk_wait_pending_ = false;  ///< a delayed check_disk_wait is under way
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 namespace {
 
 /// Bound of uncommitted copies in memory, in windows of steps: above it no steps are granted. Each copy is a
@@ -18,7 +18,7 @@ std::uint64_t first_step(const cut& of) { return std::ranges::min(of.devices).st
 
 }  // namespace
 
-void step_credits::begin(const call_request& activity, std::uint64_t first, cut to, last_copy copied) {
+void step_credits::begin(const job::call_request& activity, std::uint64_t first, cut to, last_copy copied) {
   activity_ = activity;
   granted_end_ = copies_planned_ = first;
   within_.clear();
@@ -62,8 +62,8 @@ void step_credits::grant_steps() {
   if (!has_room()) return;
   until = limit_by_disk(until);
   if (until <= granted_end_) return;
-  step_credit given{options_.generation,      activity_, complete, until, plan_copies(until),
-                    commits_.committed_step()};
+  messages::step_credit given{options_.generation,      activity_, complete, until, plan_copies(until),
+                              commits_.committed_step()};
   granted_end_ = until;
   for (const auto& device : job_.devices) self_->send(device, given);
 }
@@ -74,8 +74,8 @@ void step_credits::grant_within_step() {
   if (granted_end_ < std::ranges::min(wanted).step || wanted == granted().devices || !has_room()) return;
   auto last = std::ranges::max(wanted).step;
   if (last > copies_planned_ && limit_by_disk(last) < last) return;
-  step_credit given{options_.generation,      activity_, tracker_.complete(), 0, plan_copies(last),
-                    commits_.committed_step()};
+  messages::step_credit given{options_.generation,      activity_, tracker_.complete(), 0, plan_copies(last),
+                              commits_.committed_step()};
   for (std::size_t device = 0; device < wanted.size(); ++device) {
     given.end_step = wanted[device].step;
     given.end_action = wanted[device].action;
@@ -105,21 +105,21 @@ bool step_credits::is_user_behind() {
                        max_untaken_events);
   waits_for_user_ = must_wait;
   if (must_wait && !std::exchange(retry_credit_pending_, true))
-    self_->delayed_send(self_, look_for_user_every, retry_credit{});
+    self_->delayed_send(self_, look_for_user_every, messages::retry_credit{});
   return must_wait;
 }
 
 /// The copies due up to this step that were not planned yet.
-std::vector<due_copy> step_credits::plan_copies(std::uint64_t until) {
+std::vector<messages::due_copy> step_credits::plan_copies(std::uint64_t until) {
   if (until <= copies_planned_) return {};
   auto first = std::exchange(copies_planned_, until) + 1;
-  if (activity_.kind != call_kind::train) return {};
+  if (activity_.kind != job::call_kind::train) return {};
   return commits_.plan(first, until, tracker_.complete(), copied_end());
 }
 
 std::uint64_t step_credits::limit_by_disk(std::uint64_t until) {
-  return activity_.kind == call_kind::train ? commits_.limit_by_disk(granted_end_, until, copied_end())
-                                            : until;
+  return activity_.kind == job::call_kind::train ? commits_.limit_by_disk(granted_end_, until, copied_end())
+                                                 : until;
 }
 
 /// The step after which the state is copied in any case.
@@ -145,4 +145,4 @@ cut step_credits::limit() const {
   return limit;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

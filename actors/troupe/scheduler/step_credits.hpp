@@ -9,7 +9,7 @@
 #include "troupe/scheduler/state/job_state.hpp"
 #include "troupe/scheduler/state/step_tracker.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// Whether the state after the last step of an activity is copied in any case, or if a copy is due by then.
 enum class last_copy : std::uint8_t { always, if_due };
@@ -25,7 +25,7 @@ class step_credits {
       : self_(self), options_(options), job_(job), pause_(pause), commits_(commits) {}
 
   /// The steps of `activity` from `first` on follow, up to `to`, with `extend`.
-  void begin(const call_request& activity, std::uint64_t first, cut to, last_copy copied);
+  void begin(const job::call_request& activity, std::uint64_t first, cut to, last_copy copied);
   /// The activity goes on up to `to`.
   void go_on(cut to, last_copy copied);
   void extend();
@@ -33,14 +33,14 @@ class step_credits {
   /// Ends the activity after the granted steps and one more, if it has one, whose state is copied.
   void shorten();
   /// Returns the steps that this report completes, in order.
-  std::vector<finished_step> add(const step_done& done) { return tracker_.add(done); }
+  std::vector<finished_step> add(const messages::step_done& done) { return tracker_.add(done); }
 
-  const call_request& activity() const { return activity_; }
+  const job::call_request& activity() const { return activity_; }
   /// One past the last step, which may be run in part.
   std::uint64_t end() const { return end_; }
   bool is_complete() const { return pause_.has_reached(to_.devices); }
   last_copy copied() const { return copied_; }
-  step_timing timing() const { return tracker_.timing(); }
+  job::step_timing timing() const { return tracker_.timing(); }
   /// One past the last step that is granted to its end.
   std::uint64_t granted_end() const { return granted_end_; }
   /// Where the granted actions end on each device.
@@ -55,7 +55,7 @@ class step_credits {
   void grant_within_step();
   bool has_room();
   bool is_user_behind();
-  std::vector<due_copy> plan_copies(std::uint64_t until);
+  std::vector<messages::due_copy> plan_copies(std::uint64_t until);
   std::uint64_t limit_by_disk(std::uint64_t until);
   std::uint64_t copied_end() const;
   cut limit() const;
@@ -67,7 +67,7 @@ class step_credits {
   const job_pause& pause_;
   snapshot_commits& commits_;
 
-  call_request activity_;
+  job::call_request activity_;
   cut to_;
   std::uint64_t end_ = 0;
   last_copy copied_ = last_copy::always;  ///< whether step `end_` is copied always, or only if a copy is due
@@ -79,4 +79,4 @@ class step_credits {
   bool retry_credit_pending_ = false;  ///< a delayed retry_credit is under way
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

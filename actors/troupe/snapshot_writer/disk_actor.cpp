@@ -13,7 +13,7 @@
 #include "troupe/wire/archive.hpp"
 #include "troupe/wire/packed_state.hpp"
 
-namespace troupe {
+namespace troupe::actors::snapshot_writer {
 namespace {
 
 /// The result of `call`, or an error reply if it throws snapshot_error: the actor keeps running.
@@ -21,8 +21,8 @@ template <class Call>
 auto answer_of(const Call& call) -> caf::result<decltype(call())> {
   try {
     return call();
-  } catch (const snapshot_error& problem) {
-    return unavailable(problem.what());
+  } catch (const files::snapshot_error& problem) {
+    return actor::unavailable(problem.what());
   }
 }
 
@@ -35,15 +35,15 @@ bool is_as_begun(const named_tensor& state, const std::vector<named_tensor>* beg
 
 /// Throws if a tensor has infinite or NaN elements, except for tensors that are unchanged since the start:
 /// modules may keep infinite elements on purpose, for example in a mask.
-void require_finite(const snapshot_part& part, const std::vector<named_tensor>* begun) {
+void require_finite(const snapshot::snapshot_part& part, const std::vector<named_tensor>* begun) {
   for (const auto& each : part.tensors)
     if (is_floating(each.value.dtype()) && !all_finite(std::span(&each.value, 1)) &&
         !is_as_begun(each, begun))
-      throw snapshot_error("the state of " + to_string(part.part) + " is infinite or NaN, first " +
-                           each.name + ": a snapshot of it would replace the last finite one");
+      throw files::snapshot_error("the state of " + to_string(part.part) + " is infinite or NaN, first " +
+                                  each.name + ": a snapshot of it would replace the last finite one");
 }
 
-snapshot_store_options warning_in_log(const disk_options& options) {
+snapshot::snapshot_store_options warning_in_log(const disk_options& options) {
   auto store = options.store;
   store.warn = [log = options.log](const std::string& problem) { log->warn("{}", problem); };
   return store;
@@ -55,28 +55,29 @@ disk_state::disk_state(caf::event_based_actor*, disk_options options)
     : options_(std::move(options)), store_(warning_in_log(options_)) {}
 
 caf::behavior disk_state::make_behavior() {
-  return {[this](write_part& command) { return answer_of([&] { return write(command); }); },
-          [this](const commit_snapshot& command) { return answer_of([&] { return commit(command); }); },
-          [this](const find_on_disk&) { return answer_of([&] { return find(); }); },
-          [this](const read_results& wanted) { return answer_of([&] { return read(wanted); }); },
-          [this](const read_from_disk& wanted) { return answer_of([&] { return read(wanted); }); },
-          [this](const discard_parts& command) {
-            return answer_of([&] {
-              store_.discard(command.step);
-              return parts_discarded{command.step};
-            });
-          }};
+  return {
+      [this](messages::write_part& command) { return answer_of([&] { return write(command); }); },
+      [this](const messages::commit_snapshot& command) { return answer_of([&] { return commit(command); }); },
+      [this](const messages::find_on_disk&) { return answer_of([&] { return find(); }); },
+      [this](const messages::read_results& wanted) { return answer_of([&] { return read(wanted); }); },
+      [this](const messages::read_from_disk& wanted) { return answer_of([&] { return read(wanted); }); },
+      [this](const messages::discard_parts& command) {
+        return answer_of([&] {
+          store_.discard(command.step);
+          return messages::parts_discarded{command.step};
+        });
+      }};
 }
 
 /// Releases the copy as soon as it is encoded, so that only one state is held during the write.
-part_on_disk disk_state::write(write_part& command) {
-  snapshot_part part{options_.job_id,
-                     command.step,
-                     command.part,
-                     options_.num_stages,
-                     command.generation,
-                     options_.numeric_class,
-                     unpack_state(command.packed)};
+messages::part_on_disk disk_state::write(messages::write_part& command) {
+  snapshot::snapshot_part part{options_.job_id,
+                               command.step,
+                               command.part,
+                               options_.num_stages,
+                               command.generation,
+                               options_.numeric_class,
+                               wire::unpack_state(command.packed)};
   command.packed = {};
   if (options_.finite_only) require_finite(part, command.began_non_finite.get());
   auto encoded = encode_part(part);
@@ -86,7 +87,7 @@ part_on_disk disk_state::write(write_part& command) {
 
 /// Appends the results of calls since an earlier commit, one at a time: neither memory nor what is written
 /// grows with the number of calls.
-snapshot_committed disk_state::commit(const commit_snapshot& command) {
+messages::snapshot_committed disk_state::commit(const messages::commit_snapshot& command) {
   auto manifest = command.manifest;
   if (command.results)
     manifest.calls = store_.write_calls(manifest.step, command.num_results, [&](std::size_t index) {
@@ -96,18 +97,18 @@ snapshot_committed disk_state::commit(const commit_snapshot& command) {
   return {manifest.step};
 }
 
-results_read disk_state::read(const read_results& wanted) const {
+messages::results_read disk_state::read(const messages::read_results& wanted) const {
   try {
     store_.read_calls(wanted.manifest, [&](auto block) { add_call(block, *wanted.to); });
-  } catch (const decode_error& problem) {
-    throw snapshot_error("the results of calls in the snapshot of step " +
-                         std::to_string(wanted.manifest.step) + " cannot be used: " + problem.what());
+  } catch (const wire::decode_error& problem) {
+    throw files::snapshot_error("the results of calls in the snapshot of step " +
+                                std::to_string(wanted.manifest.step) + " cannot be used: " + problem.what());
   }
   return {wanted.to->size()};
 }
 
-found_on_disk disk_state::find() {
-  found_on_disk answer;
+messages::found_on_disk disk_state::find() {
+  messages::found_on_disk answer;
   auto search = store_.find();
   answer.manifest = search.found;
   if (answer.manifest && answer.manifest->job_id != options_.job_id && !options_.resume)
@@ -117,7 +118,7 @@ found_on_disk disk_state::find() {
                  " cannot be used: " + reason;
     options_.log->warn("{}", named);
     // Without a manifest it was not finished and does not count as a snapshot.
-    if (info.state == snapshot_state::incomplete) continue;
+    if (info.state == snapshot::snapshot_state::incomplete) continue;
     answer.unusable.push_back(named);
     if (search.found) store_.set_aside(info);
   }
@@ -125,8 +126,8 @@ found_on_disk disk_state::find() {
 }
 
 /// In the order of `wanted`, so that equal parts of replicas have the same bytes.
-std::vector<named_tensor> disk_state::read_earlier_job(const snapshot_manifest& manifest,
-                                                       const read_from_disk& wanted) const {
+std::vector<named_tensor> disk_state::read_earlier_job(const snapshot::snapshot_manifest& manifest,
+                                                       const messages::read_from_disk& wanted) const {
   std::map<std::string, tensor> begun;
   for (const auto& [name, value] : wanted.new_optimizer) begun.emplace(name, value.to({}));
   auto kept = wanted.wanted;
@@ -137,8 +138,8 @@ std::vector<named_tensor> disk_state::read_earlier_job(const snapshot_manifest& 
   return state;
 }
 
-stage_copy disk_state::read(const read_from_disk& wanted) const {
-  if (options_.faults) options_.faults->at(fault_point::read_part, wanted.step);
+messages::stage_copy disk_state::read(const messages::read_from_disk& wanted) const {
+  if (options_.faults) options_.faults->at(fault::fault_point::read_part, wanted.step);
   for (const auto& info : store_.list()) {
     if (!info.manifest || info.step != wanted.step) continue;
     auto state = info.manifest->job_id == options_.job_id
@@ -146,11 +147,11 @@ stage_copy disk_state::read(const read_from_disk& wanted) const {
                      : read_earlier_job(*info.manifest, wanted);
     if (wanted.metrics_of_replicas > 0)
       state.push_back(read_metrics(store_, *info.manifest, wanted.metrics_of_replicas));
-    packed_state_pool fresh;
+    wire::packed_state_pool fresh;
     return {pack_state(state, fresh)};
   }
-  throw snapshot_error("no snapshot of step " + std::to_string(wanted.step) + " in " +
-                       options_.store.folder.string());
+  throw files::snapshot_error("no snapshot of step " + std::to_string(wanted.step) + " in " +
+                              options_.store.folder.string());
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::snapshot_writer

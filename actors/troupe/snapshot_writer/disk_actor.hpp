@@ -11,7 +11,7 @@
 #include "troupe/messages/snapshot_writer.hpp"
 #include "troupe/messages/stage.hpp"
 
-namespace troupe {
+namespace troupe::actors::snapshot_writer {
 
 struct disk_options {
   std::string job_id;
@@ -22,8 +22,8 @@ struct disk_options {
   /// Refuse to write a state with an infinite or NaN element, which would replace the last finite snapshot.
   /// Tensors that had such elements from the start and are unchanged are allowed.
   bool finite_only = false;
-  snapshot_store_options store;
-  const fault_plan* faults = nullptr;  ///< may be null; outlives the actor
+  snapshot::snapshot_store_options store;
+  const fault::fault_plan* faults = nullptr;  ///< may be null; outlives the actor
   std::shared_ptr<spdlog::logger> log;
 };
 
@@ -48,16 +48,16 @@ class disk_state {
   caf::behavior make_behavior();
 
  private:
-  part_on_disk write(write_part& command);
-  snapshot_committed commit(const commit_snapshot& command);
-  found_on_disk find();
-  results_read read(const read_results& wanted) const;
-  std::vector<named_tensor> read_earlier_job(const snapshot_manifest& manifest,
-                                             const read_from_disk& wanted) const;
-  stage_copy read(const read_from_disk& wanted) const;
+  messages::part_on_disk write(messages::write_part& command);
+  messages::snapshot_committed commit(const messages::commit_snapshot& command);
+  messages::found_on_disk find();
+  messages::results_read read(const messages::read_results& wanted) const;
+  std::vector<named_tensor> read_earlier_job(const snapshot::snapshot_manifest& manifest,
+                                             const messages::read_from_disk& wanted) const;
+  messages::stage_copy read(const messages::read_from_disk& wanted) const;
 
   disk_options options_;
-  snapshot_store store_;
+  snapshot::snapshot_store store_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::snapshot_writer

@@ -6,7 +6,7 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/messages/scheduler.hpp"
 
-namespace troupe {
+namespace troupe::actors::snapshot_writer {
 namespace {
 
 /// Limit of states of one stage that wait or are being written.
@@ -19,21 +19,23 @@ snapshot_writer_state::snapshot_writer_state(caf::event_based_actor* self, snaps
     : self_(self), options_(std::move(options)), last_on_disk_(self->clock().now()), moved_(last_on_disk_) {}
 
 caf::behavior snapshot_writer_state::make_behavior() {
-  return {[this](const writer_generation& begun) { on_generation(begun); },
-          [this](const write_part& wanted) { on_write(wanted); },
-          [this](const commit_snapshot& wanted) { return pass_on<snapshot_committed>(wanted); },
-          [this](const find_on_disk& wanted) -> caf::result<found_on_disk> {
-            if (!options_.disk) return found_on_disk{};
-            return pass_on<found_on_disk>(wanted);
+  return {[this](const messages::writer_generation& begun) { on_generation(begun); },
+          [this](const messages::write_part& wanted) { on_write(wanted); },
+          [this](const messages::commit_snapshot& wanted) {
+            return pass_on<messages::snapshot_committed>(wanted);
           },
-          [this](const read_results& wanted) { return pass_on<results_read>(wanted); },
-          [this](const read_from_disk& wanted) { return pass_on<stage_copy>(wanted); },
-          [this](const discard_parts& wanted) { on_discard(wanted); },
-          [this](const list_parts&) { return on_list(); },
-          [this](const check_disk& look) { on_look(look); }};
+          [this](const messages::find_on_disk& wanted) -> caf::result<messages::found_on_disk> {
+            if (!options_.disk) return messages::found_on_disk{};
+            return pass_on<messages::found_on_disk>(wanted);
+          },
+          [this](const messages::read_results& wanted) { return pass_on<messages::results_read>(wanted); },
+          [this](const messages::read_from_disk& wanted) { return pass_on<messages::stage_copy>(wanted); },
+          [this](const messages::discard_parts& wanted) { on_discard(wanted); },
+          [this](const messages::list_parts&) { return on_list(); },
+          [this](const messages::check_disk& look) { on_look(look); }};
 }
 
-void snapshot_writer_state::on_generation(const writer_generation& begun) {
+void snapshot_writer_state::on_generation(const messages::writer_generation& begun) {
   generation_ = begun.generation;
   scheduler_ = begun.scheduler;
   last_on_disk_ = self_->clock().now() - std::chrono::duration_cast<clock::duration>(
@@ -42,15 +44,16 @@ void snapshot_writer_state::on_generation(const writer_generation& begun) {
   std::erase_if(waiting_, [](const operation& one) { return one.written_part.has_value(); });
 }
 
-void snapshot_writer_state::on_write(const write_part& wanted) {
+void snapshot_writer_state::on_write(const messages::write_part& wanted) {
   if (wanted.generation != generation_ || !options_.disk) return;
   skip_waiting(wanted.part);
   enqueue(operation_to_write(wanted));
 }
 
-snapshot_writer_state::operation snapshot_writer_state::operation_to_write(const write_part& wanted) {
-  auto held = std::make_shared<write_part>(wanted);
-  write_part named{wanted.generation, wanted.step, wanted.part, {}};
+snapshot_writer_state::operation snapshot_writer_state::operation_to_write(
+    const messages::write_part& wanted) {
+  auto held = std::make_shared<messages::write_part>(wanted);
+  messages::write_part named{wanted.generation, wanted.step, wanted.part, {}};
   auto refuse = [this, named](const std::string& why) { tell_written(named, {}, why); };
   auto failed = [this, named, refuse](const std::string& why) {
     options_.log->warn("snapshot not written, training continues step={} part=\"{}\" reason=\"{}\"",
@@ -58,44 +61,45 @@ snapshot_writer_state::operation snapshot_writer_state::operation_to_write(const
     refuse(why);
   };
   auto begin = [this, held, named, failed](std::uint64_t number) {
-    auto written = [this, named](const part_on_disk& part) {
+    auto written = [this, named](const messages::part_on_disk& part) {
       last_on_disk_ = self_->clock().now();
       tell_written(named, part.entry, {});
     };
-    ask_disk<part_on_disk>(number, std::move(*held), written, failed);
+    ask_disk<messages::part_on_disk>(number, std::move(*held), written, failed);
   };
   return {wanted.part, begin, refuse};
 }
 
 /// No actor waits for the removal: parts that cannot be removed now are removed when the disk is full, or by
 /// a later commit.
-void snapshot_writer_state::on_discard(const discard_parts& wanted) {
+void snapshot_writer_state::on_discard(const messages::discard_parts& wanted) {
   if (!options_.disk) return;
   auto failed = [this, step = wanted.step](const std::string& why) {
     options_.log->warn("parts of a failed snapshot not removed step={} reason=\"{}\"", step, why);
   };
   auto begin = [this, wanted, failed](std::uint64_t number) {
-    ask_disk<parts_discarded>(
-        number, wanted, [](const parts_discarded&) {}, failed);
+    ask_disk<messages::parts_discarded>(
+        number, wanted, [](const messages::parts_discarded&) {}, failed);
   };
   enqueue({{}, begin, [](const std::string&) {}});
 }
 
-void snapshot_writer_state::tell_written(const write_part& wanted, const manifest_part& entry,
-                                         const std::string& problem) {
+void snapshot_writer_state::tell_written(const messages::write_part& wanted,
+                                         const snapshot::manifest_part& entry, const std::string& problem) {
   if (wanted.generation != generation_) return;
   auto written = entry;
   written.part = wanted.part;
   written.host = options_.host;
-  self_->send(scheduler_, part_written{wanted.generation, wanted.step, std::move(written), problem});
+  self_->send(scheduler_,
+              messages::part_written{wanted.generation, wanted.step, std::move(written), problem});
 }
 
 /// Queues a request for the disk actor that holds no state.
 template <class Answer, class Request>
 caf::result<Answer> snapshot_writer_state::pass_on(const Request& request) {
-  if (!options_.disk) return unavailable(no_folder);
+  if (!options_.disk) return actor::unavailable(no_folder);
   auto promise = self_->make_response_promise<Answer>();
-  auto refuse = [promise](const std::string& why) mutable { promise.deliver(unavailable(why)); };
+  auto refuse = [promise](const std::string& why) mutable { promise.deliver(actor::unavailable(why)); };
   auto begin = [this, promise, request, refuse](std::uint64_t number) mutable {
     ask_disk<Answer>(
         number, request, [promise](const Answer& answer) mutable { promise.deliver(answer); }, refuse);
@@ -116,8 +120,8 @@ void snapshot_writer_state::ask_disk(std::uint64_t number, Request request, Done
             begin_next();
           },
           [this, number, failed](const caf::error& problem) mutable {
-            if (has_ended(problem)) return;  // this actor is about to be ended too
-            if (is_current(number)) failed(describe(problem));
+            if (actor::has_ended(problem)) return;  // this actor is about to be ended too
+            if (is_current(number)) failed(actor::describe(problem));
             begin_next();
           });
 }
@@ -151,11 +155,11 @@ void snapshot_writer_state::begin_next() {
   current_part_ = next.written_part;
   moved_ = self_->clock().now();
   seen_progress_ = *options_.progress;
-  self_->delayed_send(self_, options_.stalled_after, check_disk{++number_});
+  self_->delayed_send(self_, options_.stalled_after, messages::check_disk{++number_});
   next.begin(number_);
 }
 
-void snapshot_writer_state::skip_waiting(const part_id& part) {
+void snapshot_writer_state::skip_waiting(const layout::part_id& part) {
   auto held = std::ranges::count(waiting_, std::optional(part), &operation::written_part) +
               (busy_ && current_part_ == part ? 1 : 0);
   if (held < most_states) return;
@@ -170,7 +174,7 @@ void snapshot_writer_state::skip_waiting(const part_id& part) {
   skipped.refuse(why);
 }
 
-void snapshot_writer_state::on_look(const check_disk& look) {
+void snapshot_writer_state::on_look(const messages::check_disk& look) {
   if (!busy_ || look.number != number_ || given_up_) return;
   auto now = self_->clock().now();
   if (std::uint64_t progress = *options_.progress; progress != seen_progress_) {
@@ -199,10 +203,10 @@ double snapshot_writer_state::stalled_s() const {
   return std::chrono::duration<double>(self_->clock().now() - moved_).count();
 }
 
-held_parts snapshot_writer_state::on_list() const {
-  held_parts held;
+messages::held_parts snapshot_writer_state::on_list() const {
+  messages::held_parts held;
   held.since_disk_s = std::chrono::duration<double>(self_->clock().now() - last_on_disk_).count();
   return held;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::snapshot_writer

@@ -15,7 +15,7 @@
 #include "troupe/messages/snapshot_writer.hpp"
 #include "troupe/messages/stage.hpp"
 
-namespace troupe {
+namespace troupe::actors::snapshot_writer {
 
 struct snapshot_writer_options {
   std::string host;
@@ -65,25 +65,26 @@ class snapshot_writer_state {
   using clock = std::chrono::steady_clock;
   /// A queued operation of the disk actor.
   struct operation {
-    std::optional<part_id> written_part;  ///< the part whose state it holds; none: not a write
+    std::optional<layout::part_id> written_part;  ///< the part whose state it holds; none: not a write
     std::function<void(std::uint64_t number)> begin;
     std::function<void(const std::string& why)> refuse;
   };
 
-  void on_generation(const writer_generation& begun);
-  void on_write(const write_part& wanted);
-  void on_discard(const discard_parts& wanted);
-  held_parts on_list() const;
-  void on_look(const check_disk& look);
+  void on_generation(const messages::writer_generation& begun);
+  void on_write(const messages::write_part& wanted);
+  void on_discard(const messages::discard_parts& wanted);
+  messages::held_parts on_list() const;
+  void on_look(const messages::check_disk& look);
 
   template <class Answer, class Request>
   caf::result<Answer> pass_on(const Request& request);
   template <class Answer, class Request, class Done, class Failed>
   void ask_disk(std::uint64_t number, Request request, Done done, Failed failed);
-  operation operation_to_write(const write_part& wanted);
-  void tell_written(const write_part& wanted, const manifest_part& entry, const std::string& problem);
+  operation operation_to_write(const messages::write_part& wanted);
+  void tell_written(const messages::write_part& wanted, const snapshot::manifest_part& entry,
+                    const std::string& problem);
   void enqueue(operation added);
-  void skip_waiting(const part_id& part);
+  void skip_waiting(const layout::part_id& part);
   void begin_next();
   bool is_current(std::uint64_t number);
   void give_up();
@@ -95,10 +96,10 @@ class snapshot_writer_state {
   // state
   clock::time_point last_on_disk_;  ///< when the newest part was written, or the job began
   std::deque<operation> waiting_;
-  std::uint64_t number_ = 0;             ///< of the newest operation that was begun
-  bool busy_ = false;                    ///< the disk actor has not answered it
-  bool given_up_ = false;                ///< the disk took too long: its requesters were refused
-  std::optional<part_id> current_part_;  ///< the part being written, if any
+  std::uint64_t number_ = 0;                     ///< of the newest operation that was begun
+  bool busy_ = false;                            ///< the disk actor has not answered it
+  bool given_up_ = false;                        ///< the disk took too long: its requesters were refused
+  std::optional<layout::part_id> current_part_;  ///< the part being written, if any
   std::function<void(const std::string&)> refuse_current_;
   clock::time_point moved_;  ///< when the disk last made progress
   std::uint64_t seen_progress_ = 0;
@@ -109,4 +110,4 @@ class snapshot_writer_state {
   caf::actor scheduler_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::snapshot_writer

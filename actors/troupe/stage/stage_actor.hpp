@@ -15,18 +15,18 @@
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
 
-namespace troupe {
+namespace troupe::actors::stage {
 
 struct stage_options {
-  part_id part;
+  layout::part_id part;
   int rank = 0;
-  program_factory make_program;
-  transport* out = nullptr;
+  program::program_factory make_program;
+  transport::transport* out = nullptr;
   std::shared_ptr<spdlog::logger> log;  ///< may be null
   std::uint32_t job = 0;                ///< see job_definition::number
   memory_account account = {};          ///< of its device: charged for the program
-  replica_content content = replica_content::own;
-  std::shared_ptr<latest_copies> latest = {};  ///< gets each copy; may be null
+  layout::replica_content content = layout::replica_content::own;
+  std::shared_ptr<job::latest_copies> latest = {};  ///< gets each copy; may be null
 };
 
 /// Owns one stage's program and the copies of its state in memory. It does not compute; a device does.
@@ -58,19 +58,19 @@ class stage_state {
   caf::behavior make_behavior();
 
  private:
-  caf::result<stage_ready> on_restore(const restore_stage& command);
-  void on_copied(const state_copied& copied);
-  void on_write(const write_copy& command);
-  contents_listed on_contents(const list_contents& wanted);
+  caf::result<messages::stage_ready> on_restore(const messages::restore_stage& command);
+  void on_copied(const messages::state_copied& copied);
+  void on_write(const messages::write_copy& command);
+  messages::contents_listed on_contents(const messages::list_contents& wanted);
   void make_program();
   void refuse_to_write(std::uint64_t step);
-  void on_set_aside(const set_aside& command);
-  void on_drop(const drop_before& command);
-  held_parts on_list() const;
-  caf::result<stage_copy> on_get(const get_copy& wanted) const;
+  void on_set_aside(const messages::set_aside& command);
+  void on_drop(const messages::drop_before& command);
+  messages::held_parts on_list() const;
+  caf::result<messages::stage_copy> on_get(const messages::get_copy& wanted) const;
   void replicate(std::uint64_t step, const tensor& packed);
   void send_replica(std::uint64_t step, const tensor& packed);
-  void on_io_replaced(const io_replaced& replaced);
+  void on_io_replaced(const messages::io_replaced& replaced);
 
   struct copy {
     std::uint64_t generation = 0;
@@ -81,7 +81,7 @@ class stage_state {
   caf::event_based_actor* self_;
   stage_options options_;
   // state
-  std::shared_ptr<stage_program> program_;
+  std::shared_ptr<program::stage_program> program_;
   /// Tensors of the initial state with infinite or NaN elements; see write_part.
   std::shared_ptr<const std::vector<named_tensor>> began_non_finite_;
   std::map<std::uint64_t, copy> copies_;  ///< by steps applied
@@ -90,9 +90,9 @@ class stage_state {
   std::uint64_t generation_ = 0;
   caf::actor scheduler_;
   caf::actor peer_copy_store_;
-  std::optional<member_id> keeper_;     ///< gets a replica of each copy
-  std::set<std::uint64_t> to_write_{};  ///< copies to write when the device has made them
+  std::optional<mesh::member_id> keeper_;  ///< gets a replica of each copy
+  std::set<std::uint64_t> to_write_{};     ///< copies to write when the device has made them
   caf::actor snapshot_writer_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::stage

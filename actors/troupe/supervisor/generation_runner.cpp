@@ -13,7 +13,7 @@
 #include "troupe/messages/scheduler.hpp"
 #include "troupe/scheduler/scheduler_actor.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
 using phase = process_generation::phase;
 
@@ -29,7 +29,7 @@ constexpr std::uint32_t checks_before_warning = 5;
 
 generation_runner::generation_runner(caf::event_based_actor* self, const supervisor_options& options,
                                      job_children& children, process_connections& connections,
-                                     supervision_tree& tree, std::shared_ptr<call_log> completed)
+                                     supervision_tree& tree, std::shared_ptr<job::call_log> completed)
     : self_(self),
       options_(options),
       children_(children),
@@ -37,7 +37,7 @@ generation_runner::generation_runner(caf::event_based_actor* self, const supervi
       tree_(tree),
       completed_(std::move(completed)) {}
 
-void generation_runner::quiesce(const fence_raised& fence) {
+void generation_runner::quiesce(const messages::fence_raised& fence) {
   auto generation = current_.number = fence.generation;
   current_.now = phase::quiescing;
   connections_.end(fence.losses, "generation " + std::to_string(generation) + " has begun");
@@ -55,29 +55,31 @@ void generation_runner::stop_device(int number, const caf::actor& device) {
   caf::duration limit(caf::infinite);
   if (options_.progress_timeout.count() > 0)
     limit = caf::duration(std::max(options_.progress_timeout, least_time_to_stop));
-  self_->request(device, limit, troupe::quiesce{generation})
-      .then([this, generation,
-             number](const stopped& answer) { note_stopped(generation, number, answer.interrupted_step); },
-            [this, generation, number](const caf::error& problem) {
-              if (problem != caf::sec::request_timeout)
-                note_stopped(generation, number, 0);  // it failed; it is respawned with the next view
-              else if (is_stopping_for(generation))
-                give_up("device " + std::to_string(number) + " does not stop computing");
-            });
+  self_->request(device, limit, troupe::actors::messages::quiesce{generation})
+      .then(
+          [this, generation, number](const messages::stopped& answer) {
+            note_stopped(generation, number, answer.interrupted_step);
+          },
+          [this, generation, number](const caf::error& problem) {
+            if (problem != caf::sec::request_timeout)
+              note_stopped(generation, number, 0);  // it failed; it is respawned with the next view
+            else if (is_stopping_for(generation))
+              give_up("device " + std::to_string(number) + " does not stop computing");
+          });
 }
 
 void generation_runner::check_stopping_later(std::uint32_t number) {
   self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), check_stopping_every,
-                      check_stopping{current_.number, number});
+                      messages::check_stopping{current_.number, number});
 }
 
-void generation_runner::on_check_stopping(const check_stopping& check) {
+void generation_runner::on_check_stopping(const messages::check_stopping& check) {
   if (!is_stopping_for(check.generation)) return;
   options_.members->still_computing(check.generation);
   if (check.number == checks_before_warning)
     for (int number : stopping_)
       options_.log->warn("generation {} begins when device {} ends its action, which it has not for {}",
-                         check.generation, number, to_text(check.number * check_stopping_every));
+                         check.generation, number, config::to_text(check.number * check_stopping_every));
   check_stopping_later(check.number + 1);
 }
 
@@ -93,12 +95,12 @@ void generation_runner::acknowledge() {
   options_.members->quiesced(current_.number, options_.out->begin_generation(current_.number));
 }
 
-bool generation_runner::begin(const membership_view& formed) {
+bool generation_runner::begin(const cluster::membership_view& formed) {
   if (formed.generation < current_.number || current_.now == phase::quiescing) return false;
   bool is_first = current_.now == phase::joining;
   current_.number = formed.generation;
   current_.now = phase::active;
-  std::map<int, process_address> peers;
+  std::map<int, transport::process_address> peers;
   for (const auto& member : formed.members) peers[member.rank] = member.address;
   try {
     options_.out->connect(formed.generation, peers);
@@ -109,13 +111,13 @@ bool generation_runner::begin(const membership_view& formed) {
   respawn_failed();
   connections_.begin(formed);
   // Others may ask for tensors before this process has a job.
-  connections_.bind(actor_role::gatherer, options_.rank, children_.gatherer());
+  connections_.bind(actor::actor_role::gatherer, options_.rank, children_.gatherer());
   if (options_.rank == scheduler_rank)
     spawn_scheduler();
   else
     connections_.use_scheduler_of(scheduler_rank);
   connections_.open();
-  if (is_first) options_.faults->at(fault_point::joined);
+  if (is_first) options_.faults->at(fault::fault_point::joined);
   return true;
 }
 
@@ -127,7 +129,7 @@ void generation_runner::respawn_failed() {
 }
 
 void generation_runner::spawn_scheduler() {
-  scheduler_options made;
+  scheduler::scheduler_options made;
   made.generation = current_.number;
   made.rank = options_.rank;
   made.world_size = options_.world_size;
@@ -141,8 +143,8 @@ void generation_runner::spawn_scheduler() {
   for (int rank = 0; rank < options_.world_size; ++rank)
     made.supervisors.push_back(rank == options_.rank
                                    ? caf::actor_cast<caf::actor>(self_->address())
-                                   : connections_.remote(rank, actor_role::supervisor, rank));
-  auto scheduler = self_->spawn<actor_of<scheduler_state>>(made);
+                                   : connections_.remote(rank, actor::actor_role::supervisor, rank));
+  auto scheduler = self_->spawn<actor::actor_of<scheduler::scheduler_state>>(made);
   children_.adopt(scheduler, {child_role::scheduler, 0});
   connections_.use_scheduler(scheduler);
   tell_job();
@@ -165,7 +167,7 @@ void generation_runner::carry_out(const restart_command& command, const std::str
     return fail_job(cause + " (and again after " + std::to_string(command.num_earlier) + " restarts)");
   to_respawn_.insert(command.children.begin(), command.children.end());
   self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), command.delay,
-                      generation_requested{current_.number, cause});
+                      messages::generation_requested{current_.number, cause});
 }
 
 void generation_runner::request(const std::string& cause) {
@@ -182,30 +184,31 @@ void generation_runner::request_after_stall(const std::string& cause) {
 
 void generation_runner::fail_unless_restarted(std::uint64_t generation, const std::string& what,
                                               const caf::error& problem) {
-  if (generation == current_.number && !has_ended(problem)) fail_job(what + describe(problem));
+  if (generation == current_.number && !actor::has_ended(problem)) fail_job(what + actor::describe(problem));
 }
 
 void generation_runner::give_up(const std::string& cause) {
   options_.log->error("{}", cause);
   if (options_.world_size > 1) return options_.members->suspect(options_.rank, cause);
-  options_.client->put(job_failure{cause});
+  options_.client->put(job::job_failure{cause});
   fail_job(cause);
 }
 
 void generation_runner::tell_job() {
   if (children_.has_job() && connections_.local_scheduler())
     self_->send(connections_.local_scheduler(),
-                job_known{children_.shared_job(), children_.snapshot_writer()});
+                messages::job_known{children_.shared_job(), children_.snapshot_writer()});
 }
 
 void generation_runner::tell_stop(int signal) {
   stop_signal_ = signal;
-  if (connections_.local_scheduler()) self_->send(connections_.local_scheduler(), stop_job{signal});
+  if (connections_.local_scheduler()) self_->send(connections_.local_scheduler(), messages::stop_job{signal});
 }
 
 void generation_runner::tell_cancelled(std::uint32_t call) {
   cancelled_call_ = call;
-  if (connections_.local_scheduler()) self_->send(connections_.local_scheduler(), cancel_training{call});
+  if (connections_.local_scheduler())
+    self_->send(connections_.local_scheduler(), messages::cancel_training{call});
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

@@ -15,7 +15,7 @@
 #include "troupe/supervisor/state/supervision_tree.hpp"
 #include "troupe/supervisor/supervisor_options.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
 /// The generation that a process is in. generation_runner changes it, the other parts of a supervisor read
 /// it.
@@ -42,15 +42,15 @@ class generation_runner {
   /// All outlive this object. `completed` is for schedulers.
   generation_runner(caf::event_based_actor* self, const supervisor_options& options, job_children& children,
                     process_connections& connections, supervision_tree& tree,
-                    std::shared_ptr<call_log> completed);
+                    std::shared_ptr<job::call_log> completed);
 
   const process_generation& current() const { return current_; }
   /// Begins to stop the process for the fence's generation, and acknowledges when all devices have stopped.
-  void quiesce(const fence_raised& fence);
+  void quiesce(const messages::fence_raised& fence);
   /// Tells the agent and, after some seconds, the log which devices have not stopped.
-  void on_check_stopping(const check_stopping& check);
+  void on_check_stopping(const messages::check_stopping& check);
   /// False: the view is of an older generation, or the devices have not stopped yet.
-  bool begin(const membership_view& formed);
+  bool begin(const cluster::membership_view& formed);
   void on_recovered(std::uint64_t generation);
   void forget_job();
 
@@ -93,7 +93,7 @@ class generation_runner {
   job_children& children_;
   process_connections& connections_;
   supervision_tree& tree_;
-  std::shared_ptr<call_log> completed_;
+  std::shared_ptr<job::call_log> completed_;
 
   process_generation current_;
   std::set<int> stopping_;         ///< devices that have not stopped for the fence
@@ -104,4 +104,4 @@ class generation_runner {
   std::optional<std::uint32_t> cancelled_call_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

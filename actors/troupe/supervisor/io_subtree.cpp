@@ -6,7 +6,7 @@
 #include "troupe/messages/scheduler.hpp"
 #include "troupe/messages/snapshot_writer.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
 io_subtree::io_subtree(caf::event_based_actor* self, const supervisor_options& options,
                        const generation_runner& generations, process_connections& connections,
@@ -21,10 +21,11 @@ io_subtree::io_subtree(caf::event_based_actor* self, const supervisor_options& o
 void io_subtree::restart_later(const restart_command& command) {
   for (auto one = command.children.rbegin(); one != command.children.rend(); ++one) children_.stop(*one);
   due_[++num_due_] = command.children;
-  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), command.delay, restart_due{num_due_});
+  self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), command.delay,
+                      messages::restart_due{num_due_});
 }
 
-void io_subtree::on_due(const restart_due& due) {
+void io_subtree::on_due(const messages::restart_due& due) {
   auto found = due_.find(due.number);
   if (found == due_.end()) return;
   auto children = std::move(found->second);
@@ -51,7 +52,7 @@ void io_subtree::forget_job() {
 
 void io_subtree::introduce_loader() {
   for (const auto& [number, device] : children_.devices())
-    self_->send(device, loader_replaced{children_.loader()});
+    self_->send(device, messages::loader_replaced{children_.loader()});
 }
 
 void io_subtree::introduce_store() {
@@ -59,22 +60,23 @@ void io_subtree::introduce_store() {
   connections_.publish(children_);
   introduce_to_stages();
   if (generation_.is_active())
-    self_->send(connections_.scheduler(), replicas_wanted{generation_.number, options_.rank});
+    self_->send(connections_.scheduler(), messages::replicas_wanted{generation_.number, options_.rank});
 }
 
 void io_subtree::introduce_writer() {
   if (restore_.step()) restore_.introduce_writer();
   introduce_to_stages();
   if (connections_.local_scheduler())
-    self_->send(connections_.local_scheduler(), snapshot_writer_replaced{children_.snapshot_writer()});
+    self_->send(connections_.local_scheduler(),
+                messages::snapshot_writer_replaced{children_.snapshot_writer()});
   if (!restore_.step()) return;  // nothing was written or read in this generation yet
-  self_->send(connections_.scheduler(), writes_lost{generation_.number, options_.rank});
+  self_->send(connections_.scheduler(), messages::writes_lost{generation_.number, options_.rank});
   restore_.read_again();
 }
 
 void io_subtree::introduce_to_stages() {
   for (const auto& [number, stage] : children_.stages())
-    self_->send(stage, io_replaced{children_.peer_copy_store(), children_.snapshot_writer()});
+    self_->send(stage, messages::io_replaced{children_.peer_copy_store(), children_.snapshot_writer()});
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

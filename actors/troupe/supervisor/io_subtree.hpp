@@ -8,7 +8,7 @@
 #include "troupe/supervisor/generation_runner.hpp"
 #include "troupe/supervisor/state_restore.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
 /// Restarts loader, peer copy store and snapshot writer within a generation, so that no other actor is
 /// disturbed: gives the new handles to those that use them, and sees to what was lost.
@@ -33,7 +33,7 @@ class io_subtree {
   /// Restarts the children of `command` after its delay. Those that are restarted along with the one that
   /// failed are stopped at once.
   void restart_later(const restart_command& command);
-  void on_due(const restart_due& due);
+  void on_due(const messages::restart_due& due);
   /// Restarts that belong to the previous job are no longer due.
   void forget_job();
 
@@ -56,4 +56,4 @@ class io_subtree {
   std::uint64_t num_due_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

@@ -18,13 +18,14 @@
 #include "troupe/stage/stage_actor.hpp"
 #include "troupe/trace/recording.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 namespace {
 
 template <class State, class... Args>
 caf::actor spawn_on(child_threads threads, caf::event_based_actor* self, Args&&... args) {
-  if (threads == child_threads::shared) return self->spawn<actor_of<State>>(std::forward<Args>(args)...);
-  return self->spawn<actor_of<State>, caf::detached>(std::forward<Args>(args)...);
+  if (threads == child_threads::shared)
+    return self->spawn<actor::actor_of<State>>(std::forward<Args>(args)...);
+  return self->spawn<actor::actor_of<State>, caf::detached>(std::forward<Args>(args)...);
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ job_children::~job_children() {
       caf::anon_send_exit(child, caf::exit_reason::user_shutdown);
 }
 
-void job_children::begin_job(std::shared_ptr<const job_definition> job) {
+void job_children::begin_job(std::shared_ptr<const job::job_definition> job) {
   job_ = std::move(job);
   accounts_.clear();
   for (const auto& branch : branches())
@@ -44,7 +45,7 @@ void job_children::begin_job(std::shared_ptr<const job_definition> job) {
         if (one.role != child_role::loader) spawn(one);
 }
 
-void job_children::host(const std::vector<device_id>& devices) {
+void job_children::host(const std::vector<mesh::device_id>& devices) {
   hosted_.clear();
   std::set<int> wanted;
   for (auto device : devices) {
@@ -66,8 +67,8 @@ void job_children::host(const std::vector<device_id>& devices) {
 }
 
 bool job_children::reads_samples() const {
-  stage_graph graph(job_->training.num_stages, job_->training.edges);
-  return std::ranges::any_of(hosted_, [&](const cell& one) {
+  schedule::stage_graph graph(job_->training.num_stages, job_->training.edges);
+  return std::ranges::any_of(hosted_, [&](const layout::cell& one) {
     return graph.takes_samples(one.stage) || graph.computes_loss(one.stage);
   });
 }
@@ -95,14 +96,14 @@ void job_children::end(const caf::actor& child) {
 std::vector<supervised_branch> job_children::branches() const {
   if (!job_) return {};
   std::vector<supervised_branch> all = {
-      {subtree::io, restart_policy::one_for_one, {{child_role::loader, 0}}},
-      {subtree::io, restart_policy::one_for_one, {{child_role::peer_copy_store, 0}}},
-      {subtree::io, restart_policy::rest_for_one, {}}};
+      {subtree::io, recovery::restart_policy::one_for_one, {{child_role::loader, 0}}},
+      {subtree::io, recovery::restart_policy::one_for_one, {{child_role::peer_copy_store, 0}}},
+      {subtree::io, recovery::restart_policy::rest_for_one, {}}};
   if (has_folder()) all.back().children.push_back({child_role::disk, 0});
   all.back().children.push_back({child_role::snapshot_writer, 0});
   for (const auto& one : hosted_)
     all.push_back({subtree::compute,
-                   restart_policy::rest_for_one,
+                   recovery::restart_policy::rest_for_one,
                    {{child_role::stage, one.stage, one.replica}, {child_role::device, device_of(one)}}});
   return all;
 }
@@ -133,7 +134,7 @@ caf::actor job_children::handle_of(const child_id& one) const {
     case child_role::snapshot_writer:
       return snapshot_writer_;
     case child_role::stage:
-      return of(stages_, cell{.stage = one.number, .replica = one.replica});
+      return of(stages_, layout::cell{.stage = one.number, .replica = one.replica});
     case child_role::device:
       return of(devices_, one.number);
     case child_role::gatherer:
@@ -154,7 +155,7 @@ void job_children::stop(const child_id& one) {
 void job_children::respawn(const child_id& one) {
   stop(one);
   spawn(one);
-  emit_now({.kind = trace_kind::actor_restarted, .name = name_number(to_string(one))});
+  trace::emit_now({.kind = trace::trace_kind::actor_restarted, .name = trace::name_number(to_string(one))});
 }
 
 void job_children::spawn(const child_id& one) {
@@ -173,8 +174,8 @@ const caf::actor& job_children::gatherer() {
   return gatherer_;
 }
 
-std::map<cell, device_receiver> job_children::receivers_by_cell() {
-  std::map<cell, device_receiver> found;
+std::map<layout::cell, device_receiver> job_children::receivers_by_cell() {
+  std::map<layout::cell, device_receiver> found;
   for (const auto& stage : hosted_) {
     auto device = device_of(stage);
     found[stage] = {devices_.at(device), account_of(device), arrivals_.at(device)};
@@ -182,7 +183,7 @@ std::map<cell, device_receiver> job_children::receivers_by_cell() {
   return found;
 }
 
-void job_children::add_source(const troupe::add_source& added) {
+void job_children::add_source(const troupe::actors::messages::add_source& added) {
   sources_.push_back(added.source);
   if (loader_) self_->send(loader_, added);
 }
@@ -200,8 +201,8 @@ void job_children::end_with(const child_id& one, const caf::error& reason) {
 
 void job_children::adopt(const caf::actor& actor, child_id one) {
   monitored_[actor.address()] = one;
-  emit_now({.kind = trace_kind::actor_born, .name = name_number(to_string(one))});
-  ledger_.started(one, counters_of(actor));
+  trace::emit_now({.kind = trace::trace_kind::actor_born, .name = trace::name_number(to_string(one))});
+  ledger_.started(one, actor::counters_of(actor));
   self_->monitor(actor);
 }
 
@@ -225,7 +226,7 @@ const memory_account& job_children::account_of(int device) {
 void job_children::spawn_device(int device) {
   auto& ring = rings_[device];
   if (!ring) ring = &options_.trace->ring("device " + std::to_string(device));
-  device_options made;
+  devices::device_options made;
   made.device = device;
   made.rank = options_.rank;
   made.out = options_.out;
@@ -233,48 +234,50 @@ void job_children::spawn_device(int device) {
   made.ring = ring;
   made.fenced = options_.fenced;
   made.account = account_of(device);
-  made.from_replicas = std::make_shared<arrivals>([out = options_.out] { out->wake_receiver(); });
+  made.from_replicas = std::make_shared<execution::arrivals>([out = options_.out] { out->wake_receiver(); });
   arrivals_[device] = made.from_replicas;
   progress_.watch(device, made.status);
   if (options_.threads == child_threads::shared) {
     made.spin = std::chrono::nanoseconds(0);  // on a shared thread nothing else could run while it polls
-    devices_[device] = self_->spawn<actor_of<device_state>>(made);
+    devices_[device] = self_->spawn<actor::actor_of<devices::device_state>>(made);
   } else {
-    devices_[device] = self_->spawn<receiving_actor<device_state>, caf::detached>(*options_.out, made);
+    devices_[device] =
+        self_->spawn<actor::receiving_actor<devices::device_state>, caf::detached>(*options_.out, made);
   }
   adopt(devices_[device], {child_role::device, device});
 }
 
-void job_children::spawn_stage(const cell& stage) {
-  stages_[stage] = self_->spawn<actor_of<stage_state>>(stage_options{{stage},
-                                                                     options_.rank,
-                                                                     job_->make_program,
-                                                                     options_.out,
-                                                                     options_.log,
-                                                                     job_->number,
-                                                                     account_of(device_of(stage)),
-                                                                     job_->part_of(stage).content,
-                                                                     job_->latest});
+void job_children::spawn_stage(const layout::cell& stage) {
+  stages_[stage] =
+      self_->spawn<actor::actor_of<stage::stage_state>>(stage::stage_options{{stage},
+                                                                             options_.rank,
+                                                                             job_->make_program,
+                                                                             options_.out,
+                                                                             options_.log,
+                                                                             job_->number,
+                                                                             account_of(device_of(stage)),
+                                                                             job_->part_of(stage).content,
+                                                                             job_->latest});
   adopt(stages_[stage], {child_role::stage, stage.stage, stage.replica});
 }
 
 void job_children::spawn_loader() {
-  auto status = std::make_shared<loader_status>();
+  auto status = std::make_shared<loader::loader_status>();
   progress_.watch_loader(status);
-  loader_ = spawn_on<loader_state>(options_.threads, self_, sources_, status, options_.faults);
+  loader_ = spawn_on<loader::loader_state>(options_.threads, self_, sources_, status, options_.faults);
   adopt(loader_, {child_role::loader, 0});
 }
 
 void job_children::spawn_peer_copy_store() {
-  peer_copy_store_ = self_->spawn<actor_of<peer_copy_store_state>>(
-      peer_copy_store_options{options_.rank, options_.faults, job_->latest});
+  peer_copy_store_ = self_->spawn<actor::actor_of<peer_copy_store::peer_copy_store_state>>(
+      peer_copy_store::peer_copy_store_options{options_.rank, options_.faults, job_->latest});
   adopt(peer_copy_store_, {child_role::peer_copy_store, 0});
 }
 
 /// The files are read and written by this actor alone, also if the snapshot writer is restarted meanwhile.
 void job_children::spawn_disk() {
   disk_progress_ = std::make_shared<std::atomic<std::uint64_t>>(0);
-  disk_options disk;
+  snapshot_writer::disk_options disk;
   disk.job_id = job_->job_id;
   disk.numeric_class = options_.numeric_class;
   disk.num_stages = static_cast<std::uint32_t>(job_->training.num_stages);
@@ -287,34 +290,34 @@ void job_children::spawn_disk() {
   disk.store.access = job_->snapshots.access;
   disk.store.on_progress = [progress = disk_progress_] { ++*progress; };
   disk.store.at_point = [faults = options_.faults](std::string_view point) {
-    if (point == "part_half_written") faults->at(fault_point::part_half_written);
-    if (point == "before_manifest") faults->at(fault_point::before_manifest);
+    if (point == "part_half_written") faults->at(fault::fault_point::part_half_written);
+    if (point == "before_manifest") faults->at(fault::fault_point::before_manifest);
   };
-  disk_ = spawn_on<disk_state>(options_.threads, self_, disk);
+  disk_ = spawn_on<snapshot_writer::disk_state>(options_.threads, self_, disk);
   adopt(disk_, {child_role::disk, 0});
 }
 
 void job_children::spawn_snapshot_writer() {
-  snapshot_writer_options made;
+  snapshot_writer::snapshot_writer_options made;
   made.host = options_.host;
   made.log = options_.log;
   made.disk = disk_;
   if (disk_progress_) made.progress = disk_progress_;
-  snapshot_writer_ = self_->spawn<actor_of<snapshot_writer_state>>(made);
+  snapshot_writer_ = self_->spawn<actor::actor_of<snapshot_writer::snapshot_writer_state>>(made);
   adopt(snapshot_writer_, {child_role::snapshot_writer, 0});
 }
 
 void job_children::spawn_gatherer() {
-  gatherer_ = self_->spawn<actor_of<gatherer_state>>(
-      gatherer_options{options_.rank, options_.world_size, options_.out, options_.client, options_.log});
+  gatherer_ = self_->spawn<actor::actor_of<gatherer::gatherer_state>>(gatherer::gatherer_options{
+      options_.rank, options_.world_size, options_.out, options_.client, options_.log});
   adopt(gatherer_, {child_role::gatherer, 0});
 }
 
 void job_children::spawn_inspector() {
-  inspector_options made{options_.rank, options_.world_size, options_.inspected, options_.log};
+  inspector::inspector_options made{options_.rank, options_.world_size, options_.inspected, options_.log};
   made.host = options_.host;
-  inspector_ = self_->spawn<actor_of<inspector_state>>(std::move(made));
+  inspector_ = self_->spawn<actor::actor_of<inspector::inspector_state>>(std::move(made));
   adopt(inspector_, {child_role::inspector, 0});
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

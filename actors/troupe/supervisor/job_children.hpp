@@ -17,7 +17,7 @@
 #include "troupe/supervisor/supervisor_options.hpp"
 #include "troupe/tensor/memory_account.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
 /// The children of one supervisor: spawns them with their options, monitors all, and spawns single ones
 /// again. What a restart means for other actors is not known here. Schedulers are spawned by the
@@ -35,18 +35,18 @@ class job_children {
   ~job_children();
 
   /// Spawns the children of io but for the loader. The loader and those of compute follow with `host`.
-  void begin_job(std::shared_ptr<const job_definition> job);
+  void begin_job(std::shared_ptr<const job::job_definition> job);
   /// From now on these devices and their stages run here: spawns those that are missing, and stops other
   /// devices. Other stages are set aside: they no longer count as hosted and still hold their copies. A
   /// loader runs here while a stage does that takes samples or computes the loss.
-  void host(const std::vector<device_id>& devices);
+  void host(const std::vector<mesh::device_id>& devices);
   void stop_set_aside();
   /// Ends the children of the job, whose failures are ignored from now on.
   void stop_all();
   void stop(const child_id& one);
   /// Stops a child of the job if it still runs, and spawns it again.
   void respawn(const child_id& one);
-  void add_source(const add_source& added);
+  void add_source(const messages::add_source& added);
   /// Of all jobs; spawned when first needed.
   const caf::actor& gatherer();
 
@@ -66,23 +66,23 @@ class job_children {
 
   bool has_job() const { return job_ != nullptr; }
   /// There must be one.
-  const job_definition& job() const { return *job_; }
-  const std::shared_ptr<const job_definition>& shared_job() const { return job_; }
+  const job::job_definition& job() const { return *job_; }
+  const std::shared_ptr<const job::job_definition>& shared_job() const { return job_; }
 
   const std::map<int, caf::actor>& devices() const { return devices_; }  ///< by number in the job
   /// Including those that are set aside.
-  const std::map<cell, caf::actor>& stages() const { return stages_; }
-  const std::set<cell>& hosted() const { return hosted_; }  ///< cells that this process computes
-  bool hosts(const cell& stage) const { return hosted_.contains(stage); }
-  std::map<cell, device_receiver> receivers_by_cell();  ///< where tensors for the hosted cells go
-  const caf::actor& loader() const { return loader_; }  ///< invalid if no stage here reads samples
+  const std::map<layout::cell, caf::actor>& stages() const { return stages_; }
+  const std::set<layout::cell>& hosted() const { return hosted_; }  ///< cells that this process computes
+  bool hosts(const layout::cell& stage) const { return hosted_.contains(stage); }
+  std::map<layout::cell, device_receiver> receivers_by_cell();  ///< where tensors for the hosted cells go
+  const caf::actor& loader() const { return loader_; }          ///< invalid if no stage here reads samples
   const caf::actor& peer_copy_store() const { return peer_copy_store_; }
   const caf::actor& snapshot_writer() const { return snapshot_writer_; }
   local_progress& progress() { return progress_; }
   child_ledger& ledger() { return ledger_; }
 
  private:
-  int device_of(const cell& stage) const { return job_->placed.device_of(stage).number; }
+  int device_of(const layout::cell& stage) const { return job_->placed.device_of(stage).number; }
   void end(const caf::actor& child);
   std::optional<child_id> forget(const caf::actor_addr& address);
   bool reads_samples() const;
@@ -91,7 +91,7 @@ class job_children {
   void spawn(const child_id& one);
   const memory_account& account_of(int device);
   void spawn_device(int device);
-  void spawn_stage(const cell& stage);
+  void spawn_stage(const layout::cell& stage);
   void spawn_loader();
   void spawn_peer_copy_store();
   void spawn_disk();
@@ -103,22 +103,22 @@ class job_children {
   // constant
   caf::event_based_actor* self_;
   const supervisor_options& options_;
-  std::shared_ptr<const job_definition> job_;
+  std::shared_ptr<const job::job_definition> job_;
   std::vector<std::shared_ptr<batch_source>> sources_;
 
   std::map<int, caf::actor> devices_;
-  std::map<int, std::shared_ptr<arrivals>> arrivals_;  ///< by device, see device_options
-  std::map<cell, caf::actor> stages_;
-  std::set<cell> hosted_;
+  std::map<int, std::shared_ptr<execution::arrivals>> arrivals_;  ///< by device, see device_options
+  std::map<layout::cell, caf::actor> stages_;
+  std::set<layout::cell> hosted_;
   caf::actor loader_, peer_copy_store_, snapshot_writer_, gatherer_, inspector_;
   caf::actor disk_;  ///< invalid if the job writes no snapshots
   /// Incremented by the disk actor; a new snapshot writer continues to watch it.
   std::shared_ptr<std::atomic<std::uint64_t>> disk_progress_;
-  std::map<int, event_ring*> rings_;
+  std::map<int, trace::event_ring*> rings_;
   std::map<int, memory_account> accounts_;  ///< of the job, by device
   local_progress progress_;
   std::map<caf::actor_addr, child_id> monitored_;
   child_ledger ledger_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

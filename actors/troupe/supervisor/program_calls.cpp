@@ -7,19 +7,19 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/messages/gatherer.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
 namespace {
 
 /// For the program, which makes a call whose result was known before.
-call_result repeated(call_result result) {
+job::call_result repeated(job::call_result result) {
   result.is_repeated = true;
   return result;
 }
 
 }  // namespace
 
-call_queue::outcome call_queue::enter(const call_request& request) {
+call_queue::outcome call_queue::enter(const job::call_request& request) {
   if (request.index < completed_->size()) return {{repeated(completed_->at(request.index))}, false};
   if (next_.size() == max_waiting)
     throw std::length_error("[call_queue] expected at most " + std::to_string(max_waiting) +
@@ -44,7 +44,7 @@ call_queue::outcome call_queue::begin_next() {
   return result;
 }
 
-call_queue::outcome call_queue::finished(const call_result& result, bool was_missed) {
+call_queue::outcome call_queue::finished(const job::call_result& result, bool was_missed) {
   completed_->add(result);
   if (!current_) return {};
   // The call was entered while the previous one was still running in other processes.
@@ -59,7 +59,7 @@ call_queue::outcome call_queue::finished(const call_result& result, bool was_mis
 program_calls::program_calls(caf::event_based_actor* self, const supervisor_options& options,
                              const generation_runner& generations, const process_connections& connections,
                              job_children& children, const pause_requests& pauses,
-                             std::shared_ptr<call_log> completed)
+                             std::shared_ptr<job::call_log> completed)
     : self_(self),
       options_(options),
       generation_(generations.current()),
@@ -68,15 +68,15 @@ program_calls::program_calls(caf::event_based_actor* self, const supervisor_opti
       pauses_(pauses),
       queue_(std::move(completed)) {}
 
-void program_calls::enter(const call_request& request) {
+void program_calls::enter(const job::call_request& request) {
   fetched_.reset();
   follow(queue_.enter(request));
 }
 
-caf::result<void> program_calls::finish(const call_finished& finished) {
+caf::result<void> program_calls::finish(const messages::call_finished& finished) {
   if (finished.generation != generation_.number)
-    return unavailable("rank " + std::to_string(options_.rank) + " is in generation " +
-                       std::to_string(generation_.number));
+    return actor::unavailable("rank " + std::to_string(options_.rank) + " is in generation " +
+                              std::to_string(generation_.number));
   follow(queue_.finished(finished.result, finished.was_missed));
   return caf::unit;
 }
@@ -98,8 +98,9 @@ void program_calls::forget_job() {
 }
 
 void program_calls::lose_replicas() {
-  std::erase_if(inventory_.parts,
-                [](const held_part& part) { return part.location == part_location::peer_memory; });
+  std::erase_if(inventory_.parts, [](const recovery::held_part& part) {
+    return part.location == recovery::part_location::peer_memory;
+  });
 }
 
 /// Sends call_entered to the scheduler, and before it copies_held, once per generation and job: before the
@@ -121,20 +122,20 @@ void program_calls::announce() {
 }
 
 void program_calls::request_inventory(const caf::actor& holder) {
-  auto answered = [this, inquiry = inquiry_](const held_parts& held) {
+  auto answered = [this, inquiry = inquiry_](const messages::held_parts& held) {
     if (inquiry == inquiry_ && asked_in_ == generation_.number) on_held_parts(held);
   };
-  self_->request(holder, options_.restore_timeout, list_parts{})
+  self_->request(holder, options_.restore_timeout, messages::list_parts{})
       .then(answered, [answered](const caf::error&) { answered({}); });  // a failed child holds nothing
 }
 
-void program_calls::on_held_parts(const held_parts& held) {
+void program_calls::on_held_parts(const messages::held_parts& held) {
   inventory_.parts.insert(inventory_.parts.end(), held.parts.begin(), held.parts.end());
   inventory_.committed_step = std::max(inventory_.committed_step, held.committed_step);
   inventory_.since_disk_s = std::max(inventory_.since_disk_s, held.since_disk_s);
   if (--num_unanswered_ > 0) return;
   inventory_in_ = generation_.number;
-  self_->send(connections_.scheduler(), copies_held{generation_.number, std::move(inventory_)});
+  self_->send(connections_.scheduler(), messages::copies_held{generation_.number, std::move(inventory_)});
   if (queue_.current()) send_entered();
 }
 
@@ -142,9 +143,10 @@ void program_calls::on_held_parts(const held_parts& held) {
 void program_calls::send_entered() {
   const auto& call = *queue_.current();
   if (call.delivers_to(options_.rank))
-    self_->send(children_.gatherer(), gather_tensors{generation_.number, call.index, call.num_gathered});
-  call_entered entered{generation_.number, options_.rank, call, queue_.completed()->size(),
-                       generation_.interrupted_step};
+    self_->send(children_.gatherer(),
+                messages::gather_tensors{generation_.number, call.index, call.num_gathered});
+  messages::call_entered entered{generation_.number, options_.rank, call, queue_.completed()->size(),
+                                 generation_.interrupted_step};
   entered.pause = pauses_.known();
   if (children_.has_job()) {
     const auto& description = children_.job().description;
@@ -156,18 +158,18 @@ void program_calls::send_entered() {
   self_->send(connections_.scheduler(), std::move(entered));
 }
 
-void program_calls::fetch(const call_request& request) {
+void program_calls::fetch(const job::call_request& request) {
   fetched_ = request;
   request_cached();
 }
 
 void program_calls::request_cached() {
   if (!fetched_ || !generation_.is_active()) return;
-  gather_tensors command{generation_.number, fetched_->index, fetched_->num_gathered, true, {}};
+  messages::gather_tensors command{generation_.number, fetched_->index, fetched_->num_gathered, true, {}};
   for (int rank = 0; rank < options_.world_size; ++rank)
     if (rank != options_.rank)
-      command.caches.push_back(connections_.remote(rank, actor_role::gatherer, rank));
+      command.caches.push_back(connections_.remote(rank, actor::actor_role::gatherer, rank));
   self_->send(children_.gatherer(), command);
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

@@ -11,7 +11,7 @@
 #include "troupe/supervisor/state/supervision_tree.hpp"
 #include "troupe/supervisor/supervisor_options.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
 /// Carries out the commands of those who watch the job to one process: ends its actors, whose down messages
 /// then take the way of every failure, or ends the process itself, which the launcher replaces. Refuses what
@@ -25,17 +25,17 @@ class requested_ends {
 
   /// All outlive this object.
   requested_ends(caf::event_based_actor* self, const supervisor_options& options, job_children& children,
-                 supervision_tree& tree, const restart_intensity& inspector_restarts)
+                 supervision_tree& tree, const recovery::restart_intensity& inspector_restarts)
       : self_(self),
         options_(options),
         children_(children),
         tree_(tree),
         inspector_restarts_(inspector_restarts) {}
 
-  caf::result<command_carried_out> end(const end_actor& command);
-  caf::result<command_carried_out> end(const end_process& command);
-  void on_due(const end_process_now& due);
-  caf::result<command_carried_out> set(const set_log_level& command);
+  caf::result<messages::command_carried_out> end(const messages::end_actor& command);
+  caf::result<messages::command_carried_out> end(const messages::end_process& command);
+  void on_due(const messages::end_process_now& due);
+  caf::result<messages::command_carried_out> set(const messages::set_log_level& command);
   /// Whether the child has ended because it is to be started again; once for each.
   bool take_requested_restart(const child_id& ended) { return restarts_.erase(ended) > 0; }
 
@@ -47,10 +47,10 @@ class requested_ends {
   const supervisor_options& options_;
   job_children& children_;
   supervision_tree& tree_;
-  const restart_intensity& inspector_restarts_;
+  const recovery::restart_intensity& inspector_restarts_;
 
   std::set<child_id> restarts_;  ///< ended, and their down messages have not come yet
   bool is_ending_ = false;       ///< the process was told to end
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

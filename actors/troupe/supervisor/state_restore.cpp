@@ -11,16 +11,16 @@
 #include "troupe/recovery/replica.hpp"
 #include "troupe/trace/recording.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
-void arrived_states::add(std::uint64_t generation, const part_id& part, const tensor& packed) {
+void arrived_states::add(std::uint64_t generation, const layout::part_id& part, const tensor& packed) {
   if (generation < generation_) return;
   if (generation > generation_) packed_.clear();
   generation_ = generation;
   packed_[part] = packed;
 }
 
-tensor arrived_states::find(std::uint64_t generation, const part_id& part) const {
+tensor arrived_states::find(std::uint64_t generation, const layout::part_id& part) const {
   auto found = packed_.find(part);
   if (generation != generation_ || found == packed_.end()) return {};
   return found->second;
@@ -36,9 +36,9 @@ state_restore::state_restore(caf::event_based_actor* self, const supervisor_opti
       connections_(connections),
       children_(children) {}
 
-void state_restore::begin(const restore_command& command) {
+void state_restore::begin(const messages::restore_command& command) {
   if (!generation_.runs(command.generation)) return;
-  if (generation_.number > 1) options_.faults->at(fault_point::recovery);
+  if (generation_.number > 1) options_.faults->at(fault::fault_point::recovery);
   command_ = command;
   *options_.hosted = {command.generation, command.hosts};
   reading_.clear();
@@ -54,7 +54,7 @@ void state_restore::begin(const restore_command& command) {
   for (const auto& source : command.plan.sources) {
     if (children_.hosts(source.part.of))
       restore_one(source);
-    else if (source.rank == options_.rank && source.location != part_location::disk)
+    else if (source.rank == options_.rank && source.location != recovery::part_location::disk)
       send_copy(source);
   }
   if (children_.hosted().empty()) begin_devices();
@@ -79,12 +79,13 @@ std::optional<std::uint64_t> state_restore::step() const {
 
 void state_restore::introduce_store() {
   self_->send(children_.peer_copy_store(),
-              store_generation{generation_.number, command_->plan.step, connections_.scheduler()});
+              messages::store_generation{generation_.number, command_->plan.step, connections_.scheduler()});
 }
 
 void state_restore::introduce_writer() {
-  self_->send(children_.snapshot_writer(),
-              writer_generation{generation_.number, connections_.scheduler(), since_disk().count()});
+  self_->send(
+      children_.snapshot_writer(),
+      messages::writer_generation{generation_.number, connections_.scheduler(), since_disk().count()});
 }
 
 void state_restore::read_again() {
@@ -96,7 +97,7 @@ void state_restore::read_again() {
 void state_restore::host_devices() {
   children_.host(command_->hosts.devices_of(self_id()));
   for (const auto& [number, stage] : children_.stages())
-    if (!children_.hosts(number)) self_->send(stage, set_aside{command_->plan.step});
+    if (!children_.hosts(number)) self_->send(stage, messages::set_aside{command_->plan.step});
   if (command_->plan.from_scratch) children_.stop_set_aside();
   connections_.publish(children_);
   if (connections_.local_scheduler()) tell_devices();
@@ -104,28 +105,29 @@ void state_restore::host_devices() {
 
 /// Tells the scheduler, which is on this process, the handles of all devices.
 void state_restore::tell_devices() {
-  devices_known known{generation_.number, {}};
+  messages::devices_known known{generation_.number, {}};
   for (const auto& device : children_.job().placed.devices()) {
     auto host = command_->hosts.member_of(device.id);
-    known.devices.push_back(host == self_id()
-                                ? children_.devices().at(device.id.number)
-                                : connections_.remote(host.rank, actor_role::device, device.id.number));
+    known.devices.push_back(
+        host == self_id() ? children_.devices().at(device.id.number)
+                          : connections_.remote(host.rank, actor::actor_role::device, device.id.number));
   }
   self_->send(connections_.local_scheduler(), known);
 }
 
-void state_restore::on_committed(const copies_committed& committed) {
+void state_restore::on_committed(const messages::copies_committed& committed) {
   if (committed.generation != generation_.number || !command_) return;
-  emit_now({.generation = committed.generation, .step = committed.step, .kind = trace_kind::commit});
-  self_->send(children_.peer_copy_store(), drop_before{committed.step});
+  trace::emit_now(
+      {.generation = committed.generation, .step = committed.step, .kind = trace::trace_kind::commit});
+  self_->send(children_.peer_copy_store(), messages::drop_before{committed.step});
   if (committed.step > command_->plan.step) children_.stop_set_aside();
 }
 
-void state_restore::restore_one(const restore_source& source) {
+void state_restore::restore_one(const recovery::restore_source& source) {
   const auto& stage = source.part.of;
   auto command = command_for(stage, command_->plan.step);
-  if (source.location == part_location::disk) return read_from_disk_for(source.part);
-  bool is_own = source.location == part_location::own_memory && source.held == source.part;
+  if (source.location == recovery::part_location::disk) return read_from_disk_for(source.part);
+  bool is_own = source.location == recovery::part_location::own_memory && source.held == source.part;
   if (source.rank == options_.rank && is_own) return hand_to_stage(stage, command);
   if (source.rank == options_.rank) return restore_from_this_process(source);
   command.packed = arrived_.find(generation_.number, source.part);
@@ -133,10 +135,10 @@ void state_restore::restore_one(const restore_source& source) {
 }
 
 /// This process takes over a part whose copy it has kept, or has an equal part of another replica.
-void state_restore::restore_from_this_process(const restore_source& source) {
+void state_restore::restore_from_this_process(const recovery::restore_source& source) {
   request_copy(source,
-               [this, stage = source.part.of,
-                command = command_for(source.part.of, command_->plan.step)](const stage_copy& copy) mutable {
+               [this, stage = source.part.of, command = command_for(source.part.of, command_->plan.step)](
+                   const messages::stage_copy& copy) mutable {
                  command.packed = copy.packed;
                  hand_to_stage(stage, command);
                });
@@ -144,28 +146,30 @@ void state_restore::restore_from_this_process(const restore_source& source) {
 
 /// From the stage or the peer copy store of this process that has it.
 template <class Take>
-void state_restore::request_copy(const restore_source& source, Take take) {
+void state_restore::request_copy(const recovery::restore_source& source, Take take) {
   auto step = command_->plan.step;
   auto failed = [this, generation = generation_.number](const caf::error& problem) {
     on_replica_missing(generation, problem);
   };
-  if (source.location == part_location::own_memory)
-    self_->request(children_.stages().at(source.held.of), options_.restore_timeout, get_copy{step})
+  if (source.location == recovery::part_location::own_memory)
+    self_->request(children_.stages().at(source.held.of), options_.restore_timeout, messages::get_copy{step})
         .then(std::move(take), failed);
   else
-    self_->request(children_.peer_copy_store(), options_.restore_timeout, get_replica{step, source.held})
+    self_
+        ->request(children_.peer_copy_store(), options_.restore_timeout,
+                  messages::get_replica{step, source.held})
         .then(std::move(take), failed);
 }
 
 /// The snapshot may be of a job with other stages, so the stage says which tensors it needs.
-void state_restore::read_from_disk_for(const part_id& part) {
+void state_restore::read_from_disk_for(const layout::part_id& part) {
   reading_.insert(part);
   auto generation = generation_.number;
   self_
       ->request(children_.stages().at(part.of), options_.restore_timeout,
-                list_contents{children_.job().reset_optimizer})
+                messages::list_contents{children_.job().reset_optimizer})
       .then(
-          [this, part, generation](const contents_listed& listed) {
+          [this, part, generation](const messages::contents_listed& listed) {
             if (generation == generation_.number) read_from_disk_for(part, listed);
           },
           [this, generation](const caf::error& problem) {
@@ -175,18 +179,18 @@ void state_restore::read_from_disk_for(const part_id& part) {
 
 /// Infinite, because the snapshot writer answers every request, also when the disk stalls. If it ends before,
 /// read_again repeats the request.
-void state_restore::read_from_disk_for(const part_id& part, const contents_listed& listed) {
+void state_restore::read_from_disk_for(const layout::part_id& part, const messages::contents_listed& listed) {
   const auto& job = children_.job();
   auto wanted = listed.contents;
   bool is_last = part.of.stage == job.training.num_stages - 1;
-  if (is_last && !job.shares_metrics()) wanted.push_back(metrics_contents());
-  read_from_disk request{command_->plan.step, part, std::move(wanted),
-                         is_last && job.shares_metrics() ? job.training.num_replicas : 0,
-                         listed.new_optimizer};
+  if (is_last && !job.shares_metrics()) wanted.push_back(job::metrics_contents());
+  messages::read_from_disk request{command_->plan.step, part, std::move(wanted),
+                                   is_last && job.shares_metrics() ? job.training.num_replicas : 0,
+                                   listed.new_optimizer};
   auto generation = generation_.number;
   self_->request(children_.snapshot_writer(), caf::infinite, std::move(request))
       .then(
-          [this, part, generation](const stage_copy& copy) {
+          [this, part, generation](const messages::stage_copy& copy) {
             if (generation != generation_.number || reading_.erase(part) == 0) return;
             auto command = command_for(part.of, command_->plan.step);
             command.packed = copy.packed;
@@ -198,15 +202,16 @@ void state_restore::read_from_disk_for(const part_id& part, const contents_liste
 }
 
 /// To the part's host: what the peer copy store has kept, or what the stage held when this process hosted it.
-void state_restore::send_copy(const restore_source& source) {
+void state_restore::send_copy(const recovery::restore_source& source) {
   auto step = command_->plan.step;
   auto generation = generation_.number;
   const auto& job = children_.job();
   auto host = host_of(job.placed, command_->hosts, source.part.of);
   request_copy(source, [this, generation, step, host, number = job.number,
-                        part = source.part](const stage_copy& copy) {
+                        part = source.part](const messages::stage_copy& copy) {
     options_.out->send_tensor(
-        host.rank, part_tag(tensor_role::restored_state, generation, step, number, part), copy.packed);
+        host.rank, job::part_tag(transport::tensor_role::restored_state, generation, step, number, part),
+        copy.packed);
   });
 }
 
@@ -214,12 +219,12 @@ void state_restore::send_copy(const restore_source& source) {
 /// inventory was sent, a new generation restores what the processes really hold.
 void state_restore::on_replica_missing(std::uint64_t generation, const caf::error& problem) {
   if (generation != generation_.number) return;
-  auto cause = "a peer's state is gone: " + describe(problem);
-  if (!has_ended(problem) && replicas_lost_in_ != generation) return generations_.fail_job(cause);
+  auto cause = "a peer's state is gone: " + actor::describe(problem);
+  if (!actor::has_ended(problem) && replicas_lost_in_ != generation) return generations_.fail_job(cause);
   if (std::exchange(replica_missing_in_, generation) != generation) generations_.request(cause);
 }
 
-void state_restore::on_state(const state_arrived& arrived) {
+void state_restore::on_state(const messages::state_arrived& arrived) {
   if (arrived.generation < generation_.number) return;
   arrived_.add(arrived.generation, arrived.part, arrived.packed);
   if (!command_ || arrived.generation != generation_.number || !children_.hosts(arrived.part.of)) return;
@@ -228,7 +233,8 @@ void state_restore::on_state(const state_arrived& arrived) {
   hand_to_stage(arrived.part.of, command);
 }
 
-restore_stage state_restore::command_for(const cell& stage, std::uint64_t step, bool from_scratch) const {
+messages::restore_stage state_restore::command_for(const layout::cell& stage, std::uint64_t step,
+                                                   bool from_scratch) const {
   const auto& job = children_.job();
   return {.generation = generation_.number,
           .step = step,
@@ -237,16 +243,16 @@ restore_stage state_restore::command_for(const cell& stage, std::uint64_t step, 
           .scheduler = connections_.scheduler(),
           .peer_copy_store = children_.peer_copy_store(),
           .snapshot_writer = children_.snapshot_writer(),
-          .keeper = copy_keeper(job.part_of(stage), job.parts, job.placed, command_->hosts,
-                                connections_.present())};
+          .keeper = recovery::copy_keeper(job.part_of(stage), job.parts, job.placed, command_->hosts,
+                                          connections_.present())};
 }
 
-void state_restore::hand_to_stage(const cell& stage, restore_stage command) {
+void state_restore::hand_to_stage(const layout::cell& stage, messages::restore_stage command) {
   auto generation = generation_.number;
   if (command.generation != generation) return;
   self_->request(children_.stages().at(stage), options_.restore_timeout, command)
       .then(
-          [this, generation](const stage_ready& ready) {
+          [this, generation](const messages::stage_ready& ready) {
             if (generation == generation_.number) on_stage_ready(ready);
           },
           [this, generation](const caf::error& problem) {
@@ -254,7 +260,7 @@ void state_restore::hand_to_stage(const cell& stage, restore_stage command) {
           });
 }
 
-void state_restore::on_stage_ready(const stage_ready& ready) {
+void state_restore::on_stage_ready(const messages::stage_ready& ready) {
   restored_metrics_.insert(ready.metrics.begin(), ready.metrics.end());
   ready_[ready.of] = {ready.of.stage, ready.program, children_.stages().at(ready.of)};
   if (ready_.size() == children_.hosted().size()) begin_devices();
@@ -263,10 +269,10 @@ void state_restore::on_stage_ready(const stage_ready& ready) {
 void state_restore::begin_devices() {
   auto made = make_device_job();
   const auto& job = children_.job();
-  stage_graph graph(job.training.num_stages, job.training.edges);
+  schedule::stage_graph graph(job.training.num_stages, job.training.edges);
   for (const auto& [number, device] : children_.devices()) {
-    begin_generation command{generation_.number, made, {}, connections_.scheduler(), {}, 0,
-                             options_.world_size};
+    messages::begin_generation command{generation_.number, made, {}, connections_.scheduler(), {}, 0,
+                                       options_.world_size};
     for (const auto& [stage, attached] : ready_) {
       if (job.placed.device_of(stage).number != number) continue;
       command.stages.push_back(attached);
@@ -277,12 +283,12 @@ void state_restore::begin_devices() {
   }
   arrived_.clear();
   self_->send(connections_.scheduler(),
-              process_restored{generation_.number, options_.rank, restored_metrics_});
+              messages::process_restored{generation_.number, options_.rank, restored_metrics_});
 }
 
-std::shared_ptr<const device_job> state_restore::make_device_job() const {
+std::shared_ptr<const messages::device_job> state_restore::make_device_job() const {
   const auto& job = children_.job();
-  auto made = std::make_shared<device_job>();
+  auto made = std::make_shared<messages::device_job>();
   made->training = job.training;
   made->placed = job.placed;
   made->hosts = command_->hosts;
@@ -292,4 +298,4 @@ std::shared_ptr<const device_job> state_restore::make_device_job() const {
   return made;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

@@ -18,11 +18,11 @@
 #include "troupe/tensor/memory.hpp"
 #include "troupe/trace/recording.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 namespace {
 
-process_memory_report memory_now() {
-  auto process = memory_of_process();
+messages::process_memory_report memory_now() {
+  auto process = program::memory_of_process();
   auto tensors = memory_of({});
   auto of = [&](memory_category one) { return tensors.by_category[static_cast<std::size_t>(one)]; };
   return {process.resident,
@@ -41,10 +41,11 @@ process_memory_report memory_now() {
 supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_options options)
     : self_(self),
       options_(std::move(options)),
-      own_counters_(counters_of(self)),
-      completed_(std::make_shared<call_log>(
+      own_counters_(actor::counters_of(self)),
+      completed_(std::make_shared<job::call_log>(
           [log = options_.log](const std::string& problem) { log->warn("{}", problem); },
-          std::filesystem::path(), options_.keeps_results ? kept_results::all : kept_results::for_steps)),
+          std::filesystem::path(),
+          options_.keeps_results ? job::kept_results::all : job::kept_results::for_steps)),
       children_(self, options_),
       tree_(options_.restarts),
       connections_(self, options_),
@@ -56,65 +57,65 @@ supervisor_state::supervisor_state(caf::event_based_actor* self, supervisor_opti
       ends_(self, options_, children_, tree_, inspector_restarts_) {
   self_->set_down_handler([this](const caf::down_msg& down) { on_down(down); });
   self_->set_exception_handler([this](std::exception_ptr& thrown) {
-    auto problem = error_from(thrown);
+    auto problem = actor::error_from(thrown);
     generations_.give_up("the supervisor of rank " + std::to_string(options_.rank) +
-                         " failed: " + describe(problem));
+                         " failed: " + actor::describe(problem));
     return problem;
   });
-  history_.started_ms = unix_now_ms();
+  history_.started_ms = posix::unix_now_ms();
   begin_watching();
   if (options_.inspected) children_.start_inspector();
 }
 
 caf::behavior supervisor_state::make_behavior() {
-  return {[this](const define_job& command) { on_define(command); },
-          [this](const add_source& added) { children_.add_source(added); },
-          [this](const enter_call& entered) { calls_.enter(entered.request); },
-          [this](const program_received& received) { on_program_received(received); },
-          [this](const fetch_cached& wanted) { calls_.fetch(wanted.request); },
-          [this](const cancel_call& command) { generations_.tell_cancelled(command.call); },
-          [this](const request_pause& command) { on_request_pause(command); },
-          [this](const pause_changed& changed) { on_pause_changed(changed); },
-          [this](const carry_out_pause& command) { return on_carry_out_pause(command); },
-          [this](const end_actor& command) { return ends_.end(command); },
-          [this](const end_process& command) { return ends_.end(command); },
-          [this](const end_process_now& due) { ends_.on_due(due); },
-          [this](const set_log_level& command) { return ends_.set(command); },
-          [this](const fence_raised& fence) { on_fence(fence); },
-          [this](const view_formed& formed) { on_view(formed); },
-          [this](const restore_command& command) { restore_.begin(command); },
-          [this](const snapshot_failed& failed) { on_snapshot_failed(failed); },
-          [this](const write_copies& command) { on_write_copies(command); },
-          [this](const replicate_copies& command) { on_replicate(command); },
-          [this](const copies_committed& committed) { restore_.on_committed(committed); },
-          [this](const restart_due& due) { io_.on_due(due); },
-          [this](const state_arrived& arrived) { restore_.on_state(arrived); },
-          [this](const want_results& wanted) { return calls_.results_from(wanted.first); },
-          [this](const inspect_process& asked) { return on_inspect(asked); },
-          [this](const call_finished& finished) { return calls_.finish(finished); },
-          [this](const peer_broken& broken) { on_peer_broken(broken); },
-          [this](const tensor_lost& lost) { on_tensor_lost(lost); },
-          [this](const link_failed& failed) { on_link_failed(failed); },
-          [this](const restart_requested& wanted) { on_restart_requested(wanted); },
-          [this](const check_progress&) { on_check_progress(); },
-          [this](const check_stopping& check) { generations_.on_check_stopping(check); },
-          [this](const generation_requested& wanted) {
+  return {[this](const messages::define_job& command) { on_define(command); },
+          [this](const messages::add_source& added) { children_.add_source(added); },
+          [this](const messages::enter_call& entered) { calls_.enter(entered.request); },
+          [this](const messages::program_received& received) { on_program_received(received); },
+          [this](const messages::fetch_cached& wanted) { calls_.fetch(wanted.request); },
+          [this](const messages::cancel_call& command) { generations_.tell_cancelled(command.call); },
+          [this](const messages::request_pause& command) { on_request_pause(command); },
+          [this](const messages::pause_changed& changed) { on_pause_changed(changed); },
+          [this](const messages::carry_out_pause& command) { return on_carry_out_pause(command); },
+          [this](const messages::end_actor& command) { return ends_.end(command); },
+          [this](const messages::end_process& command) { return ends_.end(command); },
+          [this](const messages::end_process_now& due) { ends_.on_due(due); },
+          [this](const messages::set_log_level& command) { return ends_.set(command); },
+          [this](const messages::fence_raised& fence) { on_fence(fence); },
+          [this](const messages::view_formed& formed) { on_view(formed); },
+          [this](const messages::restore_command& command) { restore_.begin(command); },
+          [this](const messages::snapshot_failed& failed) { on_snapshot_failed(failed); },
+          [this](const messages::write_copies& command) { on_write_copies(command); },
+          [this](const messages::replicate_copies& command) { on_replicate(command); },
+          [this](const messages::copies_committed& committed) { restore_.on_committed(committed); },
+          [this](const messages::restart_due& due) { io_.on_due(due); },
+          [this](const messages::state_arrived& arrived) { restore_.on_state(arrived); },
+          [this](const messages::want_results& wanted) { return calls_.results_from(wanted.first); },
+          [this](const messages::inspect_process& asked) { return on_inspect(asked); },
+          [this](const messages::call_finished& finished) { return calls_.finish(finished); },
+          [this](const messages::peer_broken& broken) { on_peer_broken(broken); },
+          [this](const messages::tensor_lost& lost) { on_tensor_lost(lost); },
+          [this](const messages::link_failed& failed) { on_link_failed(failed); },
+          [this](const messages::restart_requested& wanted) { on_restart_requested(wanted); },
+          [this](const messages::check_progress&) { on_check_progress(); },
+          [this](const messages::check_stopping& check) { generations_.on_check_stopping(check); },
+          [this](const messages::generation_requested& wanted) {
             options_.members->request_generation(wanted.current, wanted.cause);
           },
-          [this](const recovery_done& done) { on_recovered(done); },
-          [this](const stop_requested& wanted) { generations_.tell_stop(wanted.signal); },
-          [this](const job_done& done) { on_job_over(done); },
-          [this](const job_was_stopped& done) {
-            on_job_over(job_stop{done.signal, done.summary});
+          [this](const messages::recovery_done& done) { on_recovered(done); },
+          [this](const messages::stop_requested& wanted) { generations_.tell_stop(wanted.signal); },
+          [this](const job::job_done& done) { on_job_over(done); },
+          [this](const messages::job_was_stopped& done) {
+            on_job_over(job::job_stop{done.signal, done.summary});
           },
-          [this](const job_ended& ended) {
-            on_job_over(job_failure{ended.cause, ended.kind});
+          [this](const messages::job_ended& ended) {
+            on_job_over(job::job_failure{ended.cause, ended.kind});
           }};
 }
 
 // ---- the job and the generation
 
-void supervisor_state::on_define(const define_job& command) {
+void supervisor_state::on_define(const messages::define_job& command) {
   if (children_.has_job()) forget_job();
   children_.begin_job(command.job);
   connections_.publish(children_);
@@ -130,32 +131,32 @@ void supervisor_state::forget_job() {
   calls_.forget_job();
 }
 
-void supervisor_state::on_fence(const fence_raised& fence) {
+void supervisor_state::on_fence(const messages::fence_raised& fence) {
   if (fence.generation <= generation().number) return;
   log_dropped_frames();
-  emit_now({.generation = fence.generation, .kind = trace_kind::fence});
+  trace::emit_now({.generation = fence.generation, .kind = trace::trace_kind::fence});
   restore_.cancel();
   generations_.quiesce(fence);
 }
 
-void supervisor_state::on_view(const view_formed& formed) {
+void supervisor_state::on_view(const messages::view_formed& formed) {
   if (!generations_.begin(formed.view)) return;
-  emit_now({.generation = generation().number, .kind = trace_kind::view});
+  trace::emit_now({.generation = generation().number, .kind = trace::trace_kind::view});
   calls_.begin_generation();
   pauses_.begin_generation();
   send_pause_request();
   if (children_.inspector()) self_->send(children_.inspector(), connections_.inspected());
 }
 
-void supervisor_state::on_recovered(const recovery_done& done) {
-  emit_now({.generation = done.report.generation, .kind = trace_kind::restore});
+void supervisor_state::on_recovered(const messages::recovery_done& done) {
+  trace::emit_now({.generation = done.report.generation, .kind = trace::trace_kind::restore});
   generations_.on_recovered(done.report.generation);
-  history_.add({done.report, unix_now_ms()});
+  history_.add({done.report, posix::unix_now_ms()});
   options_.client->put(done.report);
-  if (children_.inspector()) self_->send(children_.inspector(), inspected_recovery{done.report});
+  if (children_.inspector()) self_->send(children_.inspector(), messages::inspected_recovery{done.report});
 }
 
-void supervisor_state::on_job_over(const client_event& over) {
+void supervisor_state::on_job_over(const job::client_event& over) {
   log_dropped_frames();
   options_.client->put(over);
 }
@@ -170,27 +171,28 @@ void supervisor_state::log_dropped_frames() {
 
 // ---- from the program
 
-void supervisor_state::on_program_received(const program_received& received) {
+void supervisor_state::on_program_received(const messages::program_received& received) {
   if (generation().runs(received.generation))
-    self_->send(connections_.scheduler(),
-                gathered_received{generation().number, options_.rank, received.call, received.problem});
+    self_->send(connections_.scheduler(), messages::gathered_received{generation().number, options_.rank,
+                                                                      received.call, received.problem});
 }
 
 /// The id is drawn, because an earlier process of this rank may have made requests too.
-std::uint64_t supervisor_state::add_pause(pause_request request) {
+std::uint64_t supervisor_state::add_pause(job::pause_request request) {
   std::random_device random;
   request.id = std::uint64_t{random()} << 32 | random();
   pauses_.add(request);
   return request.id;
 }
 
-void supervisor_state::on_request_pause(const request_pause& command) {
+void supervisor_state::on_request_pause(const messages::request_pause& command) {
   add_pause(command.request);
   send_pause_request();
 }
 
-caf::result<pause_carried_out> supervisor_state::on_carry_out_pause(const carry_out_pause& command) {
-  auto promise = self_->make_response_promise<pause_carried_out>();
+caf::result<messages::pause_carried_out> supervisor_state::on_carry_out_pause(
+    const messages::carry_out_pause& command) {
+  auto promise = self_->make_response_promise<messages::pause_carried_out>();
   pause_answers_[add_pause(command.request)] = promise;
   send_pause_request();
   return promise;
@@ -199,7 +201,7 @@ caf::result<pause_carried_out> supervisor_state::on_carry_out_pause(const carry_
 void supervisor_state::answer_pauses() {
   for (auto [id, version] : pauses_.take_carried_out())
     if (auto found = pause_answers_.find(id); found != pause_answers_.end()) {
-      found->second.deliver(pause_carried_out{version});
+      found->second.deliver(messages::pause_carried_out{version});
       pause_answers_.erase(found);
     }
 }
@@ -208,34 +210,35 @@ void supervisor_state::send_pause_request() {
   if (!generation().is_active()) return;
   if (auto next = pauses_.next())
     self_->send(connections_.scheduler(),
-                pause_requested{generation().number, options_.rank, next->based_on, next->request});
+                messages::pause_requested{generation().number, options_.rank, next->based_on, next->request});
 }
 
 // ---- from the scheduler
 
-void supervisor_state::on_pause_changed(const pause_changed& changed) {
+void supervisor_state::on_pause_changed(const messages::pause_changed& changed) {
   if (changed.generation != generation().number || !pauses_.learn(changed.state)) return;
   options_.pause->set(changed.state);
   answer_pauses();
   send_pause_request();
 }
 
-void supervisor_state::on_snapshot_failed(const snapshot_failed& failed) {
+void supervisor_state::on_snapshot_failed(const messages::snapshot_failed& failed) {
   if (failed.generation == generation().number && children_.snapshot_writer())
-    self_->send(children_.snapshot_writer(), discard_parts{failed.step});
+    self_->send(children_.snapshot_writer(), messages::discard_parts{failed.step});
 }
 
-void supervisor_state::on_write_copies(const write_copies& command) {
+void supervisor_state::on_write_copies(const messages::write_copies& command) {
   if (command.generation != generation().number) return;
-  for (const auto& [number, stage] : children_.stages()) self_->send(stage, write_copy{command.step});
+  for (const auto& [number, stage] : children_.stages())
+    self_->send(stage, messages::write_copy{command.step});
 }
 
-void supervisor_state::on_replicate(const replicate_copies& command) {
+void supervisor_state::on_replicate(const messages::replicate_copies& command) {
   if (command.generation != generation().number) return;
-  for (const auto& [number, stage] : children_.stages()) self_->send(stage, replicate_again{});
+  for (const auto& [number, stage] : children_.stages()) self_->send(stage, messages::replicate_again{});
 }
 
-void supervisor_state::on_restart_requested(const restart_requested& wanted) {
+void supervisor_state::on_restart_requested(const messages::restart_requested& wanted) {
   if (generation().runs(wanted.generation)) generations_.request_after_stall(wanted.cause);
 }
 
@@ -244,13 +247,15 @@ void supervisor_state::on_restart_requested(const restart_requested& wanted) {
 void supervisor_state::on_down(const caf::down_msg& down) {
   auto failed = children_.remove(down.source);
   if (!failed || !down.reason || down.reason == caf::exit_reason::user_shutdown) return;
-  auto name = to_string(*failed), reason = describe(down.reason);
-  emit_now({.generation = generation().number, .kind = trace_kind::actor_failed, .name = name_number(name)});
+  auto name = to_string(*failed), reason = actor::describe(down.reason);
+  trace::emit_now({.generation = generation().number,
+                   .kind = trace::trace_kind::actor_failed,
+                   .name = trace::name_number(name)});
   children_.ledger().failed(*failed, reason);
   if (failed->role == child_role::inspector) return on_inspector_down(reason);
   auto cause = name + " on rank " + std::to_string(options_.rank) + " failed: " + reason;
   if (failed->role == child_role::peer_copy_store) note_replicas_lost();
-  if (is_bad_input(down.reason)) {
+  if (actor::is_bad_input(down.reason)) {
     options_.log->error("actor failed actor=\"{}\" reason=\"{}\"", name, reason);
     return generations_.fail_job(cause, failure_kind::bad_input);
   }
@@ -282,7 +287,7 @@ void supervisor_state::note_replicas_lost() {
   restore_.note_replicas_lost();
   calls_.lose_replicas();
   if (generation().is_active())
-    self_->send(connections_.scheduler(), replicas_lost{generation().number, options_.rank});
+    self_->send(connections_.scheduler(), messages::replicas_lost{generation().number, options_.rank});
 }
 
 /// warn, since the job recovers; error: the job ends.
@@ -301,13 +306,13 @@ void supervisor_state::log_restart(const restart_command& command, const std::st
 }
 
 /// An error of an earlier generation may be about a process that has been replaced since.
-void supervisor_state::on_peer_broken(const peer_broken& broken) {
+void supervisor_state::on_peer_broken(const messages::peer_broken& broken) {
   if (generation().runs(broken.generation)) options_.members->suspect(broken.rank, broken.cause);
 }
 
 /// A tensor that is not authenticated has an unknown sender (rank -1) and is ignored, since any process may
 /// send to a port. If it was a damaged tensor of the job, the wait for it shows as a stall.
-void supervisor_state::on_tensor_lost(const tensor_lost& lost) {
+void supervisor_state::on_tensor_lost(const messages::tensor_lost& lost) {
   if (!generation().runs(lost.generation)) return;
   auto cause = "a tensor " +
                (lost.rank < 0 ? std::string() : "from rank " + std::to_string(lost.rank) + " ") +
@@ -316,7 +321,7 @@ void supervisor_state::on_tensor_lost(const tensor_lost& lost) {
   if (lost.rank >= 0) generations_.request(cause);
 }
 
-void supervisor_state::on_link_failed(const link_failed& failed) {
+void supervisor_state::on_link_failed(const messages::link_failed& failed) {
   if (!generation().runs(failed.generation)) return;
   auto cause = "the link to rank " + std::to_string(failed.rank) + " on rank " +
                std::to_string(options_.rank) + " failed: " + failed.cause;
@@ -324,9 +329,9 @@ void supervisor_state::on_link_failed(const link_failed& failed) {
   generations_.request(cause);
 }
 
-process_report supervisor_state::on_inspect(const inspect_process& asked) {
+messages::process_report supervisor_state::on_inspect(const messages::inspect_process& asked) {
   history_.learn(asked.history);
-  process_report report;
+  messages::process_report report;
   report.generation = generation().number;
   report.rank = options_.rank;
   report.incarnation = options_.incarnation;
@@ -362,14 +367,14 @@ void supervisor_state::begin_watching() {
   if (options_.progress_timeout.count() == 0) return;
   progress_checked_ = self_->clock().now();
   self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()),
-                      progress_interval(options_.progress_timeout), check_progress{});
+                      scheduler::progress_interval(options_.progress_timeout), messages::check_progress{});
 }
 
 void supervisor_state::on_check_progress() {
   auto limit = std::chrono::duration<double>(options_.progress_timeout);
   auto& progress = children_.progress();
   // Time in which the process or machine was suspended does not count.
-  std::chrono::duration<double> most = 2 * progress_interval(options_.progress_timeout);
+  std::chrono::duration<double> most = 2 * scheduler::progress_interval(options_.progress_timeout);
   std::chrono::duration<double> elapsed = self_->clock().now() - progress_checked_;
   progress.sample(std::min(elapsed, most));
   begin_watching();
@@ -379,9 +384,9 @@ void supervisor_state::on_check_progress() {
   // A program without a Trainer has no devices to report, but may wait in a barrier.
   bool stands_still = progress.longest_s() >= limit.count() / 4 || calls_.is_in_barrier();
   if (!generation().is_active() || !stands_still) return;
-  process_progress told{generation().number, options_.rank, {}, 0, 0};
+  messages::process_progress told{generation().number, options_.rank, {}, 0, 0};
   progress.describe(told);
   self_->send(connections_.scheduler(), told);
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

@@ -24,7 +24,7 @@
 #include "troupe/supervisor/state_restore.hpp"
 #include "troupe/supervisor/supervisor_options.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
 /// Runs one process: spawns its actors, takes them through generations, restarts those that fail.
 ///
@@ -99,35 +99,35 @@ class supervisor_state {
 
  private:
   // the job and the generation
-  void on_define(const define_job& command);
+  void on_define(const messages::define_job& command);
   void forget_job();
-  void on_fence(const fence_raised& fence);
-  void on_view(const view_formed& formed);
-  void on_recovered(const recovery_done& done);
-  void on_job_over(const client_event& over);
+  void on_fence(const messages::fence_raised& fence);
+  void on_view(const messages::view_formed& formed);
+  void on_recovered(const messages::recovery_done& done);
+  void on_job_over(const job::client_event& over);
   void log_dropped_frames();
   // from the program
-  void on_program_received(const program_received& received);
-  std::uint64_t add_pause(pause_request request);
-  void on_request_pause(const request_pause& command);
+  void on_program_received(const messages::program_received& received);
+  std::uint64_t add_pause(job::pause_request request);
+  void on_request_pause(const messages::request_pause& command);
   void send_pause_request();
-  caf::result<pause_carried_out> on_carry_out_pause(const carry_out_pause& command);
+  caf::result<messages::pause_carried_out> on_carry_out_pause(const messages::carry_out_pause& command);
   void answer_pauses();
   // from the scheduler
-  void on_pause_changed(const pause_changed& changed);
-  void on_snapshot_failed(const snapshot_failed& failed);
-  void on_write_copies(const write_copies& command);
-  void on_replicate(const replicate_copies& command);
-  void on_restart_requested(const restart_requested& wanted);
+  void on_pause_changed(const messages::pause_changed& changed);
+  void on_snapshot_failed(const messages::snapshot_failed& failed);
+  void on_write_copies(const messages::write_copies& command);
+  void on_replicate(const messages::replicate_copies& command);
+  void on_restart_requested(const messages::restart_requested& wanted);
   // failures
   void on_down(const caf::down_msg& down);
   void note_replicas_lost();
   void on_inspector_down(const std::string& reason);
   void log_restart(const restart_command& command, const std::string& actor, const std::string& reason) const;
-  void on_peer_broken(const peer_broken& broken);
-  void on_tensor_lost(const tensor_lost& lost);
-  void on_link_failed(const link_failed& failed);
-  process_report on_inspect(const inspect_process& asked);
+  void on_peer_broken(const messages::peer_broken& broken);
+  void on_tensor_lost(const messages::tensor_lost& lost);
+  void on_link_failed(const messages::link_failed& failed);
+  messages::process_report on_inspect(const messages::inspect_process& asked);
   // progress of devices and loader
   void begin_watching();
   void on_check_progress();
@@ -137,10 +137,10 @@ class supervisor_state {
   // constant
   caf::event_based_actor* self_;
   supervisor_options options_;
-  std::shared_ptr<const actor_counters> own_counters_;
-  core_wait core_wait_;
-  job_history history_;                  ///< for the inspector of this or of another process
-  std::shared_ptr<call_log> completed_;  ///< shared with the scheduler of this process
+  std::shared_ptr<const actor::actor_counters> own_counters_;
+  posix::core_wait core_wait_;
+  messages::job_history history_;             ///< for the inspector of this or of another process
+  std::shared_ptr<job::call_log> completed_;  ///< shared with the scheduler of this process
 
   job_children children_;
   supervision_tree tree_;
@@ -150,11 +150,12 @@ class supervisor_state {
   program_calls calls_;
   state_restore restore_;
   io_subtree io_;
-  dropped_frames dropped_;
-  restart_intensity inspector_restarts_;
+  link::dropped_frames dropped_;
+  recovery::restart_intensity inspector_restarts_;
   requested_ends ends_;
-  std::map<std::uint64_t, caf::typed_response_promise<pause_carried_out>> pause_answers_;  ///< by request
+  std::map<std::uint64_t, caf::typed_response_promise<messages::pause_carried_out>>
+      pause_answers_;  ///< by request
   std::chrono::steady_clock::time_point progress_checked_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

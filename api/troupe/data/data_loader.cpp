@@ -123,7 +123,7 @@ struct DataLoader::state {
   std::int64_t skipped = 0;    ///< samples of this epoch, over all replicas
   std::int64_t num_taken = 0;  ///< batches, after those samples
   labelled_samples current;
-  std::optional<prefetch_queue> queue;  ///< last: its threads use the rest
+  std::optional<detail::prefetch_queue> queue;  ///< last: its threads use the rest
 };
 
 labelled_samples DataLoader::state::read(std::int64_t number) {
@@ -160,7 +160,7 @@ void DataLoader::state::fail(const std::vector<std::int64_t>& indices, std::int6
 labelled_samples* DataLoader::state::next() {
   if (!queue)
     queue.emplace([this](std::int64_t number) { return read(number); }, num_taken, batches_left(),
-                  prefetch_options{options.num_workers, options.prefetch});
+                  detail::prefetch_options{options.num_workers, options.prefetch});
   if (queue->at_end()) {
     go_to(sampler.epoch() + 1, 0);
     return nullptr;

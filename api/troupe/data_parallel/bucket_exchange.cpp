@@ -159,7 +159,7 @@ bool bucket_exchange::is_planning_step() const {
 void bucket_exchange::propose_order() {
   if (group_.rank() != 0) return;
   auto first = std::ranges::min(chunks_, {}, &chunk::ready).ready;
-  std::vector<timed_chunk> measured;
+  std::vector<gradients::timed_chunk> measured;
   for (const auto& each : chunks_)
     measured.push_back({std::chrono::duration<double>(each.ready - first).count(),
                         std::chrono::duration<double>(each.summed.time_taken()).count(),

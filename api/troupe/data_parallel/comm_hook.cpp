@@ -5,7 +5,7 @@
 namespace troupe {
 
 work all_reduce_leaves(const gradient_bucket& bucket, communicator& group) {
-  return all_reduce_replicas(bucket.leaves, bucket.sum, *bucket.replicas, group);
+  return gradients::all_reduce_replicas(bucket.leaves, bucket.sum, *bucket.replicas, group);
 }
 
 }  // namespace troupe

@@ -55,14 +55,14 @@ data_parallel_options checked(data_parallel_options options, nn::Module& model, 
                       " members with SyncBatchNorm, whose replicas run at the same time: leave num_replicas "
                       "at 0, or use BatchNorm",
                   "num_replicas " + std::to_string(options.num_replicas));
-  require_same_models(model, in_words(options), group);
+  detail::require_same_models(model, in_words(options), group);
   return options;
 }
 
 gradient_reducer_options reducer_options(const data_parallel_options& options, const communicator& group) {
   return {.buckets = {bytes_of(options.first_bucket_mb, "first_bucket_mb"),
                       bytes_of(options.bucket_size_mb, "bucket_size_mb")},
-          .replicas = spread_replicas(options.num_replicas, group.size()),
+          .replicas = gradients::spread_replicas(options.num_replicas, group.size()),
           .gradient_as_bucket_view = options.gradient_as_bucket_view,
           .find_unused_parameters = options.find_unused_parameters};
 }
@@ -101,7 +101,7 @@ DataParallel::~DataParallel() {
 }
 
 std::unique_ptr<optim::optimizer_state> DataParallel::make_optimizer(const optim::Optimizer& optimizer) {
-  return std::make_unique<overlapped_optimizer>(reducer_, model_.named_parameters(), optimizer);
+  return std::make_unique<detail::overlapped_optimizer>(reducer_, model_.named_parameters(), optimizer);
 }
 
 void DataParallel::sync_parameters() {

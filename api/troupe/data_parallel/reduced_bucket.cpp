@@ -9,8 +9,11 @@
 namespace troupe {
 
 reduced_bucket::reduced_bucket(const planned_bucket& planned, const std::vector<named_parameter>& parameters,
-                               const leaf_hosting& replicas, communicator& group)
-    : parts_(planned.parts), replicas_(replicas), group_(group), here_(summed_by_member(replicas, group)) {
+                               const collective::leaf_hosting& replicas, communicator& group)
+    : parts_(planned.parts),
+      replicas_(replicas),
+      group_(group),
+      here_(gradients::summed_by_member(replicas, group)) {
   memory_scope counted(memory_category::gradients);
   auto num_nodes = static_cast<std::int64_t>(here_.hosting.nodes_of(here_.member).size());
   nodes_ = group.allocate({std::max(num_nodes, std::int64_t{1}), planned.num_elements}, dtype::f32);
@@ -63,8 +66,8 @@ void reduced_bucket::add_leaf(int index) {
 
 work reduced_bucket::all_reduce(std::int64_t first, std::int64_t count) const {
   auto sum = sum_.rows(first, count);
-  if (sums_.empty()) return all_reduce_nodes({}, sum, replicas_, group_);
-  return all_reduce_nodes(nodes_.shape()[0] == 1 ? sum : nodes_, sum, replicas_, group_);
+  if (sums_.empty()) return gradients::all_reduce_nodes({}, sum, replicas_, group_);
+  return gradients::all_reduce_nodes(nodes_.shape()[0] == 1 ? sum : nodes_, sum, replicas_, group_);
 }
 
 }  // namespace troupe

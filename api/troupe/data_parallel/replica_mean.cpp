@@ -59,7 +59,7 @@ shape agreed(const std::vector<metric_shape>& told, const communicator& group) {
   return first->extents;
 }
 
-leaf_hosting in_blocks(const std::vector<metric_shape>& told) {
+collective::leaf_hosting in_blocks(const std::vector<metric_shape>& told) {
   std::vector<std::vector<int>> replicas;
   int next = 0;
   for (const auto& each : told) {
@@ -67,7 +67,7 @@ leaf_hosting in_blocks(const std::vector<metric_shape>& told) {
     std::iota(of_member.begin(), of_member.end(), next);
     next += each.count;
   }
-  return leaf_hosting(std::move(replicas));
+  return collective::leaf_hosting(std::move(replicas));
 }
 
 void require_one_shape(const std::vector<tensor>& of_replicas) {
@@ -93,10 +93,10 @@ tensor mean_over_replicas(const std::vector<tensor>& of_replicas, communicator& 
   std::vector<tensor> here;
   for (const auto& each : of_replicas) here.push_back(each.to(device{}));
   auto sum = tensor::zeros(extents);
-  auto nodes = own_nodes(here, sum, replicas, group);
+  auto nodes = gradients::own_nodes(here, sum, replicas, group);
   if (nodes.defined()) nodes = nodes.to(group.device());
   sum = sum.to(group.device());
-  all_reduce_nodes(nodes, sum, replicas, group, {.progress = progress_by::waiter}).wait();
+  gradients::all_reduce_nodes(nodes, sum, replicas, group, {.progress = progress_by::waiter}).wait();
   return divide(sum.to(device{}), tensor::full({}, static_cast<float>(replicas.num_leaves())));
 }
 

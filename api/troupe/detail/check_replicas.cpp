@@ -10,7 +10,7 @@
 #include "troupe/pipeline/detail/parameters/bucket_layout.hpp"
 #include "troupe/pipeline/detail/parameters/compressed_gradients.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 std::string text_of(const given_exchange& given) { return std::string(given.name) + " " + given.value; }
@@ -92,4 +92,4 @@ void check_replicas(const Pipeline& pipeline, const numeric_options& numerics) {
         "for the statistics of all replicas");
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

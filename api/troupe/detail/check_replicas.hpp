@@ -1,7 +1,7 @@
 #pragma once
 #include "troupe/pipeline/pipeline.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Throws bad_input, with what to do, for
 /// - options about what replicas exchange where there are no replicas
@@ -12,4 +12,4 @@ namespace troupe {
 /// `numerics`: of the pipeline, with the job's on_non_finite.
 void check_replicas(const Pipeline& pipeline, const numeric_options& numerics);
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 
-namespace troupe {
+namespace troupe::detail {
 
 std::string clock_text(double seconds) {
   constexpr double longest = 1e12;
@@ -23,4 +23,4 @@ std::string clock_text(double seconds) {
   return text;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -4,12 +4,12 @@
 #include "troupe/job_error/failure_kind.hpp"
 #include "troupe/process/process.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Runs `prepare` and returns its result. If it throws, tells the other processes the cause, so that the job
 /// fails with it instead of with a lost peer; then rethrows. Not installed.
 template <class Prepare>
-auto fail_job_on_exception(process& self, const Prepare& prepare) {
+auto fail_job_on_exception(actors::process::process& self, const Prepare& prepare) {
   try {
     return prepare();
   } catch (const std::exception& problem) {
@@ -18,4 +18,4 @@ auto fail_job_on_exception(process& self, const Prepare& prepare) {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -11,12 +11,12 @@
 #include "troupe/snapshot/saved_tensors.hpp"
 #include "troupe/wire/packed_state.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 std::vector<named_tensor> unpack_weights(const std::vector<tensor>& packed_stages) {
   std::vector<named_tensor> weights;
   for (const auto& packed : packed_stages)
-    for (const auto& [name, value] : unpack_state(packed)) weights.push_back({name, value.clone()});
+    for (const auto& [name, value] : wire::unpack_state(packed)) weights.push_back({name, value.clone()});
   std::ranges::sort(weights, {}, &named_tensor::name);
   return weights;
 }
@@ -24,8 +24,8 @@ std::vector<named_tensor> unpack_weights(const std::vector<tensor>& packed_stage
 std::vector<named_tensor> weights_in(const std::vector<tensor>& packed_states) {
   std::map<std::string, tensor> by_name;
   for (const auto& packed : packed_states)
-    for (const auto& [name, value] : unpack_state(packed))
-      if (is_weight_name(name)) by_name.try_emplace(name, value);
+    for (const auto& [name, value] : wire::unpack_state(packed))
+      if (snapshot::is_weight_name(name)) by_name.try_emplace(name, value);
   std::vector<named_tensor> weights;
   for (const auto& [name, value] : by_name) weights.push_back({name, value.clone()});
   return weights;
@@ -42,23 +42,23 @@ std::uint64_t weights_bytes(const nn::Module& model) {
 std::string why_not_writable(const std::filesystem::path& file, std::uint64_t size_bytes) {
   auto folder = file.parent_path().empty() ? std::filesystem::path(".") : file.parent_path();
   try {
-    require_replaceable(file);
+    files::require_replaceable(file);
     std::error_code problem;
     if (!std::filesystem::is_directory(folder, problem))
       return "cannot write " + file.string() + ": there is no folder " + folder.string() +
              ". Create it, or name another file";
-    auto probe = folder / temporary_name(file.filename().string());
-    write_durably(probe, std::span<const std::byte>());
-    remove_durably(probe);
+    auto probe = folder / files::temporary_name(file.filename().string());
+    files::write_durably(probe, std::span<const std::byte>());
+    files::remove_durably(probe);
     auto room = std::filesystem::space(folder, problem);
     if (!problem && room.available < size_bytes)
       return "cannot write " + file.string() + ": the weights take " + std::to_string(size_bytes) +
              " bytes, and the disk has room for " + std::to_string(room.available) +
              ". Make room, or name another file";
     return {};
-  } catch (const snapshot_error& found) {
+  } catch (const files::snapshot_error& found) {
     return found.what();
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -6,7 +6,7 @@
 
 #include "troupe/nn/module.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Unpacks the packed states of all stages into one list of tensors, sorted by name, each in its own memory.
 /// Throws std::runtime_error for a malformed packed state. This header is not installed.
@@ -24,4 +24,4 @@ std::uint64_t weights_bytes(const nn::Module& model);
 /// empty string if no obstacle is found.
 std::string why_not_writable(const std::filesystem::path& file, std::uint64_t size_bytes);
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -18,7 +18,7 @@
 #include "troupe/snapshot/numeric_class_problem.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -49,19 +49,20 @@ class start_keys {
   std::string prefix_;
 };
 
-void put(store& keys, const std::string& key, std::string text) {
+void put(collective::store& keys, const std::string& key, std::string text) {
   if (text.size() > longest_verdict) text = text.substr(0, longest_verdict) + " ...";
   keys.put(key, std::as_bytes(std::span(text)));
 }
 
-std::optional<std::string> get(store& keys, const std::string& key, std::chrono::milliseconds timeout) {
+std::optional<std::string> get(collective::store& keys, const std::string& key,
+                               std::chrono::milliseconds timeout) {
   auto value = keys.get(key, timeout);
   if (!value) return {};
   return std::string(reinterpret_cast<const char*>(value->data()), value->size());
 }
 
 /// Waits without timeout; the store throws when the job ends.
-std::string wait_for(store& keys, const std::string& key) {
+std::string wait_for(collective::store& keys, const std::string& key) {
   for (;;)
     if (auto text = get(keys, key, 60s)) return *text;
 }
@@ -77,33 +78,36 @@ std::string problem_of_folders(const job_options& options) {
 
 /// Parts of snapshots that lie in folders of several hosts are never a whole one. Returns the name of this
 /// host if its folder is another one than rank 0's, otherwise an empty text.
-std::string host_without_marker(store& keys, const start_keys& names, const job_options& options) {
+std::string host_without_marker(collective::store& keys, const start_keys& names,
+                                const job_options& options) {
   if (options.snapshot_dir.empty()) return {};
   auto is_shared = shares_folder(keys, names.marker(), names.verdict(), options.snapshot_dir);
-  return is_shared ? "" : host_name();
+  return is_shared ? "" : files::host_name();
 }
 
 /// Rank 0's. Waits until all others have looked for its marker.
-std::string problem_of_sharing(process& self, const start_keys& keys, const job_options& options) {
+std::string problem_of_sharing(actors::process::process& self, const start_keys& keys,
+                               const job_options& options) {
   std::string unseen;
   for (int rank = 1; rank < self.world_size(); ++rank)
     if (auto host = wait_for(self.keys(), keys.of("host without marker", rank)); !host.empty())
       unseen += (unseen.empty() ? "" : ", ") + std::string("rank ") + std::to_string(rank) + " on " + host;
   if (unseen.empty()) return {};
   return "--snapshot-dir: the folder " + options.snapshot_dir.string() +
-         " is not the same one for all processes: what rank 0 wrote there on " + host_name() +
+         " is not the same one for all processes: what rank 0 wrote there on " + files::host_name() +
          " is not seen by " + unseen +
          ". Each process writes its part of a snapshot, so that none would ever be complete. Name a folder "
          "that all hosts share";
 }
 
 /// Collects the problems of all ranks.
-std::string gather_problems(process& self, const start_keys& keys, const job_options& options) {
+std::string gather_problems(actors::process::process& self, const start_keys& keys,
+                            const job_options& options) {
   auto all = problem_of_folders(options);
-  std::optional<folder_marker> marker;
+  std::optional<files::folder_marker> marker;
   if (all.empty() && !options.snapshot_dir.empty() && self.world_size() > 1) try {
       marker.emplace(options.snapshot_dir);
-    } catch (const snapshot_error& problem) {
+    } catch (const files::snapshot_error& problem) {
       all = std::string("--snapshot-dir: ") + problem.what();
     }
   put(self.keys(), keys.marker(), marker ? marker->name() : "");
@@ -118,23 +122,24 @@ std::string gather_problems(process& self, const start_keys& keys, const job_opt
 
 /// Waits until the others have read the problem before the job ends, so that each of them throws bad_input
 /// too.
-[[noreturn]] void refuse(process& self, const start_keys& keys, const std::string& why) {
+[[noreturn]] void refuse(actors::process::process& self, const start_keys& keys, const std::string& why) {
   for (int rank = 1; rank < self.world_size(); ++rank) get(self.keys(), keys.of("seen", rank), farewell_time);
   self.fail(why, failure_kind::bad_input);
   throw bad_input(why);
 }
 
-void put_resumed_step(store& keys, const start_keys& names, const std::optional<snapshot_manifest>& from) {
+void put_resumed_step(collective::store& keys, const start_keys& names,
+                      const std::optional<snapshot::snapshot_manifest>& from) {
   put(keys, names.resumed(), from ? std::to_string(from->step) : "");
 }
 
-std::optional<std::uint64_t> resumed_step_of(store& keys, const start_keys& names) {
+std::optional<std::uint64_t> resumed_step_of(collective::store& keys, const start_keys& names) {
   auto text = wait_for(keys, names.resumed());
   if (text.empty()) return {};
   return std::stoull(text);
 }
 
-void follow_verdict(process& self, const start_keys& keys) {
+void follow_verdict(actors::process::process& self, const start_keys& keys) {
   if (wait_for(self.keys(), keys.verdict()).empty()) return;
   put(self.keys(), keys.of("seen", self.rank()), "yes");
   try {
@@ -145,14 +150,14 @@ void follow_verdict(process& self, const start_keys& keys) {
   throw bad_input("the job cannot start: rank 0 says why");
 }
 
-std::string named(const unusable_snapshot& one) {
+std::string named(const snapshot::unusable_snapshot& one) {
   return "step " + std::to_string(one.info.step) + " (" + one.info.folder.string() + "): " + one.reason;
 }
 
 /// A fresh job must not mix its snapshots with another one's, nor delete them.
-void require_empty(snapshot_store& store, const job_options& options, spdlog::logger& log) {
+void require_empty(snapshot::snapshot_store& store, const job_options& options, spdlog::logger& log) {
   for (const auto& info : store.list()) {
-    if (info.state == snapshot_state::incomplete) continue;
+    if (info.state == snapshot::snapshot_state::incomplete) continue;
     if (!options.fresh_start)
       throw bad_input(
           "the folder " + options.snapshot_dir.string() + " holds snapshots (step " +
@@ -166,7 +171,8 @@ void require_empty(snapshot_store& store, const job_options& options, spdlog::lo
 }
 
 /// Refuses the state of another optimizer, and tells what else is another.
-void compare_settings(const job_definition& job, const snapshot_manifest& found, spdlog::logger& log) {
+void compare_settings(const actors::job::job_definition& job, const snapshot::snapshot_manifest& found,
+                      spdlog::logger& log) {
   auto snapshot = "the snapshot of step " + std::to_string(found.step * job.training.flush_every);
   if (!found.settings)
     return log.warn(
@@ -174,7 +180,7 @@ void compare_settings(const job_definition& job, const snapshot_manifest& found,
         "it is "
         "the same",
         snapshot);
-  auto before = optimizer_in(*found.settings), now = optimizer_in(job.settings);
+  auto before = snapshot::optimizer_in(*found.settings), now = snapshot::optimizer_in(job.settings);
   if (before != now && !job.reset_optimizer)
     throw bad_input("--resume: " + snapshot + " has the optimizer's state of " + before +
                     ", and this job uses " + now + ", which cannot go on from it. Use " + before +
@@ -183,12 +189,14 @@ void compare_settings(const job_definition& job, const snapshot_manifest& found,
   if (job.reset_optimizer)
     log.warn("--resume: the state of {} begins anew (--reset-optimizer); {} has that of {}", now, snapshot,
              before);
-  for (const auto& difference : settings_differences(job.settings, *found.settings))
+  for (const auto& difference : snapshot::settings_differences(job.settings, *found.settings))
     log.warn("--resume: {}", difference);
 }
 
-std::optional<snapshot_manifest> choose_from(snapshot_store& store, const job_options& options,
-                                             const job_definition& job, spdlog::logger& log) {
+std::optional<snapshot::snapshot_manifest> choose_from(snapshot::snapshot_store& store,
+                                                       const job_options& options,
+                                                       const actors::job::job_definition& job,
+                                                       spdlog::logger& log) {
   auto folder = options.snapshot_dir.string();
   auto search = store.find();
   if (!search.found && !search.unusable.empty()) {
@@ -203,7 +211,7 @@ std::optional<snapshot_manifest> choose_from(snapshot_store& store, const job_op
     log.warn("--resume: there is no snapshot in \"{}\", starting from the initial weights", folder);
     return {};
   }
-  if (auto other = identity_differences(job.identity, search.found->identity); !other.empty())
+  if (auto other = snapshot::identity_differences(job.identity, search.found->identity); !other.empty())
     throw bad_input("--resume: the snapshot of step " + std::to_string(search.found->step) + " in " + folder +
                     " belongs to another job: " + other +
                     ". Use the same options, or another --snapshot-dir");
@@ -211,66 +219,71 @@ std::optional<snapshot_manifest> choose_from(snapshot_store& store, const job_op
     throw bad_input("--resume: " + problem);
   compare_settings(job, *search.found, log);
   for (const auto& one : search.unusable) {
-    if (one.info.state == snapshot_state::incomplete) continue;
+    if (one.info.state == snapshot::snapshot_state::incomplete) continue;
     log.warn("a snapshot that cannot be used is set aside, an older one is used: {}", named(one));
     store.set_aside(one.info);
   }
   return search.found;
 }
 
-std::string owner_of(const process& self) {
-  return "job " + self.job_id() + " (process " + std::to_string(::getpid()) + " on " + host_name() + ")";
+std::string owner_of(const actors::process::process& self) {
+  return "job " + self.job_id() + " (process " + std::to_string(::getpid()) + " on " + files::host_name() +
+         ")";
 }
 
 /// No error, since groups share folders; but who may change one decides what a later job begins with.
 void warn_of_others(const char* option, const std::filesystem::path& folder, const char* contents,
                     spdlog::logger& log) {
   if (folder.empty()) return;
-  if (auto others = others_who_may_change(folder); !others.empty())
+  if (auto others = posix::others_who_may_change(folder); !others.empty())
     log.warn("{}: {} is not safe: {}, so that they can replace or remove {}. Choose a folder of your own",
              option, folder.string(), others, contents);
 }
 
 /// Throws bad_input if another job writes to the folder.
-std::optional<folder_lock> lock_folder(const process& self, lock_role role, const job_options& options,
-                                       spdlog::logger& log) {
+std::optional<files::folder_lock> lock_folder(const actors::process::process& self, files::lock_role role,
+                                              const job_options& options, spdlog::logger& log) {
   if (options.snapshot_dir.empty()) return {};
   try {
-    folder_lock lock(options.snapshot_dir, role, owner_of(self));
+    files::folder_lock lock(options.snapshot_dir, role, owner_of(self));
     if (!lock.is_held() && self.rank() == 0)
       log.warn(
           "--snapshot-dir: the file system of \"{}\" has no locks: make sure that no other job writes there",
           options.snapshot_dir.string());
     return lock;
-  } catch (const snapshot_error& problem) {
+  } catch (const files::snapshot_error& problem) {
     throw bad_input(std::string("--snapshot-dir: ") + problem.what());
   }
 }
 
 /// Of a process that comes after the first one of its job.
-job_start join(process& self, job_start start, const job_options& options, spdlog::logger& log) {
-  start.lock = fail_job_on_exception(self, [&] { return lock_folder(self, lock_role::joins, options, log); });
+job_start join(actors::process::process& self, job_start start, const job_options& options,
+               spdlog::logger& log) {
+  start.lock =
+      fail_job_on_exception(self, [&] { return lock_folder(self, files::lock_role::joins, options, log); });
   return start;
 }
 
 }  // namespace
 
-snapshot_access snapshot_access_of(const job_options& options) {
-  if (options.snapshot_access == "group") return snapshot_access::group;
-  return options.snapshot_access == "umask" ? snapshot_access::umask : snapshot_access::owner;
+snapshot::snapshot_access snapshot_access_of(const job_options& options) {
+  if (options.snapshot_access == "group") return snapshot::snapshot_access::group;
+  return options.snapshot_access == "umask" ? snapshot::snapshot_access::umask
+                                            : snapshot::snapshot_access::owner;
 }
 
-std::optional<snapshot_manifest> choose_snapshot(const job_options& options, const job_definition& job,
-                                                 spdlog::logger& log) {
+std::optional<snapshot::snapshot_manifest> choose_snapshot(const job_options& options,
+                                                           const actors::job::job_definition& job,
+                                                           spdlog::logger& log) {
   if (options.snapshot_dir.empty()) return {};
   try {
-    snapshot_store_options made{options.snapshot_dir};
+    snapshot::snapshot_store_options made{options.snapshot_dir};
     made.access = snapshot_access_of(options);
-    snapshot_store store(made);
+    snapshot::snapshot_store store(made);
     if (options.resume) return choose_from(store, options, job, log);
     require_empty(store, options, log);
     return {};
-  } catch (const snapshot_error& problem) {
+  } catch (const files::snapshot_error& problem) {
     throw bad_input(std::string("--snapshot-dir: ") + problem.what());
   }
 }
@@ -279,23 +292,23 @@ void check_folders_writable(const job_options& options) {
   auto option = "--snapshot-dir: ";
   try {
     if (!options.snapshot_dir.empty()) {
-      require_no_snapshot(options.snapshot_dir);
-      snapshot_store_options made{options.snapshot_dir};
+      snapshot::require_no_snapshot(options.snapshot_dir);
+      snapshot::snapshot_store_options made{options.snapshot_dir};
       made.access = snapshot_access_of(options);
-      snapshot_store(made).prepare();
+      snapshot::snapshot_store(made).prepare();
     }
     if (options.trace_dir.empty()) return;
     option = "--trace-dir: ";
-    create_durably(options.trace_dir);
-    auto probe = options.trace_dir / temporary_name("probe");
-    write_durably(probe, std::span<const std::byte>());
-    remove_durably(probe);
-  } catch (const snapshot_error& problem) {
+    files::create_durably(options.trace_dir);
+    auto probe = options.trace_dir / files::temporary_name("probe");
+    files::write_durably(probe, std::span<const std::byte>());
+    files::remove_durably(probe);
+  } catch (const files::snapshot_error& problem) {
     throw bad_input(option + std::string(problem.what()));
   }
 }
 
-bool shares_folder(store& keys, const std::string& marker_key, const std::string& verdict_key,
+bool shares_folder(collective::store& keys, const std::string& marker_key, const std::string& verdict_key,
                    const std::filesystem::path& folder) {
   auto name = wait_for(keys, marker_key);
   if (name.empty()) return true;
@@ -303,11 +316,12 @@ bool shares_folder(store& keys, const std::string& marker_key, const std::string
     if (get(keys, verdict_key, between_looks)) return {};
     return get(keys, marker_key, answer_time).value_or(name);
   };
-  return sees_marker(folder, name, wait_for_next, folder_patience);
+  return files::sees_marker(folder, name, wait_for_next, folder_patience);
 }
 
-job_start agree_on_start(process& self, std::uint32_t incarnation, std::uint32_t trainer,
-                         const job_options& options, const job_definition& job, spdlog::logger& log) {
+job_start agree_on_start(actors::process::process& self, std::uint32_t incarnation, std::uint32_t trainer,
+                         const job_options& options, const actors::job::job_definition& job,
+                         spdlog::logger& log) {
   auto& store = self.keys();
   start_keys keys(trainer);
   if (self.rank() != 0) {
@@ -332,7 +346,7 @@ job_start agree_on_start(process& self, std::uint32_t incarnation, std::uint32_t
     try {
       warn_of_others("--snapshot-dir", options.snapshot_dir, "the snapshots", log);
       warn_of_others("--trace-dir", options.trace_dir, "the traces", log);
-      start.lock = lock_folder(self, lock_role::begins, options, log);
+      start.lock = lock_folder(self, files::lock_role::begins, options, log);
       start.resume_from = choose_snapshot(options, job, log);
     } catch (const bad_input& refused) {
       problem = refused.what();
@@ -351,8 +365,8 @@ job_options options_for_trainer(job_options options, std::uint32_t trainer) {
   return options;
 }
 
-void record_training_start(process& self, std::uint32_t trainer) {
+void record_training_start(actors::process::process& self, std::uint32_t trainer) {
   put(self.keys(), start_keys(trainer).trained(), "yes");
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

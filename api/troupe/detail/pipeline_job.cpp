@@ -17,7 +17,7 @@
 #include "troupe/schedule/gradient_order.hpp"
 #include "troupe/schedule/text/plan_csv.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 numeric_options numerics_for(const Pipeline& pipeline, const job_options& options) {
@@ -27,7 +27,7 @@ numeric_options numerics_for(const Pipeline& pipeline, const job_options& option
 }
 
 /// What the parts of the model imply, where it is cut into `num_stages`.
-plan_csv_options implied_by(const Pipeline& pipeline, const job_options& options, int num_stages) {
+schedule::plan_csv_options implied_by(const Pipeline& pipeline, const job_options& options, int num_stages) {
   auto partition = pipeline.partition(num_stages);
   auto reductions = reductions_of(pipeline.model(), partition, numerics_for(pipeline, options));
   return {cut_model(pipeline.model().wiring(), partition).edges,
@@ -42,7 +42,7 @@ plan_csv_options implied_by(const Pipeline& pipeline, const job_options& options
 plan plan_in_file(const Pipeline& pipeline, const job_options& options, int most_devices) {
   const auto& file = pipeline.plan_file();
   auto refuse = [&file](const std::string& problem) { throw bad_input(file.string() + ": " + problem); };
-  auto read = read_plan_file(file, [&](int num_stages) {
+  auto read = schedule::read_plan_file(file, [&](int num_stages) {
     if (pipeline.stages() != 0 && pipeline.stages() != num_stages)
       refuse("the plan has " + std::to_string(num_stages) + " stages, but the job " +
              std::to_string(pipeline.stages()) + ". Leave --stages out, or cut the model into as many");
@@ -117,10 +117,11 @@ std::vector<std::pair<std::string, std::string>> identity_of(const Pipeline& pip
 }
 
 /// "0, 2"; "none".
-std::string text_of(const std::vector<replica_content>& contents) {
+std::string text_of(const std::vector<layout::replica_content>& contents) {
   std::string text;
   for (std::size_t stage = 0; stage < contents.size(); ++stage)
-    if (contents[stage] == replica_content::equal) text += (text.empty() ? "" : ", ") + std::to_string(stage);
+    if (contents[stage] == layout::replica_content::equal)
+      text += (text.empty() ? "" : ", ") + std::to_string(stage);
   return text.empty() ? "none" : text;
 }
 
@@ -173,9 +174,9 @@ std::string problem_of_training(const Pipeline& pipeline) {
          "one. Leave those to be trained unfrozen, or call evaluate or predict";
 }
 
-job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training,
-                             int world_size) {
-  job_definition job;
+actors::job::job_definition definition_of(const Pipeline& pipeline, const job_options& options,
+                                          const plan& training, int world_size) {
+  actors::job::job_definition job;
   auto partition = pipeline.partition(training.num_stages);
   auto numerics = numerics_for(pipeline, options);
   auto contents = contents_of(pipeline.model(), partition, numerics);
@@ -186,7 +187,7 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   job.num_threads = options.threads;
   job.samples_per_run = std::int64_t{options.batch} * training.flush_every;
   // Where steps are skipped, schedules count fewer of them than the job.
-  if (!numerics.skips_steps()) job.learning_rate = optim::learning_rate_of(pipeline.optimizer());
+  if (!numerics.skips_steps()) job.learning_rate = optim::detail::learning_rate_of(pipeline.optimizer());
   // The job's steps are runs of the plan.
   auto runs_of = [each = static_cast<std::uint64_t>(training.flush_every)](std::uint64_t steps) {
     return (steps + each - 1) / each;
@@ -198,8 +199,8 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   job.snapshots.access = snapshot_access_of(options);
   job.resume = options.resume;
   job.on_non_finite = non_finite_policy_from(options.on_non_finite);
-  job.on_lost_state =
-      options.on_lost_state == "restart" ? lost_state_policy::restart : lost_state_policy::stop;
+  job.on_lost_state = options.on_lost_state == "restart" ? actors::job::lost_state_policy::restart
+                                                         : actors::job::lost_state_policy::stop;
   job.description = describe_job(pipeline, options, job.training, job.placed, job.home, numeric_class());
   if (training.num_replicas > 1)
     job.description.add("stages that all replicas hold alike", text_of(contents));
@@ -207,10 +208,10 @@ job_definition definition_of(const Pipeline& pipeline, const job_options& option
   job.settings = training_settings(pipeline.optimizer(), pipeline.loss());
   job.settings.emplace_back("frozen parameters", frozen_parameters_of(pipeline.model()));
   job.reset_optimizer = options.reset_optimizer;
-  if (auto order = gradient_order_of(job.training); order != gradient_order::ascending)
+  if (auto order = schedule::gradient_order_of(job.training); order != schedule::gradient_order::ascending)
     job.identity.emplace_back("gradient_order", to_string(order));
   if (!job.training.synchronized_stages.empty()) job.identity.emplace_back("sync_batch_norm", "true");
   return job;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -6,7 +6,7 @@
 #include "troupe/pipeline/pipeline.hpp"
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// The plan that a pipeline's schedule, device map or plan file asks for. `most_devices`: as many as the
 /// processes can have; with fewer stages only as many are used. Throws bad_input, saying what to do, for what
@@ -17,7 +17,7 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int most_dev
 std::string problem_of_training(const Pipeline& pipeline);
 
 /// The job that trains a pipeline by this plan, before the processes have agreed on where it begins.
-job_definition definition_of(const Pipeline& pipeline, const job_options& options, const plan& training,
-                             int world_size);
+actors::job::job_definition definition_of(const Pipeline& pipeline, const job_options& options,
+                                          const plan& training, int world_size);
 
-}  // namespace troupe
+}  // namespace troupe::detail

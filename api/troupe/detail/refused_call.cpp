@@ -1,9 +1,10 @@
 #include "troupe/detail/refused_call.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
-void refuse_call(process& self, call_kind kind, std::uint64_t step, const std::string& problem) {
-  call_request request;
+void refuse_call(actors::process::process& self, actors::job::call_kind kind, std::uint64_t step,
+                 const std::string& problem) {
+  actors::job::call_request request;
   request.kind = kind;
   request.target_step = step;
   request.problem = problem;
@@ -11,4 +12,4 @@ void refuse_call(process& self, call_kind kind, std::uint64_t step, const std::s
   throw bad_input(problem);
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

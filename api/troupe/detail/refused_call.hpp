@@ -7,16 +7,18 @@
 #include "troupe/job/call.hpp"
 #include "troupe/process/process.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Ends a call at once in all processes, each of which finds the same fault, and throws it as bad_input. The
 /// job can continue. Not installed.
-[[noreturn]] void refuse_call(process& self, call_kind kind, std::uint64_t step, const std::string& problem);
+[[noreturn]] void refuse_call(actors::process::process& self, actors::job::call_kind kind, std::uint64_t step,
+                              const std::string& problem);
 
 /// Runs `prepare` before a call. If it throws bad_input, refuses the call; after another exception the job
 /// fails.
 template <class Prepare>
-void prepare_call(process& self, call_kind kind, std::uint64_t step, const Prepare& prepare) {
+void prepare_call(actors::process::process& self, actors::job::call_kind kind, std::uint64_t step,
+                  const Prepare& prepare) {
   std::string problem;
   fail_job_on_exception(self, [&] {
     try {
@@ -28,4 +30,4 @@ void prepare_call(process& self, call_kind kind, std::uint64_t step, const Prepa
   if (!problem.empty()) refuse_call(self, kind, step, problem);
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

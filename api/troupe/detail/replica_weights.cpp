@@ -1,6 +1,6 @@
 #include "troupe/detail/replica_weights.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 std::string note_on_weights(const std::string& call, int average_every, std::uint64_t steps) {
   if (average_every == 0) return {};
@@ -13,4 +13,4 @@ std::string note_on_weights(const std::string& call, int average_every, std::uin
          " more (average_every " + std::to_string(average_every) + ")";
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

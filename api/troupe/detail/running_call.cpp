@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-namespace troupe {
+namespace troupe::detail {
 
 running_call::scope::scope(running_call& of, const char* name) : of_(of) {
   std::lock_guard lock(of_.mutex_);
@@ -55,4 +55,4 @@ void running_call::require_none_locked(const char* name) const {
       "steps at a time, or step_event::cancel, and go on after it");
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

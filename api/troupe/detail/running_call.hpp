@@ -3,7 +3,7 @@
 #include <string>
 #include <thread>
 
-namespace troupe {
+namespace troupe::detail {
 
 /// The collective call in which a process is, of a World and its Trainers. There is one at a time: a second
 /// one would wait for the first, which waits for its callback. Thread-safe. This header is not installed.
@@ -51,4 +51,4 @@ class running_call {
   std::thread::id callback_thread_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -4,7 +4,7 @@
 #include <deque>
 #include <utility>
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Steps per second over about the last two seconds.
 class step_rate {
@@ -27,4 +27,4 @@ class step_rate {
   std::deque<std::pair<clock::time_point, std::uint64_t>> seen_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -17,17 +17,17 @@
 namespace troupe {
 
 std::vector<named_tensor> Trainer::state_dict() {
-  running_call::scope running(world_.shared_->running, "Trainer::state_dict");
+  detail::running_call::scope running(world_.shared_->running, "Trainer::state_dict");
   require_no_open_step("state_dict");
   warn_of_own_weights("state_dict");
-  call_request request;
-  request.kind = call_kind::gather;
+  actors::job::call_request request;
+  request.kind = actors::job::call_kind::gather;
   request.target_step = runs_;
   request.num_gathered = static_cast<std::uint64_t>(plan_.num_stages);
   std::vector<named_tensor> weights;
-  call_observer observer;
+  actors::process::call_observer observer;
   observer.on_gathered = [&](std::vector<tensor> packed_stages) {
-    weights = unpack_weights(packed_stages);
+    weights = detail::unpack_weights(packed_stages);
     return "";
   };
   world_.shared_->self->run(request, observer);
@@ -44,26 +44,27 @@ std::optional<weights_at_step> Trainer::latest_weights() const {
   auto newest = latest_->get();
   if (!newest) return {};
   auto step = newest->step * steps_of_run();
-  auto note = note_on_weights("latest_weights", pipeline_.numerics().exchange.average_every, step);
+  auto note = detail::note_on_weights("latest_weights", pipeline_.numerics().exchange.average_every, step);
   if (!note.empty() && !warned_of_latest_->exchange(true)) world_.shared_->log->warn("{}", note);
-  return weights_at_step{step, weights_in(newest->packed)};
+  return weights_at_step{step, detail::weights_in(newest->packed)};
 }
 
 void Trainer::save(const std::filesystem::path& file) {
-  running_call::scope running(world_.shared_->running, "Trainer::save");
+  detail::running_call::scope running(world_.shared_->running, "Trainer::save");
   require_no_open_step("save");
   warn_of_own_weights("save");
-  call_request request;
-  request.kind = call_kind::gather;
+  actors::job::call_request request;
+  request.kind = actors::job::call_kind::gather;
   request.target_step = runs_;
   request.num_gathered = static_cast<std::uint64_t>(plan_.num_stages);
   request.receiver = 0;
-  if (world_.rank() == 0) request.problem = why_not_writable(file, weights_bytes(pipeline_.model()));
-  call_observer observer;
+  if (world_.rank() == 0)
+    request.problem = detail::why_not_writable(file, detail::weights_bytes(pipeline_.model()));
+  actors::process::call_observer observer;
   // Part of the call, which is complete only when the file exists.
   observer.on_gathered = [&](const std::vector<tensor>& packed_stages) -> std::string {
     try {
-      write_safetensors(file, unpack_weights(packed_stages), {{"format", "pt"}});
+      write_safetensors(file, detail::unpack_weights(packed_stages), {{"format", "pt"}});
       return {};
     } catch (const bad_input& problem) {
       return problem.what();
@@ -80,7 +81,7 @@ void Trainer::save(const std::filesystem::path& file) {
 }
 
 tensor Trainer::predict(dataset_ptr samples) {
-  running_call::scope running(world_.shared_->running, "Trainer::predict");
+  detail::running_call::scope running(world_.shared_->running, "Trainer::predict");
   require_no_open_step("predict");
   warn_of_own_weights("predict");
   return outputs_of(samples, [&](std::shared_ptr<batch_source> source) {
@@ -92,23 +93,23 @@ tensor Trainer::predict(dataset_ptr samples) {
 tensor Trainer::outputs_of(const dataset_ptr& samples,
                            const std::function<std::uint32_t(std::shared_ptr<batch_source>)>& number_of) {
   auto& self = *world_.shared_->self;
-  std::shared_ptr<evaluation_source> source;
-  call_request request;
-  prepare_call(self, call_kind::predict, runs_, [&] {
+  std::shared_ptr<detail::evaluation_source> source;
+  actors::job::call_request request;
+  detail::prepare_call(self, actors::job::call_kind::predict, runs_, [&] {
     if (!samples) throw bad_input("predict needs a data set, got a null pointer");
-    source = std::make_shared<evaluation_source>(samples, world_.options().batch, pipeline_.microbatches(),
-                                                 evaluation_part::samples);
-    request.data = describe_samples(*samples);
-    if (reads_samples_) request.content = describe_inputs(*samples);
+    source = std::make_shared<detail::evaluation_source>(
+        samples, world_.options().batch, pipeline_.microbatches(), detail::evaluation_part::samples);
+    request.data = detail::describe_samples(*samples);
+    if (reads_samples_) request.content = detail::describe_inputs(*samples);
   });
-  request.kind = call_kind::predict;
+  request.kind = actors::job::call_kind::predict;
   request.target_step = runs_;
   request.num_batches = source->num_steps_per_epoch();
   request.num_microbatches = source->num_microbatches();
   request.num_gathered = request.num_batches * static_cast<std::uint64_t>(request.num_microbatches);
   request.source = number_of(source);
   tensor outputs;
-  call_observer observer;
+  actors::process::call_observer observer;
   observer.on_gathered = [&](const std::vector<tensor>& microbatches) {
     outputs = concat(microbatches, 0);
     return "";

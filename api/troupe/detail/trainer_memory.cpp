@@ -27,7 +27,7 @@ layer_run layers_in(const stage_range& stage, const nn::Graph& model, const std:
 memory_report report_of(const std::vector<tensor>& sent) {
   memory_report report;
   for (const auto& each : sent) {
-    auto told = device_memory_from(each);
+    auto told = program::device_memory_from(each);
     report.devices.push_back({told.device, told.rank, told.held});
     if (std::ranges::find(report.processes, told.rank, &process_memory_report::rank) ==
         report.processes.end())
@@ -40,14 +40,14 @@ memory_report report_of(const std::vector<tensor>& sent) {
 }  // namespace
 
 troupe::memory_report Trainer::memory_report() {
-  running_call::scope running(world_.shared_->running, "Trainer::memory_report");
+  detail::running_call::scope running(world_.shared_->running, "Trainer::memory_report");
   require_no_open_step("memory_report");
-  call_request request;
-  request.kind = call_kind::memory;
+  actors::job::call_request request;
+  request.kind = actors::job::call_kind::memory;
   request.target_step = runs_;
   request.num_gathered = static_cast<std::uint64_t>(plan_.num_job_devices());
   troupe::memory_report report;
-  call_observer observer;
+  actors::process::call_observer observer;
   observer.on_gathered = [&](const std::vector<tensor>& sent) {
     report = report_of(sent);
     return "";
@@ -60,7 +60,8 @@ troupe::memory_report Trainer::memory_report() {
 troupe::memory_report Trainer::memory_report(const cost_profile& profile) {
   world_.shared_->running.require_none("Trainer::memory_report");
   require_no_open_step("memory_report");
-  auto predicted = fail_job_on_exception(*world_.shared_->self, [&] { return predicted_memory(profile); });
+  auto predicted =
+      detail::fail_job_on_exception(*world_.shared_->self, [&] { return predicted_memory(profile); });
   auto report = memory_report();
   for (auto& each : report.devices) {
     each.predicted = predicted[static_cast<std::size_t>(plan_.device_of(each.device))];

@@ -10,15 +10,18 @@ constexpr std::uint64_t most_small_steps = 1000;
 
 }  // namespace
 
-void Trainer::pause() { world_.shared_->self->request_pause({.command = pause_command::pause}); }
+void Trainer::pause() { world_.shared_->self->request_pause({.command = actors::job::pause_command::pause}); }
 
-void Trainer::resume() { world_.shared_->self->request_pause({.command = pause_command::resume}); }
+void Trainer::resume() {
+  world_.shared_->self->request_pause({.command = actors::job::pause_command::resume});
+}
 
 void Trainer::step(step_unit unit, std::uint64_t count) {
   if (count == 0 || (unit != step_unit::step && count > most_small_steps))
     throw bad_input("[Trainer::step] expected a count from 1 to " + std::to_string(most_small_steps) +
                     " (of whole steps: at least 1), got " + std::to_string(count));
-  world_.shared_->self->request_pause({.command = pause_command::step, .unit = unit, .count = count});
+  world_.shared_->self->request_pause(
+      {.command = actors::job::pause_command::step, .unit = unit, .count = count});
 }
 
 troupe::pause_status Trainer::pause_status() const {

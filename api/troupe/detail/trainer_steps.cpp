@@ -51,10 +51,11 @@ std::string problem_of(const batch& given, int microbatches) {
   return {};
 }
 
-call_observer observer_of(const trainer_callbacks& callbacks, running_call& running) {
-  call_observer observer;
-  observer.on_recovered = [&callbacks, &running](const recovery_report& report) {
-    running_call::callback callback(running, "on_recovered");
+actors::process::call_observer observer_of(const trainer_callbacks& callbacks,
+                                           detail::running_call& running) {
+  actors::process::call_observer observer;
+  observer.on_recovered = [&callbacks, &running](const cluster::recovery_report& report) {
+    detail::running_call::callback callback(running, "on_recovered");
     callbacks.on_recovered({report.loss.rank, report.loss.cause, report.generation, report.total_s});
   };
   return observer;
@@ -70,12 +71,12 @@ void Trainer::require_no_open_step(const char* call) const {
 }
 
 void Trainer::warn_of_own_weights(const char* call) const {
-  auto note = note_on_weights(call, pipeline_.numerics().exchange.average_every, runs_);
+  auto note = detail::note_on_weights(call, pipeline_.numerics().exchange.average_every, runs_);
   if (!note.empty() && world_.rank() == 0) world_.shared_->log->warn("{}", note);
 }
 
 double Trainer::forward_backward(const batch& given) {
-  running_call::scope running(world_.shared_->running, "Trainer::forward_backward");
+  detail::running_call::scope running(world_.shared_->running, "Trainer::forward_backward");
   if (is_step_open_)
     throw std::logic_error(
         "[Trainer::forward_backward] expected optimizer_step first: a step has the gradients of one batch. "
@@ -87,11 +88,11 @@ double Trainer::forward_backward(const batch& given) {
                            std::to_string(plan_.flush_every) +
                            "), with which the batches of several steps overlap. Use fit, or flush_every(1)");
   auto& self = *world_.shared_->self;
-  auto problem = problem_of_training(pipeline_);
+  auto problem = detail::problem_of_training(pipeline_);
   if (problem.empty()) problem = problem_of(given, plan_.num_replicas * pipeline_.microbatches());
-  if (!problem.empty()) refuse_call(self, call_kind::forward_backward, runs_, problem);
+  if (!problem.empty()) detail::refuse_call(self, actors::job::call_kind::forward_backward, runs_, problem);
   if (!given_) {
-    given_ = std::make_shared<given_batches>();
+    given_ = std::make_shared<detail::given_batches>();
     given_source_ = self.add_source(given_);
   }
   given_->put(runs_, given);
@@ -100,13 +101,13 @@ double Trainer::forward_backward(const batch& given) {
         "forward_backward keeps {} MiB of batches, which a recovery may need until a later state is safe: "
         "copy the state more often (--snapshot-every, --snapshot-interval)",
         given_->size_bytes() >> 20);
-  call_request request;
-  request.kind = call_kind::forward_backward;
+  actors::job::call_request request;
+  request.kind = actors::job::call_kind::forward_backward;
   request.source = given_source_;
   request.target_step = runs_ + 1;
   dataset samples({given.inputs.to({}), given.targets.to({})});
-  request.data = describe_samples(samples);
-  if (reads_samples_) request.content = describe_content(samples);
+  request.data = detail::describe_samples(samples);
+  if (reads_samples_) request.content = detail::describe_content(samples);
   // Open too when a callback throws: the step is begun. A job that has failed has none, and says why.
   is_step_open_ = true;
   try {
@@ -123,34 +124,35 @@ double Trainer::forward_backward(const batch& given) {
 }
 
 std::uint64_t Trainer::optimizer_step() {
-  running_call::scope running(world_.shared_->running, "Trainer::optimizer_step");
+  detail::running_call::scope running(world_.shared_->running, "Trainer::optimizer_step");
   if (!is_step_open_)
     throw std::logic_error(
         "[Trainer::optimizer_step] expected forward_backward first, which computes the gradients of a batch");
   auto& self = *world_.shared_->self;
-  call_request request;
-  request.kind = call_kind::optimizer_step;
+  actors::job::call_request request;
+  request.kind = actors::job::call_kind::optimizer_step;
   request.source = given_source_;
   request.target_step = ++runs_;
   is_step_open_ = false;
   auto result = self.run(request, observer_of(callbacks_, world_.shared_->running));
-  if (world_.rank() == 0 && !std::exchange(training_noted_, true)) record_training_start(self, number_);
+  if (world_.rank() == 0 && !std::exchange(training_noted_, true))
+    detail::record_training_start(self, number_);
   given_->release_before(result.replays_from);
   return result.steps_done;
 }
 
 tensor Trainer::forward(const batch& given) {
-  running_call::scope running(world_.shared_->running, "Trainer::forward");
+  detail::running_call::scope running(world_.shared_->running, "Trainer::forward");
   require_no_open_step("forward");
   warn_of_own_weights("forward");
   if (auto problem = problem_of_samples("forward", given); !problem.empty())
-    refuse_call(*world_.shared_->self, call_kind::predict, runs_, problem);
+    detail::refuse_call(*world_.shared_->self, actors::job::call_kind::predict, runs_, problem);
   auto samples = std::make_shared<dataset>(labelled_samples{given.inputs.to({}).clone()});
   return outputs_of(samples, [&](std::shared_ptr<batch_source> source) {
     if (forwarded_) {
       forwarded_->replace(std::move(source));
     } else {
-      forwarded_ = std::make_shared<replaceable_source>(std::move(source));
+      forwarded_ = std::make_shared<detail::replaceable_source>(std::move(source));
       forwarded_source_ = world_.shared_->self->add_source(forwarded_);
     }
     return forwarded_source_;

@@ -7,7 +7,7 @@
 #include "troupe/config/job_fields.hpp"
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 /// The options that would give a pipeline with these settings.
@@ -36,7 +36,7 @@ void refuse_unused_options(const job_options& options, const Pipeline& pipeline)
                                       "clip_grad_norm", "loss_scale"};
   names.insert(names.end(), replica_exchange_fields.begin(), replica_exchange_fields.end());
   for (auto name : names) {
-    const auto& field = *find_job_field(name);
+    const auto& field = *config::find_job_field(name);
     auto given = field.text(options), has = field.text(used);
     if (given == has || !options.given.contains(std::string(name))) continue;
     throw bad_input(field.option_name() + " " + given +
@@ -47,4 +47,4 @@ void refuse_unused_options(const job_options& options, const Pipeline& pipeline)
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

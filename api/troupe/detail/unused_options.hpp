@@ -2,7 +2,7 @@
 #include "troupe/config/job_options.hpp"
 #include "troupe/pipeline/pipeline.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Throws bad_input, naming the option, if the command line or a YAML file sets a pipeline option and the
 /// pipeline has another value, that is, the program ignores the option. Pipeline options are stages,
@@ -10,4 +10,4 @@ namespace troupe {
 /// power_sgd_rank, average_every and loss_scale.
 void refuse_unused_options(const job_options& options, const Pipeline& pipeline);
 
-}  // namespace troupe
+}  // namespace troupe::detail

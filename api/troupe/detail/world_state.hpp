@@ -16,20 +16,21 @@ struct World::state {
   job_options options;
   std::uint32_t incarnation = 0;
   std::shared_ptr<spdlog::logger> log;
-  profile_form shown_profile = profile_form::none;
-  std::shared_ptr<communication_profile> profile;                       ///< null: not requested
-  std::shared_ptr<open_groups> open = std::make_shared<open_groups>();  ///< for the inspector
-  std::weak_ptr<void> trainer;     ///< a Trainer exists while this has not expired
-  std::uint32_t num_trainers = 0;  ///< Trainers created so far
-  running_call running;
+  config::profile_form shown_profile = config::profile_form::none;
+  std::shared_ptr<collective::communication_profile> profile;  ///< null: not requested
+  std::shared_ptr<collective::open_groups> open =
+      std::make_shared<collective::open_groups>();  ///< for the inspector
+  std::weak_ptr<void> trainer;                      ///< a Trainer exists while this has not expired
+  std::uint32_t num_trainers = 0;                   ///< Trainers created so far
+  detail::running_call running;
   /// Of the last Trainer's snapshot folder, until the process has written the last snapshot.
-  std::optional<folder_lock> folder;
+  std::optional<files::folder_lock> folder;
 
   // Members are destroyed in reverse order. A backend's library may wait for the other processes when it
   // shuts down, and so is destroyed last, when all have left the job.
-  std::unique_ptr<backend_registry> backends;
-  std::shared_ptr<process> self;
-  std::unique_ptr<group_builder> groups;
+  std::unique_ptr<collective::backend_registry> backends;
+  std::shared_ptr<actors::process::process> self;
+  std::unique_ptr<collective::group_builder> groups;
   std::shared_ptr<communicator> default_group;
 
   state() = default;

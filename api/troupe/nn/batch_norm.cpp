@@ -34,7 +34,7 @@ void BatchNorm2d::synchronize_statistics(sum_over_members sum) {
 
 void BatchNorm2d::synchronize_over_replicas() {
   statistics_of_ = statistics_of::replicas;
-  sum_statistics_ = add_up_over_replicas;
+  sum_statistics_ = detail::add_up_over_replicas;
 }
 
 void BatchNorm2d::each_parameter(const parameter_visitor& visit) {

@@ -27,7 +27,7 @@ variable forward_with_relu(Module& layer, const variable& input) {
     if (auto* linear = exactly<Linear>(layer)) return linear->forward_with_relu(input);
     return dynamic_cast<Conv2d&>(layer).forward_with_relu(input);
   } catch (...) {
-    rethrow_in_layer(layer.path());
+    detail::rethrow_in_layer(layer.path());
   }
 }
 

@@ -136,9 +136,9 @@ void Graph::require_all_used() const {
 std::vector<variable> Graph::forward_all(const std::vector<variable>& inputs) {
   if (wiring_.outputs.empty())
     throw std::logic_error("[Graph] expected a complete graph, got one without output: call output()");
-  std::vector<given_value> given;
+  std::vector<detail::given_value> given;
   for (int input = 0; input < wiring_.num_inputs; ++input) given.push_back({{graph_inputs, input}});
-  return graph_segment(wiring_, 0, nodes_.modules(), given, wiring_.outputs).run(inputs);
+  return detail::graph_segment(wiring_, 0, nodes_.modules(), given, wiring_.outputs).run(inputs);
 }
 
 std::string Graph::inputs_text(int index) const {

@@ -57,7 +57,7 @@ variable Module::operator()(const variable& input) {
   try {
     return forward(input);
   } catch (...) {
-    rethrow_in_layer(path_);
+    detail::rethrow_in_layer(path_);
   }
 }
 
@@ -157,7 +157,7 @@ std::vector<named_tensor> Module::state_dict(const std::string& prefix) {
 
 unmatched_names Module::load_state_dict(const std::vector<named_tensor>& saved,
                                         copy_by_name_options options) {
-  auto unmatched = copy_by_name(state_dict(), without_batch_counts(saved), options);
+  auto unmatched = copy_by_name(state_dict(), detail::without_batch_counts(saved), options);
   for (auto* each : parameters()) each->mark_changed();
   return unmatched;
 }

@@ -30,7 +30,7 @@ std::vector<variable> MultiModule::operator()(const std::vector<variable>& input
                              std::to_string(outputs.size()));
     return outputs;
   } catch (...) {
-    rethrow_in_layer(path());
+    detail::rethrow_in_layer(path());
   }
 }
 

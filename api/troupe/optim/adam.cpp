@@ -17,19 +17,19 @@ std::unique_ptr<optimizer_state> make_state(const Options& options, bool decoupl
     scheduled.learning_rate *= rate_factor;
     adam_step(slots, step, scheduled);
   };
-  return std::make_unique<moment_state>(step_all, moment_state::update_kind::elementwise, options.schedule,
-                                        std::move(parameters));
+  return std::make_unique<detail::moment_state>(step_all, detail::moment_state::update_kind::elementwise,
+                                                options.schedule, std::move(parameters));
 }
 
 }  // namespace
 
-Adam::Adam(adam_options options) : options_(options) { require_moment_options("Adam", options); }
+Adam::Adam(adam_options options) : options_(options) { detail::require_moment_options("Adam", options); }
 
 std::unique_ptr<optimizer_state> Adam::operator()(std::vector<named_parameter> parameters) const {
   return make_state(options_, false, std::move(parameters));
 }
 
-AdamW::AdamW(adamw_options options) : options_(options) { require_moment_options("AdamW", options); }
+AdamW::AdamW(adamw_options options) : options_(options) { detail::require_moment_options("AdamW", options); }
 
 std::unique_ptr<optimizer_state> AdamW::operator()(std::vector<named_parameter> parameters) const {
   return make_state(options_, true, std::move(parameters));

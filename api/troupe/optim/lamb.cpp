@@ -7,7 +7,7 @@
 
 namespace troupe::optim {
 
-LAMB::LAMB(lamb_options options) : options_(options) { require_moment_options("LAMB", options); }
+LAMB::LAMB(lamb_options options) : options_(options) { detail::require_moment_options("LAMB", options); }
 
 std::unique_ptr<optimizer_state> LAMB::operator()(std::vector<named_parameter> parameters) const {
   lamb_step_options fixed{options_.lr, options_.beta1, options_.beta2, options_.eps, options_.weight_decay};
@@ -16,8 +16,8 @@ std::unique_ptr<optimizer_state> LAMB::operator()(std::vector<named_parameter> p
     scheduled.learning_rate *= rate_factor;
     lamb_step(slots, step, scheduled);
   };
-  return std::make_unique<moment_state>(step_all, moment_state::update_kind::whole_tensor, options_.schedule,
-                                        std::move(parameters));
+  return std::make_unique<detail::moment_state>(step_all, detail::moment_state::update_kind::whole_tensor,
+                                                options_.schedule, std::move(parameters));
 }
 
 }  // namespace troupe::optim

@@ -15,17 +15,17 @@ loss_scaler::loss_scaler(loss_scaler_options options)
       good_steps_(tensor::zeros({}, dtype::i64)),
       skipped_steps_(tensor::zeros({}, dtype::i64)) {
   auto initial = static_cast<float>(options.initial_scale);
-  require_option("loss_scaler", initial > 0 && std::isfinite(initial), "initial_scale > 0 that f32 can hold",
-                 options.initial_scale);
-  require_option("loss_scaler", options.growth_factor > 1 && std::isfinite(options.growth_factor),
-                 "growth_factor > 1 and finite", options.growth_factor);
-  require_option("loss_scaler", options.backoff_factor > 0 && options.backoff_factor < 1,
-                 "backoff_factor in (0, 1)", options.backoff_factor);
+  detail::require_option("loss_scaler", initial > 0 && std::isfinite(initial),
+                         "initial_scale > 0 that f32 can hold", options.initial_scale);
+  detail::require_option("loss_scaler", options.growth_factor > 1 && std::isfinite(options.growth_factor),
+                         "growth_factor > 1 and finite", options.growth_factor);
+  detail::require_option("loss_scaler", options.backoff_factor > 0 && options.backoff_factor < 1,
+                         "backoff_factor in (0, 1)", options.backoff_factor);
   auto least = static_cast<float>(options.least_scale);
-  require_option("loss_scaler", least > 0 && std::isfinite(least), "least_scale > 0 that f32 can hold",
-                 options.least_scale);
-  require_option("loss_scaler", options.growth_interval >= 1, "growth_interval >= 1",
-                 static_cast<double>(options.growth_interval));
+  detail::require_option("loss_scaler", least > 0 && std::isfinite(least),
+                         "least_scale > 0 that f32 can hold", options.least_scale);
+  detail::require_option("loss_scaler", options.growth_interval >= 1, "growth_interval >= 1",
+                         static_cast<double>(options.growth_interval));
 }
 
 /// A state that was saved before there was a least scale may be below it.
@@ -38,7 +38,7 @@ float loss_scaler::least_scale() const {
 bool loss_scaler::is_least() const { return scale() <= least_scale(); }
 
 bool loss_scaler::unscale_and_check(std::span<parameter* const> parameters) const {
-  auto is_finite = scale_all(gradients_of(parameters), 1 / scale());
+  auto is_finite = scale_all(detail::gradients_of(parameters), 1 / scale());
   if (!is_finite) drop_gradients(parameters);
   return is_finite;
 }

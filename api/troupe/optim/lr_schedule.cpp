@@ -30,7 +30,7 @@ struct cosine_factor {
   }
   std::string text() const {
     return "cosine(" + std::to_string(total_steps) + ", " + std::to_string(warmup_steps) + ", " +
-           number_text(final_factor) + ")";
+           detail::number_text(final_factor) + ")";
   }
 };
 
@@ -43,7 +43,7 @@ struct step_factor {
     return result;
   }
   std::string text() const {
-    return "step_decay(" + std::to_string(step_size) + ", " + number_text(factor) + ")";
+    return "step_decay(" + std::to_string(step_size) + ", " + detail::number_text(factor) + ")";
   }
 };
 

@@ -36,7 +36,7 @@ class sgd_state : public optimizer_state {
       if (each.target->needs_step()) each.target->mark_stepped_with_converted();
   }
 
-  void zero_grad() override { drop_gradients(parameters_); }
+  void zero_grad() override { detail::drop_gradients(parameters_); }
 
   bool is_elementwise() const override { return true; }
   void apply_part(std::uint64_t step, const parameter_part& part, const tensor& gradient) override {
@@ -75,12 +75,12 @@ class sgd_state : public optimizer_state {
 }  // namespace
 
 SGD::SGD(sgd_options options) : options_(options) {
-  require_option("SGD", options.lr >= 0 && std::isfinite(options.lr), "a finite lr >= 0", options.lr);
-  require_option("SGD", options.momentum >= 0 && options.momentum <= 1, "momentum in [0, 1]",
-                 options.momentum);
-  require_option("SGD", options.weight_decay >= 0, "weight_decay >= 0", options.weight_decay);
-  require_option("SGD", !options.nesterov || options.momentum > 0, "momentum > 0 with nesterov",
-                 options.momentum);
+  detail::require_option("SGD", options.lr >= 0 && std::isfinite(options.lr), "a finite lr >= 0", options.lr);
+  detail::require_option("SGD", options.momentum >= 0 && options.momentum <= 1, "momentum in [0, 1]",
+                         options.momentum);
+  detail::require_option("SGD", options.weight_decay >= 0, "weight_decay >= 0", options.weight_decay);
+  detail::require_option("SGD", !options.nesterov || options.momentum > 0, "momentum > 0 with nesterov",
+                         options.momentum);
 }
 
 std::unique_ptr<optimizer_state> SGD::operator()(std::vector<named_parameter> parameters) const {

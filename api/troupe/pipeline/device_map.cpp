@@ -18,12 +18,12 @@ void require_device(const std::string& layers, int device) {
                     ". Number devices from 0 on");
 }
 
-int device_from(const std::filesystem::path& file, const yaml_setting& setting) {
+int device_from(const std::filesystem::path& file, const config::yaml_setting& setting) {
   int device = 0;
   const auto* end = setting.value.data() + setting.value.size();
   auto [stop, status] = std::from_chars(setting.value.data(), end, device);
   if (status != std::errc() || stop != end || device < 0)
-    refuse_at_line(
+    config::refuse_at_line(
         file, setting.value_line,
         "'" + setting.key + "': expected the number of a device, from 0 on, got '" + setting.value + "'");
   return device;
@@ -33,17 +33,18 @@ constexpr auto version_key = "version";
 constexpr int map_version = 1;
 
 /// A map names its format, so that none is read as what it is not.
-void require_version(const std::filesystem::path& file, const std::vector<yaml_setting>& settings) {
+void require_version(const std::filesystem::path& file, const std::vector<config::yaml_setting>& settings) {
   auto expected = std::to_string(map_version);
-  auto found = std::ranges::find(settings, version_key, &yaml_setting::key);
+  auto found = std::ranges::find(settings, version_key, &config::yaml_setting::key);
   if (found == settings.end())
-    refuse_at_line(file, 1,
-                   "expected the line 'version: " + expected +
-                       "', which says in what format the device map is, got none. Add it");
+    config::refuse_at_line(file, 1,
+                           "expected the line 'version: " + expected +
+                               "', which says in what format the device map is, got none. Add it");
   if (found->value != expected)
-    refuse_at_line(file, found->value_line,
-                   "expected version " + expected + " of the format of device maps, got '" + found->value +
-                       "'. Write the map in version " + expected + ", or use the Troupe that it is for");
+    config::refuse_at_line(file, found->value_line,
+                           "expected version " + expected + " of the format of device maps, got '" +
+                               found->value + "'. Write the map in version " + expected +
+                               ", or use the Troupe that it is for");
 }
 
 /// The node that has to be taken apart to find layer `name`; none if that is there, or nowhere.
@@ -59,7 +60,7 @@ nn::Graph with_named_layers(nn::Graph model, const DeviceMap& map) {
   for (const auto& entry : map.entries())
     for (const auto& name : names_in(entry.layers))
       while (auto node = node_around(name, model)) try {
-          model = nn::with_nested_layers(model, *node);
+          model = nn::detail::with_nested_layers(model, *node);
         } catch (const bad_input& problem) {
           throw bad_input("device map: no layer '" + name + "' can be placed: " + problem.what());
         }
@@ -94,7 +95,7 @@ DeviceMap& DeviceMap::layers(std::string range, int device) {
 
 DeviceMap DeviceMap::read(const std::filesystem::path& file) {
   DeviceMap map;
-  auto settings = read_yaml_settings(file, "device map");
+  auto settings = config::read_yaml_settings(file, "device map");
   if (!settings.empty()) require_version(file, settings);
   for (const auto& setting : settings) {
     if (setting.key == version_key) continue;
@@ -102,7 +103,7 @@ DeviceMap DeviceMap::read(const std::filesystem::path& file) {
     try {
       map.layers(setting.key, device);
     } catch (const bad_input& problem) {
-      refuse_at_line(file, setting.key_line, problem.what());
+      config::refuse_at_line(file, setting.key_line, problem.what());
     }
   }
   if (map.entries_.empty())
@@ -128,7 +129,7 @@ std::string DeviceMap::to_yaml() const {
       throw bad_input(
           "device map: a layer with the name 'version' cannot be written into a file, where "
           "that is the version of the format. Give the layer another name, or place it in C++");
-    text += yaml_key(layers) + ": " + std::to_string(device) + "\n";
+    text += config::yaml_key(layers) + ": " + std::to_string(device) + "\n";
   }
   return text;
 }

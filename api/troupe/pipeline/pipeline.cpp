@@ -16,7 +16,7 @@ Pipeline::Pipeline(nn::Graph model) : model_(std::move(model)) {
     throw_invalid("Pipeline", "a complete graph with one input and one output",
                   std::to_string(model_.num_inputs()) + " and " + std::to_string(model_.num_outputs()) +
                       ": call output(), and take the samples apart, or put the outputs together, within it");
-  if (auto weights = weights_if_materialized(model_)) initial_weights(*std::move(weights));
+  if (auto weights = detail::weights_if_materialized(model_)) initial_weights(*std::move(weights));
 }
 
 Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::move(model)) {
@@ -133,7 +133,7 @@ Pipeline& Pipeline::optimizer(optim::Optimizer optimizer) {
 }
 
 Pipeline& Pipeline::initial_weights(std::vector<named_tensor> weights) {
-  weights = nn::without_batch_counts(std::move(weights));
+  weights = nn::detail::without_batch_counts(std::move(weights));
   for (auto& each : weights)
     if (each.value.defined() && is_floating(each.value.dtype())) each.value = cast(each.value, dtype::f32);
   initial_weights_ = std::make_shared<const std::vector<named_tensor>>(std::move(weights));

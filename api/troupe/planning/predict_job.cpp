@@ -38,7 +38,7 @@ std::vector<layer_run> stages_of(const DeviceMap& map, const cost_profile& profi
 
 /// A value that goes from one stage to another.
 struct stage_value {
-  edge between;
+  schedule::edge between;
   std::uint64_t bytes = 0;
 };
 

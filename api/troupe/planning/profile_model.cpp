@@ -79,9 +79,9 @@ std::vector<stage_range> one_stage_a_layer(const nn::Graph& model) {
 class layer_by_layer {
  public:
   layer_by_layer(const Pipeline& pipeline, const batch& samples, std::uint64_t seed)
-      : model_(nn::with_all_nested_layers(pipeline.model())),
+      : model_(nn::detail::with_all_nested_layers(pipeline.model())),
         samples_(samples),
-        cut_(cut_model(model_.wiring(), one_stage_a_layer(model_))),
+        cut_(detail::cut_model(model_.wiring(), one_stage_a_layer(model_))),
         times_(static_cast<std::size_t>(model_.size())),
         activation_bytes_(times_.size(), 0),
         passes_(times_.size()),
@@ -89,13 +89,13 @@ class layer_by_layer {
         gradients_(cut_.edges.size()),
         value_bytes_(cut_.edges.size(), 0) {
     auto partition = one_stage_a_layer(model_);
-    reductions_ = reductions_of(model_, partition, pipeline.numerics()).stages;
-    auto make = make_module_programs(model_, partition,
-                                     {.loss = pipeline.loss(),
-                                      .optimizer = pipeline.optimizer(),
-                                      .seed = seed,
-                                      .numerics = pipeline.numerics(),
-                                      .initial_weights = pipeline.initial_weights()});
+    reductions_ = detail::reductions_of(model_, partition, pipeline.numerics()).stages;
+    auto make = detail::make_module_programs(model_, partition,
+                                             {.loss = pipeline.loss(),
+                                              .optimizer = pipeline.optimizer(),
+                                              .seed = seed,
+                                              .numerics = pipeline.numerics(),
+                                              .initial_weights = pipeline.initial_weights()});
     account_scope charged(account_);
     for (int layer = 0; layer < model_.size(); ++layer) programs_.push_back(make(layer));
   }
@@ -103,7 +103,7 @@ class layer_by_layer {
   /// One step of one microbatch.
   void run(std::uint64_t step) {
     account_scope charged(account_);
-    microbatch which{.step = step};
+    program::microbatch which{.step = step};
     for (std::size_t layer = 0; layer < programs_.size(); ++layer) forward(layer, which);
     for (auto layer = programs_.size(); layer-- > 0;) backward(layer, which);
     for (std::size_t number = 0; number < reductions_.size(); ++number) reduce(static_cast<int>(number));
@@ -137,7 +137,7 @@ class layer_by_layer {
   /// The uses of a tied weight but for the first; each layer's optimizer state is taken to be proportional.
   std::vector<shared_weight> shared(const std::vector<layer_cost>& costs) const {
     std::vector<shared_weight> result;
-    for (const auto& weight : tied_weights_of(model_)) {
+    for (const auto& weight : detail::tied_weights_of(model_)) {
       const auto& first = weight.uses.front();
       for (std::size_t use = 1; use < weight.uses.size(); ++use) {
         const auto& cost = costs[static_cast<std::size_t>(weight.uses[use].layer)];
@@ -174,7 +174,7 @@ class layer_by_layer {
     return found;
   }
 
-  void forward(std::size_t layer, const microbatch& which) {
+  void forward(std::size_t layer, const program::microbatch& which) {
     std::vector<tensor> inputs;
     if (cut_.stages[layer].takes_samples) inputs.push_back(samples_.inputs);
     for (auto edge : edges_to(layer)) inputs.push_back(std::exchange(values_[edge], {}));
@@ -195,7 +195,7 @@ class layer_by_layer {
       }
   }
 
-  void backward(std::size_t layer, const microbatch& which) {
+  void backward(std::size_t layer, const program::microbatch& which) {
     auto is_last = layer + 1 == programs_.size();
     std::vector<tensor> output_gradients(is_last ? 0 : cut_.stages[layer].outputs.size());
     for (auto edge = cut_.edges.size(); edge-- > 0;) {
@@ -250,7 +250,7 @@ class layer_by_layer {
                                       (static_cast<double>(part) / static_cast<double>(whole)));
   }
 
-  std::uint64_t bytes_of_weight(const tied_weight::use& use) const {
+  std::uint64_t bytes_of_weight(const detail::tied_weight::use& use) const {
     auto described = model_[use.layer]->clone();
     for (const auto& each : described->named_parameters(model_.prefix_of(use.layer)))
       if (each.name == use.name)
@@ -270,8 +270,8 @@ class layer_by_layer {
   memory_account account_ = memory_account::make();
   nn::Graph model_;
   const batch& samples_;
-  model_cut cut_;
-  std::vector<std::unique_ptr<stage_program>> programs_;
+  detail::model_cut cut_;
+  std::vector<std::unique_ptr<program::stage_program>> programs_;
   std::vector<std::vector<int>> reductions_;
   std::vector<layer_times> times_;               // [layer]
   std::vector<std::uint64_t> activation_bytes_;  // [layer]

@@ -8,7 +8,7 @@
 
 #include "troupe/hash/fnv1a.hpp"
 
-namespace troupe {
+namespace troupe::agreement {
 namespace {
 
 /// More than these say no more about the cause.
@@ -113,4 +113,4 @@ std::string short_hash(std::span<const std::byte> bytes) {
   return text.data();
 }
 
-}  // namespace troupe
+}  // namespace troupe::agreement

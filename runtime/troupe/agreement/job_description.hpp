@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe {
+namespace troupe::agreement {
 
 /// One property that must be equal in all members of a job: {"batch", "256"}. An empty value means unknown
 /// and agrees with every other.
@@ -47,4 +47,4 @@ std::optional<std::string> description_difference(const std::map<int, job_descri
 /// 16 hexadecimal digits by which different bytes show (FNV-1a).
 std::string short_hash(std::span<const std::byte> bytes);
 
-}  // namespace troupe
+}  // namespace troupe::agreement

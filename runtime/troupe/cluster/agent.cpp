@@ -3,7 +3,7 @@
 #include "troupe/cluster/agent_server.hpp"
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 
 void check_suspect_after(std::chrono::milliseconds suspect_after) {
   if (suspect_after >= least_suspect_after) return;
@@ -28,4 +28,4 @@ std::unique_ptr<agent> make_agent(const agent_options& options, agent_callbacks 
   return std::make_unique<agent_server>(options, std::move(callbacks));
 }
 
-}  // namespace troupe
+}  // namespace troupe::cluster

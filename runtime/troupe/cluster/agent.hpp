@@ -8,7 +8,7 @@
 
 #include "troupe/cluster/membership.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 
 /// Interval of the heartbeats from each member to the agent.
 constexpr std::chrono::milliseconds member_heartbeat{100};
@@ -110,4 +110,4 @@ class agent {
 
 std::unique_ptr<agent> make_agent(const agent_options& options, agent_callbacks callbacks);
 
-}  // namespace troupe
+}  // namespace troupe::cluster

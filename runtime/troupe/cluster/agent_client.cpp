@@ -19,7 +19,7 @@
 #include "troupe/posix/wake_event.hpp"
 #include "troupe/wire/codec.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 namespace {
 
 using namespace std::chrono_literals;
@@ -48,7 +48,7 @@ class agent_client final : public membership {
 
   void join(const member& self) override { send(agent_wire::join_job{{self}}); }
   void still_computing(std::uint64_t generation) override { send(agent_wire::computing_on{generation}); }
-  void quiesced(std::uint64_t generation, const process_address& address) override {
+  void quiesced(std::uint64_t generation, const transport::process_address& address) override {
     send(agent_wire::quiesced_for{generation, address});
   }
   void request_generation(std::uint64_t current, const std::string& cause) override {
@@ -78,11 +78,11 @@ class agent_client final : public membership {
     left_ = true;
     send(agent_wire::leave_job{});
   }
-  store& keys() override { return keys_; }
+  collective::store& keys() override { return keys_; }
 
  private:
   void send(const agent_wire::client_message& message) {
-    auto body = encode(message);
+    auto body = wire::encode(message);
     {
       std::lock_guard lock(mutex_);
       line_.channel.seal(body, out_);
@@ -108,7 +108,7 @@ class agent_client final : public membership {
       return say_goodbye();
     }
     auto limit = std::chrono::duration<double>(options_.agent_timeout);
-    auto gone = "the job's agent at " + endpoint_name(options_.address, options_.port) +
+    auto gone = "the job's agent at " + messaging::endpoint_name(options_.address, options_.port) +
                 (open ? " has sent no heartbeat for " + std::to_string(limit.count()).substr(0, 5) +
                             " s: it has stopped, or its host or the network has failed"
                  : !unreadable_.empty()
@@ -138,16 +138,16 @@ class agent_client final : public membership {
     ::poll(polled, 2, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
     if (polled[0].revents) wake_.clear();
     if (!(polled[1].revents & ~POLLOUT)) return true;
-    auto state = read_available(line_.socket.get(), line_.received, 1 << 20);
+    auto state = messaging::read_available(line_.socket.get(), line_.received, 1 << 20);
     heard_ = clock::now();
-    return read_messages() && state == io_result::open;
+    return read_messages() && state == messaging::io_result::open;
   }
 
   /// Writes pending bytes and returns whether some are left. A broken connection is detected by the next
   /// read.
   bool write_out() {
     std::lock_guard lock(mutex_);
-    if (write_available(line_.socket.get(), out_) == io_result::closed) out_.clear();
+    if (messaging::write_available(line_.socket.get(), out_) == messaging::io_result::closed) out_.clear();
     return !out_.empty();
   }
 
@@ -156,12 +156,13 @@ class agent_client final : public membership {
   void say_goodbye() {
     auto until = clock::now() + 2s;
     auto time_left = [&] { return std::chrono::ceil<std::chrono::milliseconds>(until - clock::now()); };
-    while (write_out() && wait_for(line_.socket.get(), POLLOUT, time_left())) continue;
+    while (write_out() && messaging::wait_for(line_.socket.get(), POLLOUT, time_left())) continue;
     ::shutdown(line_.socket.get(), SHUT_WR);
     std::vector<std::byte> ignored;
-    while (left_ && wait_for(line_.socket.get(), POLLIN, time_left())) {
+    while (left_ && messaging::wait_for(line_.socket.get(), POLLIN, time_left())) {
       ignored.clear();
-      if (read_available(line_.socket.get(), ignored, 65536) == io_result::closed) return;
+      if (messaging::read_available(line_.socket.get(), ignored, 65536) == messaging::io_result::closed)
+        return;
     }
   }
 
@@ -170,11 +171,11 @@ class agent_client final : public membership {
       while (true) {
         auto body = line_.channel.open(line_.received);
         if (!body) return true;
-        on_message(decode<agent_wire::agent_message>(*body));
+        on_message(wire::decode<agent_wire::agent_message>(*body));
       }
-    } catch (const bad_frame& problem) {
+    } catch (const messaging::bad_frame& problem) {
       unreadable_ = problem.what();
-    } catch (const decode_error& problem) {
+    } catch (const wire::decode_error& problem) {
       unreadable_ = problem.what();
     }
     return false;
@@ -182,27 +183,27 @@ class agent_client final : public membership {
 
   void on_message(const agent_wire::agent_message& message) {
     using namespace agent_wire;
-    if (auto* m = std::get_if<fence>(&message)) {
+    if (auto* m = std::get_if<agent_wire::fence>(&message)) {
       std::vector<member_loss> losses(m->losses.begin(), m->losses.end());
       deliver([this, losses, generation = m->generation] { events_.on_fence(generation, losses); });
-    } else if (auto* v = std::get_if<view>(&message)) {
+    } else if (auto* v = std::get_if<agent_wire::view>(&message)) {
       on_view({v->generation, {v->members.begin(), v->members.end()}});
-    } else if (auto* r = std::get_if<recovered>(&message)) {
+    } else if (auto* r = std::get_if<agent_wire::recovered>(&message)) {
       auto made = r->report;
       made.generation = r->generation;
       made.loss = r->loss;
       deliver([this, made] { events_.on_recovered(made); });
-    } else if (std::holds_alternative<job_done>(message)) {
+    } else if (std::holds_alternative<agent_wire::job_done>(message)) {
       deliver([this] { events_.on_job_done(); });
-    } else if (auto* reply = std::get_if<store_reply>(&message)) {
+    } else if (auto* reply = std::get_if<agent_wire::store_reply>(&message)) {
       keys_.on_reply(*reply);
-    } else if (auto* stop = std::get_if<stop_requested>(&message)) {
+    } else if (auto* stop = std::get_if<agent_wire::stop_requested>(&message)) {
       deliver([this, signal = stop->signal] { events_.on_stop(signal); });
     } else if (auto* done = std::get_if<agent_wire::job_stopped>(&message)) {
       ended_ = true;
       keys_.close("stopped " + done->summary, done->signal);
       deliver([this, done = *done] { events_.on_job_stopped(done.signal, done.summary); });
-    } else if (auto* end = std::get_if<job_end>(&message)) {
+    } else if (auto* end = std::get_if<agent_wire::job_end>(&message)) {
       ended_ = true;
       keys_.close(end->cause);
       deliver([this, end = *end] { events_.on_job_failed(end.cause, end.kind); });
@@ -247,7 +248,7 @@ class agent_client final : public membership {
   std::map<int, std::uint32_t> incarnations_;  ///< as of the last view
   membership_events& events_;
   agent_store keys_{[this](const agent_wire::client_message& message) { send(message); }};
-  wake_event wake_;
+  posix::wake_event wake_;
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> left_ = false;
   // Used by the first thread only:
@@ -267,4 +268,4 @@ std::unique_ptr<membership> connect_agent(const agent_client_options& options, m
   return std::make_unique<agent_client>(options, dial_agent(options), events);
 }
 
-}  // namespace troupe
+}  // namespace troupe::cluster

@@ -7,7 +7,7 @@
 #include "troupe/cluster/agent.hpp"
 #include "troupe/cluster/membership.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 
 struct agent_client_options {
   std::string address = "127.0.0.1";
@@ -33,4 +33,4 @@ struct agent_client_options {
 /// If the agent disappears later, on_job_failed is called.
 std::unique_ptr<membership> connect_agent(const agent_client_options& options, membership_events& events);
 
-}  // namespace troupe
+}  // namespace troupe::cluster

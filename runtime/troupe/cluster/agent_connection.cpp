@@ -5,18 +5,18 @@
 #include "troupe/messaging/tcp_socket.hpp"
 #include "troupe/wire/codec.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 namespace {
 
 /// Limit of pending output to a member that does not read (it may be suspended).
-constexpr std::size_t max_unsent_bytes = sealed_channel::max_from_agent + (8 << 20);
+constexpr std::size_t max_unsent_bytes = messaging::sealed_channel::max_from_agent + (8 << 20);
 /// Limit of bytes read in one call, so that other connections are served.
 constexpr std::size_t max_read_bytes = 1 << 18;
 
 }  // namespace
 
-agent_connection::agent_connection(unique_fd socket, std::span<const std::byte> secret, time_point now)
-    : socket_(std::move(socket)), opened_(now), responder_(secret, agent_protocol) {
+agent_connection::agent_connection(posix::unique_fd socket, std::span<const std::byte> secret, time_point now)
+    : socket_(std::move(socket)), opened_(now), responder_(secret, messaging::agent_protocol) {
   auto greeting = responder_.greeting();
   out_.assign(greeting.begin(), greeting.end());
   write();
@@ -30,22 +30,22 @@ void agent_connection::finish() {
 std::vector<agent_wire::client_message> agent_connection::read() {
   if (!wants_read()) return {};
   // Of a peer that is not authenticated only the bytes of its proof are read.
-  auto limit = authenticated() ? max_read_bytes : reply_bytes - in_.size();
-  auto state = read_available(fd(), in_, limit);
+  auto limit = authenticated() ? max_read_bytes : messaging::reply_bytes - in_.size();
+  auto state = messaging::read_available(fd(), in_, limit);
   if (!authenticated()) read_reply();
   auto messages = authenticated() ? read_frames() : std::vector<agent_wire::client_message>();
-  if (state == io_result::closed) peer_closed_ = true;
+  if (state == messaging::io_result::closed) peer_closed_ = true;
   return messages;
 }
 
 void agent_connection::read_reply() {
-  if (in_.size() < reply_bytes) return;
-  auto keys = responder_.check(std::span(in_).first<reply_bytes>());
+  if (in_.size() < messaging::reply_bytes) return;
+  auto keys = responder_.check(std::span(in_).first<messaging::reply_bytes>());
   in_.clear();
-  auto verdict = handshake_responder::verdict(keys);
+  auto verdict = messaging::handshake_responder::verdict(keys);
   out_.insert(out_.end(), verdict.begin(), verdict.end());
   if (keys)
-    channel_.emplace(handshake_role::responder, *keys);
+    channel_.emplace(messaging::handshake_role::responder, *keys);
   else
     finishing_ = true;
   write();
@@ -54,10 +54,11 @@ void agent_connection::read_reply() {
 std::vector<agent_wire::client_message> agent_connection::read_frames() {
   std::vector<agent_wire::client_message> messages;
   try {
-    while (auto body = channel_->open(in_)) messages.push_back(decode<agent_wire::client_message>(*body));
-  } catch (const bad_frame&) {
+    while (auto body = channel_->open(in_))
+      messages.push_back(wire::decode<agent_wire::client_message>(*body));
+  } catch (const messaging::bad_frame&) {
     closed_ = true;
-  } catch (const decode_error&) {
+  } catch (const wire::decode_error&) {
     closed_ = true;
   }
   return messages;
@@ -65,16 +66,16 @@ std::vector<agent_wire::client_message> agent_connection::read_frames() {
 
 void agent_connection::send(const agent_wire::agent_message& message) {
   if (closed() || finishing_ || unwritable_ || !channel_) return;
-  channel_->seal(encode(message), out_);
+  channel_->seal(wire::encode(message), out_);
   write();
 }
 
 void agent_connection::write() {
   if (closed_) return;
   // Messages that the peer sent before it closed are still to be read.
-  if (write_available(fd(), out_) == io_result::closed) unwritable_ = true;
+  if (messaging::write_available(fd(), out_) == messaging::io_result::closed) unwritable_ = true;
   if (unwritable_) out_.clear();
   if (out_.size() > max_unsent_bytes || (finishing_ && out_.empty())) closed_ = true;
 }
 
-}  // namespace troupe
+}  // namespace troupe::cluster

@@ -8,7 +8,7 @@
 #include "troupe/messaging/sealed_channel.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 
 /// The agent's end of one connection: handshake, frames and buffers. Before the handshake has succeeded only
 /// a few bytes are buffered.
@@ -17,7 +17,7 @@ class agent_connection {
   using time_point = std::chrono::steady_clock::time_point;
 
   /// Sends the greeting. `secret` must outlive it.
-  agent_connection(unique_fd socket, std::span<const std::byte> secret, time_point now);
+  agent_connection(posix::unique_fd socket, std::span<const std::byte> secret, time_point now);
 
   int fd() const { return socket_.get(); }
   bool authenticated() const { return channel_.has_value(); }
@@ -44,10 +44,10 @@ class agent_connection {
   void read_reply();
   std::vector<agent_wire::client_message> read_frames();
 
-  unique_fd socket_;
+  posix::unique_fd socket_;
   time_point opened_;
-  handshake_responder responder_;
-  std::optional<sealed_channel> channel_;
+  messaging::handshake_responder responder_;
+  std::optional<messaging::sealed_channel> channel_;
   std::vector<std::byte> in_, out_;
   bool finishing_ = false;
   bool closed_ = false;
@@ -55,4 +55,4 @@ class agent_connection {
   bool unwritable_ = false;
 };
 
-}  // namespace troupe
+}  // namespace troupe::cluster

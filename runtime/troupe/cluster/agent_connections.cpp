@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-namespace troupe {
+namespace troupe::cluster {
 namespace {
 
 using namespace std::chrono_literals;
@@ -24,19 +24,20 @@ constexpr int max_accepted_at_once = 16;
 using warning = std::function<void(const std::string& message)>;
 
 /// Tries again while the agent's name has no address, until the job's members would have had to join.
-listening listen_when_known(const agent_options& options, const warning& warn) {
+messaging::listening listen_when_known(const agent_options& options, const warning& warn) {
   auto last = std::chrono::steady_clock::now() + options.join_timeout;
   for (bool has_warned = !warn;;) try {
-      return listen_on_all(options.address, options.port, listening_for::whole_network);
-    } catch (const unknown_address& unknown) {
-      if (std::chrono::steady_clock::now() + between_lookups > last) throw;
+      return listen_on_all(options.address, options.port, messaging::listening_for::whole_network);
+    } catch (const messaging::unknown_address& unknown) {
+      if (std::chrono::steady_clock::now() + messaging::between_lookups > last) throw;
       if (!std::exchange(has_warned, true)) warn(still_unknown(unknown));
-      std::this_thread::sleep_for(between_lookups);
+      std::this_thread::sleep_for(messaging::between_lookups);
     }
 }
 
-listening listen_for_members(const agent_options& options, const warning& warn) {
-  if (!options.has_other_hosts) return listen_on_all(options.address, options.port, listening_for::this_host);
+messaging::listening listen_for_members(const agent_options& options, const warning& warn) {
+  if (!options.has_other_hosts)
+    return listen_on_all(options.address, options.port, messaging::listening_for::this_host);
   auto made = listen_when_known(options, warn);
   if (!made.note.empty() && warn) warn(made.note);
   return made;
@@ -74,7 +75,7 @@ void agent_connections::poll(int wake_fd, const std::function<void(agent_connect
 
 void agent_connections::accept_some(int listener) {
   for (int left = max_accepted_at_once; left > 0; --left) {
-    unique_fd made(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    posix::unique_fd made(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!made) {
       // Without descriptors the listener would stay readable: accept again after a tick.
       accept_paused_ = errno != EAGAIN && errno != ECONNABORTED && errno != EINTR;
@@ -112,4 +113,4 @@ void agent_connections::drop(int rank) {
   connections_.remove_if([&](const agent_connection& c) { return c.peer && c.peer->rank == rank; });
 }
 
-}  // namespace troupe
+}  // namespace troupe::cluster

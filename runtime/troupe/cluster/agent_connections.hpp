@@ -8,7 +8,7 @@
 #include "troupe/messaging/tcp_socket.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 
 /// The agent's listening sockets and the accepted connections. For one thread.
 class agent_connections {
@@ -37,10 +37,10 @@ class agent_connections {
   void make_space_for_unauthenticated();
 
   const agent_options& options_;
-  const listening listening_;
+  const messaging::listening listening_;
   std::list<agent_connection> connections_;
   bool accept_paused_ = false;
   bool out_of_descriptors_ = false;
 };
 
-}  // namespace troupe
+}  // namespace troupe::cluster

@@ -14,7 +14,7 @@
 #include "troupe/messaging/tcp_socket.hpp"
 #include "troupe/wire/codec.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 namespace {
 
 using namespace std::chrono_literals;
@@ -25,7 +25,7 @@ using bytes = std::vector<std::byte>;
 struct attempt {
   const agent_client_options& options;
   clock::time_point deadline;
-  unique_fd socket;
+  posix::unique_fd socket;
   bytes in;
   std::string problem;
   std::string waits_for_name;  ///< what to tell about it; empty: the name has an address
@@ -37,9 +37,9 @@ struct attempt {
   bool reach() {
     int error = 0;
     try {
-      socket = try_connect(options.address, options.port,
-                           std::min<std::chrono::milliseconds>(time_left(), 2s), error);
-    } catch (const unknown_address& unknown) {
+      socket = messaging::try_connect(options.address, options.port,
+                                      std::min<std::chrono::milliseconds>(time_left(), 2s), error);
+    } catch (const messaging::unknown_address& unknown) {
       problem = unknown.what();
       waits_for_name = still_unknown(unknown);
       return false;
@@ -52,8 +52,8 @@ struct attempt {
 
   bool send(bytes out) {
     while (!out.empty()) {
-      if (write_available(socket.get(), out) == io_result::closed) return broken();
-      if (!out.empty() && !wait_for(socket.get(), POLLOUT, time_left())) return silent();
+      if (messaging::write_available(socket.get(), out) == messaging::io_result::closed) return broken();
+      if (!out.empty() && !messaging::wait_for(socket.get(), POLLOUT, time_left())) return silent();
     }
     return true;
   }
@@ -65,8 +65,9 @@ struct attempt {
   }
   bool receive_some(std::size_t limit_bytes) {
     auto before = in.size();
-    if (!wait_for(socket.get(), POLLIN, time_left())) return silent();
-    return read_available(socket.get(), in, limit_bytes) == io_result::open || in.size() > before || broken();
+    if (!messaging::wait_for(socket.get(), POLLIN, time_left())) return silent();
+    return messaging::read_available(socket.get(), in, limit_bytes) == messaging::io_result::open ||
+           in.size() > before || broken();
   }
 
   bool broken() {
@@ -81,40 +82,41 @@ struct attempt {
 
 [[noreturn]] void refuse(const agent_client_options& options, const std::string& why) {
   throw bad_input("rank " + std::to_string(options.rank) + " cannot join the job at " +
-                  endpoint_name(options.address, options.port) + ": " + why);
+                  messaging::endpoint_name(options.address, options.port) + ": " + why);
 }
 
-std::optional<sealed_channel> shake_hands(attempt& with) {
-  if (!with.receive(greeting_bytes)) return {};
-  auto greeting = std::span<const std::byte>(with.in).first<greeting_bytes>();
-  if (auto fault = greeting_fault(greeting, agent_protocol))
+std::optional<messaging::sealed_channel> shake_hands(attempt& with) {
+  if (!with.receive(messaging::greeting_bytes)) return {};
+  auto greeting = std::span<const std::byte>(with.in).first<messaging::greeting_bytes>();
+  if (auto fault = greeting_fault(greeting, messaging::agent_protocol))
     refuse(with.options,
            *fault + ". It is no troupe agent of this version: check MASTER_ADDR and MASTER_PORT");
-  auto mine = make_nonce();
-  auto proofs = answer_greeting(greeting, with.options.secret, agent_protocol, mine);
+  auto mine = messaging::make_nonce();
+  auto proofs = answer_greeting(greeting, with.options.secret, messaging::agent_protocol, mine);
   with.in.clear();
   auto reply = reply_of(proofs, mine);
-  if (!with.send({reply.begin(), reply.end()}) || !with.receive(verdict_bytes)) return {};
-  if (with.in[0] != verdict_accepted)
+  if (!with.send({reply.begin(), reply.end()}) || !with.receive(messaging::verdict_bytes)) return {};
+  if (with.in[0] != messaging::verdict_accepted)
     refuse(with.options,
            "the agent refused this process's job secret. All processes of a job need the same "
            "TROUPE_JOB_SECRET; is this the port of another job?");
-  if (!proofs.verify(handshake_role::responder, std::span(with.in).subspan<1, sizeof(handshake_proof)>()))
+  if (!proofs.verify(messaging::handshake_role::responder,
+                     std::span(with.in).subspan<1, sizeof(messaging::handshake_proof)>()))
     refuse(with.options,
            "the agent does not know the job's secret, so it is not this job's. Check MASTER_PORT");
   with.in.clear();
-  return sealed_channel(handshake_role::initiator, proofs);
+  return messaging::sealed_channel(messaging::handshake_role::initiator, proofs);
 }
 
-bool say_hello(attempt& with, sealed_channel& channel) {
+bool say_hello(attempt& with, messaging::sealed_channel& channel) {
   bytes out;
   agent_wire::client_message hello =
       agent_wire::hello{with.options.rank, with.options.world_size, with.options.incarnation};
-  channel.seal(encode(hello), out);
+  channel.seal(wire::encode(hello), out);
   if (!with.send(std::move(out))) return false;
   while (true) {
     if (auto body = channel.open(with.in)) {
-      auto message = decode<agent_wire::agent_message>(*body);
+      auto message = wire::decode<agent_wire::agent_message>(*body);
       auto* answer = std::get_if<agent_wire::answer>(&message);
       if (!answer) refuse(with.options, "expected the agent's answer to hello, got another message");
       if (!answer->refusal.empty()) refuse(with.options, answer->refusal);
@@ -141,14 +143,14 @@ authenticated_connection dial_agent(const agent_client_options& options) {
     if (auto line = dial_once(next)) return std::move(*line);
     bool is_unknown = !next.waits_for_name.empty();
     if (is_unknown && !std::exchange(has_told, true)) options.on_waiting(next.waits_for_name);
-    auto pause = is_unknown ? between_lookups : 20ms;
+    auto pause = is_unknown ? messaging::between_lookups : 20ms;
     if (clock::now() + pause >= deadline)
       throw bad_input("rank " + std::to_string(options.rank) + " cannot reach the job's agent at " +
-                      endpoint_name(options.address, options.port) + " within " +
+                      messaging::endpoint_name(options.address, options.port) + " within " +
                       std::to_string(options.connect_timeout.count()) + " ms (" + next.problem +
                       "). Is the launcher, or rank 0, running, and are MASTER_ADDR and MASTER_PORT right?");
     std::this_thread::sleep_for(pause);
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::cluster

@@ -3,12 +3,12 @@
 #include "troupe/messaging/sealed_channel.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 
 /// A connection after the handshake and an accepted hello.
 struct authenticated_connection {
-  unique_fd socket;
-  sealed_channel channel;
+  posix::unique_fd socket;
+  messaging::sealed_channel channel;
   std::vector<std::byte> received;  ///< bytes read beyond the reply, not decoded yet
 };
 
@@ -16,4 +16,4 @@ struct authenticated_connection {
 /// connect_agent.
 authenticated_connection dial_agent(const agent_client_options& options);
 
-}  // namespace troupe
+}  // namespace troupe::cluster

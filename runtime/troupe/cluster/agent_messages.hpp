@@ -10,7 +10,7 @@
 #include "troupe/cluster/membership.hpp"
 
 /// The messages between members and agent, encoded by wire/codec.hpp inside authenticated frames.
-namespace troupe::agent_wire {
+namespace troupe::cluster::agent_wire {
 
 /// Serialisable forms of the structs of membership.hpp, which stays free of Cereal.
 struct member_fields : member {
@@ -58,7 +58,7 @@ struct computing_on {
 };
 struct quiesced_for {
   std::uint64_t generation = 0;
-  process_address address;
+  transport::process_address address;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, address.control, address.data);
@@ -246,4 +246,4 @@ struct agent_heartbeat {
 using agent_message = std::variant<answer, fence, view, recovered, job_end, job_done, store_reply,
                                    stop_requested, job_stopped, agent_heartbeat>;
 
-}  // namespace troupe::agent_wire
+}  // namespace troupe::cluster::agent_wire

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace troupe {
+namespace troupe::cluster {
 namespace {
 
 using namespace std::chrono_literals;
@@ -26,7 +26,7 @@ agent_server::agent_server(const agent_options& options, agent_callbacks callbac
       callbacks_(std::move(callbacks)),
       state_(rules_of(options), clock::now()),
       connections_(options_, callbacks_.on_warning) {
-  handshake check_secret(options_.secret, agent_protocol, {}, {});
+  messaging::handshake check_secret(options_.secret, messaging::agent_protocol, {}, {});
   thread_ = std::thread([this] { run(); });
 }
 
@@ -184,17 +184,17 @@ void agent_server::on_message(agent_connection& from, const agent_wire::client_m
   using namespace agent_wire;
   if (!from.listens()) return;
   if (!from.peer) {
-    if (auto* first = std::get_if<hello>(&message)) return on_hello(from, *first);
+    if (auto* first = std::get_if<agent_wire::hello>(&message)) return on_hello(from, *first);
     return from.close();
   }
-  if (auto* join = std::get_if<join_job>(&message)) return on_join(from, *join);
-  if (auto* failure = std::get_if<job_failure>(&message))
+  if (auto* join = std::get_if<agent_wire::join_job>(&message)) return on_join(from, *join);
+  if (auto* failure = std::get_if<agent_wire::job_failure>(&message))
     return perform(state_.failed(
         "rank " + std::to_string(from.peer->rank) + " ended the job: " + failure->cause, failure->kind));
   if (!is_member(from)) return;
   state_.heard(from.peer->rank, clock::now());
-  if (std::holds_alternative<leave_job>(message)) return on_leave(from);
-  if (auto* own = std::get_if<member_failure>(&message)) {
+  if (std::holds_alternative<agent_wire::leave_job>(message)) return on_leave(from);
+  if (auto* own = std::get_if<agent_wire::member_failure>(&message)) {
     state_.failing(from.peer->rank, clock::now());
     if (!own->message.empty()) failures_[from.peer->rank] = {own->message, own->kind};
     return;
@@ -247,22 +247,23 @@ void agent_server::on_leave(agent_connection& from) {
 membership_outputs agent_server::on_member_message(int rank, const agent_wire::client_message& message) {
   using namespace agent_wire;
   auto now = clock::now();
-  if (auto* m = std::get_if<computing_on>(&message)) return state_.still_computing(rank, m->generation, now);
-  if (auto* m = std::get_if<quiesced_for>(&message))
+  if (auto* m = std::get_if<agent_wire::computing_on>(&message))
+    return state_.still_computing(rank, m->generation, now);
+  if (auto* m = std::get_if<agent_wire::quiesced_for>(&message))
     return state_.quiesced(rank, m->generation, m->address, now);
-  if (auto* m = std::get_if<generation_request>(&message))
+  if (auto* m = std::get_if<agent_wire::generation_request>(&message))
     return state_.generation_requested(m->current, "rank " + std::to_string(rank) + ": " + m->cause, now);
-  if (auto* m = std::get_if<suspicion>(&message)) {
+  if (auto* m = std::get_if<agent_wire::suspicion>(&message)) {
     // A process that is ending loses its connections and would suspect all its peers.
     if (state_.is_failing(rank)) return {};
     return state_.suspected(m->rank, m->incarnation, m->cause, now);
   }
-  if (auto* m = std::get_if<stop_request>(&message))
+  if (auto* m = std::get_if<agent_wire::stop_request>(&message))
     return m->scope == stop_scope::job ? state_.stop(m->signal) : state_.stop_asked(rank, m->signal);
-  if (auto* m = std::get_if<stop_done>(&message)) return state_.stopped(m->summary);
-  if (auto* m = std::get_if<phase_report>(&message))
+  if (auto* m = std::get_if<agent_wire::stop_done>(&message)) return state_.stopped(m->summary);
+  if (auto* m = std::get_if<agent_wire::phase_report>(&message))
     return state_.phase_reached(m->generation, m->phase, now);
-  if (auto* m = std::get_if<progress_report>(&message); m && callbacks_.on_progress)
+  if (auto* m = std::get_if<agent_wire::progress_report>(&message); m && callbacks_.on_progress)
     callbacks_.on_progress(m->progress);
   return {};
 }
@@ -325,4 +326,4 @@ void agent_server::perform(const end_job& end) {
     if (connection.peer) connection.send(*job_end_);
 }
 
-}  // namespace troupe
+}  // namespace troupe::cluster

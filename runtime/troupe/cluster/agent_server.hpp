@@ -9,7 +9,7 @@
 #include "troupe/cluster/membership_state.hpp"
 #include "troupe/posix/posted_calls.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 
 /// The agent: one thread that polls the connections, passes messages and timeouts to membership_state, and
 /// performs the outputs it returns. Public functions post commands to that thread; all members below
@@ -73,7 +73,7 @@ class agent_server final : public agent {
 
   agent_options options_;
   agent_callbacks callbacks_;
-  posted_calls commands_;
+  posix::posted_calls commands_;
 
   membership_state state_;
   key_values keys_;
@@ -88,4 +88,4 @@ class agent_server final : public agent {
   std::thread thread_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::cluster

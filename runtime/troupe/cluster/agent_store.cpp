@@ -4,7 +4,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/job_error/job_stopped.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 namespace {
 
 /// An agent that works answers much sooner.
@@ -85,4 +85,4 @@ std::optional<agent_wire::store_reply> agent_store::await(std::uint64_t number,
   return {};
 }
 
-}  // namespace troupe
+}  // namespace troupe::cluster

@@ -7,11 +7,11 @@
 #include "troupe/cluster/agent_messages.hpp"
 #include "troupe/collective/rendezvous/store.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 
 /// A member's client of the agent's key-value store (see key_values for its limits). Every call is a request
 /// and a reply over the member's connection. Thread-safe.
-class agent_store final : public store {
+class agent_store final : public collective::store {
  public:
   using sender = std::function<void(const agent_wire::client_message&)>;
   explicit agent_store(sender send) : send_(std::move(send)) {}
@@ -46,4 +46,4 @@ class agent_store final : public store {
   int stop_signal_ = 0;  ///< that closed it; 0: none
 };
 
-}  // namespace troupe
+}  // namespace troupe::cluster

@@ -1,13 +1,13 @@
 // agent_server: the key-value store's messages.
 #include "troupe/cluster/agent_server.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 
 bool agent_server::on_store_message(agent_connection& from, const agent_wire::client_message& message) {
   using namespace agent_wire;
-  if (auto* put = std::get_if<put_value>(&message)) return on_put(from, *put), true;
-  if (auto* get = std::get_if<get_value>(&message)) return on_get(from, *get), true;
-  if (auto* given_up = std::get_if<forget_request>(&message))
+  if (auto* put = std::get_if<agent_wire::put_value>(&message)) return on_put(from, *put), true;
+  if (auto* get = std::get_if<agent_wire::get_value>(&message)) return on_get(from, *get), true;
+  if (auto* given_up = std::get_if<agent_wire::forget_request>(&message))
     return keys_.forget({from.peer->rank, from.peer->incarnation, given_up->request}), true;
   return false;
 }
@@ -33,4 +33,4 @@ void agent_server::answer_waiting(const std::string& key) {
         connection.send(agent_wire::store_reply{waiter.request, {}, *keys_.find(key)});
 }
 
-}  // namespace troupe
+}  // namespace troupe::cluster

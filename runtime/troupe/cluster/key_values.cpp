@@ -1,6 +1,6 @@
 #include "troupe/cluster/key_values.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 
 std::string key_values::put(const std::string& key, bytes value) {
   if (key.size() > max_key_bytes || value.size() > max_value_bytes)
@@ -54,4 +54,4 @@ void key_values::forget_all(int rank) {
   num_waiting_.erase(rank);
 }
 
-}  // namespace troupe
+}  // namespace troupe::cluster

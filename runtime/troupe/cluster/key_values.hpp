@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe {
+namespace troupe::cluster {
 
 /// The agent's key-value store and the requests that wait for keys. Values are never removed, only replaced;
 /// the store lives as long as the job. Does no input or output.
@@ -47,4 +47,4 @@ class key_values {
   std::size_t total_bytes_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::cluster

@@ -6,7 +6,7 @@
 #include "troupe/cluster/membership_state.hpp"
 #include "troupe/collective/rendezvous/store.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -27,7 +27,7 @@ class local_membership final : public membership {
   void still_computing(std::uint64_t generation) override {
     step([&] { return state_.still_computing(0, generation, clock::now()); });
   }
-  void quiesced(std::uint64_t generation, const process_address& address) override {
+  void quiesced(std::uint64_t generation, const transport::process_address& address) override {
     step([&] { return state_.quiesced(0, generation, address, clock::now()); });
   }
   void request_generation(std::uint64_t current, const std::string& cause) override {
@@ -53,7 +53,7 @@ class local_membership final : public membership {
     std::lock_guard lock(mutex_);
     left_ = true;
   }
-  store& keys() override { return keys_; }
+  collective::store& keys() override { return keys_; }
 
  private:
   template <class Input>
@@ -89,7 +89,7 @@ class local_membership final : public membership {
   std::deque<membership_output> queue_;
   bool delivering_ = false;
   bool left_ = false;
-  memory_store keys_;
+  collective::memory_store keys_;
 };
 
 }  // namespace
@@ -98,4 +98,4 @@ std::unique_ptr<membership> make_local_membership(membership_events& events) {
   return std::make_unique<local_membership>(events);
 }
 
-}  // namespace troupe
+}  // namespace troupe::cluster

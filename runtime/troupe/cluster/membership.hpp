@@ -7,7 +7,7 @@
 #include "troupe/job_error/failure_kind.hpp"
 #include "troupe/transport/transport.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 
 /// One process of the job, as it describes itself to the others.
 struct member {
@@ -17,7 +17,7 @@ struct member {
   std::string host;
   /// What the bits depend on here, as ops/numeric_class.hpp says. Must be equal in all members.
   std::string numeric_class;
-  process_address address;
+  transport::process_address address;
   bool operator==(const member&) const = default;
 };
 
@@ -97,7 +97,7 @@ class membership {
   /// for join_timeout, at least 5 s, it is suspected.
   virtual void still_computing(std::uint64_t generation) = 0;
   /// This process has stopped for `generation`; `address` is its new address.
-  virtual void quiesced(std::uint64_t generation, const process_address& address) = 0;
+  virtual void quiesced(std::uint64_t generation, const transport::process_address& address) = 0;
   /// Asks for a new generation although no process was lost: a local actor failed.
   virtual void request_generation(std::uint64_t current, const std::string& cause) = 0;
   /// This process cannot reach `rank`. The agent decides: a suspect is killed, never merely ignored.
@@ -119,7 +119,7 @@ class membership {
   /// member is no failure from now on.
   virtual void leave() = 0;
   /// The job's key-value store. Usable after join.
-  virtual store& keys() = 0;
+  virtual collective::store& keys() = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::cluster

@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 namespace {
 
 /// For a generation. Members say every second that they still compute, so this is several of these.
@@ -99,7 +99,7 @@ membership_outputs membership_state::still_computing(int rank, std::uint64_t gen
 }
 
 membership_outputs membership_state::quiesced(int rank, std::uint64_t generation,
-                                              const process_address& address, time_point now) {
+                                              const transport::process_address& address, time_point now) {
   auto& slot = slots_.at(rank);
   if (ended_ || over_ || !forming_ || generation != generation_ || slot.state != status::joined) return {};
   slot.acknowledged = true;
@@ -355,4 +355,4 @@ membership_outputs membership_state::check_dying(int rank, time_point now) {
                  now);
 }
 
-}  // namespace troupe
+}  // namespace troupe::cluster

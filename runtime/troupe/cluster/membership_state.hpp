@@ -8,7 +8,7 @@
 #include "troupe/cluster/membership.hpp"
 #include "troupe/cluster/recovery_clock.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 
 /// How a job treats its members. The fields are those of agent_options.
 struct membership_rules {
@@ -93,7 +93,7 @@ class membership_state {
   void heard(int rank, time_point now) { slots_.at(rank).heard = now; }
   /// The member stops for the generation when its actions end.
   membership_outputs still_computing(int rank, std::uint64_t generation, time_point now);
-  membership_outputs quiesced(int rank, std::uint64_t generation, const process_address& address,
+  membership_outputs quiesced(int rank, std::uint64_t generation, const transport::process_address& address,
                               time_point now);
   /// Stale requests (of a generation that is over) do nothing.
   membership_outputs generation_requested(std::uint64_t current, const std::string& cause, time_point now);
@@ -171,4 +171,4 @@ class membership_state {
   recovery_clock recovery_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::cluster

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::cluster {
 namespace {
 
 double seconds_between(recovery_clock::time_point first, recovery_clock::time_point second) {
@@ -67,4 +67,4 @@ recovery_report recovery_clock::report(time_point replayed) const {
   return made;
 }
 
-}  // namespace troupe
+}  // namespace troupe::cluster

@@ -4,7 +4,7 @@
 
 #include "troupe/cluster/membership.hpp"
 
-namespace troupe {
+namespace troupe::cluster {
 
 /// Measures the phases of a recovery, from the first loss after a view to the end of the replay, further
 /// losses included. Each phase lasts from the previous milestone to its own, so the phases add up to the
@@ -37,4 +37,4 @@ class recovery_clock {
   std::optional<time_point> restored_, rebuilt_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::cluster

@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 void require_names(const std::vector<mesh_axis>& axes) {
@@ -104,4 +104,4 @@ void mesh::require_rank(world_rank rank) const {
     throw_invalid("mesh", "a rank in [0, " + std::to_string(size_) + ")", to_string(rank));
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

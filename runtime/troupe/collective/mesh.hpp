@@ -6,7 +6,7 @@
 
 #include "troupe/collective/calls/group.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// One axis of a mesh: "dp", 4.
 struct mesh_axis {
@@ -49,4 +49,4 @@ class mesh {
   int size_ = 1;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -11,25 +11,26 @@ namespace {
 
 std::vector<std::string> known_keys(const other_settings& others) {
   std::vector<std::string> names;
-  for (const auto& field : job_fields()) names.emplace_back(field.name);
+  for (const auto& field : config::job_fields()) names.emplace_back(field.name);
   names.insert(names.end(), others.names.begin(), others.names.end());
   return names;
 }
 
-[[noreturn]] void refuse_key(const std::filesystem::path& file, const yaml_setting& setting,
+[[noreturn]] void refuse_key(const std::filesystem::path& file, const config::yaml_setting& setting,
                              const other_settings& others) {
   auto known = known_keys(others);
-  auto meant = meant_by(setting.key, known);
+  auto meant = usage::meant_by(setting.key, known);
   std::string list;
   for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
-  refuse_at_line(file, setting.key_line,
-                 "unknown key '" + setting.key + "'" +
-                     (meant.empty() ? "." : "; did you mean '" + meant + "'?") + " Known keys: " + list);
+  config::refuse_at_line(file, setting.key_line,
+                         "unknown key '" + setting.key + "'" +
+                             (meant.empty() ? "." : "; did you mean '" + meant + "'?") +
+                             " Known keys: " + list);
 }
 
-void apply_setting(const std::filesystem::path& file, const yaml_setting& setting, job_options& options,
-                   const other_settings& others) {
-  const auto* field = find_job_field(setting.key);
+void apply_setting(const std::filesystem::path& file, const config::yaml_setting& setting,
+                   job_options& options, const other_settings& others) {
+  const auto* field = config::find_job_field(setting.key);
   if (setting.is_null && (field || std::ranges::find(others.names, setting.key) != others.names.end()))
     return;
   if (!field && others.take(setting)) return;
@@ -37,7 +38,7 @@ void apply_setting(const std::filesystem::path& file, const yaml_setting& settin
   try {
     field->set(setting.value, options);
   } catch (const bad_input& problem) {
-    refuse_at_line(file, setting.value_line, "key '" + setting.key + "': " + problem.what());
+    config::refuse_at_line(file, setting.value_line, "key '" + setting.key + "': " + problem.what());
   }
 }
 
@@ -45,7 +46,7 @@ void apply_setting(const std::filesystem::path& file, const yaml_setting& settin
 
 void apply_yaml(const std::filesystem::path& file, job_options& options, const other_settings& others) {
   auto changed = options;
-  for (const auto& setting : read_yaml_settings(file, "configuration file"))
+  for (const auto& setting : config::read_yaml_settings(file, "configuration file"))
     apply_setting(file, setting, changed, others);
   options = changed;
 }

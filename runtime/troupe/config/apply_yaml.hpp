@@ -14,7 +14,7 @@ struct other_settings {
   /// Those that messages name beside the fields.
   std::vector<std::string> names = {};
   /// Whether the setting was taken; one that was not is refused.
-  std::function<bool(const yaml_setting&)> take = [](const yaml_setting&) { return false; };
+  std::function<bool(const config::yaml_setting&)> take = [](const config::yaml_setting&) { return false; };
 };
 
 /// As apply_yaml(file, options) of job_options.hpp, for files that say more than the options of a job.

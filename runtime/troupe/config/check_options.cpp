@@ -159,14 +159,15 @@ void check_snapshots(const job_options& options) {
     throw bad_input("--disk-every needs a folder to write to: add --snapshot-dir FOLDER");
   for (const auto* name : {"snapshot_access", "snapshot_interval"})
     if (options.given.contains(name))
-      throw bad_input(find_job_field(name)->option_name() +
+      throw bad_input(config::find_job_field(name)->option_name() +
                       " is about the snapshots in a folder: add --snapshot-dir FOLDER");
 }
 
 void check_faults(const job_options& options) {
-  for (const auto& fault : faults_from(options.fault)) {
-    bool is_on_disk = fault.point == fault_point::part_half_written ||
-                      fault.point == fault_point::before_manifest || fault.point == fault_point::read_part;
+  for (const auto& fault : fault::faults_from(options.fault)) {
+    bool is_on_disk = fault.point == fault::fault_point::part_half_written ||
+                      fault.point == fault::fault_point::before_manifest ||
+                      fault.point == fault::fault_point::read_part;
     if (is_on_disk && options.snapshot_dir.empty())
       throw bad_input("--fault " + std::string(to_string(fault.point)) +
                       " strikes where snapshots on disk are written or read, and this job has none: add "
@@ -207,7 +208,7 @@ void check_options(const job_options& options) {
   if (options.suspect_after.count() <= 0) throw bad_input("--suspect-after must be above 0, for example 1s");
   check_word("--on-non-finite", options.on_non_finite, {"stop", "skip", "go_on"});
   if (options.grace.count() <= 0) throw bad_input("--grace must be above 0, for example 20s");
-  stop_signals_from(options.stop_signals);
+  config::stop_signals_from(options.stop_signals);
   check_inspect(options);
   if (options.progress_timeout.count() < 0)
     throw bad_input("--progress-timeout must be above 0, for example 10m, or 0 for never");

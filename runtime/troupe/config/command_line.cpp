@@ -9,7 +9,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/usage/number_text.hpp"
 
-namespace troupe {
+namespace troupe::config {
 namespace {
 
 /// On a command line an empty path comes from a variable of the shell that is not set.
@@ -70,7 +70,7 @@ void apply_file(const std::string& file, CLI::App& app, job_options& options) {
     auto is_number = [option](const auto*... types) {
       return (option->get_type_name().starts_with(types) || ...);
     };
-    auto value = is_number("INT", "UINT", "FLOAT") ? without_separators(setting.value) : setting.value;
+    auto value = is_number("INT", "UINT", "FLOAT") ? usage::without_separators(setting.value) : setting.value;
     if (option->count() == 0) option->add_result(value);
     return true;
   };
@@ -89,4 +89,4 @@ void add_job_options(CLI::App& app, job_options& options) {
   for (const auto& field : job_fields()) add_field(app, field, options);
 }
 
-}  // namespace troupe
+}  // namespace troupe::config

@@ -3,7 +3,7 @@
 
 #include "troupe/config/job_options.hpp"
 
-namespace troupe {
+namespace troupe::config {
 
 /// Adds every field of job_options as an option (`--snapshot-dir`), with its help and `options`' present
 /// value as the default, and `--config FILE` for a YAML file. What stands on the command line wins over the
@@ -12,4 +12,4 @@ namespace troupe {
 /// which throws bad_input for values that cannot be used.
 void add_job_options(CLI::App& app, job_options& options);
 
-}  // namespace troupe
+}  // namespace troupe::config

@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::config {
 namespace {
 
 constexpr double longest_ms = 366.0 * 24 * 3600 * 1000;
@@ -40,4 +40,4 @@ std::string to_text(std::chrono::milliseconds duration) {
   return count % 1000 == 0 ? std::to_string(count / 1000) + "s" : std::to_string(count) + "ms";
 }
 
-}  // namespace troupe
+}  // namespace troupe::config

@@ -11,7 +11,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/usage/number_text.hpp"
 
-namespace troupe {
+namespace troupe::config {
 namespace {
 
 using o = job_options;
@@ -106,7 +106,7 @@ std::string range_of(std::string_view expected) {
 template <class Number>
 void parse_number(std::string_view text, std::string_view expected, Number& value) {
   Number read{};
-  const auto digits = without_separators(text);
+  const auto digits = usage::without_separators(text);
   const auto* end = digits.data() + digits.size();
   auto [stop, status] = std::from_chars(digits.data(), end, read);
   if (status == std::errc::result_out_of_range && stop == end)
@@ -196,4 +196,4 @@ const job_field* find_job_field(std::string_view name) {
   return found == std::end(fields) ? nullptr : found;
 }
 
-}  // namespace troupe
+}  // namespace troupe::config

@@ -7,7 +7,7 @@
 
 #include "troupe/config/job_options.hpp"
 
-namespace troupe {
+namespace troupe::config {
 
 /// A field of job_options, of any of the types it has.
 using job_member =
@@ -41,4 +41,4 @@ std::span<const job_field> job_fields();
 /// Null if no field has this name.
 const job_field* find_job_field(std::string_view name);
 
-}  // namespace troupe
+}  // namespace troupe::config

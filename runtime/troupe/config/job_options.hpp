@@ -13,7 +13,9 @@
 
 namespace troupe {
 
+namespace config {
 class program_frame;
+}  // namespace config
 
 /// All options of a training job: set in C++, by one YAML file, or on the command line (rising precedence).
 /// The YAML keys and the command line's options are the fields' names with '-' for '_' on the command
@@ -130,7 +132,7 @@ struct job_options : replica_exchange_options {
   bool json = false;
   /// Not an option; set by run_program: handles signals and reports errors for the World. Null: the program
   /// handles signals itself and may call World::request_stop.
-  std::shared_ptr<program_frame> frame;
+  std::shared_ptr<config::program_frame> frame;
 
   /// Not an option: the names of the fields that the command line or a YAML file set. A Trainer throws if one
   /// of them concerns the pipeline and its Pipeline ignores it. A program that uses such a field itself

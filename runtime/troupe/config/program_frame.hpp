@@ -5,7 +5,7 @@
 
 #include "troupe/job_error/failure_kind.hpp"
 
-namespace troupe {
+namespace troupe::config {
 
 /// The interface of a World to run_program (program_frame). Thread-safe.
 class stoppable_world {
@@ -37,4 +37,4 @@ class program_frame {
   virtual void leave_failing() = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::config

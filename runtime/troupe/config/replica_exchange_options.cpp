@@ -9,7 +9,7 @@ std::vector<given_exchange> given_in(const replica_exchange_options& options) {
   static_cast<replica_exchange_options&>(with) = options;
   std::vector<given_exchange> given;
   for (auto name : replica_exchange_fields) {
-    const auto& field = *find_job_field(name);
+    const auto& field = *config::find_job_field(name);
     if (auto value = field.text(with); value != field.text({}))
       given.push_back({name, std::move(value), field.option_name()});
   }

@@ -8,7 +8,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::config {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, int>, 3> early_warnings{
@@ -63,4 +63,4 @@ void unblock_stop_signals(const stop_signals& more) { mask_stop_signals(SIG_UNBL
 
 void block_stop_signals(const stop_signals& more) { mask_stop_signals(SIG_BLOCK, more); }
 
-}  // namespace troupe
+}  // namespace troupe::config

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::config {
 
 /// Signals that schedulers of clusters send some time before they end a job (`sbatch --signal=USR1@300`).
 /// They stop a job only if --stop-signals names them: SIGUSR1, SIGUSR2 and SIGXCPU. Programs may use them for
@@ -32,4 +32,4 @@ void unblock_stop_signals(const stop_signals& more = {});
 /// Blocks them. Only a signalfd receives them then (signal_guard).
 void block_stop_signals(const stop_signals& more = {});
 
-}  // namespace troupe
+}  // namespace troupe::config

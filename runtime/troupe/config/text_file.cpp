@@ -8,7 +8,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::config {
 
 std::string read_text_file(const std::filesystem::path& file, const std::string& what,
                            std::size_t most_bytes) {
@@ -34,4 +34,4 @@ std::string read_text_file(const std::filesystem::path& file, const std::string&
   return text;
 }
 
-}  // namespace troupe
+}  // namespace troupe::config

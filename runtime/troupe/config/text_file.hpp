@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-namespace troupe {
+namespace troupe::config {
 
 /// Far above any file of options or layers.
 constexpr std::size_t most_settings_bytes = std::size_t{4} << 20;
@@ -16,4 +16,4 @@ constexpr std::size_t most_text_bytes = std::size_t{1} << 30;
 std::string read_text_file(const std::filesystem::path& file, const std::string& what,
                            std::size_t most_bytes = most_text_bytes);
 
-}  // namespace troupe
+}  // namespace troupe::config

@@ -10,7 +10,7 @@
 #include "troupe/config/text_file.hpp"
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::config {
 namespace {
 
 /// Marks count lines from 0.
@@ -101,4 +101,4 @@ std::string yaml_key(const std::string& key) {
   return text.c_str();
 }
 
-}  // namespace troupe
+}  // namespace troupe::config

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe {
+namespace troupe::config {
 
 /// One "key: value" line of a YAML file. Lines count from 1.
 struct yaml_setting {
@@ -23,4 +23,4 @@ std::string yaml_key(const std::string& key);
 /// Throws bad_input "FILE:LINE: PROBLEM".
 [[noreturn]] void refuse_at_line(const std::filesystem::path& file, int line, const std::string& problem);
 
-}  // namespace troupe
+}  // namespace troupe::config

@@ -2,10 +2,10 @@
 
 #include <stdexcept>
 
-namespace troupe {
+namespace troupe::execution {
 
 void action_host::wait_within(const action& op, const plan_position&) {
   throw std::logic_error("[action_host] expected a host that waits within actions, for " + to_string(op));
 }
 
-}  // namespace troupe
+}  // namespace troupe::execution

@@ -9,7 +9,7 @@
 #include "troupe/schedule/plan.hpp"
 #include "troupe/transport/tensor_tag.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
 /// What a plan is run for.
 enum class pass_kind : std::uint8_t {
@@ -25,7 +25,7 @@ class action_host {
   /// The samples of the current step; null until they are loaded.
   virtual const batch* samples() = 0;
   /// Sends a tensor to the device of stage tag.stage in replica tag.replica, which is another one.
-  virtual void send(const tensor_tag& tag, tensor value) = 0;
+  virtual void send(const transport::tensor_tag& tag, tensor value) = 0;
   /// See replica_exchange::sum_memory, of the Gs of `stage`.
   virtual tensor sum_memory(int /*stage*/, int /*bucket*/, std::int64_t num_elements, dtype type) {
     return tensor::empty({num_elements}, type);
@@ -50,9 +50,9 @@ class action_host {
   virtual void on_end_deferred(const action& /*op*/, std::uint64_t /*step*/) {}
   /// The metrics of the step, when all forwards of the stage that computes the loss are done; asked once a
   /// step, if the replicas share them.
-  virtual step_metrics metrics() { return {}; }
+  virtual program::step_metrics metrics() { return {}; }
   /// Those of all replicas, in order.
-  virtual void on_replica_metrics(const std::vector<step_metrics>&) {}
+  virtual void on_replica_metrics(const std::vector<program::step_metrics>&) {}
   /// Before the optimizer step `op`: what a replica found infinite or NaN, for which this stage is to do as
   /// if it had found it. Empty: nothing, and the stage is asked.
   virtual std::string non_finite_elsewhere(const action&) { return {}; }
@@ -61,4 +61,4 @@ class action_host {
   virtual bool on_non_finite(const action& op, const std::string& what) = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::execution

@@ -1,8 +1,8 @@
 #include "troupe/execution/arrivals.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
-void arrivals::put(const tensor_tag& tag, tensor value) {
+void arrivals::put(const transport::tensor_tag& tag, tensor value) {
   {
     std::lock_guard lock(mutex_);
     held_.emplace_back(tag, std::move(value));
@@ -15,7 +15,7 @@ void arrivals::put(const tensor_tag& tag, tensor value) {
 bool arrivals::move_to(inbox& into) {
   is_notified_ = false;  // first: who puts something after the look below tells of it
   if (num_moved_ == num_put_) return false;
-  std::vector<std::pair<tensor_tag, tensor>> moved;
+  std::vector<std::pair<transport::tensor_tag, tensor>> moved;
   {
     std::lock_guard lock(mutex_);
     moved.swap(held_);
@@ -35,4 +35,4 @@ void arrivals::wait_for_more(std::uint64_t seen, std::chrono::nanoseconds most) 
   changed_.wait_for(lock, most, [&] { return num_put() > seen; });
 }
 
-}  // namespace troupe
+}  // namespace troupe::execution

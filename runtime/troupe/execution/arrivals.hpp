@@ -11,7 +11,7 @@
 
 #include "troupe/execution/inbox.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
 /// Tensors for a device that must not wait until it looks at its mailbox, since it may be within an action.
 /// Any thread puts them here, and the device's thread moves them into its inbox. Thread-safe.
@@ -20,7 +20,7 @@ class arrivals {
   /// `on_put`: called after each put, on its thread; wakes a receiver that sleeps elsewhere.
   explicit arrivals(std::function<void()> on_put = {}) : on_put_(std::move(on_put)) {}
 
-  void put(const tensor_tag& tag, tensor value);
+  void put(const transport::tensor_tag& tag, tensor value);
   /// After a put: whether the device, if it waits in its mailbox, is to be told there that something is here.
   /// Once until it looks.
   bool must_notify() { return !is_notified_.exchange(true); }
@@ -36,9 +36,9 @@ class arrivals {
   std::function<void()> on_put_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::pair<tensor_tag, tensor>> held_;
+  std::vector<std::pair<transport::tensor_tag, tensor>> held_;
   std::atomic<std::uint64_t> num_put_ = 0, num_moved_ = 0;
   std::atomic<bool> is_notified_ = false;
 };
 
-}  // namespace troupe
+}  // namespace troupe::execution

@@ -3,10 +3,10 @@
 #include <stdexcept>
 #include <string>
 
-namespace troupe {
+namespace troupe::execution {
 namespace {
 
-[[noreturn]] void refuse(const edge& passed, const std::string& expected, const std::string& got,
+[[noreturn]] void refuse(const schedule::edge& passed, const std::string& expected, const std::string& got,
                          int microbatch) {
   throw std::logic_error("[stage_program] expected " + expected + " over edge " + to_string(passed) +
                          " (stage.output -> stage.input), got " + got + " for microbatch " +
@@ -19,7 +19,7 @@ std::string text_of(dtype type, const shape& extents) {
 
 }  // namespace
 
-void edge_forms::agree_on(const edge& passed, const tensor& activation, int microbatch) {
+void edge_forms::agree_on(const schedule::edge& passed, const tensor& activation, int microbatch) {
   if (!activation.defined()) refuse(passed, "a tensor", "an undefined one", microbatch);
   auto [at, is_new] = forms_.try_emplace(passed, form{activation.dtype(), activation.shape()});
   if (!is_new && !at->second.fits(activation))
@@ -30,7 +30,7 @@ void edge_forms::agree_on(const edge& passed, const tensor& activation, int micr
         microbatch);
 }
 
-void edge_forms::require_form(const edge& passed, const tensor& gradient, int microbatch) const {
+void edge_forms::require_form(const schedule::edge& passed, const tensor& gradient, int microbatch) const {
   auto at = forms_.find(passed);
   if (!gradient.defined() || at == forms_.end() || at->second.fits(gradient)) return;
   refuse(passed,
@@ -38,4 +38,4 @@ void edge_forms::require_form(const edge& passed, const tensor& gradient, int mi
          describe(gradient), microbatch);
 }
 
-}  // namespace troupe
+}  // namespace troupe::execution

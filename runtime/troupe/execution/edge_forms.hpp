@@ -4,7 +4,7 @@
 #include "troupe/schedule/stage_graph.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
 /// The dtype and shape of the tensors of each edge in one step, which all its microbatches and their
 /// gradients have. They are agreed on with the first tensor, and again in each step: the last batch may be
@@ -14,9 +14,9 @@ class edge_forms {
   void begin_step() { forms_.clear(); }
   /// Throws std::logic_error, naming the edge, what was expected and what came, for a tensor of another form
   /// than that of the microbatches before, and for one that is undefined.
-  void agree_on(const edge& passed, const tensor& activation, int microbatch);
+  void agree_on(const schedule::edge& passed, const tensor& activation, int microbatch);
   /// The same for a gradient, which may be undefined. Its activation has passed before.
-  void require_form(const edge& passed, const tensor& gradient, int microbatch) const;
+  void require_form(const schedule::edge& passed, const tensor& gradient, int microbatch) const;
 
  private:
   struct form {
@@ -24,7 +24,7 @@ class edge_forms {
     shape extents;
     bool fits(const tensor& value) const { return value.dtype() == type && value.shape() == extents; }
   };
-  std::map<edge, form> forms_;
+  std::map<schedule::edge, form> forms_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::execution

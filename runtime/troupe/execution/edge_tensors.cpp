@@ -8,7 +8,7 @@
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/tensor/memory_account.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 namespace {
 
 void check_count(const char* what, int stage, std::size_t got, std::size_t expected, const char* ports) {
@@ -21,11 +21,11 @@ void check_count(const char* what, int stage, std::size_t got, std::size_t expec
 
 std::optional<std::vector<tensor>> edge_tensors::take_activations(const action& op) {
   auto edges = run_.graph().inputs_of(op.stage);
-  std::vector<tensor_tag> tags;
+  std::vector<transport::tensor_tag> tags;
   for (const auto& each : edges)
     if (is_sent(each))
-      tags.push_back(
-          run_.tag(tensor_role::activation, op.stage, op.microbatch, static_cast<std::size_t>(each.input)));
+      tags.push_back(run_.tag(transport::tensor_role::activation, op.stage, op.microbatch,
+                              static_cast<std::size_t>(each.input)));
   auto taken = run_.take(tags);
   if (!taken) return {};
   std::vector<tensor> inputs;
@@ -39,8 +39,8 @@ std::optional<std::vector<tensor>> edge_tensors::take_activations(const action& 
 }
 
 /// The lowest input port of the receiver that gets the same tensor.
-std::size_t edge_tensors::first_port(const edge& passed) const {
-  auto is_same = [&passed](const edge& other) {
+std::size_t edge_tensors::first_port(const schedule::edge& passed) const {
+  auto is_same = [&passed](const schedule::edge& other) {
     return other.from == passed.from && other.output == passed.output;
   };
   auto edges = run_.graph().inputs_of(passed.to);
@@ -61,16 +61,16 @@ void edge_tensors::send_outputs(const action& op, const std::vector<tensor>& out
     const auto& sent = outputs[static_cast<std::size_t>(each.output)];
     forms_.agree_on(each, sent, op.microbatch);
     if (is_sent(each))
-      run_.deliver(
-          run_.tag(tensor_role::activation, each.to, op.microbatch, static_cast<std::size_t>(each.input)),
-          sent);
+      run_.deliver(run_.tag(transport::tensor_role::activation, each.to, op.microbatch,
+                            static_cast<std::size_t>(each.input)),
+                   sent);
   }
 }
 
 std::optional<std::vector<tensor>> edge_tensors::take_output_gradients(const action& op) {
-  std::vector<tensor_tag> tags;
+  std::vector<transport::tensor_tag> tags;
   for (std::size_t index = 0; index < run_.graph().outputs_of(op.stage).size(); ++index)
-    tags.push_back(run_.tag(tensor_role::gradient, op.stage, op.microbatch, index));
+    tags.push_back(run_.tag(transport::tensor_role::gradient, op.stage, op.microbatch, index));
   auto gradients = run_.take(tags);
   if (!gradients) return {};
   for (auto& each : *gradients)
@@ -98,10 +98,10 @@ void edge_tensors::send_input_gradients(const action& op, const std::vector<tens
     forms_.require_form(edges[port], gradients[port], op.microbatch);
     auto sender_edges = run_.graph().outputs_of(edges[port].from);
     auto index = std::ranges::find(sender_edges, edges[port]) - sender_edges.begin();
-    run_.deliver(
-        run_.tag(tensor_role::gradient, edges[port].from, op.microbatch, static_cast<std::size_t>(index)),
-        gradients[port]);
+    run_.deliver(run_.tag(transport::tensor_role::gradient, edges[port].from, op.microbatch,
+                          static_cast<std::size_t>(index)),
+                 gradients[port]);
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::execution

@@ -5,7 +5,7 @@
 #include "troupe/execution/edge_forms.hpp"
 #include "troupe/execution/plan_run.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
 /// The tensors on the edges between stages: takes those that an action needs from the inbox, and sends what
 /// it gave. A tensor that goes to several input ports of a stage is sent once, to the first. What a program
@@ -27,8 +27,8 @@ class edge_tensors {
   void send_input_gradients(const action& op, const std::vector<tensor>& gradients);
 
  private:
-  std::size_t first_port(const edge& passed) const;
-  bool is_sent(const edge& passed) const {
+  std::size_t first_port(const schedule::edge& passed) const;
+  bool is_sent(const schedule::edge& passed) const {
     return first_port(passed) == static_cast<std::size_t>(passed.input);
   }
 
@@ -36,4 +36,4 @@ class edge_tensors {
   edge_forms forms_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::execution

@@ -3,9 +3,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace troupe {
+namespace troupe::execution {
 
-void inbox::put(const tensor_tag& tag, tensor value) {
+void inbox::put(const transport::tensor_tag& tag, tensor value) {
   if (tag.generation < generation_) {
     ++num_stale_;
     return;
@@ -19,7 +19,7 @@ void inbox::put(const tensor_tag& tag, tensor value) {
                            ", step " + std::to_string(tag.step));
 }
 
-std::optional<tensor> inbox::take(const tensor_tag& tag) {
+std::optional<tensor> inbox::take(const transport::tensor_tag& tag) {
   auto found = held_.find(key_of(tag));
   if (found == held_.end()) return {};
   auto value = std::move(found->second);
@@ -29,13 +29,14 @@ std::optional<tensor> inbox::take(const tensor_tag& tag) {
 
 void inbox::begin_generation(std::uint64_t generation) {
   generation_ = generation;
-  auto first_kept = held_.lower_bound(key{generation, 0, 0, tensor_role{}, 0, 0, 0});
+  auto first_kept = held_.lower_bound(key{generation, 0, 0, transport::tensor_role{}, 0, 0, 0});
   num_stale_ += static_cast<std::uint64_t>(std::distance(held_.begin(), first_kept));
   held_.erase(held_.begin(), first_kept);
 }
 
 void inbox::forget_before(std::uint32_t call, std::uint64_t step) {
-  held_.erase(held_.begin(), held_.lower_bound(key{generation_, call, step, tensor_role{}, 0, 0, 0}));
+  held_.erase(held_.begin(),
+              held_.lower_bound(key{generation_, call, step, transport::tensor_role{}, 0, 0, 0}));
 }
 
-}  // namespace troupe
+}  // namespace troupe::execution

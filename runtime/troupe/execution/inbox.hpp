@@ -6,7 +6,7 @@
 #include "troupe/tensor/tensor.hpp"
 #include "troupe/transport/tensor_tag.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
 /// Tensors that arrived before the action that needs them, by tag. Tensors of older generations are dropped
 /// and counted; those of newer generations and later steps are held until the device reaches them.
@@ -15,10 +15,10 @@ class inbox {
   /// Bound of held tensors; far above what any plan sends within the granted steps.
   static constexpr std::size_t max_held = std::size_t{1} << 20;
   /// Throws std::logic_error if max_held tensors are held, or if a tensor with this tag is held already.
-  void put(const tensor_tag& tag, tensor value);
-  bool has(const tensor_tag& tag) const { return held_.contains(key_of(tag)); }
+  void put(const transport::tensor_tag& tag, tensor value);
+  bool has(const transport::tensor_tag& tag) const { return held_.contains(key_of(tag)); }
   std::size_t num_held() const { return held_.size(); }
-  std::optional<tensor> take(const tensor_tag& tag);
+  std::optional<tensor> take(const transport::tensor_tag& tag);
   /// Forgets everything older than `generation`, and drops such tensors from now on.
   void begin_generation(std::uint64_t generation);
   /// Forgets what came for steps before `step` of a call, and for the calls before.
@@ -27,9 +27,9 @@ class inbox {
 
  private:
   /// Compared generation first, so that tensors of older generations are a prefix of the map.
-  using key = std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, tensor_role, std::uint32_t,
+  using key = std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, transport::tensor_role, std::uint32_t,
                          std::uint32_t, std::uint32_t>;
-  static key key_of(const tensor_tag& tag) {
+  static key key_of(const transport::tensor_tag& tag) {
     return {tag.generation, tag.call, tag.step, tag.role, tag.stage, tag.microbatch, tag.port};
   }
   std::map<key, tensor> held_;
@@ -37,4 +37,4 @@ class inbox {
   std::uint64_t num_stale_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::execution

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-namespace troupe {
+namespace troupe::execution {
 namespace {
 
 /// [position] the next action of the same stage, if it is one that stages or replicas do together.
@@ -136,10 +136,10 @@ bool plan_interpreter::run_weight_gradient(const action& op) {
 }
 
 bool plan_interpreter::run_reduction(const action& op) {
-  std::vector<tensor_tag> tags;
+  std::vector<transport::tensor_tag> tags;
   for (int from : running().reductions[static_cast<std::size_t>(op.microbatch)])
-    tags.push_back(
-        run_.tag(tensor_role::contribution, op.stage, op.microbatch, static_cast<std::size_t>(from)));
+    tags.push_back(run_.tag(transport::tensor_role::contribution, op.stage, op.microbatch,
+                            static_cast<std::size_t>(from)));
   auto contributions = run_.take(tags);
   if (!contributions) return false;
   run_.host().on_begin(op);
@@ -153,9 +153,9 @@ void plan_interpreter::contribute(const action& next) {
   if (next.kind == action_kind::all_reduce) return updates_.give_buckets(next);
   auto contribution = run_.program(next.stage).contribution_to(reduction_of_step(next.microbatch));
   for (int to : running().reductions[static_cast<std::size_t>(next.microbatch)])
-    run_.deliver(
-        run_.tag(tensor_role::contribution, to, next.microbatch, static_cast<std::size_t>(next.stage)),
-        contribution);
+    run_.deliver(run_.tag(transport::tensor_role::contribution, to, next.microbatch,
+                          static_cast<std::size_t>(next.stage)),
+                 contribution);
 }
 
 /// None unless all replicas run the action together.
@@ -163,17 +163,17 @@ std::optional<synchronized_pass> plan_interpreter::synchronized_pass_of(const ac
   if (!running().is_synchronized(op)) return {};
   return synchronized_pass(
       op, run_.replica(), running().num_running_replicas(),
-      run_.tag(tensor_role::replica_values, op.stage, 0, 0), num_pass_messages_[op.stage],
-      [this](const tensor_tag& to, tensor value) { run_.host().send(to, std::move(value)); },
-      [this, op](const tensor_tag& wanted) { return receive_within(op, wanted); });
+      run_.tag(transport::tensor_role::replica_values, op.stage, 0, 0), num_pass_messages_[op.stage],
+      [this](const transport::tensor_tag& to, tensor value) { run_.host().send(to, std::move(value)); },
+      [this, op](const transport::tensor_tag& wanted) { return receive_within(op, wanted); });
 }
 
 /// Others may wait for this replica's part of a deferred update before they send what is wanted.
-tensor plan_interpreter::receive_within(const action& op, const tensor_tag& wanted) {
+tensor plan_interpreter::receive_within(const action& op, const transport::tensor_tag& wanted) {
   run_.host().take_arrivals();
   for (;;) {
     updates_.progress_deferred();
-    if (is_halted()) throw action_interrupted();
+    if (is_halted()) throw program::action_interrupted();
     if (auto found = run_.inputs().take(wanted)) return std::move(*found);
     run_.host().wait_within(op, run_.next_position());
   }
@@ -184,4 +184,4 @@ plan_position plan_interpreter::waits_at() const {
   return update ? update->position() : run_.next_position();
 }
 
-}  // namespace troupe
+}  // namespace troupe::execution

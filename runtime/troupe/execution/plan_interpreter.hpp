@@ -10,7 +10,7 @@
 #include "troupe/execution/stage_updates.hpp"
 #include "troupe/execution/synchronized_pass.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
 /// Runs the actions of one logical device in the order of its plan, each as soon as its inputs are there.
 ///
@@ -77,7 +77,7 @@ class plan_interpreter {
 
   bool takes_targets(int stage) const;
   std::optional<synchronized_pass> synchronized_pass_of(const action& op);
-  tensor receive_within(const action& op, const tensor_tag& wanted);
+  tensor receive_within(const action& op, const transport::tensor_tag& wanted);
   const action* all_reduce_after(const action& op) const;
   void contribute(const action& next);
   int reduction_of_step(int reduction) const { return reduction % running().reductions_per_step(); }
@@ -91,4 +91,4 @@ class plan_interpreter {
   std::map<int, std::uint32_t> num_pass_messages_;  ///< of the current step; key: synchronized stage
 };
 
-}  // namespace troupe
+}  // namespace troupe::execution

@@ -5,13 +5,13 @@
 
 #include "troupe/schedule/gradient_order.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
 plan_run::plan_run(plan_run_options chosen, const program_lookup& programs, inbox& inputs, action_host& host)
     : options_(std::move(chosen)),
       graph_(running().num_stages, running().edges),
       replica_(running().replica_of(options_.device)),
-      gradients_descend_(gradient_order_of(running()) == gradient_order::descending),
+      gradients_descend_(schedule::gradient_order_of(running()) == schedule::gradient_order::descending),
       inputs_(inputs),
       host_(host) {
   for (const auto& op : actions())
@@ -27,7 +27,7 @@ std::uint64_t plan_run::optimizer_step(std::uint64_t step, int number) const {
   return step * static_cast<std::uint64_t>(running().flush_every) + static_cast<std::uint64_t>(number);
 }
 
-microbatch plan_run::microbatch_of(const action& op) const {
+program::microbatch plan_run::microbatch_of(const action& op) const {
   auto count = running().microbatches_per_step();
   auto number = op.microbatch / count;
   return {.step = optimizer_step(step_, number),
@@ -57,7 +57,8 @@ tensor plan_run::averaged_rows_of(const tensor& samples, int microbatch) const {
   return samples.rows((before + which.replica * which.count) * rows, which.count * rows);
 }
 
-tensor_tag plan_run::tag(tensor_role role, int stage, int microbatch, std::size_t port) const {
+transport::tensor_tag plan_run::tag(transport::tensor_role role, int stage, int microbatch,
+                                    std::size_t port) const {
   return {options_.generation,
           step_,
           options_.call,
@@ -68,21 +69,22 @@ tensor_tag plan_run::tag(tensor_role role, int stage, int microbatch, std::size_
           static_cast<std::uint32_t>(replica_)};
 }
 
-std::optional<std::vector<tensor>> plan_run::take(const std::vector<tensor_tag>& tags) {
-  if (!std::ranges::all_of(tags, [this](const tensor_tag& each) { return inputs_.has(each); })) return {};
+std::optional<std::vector<tensor>> plan_run::take(const std::vector<transport::tensor_tag>& tags) {
+  if (!std::ranges::all_of(tags, [this](const transport::tensor_tag& each) { return inputs_.has(each); }))
+    return {};
   std::vector<tensor> taken;
   for (const auto& each : tags) taken.push_back(*inputs_.take(each));
   return taken;
 }
 
-void plan_run::deliver(const tensor_tag& tag, tensor value) {
+void plan_run::deliver(const transport::tensor_tag& tag, tensor value) {
   const auto& plan = running();
   if (plan.job_device(static_cast<int>(tag.replica), plan.device_of_stage[tag.stage]) == options_.device)
     inputs_.put(tag, std::move(value));
-  else if (tag.role == tensor_role::gradient && !value.defined())
+  else if (tag.role == transport::tensor_role::gradient && !value.defined())
     host_.send(tag, tensor::zeros({1}, dtype::u8));
   else
     host_.send(tag, std::move(value));
 }
 
-}  // namespace troupe
+}  // namespace troupe::execution

@@ -10,7 +10,7 @@
 #include "troupe/execution/inbox.hpp"
 #include "troupe/schedule/stage_graph.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
 struct plan_run_options {
   plan running;    ///< has no fault that check_plan finds
@@ -26,18 +26,18 @@ struct plan_run_options {
 class plan_run {
  public:
   /// Returns the program of a stage that the plan has on this device; the program outlives the run.
-  using program_lookup = std::function<stage_program&(int stage)>;
+  using program_lookup = std::function<program::stage_program&(int stage)>;
 
   /// `inputs` and `host` outlive it.
   plan_run(plan_run_options chosen, const program_lookup& programs, inbox& inputs, action_host& host);
 
   const plan_run_options& options() const { return options_; }
   const plan& running() const { return options_.running; }
-  const stage_graph& graph() const { return graph_; }
+  const schedule::stage_graph& graph() const { return graph_; }
   int replica() const { return replica_; }  ///< of this device
   inbox& inputs() const { return inputs_; }
   action_host& host() const { return host_; }
-  stage_program& program(int stage) const { return *programs_.at(stage); }
+  program::stage_program& program(int stage) const { return *programs_.at(stage); }
 
   const std::vector<action>& actions() const { return running().actions_of(options_.device); }
   /// The index of one of them.
@@ -54,25 +54,25 @@ class plan_run {
 
   /// The optimizer step number `number` since the last flush, in a step of the plan.
   std::uint64_t optimizer_step(std::uint64_t step, int number) const;
-  microbatch microbatch_of(const action& op) const;
+  program::microbatch microbatch_of(const action& op) const;
   /// The rows of a microbatch in samples of the step. Those of each optimizer step's replicas lie one after
   /// the other.
   tensor rows_of(const tensor& samples, int microbatch) const;
   /// The rows of all microbatches over which the optimizer step of this one averages.
   tensor averaged_rows_of(const tensor& samples, int microbatch) const;
 
-  tensor_tag tag(tensor_role role, int stage, int microbatch, std::size_t port) const;
+  transport::tensor_tag tag(transport::tensor_role role, int stage, int microbatch, std::size_t port) const;
   /// Takes all of them from the inbox, or none if one is missing.
-  std::optional<std::vector<tensor>> take(const std::vector<tensor_tag>& tags);
+  std::optional<std::vector<tensor>> take(const std::vector<transport::tensor_tag>& tags);
   /// Puts a tensor into the inbox if its stage is on this device, else gives it to the host. A gradient that
   /// is undefined goes to the host as one element of u8, see is_undefined_gradient.
-  void deliver(const tensor_tag& tag, tensor value);
+  void deliver(const transport::tensor_tag& tag, tensor value);
 
  private:
   // constant
   plan_run_options options_;
-  stage_graph graph_;
-  std::map<int, stage_program*> programs_;  // of this device's stages
+  schedule::stage_graph graph_;
+  std::map<int, program::stage_program*> programs_;  // of this device's stages
   int replica_;
   bool gradients_descend_;
   inbox& inputs_;
@@ -88,4 +88,4 @@ inline bool is_undefined_gradient(const tensor& value) {
   return value.defined() && value.dtype() == dtype::u8;
 }
 
-}  // namespace troupe
+}  // namespace troupe::execution

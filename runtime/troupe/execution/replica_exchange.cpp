@@ -8,10 +8,10 @@
 
 #include "troupe/ops/tree_reduction.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
-replica_exchange::replica_exchange(int replica, int num_replicas, int num_buckets, const tensor_tag& tag,
-                                   sum_memory memory)
+replica_exchange::replica_exchange(int replica, int num_replicas, int num_buckets,
+                                   const transport::tensor_tag& tag, sum_memory memory)
     : replica_(replica),
       num_replicas_(num_replicas),
       tag_(tag),
@@ -32,9 +32,9 @@ void replica_exchange::give(int bucket, const tensor& gradients, const sender& s
   given_.push_back(bucket);
   for (int to = 0; to < num_replicas_; ++to)
     if (given.is_message())
-      send(tag_of(tensor_role::replica_gradients, bucket, replica_, to), gradients);
+      send(tag_of(transport::tensor_role::replica_gradients, bucket, replica_, to), gradients);
     else if (auto part = part_of(given, to); part.count > 0)
-      send(tag_of(tensor_role::replica_gradients, bucket, replica_, to),
+      send(tag_of(transport::tensor_role::replica_gradients, bucket, replica_, to),
            gradients.rows(part.begin, part.count));
 }
 
@@ -68,7 +68,7 @@ bool replica_exchange::has_gradients(int bucket, const inbox& arrived) const {
   const auto& state = buckets_[static_cast<std::size_t>(bucket)];
   if (state.is_message() || state.has_sums || part_of(state, replica_).count == 0) return false;
   for (int from = 0; from < num_replicas_; ++from)
-    if (!arrived.has(tag_of(tensor_role::replica_gradients, bucket, from, replica_))) return false;
+    if (!arrived.has(tag_of(transport::tensor_role::replica_gradients, bucket, from, replica_))) return false;
   return true;
 }
 
@@ -87,8 +87,8 @@ void replica_exchange::add_up_bucket(int bucket, inbox& arrived, const sender& s
   std::vector<tensor> gradients;
   std::vector<const std::byte*> inputs;
   for (int from = 0; from < num_replicas_; ++from) {
-    auto& each =
-        gradients.emplace_back(*arrived.take(tag_of(tensor_role::replica_gradients, bucket, from, replica_)));
+    auto& each = gradients.emplace_back(
+        *arrived.take(tag_of(transport::tensor_role::replica_gradients, bucket, from, replica_)));
     if (each.dtype() != state.type || each.num_elements() != count)
       throw std::logic_error(
           "[stage_program::replica_gradients] expected equally many of one dtype in all replicas, got " +
@@ -105,7 +105,7 @@ void replica_exchange::add_up_bucket(int bucket, inbox& arrived, const sender& s
     tree_reduce(inputs, std::span(&output, 1), count, state.type, reduce_op::sum);
   state.has_sums = true;
   for (int to = 0; to < num_replicas_; ++to)
-    send(tag_of(tensor_role::summed_gradients, bucket, replica_, to), sum);
+    send(tag_of(transport::tensor_role::summed_gradients, bucket, replica_, to), sum);
 }
 
 std::vector<tensor> replica_exchange::take_sums(int bucket, inbox& arrived) {
@@ -124,8 +124,9 @@ std::vector<tensor> replica_exchange::take_sums(int bucket, inbox& arrived) {
 }
 
 /// What take_sums takes of each replica: its sums, or its message.
-tensor_role replica_exchange::result_role(const bucket_state& bucket) {
-  return bucket.is_message() ? tensor_role::replica_gradients : tensor_role::summed_gradients;
+transport::tensor_role replica_exchange::result_role(const bucket_state& bucket) {
+  return bucket.is_message() ? transport::tensor_role::replica_gradients
+                             : transport::tensor_role::summed_gradients;
 }
 
 bool replica_exchange::gives_result(const bucket_state& bucket, int replica) const {
@@ -138,7 +139,8 @@ replica_exchange::part replica_exchange::part_of(const bucket_state& bucket, int
   return {begin, bucket.num_elements * (replica + 1) / num_replicas_ - begin};
 }
 
-tensor_tag replica_exchange::tag_of(tensor_role role, int bucket, int from, int to) const {
+transport::tensor_tag replica_exchange::tag_of(transport::tensor_role role, int bucket, int from,
+                                               int to) const {
   auto made = tag_;
   made.role = role;
   made.port = static_cast<std::uint32_t>(bucket * num_replicas_ + from);
@@ -146,4 +148,4 @@ tensor_tag replica_exchange::tag_of(tensor_role role, int bucket, int from, int 
   return made;
 }
 
-}  // namespace troupe
+}  // namespace troupe::execution

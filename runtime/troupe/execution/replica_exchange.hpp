@@ -6,7 +6,7 @@
 #include "troupe/execution/inbox.hpp"
 #include "troupe/transport/tensor_tag.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
 /// How the replicas of a stage add up its gradients in a G, bucket by bucket, as one of them sees it. Each
 /// replica adds up a part of the elements of each bucket, which it gets from all others, and sends them its
@@ -19,7 +19,7 @@ namespace troupe {
 class replica_exchange {
  public:
   /// To the same stage of the replica that the tag names.
-  using sender = std::function<void(const tensor_tag& to, tensor value)>;
+  using sender = std::function<void(const transport::tensor_tag& to, tensor value)>;
   using taker = std::function<void(int bucket, const std::vector<tensor>& sums)>;
   /// Memory for the sums of a bucket, of any value. It may be that of the G before: who gives a bucket has
   /// taken the sums of the last one.
@@ -27,7 +27,7 @@ class replica_exchange {
 
   replica_exchange() = default;
   /// `tag`: of this stage, step and G; its role, port and replica are set for each message.
-  replica_exchange(int replica, int num_replicas, int num_buckets, const tensor_tag& tag,
+  replica_exchange(int replica, int num_replicas, int num_buckets, const transport::tensor_tag& tag,
                    sum_memory memory = new_memory);
 
   /// Sends a complete bucket, f32, bf16 or f16 [n], to the replicas that add up its parts, this one included,
@@ -61,21 +61,21 @@ class replica_exchange {
   static tensor new_memory(int, std::int64_t num_elements, dtype type) {
     return tensor::empty({num_elements}, type);
   }
-  static tensor_role result_role(const bucket_state& bucket);
+  static transport::tensor_role result_role(const bucket_state& bucket);
   bool gives_result(const bucket_state& bucket, int replica) const;
   part part_of(const bucket_state& bucket, int replica) const;
-  tensor_tag tag_of(tensor_role role, int bucket, int from, int to) const;
+  transport::tensor_tag tag_of(transport::tensor_role role, int bucket, int from, int to) const;
   bool has_gradients(int bucket, const inbox& arrived) const;
   bool has_sums(int bucket, const inbox& arrived) const;
   void add_up_bucket(int bucket, inbox& arrived, const sender& send);
   std::vector<tensor> take_sums(int bucket, inbox& arrived);
 
   int replica_ = 0, num_replicas_ = 1;
-  tensor_tag tag_;
+  transport::tensor_tag tag_;
   sum_memory memory_;
   std::vector<bucket_state> buckets_;
   std::vector<int> given_;  ///< the buckets not taken yet, in the order they were given
   int num_taken_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::execution

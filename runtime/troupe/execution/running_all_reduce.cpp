@@ -5,11 +5,11 @@
 #include <stdexcept>
 #include <utility>
 
-namespace troupe {
+namespace troupe::execution {
 namespace {
 
 /// i32 [6], which a G takes to all replicas as it is.
-tensor metrics_message(const step_metrics& metrics) {
+tensor metrics_message(const program::step_metrics& metrics) {
   using words = std::array<std::int32_t, 2>;
   std::vector<std::int32_t> message;
   for (auto number :
@@ -19,7 +19,7 @@ tensor metrics_message(const step_metrics& metrics) {
   return tensor::from(message, {size});
 }
 
-step_metrics metrics_in(const tensor& message) {
+program::step_metrics metrics_in(const tensor& message) {
   auto words = message.values<std::int32_t>();
   if (words.size() != 6)
     throw std::logic_error("[plan_interpreter] expected a replica's metrics, i32[6], got " +
@@ -39,7 +39,7 @@ running_all_reduce::running_all_reduce(plan_run& run, const action& op)
       num_gradient_buckets_(
           run.program(op.stage).num_gradient_buckets(run.optimizer_step(step_, op.microbatch))),
       exchange_(run.replica(), run.running().num_replicas, num_gradient_buckets_ + (has_metrics() ? 1 : 0),
-                run.tag(tensor_role::replica_gradients, op.stage, op.microbatch, 0),
+                run.tag(transport::tensor_role::replica_gradients, op.stage, op.microbatch, 0),
                 [&run, stage = op.stage](int bucket, std::int64_t num_elements, dtype type) {
                   return run.host().sum_memory(stage, bucket, num_elements, type);
                 }) {}
@@ -80,13 +80,13 @@ void running_all_reduce::go_on() {
 
 void running_all_reduce::take_bucket(int bucket, const std::vector<tensor>& sums) {
   if (bucket < num_gradient_buckets_) return run_.program(op_.stage).take_summed_gradients(bucket, sums);
-  std::vector<step_metrics> of_replicas;
+  std::vector<program::step_metrics> of_replicas;
   for (const auto& message : sums) of_replicas.push_back(metrics_in(message));
   run_.host().on_replica_metrics(of_replicas);
 }
 
 replica_exchange::sender running_all_reduce::delivering() {
-  return [this](const tensor_tag& to, tensor value) { run_.deliver(to, std::move(value)); };
+  return [this](const transport::tensor_tag& to, tensor value) { run_.deliver(to, std::move(value)); };
 }
 
-}  // namespace troupe
+}  // namespace troupe::execution

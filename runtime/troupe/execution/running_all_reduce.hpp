@@ -5,7 +5,7 @@
 #include "troupe/execution/plan_run.hpp"
 #include "troupe/execution/replica_exchange.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
 /// A G from its first bucket to its end: adds up a stage's gradients over the replicas (replica_exchange). If
 /// the replicas share the step's metrics, these are one bucket more of the last G of the stage that computes
@@ -44,4 +44,4 @@ class running_all_reduce {
   replica_exchange exchange_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::execution

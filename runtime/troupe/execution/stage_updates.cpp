@@ -3,7 +3,7 @@
 #include <iterator>
 #include <string>
 
-namespace troupe {
+namespace troupe::execution {
 
 running_all_reduce& stage_updates::all_reduce_of(const action& op) {
   auto found = running_.find(op.stage);
@@ -11,7 +11,7 @@ running_all_reduce& stage_updates::all_reduce_of(const action& op) {
   return found->second;
 }
 
-stage_program::bucket_callback stage_updates::giving_to(const action& all_reduce) {
+program::stage_program::bucket_callback stage_updates::giving_to(const action& all_reduce) {
   return [this, &all_reduce](int bucket) { all_reduce_of(all_reduce).give_within_backward(bucket); };
 }
 
@@ -96,7 +96,7 @@ void stage_updates::progress_within(int stage, bool waits) {
   else
     run_.host().take_arrivals();
   progress_deferred();
-  if (is_halted_) throw action_interrupted();
+  if (is_halted_) throw program::action_interrupted();
 }
 
 const running_all_reduce* stage_updates::deferred_before(const action& op) const {
@@ -107,4 +107,4 @@ const running_all_reduce* stage_updates::deferred_before(const action& op) const
   return op.kind == action_kind::all_reduce && any.step() != run_.step() ? &any : nullptr;
 }
 
-}  // namespace troupe
+}  // namespace troupe::execution

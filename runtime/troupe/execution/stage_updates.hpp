@@ -4,7 +4,7 @@
 #include "troupe/execution/plan_run.hpp"
 #include "troupe/execution/running_all_reduce.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
 /// The Gs and As of a device: sums of gradients over the replicas, and optimizer steps.
 ///
@@ -19,7 +19,7 @@ class stage_updates {
   /// Forgets the Gs of the step before that did not end, but no deferred update.
   void begin_step() { running_.clear(); }
   /// For the last backward of a stage before its G: gives the buckets that it completes.
-  stage_program::bucket_callback giving_to(const action& all_reduce);
+  program::stage_program::bucket_callback giving_to(const action& all_reduce);
   /// Gives the buckets that are complete before the G itself.
   void give_buckets(const action& all_reduce) { all_reduce_of(all_reduce).give_buckets(); }
   /// False: buckets are still to come from other replicas, and the update cannot be deferred.
@@ -53,4 +53,4 @@ class stage_updates {
   std::map<int, running_all_reduce> deferred_;  ///< by stage, of the current or the previous step
 };
 
-}  // namespace troupe
+}  // namespace troupe::execution

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-namespace troupe {
+namespace troupe::execution {
 namespace {
 
 constexpr std::int64_t first_block = std::int64_t{64} << 10, largest_block = std::int64_t{8} << 20;
@@ -34,4 +34,4 @@ void sum_buffers::clear() {
   block_ = {};
 }
 
-}  // namespace troupe
+}  // namespace troupe::execution

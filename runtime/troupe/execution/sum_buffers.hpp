@@ -6,13 +6,13 @@
 
 #include "troupe/program/stage_program.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 
 /// The memory of a device's sums over replicas (replica_exchange::sum_memory), bucket by bucket, G after G
 /// the same, in blocks of several buckets. Not thread-safe.
 class sum_buffers {
  public:
-  explicit sum_buffers(stage_program::memory_source source) : source_(std::move(source)) {}
+  explicit sum_buffers(program::stage_program::memory_source source) : source_(std::move(source)) {}
 
   /// The memory of this bucket; another one than before if it needs more.
   tensor of(int stage, int bucket, std::int64_t num_elements, dtype type);
@@ -22,10 +22,10 @@ class sum_buffers {
  private:
   tensor take(std::int64_t num_bytes);
 
-  stage_program::memory_source source_;
+  program::stage_program::memory_source source_;
   tensor block_;  ///< the newest block, from which buckets are cut
   std::int64_t num_used_ = 0;
   std::map<std::pair<int, int>, tensor> buckets_;  ///< u8
 };
 
-}  // namespace troupe
+}  // namespace troupe::execution

@@ -11,7 +11,7 @@
 
 #include "troupe/ops/tree_reduction.hpp"
 
-namespace troupe {
+namespace troupe::execution {
 namespace {
 
 /// Before the values: the action's kind and microbatch, and the number of the sum in it, as bits.
@@ -36,8 +36,9 @@ std::string text_of(const tensor& message, int stage) {
 
 }  // namespace
 
-synchronized_pass::synchronized_pass(const action& op, int replica, int num_replicas, const tensor_tag& tag,
-                                     std::uint32_t& num_messages, sender send, receiver receive)
+synchronized_pass::synchronized_pass(const action& op, int replica, int num_replicas,
+                                     const transport::tensor_tag& tag, std::uint32_t& num_messages,
+                                     sender send, receiver receive)
     : op_(op),
       replica_(replica),
       num_replicas_(num_replicas),
@@ -45,7 +46,7 @@ synchronized_pass::synchronized_pass(const action& op, int replica, int num_repl
       num_messages_(num_messages),
       sender_(std::move(send)),
       receiver_(std::move(receive)) {
-  tag_.role = tensor_role::replica_values;
+  tag_.role = transport::tensor_role::replica_values;
 }
 
 void synchronized_pass::add_up(tensor& values) {
@@ -97,11 +98,11 @@ void synchronized_pass::check(const tensor& message, int from, const tensor& own
                          "over replicas (SyncBatchNorm), in the same order");
 }
 
-tensor_tag synchronized_pass::tag_of(int from, int to) const {
+transport::tensor_tag synchronized_pass::tag_of(int from, int to) const {
   auto made = tag_;
   made.port = num_messages_ * static_cast<std::uint32_t>(num_replicas_) + static_cast<std::uint32_t>(from);
   made.replica = static_cast<std::uint32_t>(to);
   return made;
 }
 
-}  // namespace troupe
+}  // namespace troupe::execution

@@ -6,7 +6,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::fault {
 namespace {
 
 constexpr std::array action_points = {fault_point::forward, fault_point::backward, fault_point::weight,
@@ -61,4 +61,4 @@ void check_faults(std::string_view text, const plan& training, int world_size) {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::fault

@@ -4,7 +4,7 @@
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::fault {
 
 /// The point before each action of this kind.
 fault_point fault_point_of(action_kind kind);
@@ -15,4 +15,4 @@ fault_point fault_point_of(action_kind kind);
 /// faults_from.
 void check_faults(std::string_view text, const plan& training, int world_size);
 
-}  // namespace troupe
+}  // namespace troupe::fault

@@ -10,7 +10,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::fault {
 namespace {
 
 constexpr std::array<std::string_view, 16> names = {
@@ -125,4 +125,4 @@ std::vector<planned_fault> fault_plan::not_fired() const {
   return left;
 }
 
-}  // namespace troupe
+}  // namespace troupe::fault

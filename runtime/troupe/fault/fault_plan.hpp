@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace troupe {
+namespace troupe::fault {
 
 /// Points of the program at which a fault can be injected.
 enum class fault_point : std::uint8_t {
@@ -69,4 +69,4 @@ class fault_plan {
   std::vector<entry> mine_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::fault

@@ -18,7 +18,7 @@
 #include "troupe/files/open_file.hpp"
 #include "troupe/files/temporary_name.hpp"
 
-namespace troupe {
+namespace troupe::files {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in memory");
@@ -67,7 +67,8 @@ void check_beginning(regular_file& in, const written_blocks& expected) {
     left -= bytes.size();
   }
   if (auto found = sum.result(); found != expected.sum)
-    throw snapshot_error("damaged: checksum " + to_hex(found) + ", expected " + to_hex(expected.sum));
+    throw snapshot_error("damaged: checksum " + wire::to_hex(found) + ", expected " +
+                         wire::to_hex(expected.sum));
 }
 
 /// The first `left` bytes of a file.
@@ -212,4 +213,4 @@ void read_blocks(const std::filesystem::path& file, const written_blocks& expect
   give_blocks(in, expected, take);
 }
 
-}  // namespace troupe
+}  // namespace troupe::files

@@ -14,7 +14,7 @@
 #include "troupe/files/checksum.hpp"
 #include "troupe/files/snapshot_error.hpp"
 
-namespace troupe {
+namespace troupe::files {
 
 class open_file;
 
@@ -82,4 +82,4 @@ void check_blocks(const std::filesystem::path& file, const written_blocks& expec
 /// Checks the file as check_blocks does, then passes every block to `take`, in order.
 void read_blocks(const std::filesystem::path& file, const written_blocks& expected, const block_sink& take);
 
-}  // namespace troupe
+}  // namespace troupe::files

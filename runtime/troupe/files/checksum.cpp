@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace troupe {
+namespace troupe::files {
 namespace {
 
 constexpr std::size_t piece_bytes = std::size_t{64} << 20;
@@ -52,4 +52,4 @@ checksum checksum_of(std::span<const std::byte> bytes, const std::function<void(
   return running.result();
 }
 
-}  // namespace troupe
+}  // namespace troupe::files

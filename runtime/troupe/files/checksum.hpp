@@ -8,7 +8,7 @@
 
 #include "troupe/wire/hex.hpp"
 
-namespace troupe {
+namespace troupe::files {
 
 constexpr std::size_t checksum_bytes = 32;
 using checksum = std::array<std::byte, checksum_bytes>;
@@ -36,4 +36,4 @@ class running_checksum {
 checksum checksum_of(
     std::span<const std::byte> bytes, const std::function<void()>& on_progress = [] {});
 
-}  // namespace troupe
+}  // namespace troupe::files

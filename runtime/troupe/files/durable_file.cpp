@@ -15,7 +15,7 @@
 #include "troupe/files/temporary_name.hpp"
 #include "troupe/posix/files/working_directory.hpp"
 
-namespace troupe {
+namespace troupe::files {
 namespace {
 
 /// `write` writes the content to the descriptor it gets.
@@ -85,7 +85,7 @@ void require_replaceable(const std::filesystem::path& file) {
 void create_durably(const std::filesystem::path& folder, mode_t mode) {
   std::error_code problem;
   if (std::filesystem::is_directory(folder, problem)) return;
-  auto parent = absolute_path(folder).parent_path();
+  auto parent = posix::absolute_path(folder).parent_path();
   if (!std::filesystem::is_directory(parent, problem)) create_durably(parent);
   if (::mkdir(folder.c_str(), mode) != 0) {
     if (errno != EEXIST || !std::filesystem::is_directory(folder, problem))
@@ -128,4 +128,4 @@ tensor read_whole(const std::filesystem::path& file, std::uint64_t size_bytes,
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::files

@@ -8,7 +8,7 @@
 
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::files {
 
 class open_file;
 
@@ -55,4 +55,4 @@ tensor read_whole(
     const std::function<void(std::span<const std::byte>)>& check_first = [](auto) {},
     const std::function<void()>& on_progress = [] {});
 
-}  // namespace troupe
+}  // namespace troupe::files

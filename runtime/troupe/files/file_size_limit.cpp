@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-namespace troupe {
+namespace troupe::files {
 
 void ignore_file_size_signal() {
   struct sigaction current {};
@@ -10,4 +10,4 @@ void ignore_file_size_signal() {
     std::signal(SIGXFSZ, SIG_IGN);
 }
 
-}  // namespace troupe
+}  // namespace troupe::files

@@ -14,7 +14,7 @@
 #include "troupe/files/printable_text.hpp"
 #include "troupe/posix/files/safe_file.hpp"
 
-namespace troupe {
+namespace troupe::files {
 namespace {
 
 using namespace std::chrono_literals;
@@ -37,9 +37,9 @@ mode_t lock_mode(const std::filesystem::path& folder) {
   return mode;
 }
 
-unique_fd open_lock(const std::filesystem::path& folder) {
+posix::unique_fd open_lock(const std::filesystem::path& folder) {
   auto file = folder / lock_file_name;
-  auto opened = open_safely(file, {.mode = lock_mode(folder), .owner = file_owner::anyone});
+  auto opened = posix::open_safely(file, {.mode = lock_mode(folder), .owner = posix::file_owner::anyone});
   if (opened.fd) return std::move(opened.fd);
   bool is_link = opened.error_number == ELOOP;
   if (opened.error_number != 0 && !is_link) fail_on_file("open", file, opened.error_number);
@@ -48,11 +48,11 @@ unique_fd open_lock(const std::filesystem::path& folder) {
 }
 
 /// Returns 0 or errno.
-int try_lock(const unique_fd& file, int operation) {
+int try_lock(const posix::unique_fd& file, int operation) {
   return ::flock(file.get(), operation | LOCK_NB) == 0 ? 0 : errno;
 }
 
-int lock_in_time(const unique_fd& file, int operation) {
+int lock_in_time(const posix::unique_fd& file, int operation) {
   auto limit = std::chrono::steady_clock::now() + longest_wait;
   auto problem = try_lock(file, operation);
   while (problem == EWOULDBLOCK && std::chrono::steady_clock::now() < limit) {
@@ -62,7 +62,7 @@ int lock_in_time(const unique_fd& file, int operation) {
   return problem;
 }
 
-std::string owner_in(const unique_fd& file) {
+std::string owner_in(const posix::unique_fd& file) {
   std::array<char, 200> text{};
   auto count = ::pread(file.get(), text.data(), text.size(), 0);
   return count > 0 ? printable(std::string_view(text.data(), static_cast<std::size_t>(count)))
@@ -70,7 +70,7 @@ std::string owner_in(const unique_fd& file) {
 }
 
 /// Who holds the lock is only said in messages, so that a disk that is full changes nothing.
-void write_owner(const unique_fd& file, const std::string& owner) {
+void write_owner(const posix::unique_fd& file, const std::string& owner) {
   if (::ftruncate(file.get(), 0) == 0) [[maybe_unused]]
     auto written = ::pwrite(file.get(), owner.data(), owner.size(), 0);
 }
@@ -90,4 +90,4 @@ folder_lock::folder_lock(const std::filesystem::path& folder, lock_role role, co
   is_held_ = problem == 0;
 }
 
-}  // namespace troupe
+}  // namespace troupe::files

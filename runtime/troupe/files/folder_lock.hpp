@@ -6,7 +6,7 @@
 #include "troupe/files/snapshot_error.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::files {
 
 /// Processes of another job write to the folder.
 class folder_in_use : public snapshot_error {
@@ -30,8 +30,8 @@ class folder_lock {
   bool is_held() const { return is_held_; }
 
  private:
-  unique_fd file_;
+  posix::unique_fd file_;
   bool is_held_ = false;
 };
 
-}  // namespace troupe
+}  // namespace troupe::files

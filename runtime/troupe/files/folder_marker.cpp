@@ -14,7 +14,7 @@
 #include "troupe/files/temporary_name.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::files {
 namespace {
 
 /// Hosts may have the same name, and their processes the same ids.
@@ -26,7 +26,7 @@ std::string random_text() {
 
 /// A folder that is opened anew is asked for at its server, other than one whose content is known.
 bool is_there(const std::filesystem::path& folder, const std::string& name) {
-  unique_fd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  posix::unique_fd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat found {};
   return opened && ::fstatat(opened.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -54,4 +54,4 @@ bool sees_marker(const std::filesystem::path& folder, std::string name,
   return true;
 }
 
-}  // namespace troupe
+}  // namespace troupe::files

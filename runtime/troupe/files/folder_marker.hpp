@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace troupe {
+namespace troupe::files {
 
 /// A file with a name of its own in a folder, by which processes of other hosts see whether theirs is the
 /// same folder. Removed at the end of the scope.
@@ -29,4 +29,4 @@ bool sees_marker(const std::filesystem::path& folder, std::string name,
                  const std::function<std::optional<std::string>()>& wait_for_next,
                  std::chrono::milliseconds patience);
 
-}  // namespace troupe
+}  // namespace troupe::files

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::files {
 namespace {
 
 using namespace std::string_view_literals;
@@ -62,4 +62,4 @@ std::optional<known_format> known_format_of(const std::filesystem::path& file) {
   return known_format_of(std::span(begin).first(static_cast<std::size_t>(stream.gcount())));
 }
 
-}  // namespace troupe
+}  // namespace troupe::files

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-namespace troupe {
+namespace troupe::files {
 
 /// A file of another format than expected, by its first bytes.
 struct known_format {
@@ -20,4 +20,4 @@ std::optional<known_format> known_format_of(std::span<const std::byte> begin);
 /// As above, of a file's first bytes; nothing if it cannot be read.
 std::optional<known_format> known_format_of(const std::filesystem::path& file);
 
-}  // namespace troupe
+}  // namespace troupe::files

@@ -11,7 +11,7 @@
 #include "troupe/files/snapshot_error.hpp"
 #include "troupe/posix/files/safe_file.hpp"
 
-namespace troupe {
+namespace troupe::files {
 namespace {
 
 /// The number of bytes read or written between two calls of a progress hook.
@@ -61,7 +61,7 @@ open_file::open_file(const std::filesystem::path& opened, int flags, const std::
 }
 
 open_file::open_file(const new_file& made, const std::string& action) : action_(action), path_(made.named) {
-  auto created = create_anew(made.path, made.mode);
+  auto created = posix::create_anew(made.path, made.mode);
   if (!created.fd) fail_on_file(action_, path_, created.error_number);
   number_ = std::move(created.fd);
   if (made.mode != default_mode && ::fchmod(number_.get(), made.mode) != 0)
@@ -136,4 +136,4 @@ regular_file::regular_file(const std::filesystem::path& file)
   size_bytes_ = static_cast<std::uint64_t>(found.st_size);
 }
 
-}  // namespace troupe
+}  // namespace troupe::files

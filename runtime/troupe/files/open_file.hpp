@@ -10,7 +10,7 @@
 
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::files {
 
 /// Throws snapshot_error "cannot <action> <object>: <reason>. <what to do>", or disk_full if the disk is
 /// full.
@@ -53,7 +53,7 @@ class open_file {
   struct stat status() const;
 
  private:
-  unique_fd number_;
+  posix::unique_fd number_;
   std::string action_;
   std::filesystem::path path_;
 };
@@ -68,4 +68,4 @@ class regular_file : public open_file {
   std::uint64_t size_bytes_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::files

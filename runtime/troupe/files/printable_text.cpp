@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdio>
 
-namespace troupe {
+namespace troupe::files {
 namespace {
 
 void append_escaped(std::string& to, unsigned char byte) {
@@ -29,4 +29,4 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
-}  // namespace troupe
+}  // namespace troupe::files

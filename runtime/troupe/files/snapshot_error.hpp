@@ -1,7 +1,7 @@
 #pragma once
 #include <stdexcept>
 
-namespace troupe {
+namespace troupe::files {
 
 /// A snapshot that cannot be written or read; names file, reason and what to do.
 class snapshot_error : public std::runtime_error {
@@ -15,4 +15,4 @@ class disk_full : public snapshot_error {
   using snapshot_error::snapshot_error;
 };
 
-}  // namespace troupe
+}  // namespace troupe::files

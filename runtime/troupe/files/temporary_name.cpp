@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace troupe {
+namespace troupe::files {
 namespace {
 
 constexpr char separator = '~';
@@ -76,4 +76,4 @@ bool is_abandoned(std::string_view name) {
   return start_of(pid) != start;
 }
 
-}  // namespace troupe
+}  // namespace troupe::files

@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::files {
 
 /// This machine's name.
 std::string host_name();
@@ -19,4 +19,4 @@ std::string temporary_name_begin(std::string_view final_name);
 /// renamed any more. Writers on other hosts or in other process namespaces count as alive.
 bool is_abandoned(std::string_view name);
 
-}  // namespace troupe
+}  // namespace troupe::files

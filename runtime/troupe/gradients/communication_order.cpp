@@ -4,7 +4,7 @@
 #include <numeric>
 #include <tuple>
 
-namespace troupe {
+namespace troupe::gradients {
 
 std::vector<int> communication_order(std::span<const timed_chunk> chunks) {
   std::vector<int> waiting(chunks.size()), result;
@@ -24,4 +24,4 @@ std::vector<int> communication_order(std::span<const timed_chunk> chunks) {
   return result;
 }
 
-}  // namespace troupe
+}  // namespace troupe::gradients

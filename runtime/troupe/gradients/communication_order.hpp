@@ -2,7 +2,7 @@
 #include <span>
 #include <vector>
 
-namespace troupe {
+namespace troupe::gradients {
 
 /// Measured times of one gradient chunk, in seconds.
 struct timed_chunk {
@@ -18,4 +18,4 @@ struct timed_chunk {
 /// into `chunks`.
 std::vector<int> communication_order(std::span<const timed_chunk> chunks);
 
-}  // namespace troupe
+}  // namespace troupe::gradients

@@ -7,7 +7,7 @@
 #include "troupe/ops/matmul.hpp"
 #include "troupe/ops/reduction.hpp"
 
-namespace troupe {
+namespace troupe::gradients {
 namespace {
 
 tensor joined(const std::vector<tensor>& parts, const shape& extents) {
@@ -76,4 +76,4 @@ void factored_gradient::discard() {
   is_finite_ = true;
 }
 
-}  // namespace troupe
+}  // namespace troupe::gradients

@@ -4,7 +4,7 @@
 
 #include "troupe/gradients/low_rank_factors.hpp"
 
-namespace troupe {
+namespace troupe::gradients {
 
 /// PowerSGD of the gradient of one weight matrix, as one of several replicas sees it. The formulas are those
 /// of power_sgd: first_factor is M_i Q, second_factor M_i' P, finish the sum P Q'. The replicas add up both
@@ -50,4 +50,4 @@ class factored_gradient {
   bool is_finite_ = true;
 };
 
-}  // namespace troupe
+}  // namespace troupe::gradients

@@ -5,7 +5,7 @@
 #include <bit>
 #include <functional>
 
-namespace troupe {
+namespace troupe::gradients {
 namespace {
 
 /// The bits of |x| as an integer, which has the order of the magnitudes.
@@ -58,4 +58,4 @@ std::vector<std::int32_t> largest_magnitudes(std::span<const float> x, std::size
   return result;
 }
 
-}  // namespace troupe
+}  // namespace troupe::gradients

@@ -4,7 +4,7 @@
 
 #include "troupe/random/normal.hpp"
 
-namespace troupe {
+namespace troupe::gradients {
 
 low_rank_factors factors_of(const shape& extents, int wanted_rank, double min_compression_rate) {
   if (extents.rank() < 2 || extents.num_elements() == 0) return {};
@@ -32,4 +32,4 @@ void replace_zero_columns(tensor q, const tensor& initial) {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::gradients

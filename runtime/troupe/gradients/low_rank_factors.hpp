@@ -4,7 +4,7 @@
 
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::gradients {
 
 /// The sizes of PowerSGD's two factors of a gradient matrix: P [rows, rank] and Q [columns, rank].
 struct low_rank_factors {
@@ -23,4 +23,4 @@ tensor initial_q(const low_rank_factors& factors, std::uint64_t seed, const std:
 /// Replaces zero columns of Q by their initial values, since they would stay zero.
 void replace_zero_columns(tensor q, const tensor& initial);
 
-}  // namespace troupe
+}  // namespace troupe::gradients

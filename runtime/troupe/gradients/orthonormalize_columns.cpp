@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-namespace troupe {
+namespace troupe::gradients {
 namespace {
 
 constexpr double min_new_length = 1e-6;
@@ -43,4 +43,4 @@ void orthonormalize_columns(tensor matrix) {
     values[i] = static_cast<float>(columns[i % num_columns][i / num_columns]);
 }
 
-}  // namespace troupe
+}  // namespace troupe::gradients

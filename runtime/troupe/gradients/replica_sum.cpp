@@ -8,7 +8,7 @@
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/tree_reduction.hpp"
 
-namespace troupe {
+namespace troupe::gradients {
 namespace {
 
 bool is_same_memory(const tensor& a, const tensor& b) { return a.bytes().data() == b.bytes().data(); }
@@ -21,33 +21,33 @@ std::vector<int> numbers_below(std::size_t count) {
 
 }  // namespace
 
-leaf_hosting spread_replicas(int num_replicas, int num_members) {
+collective::leaf_hosting spread_replicas(int num_replicas, int num_members) {
   constexpr int max_replicas = 32767;
   if (num_replicas < 1 || num_replicas > max_replicas)
     throw_invalid("DataParallel", "1 to " + std::to_string(max_replicas) + " virtual replicas",
                   std::to_string(num_replicas));
-  std::vector<logical_device> replicas(static_cast<std::size_t>(num_replicas));
+  std::vector<mesh::logical_device> replicas(static_cast<std::size_t>(num_replicas));
   for (int i = 0; i < num_replicas; ++i) replicas[static_cast<std::size_t>(i)].id = {i};
-  auto hosts = spread(placement(std::move(replicas), {}), view_of_world(num_members));
+  auto hosts = spread(mesh::placement(std::move(replicas), {}), mesh::view_of_world(num_members));
   std::vector<std::vector<int>> result(static_cast<std::size_t>(num_members));
   for (int i = 0; i < num_replicas; ++i)
     result[static_cast<std::size_t>(hosts.member_of({i}).rank)].push_back(i);
-  return leaf_hosting(std::move(result));
+  return collective::leaf_hosting(std::move(result));
 }
 
-summed_here summed_by_member(const leaf_hosting& replicas, const communicator& group) {
+summed_here summed_by_member(const collective::leaf_hosting& replicas, const communicator& group) {
   if (group.has_fixed_tree()) return {replicas, group.rank()};
   auto own = numbers_below(replicas.leaves_of(group.rank()).size());
-  if (own.empty()) return {leaf_hosting({{}, {0}}), 0};
-  return {leaf_hosting(std::vector<std::vector<int>>{std::move(own)}), 0};
+  if (own.empty()) return {collective::leaf_hosting({{}, {0}}), 0};
+  return {collective::leaf_hosting(std::vector<std::vector<int>>{std::move(own)}), 0};
 }
 
-bool is_plain_all_reduce(const leaf_hosting& replicas, const communicator& group) {
+bool is_plain_all_reduce(const collective::leaf_hosting& replicas, const communicator& group) {
   return !group.has_fixed_tree() ||
          (replicas.num_leaves() == replicas.num_members() && replicas.is_tree_of_members());
 }
 
-work all_reduce_nodes(const tensor& nodes, const tensor& sum, const leaf_hosting& replicas,
+work all_reduce_nodes(const tensor& nodes, const tensor& sum, const collective::leaf_hosting& replicas,
                       communicator& group, const call_options& options) {
   if (!is_plain_all_reduce(replicas, group))
     return group.all_reduce_leaves(nodes, sum, replicas, reduce_op::sum, options);
@@ -59,8 +59,8 @@ work all_reduce_nodes(const tensor& nodes, const tensor& sum, const leaf_hosting
   return group.all_reduce(sum, reduce_op::sum, options);
 }
 
-tensor own_nodes(const std::vector<tensor>& of_replicas, const tensor& sum, const leaf_hosting& replicas,
-                 const communicator& group) {
+tensor own_nodes(const std::vector<tensor>& of_replicas, const tensor& sum,
+                 const collective::leaf_hosting& replicas, const communicator& group) {
   auto here = summed_by_member(replicas, group);
   auto nodes = here.hosting.nodes_of(here.member);
   if (nodes.empty()) return {};
@@ -80,8 +80,9 @@ tensor own_nodes(const std::vector<tensor>& of_replicas, const tensor& sum, cons
 }
 
 work all_reduce_replicas(const std::vector<tensor>& of_replicas, const tensor& sum,
-                         const leaf_hosting& replicas, communicator& group, const call_options& options) {
+                         const collective::leaf_hosting& replicas, communicator& group,
+                         const call_options& options) {
   return all_reduce_nodes(own_nodes(of_replicas, sum, replicas, group), sum, replicas, group, options);
 }
 
-}  // namespace troupe
+}  // namespace troupe::gradients

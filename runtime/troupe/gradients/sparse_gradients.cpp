@@ -12,7 +12,7 @@
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/reduction.hpp"
 
-namespace troupe {
+namespace troupe::gradients {
 
 std::int64_t num_largest(double fraction, std::int64_t count) {
   auto wanted = static_cast<std::int64_t>(std::ceil(fraction * static_cast<double>(count)));
@@ -55,4 +55,4 @@ tensor sum_of_largest(const std::vector<tensor>& messages, std::int64_t n) {
   return result;
 }
 
-}  // namespace troupe
+}  // namespace troupe::gradients

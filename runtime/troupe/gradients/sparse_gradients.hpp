@@ -4,7 +4,7 @@
 
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::gradients {
 
 /// How many of `count` > 0 elements a fraction in (0, 1] is: rounded up, at least one.
 std::int64_t num_largest(double fraction, std::int64_t count);
@@ -22,4 +22,4 @@ tensor nothing_largest();
 /// of n elements.
 tensor sum_of_largest(const std::vector<tensor>& messages, std::int64_t n);
 
-}  // namespace troupe
+}  // namespace troupe::gradients

@@ -8,7 +8,7 @@
 
 #include "troupe/http/listen_address.hpp"
 
-namespace troupe {
+namespace troupe::http {
 namespace {
 
 constexpr std::size_t shortest_token = 16, longest_token = 256;
@@ -135,4 +135,4 @@ std::string token_problem(std::string_view token) {
   return {};
 }
 
-}  // namespace troupe
+}  // namespace troupe::http

@@ -6,7 +6,7 @@
 
 #include "troupe/http/http_message.hpp"
 
-namespace troupe {
+namespace troupe::http {
 
 /// Who may ask a server what.
 struct access_policy {
@@ -47,4 +47,4 @@ bool same_secret(std::string_view left, std::string_view right);
 /// is wrong with it; empty: nothing.
 std::string token_problem(std::string_view token);
 
-}  // namespace troupe
+}  // namespace troupe::http

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace troupe {
+namespace troupe::http {
 namespace {
 
 std::string event_text(std::uint64_t id, std::string_view type, const std::string& data) {
@@ -60,4 +60,4 @@ void event_log::on_append(std::function<void()> call) {
   call_ = std::move(call);
 }
 
-}  // namespace troupe
+}  // namespace troupe::http

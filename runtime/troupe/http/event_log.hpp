@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::http {
 
 /// The newest events of a server, numbered from 1, for any number of clients that each read at their own
 /// pace as server-sent events (WHATWG HTML, 9.2). Memory is bounded, whatever clients do: a client that falls
@@ -51,4 +51,4 @@ class event_log {
   std::function<void()> call_;  ///< guarded by calling_
 };
 
-}  // namespace troupe
+}  // namespace troupe::http

@@ -10,7 +10,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 
-namespace troupe {
+namespace troupe::http {
 namespace {
 
 namespace asio = boost::asio;
@@ -104,4 +104,4 @@ http_answer http_client::post(const std::string& target, const std::string& body
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::http

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe {
+namespace troupe::http {
 
 /// A server that cannot be reached, does not answer in time, or answers with something that is not HTTP.
 class http_failure : public std::runtime_error {
@@ -52,4 +52,4 @@ class http_client {
   std::unique_ptr<connection> connection_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::http

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <utility>
 
-namespace troupe {
+namespace troupe::http {
 namespace {
 
 namespace asio = boost::asio;
@@ -222,4 +222,4 @@ void http_connection::wait_for_events() {
   });
 }
 
-}  // namespace troupe
+}  // namespace troupe::http

@@ -13,7 +13,7 @@
 
 #include "troupe/http/http_server.hpp"
 
-namespace troupe {
+namespace troupe::http {
 
 /// What a connection needs of its server. All outlives the connection.
 struct http_connection_context {
@@ -74,4 +74,4 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
   boost::asio::steady_timer heartbeat_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::http

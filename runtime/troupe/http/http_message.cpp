@@ -4,7 +4,7 @@
 #include <charconv>
 #include <system_error>
 
-namespace troupe {
+namespace troupe::http {
 namespace {
 
 int hex_digit(char digit) {
@@ -74,4 +74,4 @@ std::optional<std::uint64_t> number_parameter(const http_request& request, std::
   return value;
 }
 
-}  // namespace troupe
+}  // namespace troupe::http

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe {
+namespace troupe::http {
 
 /// A request as the server hands it to its handler. Nothing in it is decoded or trusted.
 struct http_request {
@@ -46,4 +46,4 @@ std::optional<std::uint64_t> number_parameter(const http_request& request, std::
                                               std::uint64_t otherwise, std::uint64_t least,
                                               std::uint64_t most);
 
-}  // namespace troupe
+}  // namespace troupe::http

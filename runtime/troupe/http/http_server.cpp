@@ -18,7 +18,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/http/http_connection.hpp"
 
-namespace troupe {
+namespace troupe::http {
 namespace {
 
 namespace asio = boost::asio;
@@ -193,4 +193,4 @@ http_server::~http_server() = default;
 void http_server::serve(handler answer) { state_->serve(std::move(answer)); }
 const listen_address& http_server::at() const { return state_->at(); }
 
-}  // namespace troupe
+}  // namespace troupe::http

@@ -9,7 +9,7 @@
 #include "troupe/http/http_message.hpp"
 #include "troupe/http/listen_address.hpp"
 
-namespace troupe {
+namespace troupe::http {
 
 struct http_server_options {
   listen_address at;
@@ -61,4 +61,4 @@ class http_server {
   std::unique_ptr<state> state_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::http

@@ -9,7 +9,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::http {
 namespace {
 
 [[noreturn]] void refuse_address(std::string_view text, const std::string& why) {
@@ -78,4 +78,4 @@ std::string to_string(const listen_address& at) {
   return (is_v6 ? "[" + at.address + "]" : at.address) + ":" + std::to_string(at.port);
 }
 
-}  // namespace troupe
+}  // namespace troupe::http

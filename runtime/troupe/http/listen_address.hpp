@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::http {
 
 /// Where a server listens.
 struct listen_address {
@@ -25,4 +25,4 @@ std::string to_string(const listen_address& at);
 /// Whether the text is an IPv4 or IPv6 address in numbers, without brackets.
 bool is_ip_address(std::string_view text);
 
-}  // namespace troupe
+}  // namespace troupe::http

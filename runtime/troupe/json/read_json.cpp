@@ -1,6 +1,6 @@
 #include "troupe/json/read_json.hpp"
 
-namespace troupe {
+namespace troupe::json_text {
 namespace {
 
 /// Without the "[json.exception.type_error.302] " in front.
@@ -23,4 +23,4 @@ nlohmann::ordered_json parse_shallow(std::string_view text, int deepest) {
   });
 }
 
-}  // namespace troupe
+}  // namespace troupe::json_text

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::json_text {
 
 /// Text that is no JSON, or JSON of another form than expected. What it says has none of the library's names.
 class json_error : public std::runtime_error {
@@ -28,4 +28,4 @@ auto read_json(std::string_view text, int deepest, const Read& read) {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::json_text

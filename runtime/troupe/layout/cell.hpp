@@ -2,7 +2,7 @@
 #include <compare>
 #include <string>
 
-namespace troupe {
+namespace troupe::layout {
 
 /// One point of a job's mesh of pipeline stages, replicas (data parallel) and slices (tensor parallel): what
 /// is computed on one logical device and whose state is copied and restored as one. Constant for a job.
@@ -16,4 +16,4 @@ struct cell {
 /// "stage 2 replica 0 slice 0"
 std::string to_string(const cell& shown);
 
-}  // namespace troupe
+}  // namespace troupe::layout

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <tuple>
 
-namespace troupe {
+namespace troupe::layout {
 namespace {
 
 struct holder {
@@ -88,4 +88,4 @@ std::string cover_problem(const std::vector<part_contents>& parts) {
   return {};
 }
 
-}  // namespace troupe
+}  // namespace troupe::layout

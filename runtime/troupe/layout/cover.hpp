@@ -6,7 +6,7 @@
 #include "troupe/contents/tensor_contents.hpp"
 #include "troupe/layout/part_id.hpp"
 
-namespace troupe {
+namespace troupe::layout {
 
 /// The tensors that a part holds.
 struct part_contents {
@@ -20,4 +20,4 @@ struct part_contents {
 /// name, its box and the parts.
 std::string cover_problem(const std::vector<part_contents>& parts);
 
-}  // namespace troupe
+}  // namespace troupe::layout

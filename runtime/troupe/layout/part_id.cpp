@@ -1,6 +1,6 @@
 #include "troupe/layout/part_id.hpp"
 
-namespace troupe {
+namespace troupe::layout {
 
 std::string to_string(const cell& shown) {
   return "stage " + std::to_string(shown.stage) + " replica " + std::to_string(shown.replica) + " slice " +
@@ -29,4 +29,4 @@ bool is_written(const job_part& part) {
   return part.content == replica_content::own || part.id.of.replica == 0;
 }
 
-}  // namespace troupe
+}  // namespace troupe::layout

@@ -5,7 +5,7 @@
 
 #include "troupe/layout/cell.hpp"
 
-namespace troupe {
+namespace troupe::layout {
 
 /// Names what a cell, or one shard of it, keeps: the unit in which state is copied, written and restored. A
 /// cell that is not sharded has one shard, 0. Constant for a job.
@@ -44,4 +44,4 @@ bool stands_for(const part_id& held, const job_part& wanted);
 /// Whether a snapshot on disk has the part: of parts that stand for each other it has that of replica 0.
 bool is_written(const job_part& part);
 
-}  // namespace troupe
+}  // namespace troupe::layout

@@ -7,7 +7,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::mesh {
 namespace {
 
 std::vector<member_id> active_members(const char* function, const view& present) {
@@ -54,7 +54,7 @@ std::string hosting_text(const hosting& of) {
   return text;
 }
 
-member_id host_of(const placement& placed, const hosting& hosts, const cell& wanted) {
+member_id host_of(const placement& placed, const hosting& hosts, const layout::cell& wanted) {
   return hosts.member_of(placed.device_of(wanted));
 }
 
@@ -107,4 +107,4 @@ hosting assign(const placement& placed, const view& present, const std::vector<h
   return hosting(member_of_device);
 }
 
-}  // namespace troupe
+}  // namespace troupe::mesh

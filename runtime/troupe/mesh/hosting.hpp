@@ -6,7 +6,7 @@
 #include "troupe/mesh/placement.hpp"
 #include "troupe/mesh/view.hpp"
 
-namespace troupe {
+namespace troupe::mesh {
 
 /// Which member hosts each logical device. A member hosts any number of them, each on a thread of its own,
 /// or none. A value, equal in all processes for one generation.
@@ -38,7 +38,7 @@ std::string hosting_text(const hosting& of);
 
 /// The member that hosts a cell, by both tables. Throws std::invalid_argument for a cell that the job does
 /// not have.
-member_id host_of(const placement& placed, const hosting& hosts, const cell& wanted);
+member_id host_of(const placement& placed, const hosting& hosts, const layout::cell& wanted);
 
 /// Whether several members host the replicas of a stage.
 bool is_on_several_members(const placement& placed, const hosting& hosts, int stage, int num_replicas);
@@ -74,4 +74,4 @@ struct holding {
 hosting assign(const placement& placed, const view& present, const std::vector<holding>& held,
                const hosting& before);
 
-}  // namespace troupe
+}  // namespace troupe::mesh

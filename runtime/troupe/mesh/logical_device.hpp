@@ -5,7 +5,7 @@
 
 #include "troupe/tensor/device.hpp"
 
-namespace troupe {
+namespace troupe::mesh {
 
 /// The number of a logical device in its job, from 0. No stage and no rank: placement and hosting say which
 /// belong together.
@@ -26,4 +26,4 @@ struct logical_device {
   bool operator==(const logical_device&) const = default;
 };
 
-}  // namespace troupe
+}  // namespace troupe::mesh

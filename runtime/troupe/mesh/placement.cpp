@@ -5,11 +5,11 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::mesh {
 
 std::string to_string(device_id shown) { return "device " + std::to_string(shown.number); }
 
-placement::placement(std::vector<logical_device> devices, std::map<cell, device_id> device_of_cell)
+placement::placement(std::vector<logical_device> devices, std::map<layout::cell, device_id> device_of_cell)
     : devices_(std::move(devices)), device_of_cell_(std::move(device_of_cell)) {
   for (std::size_t at = 0; at < devices_.size(); ++at)
     if (devices_[at].id.number != static_cast<int>(at))
@@ -22,7 +22,7 @@ placement::placement(std::vector<logical_device> devices, std::map<cell, device_
                     to_string(device));
 }
 
-device_id placement::device_of(const cell& wanted) const {
+device_id placement::device_of(const layout::cell& wanted) const {
   auto found = device_of_cell_.find(wanted);
   if (found == device_of_cell_.end())
     throw_invalid("placement::device_of",
@@ -30,8 +30,8 @@ device_id placement::device_of(const cell& wanted) const {
   return found->second;
 }
 
-std::vector<cell> placement::cells_of(device_id device) const {
-  std::vector<cell> cells;
+std::vector<layout::cell> placement::cells_of(device_id device) const {
+  std::vector<layout::cell> cells;
   for (const auto& [placed, on] : device_of_cell_)
     if (on == device) cells.push_back(placed);
   return cells;
@@ -40,7 +40,7 @@ std::vector<cell> placement::cells_of(device_id device) const {
 placement place_cells(const plan& training) {
   std::vector<logical_device> devices;
   for (int number = 0; number < training.num_job_devices(); ++number) devices.push_back({.id = {number}});
-  std::map<cell, device_id> device_of_cell;
+  std::map<layout::cell, device_id> device_of_cell;
   for (int replica = 0; replica < training.num_replicas; ++replica)
     for (int stage = 0; stage < training.num_stages; ++stage)
       device_of_cell[{.stage = stage, .replica = replica}] = {
@@ -48,15 +48,16 @@ placement place_cells(const plan& training) {
   return placement(std::move(devices), std::move(device_of_cell));
 }
 
-std::vector<job_part> parts_of(const placement& placed, const std::vector<replica_content>& of_stage) {
-  std::vector<job_part> parts;
+std::vector<layout::job_part> parts_of(const placement& placed,
+                                       const std::vector<layout::replica_content>& of_stage) {
+  std::vector<layout::job_part> parts;
   for (const auto& [one, device] : placed.device_of_cell())
     parts.push_back({{one, 0}, of_stage.at(static_cast<std::size_t>(one.stage))});
   return parts;
 }
 
-std::vector<job_part> parts_of(const placement& placed, replica_content content) {
-  std::vector<job_part> parts;
+std::vector<layout::job_part> parts_of(const placement& placed, layout::replica_content content) {
+  std::vector<layout::job_part> parts;
   for (const auto& [one, device] : placed.device_of_cell()) parts.push_back({{one, 0}, content});
   return parts;
 }
@@ -71,4 +72,4 @@ std::string placement_text(const placement& of) {
   return text;
 }
 
-}  // namespace troupe
+}  // namespace troupe::mesh

@@ -1,6 +1,6 @@
 #include "troupe/mesh/view.hpp"
 
-namespace troupe {
+namespace troupe::mesh {
 
 std::string to_string(member_id shown) { return "rank " + std::to_string(shown.rank); }
 
@@ -24,4 +24,4 @@ view view_of_world(int world_size, std::uint64_t generation) {
   return whole;
 }
 
-}  // namespace troupe
+}  // namespace troupe::mesh

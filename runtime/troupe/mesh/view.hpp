@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe {
+namespace troupe::mesh {
 
 /// A member of a job: a process, by its rank in the world. One that replaces a lost process is the same
 /// member. No number of a device: hosting says which devices a member has.
@@ -41,4 +41,4 @@ struct view {
 /// The view of a whole world: members 0 to world_size - 1, all active.
 view view_of_world(int world_size, std::uint64_t generation = 0);
 
-}  // namespace troupe
+}  // namespace troupe::mesh

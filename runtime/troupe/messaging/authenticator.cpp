@@ -11,7 +11,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 namespace {
 
 constexpr std::size_t shortest_secret_bytes = 16;
@@ -67,4 +67,4 @@ bool same_code(std::span<const std::byte, authentication_code_bytes> left,
   return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
 }
 
-}  // namespace troupe
+}  // namespace troupe::messaging

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-namespace troupe {
+namespace troupe::messaging {
 
 constexpr std::size_t authentication_code_bytes = 16;
 using authentication_code = std::array<std::byte, authentication_code_bytes>;
@@ -28,4 +28,4 @@ class frame_authenticator {
 bool same_code(std::span<const std::byte, authentication_code_bytes> left,
                std::span<const std::byte, authentication_code_bytes> right);
 
-}  // namespace troupe
+}  // namespace troupe::messaging

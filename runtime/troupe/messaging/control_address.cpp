@@ -14,7 +14,7 @@
 #include "troupe/posix/sockets/interface_address.hpp"
 #include "troupe/wire/codec.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 namespace {
 
 /// An IPv4 or IPv6 address in the form of the socket calls.
@@ -53,9 +53,9 @@ std::uint16_t port_of(const socket_address& address) {
   return ntohs(v6.sin6_port);
 }
 
-unique_fd make_socket(int family) {
+posix::unique_fd make_socket(int family) {
   auto number = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  return unique_fd(static_cast<int>(check_posix(number, "make a socket")));
+  return posix::unique_fd(static_cast<int>(check_posix(number, "make a socket")));
 }
 
 process_id random_process_id() {
@@ -72,14 +72,16 @@ void serialize(Archive& archive, control_address& address) {
   archive(address.host, address.port, address.process);
 }
 
-std::vector<std::byte> encode_control_address(const control_address& address) { return encode(address); }
+std::vector<std::byte> encode_control_address(const control_address& address) {
+  return wire::encode(address);
+}
 
 control_address decode_control_address(const std::vector<std::byte>& bytes) {
-  return decode<control_address>(bytes);
+  return wire::decode<control_address>(bytes);
 }
 
 control_listener listen_on(const std::string& interface) {
-  auto host = address_of_interface(interface);
+  auto host = posix::address_of_interface(interface);
   auto address = to_socket_address(host, 0);
   auto socket = make_socket(address.bytes.ss_family);
   auto action = "listen on " + host;
@@ -89,7 +91,7 @@ control_listener listen_on(const std::string& interface) {
   return {std::move(socket), {host, port_of(address), random_process_id()}};
 }
 
-unique_fd connect_to(const control_address& peer) {
+posix::unique_fd connect_to(const control_address& peer) {
   auto address = to_socket_address(peer.host, peer.port);
   auto socket = make_socket(address.bytes.ss_family);
   int one = 1;
@@ -99,4 +101,4 @@ unique_fd connect_to(const control_address& peer) {
   return socket;
 }
 
-}  // namespace troupe
+}  // namespace troupe::messaging

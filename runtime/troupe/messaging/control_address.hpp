@@ -7,7 +7,7 @@
 
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 
 /// Identifies a process among all that ever have the same rank, host and port.
 using process_id = std::array<std::byte, 16>;
@@ -27,13 +27,13 @@ control_address decode_control_address(const std::vector<std::byte>& bytes);
 /// A socket that listens on any free port of a network interface ("lo"), and only there. Throws bad_input if
 /// there is no such interface or it has no address, and system_failure.
 struct control_listener {
-  unique_fd socket;
+  posix::unique_fd socket;
   control_address address;
 };
 control_listener listen_on(const std::string& interface);
 
 /// Starts to connect a socket, without waiting. Throws system_failure if the attempt cannot be started, and
 /// std::invalid_argument if the host is not an address in numbers.
-unique_fd connect_to(const control_address& address);
+posix::unique_fd connect_to(const control_address& address);
 
-}  // namespace troupe
+}  // namespace troupe::messaging

@@ -6,7 +6,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/wire/byte_order.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 namespace {
 
 constexpr std::array magic = {std::byte{'T'}, std::byte{'R'}, std::byte{'P'}, std::byte{'E'}};
@@ -15,7 +15,7 @@ using extension_length = std::uint16_t;
 bool known(frame_kind kind) { return kind >= frame_kind::control && kind <= frame_kind::generation_ended; }
 
 /// The fixed fields. Returns what can be said without the key and the rest of the frame.
-std::optional<frame_fault> read_header(byte_reader& reader, frame_header& header,
+std::optional<frame_fault> read_header(wire::byte_reader& reader, frame_header& header,
                                        std::size_t& extension_bytes) {
   auto start = reader.take(magic.size());
   auto version = reader.get<std::uint8_t>();
@@ -60,12 +60,12 @@ std::vector<std::byte> seal_frame(const frame_authenticator& key, const frame_he
   return head;
 }
 
-byte_writer begin_frame(const frame_header& header, std::size_t extension_bytes,
-                        std::vector<std::byte>& head) {
+wire::byte_writer begin_frame(const frame_header& header, std::size_t extension_bytes,
+                              std::vector<std::byte>& head) {
   if (extension_bytes > std::numeric_limits<extension_length>::max())
     throw_invalid("begin_frame", "an extension of at most 65535 bytes", std::to_string(extension_bytes));
   head.resize(smallest_frame_head_bytes + extension_bytes);
-  byte_writer writer(head);
+  wire::byte_writer writer(head);
   writer.put(magic);
   writer.put(frame_version);
   writer.put(static_cast<std::uint8_t>(header.kind));
@@ -79,7 +79,7 @@ byte_writer begin_frame(const frame_header& header, std::size_t extension_bytes,
 }
 
 std::variant<frame_measure, frame_fault> measure_frame(std::span<const std::byte, frame_header_bytes> start) {
-  byte_reader reader(start);
+  wire::byte_reader reader(start);
   frame_header header;
   std::size_t extension_bytes = 0;
   if (auto fault = read_header(reader, header, extension_bytes)) return *fault;
@@ -89,7 +89,7 @@ std::variant<frame_measure, frame_fault> measure_frame(std::span<const std::byte
 std::optional<frame_fault> read_frame(std::span<const std::byte> head, std::uint64_t body_bytes,
                                       frame_head& into, authentication_code& code) {
   if (head.size() < smallest_frame_head_bytes) return frame_fault::truncated;
-  byte_reader reader(head);
+  wire::byte_reader reader(head);
   std::size_t extension_bytes = 0;
   if (auto fault = read_header(reader, into.header, extension_bytes)) return fault;
   if (head.size() != smallest_frame_head_bytes + extension_bytes) return frame_fault::length;
@@ -110,4 +110,4 @@ std::variant<frame_head, frame_fault> open_frame(const frame_authenticator& key,
   return opened;
 }
 
-}  // namespace troupe
+}  // namespace troupe::messaging

@@ -12,7 +12,7 @@
 #include "troupe/messaging/authenticator.hpp"
 #include "troupe/wire/byte_order.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 
 /// What a frame carries: a Cereal control message, a tensor (its tag in the header extension), or nothing but
 /// the notice that the sender has ended all generations before the header's.
@@ -54,8 +54,8 @@ std::vector<std::byte> seal_frame(const frame_authenticator& key, const frame_he
                                   std::span<const std::byte> covered_body);
 /// The beginning of a head, in a vector that may have room already. What is returned takes the rest: an
 /// extension of so many bytes and the code. Throws as seal_frame.
-byte_writer begin_frame(const frame_header& header, std::size_t extension_bytes,
-                        std::vector<std::byte>& head);
+wire::byte_writer begin_frame(const frame_header& header, std::size_t extension_bytes,
+                              std::vector<std::byte>& head);
 
 /// Kind and lengths of a frame, from its first frame_header_bytes, which are not authenticated yet.
 struct frame_measure {
@@ -79,4 +79,4 @@ std::optional<frame_fault> read_frame(std::span<const std::byte> head, std::uint
 /// What the code of a head covers.
 std::span<const std::byte> covered_head(std::span<const std::byte> head);
 
-}  // namespace troupe
+}  // namespace troupe::messaging

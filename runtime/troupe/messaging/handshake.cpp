@@ -7,7 +7,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 namespace {
 
 const unsigned char* raw(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
@@ -112,4 +112,4 @@ std::array<std::byte, reply_bytes> reply_of(const handshake& keys, const handsha
   return made;
 }
 
-}  // namespace troupe
+}  // namespace troupe::messaging

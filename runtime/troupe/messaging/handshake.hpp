@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::messaging {
 
 /// How the two ends of a connection prove to each other that they know the job's secret. The responder is the
 /// end that was connected to:
@@ -89,4 +89,4 @@ handshake answer_greeting(std::span<const std::byte, greeting_bytes> greeting,
                           const handshake_nonce& nonce);
 std::array<std::byte, reply_bytes> reply_of(const handshake& keys, const handshake_nonce& nonce);
 
-}  // namespace troupe
+}  // namespace troupe::messaging

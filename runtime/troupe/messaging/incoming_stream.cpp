@@ -4,14 +4,14 @@
 
 #include <cerrno>
 
-namespace troupe {
+namespace troupe::messaging {
 namespace {
 
 constexpr std::size_t portion_bytes = std::size_t{16} << 10;
 
 }  // namespace
 
-incoming_stream::incoming_stream(unique_fd socket, std::span<const std::byte> secret)
+incoming_stream::incoming_stream(posix::unique_fd socket, std::span<const std::byte> secret)
     : socket_(std::move(socket)), responder_(secret, control_protocol) {
   send(responder_.greeting());
 }
@@ -58,4 +58,4 @@ std::variant<std::optional<incoming_stream::frame>, frame_fault> incoming_stream
   return frame{rest.first(lengths.head_bytes), rest.subspan(lengths.head_bytes, body_bytes)};
 }
 
-}  // namespace troupe
+}  // namespace troupe::messaging

@@ -13,7 +13,7 @@
 #include "troupe/messaging/handshake.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 
 /// The largest control message. Frames that declare a larger size are refused unread.
 constexpr std::size_t max_control_bytes = std::size_t{64} << 20;
@@ -25,7 +25,7 @@ class incoming_stream {
   using clock = std::chrono::steady_clock;
 
   /// Sends the greeting. `secret` must outlive it.
-  incoming_stream(unique_fd socket, std::span<const std::byte> secret);
+  incoming_stream(posix::unique_fd socket, std::span<const std::byte> secret);
 
   int socket() const { return socket_.get(); }
   clock::time_point opened() const { return opened_; }
@@ -57,7 +57,7 @@ class incoming_stream {
  private:
   void send(std::span<const std::byte> bytes) const;
 
-  unique_fd socket_;
+  posix::unique_fd socket_;
   clock::time_point opened_ = clock::now();
   handshake_responder responder_;
   std::optional<frame_authenticator> key_;
@@ -65,4 +65,4 @@ class incoming_stream {
   std::size_t begin_ = 0;  ///< of the bytes not yet returned as frames
 };
 
-}  // namespace troupe
+}  // namespace troupe::messaging

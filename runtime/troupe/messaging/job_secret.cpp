@@ -21,7 +21,7 @@
 #include "troupe/posix/files/private_folder.hpp"
 #include "troupe/posix/files/safe_file.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 namespace {
 
 /// A process id with the start time, which distinguishes processes with a reused id.
@@ -53,7 +53,7 @@ struct secret_file {
                   ". It must be a plain file of this user with mode 0600: remove it and start again");
 }
 
-void require_private(const unique_fd& file, const std::filesystem::path& path) {
+void require_private(const posix::unique_fd& file, const std::filesystem::path& path) {
   struct stat about {};
   check_posix(::fstat(file.get(), &about), "stat " + path.string());
   if (!S_ISREG(about.st_mode)) refuse_file(path, "is not a plain file");
@@ -62,7 +62,7 @@ void require_private(const unique_fd& file, const std::filesystem::path& path) {
 }
 
 std::string read_private_file(const std::filesystem::path& path) {
-  unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  posix::unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file && errno == ENOENT) return {};
   if (!file) refuse_file(path, std::string("cannot be read: ") + std::strerror(errno));
   require_private(file, path);
@@ -80,7 +80,7 @@ std::optional<secret_file> read_living(const std::filesystem::path& path) {
   return secret_file{parse_job_secret(hex), owner};
 }
 
-bool is_still_at(const unique_fd& file, const std::filesystem::path& path) {
+bool is_still_at(const posix::unique_fd& file, const std::filesystem::path& path) {
   struct stat opened {
   }, there{};
   return ::fstat(file.get(), &opened) == 0 && ::lstat(path.c_str(), &there) == 0 &&
@@ -88,7 +88,7 @@ bool is_still_at(const unique_fd& file, const std::filesystem::path& path) {
 }
 
 struct locked_file {
-  unique_fd fd;
+  posix::unique_fd fd;
   bool is_in_use = false;  ///< another process holds the lock
   std::string problem;     ///< why the folder cannot be used
 };
@@ -97,7 +97,7 @@ struct locked_file {
 /// of a process that is killed.
 locked_file lock_private_file(const std::filesystem::path& path) {
   while (true) {
-    auto opened = open_safely(path, {.mode = 0600});
+    auto opened = posix::open_safely(path, {.mode = 0600});
     if (!opened.fd && opened.error_number == 0) refuse_file(path, opened.problem);
     if (!opened.fd && (opened.error_number == ELOOP || opened.error_number == EISDIR))
       refuse_file(path, "is a link or a folder");
@@ -108,12 +108,12 @@ locked_file lock_private_file(const std::filesystem::path& path) {
   }
 }
 
-private_folder folder_for_secret(const std::filesystem::path& in) {
+posix::private_folder folder_for_secret(const std::filesystem::path& in) {
   auto resolved = in;
   std::error_code missing;
   if (auto target = std::filesystem::canonical(in, missing); !missing) resolved = target;
-  if (problem_of_private(resolved).empty()) return {resolved, {}};
-  return private_folder_in(resolved);
+  if (posix::problem_of_private(resolved).empty()) return {resolved, {}};
+  return posix::private_folder_in(resolved);
 }
 
 using folder_list = std::vector<std::filesystem::path>;
@@ -135,9 +135,9 @@ std::optional<secret_file> find_living(const std::filesystem::path& in, std::uin
   std::error_code missing;
   auto folder = std::filesystem::canonical(in, missing);
   if (missing) return {};
-  if (problem_of_private(folder).empty())
+  if (posix::problem_of_private(folder).empty())
     if (auto found = read_living(job_secret_path(folder, port))) return found;
-  for (const auto& each : private_folders_in(folder))
+  for (const auto& each : posix::private_folders_in(folder))
     if (auto found = read_living(job_secret_path(each, port))) return found;
   return {};
 }
@@ -159,11 +159,11 @@ std::string derived_token(std::span<const std::byte> secret, std::string_view pu
                        secret.size(), nullptr, 0);
   ::crypto_generichash(raw(made), made.size(), reinterpret_cast<const unsigned char*>(purpose.data()),
                        purpose.size(), raw(key), key.size());
-  return to_hex(made);
+  return wire::to_hex(made);
 }
 
 std::vector<std::byte> parse_job_secret(const std::string& hex) {
-  auto made = from_hex(hex);
+  auto made = wire::from_hex(hex);
   if (!made || made->size() < 16)
     throw bad_input(
         "the job secret (TROUPE_JOB_SECRET) is not an even number of hexadecimal digits, at least 32, but " +
@@ -203,7 +203,7 @@ std::string published_job_secret::publish_in(const std::filesystem::path& folder
   if (!locked.fd) return locked.problem;
   file_ = std::move(locked.fd);
   auto self = identify(::getpid()).value();
-  auto text = to_hex(secret_) + " " + std::to_string(self.pid) + " " + self.started + "\n";
+  auto text = wire::to_hex(secret_) + " " + std::to_string(self.pid) + " " + self.started + "\n";
   if (::ftruncate(file_.get(), 0) == 0 &&
       ::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()))
     return {};
@@ -231,4 +231,4 @@ std::vector<std::byte> wait_for_job_secret(const std::vector<std::filesystem::pa
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::messaging

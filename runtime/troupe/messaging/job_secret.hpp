@@ -11,7 +11,7 @@
 #include "troupe/posix/unique_fd.hpp"
 #include "troupe/wire/hex.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 
 /// 32 random bytes: the shared secret of a job's processes.
 std::vector<std::byte> make_job_secret();
@@ -48,7 +48,7 @@ class published_job_secret {
 
   std::filesystem::path path_;
   std::vector<std::byte> secret_;
-  unique_fd file_;  ///< the published file, locked while the job lives
+  posix::unique_fd file_;  ///< the published file, locked while the job lives
 };
 
 /// The others' side: waits for the file of a living rank 0 in any of `folders`, in /run/user/UID and /tmp:
@@ -58,4 +58,4 @@ class published_job_secret {
 std::vector<std::byte> wait_for_job_secret(const std::vector<std::filesystem::path>& folders,
                                            std::uint16_t port, std::chrono::milliseconds timeout);
 
-}  // namespace troupe
+}  // namespace troupe::messaging

@@ -10,7 +10,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 namespace {
 
 constexpr auto between_attempts = std::chrono::milliseconds(10);
@@ -181,4 +181,4 @@ void outgoing_stream::fail(const std::string& cause) {
   socket_.reset();
 }
 
-}  // namespace troupe
+}  // namespace troupe::messaging

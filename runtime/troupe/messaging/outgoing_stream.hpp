@@ -14,7 +14,7 @@
 #include "troupe/messaging/handshake.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 
 /// The sending end of a control connection. It connects, shakes hands (messaging/handshake.hpp), introduces
 /// this process, and sends frames with the connection's own key. Never blocks: unsent bytes are kept.
@@ -74,7 +74,7 @@ class outgoing_stream {
   const ends ends_;
   const clock::time_point last_attempt_;  ///< after it no attempt to connect starts
   clock::time_point next_attempt_;
-  unique_fd socket_;
+  posix::unique_fd socket_;
   std::vector<std::byte> in_;               ///< bytes of the handshake that have come
   std::optional<handshake> handshake_;      ///< once the greeting was answered
   std::optional<frame_authenticator> key_;  ///< once the handshake is done
@@ -86,4 +86,4 @@ class outgoing_stream {
   std::optional<std::string> failure_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::messaging

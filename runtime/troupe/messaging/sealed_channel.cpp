@@ -7,7 +7,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 namespace {
 
 using authentication_code = std::array<std::byte, sealed_channel::code_bytes>;
@@ -77,4 +77,4 @@ std::optional<std::vector<std::byte>> sealed_channel::open(std::vector<std::byte
   return body;
 }
 
-}  // namespace troupe
+}  // namespace troupe::messaging

@@ -7,7 +7,7 @@
 
 #include "troupe/messaging/handshake.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 
 /// Bytes that are no frame of this connection: too long, forged, repeated or out of order.
 class bad_frame : public std::runtime_error {
@@ -45,4 +45,4 @@ class sealed_channel {
   std::uint64_t received_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::messaging

@@ -15,7 +15,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 namespace {
 
 using address_list = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
@@ -94,8 +94,8 @@ std::string in_numbers(const addrinfo& first) {
   return text;
 }
 
-unique_fd make_socket(const addrinfo& where) {
-  return unique_fd(static_cast<int>(check_posix(
+posix::unique_fd make_socket(const addrinfo& where) {
+  return posix::unique_fd(static_cast<int>(check_posix(
       ::socket(where.ai_family, where.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "make a socket")));
 }
 
@@ -134,8 +134,8 @@ int connect_error(int fd, const addrinfo& where, std::chrono::milliseconds timeo
 }
 
 /// Returns no socket, and why in `problem`, if it cannot listen there.
-unique_fd try_listening(const addrinfo& where, int& problem) {
-  unique_fd made(::socket(where.ai_family, where.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+posix::unique_fd try_listening(const addrinfo& where, int& problem) {
+  posix::unique_fd made(::socket(where.ai_family, where.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   int on = 1;
   if (made) ::setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (made && ::bind(made.get(), where.ai_addr, where.ai_addrlen) == 0 &&
@@ -151,8 +151,8 @@ void set_port(sockaddr& address, std::uint16_t port) {
 }
 
 /// At those of the addresses that this host has. With port 0 all get the port that the first one gets.
-std::vector<unique_fd> listen_where_possible(addrinfo& first, std::uint16_t port, int& problem) {
-  std::vector<unique_fd> made;
+std::vector<posix::unique_fd> listen_where_possible(addrinfo& first, std::uint16_t port, int& problem) {
+  std::vector<posix::unique_fd> made;
   for (auto* where = &first; where; where = where->ai_next) {
     if (port == 0 && !made.empty()) set_port(*where->ai_addr, local_port(made.front()));
     int why = 0;
@@ -166,7 +166,7 @@ std::vector<unique_fd> listen_where_possible(addrinfo& first, std::uint16_t port
 }
 
 /// IPv6's socket takes IPv4 too; hosts without IPv6 have the other one only.
-unique_fd listen_everywhere(std::uint16_t port, int& problem) {
+posix::unique_fd listen_everywhere(std::uint16_t port, int& problem) {
   for (const char* all : {"::", "0.0.0.0"})
     if (auto made = try_listening(*resolve(all, port, AI_PASSIVE | AI_NUMERICHOST), problem)) return made;
   return {};
@@ -176,7 +176,7 @@ bool is_localhost(const std::string& name) { return name == "localhost" || name.
 
 }  // namespace
 
-unique_fd listen_on(const std::string& address, std::uint16_t port) {
+posix::unique_fd listen_on(const std::string& address, std::uint16_t port) {
   return std::move(listen_on_all(address, port, listening_for::this_host).sockets.front());
 }
 
@@ -213,7 +213,7 @@ bool is_only_loopback(const std::string& address) {
   }
 }
 
-std::uint16_t local_port(const unique_fd& socket) {
+std::uint16_t local_port(const posix::unique_fd& socket) {
   sockaddr_storage mine{};
   socklen_t size = sizeof mine;
   check_posix(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&mine), &size),
@@ -222,8 +222,8 @@ std::uint16_t local_port(const unique_fd& socket) {
   return ntohs(reinterpret_cast<sockaddr_in&>(mine).sin_port);
 }
 
-unique_fd try_connect(const std::string& address, std::uint16_t port, std::chrono::milliseconds timeout,
-                      int& error) {
+posix::unique_fd try_connect(const std::string& address, std::uint16_t port,
+                             std::chrono::milliseconds timeout, int& error) {
   auto list = resolve(address, port, 0);
   for (auto* where = list.get(); where; where = where->ai_next) {
     auto made = make_socket(*where);
@@ -287,4 +287,4 @@ bool wait_for(int fd, short events, std::chrono::milliseconds timeout) {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::messaging

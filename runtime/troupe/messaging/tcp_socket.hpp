@@ -9,7 +9,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::messaging {
 
 /// A name that has no address now, or text that is no address.
 class unknown_address : public bad_input {
@@ -24,10 +24,10 @@ constexpr std::chrono::milliseconds between_lookups{500};
 
 /// A listening, non-blocking socket at the first address of this host that `address` has. Throws bad_input
 /// naming address and port if it cannot be made, unknown_address if there is no such address.
-unique_fd listen_on(const std::string& address, std::uint16_t port);
+posix::unique_fd listen_on(const std::string& address, std::uint16_t port);
 /// Sockets at all of them.
 struct listening {
-  std::vector<unique_fd> sockets;
+  std::vector<posix::unique_fd> sockets;
   std::uint16_t port = 0;
   /// What was done otherwise than asked; empty: nothing.
   std::string note;
@@ -41,11 +41,11 @@ listening listen_on_all(const std::string& address, std::uint16_t port, listenin
 /// Whether all that the address is now are loopback addresses; true of a name without an address.
 bool is_only_loopback(const std::string& address);
 /// The port a socket is bound to.
-std::uint16_t local_port(const unique_fd& socket);
+std::uint16_t local_port(const posix::unique_fd& socket);
 /// One attempt to connect, non-blocking afterwards. Returns the socket, or the errno of the attempt in
 /// `error`. Throws unknown_address if there is no such address.
-unique_fd try_connect(const std::string& address, std::uint16_t port, std::chrono::milliseconds timeout,
-                      int& error);
+posix::unique_fd try_connect(const std::string& address, std::uint16_t port,
+                             std::chrono::milliseconds timeout, int& error);
 /// "127.0.0.1:29500", "[::1]:29500"
 std::string endpoint_name(const std::string& address, std::uint16_t port);
 
@@ -59,4 +59,4 @@ io_result write_available(int fd, std::vector<std::byte>& from);
 /// Waits until `fd` has one of `events` (POLLIN, POLLOUT). False: not within `timeout`.
 bool wait_for(int fd, short events, std::chrono::milliseconds timeout);
 
-}  // namespace troupe
+}  // namespace troupe::messaging

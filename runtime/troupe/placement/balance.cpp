@@ -168,9 +168,9 @@ std::uint64_t whole_bytes(double bytes) { return static_cast<std::uint64_t>(std:
 
 std::string in_bytes(double bytes) { return std::to_string(whole_bytes(bytes)) + " bytes"; }
 
-std::vector<found_chunk> search_time(const std::vector<device_kind>& kinds, const range_costs& ranges,
-                                     const balance_options& options) {
-  search_costs costs;
+std::vector<placement::found_chunk> search_time(const std::vector<device_kind>& kinds,
+                                                const range_costs& ranges, const balance_options& options) {
+  placement::search_costs costs;
   costs.cost = [&](std::size_t begin, std::size_t end, std::size_t kind, std::size_t position) {
     const auto& range = ranges.at(begin, end);
     const auto& device = kinds[kind].capacity;
@@ -187,9 +187,9 @@ std::vector<found_chunk> search_time(const std::vector<device_kind>& kinds, cons
 }
 
 /// The placement that comes nearest to the memory that there is.
-std::vector<found_chunk> search_memory(const std::vector<device_kind>& kinds, const range_costs& ranges,
-                                       const balance_options& options) {
-  search_costs costs;
+std::vector<placement::found_chunk> search_memory(const std::vector<device_kind>& kinds,
+                                                  const range_costs& ranges, const balance_options& options) {
+  placement::search_costs costs;
   costs.cost = [&](std::size_t begin, std::size_t end, std::size_t kind, std::size_t position) {
     return excess_of(ranges.at(begin, end), kept_at(options, position), kinds[kind].capacity);
   };
@@ -237,7 +237,8 @@ std::vector<layer_chunk> balance(const cost_profile& profile, const balance_opti
   auto num_pieces = possible_cuts(profile).size() - 1;
   check_balance_options(options, num_pieces);
   auto kinds = kinds_of(options.devices);
-  if ((num_pieces + 1) * (num_pieces + 1) > most_ranges || !can_search(sizes_of(kinds), num_pieces))
+  if ((num_pieces + 1) * (num_pieces + 1) > most_ranges ||
+      !placement::can_search(sizes_of(kinds), num_pieces))
     refuse_balance(std::to_string(num_pieces) + " layers with parameters and " +
                    std::to_string(kinds.size()) +
                    " kinds of devices are too many to search. Give devices that are nearly alike the same "

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace troupe {
+namespace troupe::placement {
 namespace {
 
 constexpr double no_bound = std::numeric_limits<double>::infinity();
@@ -260,4 +260,4 @@ std::vector<found_chunk> least_bottleneck(const std::vector<std::size_t>& device
   return bottleneck_search(devices_of_kind, num_pieces, costs).run();
 }
 
-}  // namespace troupe
+}  // namespace troupe::placement

@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-namespace troupe {
+namespace troupe::placement {
 
 /// Pieces [begin, end) on a device of a kind.
 struct found_chunk {
@@ -33,4 +33,4 @@ bool can_search(const std::vector<std::size_t>& devices_of_kind, std::size_t num
 std::vector<found_chunk> least_bottleneck(const std::vector<std::size_t>& devices_of_kind,
                                           std::size_t num_pieces, const search_costs& costs);
 
-}  // namespace troupe
+}  // namespace troupe::placement

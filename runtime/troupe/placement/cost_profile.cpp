@@ -158,7 +158,7 @@ std::string to_json(const cost_profile& profile) {
 cost_profile profile_from_json(std::string_view text) {
   constexpr int deepest_nesting = 16;
   try {
-    return read_json(text, deepest_nesting, [](const json& object) {
+    return json_text::read_json(text, deepest_nesting, [](const json& object) {
       require_known(object);
       cost_profile profile{.microbatch_samples = number_from<std::int64_t>(object, "microbatch_samples")};
       for (const auto& layer : object.at("layers")) profile.layers.push_back(layer_from(layer));
@@ -170,7 +170,7 @@ cost_profile profile_from_json(std::string_view text) {
       check_profile(profile);
       return profile;
     });
-  } catch (const json_error& problem) {
+  } catch (const json_text::json_error& problem) {
     refuse_profile(
         "expected a file that --write-profile of a training program has written, got one that is none: " +
         std::string(problem.what()));

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <system_error>
 
-namespace troupe {
+namespace troupe::posix {
 
 std::uint64_t core_wait::total_ns() {
   std::map<int, std::uint64_t> now;
@@ -27,4 +27,4 @@ std::uint64_t core_wait::total_ns() {
   return total_ns_;
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

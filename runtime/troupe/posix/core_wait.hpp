@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <map>
 
-namespace troupe {
+namespace troupe::posix {
 
 /// Time in which threads of this process could have run and waited for a core, since others had them all:
 /// what Linux counts in /proc/self/task/*/schedstat. Not thread-safe.
@@ -19,4 +19,4 @@ class core_wait {
   bool was_called_ = false;
 };
 
-}  // namespace troupe
+}  // namespace troupe::posix

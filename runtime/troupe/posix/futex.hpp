@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <ctime>
 
-namespace troupe {
+namespace troupe::posix {
 
 /// Sleeps until futex_wake() for this word, which may be in memory of several processes; or until `at_most`
 /// has passed. Returns at once if the word is not `known`.
@@ -23,4 +23,4 @@ inline void futex_wake(std::atomic<std::uint32_t>& word, int most = INT_MAX) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, most, nullptr, nullptr, 0);
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace troupe {
+namespace troupe::posix {
 
 void posted_calls::post(std::function<void()> call) {
   {
@@ -22,4 +22,4 @@ void posted_calls::run_all() {
   for (auto& call : calls) call();
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -5,7 +5,7 @@
 
 #include "troupe/posix/wake_event.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 
 /// A queue of functions that other threads post to the thread that polls fd().
 class posted_calls {
@@ -24,4 +24,4 @@ class posted_calls {
   std::vector<std::function<void()>> calls_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace troupe {
+namespace troupe::posix {
 namespace {
 
 /// sched_setattr(2), for which the C library has neither a structure nor a function yet.
@@ -31,4 +31,4 @@ void request_short_slices() {
   ::syscall(SYS_sched_setattr, 0, &mine, 0);
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace troupe {
+namespace troupe::posix {
 
 /// Requests a short scheduler time slice (sched_attr::sched_runtime, EEVDF) for the calling thread, which
 /// runs briefly and often. When it wakes on a busy core it is scheduled at once instead of at the next tick
@@ -8,4 +8,4 @@ namespace troupe {
 /// before Linux 6.12.
 void request_short_slices();
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -2,7 +2,7 @@
 
 #include <sys/shm.h>
 
-namespace troupe {
+namespace troupe::posix {
 
 sysv_limits read_sysv_limits() {
   sysv_limits limits;
@@ -31,4 +31,4 @@ std::string to_text(const sysv_limits& limits) {
          "remove segments that ended programs have left (`ipcs -m`, `ipcrm`)";
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

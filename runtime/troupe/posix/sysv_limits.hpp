@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-namespace troupe {
+namespace troupe::posix {
 
 /// The limits of System V shared memory of this host or container (IPC namespace), and what is in use.
 struct sysv_limits {
@@ -14,4 +14,4 @@ sysv_limits read_sysv_limits();
 /// "1 of 4096 segments (kernel.shmmni) and ... are in use"; what to raise.
 std::string to_text(const sysv_limits& limits);
 
-}  // namespace troupe
+}  // namespace troupe::posix

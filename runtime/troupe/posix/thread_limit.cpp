@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-namespace troupe {
+namespace troupe::posix {
 namespace {
 
 /// Other processes may start this many threads at the same time, as those of a large host that start
@@ -165,4 +165,4 @@ void require_threads(int number, const std::string& who) {
                            describe(limits));
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace troupe {
+namespace troupe::posix {
 
 /// The limits of how many processes and threads there may be, and of the memory that their stacks are
 /// reserved in; none: unlimited, or unknown.
@@ -36,4 +36,4 @@ void spare_address_space();
 /// is refused to them. `who` begins the message: "this process".
 void require_threads(int number, const std::string& who);
 
-}  // namespace troupe
+}  // namespace troupe::posix

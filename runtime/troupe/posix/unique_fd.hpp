@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace troupe {
+namespace troupe::posix {
 
 /// Owns a file descriptor and closes it.
 class unique_fd {
@@ -27,4 +27,4 @@ class unique_fd {
   int fd_ = -1;
 };
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace troupe {
+namespace troupe::posix {
 
 /// Milliseconds of Unix time.
 inline std::int64_t unix_now_ms() {
@@ -10,4 +10,4 @@ inline std::int64_t unix_now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

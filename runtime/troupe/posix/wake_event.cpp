@@ -7,7 +7,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 
 wake_event::wake_event()
     : fd_(static_cast<int>(check_posix(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "make an eventfd"))) {}
@@ -22,4 +22,4 @@ void wake_event::clear() {
   [[maybe_unused]] auto read = ::read(fd_.get(), &count, sizeof count);
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -1,7 +1,7 @@
 #pragma once
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 
 /// Wakes a thread that polls fd(): the descriptor is readable from set() until clear(). Thread-safe.
 class wake_event {
@@ -19,4 +19,4 @@ class wake_event {
   unique_fd fd_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -8,7 +8,7 @@
 
 #include "troupe/tensor/memory.hpp"
 
-namespace troupe {
+namespace troupe::program {
 namespace {
 
 constexpr std::int64_t version = 1;
@@ -63,4 +63,4 @@ device_memory device_memory_from(const tensor& sent) {
   return reported;
 }
 
-}  // namespace troupe
+}  // namespace troupe::program

@@ -4,7 +4,7 @@
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::program {
 
 /// The memory of one process, in bytes.
 struct process_memory_use {
@@ -31,4 +31,4 @@ tensor to_tensor(const device_memory& reported);
 /// Throws std::runtime_error for what to_tensor of this version has not made.
 device_memory device_memory_from(const tensor& sent);
 
-}  // namespace troupe
+}  // namespace troupe::program

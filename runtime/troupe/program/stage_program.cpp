@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-namespace troupe {
+namespace troupe::program {
 
 step_metrics& step_metrics::operator+=(const step_metrics& other) {
   loss_sum += other.loss_sum;
@@ -56,4 +56,4 @@ void stage_program::take_summed_gradients(int /*bucket*/, const std::vector<tens
       "got one without: implement it, or use one replica");
 }
 
-}  // namespace troupe
+}  // namespace troupe::program

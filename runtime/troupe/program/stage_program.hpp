@@ -8,7 +8,7 @@
 
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::program {
 
 /// Adds up over the replicas of a stage within a forward or backward pass, which all replicas run together
 /// (plan::synchronized_stages).
@@ -195,4 +195,4 @@ class stage_program {
 /// Makes stage `stage` of the model with its initial weights.
 using program_factory = std::function<std::unique_ptr<stage_program>(int stage)>;
 
-}  // namespace troupe
+}  // namespace troupe::program

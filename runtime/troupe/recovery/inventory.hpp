@@ -5,7 +5,7 @@
 #include "troupe/layout/part_id.hpp"
 #include "troupe/mesh/hosting.hpp"
 
-namespace troupe {
+namespace troupe::recovery {
 
 /// Where a process holds a copy of a part. own_memory: it made the part itself; peer_memory: it keeps it for
 /// another process; disk: it can read it from a committed snapshot. In the order in which a restore prefers
@@ -15,7 +15,7 @@ enum class part_location : std::uint8_t { own_memory = 0, peer_memory = 1, disk 
 /// One copy of a part that a process holds.
 struct held_part {
   std::uint64_t step = 0;  ///< optimizer steps applied before the copy
-  part_id part;
+  layout::part_id part;
   std::uint64_t generation = 0;  ///< the generation that computed it
   part_location location = part_location::own_memory;
 
@@ -29,7 +29,7 @@ struct held_part {
 /// Who hosted which device in a generation.
 struct past_hosting {
   std::uint64_t generation = 0;  ///< 0: none is known
-  hosting hosts;
+  mesh::hosting hosts;
 
   template <class Archive>
   void serialize(Archive& archive) {
@@ -58,4 +58,4 @@ struct process_inventory {
   bool operator==(const process_inventory&) const = default;
 };
 
-}  // namespace troupe
+}  // namespace troupe::recovery

@@ -1,6 +1,6 @@
 #include "troupe/recovery/process_restarts.hpp"
 
-namespace troupe {
+namespace troupe::recovery {
 namespace {
 
 /// Whether they are the same but for a text that one of them did not manage to tell: "exit code 1" and "exit
@@ -31,4 +31,4 @@ int process_restarts::times_the_same(const process_failure& lost, time_point now
   return before.times;
 }
 
-}  // namespace troupe
+}  // namespace troupe::recovery

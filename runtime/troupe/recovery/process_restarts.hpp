@@ -7,7 +7,7 @@
 
 #include "troupe/recovery/restart_policy.hpp"
 
-namespace troupe {
+namespace troupe::recovery {
 
 struct process_restart_options {
   /// Restarts within `window`, all ranks together. 0: the first loss ends the job.
@@ -53,4 +53,4 @@ class process_restarts {
   std::map<int, repeated> failures_;  ///< by rank, the newest
 };
 
-}  // namespace troupe
+}  // namespace troupe::recovery

@@ -4,10 +4,10 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::recovery {
 
-std::optional<member_id> keeper_of(const view& present, member_id member) {
-  if (std::ranges::find(present.members, member, &view_member::id) == present.members.end())
+std::optional<mesh::member_id> keeper_of(const mesh::view& present, mesh::member_id member) {
+  if (std::ranges::find(present.members, member, &mesh::view_member::id) == present.members.end())
     throw_invalid("keeper_of", "one of the view's " + std::to_string(present.members.size()) + " members",
                   to_string(member));
   auto staying = present.staying();
@@ -17,8 +17,10 @@ std::optional<member_id> keeper_of(const view& present, member_id member) {
   return *next;
 }
 
-std::optional<member_id> copy_keeper(const job_part& part, const std::vector<job_part>& parts,
-                                     const placement& placed, const hosting& hosts, const view& present) {
+std::optional<mesh::member_id> copy_keeper(const layout::job_part& part,
+                                           const std::vector<layout::job_part>& parts,
+                                           const mesh::placement& placed, const mesh::hosting& hosts,
+                                           const mesh::view& present) {
   auto host = host_of(placed, hosts, part.id.of);
   auto keeper = keeper_of(present, host);
   auto staying = present.staying();
@@ -32,11 +34,11 @@ std::optional<member_id> copy_keeper(const job_part& part, const std::vector<job
   return keeper;
 }
 
-std::vector<member_id> kept_by(const view& present, member_id keeper) {
-  std::vector<member_id> kept;
+std::vector<mesh::member_id> kept_by(const mesh::view& present, mesh::member_id keeper) {
+  std::vector<mesh::member_id> kept;
   for (const auto& one : present.members)
     if (keeper_of(present, one.id) == keeper) kept.push_back(one.id);
   return kept;
 }
 
-}  // namespace troupe
+}  // namespace troupe::recovery

@@ -7,7 +7,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::recovery {
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -57,4 +57,4 @@ int restart_intensity::num_recent(clock::time_point now) const {
       std::ranges::count_if(times_, [&](clock::time_point time) { return now - time < options_.period; }));
 }
 
-}  // namespace troupe
+}  // namespace troupe::recovery

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-namespace troupe {
+namespace troupe::recovery {
 
 /// Which of a supervisor's children are started again when one fails, as in Erlang's OTP. one_for_one: that
 /// one; one_for_all: all; rest_for_one: that one and those started after it.
@@ -42,4 +42,4 @@ class restart_intensity {
   std::vector<clock::time_point> times_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::recovery

@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-namespace troupe {
+namespace troupe::recovery {
 namespace {
 
 /// What a process holds of one step.
@@ -14,14 +14,15 @@ struct offered_part {
   part_location location = part_location::own_memory;
 };
 /// By the replica-independent id: with replica 0.
-using offers = std::multimap<part_id, std::pair<part_id, offered_part>>;
+using offers = std::multimap<layout::part_id, std::pair<layout::part_id, offered_part>>;
 
-auto preference(const restore_source& source, member_id host) {
+auto preference(const restore_source& source, mesh::member_id host) {
   return std::tuple(source.location == part_location::disk, source.rank != host.rank,
                     source.held != source.part, source.location, source.rank, source.held);
 }
 
-std::optional<restore_source> best_source(const offers& offered, const job_part& wanted, member_id host) {
+std::optional<restore_source> best_source(const offers& offered, const layout::job_part& wanted,
+                                          mesh::member_id host) {
   std::optional<restore_source> best;
   auto [begin, end] = offered.equal_range(without_replica(wanted.id));
   for (auto one = begin; one != end; ++one) {
@@ -47,8 +48,8 @@ std::map<std::uint64_t, offers, std::greater<>> offers_by_step(
 }  // namespace
 
 restore_plan choose_restore(const std::vector<process_inventory>& inventories,
-                            const std::vector<job_part>& parts, const placement& placed,
-                            const hosting& hosts) {
+                            const std::vector<layout::job_part>& parts, const mesh::placement& placed,
+                            const mesh::hosting& hosts) {
   for (const auto& [step, offered] : offers_by_step(inventories)) {
     restore_plan plan{step, false, {}};
     for (const auto& wanted : parts) {
@@ -61,4 +62,4 @@ restore_plan choose_restore(const std::vector<process_inventory>& inventories,
   return {};
 }
 
-}  // namespace troupe
+}  // namespace troupe::recovery

@@ -5,14 +5,14 @@
 #include "troupe/mesh/hosting.hpp"
 #include "troupe/recovery/inventory.hpp"
 
-namespace troupe {
+namespace troupe::recovery {
 
 /// The source from which one part is restored.
 struct restore_source {
-  part_id part;
+  layout::part_id part;
   std::int32_t rank = 0;  ///< the member that has it; the host of its cell where it need not be sent
   part_location location = part_location::own_memory;
-  part_id held = part;  ///< what that member has: `part`, or an equal part of another replica
+  layout::part_id held = part;  ///< what that member has: `part`, or an equal part of another replica
 
   template <class Archive>
   void serialize(Archive& archive) {
@@ -47,7 +47,7 @@ struct restore_plan {
 /// Generations play no part: by the determinism contract the state after step t is the same bits whichever
 /// generation computed it, so parts of one step fit together although a failure came between their making.
 restore_plan choose_restore(const std::vector<process_inventory>& inventories,
-                            const std::vector<job_part>& parts, const placement& placed,
-                            const hosting& hosts);
+                            const std::vector<layout::job_part>& parts, const mesh::placement& placed,
+                            const mesh::hosting& hosts);
 
-}  // namespace troupe
+}  // namespace troupe::recovery

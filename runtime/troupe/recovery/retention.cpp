@@ -4,7 +4,7 @@
 #include <functional>
 #include <iterator>
 
-namespace troupe {
+namespace troupe::recovery {
 void step_holders::add(int rank, const held_part& part) {
   auto& holders = holders_[without_replica(part.part)][part.part.of.replica];
   if (part.location == part_location::disk)
@@ -13,24 +13,25 @@ void step_holders::add(int rank, const held_part& part) {
     holders.in_memory.insert(rank);
 }
 
-bool step_holders::is_safe(const job_part& part, std::size_t num_nodes) const {
+bool step_holders::is_safe(const layout::job_part& part, std::size_t num_nodes) const {
   auto found = holders_.find(without_replica(part.id));
   if (found == holders_.end()) return false;
   std::set<int> in_memory;
   for (const auto& [replica, holders] : found->second) {
-    if (part.content == replica_content::own && replica != part.id.of.replica) continue;
+    if (part.content == layout::replica_content::own && replica != part.id.of.replica) continue;
     if (holders.on_disk) return true;
     in_memory.insert(holders.in_memory.begin(), holders.in_memory.end());
   }
   return in_memory.size() >= std::min<std::size_t>(2, num_nodes);
 }
 
-bool step_holders::outlives_one_loss(std::size_t num_nodes, const std::vector<job_part>& parts) const {
-  return std::ranges::all_of(parts, [&](const job_part& part) { return is_safe(part, num_nodes); });
+bool step_holders::outlives_one_loss(std::size_t num_nodes,
+                                     const std::vector<layout::job_part>& parts) const {
+  return std::ranges::all_of(parts, [&](const layout::job_part& part) { return is_safe(part, num_nodes); });
 }
 
 std::uint64_t newest_committed_step(const std::vector<process_inventory>& inventories,
-                                    const std::vector<job_part>& parts) {
+                                    const std::vector<layout::job_part>& parts) {
   std::map<std::uint64_t, step_holders, std::greater<>> steps;
   for (const auto& process : inventories)
     for (const auto& part : process.parts) steps[part.step].add(process.rank, part);
@@ -47,4 +48,4 @@ std::vector<held_part> droppable_parts(const std::vector<held_part>& held, std::
   return droppable;
 }
 
-}  // namespace troupe
+}  // namespace troupe::recovery

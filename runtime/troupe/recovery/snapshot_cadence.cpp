@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace troupe {
+namespace troupe::recovery {
 namespace {
 
 bool is_multiple(std::uint64_t step, std::uint64_t every) {
@@ -34,4 +34,4 @@ std::optional<std::uint64_t> next_disk_step(const disk_clock& clock, const snaps
   return std::max(first, clock.steps_done + static_cast<std::uint64_t>(steps_to_go));
 }
 
-}  // namespace troupe
+}  // namespace troupe::recovery

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace troupe {
+namespace troupe::recovery {
 
 /// How often state is copied and written. A step is named by the number of optimizer steps applied.
 struct snapshot_cadence {
@@ -47,4 +47,4 @@ struct disk_clock {
 /// step is not written yet.
 std::optional<std::uint64_t> next_disk_step(const disk_clock& clock, const snapshot_cadence& cadence);
 
-}  // namespace troupe
+}  // namespace troupe::recovery

@@ -25,7 +25,7 @@ static_assert(std::endian::native == std::endian::little,
 constexpr std::size_t length_bytes = 8;
 constexpr std::uint64_t max_header_bytes = 100'000'000;
 
-std::string read_header_text(regular_file& in) {
+std::string read_header_text(files::regular_file& in) {
   auto size = std::to_string(in.size_bytes());
   if (in.size_bytes() < length_bytes)
     throw bad_input("expected the header's length in 8 bytes, found a file of " + size + " bytes");
@@ -42,7 +42,7 @@ std::string read_header_text(regular_file& in) {
 }
 
 /// Refuses bools other than 0 and 1, which programs interpret differently.
-void check_booleans(const safetensors_entry& entry, std::span<const std::byte> bytes) {
+void check_booleans(const safetensors::safetensors_entry& entry, std::span<const std::byte> bytes) {
   auto wrong = std::ranges::find_if(bytes, [](std::byte value) { return value > std::byte{1}; });
   if (wrong == bytes.end()) return;
   throw bad_input("tensor '" + entry.name + "': expected bytes of 0 or 1 in BOOL" + to_string(entry.extents) +
@@ -50,14 +50,14 @@ void check_booleans(const safetensors_entry& entry, std::span<const std::byte> b
                   std::to_string(wrong - bytes.begin()));
 }
 
-safetensors_header read_header(regular_file& in) {
+safetensors::safetensors_header read_header(files::regular_file& in) {
   auto text = read_header_text(in);
-  return parse_safetensors_header(text, in.size_bytes() - length_bytes - text.size());
+  return safetensors::parse_safetensors_header(text, in.size_bytes() - length_bytes - text.size());
 }
 
 /// Names what cannot be read as `options` say.
-void check_numbers(const std::filesystem::path& file, const std::vector<safetensors_entry>& entries,
-                   other_numbers others) {
+void check_numbers(const std::filesystem::path& file,
+                   const std::vector<safetensors::safetensors_entry>& entries, other_numbers others) {
   if (others == other_numbers::leave_out) return;
   constexpr std::size_t most_named = 4;
   std::string list;
@@ -78,7 +78,8 @@ void check_numbers(const std::filesystem::path& file, const std::vector<safetens
                   "eave it out with {.others = other_numbers::leave_out}, or save it with another dtype");
 }
 
-tensor read_tensor(const regular_file& in, std::uint64_t offset, const safetensors_entry& entry) {
+tensor read_tensor(const files::regular_file& in, std::uint64_t offset,
+                   const safetensors::safetensors_entry& entry) {
   auto value = tensor::empty(entry.extents, usual_dtype(*entry.type));
   if (same_dtype(*entry.type)) {
     in.read_at(offset, value.bytes());
@@ -95,7 +96,8 @@ tensor read_tensor(const regular_file& in, std::uint64_t offset, const safetenso
   return value;
 }
 
-safetensors_file read_tensors(regular_file& in, safetensors_header header, other_numbers others) {
+safetensors_file read_tensors(files::regular_file& in, safetensors::safetensors_header header,
+                              other_numbers others) {
   safetensors_file file{{}, std::move(header.metadata)};
   std::uint64_t begin = in.size_bytes();
   for (const auto& entry : header.tensors) begin = std::min(begin, in.size_bytes() - entry.end);
@@ -114,10 +116,10 @@ template <class Call>
 auto reading(const std::filesystem::path& file, Call call) -> decltype(call()) {
   try {
     return call();
-  } catch (const snapshot_error& problem) {
+  } catch (const files::snapshot_error& problem) {
     throw bad_input(problem.what());
   } catch (const bad_input& problem) {
-    if (auto other = known_format_of(file))
+    if (auto other = files::known_format_of(file))
       throw bad_input("cannot read " + file.string() + " as safetensors: it is " + other->name + ". " +
                       other->what_to_do);
     throw bad_input("cannot read " + file.string() + " as safetensors: " + problem.what() +
@@ -138,7 +140,7 @@ void check_tensors(const std::vector<named_tensor>& tensors) {
 }  // namespace
 
 safetensors_file read_safetensors(const std::filesystem::path& file, const safetensors_options& options) {
-  auto in = reading(file, [&] { return regular_file(file); });
+  auto in = reading(file, [&] { return files::regular_file(file); });
   auto header = reading(file, [&] { return read_header(in); });
   check_numbers(file, header.tensors, options.others);
   return reading(file, [&] { return read_tensors(in, std::move(header), options.others); });
@@ -148,24 +150,25 @@ void write_safetensors(const std::filesystem::path& file, const std::vector<name
                        const std::map<std::string, std::string>& metadata) {
   check_tensors(tensors);
   auto sorted = tensors;
-  std::ranges::sort(
-      sorted, {}, [](const named_tensor& of) { return std::pair(order_in_file(of.value.dtype()), of.name); });
-  safetensors_header header{{}, metadata};
+  std::ranges::sort(sorted, {}, [](const named_tensor& of) {
+    return std::pair(safetensors::order_in_file(of.value.dtype()), of.name);
+  });
+  safetensors::safetensors_header header{{}, metadata};
   std::uint64_t end = 0;
   for (auto& [name, value] : sorted) {
     value = value.to({});
     auto begin = end;
     end += value.size_bytes();
     auto type = stored_as(value.dtype());
-    header.tensors.push_back({name, safetensors_name(type), type, value.shape(), begin, end});
+    header.tensors.push_back({name, safetensors::safetensors_name(type), type, value.shape(), begin, end});
   }
   auto text = to_text(header);
   auto length = std::bit_cast<std::array<std::byte, length_bytes>>(std::uint64_t{text.size()});
   std::vector<std::span<const std::byte>> pieces{length, std::as_bytes(std::span(text))};
   for (const auto& of : sorted) pieces.push_back(of.value.bytes());
   try {
-    write_durably(file, pieces);
-  } catch (const snapshot_error& problem) {
+    files::write_durably(file, pieces);
+  } catch (const files::snapshot_error& problem) {
     throw bad_input(problem.what());
   }
 }

@@ -11,7 +11,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/json/read_json.hpp"
 
-namespace troupe {
+namespace troupe::safetensors {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -158,7 +158,7 @@ class header_parser final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool value) override { unexpected(value ? "true" : "false"); }
   bool binary(binary_t&) override { unexpected("binary data"); }
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& problem) override {
-    throw bad_input(std::string("its header is no JSON: ") + json_error(problem).what());
+    throw bad_input(std::string("its header is no JSON: ") + json_text::json_error(problem).what());
   }
 
  private:
@@ -240,7 +240,7 @@ std::string to_text(const safetensors_header& header) {
     text.resize((text.size() + 7) / 8 * 8, ' ');
     return text;
   } catch (const json::exception& problem) {
-    throw_invalid("write_safetensors", "names and metadata in UTF-8", json_error(problem).what());
+    throw_invalid("write_safetensors", "names and metadata in UTF-8", json_text::json_error(problem).what());
   }
 }
 
@@ -252,4 +252,4 @@ int order_in_file(dtype type) {
   return static_cast<int>(std::ranges::find(names, stored_as(type), &known_type::first) - names.begin());
 }
 
-}  // namespace troupe
+}  // namespace troupe::safetensors

@@ -9,7 +9,7 @@
 #include "troupe/tensor/stored_number.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::safetensors {
 
 /// A tensor's place in a safetensors file; its bytes are [begin, end), counted from the end of the header.
 struct safetensors_entry {
@@ -40,4 +40,4 @@ std::string to_text(const safetensors_header& header);
 /// Tensors of a dtype with a smaller number are written first.
 int order_in_file(dtype type);
 
-}  // namespace troupe
+}  // namespace troupe::safetensors

@@ -24,7 +24,7 @@ constexpr std::uint64_t max_index_bytes = 100'000'000;
 constexpr int deepest = 8;
 
 std::string text_of(const std::filesystem::path& index) {
-  regular_file in(index);
+  files::regular_file in(index);
   if (in.size_bytes() > max_index_bytes)
     throw bad_input("expected an index of at most " + std::to_string(max_index_bytes) + " bytes, found " +
                     std::to_string(in.size_bytes()));
@@ -40,7 +40,7 @@ void check_file_name(const std::string& name) {
 }
 
 shard_map shards_in(const std::filesystem::path& index) {
-  return read_json(text_of(index), deepest, [](const nlohmann::ordered_json& read) {
+  return json_text::read_json(text_of(index), deepest, [](const nlohmann::ordered_json& read) {
     if (!read.is_object() || !read.contains("weight_map") || !read["weight_map"].is_object())
       throw bad_input(
           "expected an object with a weight_map, as in model.safetensors.index.json, found another");
@@ -84,9 +84,9 @@ safetensors_file read_sharded_safetensors(const std::filesystem::path& index,
   shard_map shards;
   try {
     shards = shards_in(index);
-  } catch (const snapshot_error& problem) {
+  } catch (const files::snapshot_error& problem) {
     throw bad_input(problem.what());
-  } catch (const json_error& problem) {
+  } catch (const json_text::json_error& problem) {
     throw failed(problem.what() + advice());
   } catch (const bad_input& problem) {
     throw failed(problem.what() + advice());

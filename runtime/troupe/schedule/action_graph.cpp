@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 bool makes_tensors(action_kind kind) {
@@ -230,4 +230,4 @@ void graph_walk::forget(int node, int input) {
   if (--waits_for_[static_cast<std::size_t>(node)] == 0) ready_.push_back(node);
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -5,7 +5,7 @@
 
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// The dependency graph of a plan: every action depends on the previous one of its device and on its inputs.
 ///
@@ -55,4 +55,4 @@ class graph_walk {
   std::vector<int> ready_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::schedule

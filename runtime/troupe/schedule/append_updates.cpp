@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 std::vector<action>& device_with(int stage, plan& made) {
@@ -57,4 +57,4 @@ void append_updates(plan& made) {
     device_with(stage, made).push_back({stage, action_kind::all_reduce, last});
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

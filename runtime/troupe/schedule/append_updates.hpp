@@ -3,7 +3,7 @@
 
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// The actions with the Rs of the plan's reductions and, with several replicas, the G of its stage around
 /// each A, as append_updates places them. Their numbers are those of the A's step.
@@ -20,4 +20,4 @@ std::vector<action> with_reductions(const std::vector<action>& actions, const pl
 /// One reduction comes after the other, so that none waits for one that comes later on some device.
 void append_updates(plan& made);
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -22,7 +22,8 @@ class closure {
     for (std::size_t node = 0; node < graph_.nodes.size(); ++node) {
       const auto& [op, device, inputs] = graph_.nodes[node];
       for (int input : inputs)
-        if (is_of_microbatch(op) && input != action_graph::none && is_sent(this->node(input).device, device))
+        if (is_of_microbatch(op) && input != schedule::action_graph::none &&
+            is_sent(this->node(input).device, device))
           needs_[node].push_back(input);
     }
     for (const auto& together : graph_.together)
@@ -31,7 +32,7 @@ class closure {
           if (other != one) needs_[index_of(one)].push_back(other);
   }
 
-  const std::vector<action_graph::node>& nodes() const { return graph_.nodes; }
+  const std::vector<schedule::action_graph::node>& nodes() const { return graph_.nodes; }
 
   /// In how many steps of the cut the action is inside: of steps 0 to this - 1.
   std::uint64_t num_inside(const cut& at, int node) const {
@@ -103,7 +104,7 @@ class closure {
   bool is_sent(int from, int to) const {
     return from != to && plan_.replica_of(from) == plan_.replica_of(to);
   }
-  const action_graph::node& node(int number) const { return graph_.nodes[index_of(number)]; }
+  const schedule::action_graph::node& node(int number) const { return graph_.nodes[index_of(number)]; }
   /// Index of an action in the list of its device.
   std::uint32_t place(int number) const {
     return static_cast<std::uint32_t>(number - graph_.first_of_device[index_of(node(number).device)]);
@@ -115,15 +116,15 @@ class closure {
     if (inside == outside) return "all replicas run together";
     bool is_forward = inside.kind == action_kind::forward;
     auto from = is_forward ? outside.stage : inside.stage, to = is_forward ? inside.stage : outside.stage;
-    auto found = std::ranges::find_if(plan_.edges,
-                                      [&](const edge& each) { return each.from == from && each.to == to; });
+    auto found = std::ranges::find_if(
+        plan_.edges, [&](const schedule::edge& each) { return each.from == from && each.to == to; });
     auto of_edge = found == plan_.edges.end() ? "" : " of edge " + to_string(*found);
     return std::string("takes the ") + (is_forward ? "tensor" : "gradient") + of_edge + " from " +
            to_string(outside);
   }
 
   const plan& plan_;
-  action_graph graph_;
+  schedule::action_graph graph_;
   std::vector<std::vector<int>> needs_;  // [node] nodes that are inside wherever it is
 };
 

@@ -6,7 +6,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/action_graph.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 std::string name(int device) { return "device " + std::to_string(device); }
@@ -272,4 +272,4 @@ stall find_stall(const job_positions& seen) {
   return longest;
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

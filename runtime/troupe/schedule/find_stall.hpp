@@ -7,7 +7,7 @@
 
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// What a device is doing. The numbers go over the wire.
 enum class device_activity : std::uint8_t {
@@ -81,4 +81,4 @@ std::vector<stall> wait_chains(const job_positions& seen);
 /// there is one entry for each device of the plan, and an action where one waits or computes.
 stall find_stall(const job_positions& seen);
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace troupe {
+namespace troupe::schedule {
 
 std::string_view to_string(gradient_order order) {
   return order == gradient_order::ascending ? "ascending" : "descending";
@@ -22,4 +22,4 @@ gradient_order gradient_order_of(const plan& of) {
   return lowest.empty() ? gradient_order::ascending : gradient_order::descending;
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

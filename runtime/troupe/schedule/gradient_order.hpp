@@ -4,7 +4,7 @@
 
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// In which order stages add up the weight gradients of a step's microbatches. Sums of floats depend on it,
 /// so all stages of a plan have one order, and jobs whose plans have another one have other bits.
@@ -17,4 +17,4 @@ std::string_view to_string(gradient_order order);
 /// check_plan holds the plan to.
 gradient_order gradient_order_of(const plan& of);
 
-}  // namespace troupe
+}  // namespace troupe::schedule

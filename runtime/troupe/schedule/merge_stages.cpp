@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 /// List scheduling: runs all stages on paper, F, I and W taking one unit each, B two, R, G and A none, and
@@ -140,4 +140,4 @@ std::vector<std::vector<action>> merge_stages(const std::vector<std::vector<acti
   return list_scheduler(orders, graph, made).run();
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

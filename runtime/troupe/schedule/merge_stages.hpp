@@ -3,7 +3,7 @@
 
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// Merges the stages' own orders into one order per device, which keeps each stage's own.
 ///
@@ -14,4 +14,4 @@ namespace troupe {
 std::vector<std::vector<action>> merge_stages(const std::vector<std::vector<action>>& orders,
                                               const stage_graph& graph, const plan& made);
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -38,19 +38,19 @@ schedule_kind schedule_kind_from(std::string_view name) {
   if (name == "one_f_one_b") return schedule_kind::one_f_one_b;
   std::string list;
   std::vector<std::string> known;
-  for (const auto& row : schedule_table()) {
+  for (const auto& row : schedule::schedule_table()) {
     if (row.name == name) return row.kind;
     known.emplace_back(row.name);
     list += (list.empty() ? "" : ", ") + known.back();
   }
-  auto meant = nearest_to(in_small_letters(name), known);
+  auto meant = usage::nearest_to(in_small_letters(name), known);
   throw bad_input("unknown schedule '" + std::string(name) + "'" +
                   (meant.empty() ? "" : "; did you mean '" + meant + "'?") + (meant.empty() ? ". " : " ") +
                   "Choose one of " + list);
 }
 
 std::string_view to_string(schedule_kind kind) {
-  return kind == schedule_kind::custom ? "custom" : schedule_of(kind).name;
+  return kind == schedule_kind::custom ? "custom" : schedule::schedule_of(kind).name;
 }
 
 std::string to_string(const action& op) {

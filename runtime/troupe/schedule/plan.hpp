@@ -70,7 +70,7 @@ struct plan {
   int num_stages = 0;
   int num_microbatches = 0;                  ///< of all its optimizer steps
   std::vector<int> device_of_stage;          ///< [num_stages] the logical device
-  std::vector<edge> edges;                   ///< see stage_graph; ascending by from, output, to, input
+  std::vector<schedule::edge> edges;         ///< see stage_graph; ascending by from, output, to, input
   std::vector<std::vector<action>> devices;  ///< [num_devices][actions in order]
   /// What stages combine between the last weight gradient and A, one after the other: the
   /// stages that take part in each, ascending. Each stage's share of reduction r goes to the others as soon
@@ -114,7 +114,7 @@ struct plan_options {
   int num_microbatches = 1;                       ///< microbatches of one optimizer step
   int num_devices = 1;                            ///< logical devices; at most num_stages
   std::vector<std::vector<int>> reductions = {};  ///< of one optimizer step; none in a plan of forwards only
-  std::vector<edge> edges = {};                   ///< see plan::edges, in any order; empty: a chain
+  std::vector<schedule::edge> edges = {};         ///< see plan::edges, in any order; empty: a chain
   /// [num_stages]; empty: as the kind says, else stages lie on devices in contiguous blocks of nearly equal
   /// size.
   std::vector<int> device_of_stage = {};

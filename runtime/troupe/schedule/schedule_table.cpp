@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 using enum schedule_kind;
@@ -40,22 +40,26 @@ const chunked_schedule* chunked_of(schedule_kind kind) {
 
 std::span<const schedule_row> schedule_table() { return table; }
 
-int usual_chunks(schedule_kind kind) {
-  const auto* chunked = chunked_of(kind);
-  return chunked ? chunked->default_chunks : 1;
-}
-
-int devices_for(schedule_kind kind, int num_stages, int most_devices) {
-  const auto* chunked = chunked_of(kind);
-  int chunks = chunked && chunked->num_chunks != 0 ? chunked->num_chunks : 1;
-  return std::min((num_stages + chunks - 1) / chunks, most_devices);
-}
-
 const schedule_row& schedule_of(schedule_kind kind) {
   auto found = std::ranges::find(table, kind, &schedule_row::kind);
   if (found == table.end())
     throw_invalid("schedule_of", "a schedule that has a generator", std::to_string(static_cast<int>(kind)));
   return *found;
+}
+
+}  // namespace troupe::schedule
+
+namespace troupe {
+
+int usual_chunks(schedule_kind kind) {
+  const auto* chunked = schedule::chunked_of(kind);
+  return chunked ? chunked->default_chunks : 1;
+}
+
+int devices_for(schedule_kind kind, int num_stages, int most_devices) {
+  const auto* chunked = schedule::chunked_of(kind);
+  int chunks = chunked && chunked->num_chunks != 0 ? chunked->num_chunks : 1;
+  return std::min((num_stages + chunks - 1) / chunks, most_devices);
 }
 
 }  // namespace troupe

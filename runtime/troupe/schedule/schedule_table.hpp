@@ -6,7 +6,7 @@
 
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// Several optimizer steps between two flushes.
 struct step_shape {
@@ -75,4 +75,4 @@ extern const chunked_schedule zb_v_schedule;
 /// directions folded into a V (github.com/deepseek-ai/DualPipe).
 extern const chunked_schedule dualpipe_v_schedule;
 
-}  // namespace troupe
+}  // namespace troupe::schedule

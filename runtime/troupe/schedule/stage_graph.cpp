@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 std::string stage_name(int stage) { return "stage " + std::to_string(stage); }
@@ -120,4 +120,4 @@ int stage_graph::num_output_ports(int stage) const {
   return outputs.empty() ? 0 : outputs.back().output + 1;
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// A tensor that one stage's forward gives to another's: output port -> input port. Its gradient goes the
 /// other way.
@@ -56,4 +56,4 @@ class stage_graph {
   int longest_distance_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace troupe {
+namespace troupe::shared_memory {
 namespace {
 
 /// What a link of /proc leads to; empty if it cannot be read.
@@ -26,7 +26,7 @@ bool peer_heap::map(std::uint64_t id, int fd, std::size_t size_bytes) {
   auto link = "/proc/" + std::to_string(of_.process) + "/fd/" + std::to_string(fd);
   // First, since to open something else might block. And afterwards, since it may be replaced in between.
   if (target_of(link) != name) return false;
-  unique_fd opened(::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  posix::unique_fd opened(::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!opened || target_of("/proc/self/fd/" + std::to_string(opened.get())) != name) return false;
   try {
     mapped_.emplace(id, map_received_for_reading(opened.get(), size_bytes));
@@ -48,4 +48,4 @@ std::optional<tensor> peer_heap::refer_to(std::uint64_t id, std::uint64_t offset
   return tensor::wrap(memory, memory->first() + offset, std::move(extents), type);
 }
 
-}  // namespace troupe
+}  // namespace troupe::shared_memory

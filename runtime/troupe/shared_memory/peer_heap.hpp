@@ -8,7 +8,7 @@
 
 #include "troupe/shared_memory/shared_heap.hpp"
 
-namespace troupe {
+namespace troupe::shared_memory {
 
 /// Where the shared_heap of a process is found by others of its host.
 struct heap_address {
@@ -36,4 +36,4 @@ class peer_heap {
   std::map<std::uint64_t, std::shared_ptr<mapping>> mapped_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::shared_memory

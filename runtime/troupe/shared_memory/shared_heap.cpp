@@ -20,7 +20,7 @@
 #include "troupe/posix/files/memory_file.hpp"
 #include "troupe/tensor/memory.hpp"
 
-namespace troupe {
+namespace troupe::shared_memory {
 
 mapping::~mapping() {
   if (first_) ::munmap(first_, size_bytes_);
@@ -41,7 +41,7 @@ std::shared_ptr<shared_segment> make_segment(std::uint64_t id, std::size_t size_
   auto made = std::make_shared<shared_segment>();
   made->id = id;
   made->size_bytes = whole_pages(size_bytes);
-  made->fd = make_memory_file(name, "make a shared segment");
+  made->fd = posix::make_memory_file(name, "make a shared segment");
   check_posix(::ftruncate(made->fd.get(), static_cast<off_t>(made->size_bytes)), "size a shared segment");
   check_posix(::fcntl(made->fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
               "seal a shared segment");
@@ -156,7 +156,7 @@ class shared_heap::state {
       std::lock_guard lock(mutex_);
       id = ++last_id_;
     }
-    return troupe::make_segment(id, size, segment_name(name_, id));
+    return troupe::shared_memory::make_segment(id, size, segment_name(name_, id));
   }
 
   void revoke(std::span<const std::byte> bytes) {
@@ -328,4 +328,4 @@ std::vector<std::uint64_t> shared_heap::take_released() { return state_->take_re
 void shared_heap::release_cached() { state_->release_cached(); }
 shared_heap_statistics shared_heap::statistics() const { return state_->statistics(); }
 
-}  // namespace troupe
+}  // namespace troupe::shared_memory

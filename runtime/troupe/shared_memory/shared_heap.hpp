@@ -11,7 +11,7 @@
 #include "troupe/posix/unique_fd.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::shared_memory {
 
 /// A range of this process's address space, unmapped by the destructor.
 class mapping {
@@ -36,7 +36,7 @@ class mapping {
 struct shared_segment {
   std::uint64_t id = 0;
   std::size_t size_bytes = 0;
-  unique_fd fd;
+  posix::unique_fd fd;
 };
 
 /// 128 random bits. Segments of a heap have it in their names, from which another process that opens one sees
@@ -126,4 +126,4 @@ class shared_heap {
   std::shared_ptr<state> state_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::shared_memory

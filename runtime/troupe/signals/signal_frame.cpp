@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <utility>
 
-namespace troupe {
+namespace troupe::signals {
 
-void signal_frame::enter(std::shared_ptr<stoppable_world> world) {
+void signal_frame::enter(std::shared_ptr<config::stoppable_world> world) {
   leave();
   failing_.reset();
   world_ = std::move(world);
@@ -46,7 +46,7 @@ void signal_frame::watch() {
     ::poll(polled, 2, signal_ ? 50 : -1);
     if (polled[0].revents) return;
     if (auto number = signals_->next()) {
-      if (signal_ && !is_repeated_stop(*number, since(signalled_))) continue;
+      if (signal_ && !config::is_repeated_stop(*number, since(signalled_))) continue;
       if (signal_) end_by(*number, "came again");
       signal_ = *number;
       signalled_ = clock::now();
@@ -81,11 +81,11 @@ void signal_frame::end_by(int signal, const char* why) {
   std::fprintf(stderr, "SIG%s %s: ending this process\n", ::sigabbrev_np(signal), why);
   std::fflush(nullptr);
   ::signal(signal, SIG_DFL);
-  unblock_stop_signals({signal});
+  config::unblock_stop_signals({signal});
   ::kill(::getpid(), signal);
   // The first process of a container is not ended by a signal of its own.
   if (::getpid() == 1) ::_exit(128 + signal);
   while (true) ::pause();
 }
 
-}  // namespace troupe
+}  // namespace troupe::signals

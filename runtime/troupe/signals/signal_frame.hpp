@@ -11,19 +11,19 @@
 #include "troupe/signals/signal_pipe.hpp"
 #include "troupe/signals/stop_decision.hpp"
 
-namespace troupe {
+namespace troupe::signals {
 
 /// Signal handling of run_program. While a World exists, SIGTERM, SIGINT, SIGHUP and the stop_signals make a
 /// separate thread call its request_stop(). A repeated stop (is_repeated_stop), or a stop that takes
 /// longer than stop_limits, ends the process by the signal's default action. Without a World, signals have
 /// their default effect.
-class signal_frame final : public program_frame {
+class signal_frame final : public config::program_frame {
  public:
-  explicit signal_frame(const stop_limits& limits, stop_signals more = {})
+  explicit signal_frame(const stop_limits& limits, config::stop_signals more = {})
       : limits_(limits), more_(std::move(more)) {}
   ~signal_frame() override { leave(); }
 
-  void enter(std::shared_ptr<stoppable_world> world) override;
+  void enter(std::shared_ptr<config::stoppable_world> world) override;
   void leave() override;
   void leave_failing() override;
 
@@ -41,10 +41,10 @@ class signal_frame final : public program_frame {
   [[noreturn]] static void end_by(int signal, const char* why);
 
   const stop_limits limits_;
-  const stop_signals more_;
-  std::shared_ptr<stoppable_world> world_, failing_;
+  const config::stop_signals more_;
+  std::shared_ptr<config::stoppable_world> world_, failing_;
   std::optional<signal_pipe> signals_;
-  wake_event leaving_;
+  posix::wake_event leaving_;
   std::thread thread_;
 
   // Used only by the thread.
@@ -53,4 +53,4 @@ class signal_frame final : public program_frame {
   std::optional<clock::time_point> job_ended_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::signals

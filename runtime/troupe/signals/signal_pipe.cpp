@@ -9,7 +9,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/ucx/ucx_library.hpp"
 
-namespace troupe {
+namespace troupe::signals {
 namespace {
 
 /// The pipe's write end; global, since a signal handler has no other access to it.
@@ -24,19 +24,19 @@ void write_down(int number) {
 
 }  // namespace
 
-signal_pipe::signal_pipe(const stop_signals& more) {
+signal_pipe::signal_pipe(const config::stop_signals& more) {
   int ends[2];
   check_posix(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), "make a pipe");
-  read_ = unique_fd(ends[0]);
-  write_ = unique_fd(ends[1]);
+  read_ = posix::unique_fd(ends[0]);
+  write_ = posix::unique_fd(ends[1]);
   handler_fd = ends[1];
-  restore_debug_signal();
+  ucx::restore_debug_signal();
   struct sigaction action {};
   action.sa_handler = write_down;
   action.sa_flags = SA_RESTART;
   ::sigemptyset(&action.sa_mask);
-  unblock_stop_signals(more);
-  stop_signals numbers{SIGINT, SIGTERM, SIGHUP};
+  config::unblock_stop_signals(more);
+  config::stop_signals numbers{SIGINT, SIGTERM, SIGHUP};
   numbers.insert(more.begin(), more.end());
   for (int number : numbers) {
     auto& before = before_[number];
@@ -57,4 +57,4 @@ std::optional<int> signal_pipe::next() {
   return byte;
 }
 
-}  // namespace troupe
+}  // namespace troupe::signals

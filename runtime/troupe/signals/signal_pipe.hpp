@@ -7,14 +7,14 @@
 #include "troupe/config/stop_signals.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::signals {
 
 /// Delivers SIGINT, SIGTERM, SIGHUP and `more` through a pipe (the self-pipe trick) while it lives; ignored
 /// signals (nohup) stay ignored. At most one instance per process. It installs handlers instead of using
 /// signalfd, since child processes would inherit the blocked signal mask.
 class signal_pipe {
  public:
-  explicit signal_pipe(const stop_signals& more = {});
+  explicit signal_pipe(const config::stop_signals& more = {});
   signal_pipe(const signal_pipe&) = delete;
   signal_pipe& operator=(const signal_pipe&) = delete;
   ~signal_pipe();
@@ -25,7 +25,7 @@ class signal_pipe {
 
  private:
   std::map<int, struct sigaction> before_;  ///< what each signal did before; key: the signal
-  unique_fd read_, write_;
+  posix::unique_fd read_, write_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::signals

@@ -1,6 +1,6 @@
 #include "troupe/signals/stop_decision.hpp"
 
-namespace troupe {
+namespace troupe::signals {
 
 stop_decision decide_stop(const stop_progress& now, const stop_limits& limits) {
   if (now.since_job_ended && *now.since_job_ended >= limits.end_alone) return stop_decision::job_ended;
@@ -10,4 +10,4 @@ stop_decision decide_stop(const stop_progress& now, const stop_limits& limits) {
   return stop_decision::keep_waiting;
 }
 
-}  // namespace troupe
+}  // namespace troupe::signals

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <optional>
 
-namespace troupe {
+namespace troupe::signals {
 
 struct stop_limits {
   /// Time for the launcher to confirm that the whole job stops. Without it, only this process was signalled.
@@ -25,4 +25,4 @@ enum class stop_decision { keep_waiting, only_this_process, grace_over, job_ende
 /// Decides whether the process keeps waiting for its job and program, or ends by the signal, and why.
 stop_decision decide_stop(const stop_progress& now, const stop_limits& limits);
 
-}  // namespace troupe
+}  // namespace troupe::signals

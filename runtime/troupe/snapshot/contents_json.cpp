@@ -4,7 +4,7 @@
 
 #include "troupe/files/snapshot_error.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -14,7 +14,7 @@ dtype dtype_from_name(const std::string& name) {
     for (std::uint8_t number = 0;; ++number)
       if (auto type = dtype_from_number(number); to_string(type) == name) return type;
   } catch (const std::invalid_argument&) {  // past the last one
-    throw snapshot_error("it lists a tensor of the unknown dtype '" + name + "'");
+    throw files::snapshot_error("it lists a tensor of the unknown dtype '" + name + "'");
   }
 }
 
@@ -61,12 +61,12 @@ std::vector<tensor_contents> contents_from_json(const json& list) {
   try {
     for (const auto& fields : list) contents.push_back(contents_from(fields));
   } catch (const std::invalid_argument& problem) {  // of shape
-    throw snapshot_error(std::string("it lists a tensor that has no shape: ") + problem.what());
+    throw files::snapshot_error(std::string("it lists a tensor that has no shape: ") + problem.what());
   }
   for (const auto& held : contents)
     if (auto problem = problem_of(held); !problem.empty())
-      throw snapshot_error("it is inconsistent: " + problem);
+      throw files::snapshot_error("it is inconsistent: " + problem);
   return contents;
 }
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

@@ -4,7 +4,7 @@
 
 #include "troupe/contents/tensor_contents.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 
 /// A list of objects with "name", "dtype" and "shape" (the whole tensor's). Those that are not whole tensors
 /// of all replicas have also "boxes" (objects with "offset" and "extent"), "elements" ([begin, end]) and
@@ -14,4 +14,4 @@ nlohmann::ordered_json contents_json(const std::vector<tensor_contents>& content
 /// Throws nlohmann::json::exception for another form and snapshot_error for impossible contents.
 std::vector<tensor_contents> contents_from_json(const nlohmann::ordered_json& list);
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

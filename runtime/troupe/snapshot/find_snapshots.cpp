@@ -9,7 +9,7 @@
 #include "troupe/snapshot/folder_layout.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 namespace {
 
 constexpr std::uint64_t max_manifest_bytes = std::uint64_t{64} << 20;
@@ -17,15 +17,16 @@ constexpr std::uint64_t max_manifest_bytes = std::uint64_t{64} << 20;
 snapshot_manifest read_manifest(const std::filesystem::path& file) {
   auto size_bytes = std::filesystem::file_size(file);
   if (size_bytes > max_manifest_bytes)
-    throw snapshot_error("it is no manifest: it has " + std::to_string(size_bytes) + " bytes");
-  auto content = read_whole(file, size_bytes);
+    throw files::snapshot_error("it is no manifest: it has " + std::to_string(size_bytes) + " bytes");
+  auto content = files::read_whole(file, size_bytes);
   return manifest_from_text({reinterpret_cast<const char*>(content.bytes().data()), content.size_bytes()});
 }
 
 /// The first difference between `part` and its entry in `manifest`; empty if there is none.
 std::string mismatch(const snapshot_part& part, const snapshot_manifest& manifest,
                      const manifest_part& entry) {
-  auto place = [](std::uint64_t step, const part_id& id, std::uint32_t num_stages, const std::string& job) {
+  auto place = [](std::uint64_t step, const layout::part_id& id, std::uint32_t num_stages,
+                  const std::string& job) {
     return "step " + std::to_string(step) + ", " + to_string(id) + " of " + std::to_string(num_stages) +
            " stages, job '" + job + "'";
   };
@@ -40,9 +41,10 @@ std::string mismatch(const snapshot_part& part, const snapshot_manifest& manifes
 snapshot_part decode_as(const snapshot_manifest& manifest, const manifest_part& entry,
                         std::span<const std::byte> bytes, const std::function<void()>& on_progress) {
   auto part = decode_part(bytes, on_progress);
-  if (auto found = to_hex(stored_checksum(bytes)); found != entry.checksum)
-    throw snapshot_error("its checksum is " + found + ", expected " + entry.checksum + " as in the manifest");
-  if (auto problem = mismatch(part, manifest, entry); !problem.empty()) throw snapshot_error(problem);
+  if (auto found = wire::to_hex(stored_checksum(bytes)); found != entry.checksum)
+    throw files::snapshot_error("its checksum is " + found + ", expected " + entry.checksum +
+                                " as in the manifest");
+  if (auto problem = mismatch(part, manifest, entry); !problem.empty()) throw files::snapshot_error(problem);
   return part;
 }
 
@@ -52,7 +54,7 @@ std::string problem_of_file(const Entry& entry, const std::filesystem::path& fol
   std::error_code problem;
   auto found = std::filesystem::file_size(folder / entry.file, problem);
   if (problem == std::errc::no_such_file_or_directory)
-    return entry.host == host_name() ? entry.file + " is missing" : "";
+    return entry.host == files::host_name() ? entry.file + " is missing" : "";
   if (problem) return entry.file + " cannot be read: " + problem.message();
   if (found == entry.size_bytes || (may_have_grown && found > entry.size_bytes)) return {};
   return entry.file + " has " + std::to_string(found) + " bytes instead of " +
@@ -62,21 +64,23 @@ std::string problem_of_file(const Entry& entry, const std::filesystem::path& fol
 template <class Entry>
 void require_here(const Entry& entry, const std::filesystem::path& file) {
   std::error_code problem;
-  if (!std::filesystem::exists(file, problem) && !problem && entry.host != host_name())
-    throw snapshot_error(
-        file.string() + " cannot be used: it is on host " + entry.host + ", and this one, " + host_name() +
+  if (!std::filesystem::exists(file, problem) && !problem && entry.host != files::host_name())
+    throw files::snapshot_error(
+        file.string() + " cannot be used: it is on host " + entry.host + ", and this one, " +
+        files::host_name() +
         ", does not see it (No such file). Resume on the hosts that wrote it, or copy it here");
 }
 
 [[noreturn]] void refuse_file(const std::filesystem::path& file, const std::exception& failure) {
-  throw snapshot_error(file.string() + " cannot be used: " + failure.what() + ". Use another snapshot");
+  throw files::snapshot_error(file.string() + " cannot be used: " + failure.what() +
+                              ". Use another snapshot");
 }
 
-checksum checksum_from(const std::string& hex) {
-  auto bytes = from_hex(hex);
-  if (!bytes || bytes->size() != checksum_bytes)
-    throw snapshot_error("the manifest has the malformed checksum '" + hex + "'");
-  checksum sum;
+files::checksum checksum_from(const std::string& hex) {
+  auto bytes = wire::from_hex(hex);
+  if (!bytes || bytes->size() != files::checksum_bytes)
+    throw files::snapshot_error("the manifest has the malformed checksum '" + hex + "'");
+  files::checksum sum;
   std::ranges::copy(*bytes, sum.begin());
   return sum;
 }
@@ -125,7 +129,7 @@ snapshot_info snapshot_store::look_at(std::uint64_t step, const std::filesystem:
   } catch (const std::runtime_error& failure) {
     info.problem = std::string(manifest_file_name) + " is unusable: " + failure.what();
   }
-  info.problem = printable(info.problem);
+  info.problem = files::printable(info.problem);
   return info;
 }
 
@@ -153,8 +157,8 @@ std::vector<std::string> snapshot_store::verify(const snapshot_info& which) cons
   auto check = [&](const auto& read) {
     try {
       read();
-    } catch (const snapshot_error& problem) {
-      problems.push_back(printable(problem.what()));
+    } catch (const files::snapshot_error& problem) {
+      problems.push_back(files::printable(problem.what()));
     }
   };
   for (const auto& entry : which.manifest->parts)
@@ -163,7 +167,8 @@ std::vector<std::string> snapshot_store::verify(const snapshot_info& which) cons
   return problems;
 }
 
-snapshot_part snapshot_store::read_part(const snapshot_manifest& manifest, const part_id& wanted) const {
+snapshot_part snapshot_store::read_part(const snapshot_manifest& manifest,
+                                        const layout::part_id& wanted) const {
   auto found = std::ranges::find(manifest.parts, wanted, &manifest_part::part);
   if (found == manifest.parts.end())
     throw_invalid("snapshot_store::read_part",
@@ -178,17 +183,17 @@ snapshot_part snapshot_store::read_entry(const std::filesystem::path& folder,
   auto file = folder / entry.file;
   require_here(entry, file);
   try {
-    auto content = read_whole(
+    auto content = files::read_whole(
         file, entry.size_bytes,
         [&](std::span<const std::byte> first) { check_part_begin(first, entry.size_bytes); },
         options_.on_progress);
     return decode_as(manifest, entry, content.bytes(), options_.on_progress);
-  } catch (const snapshot_error& failure) {
+  } catch (const files::snapshot_error& failure) {
     refuse_file(file, failure);
   }
 }
 
-void snapshot_store::read_calls(const snapshot_manifest& manifest, const block_sink& take) const {
+void snapshot_store::read_calls(const snapshot_manifest& manifest, const files::block_sink& take) const {
   if (!manifest.calls)
     throw_invalid("snapshot_store::read_calls", "a manifest that lists results of calls", "one without");
   read_calls(folder_of(manifest.step), *manifest.calls, &take);
@@ -196,13 +201,13 @@ void snapshot_store::read_calls(const snapshot_manifest& manifest, const block_s
 
 /// Without `take` it only checks the file.
 void snapshot_store::read_calls(const std::filesystem::path& folder, const manifest_file& entry,
-                                const block_sink* take) const {
+                                const files::block_sink* take) const {
   auto file = folder / entry.file;
   require_here(entry, file);
   try {
-    written_blocks expected{entry.size_bytes, checksum_from(entry.checksum)};
+    files::written_blocks expected{entry.size_bytes, checksum_from(entry.checksum)};
     take ? read_blocks(file, expected, *take) : check_blocks(file, expected);
-  } catch (const snapshot_error& failure) {
+  } catch (const files::snapshot_error& failure) {
     refuse_file(file, failure);
   }
 }
@@ -230,4 +235,4 @@ std::optional<snapshot_manifest> snapshot_store::newest_valid(
   return search.found;
 }
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

@@ -7,7 +7,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/files/snapshot_error.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 namespace {
 
 constexpr std::string_view step_prefix = "step-";
@@ -50,7 +50,7 @@ std::string free_set_aside_name(const std::filesystem::path& root, std::uint64_t
   return name;
 }
 
-std::string part_file_name(const part_id& part) {
+std::string part_file_name(const layout::part_id& part) {
   auto numbered = [](const char* name, int number) {
     return name + with_zeros(static_cast<std::uint64_t>(number), 4);
   };
@@ -86,9 +86,9 @@ std::vector<std::string> names_in(const std::filesystem::path& folder) {
   for (; !problem && entry != end; entry.increment(problem))
     names.push_back(entry->path().filename().string());
   if (problem && problem != std::errc::no_such_file_or_directory)
-    throw snapshot_error("cannot read the folder " + folder.string() + ": " + problem.message() +
-                         ". Check that it is a folder that this user may read");
+    throw files::snapshot_error("cannot read the folder " + folder.string() + ": " + problem.message() +
+                                ". Check that it is a folder that this user may read");
   return names;
 }
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

@@ -8,7 +8,7 @@
 
 #include "troupe/layout/part_id.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 
 constexpr std::string_view manifest_file_name = "manifest.json";
 /// The file with the results of calls.
@@ -24,7 +24,7 @@ std::optional<std::uint64_t> step_from_set_aside_name(std::string_view name);
 /// The first such name that is free in `root`.
 std::string free_set_aside_name(const std::filesystem::path& root, std::uint64_t step);
 /// "stage-0002.part", and whatever of the rest is not 0: "stage-0002-replica-0001-shard-0003.part".
-std::string part_file_name(const part_id& part);
+std::string part_file_name(const layout::part_id& part);
 
 /// Throws bad_input where `folder` is a snapshot itself, FOLDER/step-000000000120: it has none in it, and
 /// what is written does not belong there.
@@ -37,4 +37,4 @@ std::vector<std::uint64_t> steps_in(const std::filesystem::path& root);
 /// Names of everything in `folder`; none if it does not exist. Throws snapshot_error if it cannot be read.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

@@ -12,7 +12,7 @@
 #include "troupe/snapshot/contents_json.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -35,14 +35,14 @@ std::string dump(const json& value, int indent) {
 /// A checksum of the compact JSON form, so that it does not depend on spaces and line ends.
 std::string checksum_text(const json& fields) {
   auto text = dump(fields, -1);
-  return to_hex(checksum_of(std::as_bytes(std::span(text))));
+  return wire::to_hex(files::checksum_of(std::as_bytes(std::span(text))));
 }
 
 /// What is 0 is left out, except for the stage.
 json to_json(const manifest_part& part) {
   json fields = {{"stage", part.part.of.stage}};
   if (part.part.of.replica != 0) fields["replica"] = part.part.of.replica;
-  if (part.content == replica_content::equal) fields["replicas"] = "equal";
+  if (part.content == layout::replica_content::equal) fields["replicas"] = "equal";
   if (part.part.of.slice != 0) fields["slice"] = part.part.of.slice;
   if (part.part.shard != 0) fields["shard"] = part.part.shard;
   fields["file"] = part.file;
@@ -53,11 +53,11 @@ json to_json(const manifest_part& part) {
   return fields;
 }
 
-replica_content content_from(const json& fields) {
-  if (!fields.contains("replicas")) return replica_content::own;
+layout::replica_content content_from(const json& fields) {
+  if (!fields.contains("replicas")) return layout::replica_content::own;
   auto text = fields.at("replicas").get<std::string>();
-  if (text == "equal") return replica_content::equal;
-  throw snapshot_error("it says '" + text + "' of the replicas of a part where 'equal' is expected");
+  if (text == "equal") return layout::replica_content::equal;
+  throw files::snapshot_error("it says '" + text + "' of the replicas of a part where 'equal' is expected");
 }
 
 manifest_part part_from(const json& fields) {
@@ -147,9 +147,9 @@ snapshot_manifest manifest_from(const json& fields) {
 void check_version(const json& fields) {
   auto found = fields.at("troupe_snapshot").get<int>();
   if (found < oldest_version || found > manifest_version)
-    throw snapshot_error("its format version is " + std::to_string(found) +
-                         ", but this program reads versions " + std::to_string(oldest_version) + " to " +
-                         std::to_string(manifest_version));
+    throw files::snapshot_error("its format version is " + std::to_string(found) +
+                                ", but this program reads versions " + std::to_string(oldest_version) +
+                                " to " + std::to_string(manifest_version));
 }
 
 void check_sum(json& fields) {
@@ -157,12 +157,12 @@ void check_sum(json& fields) {
   fields.erase("checksum");
   auto found = checksum_text(fields);
   if (found != expected)
-    throw snapshot_error("it is damaged or was edited: checksum " + found + ", expected " + expected);
+    throw files::snapshot_error("it is damaged or was edited: checksum " + found + ", expected " + expected);
 }
 
 std::string problem_of_parts(const snapshot_manifest& manifest) {
   std::set<int> stages;
-  std::vector<part_contents> contents;
+  std::vector<layout::part_contents> contents;
   const manifest_part* before = nullptr;
   for (const auto& part : manifest.parts) {
     if (auto expected = part_file_name(part.part); part.file != expected)
@@ -248,16 +248,16 @@ std::string manifest_text(const snapshot_manifest& manifest) {
 
 snapshot_manifest manifest_from_text(std::string_view text) {
   try {
-    return read_json(text, deepest_nesting, [](json fields) {
+    return json_text::read_json(text, deepest_nesting, [](json fields) {
       check_version(fields);
       check_sum(fields);
       auto manifest = manifest_from(fields);
-      if (auto problem = problem_of(manifest); !problem.empty()) throw snapshot_error(problem);
+      if (auto problem = problem_of(manifest); !problem.empty()) throw files::snapshot_error(problem);
       return manifest;
     });
-  } catch (const json_error& problem) {
-    throw snapshot_error(std::string("it is no manifest: ") + problem.what());
+  } catch (const json_text::json_error& problem) {
+    throw files::snapshot_error(std::string("it is no manifest: ") + problem.what());
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

@@ -9,11 +9,11 @@
 
 #include "troupe/layout/cover.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 
 /// One part as the manifest lists it.
 struct manifest_part {
-  part_id part;
+  layout::part_id part;
   std::string file;  ///< relative to the snapshot's folder
   std::uint64_t size_bytes = 0;
   std::string checksum;  ///< hex; the one at the file's end, which covers all the rest of it
@@ -21,7 +21,7 @@ struct manifest_part {
   /// What it holds. None: unknown, as in manifests of format versions 1 and 2; the part itself says it.
   std::optional<std::vector<tensor_contents>> contents = {};
   /// equal: it is that of all replicas. own in manifests before format version 6, which list each replica's.
-  replica_content content = replica_content::own;
+  layout::replica_content content = layout::replica_content::own;
   bool operator==(const manifest_part&) const = default;
 
   template <class Archive>
@@ -100,4 +100,4 @@ std::string manifest_text(const snapshot_manifest& manifest);
 /// Parses manifest_text's form. Throws snapshot_error saying what is wrong with the text.
 snapshot_manifest manifest_from_text(std::string_view text);
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

@@ -1,6 +1,6 @@
 #include "troupe/snapshot/numeric_class_problem.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 
 std::string numeric_class_problem(const snapshot_manifest& manifest, const std::string& own) {
   if (manifest.numeric_class == own) return {};
@@ -10,4 +10,4 @@ std::string numeric_class_problem(const snapshot_manifest& manifest, const std::
          "and libraries that wrote it, or start from scratch in another --snapshot-dir";
 }
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

@@ -10,7 +10,7 @@
 #include "troupe/snapshot/part_header.hpp"
 #include "troupe/wire/codec.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
@@ -33,7 +33,7 @@ struct part_layout {
   std::uint64_t elements_bytes = 0;
   std::size_t elements_begin() const { return padded(prefix_bytes + header_bytes); }
   std::size_t checksum_begin() const { return elements_begin() + elements_bytes; }
-  std::size_t total_bytes() const { return checksum_begin() + checksum_bytes; }
+  std::size_t total_bytes() const { return checksum_begin() + files::checksum_bytes; }
 };
 
 template <class Number>
@@ -118,26 +118,26 @@ void put_prefix(std::span<std::byte> bytes, const part_layout& layout) {
 /// Reads the prefix and checks its lengths against the size of the part.
 part_layout checked_layout(std::span<const std::byte> bytes, std::uint64_t size_bytes) {
   auto size = std::to_string(size_bytes);
-  if (bytes.size() < prefix_bytes || size_bytes < padded(prefix_bytes) + checksum_bytes)
-    throw snapshot_error("truncated: " + size + " bytes are too few for a snapshot part");
+  if (bytes.size() < prefix_bytes || size_bytes < padded(prefix_bytes) + files::checksum_bytes)
+    throw files::snapshot_error("truncated: " + size + " bytes are too few for a snapshot part");
   if (std::memcmp(bytes.data(), magic.data(), magic.size()) != 0)
-    throw snapshot_error("not a snapshot part: it does not begin with TROUPEPT");
+    throw files::snapshot_error("not a snapshot part: it does not begin with TROUPEPT");
   part_layout layout{get<std::uint32_t>(bytes, 8), get<std::uint64_t>(bytes, 16),
                      get<std::uint64_t>(bytes, 24)};
   if (layout.version < oldest_part_version || layout.version > part_version)
-    throw snapshot_error("format version " + std::to_string(layout.version) +
-                         ", but this program reads versions " + std::to_string(oldest_part_version) + " to " +
-                         std::to_string(part_version));
+    throw files::snapshot_error("format version " + std::to_string(layout.version) +
+                                ", but this program reads versions " + std::to_string(oldest_part_version) +
+                                " to " + std::to_string(part_version));
   // Each length is checked alone first, so that their sum cannot overflow.
   if (layout.header_bytes > size_bytes || layout.elements_bytes > size_bytes ||
       layout.total_bytes() > size_bytes)
-    throw snapshot_error("truncated or damaged: its lengths exceed its " + size + " bytes");
+    throw files::snapshot_error("truncated or damaged: its lengths exceed its " + size + " bytes");
   if (layout.total_bytes() < size_bytes)
-    throw snapshot_error("damaged: it has " + size + " bytes, its lengths say " +
-                         std::to_string(layout.total_bytes()));
+    throw files::snapshot_error("damaged: it has " + size + " bytes, its lengths say " +
+                                std::to_string(layout.total_bytes()));
   if (layout.elements_bytes % alignment_bytes != 0)
-    throw snapshot_error("damaged: its elements are not padded to " + std::to_string(alignment_bytes) +
-                         " bytes");
+    throw files::snapshot_error("damaged: its elements are not padded to " + std::to_string(alignment_bytes) +
+                                " bytes");
   return layout;
 }
 
@@ -146,9 +146,10 @@ part_layout checked_layout(std::span<const std::byte> bytes) { return checked_la
 void check_sum(std::span<const std::byte> bytes, const part_layout& layout,
                const std::function<void()>& on_progress) {
   auto expected = bytes.subspan(layout.checksum_begin());
-  auto found = checksum_of(bytes.first(layout.checksum_begin()), on_progress);
+  auto found = files::checksum_of(bytes.first(layout.checksum_begin()), on_progress);
   if (!std::ranges::equal(found, expected))
-    throw snapshot_error("damaged: checksum " + to_hex(found) + ", expected " + to_hex(expected));
+    throw files::snapshot_error("damaged: checksum " + wire::to_hex(found) + ", expected " +
+                                wire::to_hex(expected));
 }
 
 tensor_contents contents_from(const tensor_entry& entry) {
@@ -156,7 +157,8 @@ tensor_contents contents_from(const tensor_entry& entry) {
       entry.name.value, dtype_from_number(entry.dtype), entry.whole.values, {}, entry.begin, entry.end, {}};
   for (const auto& one : entry.boxes.values) held.boxes.push_back({one.offset.values, one.extent.values});
   if (entry.replica >= 0) held.replica = entry.replica;
-  if (auto problem = problem_of(held); !problem.empty()) throw snapshot_error("damaged header: " + problem);
+  if (auto problem = problem_of(held); !problem.empty())
+    throw files::snapshot_error("damaged header: " + problem);
   return held;
 }
 
@@ -171,8 +173,8 @@ tensor_contents contents_from(const whole_tensor_entry& entry) {
           {}};
 }
 
-part_id part_id_from(const part_id& found) { return found; }
-part_id part_id_from(std::uint32_t stage) { return {{.stage = static_cast<int>(stage)}}; }
+layout::part_id part_id_from(const layout::part_id& found) { return found; }
+layout::part_id part_id_from(std::uint32_t stage) { return {{.stage = static_cast<int>(stage)}}; }
 
 /// Everything but the elements.
 template <class Header>
@@ -188,7 +190,7 @@ snapshot_part part_from(const Header& header) {
   for (const auto& entry : header.tensors.values) {
     part.contents.push_back(contents_from(entry));
     if (!names.insert(entry.name.value).second)
-      throw snapshot_error("damaged header: it lists '" + entry.name.value + "' twice");
+      throw files::snapshot_error("damaged header: it lists '" + entry.name.value + "' twice");
   }
   return part;
 }
@@ -196,12 +198,12 @@ snapshot_part part_from(const Header& header) {
 snapshot_part read_header(std::span<const std::byte> encoded, const part_layout& layout) {
   auto bytes = encoded.subspan(prefix_bytes, layout.header_bytes);
   try {
-    return layout.version == 1 ? part_from(decode<part_header_1>(bytes))
-                               : part_from(decode<part_header>(bytes));
-  } catch (const decode_error& problem) {
-    throw snapshot_error(std::string("damaged header: ") + problem.what());
+    return layout.version == 1 ? part_from(wire::decode<part_header_1>(bytes))
+                               : part_from(wire::decode<part_header>(bytes));
+  } catch (const wire::decode_error& problem) {
+    throw files::snapshot_error(std::string("damaged header: ") + problem.what());
   } catch (const std::invalid_argument& problem) {
-    throw snapshot_error(std::string("damaged header: ") + problem.what());
+    throw files::snapshot_error(std::string("damaged header: ") + problem.what());
   }
 }
 
@@ -209,8 +211,8 @@ snapshot_part read_header(std::span<const std::byte> encoded, const part_layout&
 named_tensor take_tensor(const tensor_contents& held, std::span<const std::byte>& elements) {
   auto extents = stored_shape(held);
   if (static_cast<std::uint64_t>(extents.num_elements()) > elements.size() / size_bytes(held.type))
-    throw snapshot_error("damaged: tensor '" + held.name + "' of shape " + to_string(extents) +
-                         " does not fit into the remaining elements");
+    throw files::snapshot_error("damaged: tensor '" + held.name + "' of shape " + to_string(extents) +
+                                " does not fit into the remaining elements");
   auto value = tensor::empty(std::move(extents), held.type);
   auto own_bytes = elements.first(value.size_bytes());
   std::ranges::copy(own_bytes, value.bytes().begin());
@@ -222,14 +224,14 @@ named_tensor take_tensor(const tensor_contents& held, std::span<const std::byte>
 
 tensor encode_part(const snapshot_part& part) {
   check_tensors(part);
-  auto header = encode(header_of(part));
+  auto header = wire::encode(header_of(part));
   auto layout = layout_of(part, header.size());
   auto encoded = tensor::empty({static_cast<std::int64_t>(layout.total_bytes())}, dtype::u8);
   auto bytes = encoded.bytes();
   put_prefix(bytes, layout);
   auto offset = put_padded(bytes, prefix_bytes, header);
   for (const auto& named : part.tensors) offset = put_padded(bytes, offset, named.value.bytes());
-  std::ranges::copy(checksum_of(bytes.first(offset)), bytes.subspan(offset).begin());
+  std::ranges::copy(files::checksum_of(bytes.first(offset)), bytes.subspan(offset).begin());
   return encoded;
 }
 
@@ -243,7 +245,7 @@ snapshot_part decode_part(std::span<const std::byte> bytes, const std::function<
   auto part = read_header(bytes, layout);
   auto elements = bytes.subspan(layout.elements_begin(), layout.elements_bytes);
   for (const auto& held : part.contents) part.tensors.push_back(take_tensor(held, elements));
-  if (!elements.empty()) throw snapshot_error("damaged: elements that belong to no tensor");
+  if (!elements.empty()) throw files::snapshot_error("damaged: elements that belong to no tensor");
   return part;
 }
 
@@ -251,11 +253,11 @@ std::vector<tensor_contents> stored_contents(std::span<const std::byte> encoded)
   return read_header(encoded, checked_layout(encoded)).contents;
 }
 
-checksum stored_checksum(std::span<const std::byte> encoded) {
+files::checksum stored_checksum(std::span<const std::byte> encoded) {
   auto layout = checked_layout(encoded);
-  checksum result;
+  files::checksum result;
   std::ranges::copy(encoded.subspan(layout.checksum_begin()), result.begin());
   return result;
 }
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

@@ -11,13 +11,13 @@
 #include "troupe/layout/part_id.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 
 /// The state of one part after `step` optimizer steps: all that is needed to continue from there.
 struct snapshot_part {
   std::string job_id;
   std::uint64_t step = 0;  ///< optimizer steps applied
-  part_id part;
+  layout::part_id part;
   std::uint32_t num_stages = 1;
   std::uint64_t generation = 0;  ///< the generation that computed it
   std::string numeric_class;
@@ -62,6 +62,6 @@ std::vector<tensor_contents> stored_contents(std::span<const std::byte> encoded)
 
 /// The checksum stored at the end of an encoded part. Checks magic, version and lengths, not the elements;
 /// throws snapshot_error if it is no part.
-checksum stored_checksum(std::span<const std::byte> encoded);
+files::checksum stored_checksum(std::span<const std::byte> encoded);
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

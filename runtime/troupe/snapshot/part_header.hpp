@@ -6,7 +6,7 @@
 
 #include "troupe/layout/part_id.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 
 /// Text in a part's header. Cereal's own containers allocate their declared length at once. These grow with
 /// their elements, so that a false length allocates no more than the actual bytes.
@@ -103,7 +103,7 @@ struct part_header_of {
     archive(job_id, step, part, num_stages, generation, numeric_class, tensors);
   }
 };
-using part_header = part_header_of<part_id, tensor_entry>;
+using part_header = part_header_of<layout::part_id, tensor_entry>;
 using part_header_1 = part_header_of<std::uint32_t, whole_tensor_entry>;
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

@@ -10,7 +10,7 @@
 #include "troupe/snapshot/folder_layout.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 namespace {
 
 /// Removes the files that killed writers left in `folder`. The next commit tries again to remove files that
@@ -18,7 +18,7 @@ namespace {
 void remove_abandoned(const std::filesystem::path& folder) {
   std::error_code tried_again_later;
   for (const auto& name : names_in(folder))
-    if (is_abandoned(name)) std::filesystem::remove(folder / name, tried_again_later);
+    if (files::is_abandoned(name)) std::filesystem::remove(folder / name, tried_again_later);
 }
 
 }  // namespace
@@ -30,9 +30,9 @@ void snapshot_store::set_aside(const snapshot_info& which) {
     std::error_code unknown;
     // Another process may have set it aside already.
     if (problem == ENOENT && !std::filesystem::exists(which.folder, unknown)) return;
-    fail_on_file("set aside", which.folder, problem);
+    files::fail_on_file("set aside", which.folder, problem);
   }
-  sync_folder(options_.folder);
+  files::sync_folder(options_.folder);
 }
 
 void snapshot_store::undo_newer_than(std::uint64_t step) {
@@ -82,9 +82,9 @@ void snapshot_store::remove(const std::filesystem::path& snapshot_folder) {
   // incomplete, and the next commit tries to remove it again.
   std::error_code tried_again_later;
   if (!std::filesystem::exists(snapshot_folder, tried_again_later)) return;
-  remove_durably(snapshot_folder / manifest_file_name);
+  files::remove_durably(snapshot_folder / manifest_file_name);
   options_.at_point("manifest_removed");
   std::filesystem::remove_all(snapshot_folder, tried_again_later);
 }
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

@@ -8,7 +8,7 @@
 
 #include "troupe/contents/step_counts.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 namespace {
 
 /// Some elements of a tensor, in row-major order from `first` on among those that are stored with them.
@@ -77,7 +77,7 @@ class gathered_tensor {
            });
   }
   /// Copies what is missing, and compares the rest.
-  void take(const tensor_contents& held, const tensor& elements, const part_id& from);
+  void take(const tensor_contents& held, const tensor& elements, const layout::part_id& from);
   named_tensor result() const { return {wanted_.name, value_}; }
 
  private:
@@ -97,10 +97,10 @@ std::string described(const tensor_contents& one) {
   return std::string(to_string(one.type)) + to_string(shape(one.whole));
 }
 
-void gathered_tensor::take(const tensor_contents& held, const tensor& elements, const part_id& from) {
+void gathered_tensor::take(const tensor_contents& held, const tensor& elements, const layout::part_id& from) {
   if (!is_same_tensor(held))
-    throw snapshot_error(to_string(from) + " of the snapshot holds " + held.name + " as " + described(held) +
-                         ", but " + described(wanted_) + " is expected");
+    throw files::snapshot_error(to_string(from) + " of the snapshot holds " + held.name + " as " +
+                                described(held) + ", but " + described(wanted_) + " is expected");
   if (!belongs(held)) return;
   for (const auto& source : stored_boxes(held))
     for (const auto& target : boxes_)
@@ -130,8 +130,8 @@ void gathered_tensor::take(const box& common, const stored_box& source, const st
     for_each_run(again, source, target, [&](auto count, auto from, auto to) {
       if (std::memcmp(value_.bytes().data() + to * width, elements.bytes().data() + from * width,
                       static_cast<std::size_t>(count * width)) != 0)
-        throw snapshot_error("parts of the snapshot hold different values of " + wanted_.name + " " +
-                             to_string(again) + ", which must be equal: use another snapshot");
+        throw files::snapshot_error("parts of the snapshot hold different values of " + wanted_.name + " " +
+                                    to_string(again) + ", which must be equal: use another snapshot");
     });
 }
 
@@ -148,7 +148,7 @@ bool is_needed(const manifest_part& entry, const tensors_by_name& gathered) {
 
 /// Replicas may differ in what no part marks as of one replica, such as running means: the parts of
 /// `wanted`'s replica come before all others.
-int distance(const part_id& held, const part_id& wanted) {
+int distance(const layout::part_id& held, const layout::part_id& wanted) {
   if (held == wanted) return 0;
   return held.of.replica == wanted.of.replica ? 1 : 2;
 }
@@ -156,7 +156,8 @@ int distance(const part_id& held, const part_id& wanted) {
 }  // namespace
 
 std::vector<named_tensor> read_tensors(const snapshot_store& store, const snapshot_manifest& manifest,
-                                       const std::vector<tensor_contents>& wanted, const part_id& first) {
+                                       const std::vector<tensor_contents>& wanted,
+                                       const layout::part_id& first) {
   tensors_by_name gathered;
   std::vector<gathered_tensor*> in_order;
   for (const auto& one : wanted)
@@ -178,12 +179,13 @@ std::vector<named_tensor> read_tensors(const snapshot_store& store, const snapsh
     if (in_order[at]->missing() && !manifest.counts_steps && is_step_count(wanted[at]))
       in_order[at]->set_unknown_steps();
     if (const auto* hole = in_order[at]->missing())
-      throw snapshot_error("no part of the snapshot of step " + std::to_string(manifest.step) + " holds " +
-                           to_string(*hole) + " of " + wanted[at].name + " (" + described(wanted[at]) +
-                           "): it belongs to another model. Use another --snapshot-dir");
+      throw files::snapshot_error("no part of the snapshot of step " + std::to_string(manifest.step) +
+                                  " holds " + to_string(*hole) + " of " + wanted[at].name + " (" +
+                                  described(wanted[at]) +
+                                  "): it belongs to another model. Use another --snapshot-dir");
     result.push_back(in_order[at]->result());
   }
   return result;
 }
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

@@ -3,7 +3,7 @@
 
 #include "troupe/snapshot/snapshot_store.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 
 /// Reads elements of the model's tensors from whichever parts of the snapshot hold them, so that it does not
 /// matter how the job that wrote it was laid out. Returns [number of `wanted`] tensors in stored_shape. Reads
@@ -18,6 +18,7 @@ namespace troupe {
 ///   and box
 /// - if parts that were read hold different values of an element
 std::vector<named_tensor> read_tensors(const snapshot_store& store, const snapshot_manifest& manifest,
-                                       const std::vector<tensor_contents>& wanted, const part_id& first = {});
+                                       const std::vector<tensor_contents>& wanted,
+                                       const layout::part_id& first = {});
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

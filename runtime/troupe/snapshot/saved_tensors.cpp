@@ -4,7 +4,7 @@
 
 #include "troupe/snapshot/read_tensors.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 namespace {
 
 /// All of the model's tensors, from the manifest where it lists them.
@@ -38,4 +38,4 @@ std::vector<named_tensor> saved_tensors(const snapshot_store& store, const snaps
   return read_tensors(store, manifest, wanted);
 }
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

@@ -4,7 +4,7 @@
 
 #include "troupe/snapshot/snapshot_store.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 
 /// A selection of a snapshot's tensors. weights: parameters and buffers. all: also the optimizer's state
 /// ("<parameter>/<what>").
@@ -19,4 +19,4 @@ bool is_weight_name(const std::string& name);
 std::vector<named_tensor> saved_tensors(const snapshot_store& store, const snapshot_manifest& manifest,
                                         saved_part which);
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

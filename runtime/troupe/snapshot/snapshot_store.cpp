@@ -11,7 +11,7 @@
 #include "troupe/files/temporary_name.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 namespace {
 
 struct permissions {
@@ -45,11 +45,11 @@ std::filesystem::path snapshot_store::folder_of(std::uint64_t step) const {
 }
 
 void snapshot_store::prepare() {
-  create_durably(options_.folder, permissions_of(options_.access).folder);
+  files::create_durably(options_.folder, permissions_of(options_.access).folder);
   std::array<std::byte, 4096> content{};
-  auto probe = options_.folder / temporary_name("probe");
-  write_durably(probe, content);
-  remove_durably(probe);
+  auto probe = options_.folder / files::temporary_name("probe");
+  files::write_durably(probe, content);
+  files::remove_durably(probe);
 }
 
 /// Writes; if the disk is full, frees space and writes once more.
@@ -58,21 +58,25 @@ auto snapshot_store::write_freeing_space(std::uint64_t step, const Write& write)
   try {
     try {
       return write();
-    } catch (const disk_full&) {
+    } catch (const files::disk_full&) {
       free_space(step);
       return write();
     }
-  } catch (const snapshot_error&) {
+  } catch (const files::snapshot_error&) {
     std::error_code not_empty;
     std::filesystem::remove(folder_of(step), not_empty);
     throw;
   }
 }
 
-manifest_part snapshot_store::write_part(std::uint64_t step, const part_id& part,
+manifest_part snapshot_store::write_part(std::uint64_t step, const layout::part_id& part,
                                          std::span<const std::byte> encoded) {
-  manifest_part entry{part,        part_file_name(part),    encoded.size(), to_hex(stored_checksum(encoded)),
-                      host_name(), stored_contents(encoded)};
+  manifest_part entry{part,
+                      part_file_name(part),
+                      encoded.size(),
+                      wire::to_hex(stored_checksum(encoded)),
+                      files::host_name(),
+                      stored_contents(encoded)};
   return write_freeing_space(step, [&] {
     create_folders(step);
     return write_once(entry, folder_of(step), encoded);
@@ -80,7 +84,7 @@ manifest_part snapshot_store::write_part(std::uint64_t step, const part_id& part
 }
 
 manifest_file snapshot_store::write_calls(std::uint64_t step, std::size_t num_results,
-                                          const block_source& result) {
+                                          const files::block_source& result) {
   return write_freeing_space(step, [&] {
     create_folders(step);
     auto& file = calls_.front();
@@ -90,21 +94,22 @@ manifest_file snapshot_store::write_calls(std::uint64_t step, std::size_t num_re
       options_.warn("each snapshot writes the results of all calls, some 100 bytes a call: " +
                     file.link_problem());
     if (options_.keep > 1) std::swap(calls_.front(), calls_.back());
-    return manifest_file{std::string(calls_file_name), written.size_bytes, to_hex(written.sum), host_name()};
+    return manifest_file{std::string(calls_file_name), written.size_bytes, wire::to_hex(written.sum),
+                         files::host_name()};
   });
 }
 
 void snapshot_store::create_folders(std::uint64_t step) {
   auto mode = permissions_of(options_.access).folder;
-  create_durably(options_.folder, mode);
-  create_durably(folder_of(step), mode);
+  files::create_durably(options_.folder, mode);
+  files::create_durably(folder_of(step), mode);
 }
 
 manifest_part snapshot_store::write_once(const manifest_part& entry, const std::filesystem::path& folder,
                                          std::span<const std::byte> encoded) {
-  write_durably(folder / entry.file, encoded,
-                {[this] { options_.at_point("part_half_written"); }, options_.on_progress,
-                 permissions_of(options_.access).file});
+  files::write_durably(folder / entry.file, encoded,
+                       {[this] { options_.at_point("part_half_written"); }, options_.on_progress,
+                        permissions_of(options_.access).file});
   options_.at_point("part_written");
   return entry;
 }
@@ -114,17 +119,18 @@ void snapshot_store::commit(const snapshot_manifest& manifest) {
   if (auto problem = problem_of(manifest); !problem.empty())
     throw_invalid("snapshot_store::commit", "a manifest with every stage's part", problem);
   if (auto problem = problem_of_files(manifest, folder); !problem.empty())
-    throw snapshot_error("cannot commit " + folder.string() + ": " + problem + ". Write its parts again");
+    throw files::snapshot_error("cannot commit " + folder.string() + ": " + problem +
+                                ". Write its parts again");
   undo_newer_than(manifest.step);
   auto dated = manifest;
   if (dated.created.empty()) dated.created = utc_now();
   auto text = manifest_text(dated);
   options_.at_point("before_manifest");
-  write_hooks hooks;
+  files::write_hooks hooks;
   hooks.mode = permissions_of(options_.access).file;
   write_durably(folder / manifest_file_name, std::as_bytes(std::span(text)), hooks);
   options_.at_point("manifest_written");
   prune(manifest.step);
 }
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

@@ -15,7 +15,7 @@
 #include "troupe/snapshot/part.hpp"
 #include "troupe/snapshot/snapshot_access.hpp"
 
-namespace troupe {
+namespace troupe::snapshot {
 
 /// The state of a snapshot:
 /// - incomplete: without a manifest, so being written or abandoned
@@ -74,12 +74,13 @@ class snapshot_store {
   /// Writes one encoded part (encode_part's bytes) and returns its manifest entry. If the disk is full, it
   /// deletes snapshots older than the newest valid one and files of failed writers, and tries again.
   /// Throws snapshot_error (disk full, ...), leaving no file of this part behind.
-  manifest_part write_part(std::uint64_t step, const part_id& part, std::span<const std::byte> encoded);
+  manifest_part write_part(std::uint64_t step, const layout::part_id& part,
+                           std::span<const std::byte> encoded);
   /// Writes the results of the job's first `num_results` calls, a block each: appends those that are new to
   /// the file of an earlier snapshot, under a second name, see block_file_writer. If `keep` is above 1, two
   /// files take turns, so that a damaged one costs one snapshot and not the one before. Throws
   /// snapshot_error, leaving no such file of this step behind.
-  manifest_file write_calls(std::uint64_t step, std::size_t num_results, const block_source& result);
+  manifest_file write_calls(std::uint64_t step, std::size_t num_results, const files::block_source& result);
   /// Writes the manifest, then deletes snapshots older than the newest `keep` valid ones, incomplete older
   /// ones, and files that killed writers left. Snapshots newer than this one were rolled back and are deleted
   /// first; newer parts without a manifest may be being written and are kept until a later commit. Damaged
@@ -102,10 +103,10 @@ class snapshot_store {
   std::vector<std::string> verify(const snapshot_info& which) const;
   /// Throws snapshot_error naming the file and what is wrong with it, and std::invalid_argument if the
   /// manifest does not list the part.
-  snapshot_part read_part(const snapshot_manifest& manifest, const part_id& wanted) const;
+  snapshot_part read_part(const snapshot_manifest& manifest, const layout::part_id& wanted) const;
   /// Checks the file of write_calls, then passes its blocks to `take`. Throws snapshot_error naming the file
   /// and what is wrong with it, and std::invalid_argument if the manifest lists none.
-  void read_calls(const snapshot_manifest& manifest, const block_sink& take) const;
+  void read_calls(const snapshot_manifest& manifest, const files::block_sink& take) const;
   /// Reads snapshots, newest first, up to the first valid one.
   snapshot_search find() const;
   /// The newest valid snapshot. Calls `warn` with the name and problem of each damaged newer one.
@@ -123,7 +124,7 @@ class snapshot_store {
   snapshot_part read_entry(const std::filesystem::path& folder, const snapshot_manifest& manifest,
                            const manifest_part& entry) const;
   void read_calls(const std::filesystem::path& folder, const manifest_file& entry,
-                  const block_sink* take) const;
+                  const files::block_sink* take) const;
   // prune_snapshots.cpp
   void undo_newer_than(std::uint64_t step);
   void prune(std::uint64_t newest);
@@ -131,11 +132,11 @@ class snapshot_store {
   void remove(const std::filesystem::path& snapshot_folder);
 
   snapshot_store_options options_;
-  std::array<block_file_writer, 2> calls_;  ///< the one to be used next first
-  bool has_warned_ = false;                 ///< of file systems without hard links
+  std::array<files::block_file_writer, 2> calls_;  ///< the one to be used next first
+  bool has_warned_ = false;                        ///< of file systems without hard links
 };
 
 /// Compares the files' sizes with the manifest: the first problem, or empty.
 std::string problem_of_files(const snapshot_manifest& manifest, const std::filesystem::path& folder);
 
-}  // namespace troupe
+}  // namespace troupe::snapshot

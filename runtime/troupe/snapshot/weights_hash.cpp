@@ -35,7 +35,7 @@ std::string weights_sha256(std::vector<named_tensor> parameters) {
   }
   std::array<std::byte, crypto_hash_sha256_BYTES> digest;
   ::crypto_hash_sha256_final(&state, reinterpret_cast<unsigned char*>(digest.data()));
-  return to_hex(digest);
+  return wire::to_hex(digest);
 }
 
 }  // namespace troupe

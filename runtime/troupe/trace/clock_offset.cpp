@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::trace {
 
 std::optional<clock_offset> estimate_offset(std::span<const clock_sample> samples) {
   const clock_sample* best = nullptr;
@@ -32,4 +32,4 @@ std::vector<merged_event> merge_events(const std::vector<process_events>& proces
   return merged;
 }
 
-}  // namespace troupe
+}  // namespace troupe::trace

@@ -7,7 +7,7 @@
 
 #include "troupe/trace/process_events.hpp"
 
-namespace troupe {
+namespace troupe::trace {
 
 /// One round trip between two processes, each with its own clock.
 struct clock_sample {
@@ -41,4 +41,4 @@ struct merged_event {
 std::vector<merged_event> merge_events(const std::vector<process_events>& processes,
                                        const std::map<int, std::int64_t>& offset_of_rank);
 
-}  // namespace troupe
+}  // namespace troupe::trace

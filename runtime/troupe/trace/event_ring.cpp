@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::trace {
 namespace {
 
 constexpr std::uint64_t most_bytes = (std::uint64_t{1} << 48) - 1;
@@ -100,4 +100,4 @@ std::uint64_t event_ring::num_recorded() const {
   return header_->count.load(std::memory_order_acquire) - header_->first.load(std::memory_order_relaxed);
 }
 
-}  // namespace troupe
+}  // namespace troupe::trace

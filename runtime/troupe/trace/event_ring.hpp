@@ -9,7 +9,7 @@
 
 #include "troupe/trace/trace_event.hpp"
 
-namespace troupe {
+namespace troupe::trace {
 
 /// One event in shared memory, a seqlock: for event number n its version is 2n + 1 while it is being written
 /// and 2n + 2 once it is whole.
@@ -73,4 +73,4 @@ class event_ring {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::trace

@@ -14,7 +14,7 @@
 #include "troupe/posix/files/memory_file.hpp"
 #include "troupe/trace/read_layout.hpp"
 
-namespace troupe {
+namespace troupe::trace {
 namespace {
 
 constexpr std::size_t header_bytes = 4096;
@@ -81,9 +81,10 @@ event_segment::event_segment(const event_segment_size& size, int rank, std::uint
   layout().head().pid = static_cast<std::uint32_t>(::getpid());
 }
 
-unique_fd event_segment::make_file(const event_segment_size& size, int rank, std::uint32_t incarnation) {
+posix::unique_fd event_segment::make_file(const event_segment_size& size, int rank,
+                                          std::uint32_t incarnation) {
   auto bytes = event_segment_layout::size_bytes(size);
-  auto made = make_memory_file("troupe-events", "make memory for events");
+  auto made = posix::make_memory_file("troupe-events", "make memory for events");
   check_posix(::ftruncate(made.get(), static_cast<off_t>(bytes)), "size memory for events");
   check_posix(::fcntl(made.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
               "seal memory for events");
@@ -150,4 +151,4 @@ std::uint16_t event_segment::number_of(std::string_view name) {
 
 process_events event_segment::copy() const { return copy_layout(layout()); }
 
-}  // namespace troupe
+}  // namespace troupe::trace

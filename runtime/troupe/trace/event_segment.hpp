@@ -14,7 +14,7 @@
 #include "troupe/trace/event_ring.hpp"
 #include "troupe/trace/process_events.hpp"
 
-namespace troupe {
+namespace troupe::trace {
 
 /// How much a segment can hold. It takes 64 bytes an event, and memory only for what was written: at the
 /// most 64 MiB + 72 KiB by default.
@@ -85,7 +85,7 @@ class event_segment {
   /// In memory of this process.
   explicit event_segment(const event_segment_size& size = {}, int rank = 0, std::uint32_t incarnation = 0);
   /// In a memfd, for a process to be started. Throws system_failure.
-  static unique_fd make_file(const event_segment_size& size, int rank, std::uint32_t incarnation);
+  static posix::unique_fd make_file(const event_segment_size& size, int rank, std::uint32_t incarnation);
   /// Takes a memfd of make_file into use, once; the caller may close it then. Throws bad_input if it is none,
   /// is of another version, or has been used.
   static std::unique_ptr<event_segment> of_file(int file);
@@ -118,4 +118,4 @@ class event_segment {
   std::vector<std::size_t> ended_;  ///< rings, in the order in which their threads ended
 };
 
-}  // namespace troupe
+}  // namespace troupe::trace

@@ -13,7 +13,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/posix/files/safe_file.hpp"
 
-namespace troupe {
+namespace troupe::trace {
 namespace {
 
 std::string reason_of(int error_number) { return std::generic_category().message(error_number); }
@@ -34,7 +34,7 @@ class trace_writer {
     if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
       throw bad_input("cannot write the trace " + file_.string() +
                       ": it is no regular file, and only those are written over. Name another one");
-    auto made = create_anew(partial_, 0666);
+    auto made = posix::create_anew(partial_, 0666);
     if (!made.fd) fail("open " + partial_.string(), made.error_number);
     out_ = std::move(made.fd);
     text_ = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
@@ -76,7 +76,7 @@ class trace_writer {
 
   std::filesystem::path file_;
   std::filesystem::path partial_;
-  unique_fd out_;
+  posix::unique_fd out_;
   std::string text_;  ///< text that is not written to the file yet
   bool is_first_ = true;
   bool finished_ = false;
@@ -207,4 +207,4 @@ void merge_perfetto(const std::vector<std::filesystem::path>& traces, const std:
   writer.finish();
 }
 
-}  // namespace troupe
+}  // namespace troupe::trace

@@ -4,7 +4,7 @@
 
 #include "troupe/trace/process_events.hpp"
 
-namespace troupe {
+namespace troupe::trace {
 
 /// Writes a Chrome/Perfetto trace (JSON) of several processes. Rank R is process "rank R" with pid R + 1,
 /// with a thread per ring. A span is a complete event, one where begin == end an instant event; what it is
@@ -18,4 +18,4 @@ void write_perfetto(const std::vector<process_events>& processes, const std::fil
 /// system_failure where reading or writing fails.
 void merge_perfetto(const std::vector<std::filesystem::path>& traces, const std::filesystem::path& joined);
 
-}  // namespace troupe
+}  // namespace troupe::trace

@@ -13,7 +13,7 @@
 #include "troupe/posix/files/safe_file.hpp"
 #include "troupe/trace/read_layout.hpp"
 
-namespace troupe {
+namespace troupe::trace {
 namespace {
 
 /// More than any segment has; keeps sizes from overflowing.
@@ -94,7 +94,7 @@ std::span<const trace_event> newest(const std::vector<trace_event>& events, std:
 void write_bytes(const std::filesystem::path& file, std::span<const std::byte> bytes) {
   auto partial = file;
   partial += ".partial";
-  auto [made, reason, error_number] = create_anew(partial, 0600);
+  auto [made, reason, error_number] = posix::create_anew(partial, 0600);
   if (!made) throw system_failure("write " + partial.string(), error_number);
   while (!bytes.empty()) {
     auto written = ::write(made.get(), bytes.data(), bytes.size());
@@ -144,7 +144,7 @@ process_events read_events(int file) {
 }
 
 process_events read_events(const std::filesystem::path& file) {
-  unique_fd opened(static_cast<int>(
+  posix::unique_fd opened(static_cast<int>(
       check_posix(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), "open " + file.string())));
   try {
     return read_events(opened.get());
@@ -206,4 +206,4 @@ std::string describe(const process_events& of, const trace_event& event) {
   return text;
 }
 
-}  // namespace troupe
+}  // namespace troupe::trace

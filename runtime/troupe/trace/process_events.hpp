@@ -6,7 +6,7 @@
 
 #include "troupe/trace/trace_event.hpp"
 
-namespace troupe {
+namespace troupe::trace {
 
 /// The events of one thread.
 struct thread_events {
@@ -45,4 +45,4 @@ void write_events(const process_events& written, const std::filesystem::path& fi
 /// "F stage 1 microbatch 3 step 7 generation 2", "collective begun all_reduce dp sequence 4 4096 bytes"
 std::string describe(const process_events& of, const trace_event& event);
 
-}  // namespace troupe
+}  // namespace troupe::trace

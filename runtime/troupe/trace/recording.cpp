@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-namespace troupe {
+namespace troupe::trace {
 namespace {
 
 /// Of the process; never destroyed, since threads may record until it ends.
@@ -118,4 +118,4 @@ recording_to::recording_to(event_ring& ring) : before_(std::exchange(current, &r
 
 recording_to::~recording_to() { current = before_; }
 
-}  // namespace troupe
+}  // namespace troupe::trace

@@ -7,7 +7,7 @@
 
 #include "troupe/trace/event_segment.hpp"
 
-namespace troupe {
+namespace troupe::trace {
 
 /// Where the threads of a process record.
 struct recording_options {
@@ -46,4 +46,4 @@ class recording_to {
   event_ring* before_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::trace

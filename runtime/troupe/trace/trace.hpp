@@ -9,7 +9,7 @@
 #include "troupe/trace/event_ring.hpp"
 #include "troupe/trace/trace_event.hpp"
 
-namespace troupe {
+namespace troupe::trace {
 
 class event_segment;
 
@@ -42,4 +42,4 @@ class trace_recorder {
   event_ring keeps_nothing_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::trace

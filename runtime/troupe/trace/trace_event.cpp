@@ -3,7 +3,7 @@
 #include <array>
 #include <chrono>
 
-namespace troupe {
+namespace troupe::trace {
 namespace {
 
 constexpr std::array<std::string_view, num_trace_kinds> kind_names = {"F",
@@ -51,4 +51,4 @@ std::int64_t now_ns() {
   return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
-}  // namespace troupe
+}  // namespace troupe::trace

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::trace {
 
 /// What happened. Names in Perfetto: "F", "B", "I", "W", "R", "apply", "copy_state", ... An event of a kind
 /// that ends with _begun is followed, when it has ended, by one event with both times: after a process was
@@ -63,4 +63,4 @@ struct trace_event {
 /// std::chrono::steady_clock, in nanoseconds.
 std::int64_t now_ns();
 
-}  // namespace troupe
+}  // namespace troupe::trace

@@ -5,7 +5,7 @@
 #include "troupe/trace/perfetto.hpp"
 #include "troupe/trace/trace.hpp"
 
-namespace troupe {
+namespace troupe::trace {
 
 trace_recorder::trace_recorder(int rank, std::size_t events_per_thread)
     : rank_(rank),
@@ -37,7 +37,7 @@ void trace_recorder::write_perfetto(const std::filesystem::path& file) const {
   // Those of earlier processes of this process.
   std::erase_if(recorded.threads,
                 [](const thread_events& thread) { return thread.has_ended && thread.events.empty(); });
-  troupe::write_perfetto({recorded}, file);
+  troupe::trace::write_perfetto({recorded}, file);
 }
 
-}  // namespace troupe
+}  // namespace troupe::trace

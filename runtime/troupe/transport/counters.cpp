@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::transport {
 namespace {
 
 /// Nothing else is told by a counter: no order is needed.
@@ -81,4 +81,4 @@ transport_statistics transport_counters::read() const {
   return now;
 }
 
-}  // namespace troupe
+}  // namespace troupe::transport

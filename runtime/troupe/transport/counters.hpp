@@ -6,7 +6,7 @@
 
 #include "troupe/transport/transport.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// peer_statistics that any thread may add to.
 struct peer_counters {
@@ -40,4 +40,4 @@ class transport_counters {
   std::map<int, peer_counters> peers_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// The generation a transport is in, and whether its data plane is connected. One thread at a time changes
 /// it, any thread reads it.
@@ -35,4 +35,4 @@ class generation_gate {
   std::atomic<std::uint64_t> state_ = 0;  ///< the generation, and whether it is connected in the lowest bit
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

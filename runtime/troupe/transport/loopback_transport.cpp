@@ -5,7 +5,7 @@
 #include "troupe/transport/generation_gate.hpp"
 #include "troupe/transport/tensor_event.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 namespace {
 
 class loopback_transport final : public transport {
@@ -42,8 +42,8 @@ class loopback_transport final : public transport {
     counted.count_sent(value);
     counted.count_completed(value);
     counted.count_received(value);
-    emit_tensor(trace_kind::send, tag, rank(), value.size_bytes());
-    emit_tensor(trace_kind::receive, tag, rank(), value.size_bytes());
+    emit_tensor(trace::trace_kind::send, tag, rank(), value.size_bytes());
+    emit_tensor(trace::trace_kind::receive, tag, rank(), value.size_bytes());
     events_.on_tensor(rank(), tag, std::move(value));
   }
 
@@ -61,4 +61,4 @@ std::unique_ptr<transport> make_loopback_transport(transport_events& events) {
   return std::make_unique<loopback_transport>(events);
 }
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -9,13 +9,13 @@
 #include "troupe/transport/emulated_rate.hpp"
 #include "troupe/transport/tensor_header.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// Settings and counters that both planes of a process share. They outlive the planes.
 struct plane_settings {
   int rank = 0;
   std::vector<std::byte> secret;
-  frame_authenticator key;
+  messaging::frame_authenticator key;
   bool verify_tensors = false;
   /// Tensors go through memory that only this user's processes can access, so their headers carry the code of
   /// the connection, which is cheap to compare. Otherwise each header has an authentication code of its own.
@@ -59,4 +59,4 @@ struct peer_failure {
   std::string cause;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -8,7 +8,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/wire/byte_order.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 namespace {
 
 /// The tag, and one byte each for the role, the dtype, the number of extents, and whether a code and a place
@@ -20,7 +20,7 @@ bool known(tensor_role role) {
   return role >= tensor_role::activation && role <= tensor_role::replica_values;
 }
 
-void read_tag(byte_reader& reader, tensor_tag& tag) {
+void read_tag(wire::byte_reader& reader, tensor_tag& tag) {
   tag.generation = reader.get<std::uint64_t>();
   tag.step = reader.get<std::uint64_t>();
   tag.call = reader.get<std::uint32_t>();
@@ -34,15 +34,15 @@ void read_tag(byte_reader& reader, tensor_tag& tag) {
 }
 
 /// The encoded layout: the dtype, the number of extents, and the extents.
-std::span<const std::byte> take_layout(byte_reader& reader) {
+std::span<const std::byte> take_layout(wire::byte_reader& reader) {
   auto after = reader;
   after.get<std::uint8_t>();
   return reader.take(2 + sizeof(std::uint64_t) * after.get<std::uint8_t>());
 }
 
-void read_code(byte_reader& reader, std::optional<authentication_code>& code) {
+void read_code(wire::byte_reader& reader, std::optional<messaging::authentication_code>& code) {
   if (reader.get<std::uint8_t>() == 0) return code.reset();
-  std::ranges::copy(reader.take(authentication_code_bytes), code.emplace().begin());
+  std::ranges::copy(reader.take(messaging::authentication_code_bytes), code.emplace().begin());
 }
 
 bool known(segment_report report) {
@@ -50,7 +50,7 @@ bool known(segment_report report) {
 }
 
 /// False for a report that is unknown.
-bool read_place(byte_reader& reader, std::optional<shared_place>& place) {
+bool read_place(wire::byte_reader& reader, std::optional<shared_place>& place) {
   place.reset();
   auto report = reader.get<std::uint8_t>();
   if (report == 0) return true;
@@ -81,7 +81,7 @@ std::size_t tensor_header_bytes(const shape& extents, const tensor_header_option
 }
 
 void write_tensor_header(const tensor_tag& tag, dtype type, const shape& extents,
-                         const tensor_header_options& options, byte_writer& writer) {
+                         const tensor_header_options& options, wire::byte_writer& writer) {
   const auto& each = extents.extents();
   writer.put(tag.generation);
   writer.put(tag.step);
@@ -109,7 +109,7 @@ void write_tensor_header(const tensor_tag& tag, dtype type, const shape& extents
 
 std::span<const std::byte> read_tensor_header(std::span<const std::byte> bytes, tensor_tag& tag,
                                               tensor_header_options& options) {
-  byte_reader reader(bytes);
+  wire::byte_reader reader(bytes);
   read_tag(reader, tag);
   auto layout = take_layout(reader);
   read_code(reader, options.body_code);
@@ -121,7 +121,7 @@ std::span<const std::byte> read_tensor_header(std::span<const std::byte> bytes, 
 std::optional<tensor_layout> decode_layout(std::span<const std::byte> bytes,
                                            std::optional<std::uint64_t> body_bytes) {
   try {
-    byte_reader reader(bytes);
+    wire::byte_reader reader(bytes);
     tensor_layout layout;
     layout.type = dtype_from_number(reader.get<std::uint8_t>());
     std::vector<std::int64_t> extents(reader.get<std::uint8_t>());
@@ -134,11 +134,11 @@ std::optional<tensor_layout> decode_layout(std::span<const std::byte> bytes,
   }
 }
 
-authentication_code connection_code(const frame_authenticator& key, const receiver_nonce& receiver,
-                                    std::uint64_t generation, std::uint32_t from_rank,
-                                    std::uint32_t to_rank) {
+messaging::authentication_code connection_code(const messaging::frame_authenticator& key,
+                                               const receiver_nonce& receiver, std::uint64_t generation,
+                                               std::uint32_t from_rank, std::uint32_t to_rank) {
   std::array<std::byte, sizeof receiver + sizeof generation + sizeof from_rank + sizeof to_rank> bytes;
-  byte_writer writer(bytes);
+  wire::byte_writer writer(bytes);
   writer.put(receiver);
   writer.put(generation);
   writer.put(from_rank);
@@ -146,4 +146,4 @@ authentication_code connection_code(const frame_authenticator& key, const receiv
   return key.code(bytes);
 }
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -10,7 +10,7 @@
 #include "troupe/transport/transport.hpp"
 #include "troupe/wire/byte_order.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// What is needed to allocate a tensor.
 struct tensor_layout {
@@ -37,8 +37,8 @@ struct shared_place {
 
 /// What a header says besides tag and layout.
 struct tensor_header_options {
-  std::optional<authentication_code> body_code;  ///< of the elements, if frames are verified
-  std::optional<shared_place> place;             ///< where they are, besides in the body or instead
+  std::optional<messaging::authentication_code> body_code;  ///< of the elements, if frames are verified
+  std::optional<shared_place> place;  ///< where they are, besides in the body or instead
   bool operator==(const tensor_header_options&) const = default;
 };
 
@@ -46,7 +46,7 @@ struct tensor_header_options {
 /// std::invalid_argument for more than 255 extents.
 std::size_t tensor_header_bytes(const shape& extents, const tensor_header_options& options);
 void write_tensor_header(const tensor_tag& tag, dtype type, const shape& extents,
-                         const tensor_header_options& options, byte_writer& writer);
+                         const tensor_header_options& options, wire::byte_writer& writer);
 
 /// Decodes a header from any bytes. Returns the part for decode_layout, or no bytes if the header is invalid.
 std::span<const std::byte> read_tensor_header(std::span<const std::byte> bytes, tensor_tag& tag,
@@ -61,7 +61,8 @@ using receiver_nonce = std::array<std::byte, 32>;
 
 /// A code that only the two ends of a connection can compute, for one generation: it proves knowledge of the
 /// secret. Private headers contain it; other headers have a code of their own, keyed by it.
-authentication_code connection_code(const frame_authenticator& key, const receiver_nonce& receiver,
-                                    std::uint64_t generation, std::uint32_t from_rank, std::uint32_t to_rank);
+messaging::authentication_code connection_code(const messaging::frame_authenticator& key,
+                                               const receiver_nonce& receiver, std::uint64_t generation,
+                                               std::uint32_t from_rank, std::uint32_t to_rank);
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-namespace troupe {
+namespace troupe::transport {
 
 /// What a tensor on the data plane is.
 enum class tensor_role : std::uint8_t {
@@ -61,4 +61,4 @@ struct tensor_tag {
   bool operator==(const tensor_tag&) const = default;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

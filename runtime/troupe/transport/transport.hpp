@@ -11,7 +11,7 @@
 #include "troupe/tensor/tensor.hpp"
 #include "troupe/transport/tensor_tag.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// How others reach this process: opaque bytes, unlike those of any other process. Empty for a transport
 /// inside one process.
@@ -133,4 +133,4 @@ class transport {
   virtual transport_statistics statistics() const = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -6,7 +6,7 @@
 #include "troupe/ucx/ucx_error.hpp"
 #include "troupe/ucx/ucx_library.hpp"
 
-namespace troupe {
+namespace troupe::ucx {
 namespace {
 
 struct config_deleter {
@@ -65,4 +65,4 @@ ucx_context make_ucx_context(const std::string& transports, const std::string& i
   return ucx_context(context);
 }
 
-}  // namespace troupe
+}  // namespace troupe::ucx

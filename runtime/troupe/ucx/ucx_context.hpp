@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::ucx {
 
 struct ucx_context_deleter {
   void operator()(ucp_context_h context) const { ucp_cleanup(context); }
@@ -33,4 +33,4 @@ enum class rendezvous_scheme {
 ucx_context make_ucx_context(const std::string& transports, const std::string& interface,
                              rendezvous_scheme large = rendezvous_scheme::get);
 
-}  // namespace troupe
+}  // namespace troupe::ucx

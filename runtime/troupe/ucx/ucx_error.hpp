@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::ucx {
 
 /// UCX refused: `what` names the call, its object and UCX's own words.
 class ucx_error : public std::runtime_error {
@@ -17,4 +17,4 @@ class ucx_error : public std::runtime_error {
   int status_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::ucx

@@ -17,7 +17,7 @@
 
 #include "troupe/ucx/ucx_overrides.hpp"
 
-namespace troupe {
+namespace troupe::ucx {
 namespace {
 
 thread_local int silent = 0;
@@ -73,4 +73,4 @@ void configure_ucx_library() {
 ucx_log_suppressor::ucx_log_suppressor() { ++silent; }
 ucx_log_suppressor::~ucx_log_suppressor() { --silent; }
 
-}  // namespace troupe
+}  // namespace troupe::ucx

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace troupe {
+namespace troupe::ucx {
 
 /// Whether the UCX of this process is older than this version.
 bool is_ucx_before(unsigned major, unsigned minor);
@@ -26,4 +26,4 @@ class ucx_log_suppressor {
   ucx_log_suppressor& operator=(const ucx_log_suppressor&) = delete;
 };
 
-}  // namespace troupe
+}  // namespace troupe::ucx

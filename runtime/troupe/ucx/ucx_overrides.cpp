@@ -43,13 +43,13 @@ std::uint64_t namespaces() {
     all = (all ^ found.st_ino) * golden_ratio;
   }
   // UCX finds a process's memory, and whether it lives, under its id in /proc.
-  if (!troupe::proc_is_of_this_namespace())
+  if (!troupe::posix::proc_is_of_this_namespace())
     all = (all ^ static_cast<std::uint64_t>(::getpid())) * golden_ratio;
   return all;
 }
 
 /// Whether UCX takes a wireup message that waits to be sent when its endpoint ends for a bug, and aborts.
-bool is_wireup_purge_fatal() { return troupe::is_ucx_before(1, 14); }
+bool is_wireup_purge_fatal() { return troupe::ucx::is_ucx_before(1, 14); }
 
 }  // namespace
 
@@ -75,7 +75,7 @@ extern "C" void ucp_ep_err_pending_purge(uct_pending_req_t* pending, void* statu
   purge(pending, status);
 }
 
-namespace troupe {
+namespace troupe::ucx {
 namespace {
 
 void check_override(void* replacement, const char* name) {
@@ -96,4 +96,4 @@ void check_ucx_overrides() {
   ucs_get_system_id();  // an exception is thrown here instead of inside UCX
 }
 
-}  // namespace troupe
+}  // namespace troupe::ucx

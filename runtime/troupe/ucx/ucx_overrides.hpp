@@ -1,6 +1,6 @@
 #pragma once
 
-namespace troupe {
+namespace troupe::ucx {
 
 /// Three functions of UCX that this library replaces, for all of UCX in this process. The dynamic linker
 /// takes the program's definitions instead of those in libucs and libucp.
@@ -22,4 +22,4 @@ namespace troupe {
 /// Throws std::runtime_error unless UCX in this process calls the replacements.
 void check_ucx_overrides();
 
-}  // namespace troupe
+}  // namespace troupe::ucx

@@ -4,7 +4,7 @@
 #include "troupe/ucx/ucx_context.hpp"
 #include "troupe/ucx/ucx_library.hpp"
 
-namespace troupe {
+namespace troupe::ucx {
 
 ucx_worker::ucx_worker(ucp_context_h context) {
   ucp_worker_params_t params{};
@@ -12,7 +12,7 @@ ucx_worker::ucx_worker(ucp_context_h context) {
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   auto status = ucp_worker_create(context, &params, &worker_);
   if (status == UCS_ERR_NO_MEMORY || status == UCS_ERR_NO_RESOURCE)
-    throw ucx_error("create a UCX worker (" + to_text(read_sysv_limits()) + ')', status);
+    throw ucx_error("create a UCX worker (" + to_text(posix::read_sysv_limits()) + ')', status);
   check_ucx(status, "create a UCX worker");
   status = ucp_worker_get_efd(worker_, &event_fd_);
   if (status == UCS_OK) return;
@@ -53,4 +53,4 @@ ucp_ep_params_t endpoint_params(std::span<const std::byte> address) {
   return params;
 }
 
-}  // namespace troupe
+}  // namespace troupe::ucx

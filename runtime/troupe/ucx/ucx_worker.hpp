@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace troupe {
+namespace troupe::ucx {
 
 /// Owns a UCX worker that can sleep. Not thread-safe: the owner serialises all calls, from any thread.
 class ucx_worker {
@@ -36,4 +36,4 @@ class ucx_worker {
 /// The parameters of an endpoint to a worker's address, which must outlive them.
 ucp_ep_params_t endpoint_params(std::span<const std::byte> address);
 
-}  // namespace troupe
+}  // namespace troupe::ucx

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-namespace troupe {
+namespace troupe::ucx {
 namespace {
 
 constexpr auto patient_poll = std::chrono::microseconds(500);
@@ -33,4 +33,4 @@ void wakeup::wake() {
   if (sleeping_ && sleeping_.exchange(false)) event_.set();
 }
 
-}  // namespace troupe
+}  // namespace troupe::ucx

@@ -5,7 +5,7 @@
 
 #include "troupe/posix/wake_event.hpp"
 
-namespace troupe {
+namespace troupe::ucx {
 
 /// Lets one thread sleep on descriptors and others wake it; wake() makes a system call only if that thread
 /// sleeps. The sleeper calls announce_sleep() *before* its last check for work, and wakers call wake() after
@@ -29,8 +29,8 @@ class wakeup {
   void wake();
 
  private:
-  wake_event event_;
+  posix::wake_event event_;
   std::atomic<bool> sleeping_ = false;
 };
 
-}  // namespace troupe
+}  // namespace troupe::ucx

@@ -3,7 +3,7 @@
 #include <set>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::usage {
 namespace {
 
 /// "N" of "INT:INT in [1 - 8]"
@@ -47,4 +47,4 @@ std::string help_formatter::make_option_opts(const CLI::Option* option) const {
   return text;
 }
 
-}  // namespace troupe
+}  // namespace troupe::usage

@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-namespace troupe {
+namespace troupe::usage {
 
 /// Help as CLI11 writes it, but for an option's value: N for whole numbers, X for others and TEXT, without
 /// the library's names of types and limits (INT:INT in [...]), which errors say in words.
@@ -11,4 +11,4 @@ class help_formatter : public CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override;
 };
 
-}  // namespace troupe
+}  // namespace troupe::usage

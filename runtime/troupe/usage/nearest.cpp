@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-namespace troupe {
+namespace troupe::usage {
 
 std::size_t edit_distance(std::string_view from, std::string_view to) {
   std::vector<std::size_t> row(to.size() + 1);
@@ -83,4 +83,4 @@ std::string meant_by(std::string_view word, const std::vector<std::string>& know
   return nearest_to(word, known);
 }
 
-}  // namespace troupe
+}  // namespace troupe::usage

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace troupe {
+namespace troupe::usage {
 
 /// Levenshtein distance: the minimum number of letters to insert, delete or replace.
 std::size_t edit_distance(std::string_view from, std::string_view to);
@@ -16,4 +16,4 @@ std::string nearest_to(std::string_view word, const std::vector<std::string>& kn
 /// the nearest; empty if there is none. Both may be options ("--learning-rate").
 std::string meant_by(std::string_view word, const std::vector<std::string>& known);
 
-}  // namespace troupe
+}  // namespace troupe::usage

@@ -10,7 +10,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::usage {
 namespace {
 
 constexpr std::string_view letters = "KMGTP";
@@ -82,4 +82,4 @@ std::string without_separators(std::string_view text) {
   return result;
 }
 
-}  // namespace troupe
+}  // namespace troupe::usage

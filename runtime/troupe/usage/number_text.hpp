@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::usage {
 
 /// Of one device, or of one activation: a plan has fewer than 2^20, whose bytes are still counted in 64 bits.
 constexpr std::uint64_t most_memory_bytes = std::uint64_t{1} << 43;
@@ -25,4 +25,4 @@ double number_from(std::string_view text);
 /// The text without '_' between digits, as in YAML and Python: "1000" of "1_000".
 std::string without_separators(std::string_view text);
 
-}  // namespace troupe
+}  // namespace troupe::usage

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <iostream>
 
-namespace troupe {
+namespace troupe::usage {
 
 std::string output_problem() {
   errno = 0;
@@ -14,4 +14,4 @@ std::string output_problem() {
   return errno == 0 ? text : text + ": " + std::strerror(errno);
 }
 
-}  // namespace troupe
+}  // namespace troupe::usage

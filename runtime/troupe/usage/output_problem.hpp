@@ -1,10 +1,10 @@
 #pragma once
 #include <string>
 
-namespace troupe {
+namespace troupe::usage {
 
 /// Flushes standard output, and says what is wrong if not all that was printed has reached it; empty if all
 /// has.
 std::string output_problem();
 
-}  // namespace troupe
+}  // namespace troupe::usage

@@ -11,7 +11,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/usage/usage_problem.hpp"
 
-namespace troupe {
+namespace troupe::usage {
 namespace {
 
 /// "--steps" of "--steps=3", and of "--steps"
@@ -109,4 +109,4 @@ void parse_command_line(CLI::App& app, int argc, const char* const* argv) {
   app.parse(argc, argv);
 }
 
-}  // namespace troupe
+}  // namespace troupe::usage

@@ -1,7 +1,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 
-namespace troupe {
+namespace troupe::usage {
 
 /// `app.parse(argc, argv)`, after what CLI11 accepts in silence is refused. All programs begin with it.
 /// Throws bad_input
@@ -13,4 +13,4 @@ namespace troupe {
 /// - for whole numbers that 64 bits, or an option without negative values, do not hold: CLI11 changes them.
 void parse_command_line(CLI::App& app, int argc, const char* const* argv);
 
-}  // namespace troupe
+}  // namespace troupe::usage

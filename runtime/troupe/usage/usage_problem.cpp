@@ -5,7 +5,7 @@
 
 #include "troupe/usage/nearest.hpp"
 
-namespace troupe {
+namespace troupe::usage {
 namespace {
 
 /// The command that the line got to: `troupe bench compute`.
@@ -158,4 +158,4 @@ std::string usage_problem(const CLI::App& app, const CLI::ParseError& problem) {
          " Commands: " + joined(commands) + "." + help;
 }
 
-}  // namespace troupe
+}  // namespace troupe::usage

@@ -1,6 +1,6 @@
 #include "troupe/usage/version.hpp"
 
-namespace troupe {
+namespace troupe::usage {
 
 std::string version_text() {
   constexpr const char* commit =
@@ -9,4 +9,4 @@ std::string version_text() {
   return std::string(TROUPE_VERSION) + " (commit " + commit + ")";
 }
 
-}  // namespace troupe
+}  // namespace troupe::usage

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace troupe {
+namespace troupe::wire {
 
 /// Bytes that are no message of the expected type.
 class decode_error : public std::runtime_error {
@@ -138,8 +138,8 @@ template <class Archive, class T>
 requires std::is_same_v<Archive, message_output_archive> || std::is_same_v<Archive, message_input_archive>
 void CEREAL_SERIALIZE_FUNCTION_NAME(Archive& archive, cereal::NameValuePair<T>& pair) { archive(pair.value); }
 
-}  // namespace troupe
+}  // namespace troupe::wire
 
-CEREAL_REGISTER_ARCHIVE(troupe::message_output_archive)
-CEREAL_REGISTER_ARCHIVE(troupe::message_input_archive)
-CEREAL_SETUP_ARCHIVE_TRAITS(troupe::message_input_archive, troupe::message_output_archive)
+CEREAL_REGISTER_ARCHIVE(troupe::wire::message_output_archive)
+CEREAL_REGISTER_ARCHIVE(troupe::wire::message_input_archive)
+CEREAL_SETUP_ARCHIVE_TRAITS(troupe::wire::message_input_archive, troupe::wire::message_output_archive)

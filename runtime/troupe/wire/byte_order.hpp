@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-namespace troupe {
+namespace troupe::wire {
 
 /// Writes numbers one after the other, little-endian whatever the host is. `target`, which must outlive it,
 /// has room for all of them.
@@ -61,4 +61,4 @@ class byte_reader {
   bool ok_ = true;
 };
 
-}  // namespace troupe
+}  // namespace troupe::wire

@@ -9,7 +9,7 @@
 
 #include "troupe/wire/archive.hpp"
 
-namespace troupe {
+namespace troupe::wire {
 
 /// The Cereal encoding of `value` (see message_output_archive).
 template <class T>
@@ -37,4 +37,4 @@ T decode(std::span<const std::byte> bytes) {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::wire

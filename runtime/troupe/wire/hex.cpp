@@ -2,7 +2,7 @@
 
 #include <sodium.h>
 
-namespace troupe {
+namespace troupe::wire {
 
 std::string to_hex(std::span<const std::byte> bytes) {
   std::string text(bytes.size() * 2 + 1, '\0');
@@ -23,4 +23,4 @@ std::optional<std::vector<std::byte>> from_hex(std::string_view text) {
   return bytes;
 }
 
-}  // namespace troupe
+}  // namespace troupe::wire

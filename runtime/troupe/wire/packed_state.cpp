@@ -8,7 +8,7 @@
 
 #include "troupe/wire/codec.hpp"
 
-namespace troupe {
+namespace troupe::wire {
 namespace {
 
 constexpr std::size_t alignment_bytes = 64;
@@ -118,4 +118,4 @@ std::vector<named_tensor> unpack_state(const tensor& packed) {
   return state;
 }
 
-}  // namespace troupe
+}  // namespace troupe::wire

@@ -5,7 +5,7 @@
 
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::wire {
 
 /// A pool of memory for packed states, so that a state copy causes no page faults.
 /// Thread-safe. Tensors made from it may outlive it.
@@ -32,4 +32,4 @@ tensor pack_state(const std::vector<named_tensor>& state, packed_state_pool& poo
 /// Throws std::runtime_error for bytes that pack_state did not make.
 std::vector<named_tensor> unpack_state(const tensor& packed);
 
-}  // namespace troupe
+}  // namespace troupe::wire

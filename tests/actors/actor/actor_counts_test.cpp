@@ -7,6 +7,7 @@
 #include "troupe/actor/handler_times.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::actor;
 
 TEST_CASE("times fall into buckets whose bounds double from 1.024 us to 17.2 s") {
   CHECK(handler_bucket(-1) == 0);

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::actors::actor;
 
 TEST_CASE("an actor is known by its role, its number and the incarnation of its process") {
   CHECK(to_string(actor_name{actor_role::supervisor, 3, 2}) == "supervisor/3#2");

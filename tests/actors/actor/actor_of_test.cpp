@@ -6,6 +6,7 @@
 #include "actors/virtual_actors.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::actor;
 using namespace troupe::testing;
 
 namespace {

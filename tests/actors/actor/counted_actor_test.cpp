@@ -12,6 +12,7 @@
 #include "troupe/actor/use_two_workers.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::actor;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 

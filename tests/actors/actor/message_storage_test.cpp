@@ -69,7 +69,7 @@ TEST_CASE("a message is printed by its type, copied as a whole only, and not ser
   std::vector<char> bytes;
   caf::binary_serializer sink(system, bytes);
   auto refused = message.content().save(0, sink);
-  CHECK(refused == troupe::actor_error::failed);
-  CHECK_THAT(troupe::describe(refused), ContainsSubstring("words"));
+  CHECK(refused == troupe::actors::actor::actor_error::failed);
+  CHECK_THAT(troupe::actors::actor::describe(refused), ContainsSubstring("words"));
   CHECK(bytes.empty());
 }

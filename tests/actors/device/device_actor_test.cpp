@@ -16,13 +16,13 @@ TEST_CASE(
   here.give(here.training(0, 1));
   CHECK(here.model->calls.empty());
 
-  here.tensor_comes(here.tag(0, 1, 1, tensor_role::activation));  // microbatch 1 before 0
+  here.tensor_comes(here.tag(0, 1, 1, transport::tensor_role::activation));  // microbatch 1 before 0
   CHECK(here.model->calls.empty());
-  here.tensor_comes(here.tag(0, 1, 1, tensor_role::gradient));
+  here.tensor_comes(here.tag(0, 1, 1, transport::tensor_role::gradient));
   CHECK(here.model->calls.empty());
-  here.tensor_comes(here.tag(0, 1, 0, tensor_role::activation));
+  here.tensor_comes(here.tag(0, 1, 0, transport::tensor_role::activation));
   CHECK(here.model->calls == calls{"F1.0", "F1.1"});
-  here.tensor_comes(here.tag(0, 1, 0, tensor_role::gradient));
+  here.tensor_comes(here.tag(0, 1, 0, transport::tensor_role::gradient));
   CHECK(here.model->calls == calls{"F1.0", "F1.1", "I1.0", "W1.0", "I1.1", "W1.1", "A1@0"});
   CHECK(here.steps_done() == steps{0});
 }
@@ -37,7 +37,7 @@ TEST_CASE("whatever the order of arrival, the calls are those of the plan") {
       here.begin();
       here.give(here.training(0, 2));
       for (auto which : order) {
-        auto role = which & 1 ? tensor_role::gradient : tensor_role::activation;
+        auto role = which & 1 ? transport::tensor_role::gradient : transport::tensor_role::activation;
         here.tensor_comes(here.tag(static_cast<std::uint64_t>(which >> 2), 1, (which >> 1) & 1, role));
       }
       if (expected.empty()) expected = here.model->calls;
@@ -54,10 +54,11 @@ TEST_CASE("activations go to the next stage and gradients to the one before, wit
   here.begin(5, 7);
   here.give(here.training(7, 8));
   CHECK(here.out.tensors.empty());
-  for (auto microbatch : {0u, 1u}) here.tensor_comes(here.tag(7, 1, microbatch, tensor_role::activation));
+  for (auto microbatch : {0u, 1u})
+    here.tensor_comes(here.tag(7, 1, microbatch, transport::tensor_role::activation));
   REQUIRE(here.out.tensors.size() == 2);
   CHECK(here.out.tensors[0].to_rank == 2);
-  CHECK(here.out.tensors[0].tag == tensor_tag{5, 7, 3, 2, 0, tensor_role::activation});
+  CHECK(here.out.tensors[0].tag == transport::tensor_tag{5, 7, 3, 2, 0, transport::tensor_role::activation});
   CHECK(same_bits(here.out.tensors[0].value, tensor::full({2, 1}, 0.5f * 1.125f)));
   CHECK(here.out.tensors[1].tag.microbatch == 1);
 }
@@ -70,11 +71,12 @@ TEST_CASE("gradients leave before the weight gradients are computed") {
   here.model->before = [&](const std::string& call) {
     if (call == "W1.0") sent_before_weights = here.out.tensors.size();
   };
-  for (auto microbatch : {0u, 1u}) here.tensor_comes(here.tag(0, 1, microbatch, tensor_role::activation));
-  here.tensor_comes(here.tag(0, 1, 0, tensor_role::gradient));
+  for (auto microbatch : {0u, 1u})
+    here.tensor_comes(here.tag(0, 1, microbatch, transport::tensor_role::activation));
+  here.tensor_comes(here.tag(0, 1, 0, transport::tensor_role::gradient));
   CHECK(sent_before_weights == 3);
   CHECK(here.out.tensors[2].to_rank == 0);
-  CHECK(here.out.tensors[2].tag == tensor_tag{1, 0, 3, 0, 0, tensor_role::gradient});
+  CHECK(here.out.tensors[2].tag == transport::tensor_tag{1, 0, 3, 0, 0, transport::tensor_role::gradient});
 }
 
 TEST_CASE("the first stage takes the rows of its microbatch, and sends no gradient on") {
@@ -86,7 +88,8 @@ TEST_CASE("the first stage takes the rows of its microbatch, and sends no gradie
   auto inputs = fake_source(0).at(0).inputs;
   CHECK(same_bits(here.out.tensors[0].value, inputs.rows(0, 2)));
   CHECK(same_bits(here.out.tensors[1].value, inputs.rows(2, 2)));
-  for (auto microbatch : {0u, 1u}) here.tensor_comes(here.tag(0, 0, microbatch, tensor_role::gradient));
+  for (auto microbatch : {0u, 1u})
+    here.tensor_comes(here.tag(0, 0, microbatch, transport::tensor_role::gradient));
   CHECK(here.out.tensors.size() == 2);
   CHECK(here.steps_done() == steps{0});
 }
@@ -95,24 +98,25 @@ TEST_CASE("the last stage waits for its targets, starts from its loss and report
   one_device here(2, 2, 1);
   here.begin();
   here.give(here.training(0, 1));
-  for (auto microbatch : {0u, 1u}) here.tensor_comes(here.tag(0, 1, microbatch, tensor_role::activation));
+  for (auto microbatch : {0u, 1u})
+    here.tensor_comes(here.tag(0, 1, microbatch, transport::tensor_role::activation));
   CHECK(here.model->calls.empty());
   here.batch_arrives(0);
   CHECK(here.model->calls == calls{"F1.0", "F1.1", "I1.0", "W1.0", "I1.1", "W1.1", "A1@0"});
-  auto done = here.scheduler.last<step_done>();
+  auto done = here.scheduler.last<actors::messages::step_done>();
   CHECK(done.metrics.num_samples == 4);
   CHECK(done.metrics.loss_sum > 0);
   REQUIRE(here.out.tensors.size() == 2);
-  CHECK(here.out.tensors[0].tag == tensor_tag{1, 0, 3, 0, 0, tensor_role::gradient});
+  CHECK(here.out.tensors[0].tag == transport::tensor_tag{1, 0, 3, 0, 0, transport::tensor_role::gradient});
 }
 
 TEST_CASE("other stages report no metrics") {
   one_device here(3, 3, 1);
   here.begin();
   here.give(here.training(0, 1));
-  for (auto role : {tensor_role::activation, tensor_role::gradient})
+  for (auto role : {transport::tensor_role::activation, transport::tensor_role::gradient})
     for (auto microbatch : {0u, 1u}) here.tensor_comes(here.tag(0, 1, microbatch, role));
-  CHECK(here.scheduler.last<step_done>().metrics == step_metrics{});
+  CHECK(here.scheduler.last<actors::messages::step_done>().metrics == program::step_metrics{});
 }
 
 TEST_CASE("stages on one device hand tensors to each other without the transport") {
@@ -120,7 +124,8 @@ TEST_CASE("stages on one device hand tensors to each other without the transport
   here.begin();
   here.give(here.training(0, 1));
   here.batch_arrives(0);
-  for (auto microbatch : {0u, 1u}) here.tensor_comes(here.tag(0, 2, microbatch, tensor_role::activation));
+  for (auto microbatch : {0u, 1u})
+    here.tensor_comes(here.tag(0, 2, microbatch, transport::tensor_role::activation));
   CHECK(here.steps_done() == steps{0});
   CHECK(std::ranges::count(here.model->calls, "A2@0") == 1);
   CHECK(std::ranges::count(here.model->calls, "A3@0") == 1);
@@ -146,7 +151,7 @@ TEST_CASE(
   given.call.target_step = 2;
   here.give(given);
   here.batch_arrives(0);
-  auto first = here.scheduler.last<step_done>();
+  auto first = here.scheduler.last<actors::messages::step_done>();
   CHECK(first.generation == 4);
   CHECK(first.call == 3);
   CHECK(first.device == 0);
@@ -155,7 +160,7 @@ TEST_CASE(
   CHECK(first.busy_ns > 0);
   CHECK(first.last_end_ns - first.first_begin_ns >= first.busy_ns);
   here.batch_arrives(1);
-  auto last = here.scheduler.last<step_done>();
+  auto last = here.scheduler.last<actors::messages::step_done>();
   REQUIRE(last.actions.size() == 4);
   CHECK(last.actions[0].kind == action_kind::forward);
   CHECK(last.actions[3].kind == action_kind::backward);
@@ -172,24 +177,24 @@ void with_reductions(one_device& here, int num_devices) {
   place_on_ranks(*here.job);
 }
 
-tensor_tag share(const one_device& here, std::uint32_t to_stage, std::uint32_t reduction,
-                 std::uint32_t from_stage) {
-  auto tag = here.tag(0, to_stage, reduction, tensor_role::contribution);
+transport::tensor_tag share(const one_device& here, std::uint32_t to_stage, std::uint32_t reduction,
+                            std::uint32_t from_stage) {
+  auto tag = here.tag(0, to_stage, reduction, transport::tensor_role::contribution);
   tag.port = from_stage;
   return tag;
 }
 
-std::vector<tensor_tag> sent_shares(const one_device& here) {
-  std::vector<tensor_tag> tags;
+std::vector<transport::tensor_tag> sent_shares(const one_device& here) {
+  std::vector<transport::tensor_tag> tags;
   for (const auto& sent : here.out.tensors)
-    if (sent.tag.role == tensor_role::contribution) tags.push_back(sent.tag);
+    if (sent.tag.role == transport::tensor_role::contribution) tags.push_back(sent.tag);
   return tags;
 }
 
 void gradients_come(one_device& here, std::uint32_t stage) {
   for (auto microbatch : {0u, 1u}) {
-    if (stage > 0) here.tensor_comes(here.tag(0, stage, microbatch, tensor_role::activation));
-    if (stage < 2) here.tensor_comes(here.tag(0, stage, microbatch, tensor_role::gradient));
+    if (stage > 0) here.tensor_comes(here.tag(0, stage, microbatch, transport::tensor_role::activation));
+    if (stage < 2) here.tensor_comes(here.tag(0, stage, microbatch, transport::tensor_role::gradient));
   }
 }
 
@@ -233,7 +238,8 @@ TEST_CASE("a stage that takes part only in the second reduction sends its share 
 
 TEST_CASE("stages on one device combine without the transport, and all take the same sum") {
   auto weights = [](one_device& here, std::vector<std::shared_ptr<fake_program>> programs) {
-    begin_generation command{1, here.job, {}, here.scheduler.handle(), here.loader.handle(), 0};
+    actors::messages::begin_generation command{1, here.job, {}, here.scheduler.handle(), here.loader.handle(),
+                                               0};
     for (int stage = 0; stage < 3; ++stage)
       command.stages.push_back({stage, programs[static_cast<std::size_t>(stage)], here.owner.handle()});
     here.actors.send(here.device, command);
@@ -269,9 +275,9 @@ TEST_CASE("shares are combined in the order of stages, whatever the order of arr
     gradients_come(here, 2);
     here.tensor_comes(share(here, 2, 0, 0));
     for (auto from : arrivals)
-      here.actors.send(here.device,
-                       tensor_arrived{share(here, 2, 1, from), tensor::full({1}, from == 0 ? 1.0f : 3.0f)});
-    return here.owner.last<state_copied>().packed.clone();
+      here.actors.send(here.device, actors::messages::tensor_arrived{
+                                        share(here, 2, 1, from), tensor::full({1}, from == 0 ? 1.0f : 3.0f)});
+    return here.owner.last<actors::messages::state_copied>().packed.clone();
   };
   CHECK(same_bits(state_after({0, 1}), state_after({1, 0})));
 }
@@ -289,7 +295,7 @@ TEST_CASE("shares of an interrupted generation are not used in the next one") {
   here.give(here.training(0, 1));
   gradients_come(here, 1);
   CHECK(here.model->calls.back() == "S1.1");
-  here.tensor_comes({1, 0, 3, 1, 1, tensor_role::contribution, 0});  // late, of generation 1
+  here.tensor_comes({1, 0, 3, 1, 1, transport::tensor_role::contribution, 0});  // late, of generation 1
   here.tensor_comes(share(here, 1, 1, 2));
   CHECK(here.model->calls.back() == "S1.1");
   here.tensor_comes(share(here, 1, 1, 0));
@@ -300,8 +306,9 @@ TEST_CASE("evaluation reduces nothing") {
   one_device here(3, 3, 1);
   with_reductions(here, 3);
   here.begin();
-  here.give({1, {3, call_kind::evaluate, 0, 0, 1, 2}, 0, 1, {}, 0});
-  for (auto microbatch : {0u, 1u}) here.tensor_comes(here.tag(0, 1, microbatch, tensor_role::activation));
+  here.give({1, {3, actors::job::call_kind::evaluate, 0, 0, 1, 2}, 0, 1, {}, 0});
+  for (auto microbatch : {0u, 1u})
+    here.tensor_comes(here.tag(0, 1, microbatch, transport::tensor_role::activation));
   CHECK(here.model->calls == calls{"E1.0", "E1.1"});
   CHECK(here.steps_done() == steps{0});
 }
@@ -317,12 +324,12 @@ struct second_replica : one_device {
                                .num_microbatches = 2,
                                .num_devices = 1,
                                .num_replicas = 2});
-    job->placed = place_cells(job->training);
-    job->hosts = spread(job->placed, view_of_world(num_processes));
+    job->placed = mesh::place_cells(job->training);
+    job->hosts = spread(job->placed, mesh::view_of_world(num_processes));
     auto program = std::make_shared<fake_program>(model, 0);
-    actors.send(
-        device,
-        begin_generation{1, job, {{0, program, owner.handle()}}, scheduler.handle(), loader.handle(), 0, 2});
+    actors.send(device,
+                actors::messages::begin_generation{
+                    1, job, {{0, program, owner.handle()}}, scheduler.handle(), loader.handle(), 0, 2});
   }
 };
 
@@ -341,10 +348,10 @@ TEST_CASE(
     CHECK(here.out.shared.size() == (is_shared ? 1 : 0));  // the program's, see fake_program
     here.give(here.training(0, 1));
     here.batch_arrives(0);
-    auto gradient = here.tag(0, 0, 0, tensor_role::replica_gradients);
+    auto gradient = here.tag(0, 0, 0, transport::tensor_role::replica_gradients);
     gradient.replica = 1;
-    here.actors.send(here.device, tensor_arrived{gradient, tensor::full({1}, 1)});
-    auto sent = std::ranges::find(here.out.tensors, tensor_role::summed_gradients,
+    here.actors.send(here.device, actors::messages::tensor_arrived{gradient, tensor::full({1}, 1)});
+    auto sent = std::ranges::find(here.out.tensors, transport::tensor_role::summed_gradients,
                                   [](const auto& each) { return each.tag.role; });
     REQUIRE(sent != here.out.tensors.end());
     CHECK(here.out.shared.size() == (is_shared ? 2 : 0));

@@ -40,7 +40,7 @@ TEST_CASE("batches are requested ahead of the current step, each once, none beyo
   here.begin();
   auto wanted = [&] {
     steps asked;
-    for (const auto& want : here.loader.all<want_batch>()) {
+    for (const auto& want : here.loader.all<actors::messages::want_batch>()) {
       CHECK(want.call == 3);
       CHECK(want.source == 0);
       asked.push_back(want.step);
@@ -76,17 +76,17 @@ TEST_CASE("states are copied after the steps for which a copy is due, and not af
   here.begin();
   here.give(here.training(0, 4, {{2, 0}, {3, 1}}));
   for (std::uint64_t step = 0; step < 4; ++step) here.batch_arrives(step);
-  auto copies = here.owner.all<state_copied>();
+  auto copies = here.owner.all<actors::messages::state_copied>();
   REQUIRE(copies.size() == 4);  // two stages
   CHECK(copies[0].step == 2);
   CHECK_FALSE(copies[0].to_disk);
   CHECK(copies[2].step == 3);
   CHECK(copies[2].to_disk);
   CHECK(copies[2].generation == 1);
-  auto state = unpack_state(copies[3].packed);
+  auto state = wire::unpack_state(copies[3].packed);
   CHECK(state[0].name == "1.weight");
   CHECK(state[2].value.values<float>()[0] == 3);  // steps applied
-  auto done = here.scheduler.all<step_done>();
+  auto done = here.scheduler.all<actors::messages::step_done>();
   CHECK(done[0].copy_ns == 0);
   CHECK(done[1].copy_ns > 0);
 }
@@ -96,11 +96,11 @@ TEST_CASE("a copy of the state does not change while training continues") {
   here.begin();
   here.give(here.training(0, 2, {{1, 0}, {2, 0}}));
   here.batch_arrives(0);
-  auto first = here.owner.last<state_copied>().packed;
+  auto first = here.owner.last<actors::messages::state_copied>().packed;
   auto before = first.clone();
   here.batch_arrives(1);
   CHECK(same_bits(first, before));
-  CHECK_FALSE(same_bits(here.owner.last<state_copied>().packed, before));
+  CHECK_FALSE(same_bits(here.owner.last<actors::messages::state_copied>().packed, before));
 }
 
 TEST_CASE("stages are told of each committed step once, and not of older steps") {
@@ -109,8 +109,8 @@ TEST_CASE("stages are told of each committed step once, and not of older steps")
   here.give(here.training(0, 1, {}, 5));
   here.give(here.training(0, 2, {}, 5));
   here.give(here.training(0, 3, {}, 4));
-  CHECK(here.owner.all<drop_before>().size() == 2);  // two stages
-  CHECK(here.owner.last<drop_before>().step == 5);
+  CHECK(here.owner.all<actors::messages::drop_before>().size() == 2);  // two stages
+  CHECK(here.owner.last<actors::messages::drop_before>().step == 5);
 }
 
 TEST_CASE(
@@ -120,33 +120,34 @@ TEST_CASE(
   here.give(here.training(0, 1, {}, 50));
   here.begin(2);
   here.give(here.training(0, 1, {}, 3));
-  CHECK(here.owner.last<drop_before>().step == 3);
+  CHECK(here.owner.last<actors::messages::drop_before>().step == 3);
 }
 
 TEST_CASE("evaluation runs forward only, in the microbatches of its call") {
   one_device here(2, 2, 1);
   here.begin();
-  here.give({1, {3, call_kind::evaluate, 1, 0, 2, 4}, 0, 2, {{1, 1}}, 0});
-  CHECK(here.loader.last<want_batch>().source == 1);
+  here.give({1, {3, actors::job::call_kind::evaluate, 1, 0, 2, 4}, 0, 2, {{1, 1}}, 0});
+  CHECK(here.loader.last<actors::messages::want_batch>().source == 1);
   here.batch_arrives(0, 3, 1);
   for (auto microbatch : {0u, 1u, 2u, 3u}) {
-    here.actors.send(here.device, tensor_arrived{here.tag(0, 1, microbatch, tensor_role::activation),
-                                                 tensor::full({1, 1}, 1)});
+    here.actors.send(here.device, actors::messages::tensor_arrived{
+                                      here.tag(0, 1, microbatch, transport::tensor_role::activation),
+                                      tensor::full({1, 1}, 1)});
   }
   CHECK(here.model->calls == calls{"E1.0", "E1.1", "E1.2", "E1.3"});
   CHECK(here.steps_done() == steps{0});
-  CHECK(here.scheduler.last<step_done>().metrics.num_samples == 4);
+  CHECK(here.scheduler.last<actors::messages::step_done>().metrics.num_samples == 4);
   CHECK(here.out.tensors.empty());
-  CHECK(here.owner.all<state_copied>().empty());
+  CHECK(here.owner.all<actors::messages::state_copied>().empty());
 }
 
 TEST_CASE("an evaluation that follows training starts with its own microbatches and source") {
   one_device here(1, 1, 0);
   here.begin();
-  here.give({1, {3, call_kind::train, 0, 1, 1, 2}, 0, 1, {}, 0});
+  here.give({1, {3, actors::job::call_kind::train, 0, 1, 1, 2}, 0, 1, {}, 0});
   here.batch_arrives(0);
   here.model->calls.clear();
-  here.give({1, {3, call_kind::evaluate, 1, 1, 1, 2}, 0, 1, {}, 0});
+  here.give({1, {3, actors::job::call_kind::evaluate, 1, 1, 1, 2}, 0, 1, {}, 0});
   here.batch_arrives(0, 3, 0);  // what training had asked for
   CHECK(here.model->calls.empty());
   here.batch_arrives(0, 3, 1);
@@ -162,7 +163,7 @@ TEST_CASE("training continues with other samples when the credit says so") {
   auto given = here.training(1, 2);
   given.call.source = 1;
   here.give(given);
-  CHECK(here.loader.last<want_batch>().source == 1);
+  CHECK(here.loader.last<actors::messages::want_batch>().source == 1);
   here.batch_arrives(1, 3, 0);
   CHECK(here.steps_done() == steps{0});
   here.batch_arrives(1, 3, 1);
@@ -172,12 +173,13 @@ TEST_CASE("training continues with other samples when the credit says so") {
 TEST_CASE("for a hash, each stage sends its parameters, and nothing else, to the scheduler's process") {
   one_device here(4, 2, 1);
   here.begin(6);
-  here.give({6, {3, call_kind::hash, 0, 0, 0, 0}, 0, 1, {}, 0});
+  here.give({6, {3, actors::job::call_kind::hash, 0, 0, 0, 0}, 0, 1, {}, 0});
   REQUIRE(here.out.tensors.size() == 2);
   for (std::uint32_t i : {0u, 1u}) {
     CHECK(here.out.tensors[i].to_rank == 0);
-    CHECK(here.out.tensors[i].tag == tensor_tag{6, 0, 3, 2 + i, 0, tensor_role::parameter});
-    auto parameters = unpack_state(here.out.tensors[i].value);
+    CHECK(here.out.tensors[i].tag ==
+          transport::tensor_tag{6, 0, 3, 2 + i, 0, transport::tensor_role::parameter});
+    auto parameters = wire::unpack_state(here.out.tensors[i].value);
     REQUIRE(parameters.size() == 1);
     CHECK(parameters[0].name == std::to_string(2 + i) + ".weight");
   }
@@ -188,13 +190,13 @@ TEST_CASE("gathered weights go to every process, or to the one process that asks
   one_device here(4, 2, 1);
   here.world_size = 3;
   here.begin(6);
-  call_request call{3, call_kind::gather, 0, 0, 0, 0};
+  actors::job::call_request call{3, actors::job::call_kind::gather, 0, 0, 0, 0};
   call.num_gathered = 4;
   here.give({6, call, 0, 1, {}, 0});
   REQUIRE(here.out.tensors.size() == 6);
   CHECK(here.out.tensors[4].to_rank == 1);
-  CHECK(here.out.tensors[4].tag == tensor_tag{6, 0, 3, 3, 3, tensor_role::gathered});
-  CHECK(unpack_state(here.out.tensors[4].value).at(0).name == "3.weight");
+  CHECK(here.out.tensors[4].tag == transport::tensor_tag{6, 0, 3, 3, 3, transport::tensor_role::gathered});
+  CHECK(wire::unpack_state(here.out.tensors[4].value).at(0).name == "3.weight");
   call.index = 4;
   call.receiver = 2;
   here.give({6, call, 0, 1, {}, 0});
@@ -206,35 +208,35 @@ TEST_CASE("a device tells every process what it holds, once, whatever its stages
   one_device here(4, 2, 1);
   here.world_size = 2;
   here.begin(6);
-  call_request call{3, call_kind::memory, 0, 0, 0, 0};
+  actors::job::call_request call{3, actors::job::call_kind::memory, 0, 0, 0, 0};
   call.num_gathered = 2;
   here.give({6, call, 0, 1, {}, 0});
   REQUIRE(here.out.tensors.size() == 2);
-  auto told = device_memory_from(here.out.tensors[1].value);
+  auto told = program::device_memory_from(here.out.tensors[1].value);
   CHECK(here.out.tensors[1].to_rank == 1);
-  CHECK(here.out.tensors[1].tag ==
-        tensor_tag{6, 0, 3, 0, static_cast<std::uint32_t>(told.device), tensor_role::gathered});
+  CHECK(here.out.tensors[1].tag == transport::tensor_tag{6, 0, 3, 0, static_cast<std::uint32_t>(told.device),
+                                                         transport::tensor_role::gathered});
   CHECK(told.held == account_statistics());  // charged to nobody here
   CHECK(told.process.peak_resident >= told.process.resident);
   CHECK(told.process.resident > 0);
-  CHECK_THROWS_AS(device_memory_from(tensor::zeros({3}, dtype::i64)), std::runtime_error);
+  CHECK_THROWS_AS(program::device_memory_from(tensor::zeros({3}, dtype::i64)), std::runtime_error);
 }
 
 TEST_CASE("predictions are the last stage's outputs, in the order of batches and microbatches") {
   one_device here(1, 1, 0);
   here.begin();
-  call_request call{3, call_kind::predict, 1, 0, 2, 2};
+  actors::job::call_request call{3, actors::job::call_kind::predict, 1, 0, 2, 2};
   call.num_gathered = 4;
   here.give({1, call, 0, 2, {}, 0});
   for (std::uint64_t step : {0, 1}) {
     auto samples = fake_source(0).at(step);
-    here.actors.send(here.device, batch_ready{3, 1, step, {samples.inputs, {}}});
+    here.actors.send(here.device, actors::messages::batch_ready{3, 1, step, {samples.inputs, {}}});
   }
   CHECK(here.model->calls == calls{"E0.0", "E0.1", "E0.0", "E0.1"});
   REQUIRE(here.out.tensors.size() == 4);
   for (std::uint32_t index = 0; index < 4; ++index) {
     const auto& sent = here.out.tensors[index];
-    CHECK(sent.tag == tensor_tag{1, 0, 3, 0, index, tensor_role::gathered});
+    CHECK(sent.tag == transport::tensor_tag{1, 0, 3, 0, index, transport::tensor_role::gathered});
     auto inputs = fake_source(0).at(index / 2).inputs.rows(index % 2 * 2, 2);
     CHECK(sent.value.values<float>()[1] == inputs.values<float>()[1]);
   }

@@ -58,7 +58,7 @@ TEST_CASE("a device that does not train reports no interrupted step") {
   here.begin();
   CHECK(here.stop(2).value->interrupted_step == 0);
   here.begin(2);
-  here.give({2, {3, call_kind::evaluate, 1, 0, 2, 2}, 0, 2, {}, 0});
+  here.give({2, {3, actors::job::call_kind::evaluate, 1, 0, 2, 2}, 0, 2, {}, 0});
   CHECK(here.stop(3).value->interrupted_step == 0);
 }
 
@@ -75,12 +75,13 @@ TEST_CASE("a stopped device releases its stages") {
   one_device here(1, 1, 0);
   auto program = std::make_shared<fake_program>(here.model, 0);
   std::weak_ptr<fake_program> watched = program;
-  here.actors.send(here.device, begin_generation{1,
-                                                 here.job,
-                                                 {{0, std::move(program), here.owner.handle()}},
-                                                 here.scheduler.handle(),
-                                                 here.loader.handle(),
-                                                 0});
+  here.actors.send(here.device,
+                   actors::messages::begin_generation{1,
+                                                      here.job,
+                                                      {{0, std::move(program), here.owner.handle()}},
+                                                      here.scheduler.handle(),
+                                                      here.loader.handle(),
+                                                      0});
   CHECK_FALSE(watched.expired());
   here.stop(2);
   CHECK(watched.expired());
@@ -90,15 +91,15 @@ TEST_CASE("a new generation drops tensors of the old one and delivers its own, w
   one_device here(3, 3, 1);
   here.begin();
   here.give(here.training(0, 1));
-  here.tensor_comes(here.tag(0, 1, 1, tensor_role::activation));  // of generation 1, never taken
-  here.tensor_comes({2, 0, 3, 1, 0, tensor_role::activation});    // of generation 2, early
+  here.tensor_comes(here.tag(0, 1, 1, transport::tensor_role::activation));  // of generation 1, never taken
+  here.tensor_comes({2, 0, 3, 1, 0, transport::tensor_role::activation});    // of generation 2, early
   here.stop(2);
   here.begin(2);
   here.give(here.training(0, 1));
   CHECK(here.model->calls == calls{"F1.0"});
-  here.tensor_comes({1, 0, 3, 1, 1, tensor_role::activation});  // late
+  here.tensor_comes({1, 0, 3, 1, 1, transport::tensor_role::activation});  // late
   CHECK(here.model->calls == calls{"F1.0"});
-  here.tensor_comes(here.tag(0, 1, 1, tensor_role::activation));
+  here.tensor_comes(here.tag(0, 1, 1, transport::tensor_role::activation));
   CHECK(here.model->calls == calls{"F1.0", "F1.1"});
 }
 
@@ -110,7 +111,7 @@ TEST_CASE("copies that were due in the old generation are forgotten") {
   here.begin(2);
   here.give(here.training(0, 2, {{2, 0}}));
   for (std::uint64_t step : {0, 1}) here.batch_arrives(step);
-  auto copies = here.owner.all<state_copied>();
+  auto copies = here.owner.all<actors::messages::state_copied>();
   REQUIRE(copies.size() == 1);
   CHECK(copies[0].step == 2);
   CHECK_FALSE(copies[0].to_disk);
@@ -134,8 +135,8 @@ TEST_CASE("a tensor that arrives twice ends the device") {
   one_device here(3, 3, 1);
   obituary of(here.actors, here.device);
   here.begin();
-  here.tensor_comes(here.tag(0, 1, 0, tensor_role::activation));
-  here.tensor_comes(here.tag(0, 1, 0, tensor_role::activation));
+  here.tensor_comes(here.tag(0, 1, 0, transport::tensor_role::activation));
+  here.tensor_comes(here.tag(0, 1, 0, transport::tensor_role::activation));
   REQUIRE(of.reason());
   CHECK(of.reason()->find("each tensor once") != std::string::npos);
 }
@@ -151,13 +152,13 @@ TEST_CASE(
   here.give(here.training(0, 4, {{1, 0}, {2, 0}}));
   for (std::uint64_t step = 0; step < 4; ++step) here.batch_arrives(step);
   CHECK(here.steps_done() == steps{0, 1});
-  auto reports = here.scheduler.all<step_done>();
+  auto reports = here.scheduler.all<actors::messages::step_done>();
   CHECK(reports.front().non_finite.empty());
   CHECK(reports.back().non_finite == "stage 1: the gradient of 1.weight");
   CHECK(std::ranges::count(here.model->calls, "A0@0") == 1);
   CHECK(std::ranges::count(here.model->calls, "A1@0") == 1);
   CHECK(std::ranges::count(here.model->calls, "A1@1") == 0);
-  for (const auto& copy : here.owner.all<state_copied>()) CHECK(copy.step == 1);
+  for (const auto& copy : here.owner.all<actors::messages::state_copied>()) CHECK(copy.step == 1);
 }
 
 TEST_CASE("a device whose job skips non-finite steps names each skipped step and continues") {
@@ -170,7 +171,8 @@ TEST_CASE("a device whose job skips non-finite steps names each skipped step and
   here.give(here.training(0, 2));
   for (std::uint64_t step = 0; step < 2; ++step) here.batch_arrives(step);
   CHECK(here.steps_done() == steps{0, 1});
-  CHECK(here.scheduler.all<step_done>().front().non_finite == "stage 0: the gradient of 0.weight");
+  CHECK(here.scheduler.all<actors::messages::step_done>().front().non_finite ==
+        "stage 0: the gradient of 0.weight");
 }
 
 TEST_CASE("a device requests of a restarted loader what the previous one has not sent") {
@@ -179,28 +181,28 @@ TEST_CASE("a device requests of a restarted loader what the previous one has not
   here.give(here.training(0, 3));
   here.batch_arrives(1);
   probe next(here.actors);
-  here.actors.send(here.device, loader_replaced{next.handle()});
-  REQUIRE(next.all<want_batch>().size() == 1);
-  CHECK(next.last<want_batch>().step == 0);
-  CHECK(next.last<want_batch>().call == 3);
+  here.actors.send(here.device, actors::messages::loader_replaced{next.handle()});
+  REQUIRE(next.all<actors::messages::want_batch>().size() == 1);
+  CHECK(next.last<actors::messages::want_batch>().step == 0);
+  CHECK(next.last<actors::messages::want_batch>().call == 3);
   here.batch_arrives(0);
   here.batch_arrives(0);  // of the previous loader, late
   here.batch_arrives(2);
   CHECK(here.steps_done() == steps{0, 1, 2});
-  CHECK(next.last<want_batch>().step == 2);
+  CHECK(next.last<actors::messages::want_batch>().step == 2);
 }
 
 TEST_CASE("a device that is stopped or idle requests nothing of a restarted loader") {
   one_device here(1, 1, 0);
   probe next(here.actors);
-  here.actors.send(here.device, loader_replaced{next.handle()});
+  here.actors.send(here.device, actors::messages::loader_replaced{next.handle()});
   here.begin();
-  here.actors.send(here.device, loader_replaced{next.handle()});
-  CHECK(next.all<want_batch>().empty());
+  here.actors.send(here.device, actors::messages::loader_replaced{next.handle()});
+  CHECK(next.all<actors::messages::want_batch>().empty());
   here.give(here.training(0, 1));
-  CHECK(next.last<want_batch>().step == 0);
+  CHECK(next.last<actors::messages::want_batch>().step == 0);
   here.stop(2);
   next.clear();
-  here.actors.send(here.device, loader_replaced{next.handle()});
-  CHECK(next.all<want_batch>().empty());
+  here.actors.send(here.device, actors::messages::loader_replaced{next.handle()});
+  CHECK(next.all<actors::messages::want_batch>().empty());
 }

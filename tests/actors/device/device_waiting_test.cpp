@@ -14,6 +14,7 @@
 #include "troupe/messages/stage.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::devices;
 using namespace troupe::testing;
 
 namespace {
@@ -23,12 +24,12 @@ class blocking_transport final : public recording_transport {
  public:
   blocking_transport() : recording_transport(1) {}
 
-  void add_arrival(const tensor_tag& tag, tensor value = tensor::full({2, 1}, 0.5f)) {
+  void add_arrival(const troupe::transport::tensor_tag& tag, tensor value = tensor::full({2, 1}, 0.5f)) {
     std::lock_guard lock(mutex_);
     arrivals_.emplace_back(tag, std::move(value));
     changed_.notify_all();
   }
-  bool receive_for(tensor_waiter& waiter, std::chrono::nanoseconds) override {
+  bool receive_for(troupe::transport::tensor_waiter& waiter, std::chrono::nanoseconds) override {
     std::unique_lock lock(mutex_);
     while (waiter.waits()) {
       holder = &waiter;
@@ -43,7 +44,7 @@ class blocking_transport final : public recording_transport {
     }
     return true;
   }
-  void stop_receiving(const tensor_waiter& waiter) override {
+  void stop_receiving(const troupe::transport::tensor_waiter& waiter) override {
     std::lock_guard lock(mutex_);
     if (holder == &waiter) holder = nullptr;
     changed_.notify_all();
@@ -57,7 +58,7 @@ class blocking_transport final : public recording_transport {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return holder == nullptr; });
   }
-  void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override {
+  void send_tensor(int to_rank, const troupe::transport::tensor_tag& tag, tensor value) override {
     std::lock_guard lock(mutex_);
     recording_transport::send_tensor(to_rank, tag, std::move(value));
     changed_.notify_all();
@@ -67,35 +68,37 @@ class blocking_transport final : public recording_transport {
     changed_.wait(lock, [&] { return tensors.size() >= count; });
   }
 
-  const tensor_waiter* holder = nullptr;
+  const troupe::transport::tensor_waiter* holder = nullptr;
   int refused = 0;
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::pair<tensor_tag, tensor>> arrivals_;
+  std::deque<std::pair<troupe::transport::tensor_tag, tensor>> arrivals_;
 };
 
 /// The device in the middle of three, on its own thread; of the first replica, if there are several.
 struct threaded_device {
-  fault_plan no_faults;
-  event_ring ring{"device", 1024};
+  fault::fault_plan no_faults;
+  trace::event_ring ring{"device", 1024};
   std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
-  std::shared_ptr<device_job> job = std::make_shared<device_job>();
+  std::shared_ptr<actors::messages::device_job> job = std::make_shared<actors::messages::device_job>();
   blocking_transport out;
   caf::actor_system_config config;
   caf::actor_system system{config};
   caf::scoped_actor self{system};
-  std::shared_ptr<device_status> status = std::make_shared<device_status>();
-  std::shared_ptr<arrivals> from_replicas = std::make_shared<arrivals>([this] { out.wake_receiver(); });
+  std::shared_ptr<actors::messages::device_status> status =
+      std::make_shared<actors::messages::device_status>();
+  std::shared_ptr<execution::arrivals> from_replicas =
+      std::make_shared<execution::arrivals>([this] { out.wake_receiver(); });
   caf::actor device;
 
   explicit threaded_device(const plan& training = make_plan({schedule_kind::gpipe, 3, 2, 3})) {
     model->num_stages = 3;
     job->training = training;
     place_on_ranks(*job);
-    device = system.spawn<receiving_actor<device_state>, caf::detached>(
+    device = system.spawn<actors::actor::receiving_actor<device_state>, caf::detached>(
         out, device_options{.device = 1,
                             .rank = 1,
                             .out = &out,
@@ -104,12 +107,15 @@ struct threaded_device {
                             .fenced = fenced,
                             .status = status,
                             .from_replicas = from_replicas});
-    begin_generation command{1, job, {{1, std::make_shared<fake_program>(model, 1), self}}, self, {}, 0};
+    actors::messages::begin_generation command{
+        1, job, {{1, std::make_shared<fake_program>(model, 1), self}}, self, {}, 0};
     model->calls.clear();  // that it was made
     self->send(device, command);
   }
   ~threaded_device() { self->send_exit(device, caf::exit_reason::user_shutdown); }
-  static tensor_tag tag(std::uint32_t microbatch, tensor_role role) { return {1, 0, 3, 1, microbatch, role}; }
+  static troupe::transport::tensor_tag tag(std::uint32_t microbatch, troupe::transport::tensor_role role) {
+    return {1, 0, 3, 1, microbatch, role};
+  }
 };
 
 /// Two replicas, which run stage 1 together.
@@ -123,23 +129,26 @@ plan synchronized_plan() {
 }
 
 /// What the other replica sends in its forward of microbatch `microbatch`.
-void add_up_with(std::uint32_t microbatch, const std::function<void(const tensor_tag&, tensor)>& put) {
+void add_up_with(std::uint32_t microbatch,
+                 const std::function<void(const troupe::transport::tensor_tag&, tensor)>& put) {
   std::uint32_t messages = 2 * microbatch;  // a sum and an end in each pass before
-  synchronized_pass other({1, action_kind::forward, static_cast<int>(microbatch)}, 1, 2,
-                          {.generation = 1, .call = 3, .stage = 1}, messages, put,
-                          [](const tensor_tag&) -> tensor { throw action_interrupted(); });
+  execution::synchronized_pass other(
+      {1, action_kind::forward, static_cast<int>(microbatch)}, 1, 2, {.generation = 1, .call = 3, .stage = 1},
+      messages, put,
+      [](const troupe::transport::tensor_tag&) -> tensor { throw program::action_interrupted(); });
   auto values = tensor::full({1}, 2);
-  CHECK_THROWS_AS(other.add_up(values), action_interrupted);
+  CHECK_THROWS_AS(other.add_up(values), program::action_interrupted);
 }
 
 }  // namespace
 
 TEST_CASE("a device waits for its tensors in the transport, and leaves the transport when it is idle") {
   threaded_device here;
-  here.self->send(here.device, step_credit{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
-  for (auto role : {tensor_role::activation, tensor_role::gradient})
+  here.self->send(here.device, actors::messages::step_credit{
+                                   1, {3, actors::job::call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+  for (auto role : {troupe::transport::tensor_role::activation, troupe::transport::tensor_role::gradient})
     for (auto microbatch : {1U, 0U}) here.out.add_arrival(here.tag(microbatch, role));
-  here.self->receive([](const step_done& done) { CHECK(done.step == 0); });
+  here.self->receive([](const actors::messages::step_done& done) { CHECK(done.step == 0); });
   here.out.wait_until_released();
   CHECK(here.model->calls == calls{"F1.0", "F1.1", "I1.0", "W1.0", "I1.1", "W1.1", "A1@0"});
   CHECK(here.out.tensors.size() == 4);
@@ -148,16 +157,17 @@ TEST_CASE("a device waits for its tensors in the transport, and leaves the trans
 TEST_CASE(
     "a device that waits in the transport leaves other devices' tensors there, and still handles messages") {
   threaded_device here;
-  here.self->send(here.device, step_credit{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
-  auto foreign = here.tag(0, tensor_role::activation);
+  here.self->send(here.device, actors::messages::step_credit{
+                                   1, {3, actors::job::call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+  auto foreign = here.tag(0, troupe::transport::tensor_role::activation);
   foreign.stage = 2;
   here.out.add_arrival(foreign);
-  here.out.add_arrival(here.tag(0, tensor_role::snapshot_part));
-  here.out.add_arrival(here.tag(0, tensor_role::activation));
+  here.out.add_arrival(here.tag(0, troupe::transport::tensor_role::snapshot_part));
+  here.out.add_arrival(here.tag(0, troupe::transport::tensor_role::activation));
   here.out.wait_until_sent(1);  // before an action the device looks for mail
-  here.self->request(here.device, std::chrono::seconds(40), quiesce{2})
-      .receive([](const stopped& answer) { CHECK(answer.interrupted_step == 1); },
-               [](const caf::error& problem) { FAIL(describe(problem)); });
+  here.self->request(here.device, std::chrono::seconds(40), actors::messages::quiesce{2})
+      .receive([](const actors::messages::stopped& answer) { CHECK(answer.interrupted_step == 1); },
+               [](const caf::error& problem) { FAIL(actors::actor::describe(problem)); });
   here.out.wait_until_released();
   CHECK(here.out.refused == 2);
   CHECK(here.model->calls == calls{"F1.0"});
@@ -165,30 +175,36 @@ TEST_CASE(
 
 TEST_CASE("within an action a device waits for the other replica, in the transport or for who brings it") {
   threaded_device here(synchronized_plan());
-  here.self->send(here.device, step_credit{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
-  for (auto microbatch : {0U, 1U}) here.out.add_arrival(here.tag(microbatch, tensor_role::activation));
+  here.self->send(here.device, actors::messages::step_credit{
+                                   1, {3, actors::job::call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+  for (auto microbatch : {0U, 1U})
+    here.out.add_arrival(here.tag(microbatch, troupe::transport::tensor_role::activation));
   here.out.wait_until_sent(1);  // its own values, to the other replica
-  add_up_with(0, [&](const tensor_tag& tag, tensor value) { here.out.add_arrival(tag, std::move(value)); });
+  add_up_with(0, [&](const troupe::transport::tensor_tag& tag, tensor value) {
+    here.out.add_arrival(tag, std::move(value));
+  });
   here.out.wait_until_sent(4);  // the end of 1F0, its output, and the values of 1F1
-  add_up_with(1,
-              [&](const tensor_tag& tag, tensor value) { here.from_replicas->put(tag, std::move(value)); });
+  add_up_with(1, [&](const troupe::transport::tensor_tag& tag, tensor value) {
+    here.from_replicas->put(tag, std::move(value));
+  });
   here.out.wait_until_sent(6);
-  here.self->request(here.device, std::chrono::seconds(40), quiesce{2})
-      .receive([](const stopped& answer) { CHECK(answer.interrupted_step == 1); },
-               [](const caf::error& problem) { FAIL(describe(problem)); });
+  here.self->request(here.device, std::chrono::seconds(40), actors::messages::quiesce{2})
+      .receive([](const actors::messages::stopped& answer) { CHECK(answer.interrupted_step == 1); },
+               [](const caf::error& problem) { FAIL(actors::actor::describe(problem)); });
   CHECK(here.model->calls == calls{"F1.0", "J1.0", "F1.1", "J1.1"});
   CHECK(here.out.refused == 0);
 }
 
 TEST_CASE("a device that waits within an action gives it up when its generation is fenced") {
   threaded_device here(synchronized_plan());
-  here.self->send(here.device, step_credit{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
-  here.out.add_arrival(here.tag(0, tensor_role::activation));
+  here.self->send(here.device, actors::messages::step_credit{
+                                   1, {3, actors::job::call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
+  here.out.add_arrival(here.tag(0, troupe::transport::tensor_role::activation));
   here.out.wait_until_sent(1);
   here.fenced->store(2);
-  here.self->request(here.device, std::chrono::seconds(40), quiesce{2})
-      .receive([](const stopped& answer) { CHECK(answer.interrupted_step == 1); },
-               [](const caf::error& problem) { FAIL(describe(problem)); });
+  here.self->request(here.device, std::chrono::seconds(40), actors::messages::quiesce{2})
+      .receive([](const actors::messages::stopped& answer) { CHECK(answer.interrupted_step == 1); },
+               [](const caf::error& problem) { FAIL(actors::actor::describe(problem)); });
   here.out.wait_until_released();
   CHECK(here.model->calls == calls{"F1.0"});
 }
@@ -196,17 +212,18 @@ TEST_CASE("a device that waits within an action gives it up when its generation 
 TEST_CASE("what replicas have sent for earlier steps, such as the ends of their passes, is forgotten") {
   threaded_device here(synchronized_plan());
   auto of_step = [&here](std::uint64_t step) {
-    add_up_with(0, [&](tensor_tag tag, tensor value) {
+    add_up_with(0, [&](troupe::transport::tensor_tag tag, tensor value) {
       tag.step = step;
       here.from_replicas->put(tag, std::move(value));
     });
   };
   of_step(4);
   of_step(5);
-  here.self->send(here.device, step_credit{1, {3, call_kind::train, 0, 100, 0, 0}, 5, 6, {}, 0});
-  here.self->request(here.device, std::chrono::seconds(40), inspect_device{})
-      .receive([](const device_report& report) { CHECK(report.num_held == 1); },
-               [](const caf::error& problem) { FAIL(describe(problem)); });
+  here.self->send(here.device, actors::messages::step_credit{
+                                   1, {3, actors::job::call_kind::train, 0, 100, 0, 0}, 5, 6, {}, 0});
+  here.self->request(here.device, std::chrono::seconds(40), actors::messages::inspect_device{})
+      .receive([](const actors::messages::device_report& report) { CHECK(report.num_held == 1); },
+               [](const caf::error& problem) { FAIL(actors::actor::describe(problem)); });
 }
 
 namespace {
@@ -224,27 +241,28 @@ struct deferring_device : threaded_device {
 
   /// Two steps are granted, and what the first one needs of other stages arrives, and the next one's
   /// activation.
-  void run_first_step(const std::vector<due_copy>& copies = {}) {
-    self->send(device, step_credit{1, {3, call_kind::train, 0, 100, 0, 0}, 0, 2, copies, 0});
-    for (auto role : {tensor_role::activation, tensor_role::gradient})
+  void run_first_step(const std::vector<actors::messages::due_copy>& copies = {}) {
+    self->send(device, actors::messages::step_credit{
+                           1, {3, actors::job::call_kind::train, 0, 100, 0, 0}, 0, 2, copies, 0});
+    for (auto role : {troupe::transport::tensor_role::activation, troupe::transport::tensor_role::gradient})
       for (auto microbatch : {0U, 1U}) out.add_arrival(tag(microbatch, role));
-    auto next = tag(0, tensor_role::activation);
+    auto next = tag(0, troupe::transport::tensor_role::activation);
     next.step = 1;
     out.add_arrival(next);
     out.wait_until_sent(5);  // two outputs, two gradients, and what the other replica adds up
   }
   void wait_in_next_forward() const {
-    while (position().activity != device_activity::waiting_for_tensor || position().action != 4)
+    while (position().activity != schedule::device_activity::waiting_for_tensor || position().action != 4)
       std::this_thread::yield();
   }
   /// As published.
-  execution_position position() const {
+  actors::messages::execution_position position() const {
     for (;;)
       if (auto seen = status->read()) return seen->position;
   }
   /// The other replica's sum.
-  static tensor_tag sum() {
-    auto made = tag(0, tensor_role::summed_gradients);
+  static troupe::transport::tensor_tag sum() {
+    auto made = tag(0, troupe::transport::tensor_role::summed_gradients);
     made.port = 1;
     return made;
   }
@@ -263,7 +281,7 @@ TEST_CASE("a device begins the next step before its update is complete, and tell
       here.out.add_arrival(here.sum(), tensor::full({1}, 1));
     else
       here.from_replicas->put(here.sum(), tensor::full({1}, 1));
-    here.self->receive([](const step_done& done) { CHECK(done.step == 0); });
+    here.self->receive([](const actors::messages::step_done& done) { CHECK(done.step == 0); });
     here.out.wait_until_sent(6);  // the next step's output
     auto expected = here.first_step;
     expected.insert(expected.end(), {"F1.0", "A1@0"});
@@ -274,14 +292,14 @@ TEST_CASE("a device begins the next step before its update is complete, and tell
 TEST_CASE("a device that needs the complete state between two steps does not defer its update") {
   deferring_device here;
   here.run_first_step({{1, 0}});
-  here.self->request(here.device, std::chrono::seconds(40), inspect_device{})
-      .receive([](const device_report& report) { CHECK(report.position.step == 0); },
-               [](const caf::error& problem) { FAIL(describe(problem)); });
+  here.self->request(here.device, std::chrono::seconds(40), actors::messages::inspect_device{})
+      .receive([](const actors::messages::device_report& report) { CHECK(report.position.step == 0); },
+               [](const caf::error& problem) { FAIL(actors::actor::describe(problem)); });
   CHECK(here.model->calls == here.first_step);
   here.from_replicas->put(here.sum(), tensor::full({1}, 1));
-  here.self->send(here.device, replica_tensors_arrived{});
-  here.self->receive([](const state_copied& copied) { CHECK(copied.step == 1); });
-  here.self->receive([](const step_done& done) { CHECK(done.step == 0); });
+  here.self->send(here.device, actors::messages::replica_tensors_arrived{});
+  here.self->receive([](const actors::messages::state_copied& copied) { CHECK(copied.step == 1); });
+  here.self->receive([](const actors::messages::step_done& done) { CHECK(done.step == 0); });
   here.out.wait_until_sent(6);
   auto expected = here.first_step;
   expected.insert(expected.end(), {"A1@0", "F1.0"});
@@ -293,9 +311,9 @@ TEST_CASE("a device whose generation is fenced does not wait for a deferred upda
   here.run_first_step();
   here.wait_in_next_forward();
   here.fenced->store(2);
-  here.self->request(here.device, std::chrono::seconds(40), quiesce{2})
-      .receive([](const stopped& answer) { CHECK(answer.interrupted_step == 2); },
-               [](const caf::error& problem) { FAIL(describe(problem)); });
+  here.self->request(here.device, std::chrono::seconds(40), actors::messages::quiesce{2})
+      .receive([](const actors::messages::stopped& answer) { CHECK(answer.interrupted_step == 2); },
+               [](const caf::error& problem) { FAIL(actors::actor::describe(problem)); });
   here.out.wait_until_released();
   CHECK(std::ranges::count(here.model->calls, "A1@0") == 0);
 }
@@ -305,12 +323,15 @@ TEST_CASE("a deferred update that is not finite ends the step before") {
   here.model->non_finite = [](int, std::uint64_t) { return "the gradient of 1.weight"; };
   here.run_first_step();
   here.out.add_arrival(here.sum(), tensor::full({1}, 1));
-  here.self->receive([](const step_done& done) {
+  here.self->receive([](const actors::messages::step_done& done) {
     CHECK(done.step == 0);
     CHECK(done.non_finite == "stage 1: the gradient of 1.weight");
   });
-  here.self->request(here.device, std::chrono::seconds(40), inspect_device{})
-      .receive([](const device_report& report) { CHECK(report.position.activity == device_activity::idle); },
-               [](const caf::error& problem) { FAIL(describe(problem)); });
+  here.self->request(here.device, std::chrono::seconds(40), actors::messages::inspect_device{})
+      .receive(
+          [](const actors::messages::device_report& report) {
+            CHECK(report.position.activity == schedule::device_activity::idle);
+          },
+          [](const caf::error& problem) { FAIL(actors::actor::describe(problem)); });
   CHECK(std::ranges::count(here.model->calls, "A1@0") == 0);
 }

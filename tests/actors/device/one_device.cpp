@@ -12,13 +12,13 @@ one_device::one_device(int num_stages, int num_devices, int device_number, sched
   model->num_stages = num_stages;
   job->training = make_plan({kind, num_stages, 2, num_devices});
   place_on_ranks(*job);
-  device =
-      actors.spawn<actor_of<device_state>>(device_options{number, number, &out, &no_faults, &ring, fenced});
+  device = actors.spawn<actors::actor::actor_of<actors::devices::device_state>>(
+      actors::devices::device_options{number, number, &out, &no_faults, &ring, fenced});
 }
 
 void one_device::begin(std::uint64_t with_generation, std::uint64_t steps_applied) {
   generation = with_generation;
-  begin_generation command{generation, job, {}, scheduler.handle(), {}, 0, world_size};
+  actors::messages::begin_generation command{generation, job, {}, scheduler.handle(), {}, 0, world_size};
   for (int stage = 0; stage < model->num_stages; ++stage) {
     if (job->training.device_of_stage[static_cast<std::size_t>(stage)] != number) continue;
     auto program = std::make_shared<fake_program>(model, stage);
@@ -30,28 +30,31 @@ void one_device::begin(std::uint64_t with_generation, std::uint64_t steps_applie
   model->calls.clear();
 }
 
-step_credit one_device::training(std::uint64_t first, std::uint64_t end, std::vector<due_copy> copies,
-                                 std::uint64_t committed) const {
-  return {generation, {3, call_kind::train, 0, 100, 0, 0}, first, end, std::move(copies), committed};
+actors::messages::step_credit one_device::training(std::uint64_t first, std::uint64_t end,
+                                                   std::vector<actors::messages::due_copy> copies,
+                                                   std::uint64_t committed) const {
+  return {generation, {3, actors::job::call_kind::train, 0, 100, 0, 0}, first, end, std::move(copies),
+          committed};
 }
 
-void one_device::give(const step_credit& given) { actors.send(device, given); }
+void one_device::give(const actors::messages::step_credit& given) { actors.send(device, given); }
 
 void one_device::batch_arrives(std::uint64_t step, std::uint32_t call, std::uint32_t source) {
-  actors.send(device, batch_ready{call, source, step, fake_source(static_cast<int>(source)).at(step)});
+  actors.send(device, actors::messages::batch_ready{call, source, step,
+                                                    fake_source(static_cast<int>(source)).at(step)});
 }
 
-void one_device::tensor_comes(const tensor_tag& tag) {
-  actors.send(device, tensor_arrived{tag, tensor::full({2, 1}, 0.5f)});
+void one_device::tensor_comes(const transport::tensor_tag& tag) {
+  actors.send(device, actors::messages::tensor_arrived{tag, tensor::full({2, 1}, 0.5f)});
 }
 
-answer<stopped> one_device::stop(std::uint64_t at_generation) {
-  return ask<stopped>(actors, device, quiesce{at_generation});
+answer<actors::messages::stopped> one_device::stop(std::uint64_t at_generation) {
+  return ask<actors::messages::stopped>(actors, device, actors::messages::quiesce{at_generation});
 }
 
 std::vector<std::uint64_t> one_device::steps_done() const {
   std::vector<std::uint64_t> done;
-  for (const auto& report : scheduler.all<step_done>()) done.push_back(report.step);
+  for (const auto& report : scheduler.all<actors::messages::step_done>()) done.push_back(report.step);
   return done;
 }
 

@@ -14,20 +14,20 @@
 namespace troupe::testing {
 
 /// Device d of the job's plan on rank d.
-inline void place_on_ranks(device_job& job) {
-  job.placed = place_cells(job.training);
-  job.hosts = spread(job.placed, view_of_world(job.training.num_devices()));
+inline void place_on_ranks(actors::messages::device_job& job) {
+  job.placed = mesh::place_cells(job.training);
+  job.hosts = spread(job.placed, mesh::view_of_world(job.training.num_devices()));
 }
 
 /// One device of a job, its neighbours being probes: 4 samples a batch in 2 microbatches.
 struct one_device {
   virtual_actors actors;
   recording_transport out{1};
-  fault_plan no_faults;
-  event_ring ring{"device", 1024};
+  fault::fault_plan no_faults;
+  trace::event_ring ring{"device", 1024};
   std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
-  std::shared_ptr<device_job> job = std::make_shared<device_job>();
+  std::shared_ptr<actors::messages::device_job> job = std::make_shared<actors::messages::device_job>();
   probe scheduler{actors}, loader{actors}, owner{actors};
   int number;
   int world_size = 1;
@@ -39,15 +39,17 @@ struct one_device {
 
   /// Attaches stages made anew, as they are after `steps_applied` steps.
   void begin(std::uint64_t with_generation = 1, std::uint64_t steps_applied = 0);
-  step_credit training(std::uint64_t first, std::uint64_t end, std::vector<due_copy> copies = {},
-                       std::uint64_t committed = 0) const;
-  void give(const step_credit& given);
+  actors::messages::step_credit training(std::uint64_t first, std::uint64_t end,
+                                         std::vector<actors::messages::due_copy> copies = {},
+                                         std::uint64_t committed = 0) const;
+  void give(const actors::messages::step_credit& given);
   void batch_arrives(std::uint64_t step, std::uint32_t call = 3, std::uint32_t source = 0);
-  tensor_tag tag(std::uint64_t step, std::uint32_t stage, std::uint32_t microbatch, tensor_role role) const {
+  transport::tensor_tag tag(std::uint64_t step, std::uint32_t stage, std::uint32_t microbatch,
+                            transport::tensor_role role) const {
     return {generation, step, 3, stage, microbatch, role};
   }
-  void tensor_comes(const tensor_tag& tag);
-  answer<stopped> stop(std::uint64_t at_generation);
+  void tensor_comes(const transport::tensor_tag& tag);
+  answer<actors::messages::stopped> stop(std::uint64_t at_generation);
   std::vector<std::uint64_t> steps_done() const;
 };
 

@@ -5,11 +5,12 @@
 #include "troupe/messages/scheduler.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::devices;
 
 namespace {
 
-step_done described(const step_account& account) {
-  step_done report;
+actors::messages::step_done described(const step_account& account) {
+  actors::messages::step_done report;
   account.describe(report, true);
   return report;
 }
@@ -17,7 +18,7 @@ step_done described(const step_account& account) {
 }  // namespace
 
 TEST_CASE("a step's time runs from its first action to its last, its work is the sum of the actions") {
-  event_ring ring("device 3", 16);
+  trace::event_ring ring("device 3", 16);
   step_account account(ring, 3);
   account.begin_step(2, 7);
   account.add({0, action_kind::forward, 1}, 100, 150);
@@ -26,22 +27,22 @@ TEST_CASE("a step's time runs from its first action to its last, its work is the
   CHECK(described(account).last_end_ns == 200);
   CHECK(described(account).busy_ns == 80);
   CHECK(described(account).actions ==
-        std::vector<measured_action>{{3, 0, 1, action_kind::forward, 100, 150},
-                                     {3, 1, 0, action_kind::backward, 170, 200}});
+        std::vector<actors::job::measured_action>{{3, 0, 1, action_kind::forward, 100, 150},
+                                                  {3, 1, 0, action_kind::backward, 170, 200}});
 }
 
 TEST_CASE("what an action waits for other replicas within it is no work, and an event of its own") {
-  event_ring ring("device 3", 16);
+  trace::event_ring ring("device 3", 16);
   step_account account(ring, 3);
   account.begin_step(2, 7);
   action op{1, action_kind::forward, 4};
   account.begin_wait_in_action(op);
-  CHECK(ring.snapshot().back().kind == trace_kind::wait_begun);
-  for (auto begin_ns = now_ns(); now_ns() == begin_ns;) {
+  CHECK(ring.snapshot().back().kind == trace::trace_kind::wait_begun);
+  for (auto begin_ns = trace::now_ns(); trace::now_ns() == begin_ns;) {
   }
   account.end_wait_in_action(op);
   auto waited = ring.snapshot().back();
-  CHECK(waited.kind == trace_kind::wait);
+  CHECK(waited.kind == trace::trace_kind::wait);
   CHECK(waited.stage == 1);
   CHECK(waited.end_ns > waited.begin_ns);
   std::int64_t taken = 1'000'000'000'000;
@@ -52,7 +53,7 @@ TEST_CASE("what an action waits for other replicas within it is no work, and an 
 }
 
 TEST_CASE("a new step starts with all figures at zero") {
-  event_ring ring("device 0", 16);
+  trace::event_ring ring("device 0", 16);
   step_account account(ring, 0);
   account.begin_step(2, 7);
   account.add({0, action_kind::forward, 0}, 100, 150);
@@ -66,7 +67,7 @@ TEST_CASE("a new step starts with all figures at zero") {
 }
 
 TEST_CASE("the peak counts the activations that one stage holds at once") {
-  event_ring ring("device 0", 16);
+  trace::event_ring ring("device 0", 16);
   step_account account(ring, 0);
   account.begin_step(2, 7);
   account.saved(0);
@@ -81,23 +82,23 @@ TEST_CASE("the peak counts the activations that one stage holds at once") {
 }
 
 TEST_CASE("actions and other events are recorded in the trace, and only actions count as work") {
-  event_ring ring("device 0", 16);
+  trace::event_ring ring("device 0", 16);
   step_account account(ring, 0);
   account.begin_step(2, 7);
   for (auto kind : {action_kind::forward, action_kind::backward, action_kind::input_gradient,
                     action_kind::weight_gradient, action_kind::reduce_gradient})
     account.add({2, kind, 1}, 10, 20);
-  account.record(trace_kind::apply, 30, 2);
+  account.record(trace::trace_kind::apply, 30, 2);
   CHECK(described(account).busy_ns == 50);
   CHECK(described(account).last_end_ns == 20);
   auto events = ring.snapshot();
   REQUIRE(events.size() == 6);
-  CHECK(events[0].kind == trace_kind::forward);
-  CHECK(events[1].kind == trace_kind::backward);
-  CHECK(events[2].kind == trace_kind::input_gradient);
-  CHECK(events[3].kind == trace_kind::weight_gradient);
-  CHECK(events[4].kind == trace_kind::reduce_gradient);
-  CHECK(events[5].kind == trace_kind::apply);
+  CHECK(events[0].kind == trace::trace_kind::forward);
+  CHECK(events[1].kind == trace::trace_kind::backward);
+  CHECK(events[2].kind == trace::trace_kind::input_gradient);
+  CHECK(events[3].kind == trace::trace_kind::weight_gradient);
+  CHECK(events[4].kind == trace::trace_kind::reduce_gradient);
+  CHECK(events[5].kind == trace::trace_kind::apply);
   CHECK(events[0].stage == 2);
   CHECK(events[0].microbatch == 1);
   CHECK(events[0].generation == 2);
@@ -107,28 +108,28 @@ TEST_CASE("actions and other events are recorded in the trace, and only actions 
 }
 
 TEST_CASE("a wait is recorded once when it begins and with its length when its action does") {
-  event_ring ring("device 0", 16);
+  trace::event_ring ring("device 0", 16);
   step_account account(ring, 0);
   account.begin_step(2, 7);
   action op{1, action_kind::forward, 3};
-  account.begin_wait(wait_reason::samples, op);
-  account.begin_wait(wait_reason::tensor, op);
+  account.begin_wait(trace::wait_reason::samples, op);
+  account.begin_wait(trace::wait_reason::tensor, op);
   account.begin_action(op);
   account.begin_action(op);
   auto events = ring.snapshot();
   REQUIRE(events.size() == 4);
-  CHECK(events[0].kind == trace_kind::wait_begun);
-  CHECK(events[1].kind == trace_kind::wait);
+  CHECK(events[0].kind == trace::trace_kind::wait_begun);
+  CHECK(events[1].kind == trace::trace_kind::wait);
   CHECK(events[1].begin_ns == events[0].begin_ns);
-  CHECK(events[1].detail == static_cast<std::uint8_t>(wait_reason::samples));
+  CHECK(events[1].detail == static_cast<std::uint8_t>(trace::wait_reason::samples));
   CHECK(events[1].stage == 1);
   CHECK(events[1].microbatch == 3);
-  CHECK(events[2].kind == trace_kind::action_begun);
-  CHECK(events[3].kind == trace_kind::action_begun);
+  CHECK(events[2].kind == trace::trace_kind::action_begun);
+  CHECK(events[3].kind == trace::trace_kind::action_begun);
 }
 
 TEST_CASE("a device is busy in the step after one with a long action, and at first") {
-  event_ring ring("device 0", 16);
+  trace::event_ring ring("device 0", 16);
   step_account account(ring, 0);
   CHECK(account.is_busy());
   account.end_step();
@@ -136,7 +137,7 @@ TEST_CASE("a device is busy in the step after one with a long action, and at fir
 }
 
 TEST_CASE("the first value of a step that is not finite is reported") {
-  event_ring ring("device 0", 16);
+  trace::event_ring ring("device 0", 16);
   step_account account(ring, 0);
   account.begin_step(1, 0);
   account.add_non_finite("the loss");

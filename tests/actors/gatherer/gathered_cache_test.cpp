@@ -5,6 +5,7 @@
 #include <vector>
 
 using namespace troupe;
+using namespace troupe::actors::gatherer;
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include "troupe/messages/supervisor.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::inspector;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
@@ -22,11 +23,11 @@ struct inspected {
     inspector_options options;
     options.world_size = 2;
     options.out = out;
-    inspector = actors.spawn<actor_of<inspector_state>>(options);
+    inspector = actors.spawn<actors::actor::actor_of<inspector_state>>(options);
   }
   void begin(std::uint64_t generation) {
-    actors.send(inspector,
-                inspected_generation{generation, {first.handle(), second.handle()}, scheduler.handle()});
+    actors.send(inspector, actors::messages::inspected_generation{
+                               generation, {first.handle(), second.handle()}, scheduler.handle()});
   }
   void answer_all() {
     first.answer(report_of_rank(0));
@@ -68,8 +69,8 @@ TEST_CASE("an inspector asks again with each poll, for what is new") {
   one.begin(2);
   one.answer_all();
   one.actors.advance(500ms);
-  CHECK(one.first.all<inspect_process>().size() == 2);
-  CHECK(one.scheduler.last<inspect_scheduler>().after == 2);
+  CHECK(one.first.all<actors::messages::inspect_process>().size() == 2);
+  CHECK(one.scheduler.last<actors::messages::inspect_scheduler>().after == 2);
   auto known = one.out->events()->newest_id();
   auto same = running_job();
   same.steps = {2, 0, {}};
@@ -83,11 +84,11 @@ TEST_CASE("an actor that does not answer has one request at a time, and its age 
   one.begin(2);
   one.answer_all();
   for (int i = 0; i < 6; ++i) one.actors.advance(500ms);
-  CHECK(one.second.all<inspect_process>().size() == 2);
+  CHECK(one.second.all<actors::messages::inspect_process>().size() == 2);
   CHECK(one.out->view()->processes.at(1).num_unanswered > 3);
   // After the time limit it is asked again.
   for (int i = 0; i < 8; ++i) one.actors.advance(500ms);
-  CHECK(one.second.all<inspect_process>().size() == 3);
+  CHECK(one.second.all<actors::messages::inspect_process>().size() == 3);
 }
 
 TEST_CASE("answers of an earlier generation are dropped") {
@@ -123,15 +124,15 @@ TEST_CASE("a process that was replaced stays in the view, and actors that failed
 TEST_CASE("recoveries are kept, a bounded number of them") {
   inspected one;
   one.begin(2);
-  recovery_report report;
+  cluster::recovery_report report;
   report.loss = {1, "killed by SIGKILL"};
-  for (std::size_t i = 0; i < job_history::max_kept + 3; ++i) {
+  for (std::size_t i = 0; i < actors::messages::job_history::max_kept + 3; ++i) {
     report.generation = 2 + i;
-    one.actors.send(one.inspector, inspected_recovery{report});
+    one.actors.send(one.inspector, actors::messages::inspected_recovery{report});
   }
   one.actors.advance(500ms);
-  CHECK(one.out->view()->history.recoveries.size() == job_history::max_kept);
-  CHECK(one.out->view()->history.num_recoveries == job_history::max_kept + 3);
+  CHECK(one.out->view()->history.recoveries.size() == actors::messages::job_history::max_kept);
+  CHECK(one.out->view()->history.num_recoveries == actors::messages::job_history::max_kept + 3);
   CHECK_THAT(one.events(), ContainsSubstring("event: recovery"));
 }
 
@@ -139,10 +140,10 @@ TEST_CASE(
     "an inspector of a process that was replaced learns of earlier recoveries, and tells younger ones") {
   inspected one;
   one.begin(3);
-  past_recovery before;
+  actors::messages::past_recovery before;
   before.report.generation = 2;
   before.report.loss = {1, "killed by SIGKILL"};
-  job_history known{10, {before}, 1};
+  actors::messages::job_history known{10, {before}, 1};
   auto old = report_of_rank(0), young = report_of_rank(1);
   old.generation = young.generation = 3;
   old.history = known.summary();
@@ -150,8 +151,8 @@ TEST_CASE(
   one.second.answer(young);
   CHECK(one.out->view()->history.num_recoveries == 0);
   one.actors.advance(500ms);
-  CHECK(one.first.last<inspect_process>().wants_history == 1);
-  CHECK(one.second.last<inspect_process>().wants_history == 0);
+  CHECK(one.first.last<actors::messages::inspect_process>().wants_history == 1);
+  CHECK(one.second.last<actors::messages::inspect_process>().wants_history == 0);
   old.history = known;
   one.first.answer(old);
   one.second.answer(young);
@@ -159,9 +160,9 @@ TEST_CASE(
   CHECK(one.out->view()->history.recoveries.at(0).report.loss.rank == 1);
   CHECK(one.out->view()->history.started_ms == 10);
   one.actors.advance(500ms);
-  CHECK(one.first.last<inspect_process>().wants_history == 0);
-  CHECK(one.first.last<inspect_process>().history.recoveries.empty());
-  CHECK(one.second.last<inspect_process>().history.recoveries.size() == 1);
+  CHECK(one.first.last<actors::messages::inspect_process>().wants_history == 0);
+  CHECK(one.first.last<actors::messages::inspect_process>().history.recoveries.empty());
+  CHECK(one.second.last<actors::messages::inspect_process>().history.recoveries.size() == 1);
 }
 
 TEST_CASE("an inspector that is started again goes on with what was published") {

@@ -14,6 +14,7 @@
 #include "troupe/snapshot/folder_layout.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::inspector;
 using namespace troupe::testing;
 using json = nlohmann::json;
 
@@ -25,7 +26,7 @@ struct shown {
   explicit shown(bool has_begun = true) {
     if (!has_begun) return;
     auto view = shown_job();
-    view.at_ms = unix_now_ms();
+    view.at_ms = posix::unix_now_ms();
     job->publish(view);
     for (auto one : running_job().steps.steps) {
       one.at_ms += view.at_ms - 1500;
@@ -33,15 +34,15 @@ struct shown {
     }
     log->log({"troupe", spdlog::level::warn, "<script>alert(1)</script>"});
   }
-  http_response get(const std::string& target, const std::string& method = "GET",
-                    std::vector<std::pair<std::string, std::string>> more = {}) {
+  http::http_response get(const std::string& target, const std::string& method = "GET",
+                          std::vector<std::pair<std::string, std::string>> more = {}) {
     more.emplace_back("host", "localhost");
     more.emplace_back("authorization", "Bearer " + token);
     return routes.answer({method, target, more});
   }
   std::shared_ptr<inspected_job> job = std::make_shared<inspected_job>("job-7");
   std::shared_ptr<log_tail> log = std::make_shared<log_tail>();
-  trace_recorder trace{0};
+  trace::trace_recorder trace{0};
   inspector_routes routes{{token, "session", "troupe_1", {"/", "/healthz"}, {}}, {job, log, &trace}};
 };
 
@@ -89,7 +90,7 @@ TEST_CASE("the API shows the job") {
 TEST_CASE("a job that does nothing any more has the rate 0, and nobody knows when it ends") {
   shown one;
   auto view = shown_job();
-  view.at_ms = unix_now_ms() + 20'000;
+  view.at_ms = posix::unix_now_ms() + 20'000;
   one.job->publish(view);
   auto job = json::parse(one.get("/api/v1/job").body);
   CHECK(job["steps_per_s"] == 0);
@@ -104,19 +105,19 @@ TEST_CASE("the snapshots on disk are those that are there now and complete") {
   CHECK(on_disk() == json::array());  // the folder is not there yet
   temp_folder folder;
   auto view = shown_job();
-  auto job = std::make_shared<job_definition>(*view.scheduler->job);
+  auto job = std::make_shared<actors::job::job_definition>(*view.scheduler->job);
   job->snapshots.folder = folder.path();
   view.scheduler->job = job;
   one.job->publish(view);
   auto write = [&](std::uint64_t step, const char* file) {
-    std::filesystem::create_directories(folder.path() / step_folder_name(step));
-    std::ofstream(folder.path() / step_folder_name(step) / file) << "{}";
+    std::filesystem::create_directories(folder.path() / snapshot::step_folder_name(step));
+    std::ofstream(folder.path() / snapshot::step_folder_name(step) / file) << "{}";
   };
   write(5, "manifest.json");
   write(9, "manifest.json");
   write(11, "stage-0000.part");  // is being written
   CHECK(on_disk() == json::array({9, 5}));
-  std::filesystem::remove_all(folder.path() / step_folder_name(5));
+  std::filesystem::remove_all(folder.path() / snapshot::step_folder_name(5));
   CHECK(on_disk() == json::array({9}));
   job->snapshots.folder.clear();
   CHECK(on_disk().is_null());
@@ -238,7 +239,7 @@ TEST_CASE("health is known without a token, and is bad when nobody gathers any m
   auto health = [&] { return one.routes.answer({"GET", "/healthz", {{"host", "localhost"}}}); };
   CHECK(health().status == 200);
   auto old = shown_job();
-  old.at_ms = unix_now_ms() - inspector_routes::stale_after_ms - 1000;
+  old.at_ms = posix::unix_now_ms() - inspector_routes::stale_after_ms - 1000;
   one.job->publish(old);
   CHECK(health().status == 503);
   CHECK(json::parse(health().body)["status"] == "stale");
@@ -255,7 +256,7 @@ TEST_CASE("events go on where a client was") {
 
 TEST_CASE("the trace is one of Perfetto's") {
   shown one;
-  one.trace.ring("device 0").record({1000, 2000, 1, 3, 0, 0, trace_kind::forward});
+  one.trace.ring("device 0").record({1000, 2000, 1, 3, 0, 0, trace::trace_kind::forward});
   auto trace = json::parse(one.get("/trace").body);
   CHECK(trace["traceEvents"].back()["name"] == "F");
 }

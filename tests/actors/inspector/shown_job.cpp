@@ -4,22 +4,24 @@
 
 namespace troupe::testing {
 
-process_report report_of_rank(int rank, std::uint32_t incarnation) {
-  process_report report;
+actors::messages::process_report report_of_rank(int rank, std::uint32_t incarnation) {
+  actors::messages::process_report report;
   report.generation = 2;
   report.rank = rank;
   report.incarnation = incarnation;
   report.pid = 100 + rank;
   report.host = "<b>host";
   report.phase = 3;
-  report.children = {{static_cast<std::uint8_t>(child_role::stage), rank, 1, 1, ""},
-                     {static_cast<std::uint8_t>(child_role::device), rank, 1, 3, "out of memory"},
-                     {static_cast<std::uint8_t>(child_role::loader), 0, 0, 1, "\xff"}};
-  execution_position position{1, call_kind::train, device_activity::computing, 6, 2};
+  report.children = {
+      {static_cast<std::uint8_t>(actors::supervisor::child_role::stage), rank, 1, 1, ""},
+      {static_cast<std::uint8_t>(actors::supervisor::child_role::device), rank, 1, 3, "out of memory"},
+      {static_cast<std::uint8_t>(actors::supervisor::child_role::loader), 0, 0, 1, "\xff"}};
+  actors::messages::execution_position position{1, actors::job::call_kind::train,
+                                                schedule::device_activity::computing, 6, 2};
   report.devices = {{static_cast<std::uint32_t>(rank), position, 0.5}};
   report.supervisor = {1, 0.02, 0, 50, 60, 700, 800, 0.004, {10, 20, 20}};
   report.children[1].counts = {3, 0.25, 0.5, 100, 90, 0, 1200, 2, {0, 0, 50, 0, 50}};
-  peer_statistics with_other;
+  transport::peer_statistics with_other;
   with_other.frames_sent = 5;
   with_other.frame_bytes_sent = 700;
   with_other.frame_bytes_queued = 30;
@@ -35,31 +37,31 @@ process_report report_of_rank(int rank, std::uint32_t incarnation) {
   return report;
 }
 
-scheduler_report running_job() {
-  auto job = std::make_shared<job_definition>();
+actors::messages::scheduler_report running_job() {
+  auto job = std::make_shared<actors::job::job_definition>();
   plan_options options;
   options.num_stages = options.num_devices = 2;
   options.num_microbatches = 4;
   job->training = make_plan(options);
   job->snapshots.folder = "/snapshots";
   job->learning_rate = [](std::uint64_t step) { return step == 6 ? 0.5 : 0.125; };
-  scheduler_report report;
+  actors::messages::scheduler_report report;
   report.generation = 2;
   report.phase = 3;
   report.call = 1;
-  report.kind = call_kind::train;
+  report.kind = actors::job::call_kind::train;
   report.step = 7;
   report.end_step = 20;
   report.committed_step = 6;
   report.step_on_disk = 5;
   report.job = job;
-  report.hosts = hosting(std::vector<member_id>{{0}, {1}});
+  report.hosts = mesh::hosting(std::vector<mesh::member_id>{{0}, {1}});
   report.steps = {2, 0, {{6, 1000, 0.5, 32, 0.25, 0.2, 0.1, 0}, {7, 1250, 0.25, 32, 0.25, 0.2, 0.1, 0.01}}};
   return report;
 }
 
-job_view shown_job() {
-  job_view view;
+actors::inspector::job_view shown_job() {
+  actors::inspector::job_view view;
   view.world_size = 2;
   view.history.started_ms = 500;
   view.at_ms = 2000;
@@ -67,19 +69,20 @@ job_view shown_job() {
   view.processes[0] = {report_of_rank(0), 1990};
   view.processes[1] = {report_of_rank(1, 1), 1995};
   view.replaced.push_back({report_of_rank(1), 900});
-  recovery_report recovery;
+  cluster::recovery_report recovery;
   recovery.generation = 2;
   recovery.loss = {1, "killed by SIGKILL"};
   recovery.total_s = 0.07;
   view.history.add({recovery, 1000});
   view.scheduler = running_job();
-  auto trained = std::make_shared<call_result>();
+  auto trained = std::make_shared<actors::job::call_result>();
   trained->steps_done = 4;
   trained->last_step = {{0, 0, 0, action_kind::forward, 1'000'000, 2'000'000},
                         {1, 1, 0, action_kind::forward, 2'000'000, 4'000'000}};
   view.last_training = trained;
   view.steps_per_s = 4;
-  view.findings = {{finding_kind::stuck_rank, 1, -1, "", "device 1 does not return", 1000, 2000}};
+  view.findings = {
+      {actors::inspector::finding_kind::stuck_rank, 1, -1, "", "device 1 does not return", 1000, 2000}};
   return view;
 }
 

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::actors::job;
 
 TEST_CASE("the description of a call contains every field in which calls can differ") {
   const call_request request{3, call_kind::train, 1, 60, 0, 0, "8 samples of [2]", "f32"};

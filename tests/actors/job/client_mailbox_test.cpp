@@ -4,6 +4,7 @@
 #include <thread>
 
 using namespace troupe;
+using namespace troupe::actors::job;
 
 TEST_CASE("events are taken in the order they were put, whatever they are") {
   client_mailbox mailbox;
@@ -11,13 +12,13 @@ TEST_CASE("events are taken in the order they were put, whatever they are") {
   call_result result;
   result.index = 4;
   mailbox.put(result);
-  recovery_report report;
+  cluster::recovery_report report;
   report.generation = 5;
   mailbox.put(report);
   mailbox.put(job_failure{"no more"});
   CHECK(std::get<step_progress>(mailbox.take()).step == 1);
   CHECK(std::get<call_result>(mailbox.take()).index == 4);
-  CHECK(std::get<recovery_report>(mailbox.take()).generation == 5);
+  CHECK(std::get<cluster::recovery_report>(mailbox.take()).generation == 5);
   CHECK(std::get<job_failure>(mailbox.take()).cause == "no more");
 }
 

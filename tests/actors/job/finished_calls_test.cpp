@@ -11,6 +11,7 @@
 #include "troupe/wire/codec.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::job;
 
 namespace {
 
@@ -139,5 +140,5 @@ TEST_CASE("known results are not added twice; gaps and bytes that are no block a
   CHECK(log->size() == 300);
   CHECK_THROWS_WITH(add_call(block_of_call(*later, 301), *log),
                     "expected the result of call 300, got that of call 301");
-  CHECK_THROWS_AS(add_call(std::as_bytes(std::span("hello")), *log), decode_error);
+  CHECK_THROWS_AS(add_call(std::as_bytes(std::span("hello")), *log), wire::decode_error);
 }

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 using namespace troupe;
+using namespace troupe::actors::job;
 
 TEST_CASE("a job begins with a block of devices, and of the stages on them, on each rank") {
   job_definition job;
@@ -19,18 +20,18 @@ TEST_CASE("a job begins with a block of devices, and of the stages on them, on e
 TEST_CASE("in a world of more processes than devices some host none") {
   job_definition job;
   job.place(make_plan({schedule_kind::gpipe, 2, 2, 2}), 4);
-  CHECK(job.home.devices_of({1}) == std::vector<device_id>{{1}});
+  CHECK(job.home.devices_of({1}) == std::vector<mesh::device_id>{{1}});
   CHECK(job.home.devices_of({2}).empty());
   CHECK(job.home.devices_of({3}).empty());
 }
 
 TEST_CASE("the parts of a stage are equal only where there are several replicas that hold it alike") {
-  auto placed_with = [](int num_replicas, const std::vector<replica_content>& contents) {
+  auto placed_with = [](int num_replicas, const std::vector<layout::replica_content>& contents) {
     job_definition job;
     job.place(make_plan({.num_stages = 2, .num_devices = 2, .num_replicas = num_replicas}), 2, contents);
     return job;
   };
-  using enum replica_content;
+  using enum layout::replica_content;
   auto job = placed_with(2, {equal, own});
   CHECK(job.part_of({.stage = 0, .replica = 1}).content == equal);
   CHECK(job.part_of({.stage = 1, .replica = 0}).content == own);

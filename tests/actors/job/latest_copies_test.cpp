@@ -5,6 +5,7 @@
 #include "troupe/job/job_definition.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::job;
 
 namespace {
 
@@ -20,7 +21,8 @@ std::uint64_t newest(const latest_copies& copies) {
   return got ? got->step : 0;
 }
 
-job_definition job_of(int stages, int devices, int replicas, int world_size, replica_content content) {
+job_definition job_of(int stages, int devices, int replicas, int world_size,
+                      layout::replica_content content) {
   job_definition job;
   job.place(make_plan({.num_stages = stages, .num_devices = devices, .num_replicas = replicas}), world_size,
             std::vector(static_cast<std::size_t>(stages), content));
@@ -33,7 +35,7 @@ std::vector<bool> whole_in(const job_definition& job, int world_size) {
   return found;
 }
 
-constexpr auto own = replica_content::own, equal = replica_content::equal;
+constexpr auto own = layout::replica_content::own, equal = layout::replica_content::equal;
 
 }  // namespace
 

@@ -5,21 +5,23 @@
 #include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::job;
 
 TEST_CASE("metrics are taken out of a packed state bit for bit, and the rest of the state is unchanged") {
-  packed_state_pool pool;
-  step_metrics metrics{0.1 + 0.2, 64, 17};
-  auto state = unpack_state(pack_state({{"0.weight", tensor::full({2}, 3)}, metrics_tensor(metrics)}, pool));
-  CHECK(extract_metrics(state, 2) == std::map<std::int32_t, step_metrics>{{2, metrics}});
+  wire::packed_state_pool pool;
+  program::step_metrics metrics{0.1 + 0.2, 64, 17};
+  auto state =
+      wire::unpack_state(pack_state({{"0.weight", tensor::full({2}, 3)}, metrics_tensor(metrics)}, pool));
+  CHECK(extract_metrics(state, 2) == std::map<std::int32_t, program::step_metrics>{{2, metrics}});
   REQUIRE(state.size() == 1);
   CHECK(state[0].name == "0.weight");
 }
 
 TEST_CASE("the metrics of all replicas are taken out, whichever replica's state it is") {
-  packed_state_pool pool;
-  step_metrics first{0.1 + 0.2, 64, 17}, second{-1e300, 1LL << 40, 0};
-  auto state = unpack_state(pack_state({replica_metrics_tensor({first, second})}, pool));
-  CHECK(extract_metrics(state, 1) == std::map<std::int32_t, step_metrics>{{0, first}, {1, second}});
+  wire::packed_state_pool pool;
+  program::step_metrics first{0.1 + 0.2, 64, 17}, second{-1e300, 1LL << 40, 0};
+  auto state = wire::unpack_state(pack_state({replica_metrics_tensor({first, second})}, pool));
+  CHECK(extract_metrics(state, 1) == std::map<std::int32_t, program::step_metrics>{{0, first}, {1, second}});
   CHECK(state.empty());
   CHECK(replica_metrics_contents(2).name == replica_metrics_tensor({first}).name);
   CHECK(replica_metrics_contents(2).whole == std::vector<std::int64_t>{2, 3});

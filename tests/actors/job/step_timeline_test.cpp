@@ -6,12 +6,12 @@
 using enum troupe::action_kind;
 
 TEST_CASE("a measured step becomes a timeline that begins at 0, each device's actions in order") {
-  std::vector<troupe::measured_action> actions{
+  std::vector<troupe::actors::job::measured_action> actions{
       {0, 0, 0, forward, 1'000'000, 3'000'000},
       {1, 1, 0, forward, 3'000'000, 4'000'000},
       {0, 0, 1, forward, 4'000'000, 5'500'000},
   };
-  auto ran = troupe::timeline_of(actions, 3, 1e-6);
+  auto ran = troupe::actors::job::timeline_of(actions, 3, 1e-6);
   REQUIRE(ran.devices.size() == 3);
   REQUIRE(ran.devices[0].size() == 2);
   REQUIRE(ran.devices[1].size() == 1);
@@ -25,5 +25,6 @@ TEST_CASE("a measured step becomes a timeline that begins at 0, each device's ac
 }
 
 TEST_CASE("a measured action of a device that the job does not have is refused") {
-  CHECK_THROWS_AS(troupe::timeline_of({{2, 0, 0, forward, 0, 1}}, 2, 1e-9), std::invalid_argument);
+  CHECK_THROWS_AS(troupe::actors::job::timeline_of({{2, 0, 0, forward, 0, 1}}, 2, 1e-9),
+                  std::invalid_argument);
 }

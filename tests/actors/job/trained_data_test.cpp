@@ -9,6 +9,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using namespace troupe::actors::job;
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::actors::link;
 
 TEST_CASE("a report of dropped frames names each counter that has changed, and by how much") {
   dropped_frames dropped;
@@ -10,7 +11,7 @@ TEST_CASE("a report of dropped frames names each counter that has changed, and b
   gate_statistics gate;
   gate.old_generation = 4;
   gate.late_replies = 1;
-  transport_statistics transport;
+  transport::transport_statistics transport;
   transport.stale_frames = 2;
   transport.ended_generation = 3;
   transport.tensors_sent = 7;
@@ -30,7 +31,7 @@ TEST_CASE("a report of dropped frames names each counter that has changed, and b
 
 TEST_CASE("frames that no process of the job sends are reported as foreign") {
   SECTION("forged or damaged") {
-    transport_statistics transport;
+    transport::transport_statistics transport;
     transport.bad_frames = 5;
     auto report = dropped_frames().next({}, transport);
     REQUIRE(report);

@@ -10,20 +10,21 @@
 #include "troupe/wire/codec.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::link;
 using namespace troupe::testing;
 
 namespace {
 
-constexpr actor_name scheduler_name{actor_role::scheduler, 0, 1};
-constexpr actor_name device_name{actor_role::device, 3, 1};
+constexpr actors::actor::actor_name scheduler_name{actors::actor::actor_role::scheduler, 0, 1};
+constexpr actors::actor::actor_name device_name{actors::actor::actor_role::device, 3, 1};
 
-std::vector<std::byte> frame(std::int32_t index, actor_name to = scheduler_name) {
-  return *encode_message({to}, caf::make_message(writes_lost{0, index}));
+std::vector<std::byte> frame(std::int32_t index, actors::actor::actor_name to = scheduler_name) {
+  return *encode_message({to}, caf::make_message(actors::messages::writes_lost{0, index}));
 }
 
 std::vector<std::int32_t> indices(const probe& receiver) {
   std::vector<std::int32_t> found;
-  for (const auto& seen : receiver.all<writes_lost>()) found.push_back(seen.rank);
+  for (const auto& seen : receiver.all<actors::messages::writes_lost>()) found.push_back(seen.rank);
   return found;
 }
 
@@ -40,7 +41,7 @@ struct gate_and_receivers {
   }
   ~gate_and_receivers() { gate.close(); }
   void open(std::uint64_t generation) {
-    membership_view view{generation, {}};
+    cluster::membership_view view{generation, {}};
     for (int rank : {0, 1, 2}) view.members.emplace_back().rank = rank;
     gate.open(generation,
               std::make_shared<process_links>(actors.system(), view, process_links_options{1, &out}));
@@ -51,15 +52,15 @@ struct gate_and_receivers {
     actors.run();
   }
   /// A request, and what its reply says.
-  std::string refusal(const actor_name& to) {
+  std::string refusal(const actors::actor::actor_name& to) {
     out.frames.clear();
     message_head head{to, message_kind::request, 5};
-    deliver(2, *encode_message(head, caf::make_message(writes_lost{0, 1})), 2);
+    deliver(2, *encode_message(head, caf::make_message(actors::messages::writes_lost{0, 1})), 2);
     if (out.frames.size() != 1) return "";
     auto reply = decode_message(out.frames[0].body);
     CHECK(out.frames[0].to_rank == 2);
     CHECK(reply.head == message_head{{}, message_kind::reply, 5});
-    return reply.content.get_as<request_failed>(0).text;
+    return reply.content.get_as<actors::messages::request_failed>(0).text;
   }
 };
 
@@ -79,8 +80,8 @@ TEST_CASE("frames of the open generation go to the actor that they name") {
 TEST_CASE("a frame for an actor that this process does not have is dropped") {
   gate_and_receivers here;
   here.open(2);
-  here.deliver(2, frame(1, {actor_role::device, 4, 1}));
-  here.deliver(2, frame(1, {static_cast<actor_role>(99), 0}));
+  here.deliver(2, frame(1, {actors::actor::actor_role::device, 4, 1}));
+  here.deliver(2, frame(1, {static_cast<actors::actor::actor_role>(99), 0}));
   CHECK(here.scheduler.size() == 0);
   CHECK(here.device.size() == 0);
   CHECK(here.gate.statistics().unknown_actor == 2);
@@ -89,16 +90,18 @@ TEST_CASE("a frame for an actor that this process does not have is dropped") {
 TEST_CASE("a request to an actor that this process does not have is answered with an error that names it") {
   gate_and_receivers here;
   here.open(2);
-  CHECK(here.refusal({actor_role::device, 4, 1}) == "device/4#1 is not in the process that was asked");
+  CHECK(here.refusal({actors::actor::actor_role::device, 4, 1}) ==
+        "device/4#1 is not in the process that was asked");
 }
 
 TEST_CASE("a frame for an older incarnation is dropped and counted, and a request refused") {
   gate_and_receivers here;
   here.open(2);
-  here.deliver(2, frame(1, {actor_role::scheduler, 0, 0}));
+  here.deliver(2, frame(1, {actors::actor::actor_role::scheduler, 0, 0}));
   CHECK(here.scheduler.size() == 0);
   CHECK(here.gate.statistics().old_incarnation == 1);
-  CHECK(here.refusal({actor_role::scheduler, 0, 0}) == "scheduler/0#0 has been replaced by incarnation 1");
+  CHECK(here.refusal({actors::actor::actor_role::scheduler, 0, 0}) ==
+        "scheduler/0#0 has been replaced by incarnation 1");
   CHECK(here.gate.statistics().old_incarnation == 2);
 }
 
@@ -106,12 +109,12 @@ TEST_CASE("frames for a newer incarnation are held until an actor has that name,
   gate_and_receivers here;
   probe next(here.actors);
   here.open(2);
-  here.deliver(2, frame(1, {actor_role::scheduler, 0, 2}));
-  here.deliver(2, frame(2, {actor_role::scheduler, 0, 2}));
+  here.deliver(2, frame(1, {actors::actor::actor_role::scheduler, 0, 2}));
+  here.deliver(2, frame(2, {actors::actor::actor_role::scheduler, 0, 2}));
   here.deliver(2, frame(3));
-  here.deliver(2, frame(4, {actor_role::device, 3, 2}));
+  here.deliver(2, frame(4, {actors::actor::actor_role::device, 3, 2}));
   CHECK(indices(here.scheduler) == order{3});
-  here.gate.bind({actor_role::scheduler, 0, 2}, next.handle());
+  here.gate.bind({actors::actor::actor_role::scheduler, 0, 2}, next.handle());
   here.actors.run();
   CHECK(indices(next) == order{1, 2});
   CHECK(here.device.size() == 0);
@@ -195,8 +198,8 @@ TEST_CASE("a frame that is no message is refused on arrival, not when its genera
   gate_and_receivers here;
   std::vector<std::byte> bad(40, std::byte{0x5a});
   here.open(1);
-  CHECK_THROWS_AS(here.gate.deliver(0, 1, bad), decode_error);
-  CHECK_THROWS_AS(here.gate.deliver(0, 2, bad), decode_error);
+  CHECK_THROWS_AS(here.gate.deliver(0, 1, bad), wire::decode_error);
+  CHECK_THROWS_AS(here.gate.deliver(0, 2, bad), wire::decode_error);
   here.deliver(2, frame(1));
   CHECK_NOTHROW(here.open(2));
   CHECK(indices(here.scheduler) == order{1});
@@ -205,6 +208,6 @@ TEST_CASE("a frame that is no message is refused on arrival, not when its genera
 TEST_CASE("a frame beyond the limit of frames held for later generations is refused") {
   gate_and_receivers here;
   for (std::size_t i = 0; i < inbound_gate::max_held; ++i) here.gate.deliver(0, 2, frame(1));
-  CHECK_THROWS_AS(here.gate.deliver(0, 2, frame(1)), decode_error);
+  CHECK_THROWS_AS(here.gate.deliver(0, 2, frame(1)), wire::decode_error);
   CHECK_NOTHROW(here.gate.deliver(0, 0, frame(1)));
 }

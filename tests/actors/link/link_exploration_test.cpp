@@ -13,6 +13,7 @@
 #include "troupe/messages/gatherer.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::link;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
@@ -23,7 +24,7 @@ constexpr int world_size = 3;
 /// What became of a request.
 struct asked_request {
   int process = 0;  ///< the process that made it
-  actor_name to;
+  actors::actor::actor_name to;
   std::uint64_t generation = 0;
   int num_handled = 0;
   std::vector<std::string> answers;  ///< "value", or the text of an error
@@ -66,7 +67,7 @@ struct job {
   std::map<std::uint32_t, std::vector<caf::response_promise>> kept;
   std::map<caf::actor_addr, int> num_downs;
   std::uint64_t generation = 1;
-  std::vector<member_loss> losses;
+  std::vector<cluster::member_loss> losses;
   std::map<int, int> connected_to;  ///< by rank: the process of the newest view
 
   explicit job(std::uint32_t seed) : random(seed) {
@@ -95,19 +96,20 @@ struct job {
 
   /// Replies, fails, or says nothing.
   caf::behavior serve(caf::event_based_actor* self, process& mine) {
-    return {[this, self, &mine](const get_cached& wanted) -> caf::result<cached_sent> {
+    return {[this, self, &mine](
+                const actors::messages::get_cached& wanted) -> caf::result<actors::messages::cached_sent> {
       auto& one = requests.at(wanted.call);
       ++one.num_handled;
-      CHECK(one.to ==
-            actor_name{actor_role::gatherer, static_cast<std::uint32_t>(mine.rank), mine.incarnation});
+      CHECK(one.to == actors::actor::actor_name{actors::actor::actor_role::gatherer,
+                                                static_cast<std::uint32_t>(mine.rank), mine.incarnation});
       CHECK(wanted.generation <= mine.generation);  // it may have waited in the mailbox
-      if (wanted.call % 7 == 3) return unavailable("refused " + std::to_string(wanted.call));
+      if (wanted.call % 7 == 3) return actors::actor::unavailable("refused " + std::to_string(wanted.call));
       if (wanted.call % 7 == 5) {
-        auto promise = self->make_response_promise<cached_sent>();
+        auto promise = self->make_response_promise<actors::messages::cached_sent>();
         kept[0].push_back(promise);
         return promise;
       }
-      return cached_sent{{wanted.call}};
+      return actors::messages::cached_sent{{wanted.call}};
     }};
   }
 
@@ -116,23 +118,25 @@ struct job {
     self->set_down_handler([this](const caf::down_msg& down) { ++num_downs[down.source]; });
     return {[this, self, &mine](int to_rank) {
       if (!mine.links || mine.fenced > mine.generation) return;
-      auto proxy = mine.links->proxy(to_rank, actor_role::gatherer, static_cast<std::uint32_t>(to_rank));
+      auto proxy = mine.links->proxy(to_rank, actors::actor::actor_role::gatherer,
+                                     static_cast<std::uint32_t>(to_rank));
       if (num_downs.emplace(proxy.address(), 0).second) self->monitor(proxy);
       auto call = static_cast<std::uint32_t>(requests.size());
       auto incarnation = processes.at(static_cast<std::size_t>(connected_to.at(to_rank)))->incarnation;
-      requests[call] = {mine.id,
-                        {actor_role::gatherer, static_cast<std::uint32_t>(to_rank), incarnation},
-                        mine.generation,
-                        0,
-                        {}};
-      self->request(proxy, caf::infinite, get_cached{mine.generation, mine.rank, call})
+      requests[call] = {
+          mine.id,
+          {actors::actor::actor_role::gatherer, static_cast<std::uint32_t>(to_rank), incarnation},
+          mine.generation,
+          0,
+          {}};
+      self->request(proxy, caf::infinite, actors::messages::get_cached{mine.generation, mine.rank, call})
           .then(
-              [this, call](const cached_sent& reply) {
+              [this, call](const actors::messages::cached_sent& reply) {
                 CHECK(reply.indices == std::vector<std::uint32_t>{call});
                 requests[call].answers.push_back("value");
               },
               [this, call](const caf::error& problem) {
-                requests[call].answers.push_back(describe(problem));
+                requests[call].answers.push_back(actors::actor::describe(problem));
               });
     }};
   }
@@ -169,7 +173,7 @@ struct job {
   void view(process& one) {
     for (auto& each : processes)
       if (each->alive && each->fenced < generation) return;
-    membership_view formed{generation, {}};
+    cluster::membership_view formed{generation, {}};
     for (int rank = 0; rank < world_size; ++rank) {
       auto& added = formed.members.emplace_back();
       added.rank = rank;
@@ -181,7 +185,9 @@ struct job {
     options.out = &one.out;
     one.links = std::make_shared<process_links>(actors.system(), formed, options);
     one.generation = generation;
-    one.gate.bind({actor_role::gatherer, static_cast<std::uint32_t>(one.rank), one.incarnation}, one.server);
+    one.gate.bind(
+        {actors::actor::actor_role::gatherer, static_cast<std::uint32_t>(one.rank), one.incarnation},
+        one.server);
     one.gate.open(generation, one.links);
   }
 

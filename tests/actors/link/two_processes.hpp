@@ -15,8 +15,8 @@ namespace troupe::testing {
 struct two_processes {
   struct process {
     recording_transport out;
-    std::shared_ptr<process_links> links;
-    inbound_gate gate;
+    std::shared_ptr<actors::link::process_links> links;
+    actors::link::inbound_gate gate;
     std::vector<std::string> failures;  ///< what the links reported
     explicit process(int rank) : out(rank) {}
   };
@@ -35,15 +35,15 @@ struct two_processes {
   /// A generation in which rank 1 has this incarnation.
   void begin(std::uint64_t next, std::uint32_t incarnation) {
     generation = next;
-    membership_view view{generation, {}};
+    cluster::membership_view view{generation, {}};
     for (int rank : {0, 1}) view.members.emplace_back().rank = rank;
     view.members[1].incarnation = incarnation;
     for (auto* each : {&here, &there}) {
-      process_links_options options;
+      actors::link::process_links_options options;
       options.rank = each->out.rank();
       options.out = &each->out;
       options.on_failure = [each](int, const std::string& cause) { each->failures.push_back(cause); };
-      each->links = std::make_shared<process_links>(actors.system(), view, options);
+      each->links = std::make_shared<actors::link::process_links>(actors.system(), view, options);
       each->gate.open(generation, each->links);
     }
   }

@@ -9,6 +9,7 @@
 #include "troupe/messages/device.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::loader;
 using namespace troupe::testing;
 
 namespace {
@@ -29,10 +30,10 @@ struct one_loader {
   virtual_actors actors;
   std::shared_ptr<counting_source> source = std::make_shared<counting_source>(1);
   caf::actor loader =
-      actors.spawn<actor_of<loader_state>>(std::vector<std::shared_ptr<batch_source>>{source});
+      actors.spawn<actors::actor::actor_of<loader_state>>(std::vector<std::shared_ptr<batch_source>>{source});
   probe device{actors};
   probe other{actors};
-  void want(const probe& from, const want_batch& wanted) {
+  void want(const probe& from, const actors::messages::want_batch& wanted) {
     caf::send_as(from.handle(), loader, wanted);
     actors.run();
   }
@@ -43,7 +44,7 @@ struct one_loader {
 TEST_CASE("the sender gets the samples of the step that it requested") {
   one_loader here;
   here.want(here.device, {4, 0, 7});
-  auto ready = here.device.last<batch_ready>();
+  auto ready = here.device.last<actors::messages::batch_ready>();
   CHECK(ready.call == 4);
   CHECK(ready.step == 7);
   CHECK(same_bits(ready.samples.inputs, fake_source(1).at(7).inputs));
@@ -56,10 +57,11 @@ TEST_CASE("a batch that several devices request in a call is made once") {
   here.want(here.device, {4, 0, 7});
   here.want(here.other, {4, 0, 7});
   CHECK(here.source->num_made == 1);
-  CHECK(same_bits(here.other.last<batch_ready>().samples.inputs, fake_source(1).at(7).inputs));
+  CHECK(same_bits(here.other.last<actors::messages::batch_ready>().samples.inputs,
+                  fake_source(1).at(7).inputs));
   here.want(here.other, {5, 0, 7});
   CHECK(here.source->num_made == 2);
-  CHECK(here.other.last<batch_ready>().call == 5);
+  CHECK(here.other.last<actors::messages::batch_ready>().call == 5);
 }
 
 TEST_CASE("only the newest batches are kept") {
@@ -70,15 +72,17 @@ TEST_CASE("only the newest batches are kept") {
   CHECK(here.source->num_made == 5);
   here.want(here.device, {0, 0, 20});
   CHECK(here.source->num_made == 6);
-  CHECK(same_bits(here.device.last<batch_ready>().samples.inputs, fake_source(1).at(20).inputs));
+  CHECK(same_bits(here.device.last<actors::messages::batch_ready>().samples.inputs,
+                  fake_source(1).at(20).inputs));
 }
 
 TEST_CASE("sources are numbered from 0 in the order of their arrival, and their batches are kept apart") {
   one_loader here;
-  here.actors.send(here.loader, add_source{std::make_shared<fake_source>(2)});
+  here.actors.send(here.loader, actors::messages::add_source{std::make_shared<fake_source>(2)});
   here.want(here.device, {0, 0, 7});
   here.want(here.device, {0, 1, 7});
-  CHECK(same_bits(here.device.last<batch_ready>().samples.inputs, fake_source(2).at(7).inputs));
+  CHECK(same_bits(here.device.last<actors::messages::batch_ready>().samples.inputs,
+                  fake_source(2).at(7).inputs));
 }
 
 TEST_CASE("a source that throws ends the loader with the exception's text") {

@@ -9,13 +9,14 @@
 #include "troupe/link/forwarding_actor.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::process;
 
 TEST_CASE("whoever is told that the job has ended finds it ended, and by which signal") {
   caf::actor_system_config config;
   caf::actor_system system{config};
   event_router router(0, 1);
   std::vector<std::pair<bool, int>> found;
-  auto supervisor = make_forwarding_actor(system, [&](caf::mailbox_element&) {
+  auto supervisor = actors::link::make_forwarding_actor(system, [&](caf::mailbox_element&) {
     found.emplace_back(router.has_ended(), router.stop_signal());
     CHECK(*router.fenced == std::numeric_limits<std::uint64_t>::max());
   });

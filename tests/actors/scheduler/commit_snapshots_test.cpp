@@ -47,8 +47,8 @@ TEST_CASE(
     "the time since the last snapshot on disk continues through generations, as the processes report it") {
   one_scheduler here({.generation = 2, .window = 8, .on_disk = true, .disk_interval = 60s});
   for (auto [rank, since] : {std::pair(0, 3.0), {1, 50.0}}) {
-    here.actors.send(here.scheduler, copies_held{2, {rank, since, {}}});
-    here.actors.send(here.scheduler, call_entered{2, rank, here.train(0, 100), 0, 0});
+    here.actors.send(here.scheduler, actors::messages::copies_held{2, {rank, since, {}}});
+    here.actors.send(here.scheduler, actors::messages::call_entered{2, rank, here.train(0, 100), 0, 0});
   }
   for (int rank : {0, 1}) CHECK(here.command(rank).since_disk_s == 50);
   here.actors.advance(11s);
@@ -79,7 +79,7 @@ TEST_CASE("with a folder a call ends when its last state is on disk") {
   CHECK(manifest.identity ==
         std::vector<std::pair<std::string, std::string>>{{"seed", "1"}, {"batch", "64"}});
   REQUIRE(manifest.parts.size() == 2);
-  CHECK(manifest.parts[1] == manifest_part{{{1}}, "file", 10, "sum", "host"});
+  CHECK(manifest.parts[1] == snapshot::manifest_part{{{1}}, "file", 10, "sum", "host"});
 }
 
 TEST_CASE("a part that cannot be written does not delay the end of the call") {
@@ -110,11 +110,11 @@ TEST_CASE("the scheduler has the written parts of a failed snapshot removed, als
   here.all_held(1);
   here.written(1, 0, "disk full");
   for (const auto& supervisor : here.supervisors) {
-    CHECK(supervisor.last<snapshot_failed>().generation == 1);
-    CHECK(supervisor.last<snapshot_failed>().step == 1);
+    CHECK(supervisor.last<actors::messages::snapshot_failed>().generation == 1);
+    CHECK(supervisor.last<actors::messages::snapshot_failed>().step == 1);
   }
   here.written(1, 1);
-  CHECK(here.supervisors[1].all<snapshot_failed>().size() == 2);
+  CHECK(here.supervisors[1].all<actors::messages::snapshot_failed>().size() == 2);
 }
 
 TEST_CASE("the scheduler has the parts of a snapshot without a manifest removed") {
@@ -124,7 +124,7 @@ TEST_CASE("the scheduler has the parts of a snapshot without a manifest removed"
   here.all_done(0);
   here.all_held(1);
   here.all_written(1);
-  CHECK(here.supervisors[1].last<snapshot_failed>().step == 1);
+  CHECK(here.supervisors[1].last<actors::messages::snapshot_failed>().step == 1);
 }
 
 TEST_CASE("no more than two snapshots are on their way to disk, and steps wait for the disk") {
@@ -165,9 +165,11 @@ TEST_CASE("parts of other generations are ignored") {
   here.all_done(0);
   for (std::uint64_t other : {2, 4})
     for (int rank : {0, 1}) {
-      here.actors.send(here.scheduler, part_held{other, rank, {1, {rank}, other, own}});
-      here.actors.send(here.scheduler, part_held{other, 1 - rank, {1, {rank}, other, peer}});
-      here.actors.send(here.scheduler, part_written{other, 1, {{{rank}}, "f", 1, "c", "h"}, ""});
+      here.actors.send(here.scheduler, actors::messages::part_held{other, rank, {1, {rank}, other, own}});
+      here.actors.send(here.scheduler,
+                       actors::messages::part_held{other, 1 - rank, {1, {rank}, other, peer}});
+      here.actors.send(here.scheduler,
+                       actors::messages::part_written{other, 1, {{{rank}}, "f", 1, "c", "h"}, ""});
     }
   CHECK(here.disk->committed.empty());
   CHECK(here.finished(1).empty());

@@ -39,10 +39,11 @@ TEST_CASE("jobs that differ are refused before anything is restored, among two, 
     for (int odd = 0; odd < world_size; ++odd) {
       one_scheduler here({.world_size = world_size});
       for (int rank = 0; rank < world_size; ++rank) {
-        job_description job;
+        agreement::job_description job;
         job.add("seed", "1");
         job.add("microbatches", rank == odd ? "4" : "8");
-        here.actors.send(here.scheduler, call_entered{1, rank, here.train(0, 10), {}, 0, job.hash(), job});
+        here.actors.send(here.scheduler,
+                         actors::messages::call_entered{1, rank, here.train(0, 10), {}, 0, job.hash(), job});
       }
       CHECK(here.num_commands() == 0);
       CHECK(here.num_credits() == 0);
@@ -59,9 +60,10 @@ TEST_CASE("jobs that differ are refused before anything is restored, among two, 
 TEST_CASE("a process restarted with another job is refused in its generation") {
   one_scheduler here({.generation = 2});
   for (int rank : {0, 1}) {
-    job_description job;
+    agreement::job_description job;
     job.add("seed", rank == 0 ? "1" : "7");
-    here.actors.send(here.scheduler, call_entered{2, rank, here.train(0, 10), {}, 0, job.hash(), job});
+    here.actors.send(here.scheduler,
+                     actors::messages::call_entered{2, rank, here.train(0, 10), {}, 0, job.hash(), job});
   }
   CHECK(here.num_commands() == 0);
   CHECK(here.result(1).refused.find("seed: rank 1 has 7, rank 0 has 1") != std::string::npos);
@@ -71,17 +73,18 @@ TEST_CASE("messages of other generations are ignored") {
   one_scheduler here({.generation = 3});
   for (std::uint64_t other : {2, 4})
     for (int rank : {0, 1})
-      here.actors.send(here.scheduler, call_entered{other, rank, here.train(0, 10), {}, 0});
+      here.actors.send(here.scheduler, actors::messages::call_entered{other, rank, here.train(0, 10), {}, 0});
   CHECK(here.num_commands() == 0);
   here.all_enter(here.train(0, 10));
   for (std::uint64_t other : {2, 4})
-    for (int rank : {0, 1}) here.actors.send(here.scheduler, process_restored{other, rank, {}});
+    for (int rank : {0, 1})
+      here.actors.send(here.scheduler, actors::messages::process_restored{other, rank, {}});
   CHECK(here.num_credits() == 0);
   here.all_restored();
   CHECK(here.num_credits() == 1);
   for (std::uint64_t other : {2, 4})
     for (std::uint32_t device : {0u, 1u}) {
-      step_done report;
+      actors::messages::step_done report;
       report.generation = other;
       report.device = device;
       here.actors.send(here.scheduler, report);
@@ -124,7 +127,7 @@ TEST_CASE(
   here.seen(1, 0);
   CHECK(here.finished(0).empty());
   here.supervisors[2].answer(
-      make_error(actor_error::timed_out, "supervisor/2#0 has not replied within 10 s"));
+      make_error(actors::actor::actor_error::timed_out, "supervisor/2#0 has not replied within 10 s"));
   CHECK(here.finished(0) == numbers{0});
   CHECK(here.logged().find("supervisor/2#0 has not replied within 10 s") != std::string::npos);
 }
@@ -133,7 +136,8 @@ TEST_CASE("the next generation tells the result to a process that is lost before
   one_scheduler here({.world_size = 3});
   here.all_enter(here.barrier(0));
   here.seen(1, 0);
-  here.supervisors[2].answer(make_error(actor_error::lost, "supervisor/2#0 cannot be reached any more"));
+  here.supervisors[2].answer(
+      make_error(actors::actor::actor_error::lost, "supervisor/2#0 cannot be reached any more"));
   CHECK(here.finished(0).empty());
 }
 
@@ -142,7 +146,7 @@ TEST_CASE("a late confirmation of one call does not confirm the next") {
   here.all_enter(here.barrier(0));
   here.seen(1, 0);
   here.supervisors[2].answer(
-      make_error(actor_error::timed_out, "supervisor/2#0 has not replied within 10 s"));
+      make_error(actors::actor::actor_error::timed_out, "supervisor/2#0 has not replied within 10 s"));
   here.all_enter(here.barrier(1), {finished_training(0, 0)});
   here.seen(1, 1);
   CHECK(here.finished(0) == numbers{0});
@@ -152,10 +156,10 @@ TEST_CASE("a late confirmation of one call does not confirm the next") {
 
 TEST_CASE("a process that does not send the results of earlier calls costs a new generation") {
   one_scheduler here({.generation = 2});
-  here.actors.send(here.scheduler, call_entered{2, 1, here.train(1, 2), 1, 0});
+  here.actors.send(here.scheduler, actors::messages::call_entered{2, 1, here.train(1, 2), 1, 0});
   here.supervisors[1].answer(
-      make_error(actor_error::timed_out, "supervisor/1#0 has not replied within 10 s"));
-  CHECK(here.supervisors[0].last<restart_requested>().cause ==
+      make_error(actors::actor::actor_error::timed_out, "supervisor/1#0 has not replied within 10 s"));
+  CHECK(here.supervisors[0].last<actors::messages::restart_requested>().cause ==
         "rank 1 has not sent the results of earlier calls: supervisor/1#0 has not replied within 10 s");
 }
 
@@ -190,23 +194,23 @@ TEST_CASE(
 TEST_CASE("a new scheduler fetches the results of calls in bounded pieces from a process that has them") {
   one_scheduler here({.generation = 2});
   auto known = [&](std::uint32_t first, std::uint32_t end) {
-    std::vector<call_result> results;
+    std::vector<actors::job::call_result> results;
     for (auto index = first; index < end; ++index) results.push_back(finished_training(index, index + 1));
-    here.supervisors[1].answer(known_results{results});
+    here.supervisors[1].answer(actors::messages::known_results{results});
   };
-  here.actors.send(here.scheduler, call_entered{2, 0, here.train(0, 1), 0, 0});
-  here.actors.send(here.scheduler, call_entered{2, 1, here.train(300, 301), 300, 0});
-  CHECK(here.supervisors[1].last<want_results>().first == 0);
+  here.actors.send(here.scheduler, actors::messages::call_entered{2, 0, here.train(0, 1), 0, 0});
+  here.actors.send(here.scheduler, actors::messages::call_entered{2, 1, here.train(300, 301), 300, 0});
+  CHECK(here.supervisors[1].last<actors::messages::want_results>().first == 0);
   CHECK(here.finished(0).empty());
   known(0, 256);
-  CHECK(here.supervisors[1].last<want_results>().first == 256);
+  CHECK(here.supervisors[1].last<actors::messages::want_results>().first == 256);
   known(256, 300);
-  CHECK(here.supervisors[1].all<want_results>().size() == 2);
+  CHECK(here.supervisors[1].all<actors::messages::want_results>().size() == 2);
   CHECK(here.finished(0).size() == 256);
   CHECK(here.finished(1).empty());
-  here.actors.send(here.scheduler, call_entered{2, 0, here.train(256, 257), 256, 0});
+  here.actors.send(here.scheduler, actors::messages::call_entered{2, 0, here.train(256, 257), 256, 0});
   CHECK(here.finished(0).size() == 300);
-  here.actors.send(here.scheduler, call_entered{2, 0, here.train(300, 301), 300, 0});
+  here.actors.send(here.scheduler, actors::messages::call_entered{2, 0, here.train(300, 301), 300, 0});
   CHECK(here.num_commands() == 1);
 }
 
@@ -214,11 +218,12 @@ TEST_CASE("the size of a call's result message does not grow with the calls befo
   one_scheduler here({.world_size = 1});
   std::size_t first_bytes = 0;
   for (std::uint32_t index = 0; index < 1000; ++index) {
-    here.actors.send(here.scheduler, call_entered{1, 0, here.barrier(index), index, 0});
+    here.actors.send(here.scheduler, actors::messages::call_entered{1, 0, here.barrier(index), index, 0});
     REQUIRE(here.finished(0).size() == index + 1);
-    if (index == 0) first_bytes = encode(here.supervisors[0].last<call_finished>()).size();
+    if (index == 0)
+      first_bytes = wire::encode(here.supervisors[0].last<actors::messages::call_finished>()).size();
   }
-  CHECK(encode(here.supervisors[0].last<call_finished>()).size() == first_bytes);
+  CHECK(wire::encode(here.supervisors[0].last<actors::messages::call_finished>()).size() == first_bytes);
 }
 
 TEST_CASE("a process whose program is still in a call gets its result, even if its log has it already") {

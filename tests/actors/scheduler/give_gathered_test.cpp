@@ -7,25 +7,26 @@ using namespace troupe::testing;
 
 namespace {
 
-call_request gather(std::uint32_t index, std::uint64_t position, std::int32_t receiver = -1) {
-  call_request request{index, call_kind::gather, 0, position, 0, 0};
+actors::job::call_request gather(std::uint32_t index, std::uint64_t position, std::int32_t receiver = -1) {
+  actors::job::call_request request{index, actors::job::call_kind::gather, 0, position, 0, 0};
   request.num_gathered = 2;
   request.receiver = receiver;
   return request;
 }
 
-call_request predict(std::uint32_t index, std::uint64_t batches) {
-  call_request request{index, call_kind::predict, 1, 0, batches, 2};
+actors::job::call_request predict(std::uint32_t index, std::uint64_t batches) {
+  actors::job::call_request request{index, actors::job::call_kind::predict, 1, 0, batches, 2};
   request.num_gathered = 2 * batches;
   return request;
 }
 
 void taken(one_scheduler& here, int rank, std::uint32_t call, const std::string& problem = {}) {
-  here.actors.send(here.scheduler, gathered_received{here.with.generation, rank, call, problem});
+  here.actors.send(here.scheduler,
+                   actors::messages::gathered_received{here.with.generation, rank, call, problem});
 }
 
 void cancel(one_scheduler& here, std::uint32_t call) {
-  here.actors.send(here.scheduler, cancel_training{call});
+  here.actors.send(here.scheduler, actors::messages::cancel_training{call});
 }
 
 }  // namespace
@@ -34,8 +35,8 @@ TEST_CASE("weights are requested from every device, and the call ends when all p
   one_scheduler here;
   here.all_enter(gather(0, 0));
   here.all_restored();
-  CHECK(here.granted(0).call.kind == call_kind::gather);
-  CHECK(here.granted(1).call.kind == call_kind::gather);
+  CHECK(here.granted(0).call.kind == actors::job::call_kind::gather);
+  CHECK(here.granted(1).call.kind == actors::job::call_kind::gather);
   taken(here, 0, 0);
   taken(here, 0, 0);
   CHECK(here.finished(1).empty());

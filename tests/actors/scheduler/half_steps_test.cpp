@@ -19,10 +19,10 @@ struct stepped_job : one_scheduler {
   explicit stepped_job(scheduler_settings given = {}) : one_scheduler(given) {}
 
   void reach(int device, std::uint64_t step, std::uint32_t call) {
-    auto metrics = device == num_devices() - 1 ? metrics_of(step) : step_metrics{};
+    auto metrics = device == num_devices() - 1 ? metrics_of(step) : program::step_metrics{};
     actors.send(
         scheduler,
-        cut_reached{
+        actors::messages::cut_reached{
             with.generation, call, static_cast<std::uint32_t>(device), {step, first_update}, metrics});
   }
   void all_reach(std::uint64_t step, std::uint32_t call) {
@@ -52,7 +52,7 @@ TEST_CASE("forward_backward ends with the loss when all devices stand before the
   CHECK(here.finished(1).empty());
   here.reach(0, 0, 0);
   CHECK(here.finished(1) == numbers{0});
-  CHECK(here.result(1).kind == call_kind::forward_backward);
+  CHECK(here.result(1).kind == actors::job::call_kind::forward_backward);
   CHECK(here.result(1).metrics == one_scheduler::metrics_of(0));
   CHECK(here.result(1).steps_done == 0);
   CHECK(drained(*here.client).empty());
@@ -65,7 +65,7 @@ TEST_CASE("optimizer_step goes on with the same call of the devices, and waits f
   here.all_reach(0, 0);
   here.all_enter(here.optimizer_step(1, 1));
   CHECK(here.granted().call.index == 0);
-  CHECK(here.granted().call.kind == call_kind::train);
+  CHECK(here.granted().call.kind == actors::job::call_kind::train);
   CHECK(here.end(1) == plan_position{1, 0});
   CHECK(here.granted().copies.empty());
   here.done(0, 0);
@@ -114,7 +114,7 @@ TEST_CASE("after steps in two calls fit waits for its last copy as ever") {
 TEST_CASE("a generation that begins between the two calls does the whole step in the second one") {
   stepped_job here({.generation = 2});
   auto half = finished_training(0, 0);
-  half.kind = call_kind::forward_backward;
+  half.kind = actors::job::call_kind::forward_backward;
   here.all_enter(here.optimizer_step(1, 1), {half});
   here.all_restored();
   CHECK(here.granted().call.index == 1);
@@ -127,10 +127,11 @@ TEST_CASE("a generation that begins between the two calls does the whole step in
 
 TEST_CASE("steps in two calls are replayed before the call in which a process was lost") {
   stepped_job here({.generation = 2, .memory_every_steps = 10});
-  std::vector<call_result> known;
+  std::vector<actors::job::call_result> known;
   for (std::uint32_t index = 0; index < 4; ++index) {
     known.push_back(finished_training(index, (index + 1) / 2, 3));
-    known.back().kind = index % 2 == 0 ? call_kind::forward_backward : call_kind::optimizer_step;
+    known.back().kind =
+        index % 2 == 0 ? actors::job::call_kind::forward_backward : actors::job::call_kind::optimizer_step;
   }
   for (int rank : {0, 1}) here.enter(rank, here.forward_backward(4, 3), {}, known, 3);
   here.all_restored();
@@ -142,11 +143,11 @@ TEST_CASE("steps in two calls are replayed before the call in which a process wa
   }
   CHECK(here.granted().call.source == 0);
   CHECK(here.end(1) == plan_position{2, first_update});
-  CHECK(here.phases() == phases{recovery_phase::restored, recovery_phase::rebuilt});
+  CHECK(here.phases() == phases{cluster::recovery_phase::restored, cluster::recovery_phase::rebuilt});
   here.all_reach(2, 4);
   CHECK(here.result(1).steps_done == 2);
   CHECK(here.result(1).metrics == one_scheduler::metrics_of(2));
-  CHECK(here.phases().back() == recovery_phase::replayed);
+  CHECK(here.phases().back() == cluster::recovery_phase::replayed);
 }
 
 TEST_CASE("a resumed job returns at once from the calls of steps that its snapshot has") {
@@ -190,35 +191,36 @@ TEST_CASE("a call that a process cannot take part in leaves no step open") {
   here.all_seen(0);
   here.all_enter(here.hash(1, 0));
   here.all_restored();
-  CHECK(here.granted().call.kind == call_kind::hash);
+  CHECK(here.granted().call.kind == actors::job::call_kind::hash);
 }
 
 TEST_CASE("a pause between the two calls stands before the updates, and steps go no further than each call") {
   stepped_job here;
   here.all_enter(here.forward_backward(0, 1));
   here.all_restored();
-  auto command = [&](pause_command what, step_unit unit = step_unit::step) {
-    auto told = here.supervisors[0].all<pause_changed>();
+  auto command = [&](actors::job::pause_command what, step_unit unit = step_unit::step) {
+    auto told = here.supervisors[0].all<actors::messages::pause_changed>();
     auto version = told.empty() ? 0 : told.back().state.version;
-    here.actors.send(here.scheduler, pause_requested{1, 0, version, {version + 1, what, unit, 1}});
+    here.actors.send(here.scheduler,
+                     actors::messages::pause_requested{1, 0, version, {version + 1, what, unit, 1}});
   };
-  command(pause_command::pause);
-  command(pause_command::step);
+  command(actors::job::pause_command::pause);
+  command(actors::job::pause_command::step);
   CHECK(here.end(0) == plan_position{0, first_update});
   here.all_reach(0, 0);
   CHECK(here.finished(1).back() == 0);
   auto credits = here.num_credits();
   here.all_enter(here.optimizer_step(1, 1));
   CHECK(here.num_credits() == credits);
-  auto state = here.supervisors[1].last<pause_changed>().state;
+  auto state = here.supervisors[1].last<actors::messages::pause_changed>().state;
   CHECK(state.is_reached == 1);
   CHECK(state.call == 1);
   CHECK(state.stop == std::vector<plan_position>{{0, first_update}, {0, first_update}});
-  command(pause_command::step, step_unit::action);
+  command(actors::job::pause_command::step, step_unit::action);
   CHECK(here.end(0) == plan_position{1, 0});
   here.done(0, 0);
   CHECK(here.finished(1).back() == 0);
-  command(pause_command::resume);
+  command(actors::job::pause_command::resume);
   here.done(1, 0);
   CHECK(here.finished(1).back() == 1);
 }
@@ -227,7 +229,7 @@ TEST_CASE("a stop within forward_backward does the whole step and saves it") {
   stepped_job here({.on_disk = true, .disk_interval = 1000s});
   here.make_step(0, 0);
   here.all_enter(here.forward_backward(2, 2));
-  here.actors.send(here.scheduler, stop_job{15});
+  here.actors.send(here.scheduler, actors::messages::stop_job{15});
   CHECK(here.end(0) == plan_position{2, 0});
   CHECK(here.granted().copies.back().to_disk == 1);
   here.all_done(1, 2);
@@ -241,7 +243,7 @@ TEST_CASE("a stop between two calls has the next one save the state, and ends th
   for (bool comes : {true, false}) {
     stepped_job here({.on_disk = true, .disk_interval = 1000s});
     here.make_step(0, 0);
-    here.actors.send(here.scheduler, stop_job{15});
+    here.actors.send(here.scheduler, actors::messages::stop_job{15});
     CHECK(here.members.stops.empty());
     if (comes) {
       here.all_enter(here.forward_backward(2, 2));
@@ -264,7 +266,7 @@ TEST_CASE("a stop while updates are granted ends the step, and the next call sav
   here.all_enter(here.forward_backward(2, 2));
   here.all_reach(1, 2);
   here.all_enter(here.optimizer_step(3, 2));
-  here.actors.send(here.scheduler, stop_job{15});
+  here.actors.send(here.scheduler, actors::messages::stop_job{15});
   here.all_done(1, 2);
   CHECK(here.finished(1).back() == 3);
   here.all_seen(3);

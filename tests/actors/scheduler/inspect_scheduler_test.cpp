@@ -7,12 +7,15 @@
 #include "troupe/messages/measured_steps.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::scheduler;
 using namespace troupe::testing;
 
 namespace {
 
-scheduler_report inspected(one_scheduler& here, std::uint64_t after = 0) {
-  return ask<scheduler_report>(here.actors, here.scheduler, inspect_scheduler{after}).value.value();
+actors::messages::scheduler_report inspected(one_scheduler& here, std::uint64_t after = 0) {
+  return ask<actors::messages::scheduler_report>(here.actors, here.scheduler,
+                                                 actors::messages::inspect_scheduler{after})
+      .value.value();
 }
 
 }  // namespace
@@ -32,7 +35,7 @@ TEST_CASE("a scheduler tells the call, the steps that are done, and who has whic
   here.all_done(1);
   auto report = inspected(here);
   CHECK(report.phase == static_cast<std::uint8_t>(job_state::phase::running));
-  CHECK(report.kind == call_kind::train);
+  CHECK(report.kind == actors::job::call_kind::train);
   CHECK(report.step == 2);
   CHECK(report.end_step == 100);
   CHECK(report.hosts.num_devices() == here.num_devices());
@@ -55,7 +58,7 @@ TEST_CASE("a scheduler keeps the measured step of the call that trained last") {
 }
 
 TEST_CASE("the newest step that every device has described is kept, and incomplete ones are few") {
-  measured_steps kept;
+  actors::messages::measured_steps kept;
   auto describe = [&](std::uint64_t step, std::uint32_t device) {
     kept.add(step, device, {{device, device, 0, action_kind::forward, 1, 2}}, 2);
   };
@@ -80,7 +83,7 @@ TEST_CASE("the newest step that every device has described is kept, and incomple
 TEST_CASE("a scheduler shows a measured step while the call still runs") {
   one_scheduler here({.window = 4});
   here.begin_training(100);
-  step_done described;
+  actors::messages::step_done described;
   described.generation = here.with.generation;
   described.call = 0;
   for (int device = 0; device < here.num_devices(); ++device) {
@@ -96,7 +99,7 @@ TEST_CASE("a scheduler shows a measured step while the call still runs") {
 }
 
 TEST_CASE("devices with steps of unlike length describe steps in common, about four a second") {
-  step_sampling fast, slow;
+  actors::devices::step_sampling fast, slow;
   std::int64_t fast_ns = 1'000'000'000, slow_ns = fast_ns;
   int num_fast = 0, num_common = 0;
   constexpr std::uint64_t num_steps = 20'000;
@@ -110,5 +113,6 @@ TEST_CASE("devices with steps of unlike length describe steps in common, about f
   CHECK(num_fast < 180);  // in 40 seconds
   CHECK(num_common > num_fast / 3);
   CHECK((fast.every() & (fast.every() - 1)) == 0);
-  CHECK_FALSE(step_sampling().takes(0, step_sampling::most_actions + 1, fast_ns));
+  CHECK_FALSE(
+      actors::devices::step_sampling().takes(0, actors::devices::step_sampling::most_actions + 1, fast_ns));
 }

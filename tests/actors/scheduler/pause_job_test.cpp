@@ -13,35 +13,40 @@ namespace {
 struct paused_job : one_scheduler {
   explicit paused_job(scheduler_settings given = {}) : one_scheduler(given) {}
 
-  void command(pause_request request, int rank = 0) { command(request, rank, state().version); }
-  void command(pause_request request, int rank, std::uint64_t based_on) {
+  void command(actors::job::pause_request request, int rank = 0) { command(request, rank, state().version); }
+  void command(actors::job::pause_request request, int rank, std::uint64_t based_on) {
     request.id = ++num_commands_;
-    actors.send(scheduler, pause_requested{with.generation, rank, based_on, request});
+    actors.send(scheduler, actors::messages::pause_requested{with.generation, rank, based_on, request});
   }
-  void pause() { command({0, pause_command::pause}); }
-  void resume() { command({0, pause_command::resume}); }
-  void step(step_unit unit, std::uint64_t count = 1) { command({0, pause_command::step, unit, count}); }
+  void pause() { command({0, actors::job::pause_command::pause}); }
+  void resume() { command({0, actors::job::pause_command::resume}); }
+  void step(step_unit unit, std::uint64_t count = 1) {
+    command({0, actors::job::pause_command::step, unit, count});
+  }
   void reach(int device, plan_position position, std::uint32_t call = 0) {
-    actors.send(scheduler,
-                cut_reached{with.generation, call, static_cast<std::uint32_t>(device), position, {}});
+    actors.send(scheduler, actors::messages::cut_reached{
+                               with.generation, call, static_cast<std::uint32_t>(device), position, {}});
   }
   /// What the newest message says.
-  pause_state state(int rank = 0) const {
-    auto told = supervisors[static_cast<std::size_t>(rank)].all<pause_changed>();
-    return told.empty() ? pause_state{} : told.back().state;
+  actors::job::pause_state state(int rank = 0) const {
+    auto told = supervisors[static_cast<std::size_t>(rank)].all<actors::messages::pause_changed>();
+    return told.empty() ? actors::job::pause_state{} : told.back().state;
   }
   plan_position end(int device) const { return granted(device).end(); }
   /// Waits, as supervisors report of a device while it makes no progress.
-  void stands(int rank, device_activity activity, std::uint32_t action, std::uint64_t at_step, double for_s) {
-    device_progress one{
-        static_cast<std::uint32_t>(rank), {0, call_kind::train, activity, at_step, action}, for_s};
-    actors.send(scheduler, process_progress{with.generation, rank, {one}, 0, 0});
+  void stands(int rank, schedule::device_activity activity, std::uint32_t action, std::uint64_t at_step,
+              double for_s) {
+    actors::messages::device_progress one{static_cast<std::uint32_t>(rank),
+                                          {0, actors::job::call_kind::train, activity, at_step, action},
+                                          for_s};
+    actors.send(scheduler, actors::messages::process_progress{with.generation, rank, {one}, 0, 0});
   }
-  void enter_knowing(int rank, const call_request& request, const pause_state& pause,
-                     std::uint64_t interrupted = 0) {
+  void enter_knowing(int rank, const actors::job::call_request& request,
+                     const actors::job::pause_state& pause, std::uint64_t interrupted = 0) {
     actors.send(scheduler,
-                copies_held{with.generation, {rank, 0, {{3, {rank}, 1, own}, {3, {1 - rank}, 1, peer}}, 3}});
-    call_entered entered{with.generation, rank, request, 0, interrupted};
+                actors::messages::copies_held{with.generation,
+                                              {rank, 0, {{3, {rank}, 1, own}, {3, {1 - rank}, 1, peer}}, 3}});
+    actors::messages::call_entered entered{with.generation, rank, request, 0, interrupted};
     entered.pause = pause;
     actors.send(scheduler, entered);
   }
@@ -169,7 +174,7 @@ TEST_CASE("single steps go no further than the end of the call, and the next cal
   auto credits = here.num_credits();
   here.all_enter(here.evaluate(1, 5, 3));
   CHECK(here.num_credits() == credits);
-  CHECK(here.state().kind == call_kind::evaluate);
+  CHECK(here.state().kind == actors::job::call_kind::evaluate);
   CHECK(here.state().is_reached == 1);
   here.step(step_unit::microbatch);
   CHECK(here.end(0) == plan_position{0, 1});
@@ -180,14 +185,14 @@ TEST_CASE("single steps go no further than the end of the call, and the next cal
 TEST_CASE("a job may be paused before its first call, and a step then waits for that call") {
   paused_job here;
   here.pause();
-  CHECK(here.supervisors[0].all<pause_changed>().empty());  // what others know is not known
+  CHECK(here.supervisors[0].all<actors::messages::pause_changed>().empty());  // what others know is not known
   here.begin_training(10);
   CHECK(here.num_credits() == 0);
   CHECK(here.state().is_reached == 1);
   here.step(step_unit::step);
   CHECK(here.end(0) == plan_position{1, 0});
   paused_job other;
-  other.command({0, pause_command::step, step_unit::step, 2}, 1);
+  other.command({0, actors::job::pause_command::step, step_unit::step, 2}, 1);
   other.begin_training(10);
   CHECK(other.end(0) == plan_position{2, 0});
   CHECK(other.state().is_paused == 1);
@@ -200,7 +205,7 @@ TEST_CASE("calls that run no plan are not paused") {
   finish_steps(here, 0, 4);
   here.all_seen(0);
   here.all_enter(here.hash(1, 4));
-  CHECK(here.granted().call.kind == call_kind::hash);
+  CHECK(here.granted().call.kind == actors::job::call_kind::hash);
   here.all_enter(here.barrier(2));
 }
 
@@ -209,25 +214,26 @@ TEST_CASE(
   paused_job here;
   here.begin_training(100);
   here.pause();
-  auto told = here.supervisors[0].all<pause_changed>().size();
-  here.command({0, pause_command::resume}, 1, 0);
+  auto told = here.supervisors[0].all<actors::messages::pause_changed>().size();
+  here.command({0, actors::job::pause_command::resume}, 1, 0);
   CHECK(here.state().is_paused == 1);
-  CHECK(here.supervisors[0].all<pause_changed>().size() == told);
-  CHECK(here.supervisors[1].all<pause_changed>().size() == told + 1);
+  CHECK(here.supervisors[0].all<actors::messages::pause_changed>().size() == told);
+  CHECK(here.supervisors[1].all<actors::messages::pause_changed>().size() == told + 1);
   CHECK(here.state(1).version == 1);
 }
 
 TEST_CASE("requests of another generation are dropped") {
   paused_job here;
   here.begin_training(100);
-  here.actors.send(here.scheduler, pause_requested{0, 0, 0, {1, pause_command::pause}});
+  here.actors.send(here.scheduler,
+                   actors::messages::pause_requested{0, 0, 0, {1, actors::job::pause_command::pause}});
   CHECK(here.state().version == 0);
 }
 
 TEST_CASE("a new scheduler learns of the pause from any process, and grants up to where the job stood") {
   paused_job here({.generation = 2});
-  pause_state known{7, 5, 1, 1, 1234, 0, call_kind::train, {{5, 3}, {5, 2}}};
-  pause_state older{6, 4, 0};
+  actors::job::pause_state known{7, 5, 1, 1, 1234, 0, actors::job::call_kind::train, {{5, 3}, {5, 2}}};
+  actors::job::pause_state older{6, 4, 0};
   here.enter_knowing(0, here.train(0, 100), older, 5);
   here.enter_knowing(1, here.train(0, 100), known, 6);
   here.all_restored();
@@ -236,7 +242,7 @@ TEST_CASE("a new scheduler learns of the pause from any process, and grants up t
   CHECK(here.state().version == 7);
   CHECK(here.state().since_ms == 1234);
   CHECK(here.state().is_reached == 0);
-  CHECK(here.phases() == phases{recovery_phase::restored, recovery_phase::rebuilt});
+  CHECK(here.phases() == phases{cluster::recovery_phase::restored, cluster::recovery_phase::rebuilt});
   here.all_done(3);
   here.all_done(4);
   here.reach(0, {5, 3});
@@ -244,13 +250,14 @@ TEST_CASE("a new scheduler learns of the pause from any process, and grants up t
   here.reach(1, {5, 2});
   CHECK(here.state().is_reached == 1);
   // The interrupted step itself is done only when the job goes on.
-  CHECK(here.phases().back() == recovery_phase::replayed);
+  CHECK(here.phases().back() == cluster::recovery_phase::replayed);
 }
 
 TEST_CASE("a request that is known to have been carried out is not carried out twice") {
   paused_job here({.generation = 2});
-  pause_state known{7, 5, 1, 1, 1234, 0, call_kind::train, {{5, 0}, {5, 0}}};
-  here.actors.send(here.scheduler, pause_requested{2, 0, 6, {5, pause_command::step}});
+  actors::job::pause_state known{7, 5, 1, 1, 1234, 0, actors::job::call_kind::train, {{5, 0}, {5, 0}}};
+  here.actors.send(here.scheduler,
+                   actors::messages::pause_requested{2, 0, 6, {5, actors::job::pause_command::step}});
   here.enter_knowing(0, here.train(0, 100), {6, 4, 1}, 5);
   here.enter_knowing(1, here.train(0, 100), known, 5);
   here.all_restored();
@@ -268,12 +275,12 @@ TEST_CASE("no device of a paused job is taken for one that hangs, however long t
   here.reach(1, {4, 1});
   for (int i = 0; i < 10; ++i) {
     here.actors.advance(30s);
-    here.stands(0, device_activity::idle, 1, 4, 1000);
-    here.stands(1, device_activity::idle, 1, 4, 1000);
+    here.stands(0, schedule::device_activity::idle, 1, 4, 1000);
+    here.stands(1, schedule::device_activity::idle, 1, 4, 1000);
   }
   CHECK(here.logged().empty());
   CHECK(here.members.suspects.empty());
-  CHECK(here.supervisors[0].all<restart_requested>().empty());
+  CHECK(here.supervisors[0].all<actors::messages::restart_requested>().empty());
 }
 
 TEST_CASE("a device that does not return from an action of a single step is found") {
@@ -282,8 +289,8 @@ TEST_CASE("a device that does not return from an action of a single step is foun
   here.pause();
   finish_steps(here, 0, 4);
   here.step(step_unit::action, 2);
-  here.stands(0, device_activity::idle, 1, 4, 100);
-  here.stands(1, device_activity::computing, 0, 4, 100);
+  here.stands(0, schedule::device_activity::idle, 1, 4, 100);
+  here.stands(1, schedule::device_activity::computing, 0, 4, 100);
   REQUIRE(here.members.suspects.size() == 1);
   CHECK(here.members.suspects[0].first == 1);
 }
@@ -296,7 +303,7 @@ TEST_CASE("a job that is to stop goes on to its end although it is paused") {
   here.step(step_unit::action, 5);  // within step 4
   auto within = here.end(0);
   CHECK(within.step == 4);
-  here.actors.send(here.scheduler, stop_job{15});
+  here.actors.send(here.scheduler, actors::messages::stop_job{15});
   CHECK(here.end(0) == plan_position{5, 0});
   here.all_done(4);
   here.all_held(5);
@@ -312,7 +319,7 @@ TEST_CASE(
   here.pause();
   finish_steps(here, 0, 4);
   here.step(step_unit::action);
-  here.actors.send(here.scheduler, cancel_training{0});
+  here.actors.send(here.scheduler, actors::messages::cancel_training{0});
   CHECK(here.end(0) == plan_position{4, 1});
   here.resume();
   CHECK(here.end(0) == plan_position{5, 0});

@@ -8,10 +8,10 @@ using namespace troupe::testing;
 
 namespace {
 
-hosting on_ranks(const std::vector<int>& ranks) {
-  std::vector<member_id> members;
+mesh::hosting on_ranks(const std::vector<int>& ranks) {
+  std::vector<mesh::member_id> members;
   for (auto rank : ranks) members.push_back({rank});
-  return hosting(members);
+  return mesh::hosting(members);
 }
 
 }  // namespace
@@ -23,14 +23,15 @@ TEST_CASE("with all members present the devices are where the job began, whoever
   here.enter(1, here.train(0, 10));
   here.enter(2, here.train(0, 10), {{5, {2}, 1, own}, {5, {1}, 1, peer}});
   CHECK(here.command().hosts == on_ranks({0, 1, 2}));
-  CHECK(here.command().plan == restore_plan{5, false, {{{0}, 0, own}, {{1}, 2, peer}, {{2}, 2, own}}});
+  CHECK(here.command().plan ==
+        recovery::restore_plan{5, false, {{{0}, 0, own}, {{1}, 2, peer}, {{2}, 2, own}}});
 }
 
 TEST_CASE("devices stay where the newest generation had them, as the processes report it") {
   one_scheduler here({.world_size = 3, .generation = 4});
-  auto say = [&](int rank, const past_hosting& before) {
-    here.actors.send(here.scheduler, copies_held{4, {rank, 0, {}, 0, before}});
-    here.actors.send(here.scheduler, call_entered{4, rank, here.train(0, 10), 0, 0});
+  auto say = [&](int rank, const recovery::past_hosting& before) {
+    here.actors.send(here.scheduler, actors::messages::copies_held{4, {rank, 0, {}, 0, before}});
+    here.actors.send(here.scheduler, actors::messages::call_entered{4, rank, here.train(0, 10), 0, 0});
   };
   say(0, {2, on_ranks({1, 2, 0})});
   say(1, {});  // it was started again
@@ -44,7 +45,8 @@ TEST_CASE("devices above a member's share move, first to one that holds their st
   here.enter(1, here.train(0, 10), {{5, {2}, 1, peer}});
   here.enter(2, here.train(0, 10), {{5, {1}, 1, peer}});
   CHECK(here.command().hosts == on_ranks({0, 2, 1}));
-  CHECK(here.command().plan == restore_plan{5, false, {{{0}, 0, own}, {{1}, 2, peer}, {{2}, 1, peer}}});
+  CHECK(here.command().plan ==
+        recovery::restore_plan{5, false, {{{0}, 0, own}, {{1}, 2, peer}, {{2}, 1, peer}}});
 }
 
 TEST_CASE("members without a device are restored and hear what is committed; others hear it of devices") {
@@ -57,12 +59,12 @@ TEST_CASE("members without a device are restored and hear what is committed; oth
     here.held(0, step, 0, own);
     here.held(1, step, 0, peer);
     here.held(1, step, 1, own);
-    CHECK(here.supervisors[2].all<copies_committed>().size() == step - 1);
+    CHECK(here.supervisors[2].all<actors::messages::copies_committed>().size() == step - 1);
     here.held(2, step, 1, peer);
-    CHECK(here.supervisors[2].last<copies_committed>().step == step);
+    CHECK(here.supervisors[2].last<actors::messages::copies_committed>().step == step);
   }
-  CHECK(here.supervisors[0].all<copies_committed>().empty());
-  CHECK(here.supervisors[1].all<copies_committed>().empty());
+  CHECK(here.supervisors[0].all<actors::messages::copies_committed>().empty());
+  CHECK(here.supervisors[1].all<actors::messages::copies_committed>().empty());
   for (int rank : {1, 2}) CHECK(here.finished(rank) == numbers{0});
 }
 
@@ -90,15 +92,17 @@ TEST_CASE("a member that hosted a stage before hears when its copies may go") {
   here.held(0, 6, 0, peer);
   here.held(0, 6, 1, own);
   here.held(1, 6, 1, peer);
-  for (const auto& supervisor : here.supervisors) CHECK(supervisor.last<copies_committed>().step == 6);
+  for (const auto& supervisor : here.supervisors)
+    CHECK(supervisor.last<actors::messages::copies_committed>().step == 6);
 }
 
 TEST_CASE("a snapshot writer that is lost on a member without a device has nothing to write again") {
   one_scheduler here({.world_size = 3, .on_disk = true, .num_devices = 2});
   here.begin_training(1);
   here.all_done(0);
-  here.actors.send(here.scheduler, writes_lost{1, 2});
-  for (const auto& supervisor : here.supervisors) CHECK(supervisor.all<write_copies>().empty());
-  here.actors.send(here.scheduler, writes_lost{1, 1});
-  CHECK(here.supervisors[1].last<write_copies>().step == 1);
+  here.actors.send(here.scheduler, actors::messages::writes_lost{1, 2});
+  for (const auto& supervisor : here.supervisors)
+    CHECK(supervisor.all<actors::messages::write_copies>().empty());
+  here.actors.send(here.scheduler, actors::messages::writes_lost{1, 1});
+  CHECK(here.supervisors[1].last<actors::messages::write_copies>().step == 1);
 }

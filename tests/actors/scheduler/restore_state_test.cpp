@@ -23,14 +23,14 @@ TEST_CASE("after a failure every stage restores its owner's copy of the newest s
   one_scheduler here({.generation = 2});
   here.enter(0, here.train(0, 10), {{4, {0}, 1, own}, {5, {0}, 1, own}});
   here.enter(1, here.train(0, 10), {{3, {1}, 1, own}, {4, {1}, 1, own}});
-  CHECK(here.command(1).plan == restore_plan{4, false, {{{0}, 0, own}, {{1}, 1, own}}});
+  CHECK(here.command(1).plan == recovery::restore_plan{4, false, {{{0}, 0, own}, {{1}, 1, own}}});
 }
 
 TEST_CASE("a lost process's stage comes from the peer that kept it") {
   one_scheduler here({.generation = 2});
   here.enter(0, here.train(0, 10), {{4, {0}, 1, own}, {4, {1}, 1, peer}});
   here.enter(1, here.train(0, 10));
-  CHECK(here.command(0).plan == restore_plan{4, false, {{{0}, 0, own}, {{1}, 0, peer}}});
+  CHECK(here.command(0).plan == recovery::restore_plan{4, false, {{{0}, 0, own}, {{1}, 0, peer}}});
 }
 
 TEST_CASE("copies of rolled back steps are ignored") {
@@ -71,7 +71,8 @@ TEST_CASE(
 }
 
 TEST_CASE("with lost_state_policy::restart a job starts from scratch after the loss of all copies") {
-  one_scheduler here({.generation = 2, .on_lost_state = lost_state_policy::restart, .committed_step = 4});
+  one_scheduler here(
+      {.generation = 2, .on_lost_state = actors::job::lost_state_policy::restart, .committed_step = 4});
   here.all_enter(here.train(0, 10));
   CHECK(here.command().plan.from_scratch);
   CHECK(here.members.failures.empty());
@@ -95,7 +96,8 @@ TEST_CASE("if no process has a stage in memory, all stages restore the snapshot 
   here.enter(0, here.train(0, 10), {{4, {0}, 1, own}});
   here.enter(1, here.train(0, 10));
   CHECK(here.command().plan ==
-        restore_plan{3, false, {{{0}, 0, part_location::disk}, {{1}, 1, part_location::disk}}});
+        recovery::restore_plan{
+            3, false, {{{0}, 0, recovery::part_location::disk}, {{1}, 1, recovery::part_location::disk}}});
   here.all_restored();
   CHECK(here.granted().first_step == 3);
 }
@@ -118,7 +120,7 @@ TEST_CASE("with an empty folder all stages start from scratch") {
 
 TEST_CASE(
     "a job that resumes continues from the snapshot found before its start, without reading the disk again") {
-  snapshot_manifest found;
+  snapshot::snapshot_manifest found;
   found.step = 30;
   one_scheduler here({.on_disk = true, .resume = true, .begin_with = found});
   here.all_enter(here.train(0, 40));
@@ -176,13 +178,13 @@ TEST_CASE("a folder that cannot be read fails the job") {
 namespace {
 
 /// The state of step 20, as `job_id` wrote it.
-snapshot_manifest written_by(const std::string& job_id) {
-  snapshot_manifest manifest;
+snapshot::snapshot_manifest written_by(const std::string& job_id) {
+  snapshot::snapshot_manifest manifest;
   manifest.job_id = job_id;
   manifest.step = 20;
   manifest.numeric_class = "class";
   manifest.identity = {{"seed", "1"}, {"batch", "64"}};
-  manifest.calls = manifest_file{"calls.part", 10, "sum", "host"};
+  manifest.calls = snapshot::manifest_file{"calls.part", 10, "sum", "host"};
   return manifest;
 }
 
@@ -190,7 +192,7 @@ snapshot_manifest written_by(const std::string& job_id) {
 void put_on_disk(one_scheduler& here, const std::string& job_id) {
   here.disk->on_disk = written_by(job_id);
   auto evaluated = finished_training(1, 12);
-  evaluated.kind = call_kind::evaluate;
+  evaluated.kind = actors::job::call_kind::evaluate;
   here.disk->results = {finished_training(0, 12), evaluated};
 }
 
@@ -207,7 +209,7 @@ TEST_CASE(
   }
   here.all_enter(here.evaluate(1, 12, 3));
   CHECK(here.num_commands() == 0);
-  CHECK(here.result(1).kind == call_kind::evaluate);
+  CHECK(here.result(1).kind == actors::job::call_kind::evaluate);
   CHECK(here.result(1).steps_done == 12);
   here.all_enter(here.train(2, 24));
   CHECK(here.command(1).plan.step == 20);
@@ -234,7 +236,8 @@ TEST_CASE("after the loss of all processes the time since the last snapshot is t
     CHECK(here.command().since_disk_s == expected);
     here.all_restored();
     auto copies = here.granted().copies;
-    bool soon = std::ranges::any_of(copies, [](const due_copy& copy) { return copy.to_disk != 0; });
+    bool soon =
+        std::ranges::any_of(copies, [](const actors::messages::due_copy& copy) { return copy.to_disk != 0; });
     CHECK(soon == (expected == 60));
   }
 }
@@ -242,7 +245,7 @@ TEST_CASE("after the loss of all processes the time since the last snapshot is t
 namespace {
 
 /// Of step 20, with the results of these calls, which its job began with.
-void record(one_scheduler& here, const std::vector<call_request>& calls) {
+void record(one_scheduler& here, const std::vector<actors::job::call_request>& calls) {
   here.disk->on_disk = written_by("job-0");
   here.disk->results.clear();
   for (const auto& call : calls) {
@@ -310,7 +313,7 @@ TEST_CASE("a job that is stopped while recorded results are given again says fro
   record(here, {scheduler::train(0, 12)});
   here.all_enter(here.train(0, 12));
   here.all_seen(0);
-  here.actors.send(here.scheduler, stop_job{15});
+  here.actors.send(here.scheduler, actors::messages::stop_job{15});
   REQUIRE(here.members.stops.size() == 1);
   CHECK(here.members.stops[0].find("before it went on from step 20, which is saved in ") == 0);
 }
@@ -329,7 +332,7 @@ TEST_CASE("results of which an earlier version did not say what was asked for ar
 TEST_CASE("all programs get rank 0's value of a recorded one") {
   one_scheduler here;
   for (int rank : {0, 1}) {
-    call_request request{0, call_kind::record, 0, 0, 0, 0};
+    actors::job::call_request request{0, actors::job::call_kind::record, 0, 0, 0, 0};
     request.value = "of rank " + std::to_string(rank);
     here.enter(rank, request);
   }
@@ -364,11 +367,12 @@ TEST_CASE("after the loss of all processes the results of any number of calls ar
   here.disk->on_disk = written_by("job-1");
   for (std::uint32_t call = 0; call < 1000; ++call)
     here.disk->results.push_back(finished_training(call, call / 50));
-  std::vector<call_result> told;
+  std::vector<actors::job::call_result> told;
   for (int pieces = 0; told.size() < 1000 && pieces < 10; ++pieces) {
     here.all_enter(here.train(static_cast<std::uint32_t>(told.size()), told.size() / 50), told);
     told.clear();
-    for (const auto& one : here.supervisors[1].all<call_finished>()) told.push_back(one.result);
+    for (const auto& one : here.supervisors[1].all<actors::messages::call_finished>())
+      told.push_back(one.result);
   }
   CHECK(told == here.disk->results);
   CHECK(here.disk->num_reads == 1);
@@ -395,7 +399,8 @@ TEST_CASE("a job that cannot read the results on disk ends with the reason") {
 TEST_CASE("a recovery without steps to repeat ends when the first step is granted") {
   one_scheduler here({.generation = 2});
   here.begin_training(10);
-  CHECK(here.phases() == phases{recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed});
+  CHECK(here.phases() == phases{cluster::recovery_phase::restored, cluster::recovery_phase::rebuilt,
+                                cluster::recovery_phase::replayed});
   here.all_done(0);
   here.all_done(1);
   CHECK(here.phases().size() == 3);
@@ -408,11 +413,12 @@ TEST_CASE("a recovery with steps to repeat ends when the interrupted step is don
   here.restored(0);
   CHECK(here.phases().empty());
   here.restored(1);
-  CHECK(here.phases() == phases{recovery_phase::restored, recovery_phase::rebuilt});
+  CHECK(here.phases() == phases{cluster::recovery_phase::restored, cluster::recovery_phase::rebuilt});
   here.all_done(3);
   CHECK(here.phases().size() == 2);
   here.all_done(4);
-  CHECK(here.phases() == phases{recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed});
+  CHECK(here.phases() == phases{cluster::recovery_phase::restored, cluster::recovery_phase::rebuilt,
+                                cluster::recovery_phase::replayed});
   here.all_done(5);
   CHECK(here.phases().size() == 3);
 }
@@ -420,5 +426,6 @@ TEST_CASE("a recovery with steps to repeat ends when the interrupted step is don
 TEST_CASE("a recovery during a barrier ends with the barrier") {
   one_scheduler here({.generation = 2});
   here.all_enter(here.barrier(0));
-  CHECK(here.phases() == phases{recovery_phase::restored, recovery_phase::rebuilt, recovery_phase::replayed});
+  CHECK(here.phases() == phases{cluster::recovery_phase::restored, cluster::recovery_phase::rebuilt,
+                                cluster::recovery_phase::replayed});
 }

@@ -68,12 +68,12 @@ TEST_CASE("each step is reported to the program and the agent with its metrics")
   here.all_done(1);
   auto events = drained(*here.client);
   REQUIRE(events.size() == 2);
-  auto second = std::get<step_progress>(events[1]);
+  auto second = std::get<actors::job::step_progress>(events[1]);
   CHECK(second.step == 2);
   CHECK(second.target_step == 10);
   CHECK(second.metrics == one_scheduler::metrics_of(1));
   REQUIRE(here.members.progress_reports.size() == 2);
-  CHECK(here.members.progress_reports[1] == job_progress{1, 2, 10, 1.5 / 64});
+  CHECK(here.members.progress_reports[1] == cluster::job_progress{1, 2, 10, 1.5 / 64});
 }
 
 TEST_CASE("training ends when its last state is committed") {
@@ -90,7 +90,7 @@ TEST_CASE("training ends when its last state is committed") {
   CHECK(here.finished(1) == numbers{0});
   CHECK(here.result(1).steps_done == 2);
   CHECK(here.result(1).metrics == one_scheduler::metrics_of(1));
-  CHECK(here.result(1).kind == call_kind::train);
+  CHECK(here.result(1).kind == actors::job::call_kind::train);
 }
 
 TEST_CASE("a copy may arrive before the report of its step") {
@@ -118,7 +118,7 @@ TEST_CASE("a call whose steps are all done ends with the metrics of the last one
   here.restored(0);
   here.restored(1, {3.5, 64, 3});
   CHECK(here.num_credits() == 0);
-  CHECK(here.result(1).metrics == step_metrics{3.5, 64, 3});
+  CHECK(here.result(1).metrics == program::step_metrics{3.5, 64, 3});
   CHECK(here.result(1).steps_done == 4);
 }
 
@@ -146,14 +146,14 @@ TEST_CASE("evaluation sums the metrics of all its batches, and grants no copies"
   one_scheduler here({.window = 8});
   here.all_enter(here.evaluate(0, 0, 2));
   here.all_restored();
-  CHECK(here.granted().call.kind == call_kind::evaluate);
+  CHECK(here.granted().call.kind == actors::job::call_kind::evaluate);
   CHECK(here.granted().call.source == 1);
   CHECK(here.granted().end_step == 2);
   CHECK(here.granted().copies.empty());
   here.all_done(0);
   CHECK(here.finished(1).empty());
   here.all_done(1);
-  CHECK(here.result(1).metrics == step_metrics{0.5 + 1.5, 128, 6});
+  CHECK(here.result(1).metrics == program::step_metrics{0.5 + 1.5, 128, 6});
   CHECK(drained(*here.client).empty());
 }
 
@@ -162,22 +162,22 @@ TEST_CASE("an evaluation of nothing ends at once") {
   here.all_enter(here.evaluate(0, 0, 0));
   here.all_restored();
   CHECK(here.finished(1) == numbers{0});
-  CHECK(here.result(1).metrics == step_metrics{});
+  CHECK(here.result(1).metrics == program::step_metrics{});
 }
 
 TEST_CASE("training steps repeated during an evaluation are not part of its result") {
   one_scheduler here({.generation = 2, .window = 8});
   here.all_enter(here.evaluate(1, 2, 1), {finished_training(0, 2)});
   here.all_restored();
-  CHECK(here.granted().call.kind == call_kind::train);
+  CHECK(here.granted().call.kind == actors::job::call_kind::train);
   here.all_done(0, 1);
   here.all_done(1, 1);
   here.all_held(2);
-  CHECK(here.granted().call.kind == call_kind::evaluate);
+  CHECK(here.granted().call.kind == actors::job::call_kind::evaluate);
   here.all_done(0, 1);
   CHECK(here.result(1).metrics == one_scheduler::metrics_of(0));
   CHECK(here.result(1).steps_done == 2);
-  CHECK(here.result(1).timing == step_timing{});
+  CHECK(here.result(1).timing == actors::job::step_timing{});
   CHECK(here.result(1).last_step.empty());
 }
 
@@ -185,12 +185,13 @@ TEST_CASE("the hash covers the parameters of all stages, whatever the order of a
   one_scheduler here({.world_size = 2});
   here.all_enter(here.hash(0, 0));
   here.all_restored();
-  CHECK(here.granted().call.kind == call_kind::hash);
-  packed_state_pool pool;
+  CHECK(here.granted().call.kind == actors::job::call_kind::hash);
+  wire::packed_state_pool pool;
   named_tensor first{"0.weight", tensor::full({3}, 1)}, second{"1.weight", tensor::full({2}, 2)};
   auto arrives = [&](std::uint64_t generation, std::uint32_t call, std::uint32_t stage,
                      const named_tensor& value) {
-    here.actors.send(here.scheduler, parameters_arrived{generation, call, stage, pack_state({value}, pool)});
+    here.actors.send(here.scheduler, actors::messages::parameters_arrived{generation, call, stage,
+                                                                          pack_state({value}, pool)});
   };
   arrives(1, 0, 1, second);
   arrives(2, 0, 0, first);  // of another generation

@@ -5,6 +5,7 @@
 #include <random>
 
 using namespace troupe;
+using namespace troupe::actors::scheduler;
 
 TEST_CASE("the median of few values is exact") {
   sampled_median few;

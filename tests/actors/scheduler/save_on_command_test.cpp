@@ -15,11 +15,11 @@ namespace {
 class save_command {
  public:
   explicit save_command(one_scheduler& here)
-      : here_(here), result_(std::make_shared<answer<snapshot_saved>>()) {
+      : here_(here), result_(std::make_shared<answer<actors::messages::snapshot_saved>>()) {
     asker_ = here.actors.system().spawn([&here, result = result_](caf::event_based_actor* self) {
-      self->request(here.scheduler, caf::infinite, save_snapshot{})
-          .then([result](const snapshot_saved& saved) { result->value = saved; },
-                [result](const caf::error& problem) { result->problem = describe(problem); });
+      self->request(here.scheduler, caf::infinite, actors::messages::save_snapshot{})
+          .then([result](const actors::messages::snapshot_saved& saved) { result->value = saved; },
+                [result](const caf::error& problem) { result->problem = actors::actor::describe(problem); });
     });
     here.actors.run();
   }
@@ -36,7 +36,7 @@ class save_command {
 
  private:
   one_scheduler& here_;
-  std::shared_ptr<answer<snapshot_saved>> result_;
+  std::shared_ptr<answer<actors::messages::snapshot_saved>> result_;
   caf::actor asker_;
 };
 
@@ -55,9 +55,9 @@ void finish(one_scheduler& here, std::uint64_t first, std::uint64_t end) {
 }
 
 void pause(one_scheduler& here) {
-  pause_request request;
+  actors::job::pause_request request;
   request.id = 1;
-  here.actors.send(here.scheduler, pause_requested{here.with.generation, 0, 0, request});
+  here.actors.send(here.scheduler, actors::messages::pause_requested{here.with.generation, 0, 0, request});
 }
 
 }  // namespace
@@ -85,14 +85,14 @@ TEST_CASE("a paused job writes the state that its processes hold") {
   pause(here);
   save_command now(here);
   finish(here, 0, 4);
-  REQUIRE(here.supervisors[1].all<write_copies>().size() == 1);
-  CHECK(here.supervisors[1].last<write_copies>().step == 4);
+  REQUIRE(here.supervisors[1].all<actors::messages::write_copies>().size() == 1);
+  CHECK(here.supervisors[1].last<actors::messages::write_copies>().step == 4);
   here.all_written(4);
   CHECK(now.step() == 4);
   // Nothing newer: the answer is at once, and nothing is written again.
   save_command again(here);
   CHECK(again.step() == 4);
-  CHECK(here.supervisors[1].all<write_copies>().size() == 1);
+  CHECK(here.supervisors[1].all<actors::messages::write_copies>().size() == 1);
 }
 
 TEST_CASE("a job between two calls answers with the state that its last call has written") {
@@ -103,7 +103,7 @@ TEST_CASE("a job between two calls answers with the state that its last call has
   here.all_seen(0);
   save_command now(here);
   CHECK(now.step() == 2);
-  CHECK(here.supervisors[1].all<write_copies>().empty());
+  CHECK(here.supervisors[1].all<actors::messages::write_copies>().empty());
 }
 
 TEST_CASE("the last snapshot of a call answers a command that came too late for another step") {
@@ -125,7 +125,7 @@ TEST_CASE("a snapshot that cannot be written fails with the reason, and the next
   save_command again(here);
   finish(here, 5, 9);
   numbers again_on_disk;
-  for (const auto& given : here.devices[0].all<step_credit>())
+  for (const auto& given : here.devices[0].all<actors::messages::step_credit>())
     for (const auto& copy : given.copies)
       if (copy.to_disk && copy.step > 5) again_on_disk.push_back(copy.step);
   CHECK(again_on_disk.size() == 1);

@@ -11,7 +11,7 @@ using Catch::Matchers::EndsWith;
 
 namespace {
 
-void stop(one_scheduler& here) { here.actors.send(here.scheduler, stop_job{15}); }
+void stop(one_scheduler& here) { here.actors.send(here.scheduler, actors::messages::stop_job{15}); }
 
 }  // namespace
 
@@ -97,8 +97,9 @@ TEST_CASE("a stop soon after the loss of rank 0 waits for its program, since oth
   one_scheduler here(
       {.generation = 2, .window = 4, .on_disk = true, .disk_interval = 1000s, .knows_job = false});
   stop(here);
-  here.actors.send(here.scheduler, copies_held{2, {1, 0, {{7, {1}, 1, own}, {7, {0}, 1, peer}}, 0}});
-  here.actors.send(here.scheduler, call_entered{2, 1, here.train(0, 100), 0, 0, 7});
+  here.actors.send(here.scheduler,
+                   actors::messages::copies_held{2, {1, 0, {{7, {1}, 1, own}, {7, {0}, 1, peer}}, 0}});
+  here.actors.send(here.scheduler, actors::messages::call_entered{2, 1, here.train(0, 100), 0, 0, 7});
   here.actors.advance(2s);
   CHECK(here.members.stops.empty());
   here.know_job();

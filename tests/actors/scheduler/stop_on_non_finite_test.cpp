@@ -13,7 +13,7 @@ namespace {
 /// Device 1 finds a gradient that is NaN in `step`; device 0 has done it.
 void find_non_finite(one_scheduler& here, std::uint64_t step) {
   here.done(0, step);
-  step_done found;
+  actors::messages::step_done found;
   found.generation = 1;
   found.step = step;
   found.device = 1;
@@ -30,7 +30,8 @@ TEST_CASE("the newest committed copies are written to disk before a value that i
   here.all_held(1);
   auto credits = here.num_credits();
   find_non_finite(here, 1);
-  for (const auto& supervisor : here.supervisors) CHECK(supervisor.last<write_copies>().step == 1);
+  for (const auto& supervisor : here.supervisors)
+    CHECK(supervisor.last<actors::messages::write_copies>().step == 1);
   CHECK(here.members.failures.empty());
   here.all_written(1);
   REQUIRE(here.members.failures.size() == 1);
@@ -48,11 +49,14 @@ TEST_CASE("copies that are still on their way are waited for, and the newest of 
   here.all_done(0);
   here.all_done(1);
   find_non_finite(here, 2);  // before any copy is known
-  for (const auto& supervisor : here.supervisors) CHECK(supervisor.all<write_copies>().empty());
+  for (const auto& supervisor : here.supervisors)
+    CHECK(supervisor.all<actors::messages::write_copies>().empty());
   here.all_held(1);
-  for (const auto& supervisor : here.supervisors) CHECK(supervisor.all<write_copies>().empty());
+  for (const auto& supervisor : here.supervisors)
+    CHECK(supervisor.all<actors::messages::write_copies>().empty());
   here.all_held(2);
-  for (const auto& supervisor : here.supervisors) CHECK(supervisor.last<write_copies>().step == 2);
+  for (const auto& supervisor : here.supervisors)
+    CHECK(supervisor.last<actors::messages::write_copies>().step == 2);
   CHECK(here.members.failures.empty());
   here.all_written(2);
   REQUIRE(here.members.failures.size() == 1);

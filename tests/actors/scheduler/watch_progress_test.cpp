@@ -10,23 +10,25 @@
 #include "troupe/scheduler/progress_watch.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::scheduler;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr auto computing = device_activity::computing;
-constexpr auto waiting = device_activity::waiting_for_tensor;
+constexpr auto computing = schedule::device_activity::computing;
+constexpr auto waiting = schedule::device_activity::waiting_for_tensor;
 
 struct watched_job : one_scheduler {
   explicit watched_job(std::uint64_t generation = 1, bool knows_job = true)
       : one_scheduler({.generation = generation, .knows_job = knows_job, .progress_timeout = 60s}) {}
 
-  void at(int rank, device_activity activity, std::uint32_t action, double for_s, std::uint64_t step = 0) {
-    device_progress one{
-        static_cast<std::uint32_t>(rank), {0, call_kind::train, activity, step, action}, for_s};
-    actors.send(scheduler, process_progress{with.generation, rank, {one}, 0, 0});
+  void at(int rank, schedule::device_activity activity, std::uint32_t action, double for_s,
+          std::uint64_t step = 0) {
+    actors::messages::device_progress one{
+        static_cast<std::uint32_t>(rank), {0, actors::job::call_kind::train, activity, step, action}, for_s};
+    actors.send(scheduler, actors::messages::process_progress{with.generation, rank, {one}, 0, 0});
   }
 };
 
@@ -92,8 +94,8 @@ TEST_CASE("a tensor that was sent and did not arrive causes a request for a new 
   here.at(0, waiting, 2, 70);
   here.at(1, waiting, 0, 65);
   CHECK(here.members.suspects.empty());
-  REQUIRE(here.supervisors[0].all<restart_requested>().size() == 1);
-  CHECK(here.supervisors[0].last<restart_requested>().cause.find(
+  REQUIRE(here.supervisors[0].all<actors::messages::restart_requested>().size() == 1);
+  CHECK(here.supervisors[0].last<actors::messages::restart_requested>().cause.find(
             "device 1 has not got what device 0 sent after 0F0 of step 0") == 0);
 }
 
@@ -101,14 +103,18 @@ TEST_CASE("progress reports of other generations and calls are ignored") {
   watched_job here(3);
   here.begin_training(10);
   here.actors.send(here.scheduler,
-                   process_progress{2, 1, {{1, {0, call_kind::train, computing, 0, 1}, 100}}, 0, 0});
+                   actors::messages::process_progress{
+                       2, 1, {{1, {0, actors::job::call_kind::train, computing, 0, 1}, 100}}, 0, 0});
   here.actors.send(here.scheduler,
-                   process_progress{3, 1, {{1, {9, call_kind::train, computing, 0, 1}, 100}}, 0, 0});
+                   actors::messages::process_progress{
+                       3, 1, {{1, {9, actors::job::call_kind::train, computing, 0, 1}, 100}}, 0, 0});
   // Far outside of the plan, as only a damaged report could be.
   here.actors.send(here.scheduler,
-                   process_progress{3, 1, {{1, {0, call_kind::train, computing, 0, 77}, 100}}, 0, 0});
+                   actors::messages::process_progress{
+                       3, 1, {{1, {0, actors::job::call_kind::train, computing, 0, 77}, 100}}, 0, 0});
   here.actors.send(here.scheduler,
-                   process_progress{3, 1, {{8, {0, call_kind::train, computing, 0, 1}, 100}}, 0, 0});
+                   actors::messages::process_progress{
+                       3, 1, {{8, {0, actors::job::call_kind::train, computing, 0, 1}, 100}}, 0, 0});
   CHECK(here.members.suspects.empty());
 }
 
@@ -116,7 +122,7 @@ TEST_CASE("a process that does not enter a call is named and not killed") {
   watched_job here;
   here.enter(0, here.train(0, 10));
   for (int i = 0; i < 8; ++i) {
-    here.at(0, device_activity::idle, 0, 100);
+    here.at(0, schedule::device_activity::idle, 0, 100);
     here.actors.advance(10s);
   }
   CHECK(here.logged().find("waiting for ranks that have not entered call 0: 1") != std::string::npos);
@@ -129,7 +135,7 @@ TEST_CASE("a process that does not come to a barrier is named, and without a Tra
     watched_job here(1, has_trainer);
     auto wait = [&](int seconds) {
       for (int i = 0; i < seconds; i += 5) {
-        here.actors.send(here.scheduler, process_progress{1, 0, {}, 0, 0});
+        here.actors.send(here.scheduler, actors::messages::process_progress{1, 0, {}, 0, 0});
         here.actors.advance(5s);
       }
     };
@@ -157,6 +163,7 @@ TEST_CASE("without a limit no progress is watched") {
   one_scheduler here;
   here.begin_training(10);
   here.actors.send(here.scheduler,
-                   process_progress{1, 1, {{1, {0, call_kind::train, computing, 0, 1}, 1e6}}, 0, 0});
+                   actors::messages::process_progress{
+                       1, 1, {{1, {0, actors::job::call_kind::train, computing, 0, 1}, 1e6}}, 0, 0});
   CHECK(here.members.suspects.empty());
 }

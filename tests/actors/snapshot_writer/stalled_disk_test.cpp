@@ -12,6 +12,7 @@
 #include "troupe/snapshot_writer/snapshot_writer_actor.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::snapshot_writer;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
@@ -21,26 +22,28 @@ namespace {
 struct slow_disk_state {
   static constexpr const char* actor_name = "slow disk";
   struct script {
-    std::vector<write_part> begun;  ///< writes that the disk has begun, with their states
-    std::deque<caf::typed_response_promise<part_on_disk>> writes;
-    std::deque<caf::typed_response_promise<found_on_disk>> searches;
+    std::vector<actors::messages::write_part> begun;  ///< writes that the disk has begun, with their states
+    std::deque<caf::typed_response_promise<actors::messages::part_on_disk>> writes;
+    std::deque<caf::typed_response_promise<actors::messages::found_on_disk>> searches;
   };
   slow_disk_state(caf::event_based_actor* self, std::shared_ptr<script> what)
       : self_(self), what_(std::move(what)) {}
   caf::behavior make_behavior() {
-    return {[this](const write_part& command) -> caf::result<part_on_disk> {
-              what_->begun.push_back(command);
-              return what_->writes.emplace_back(self_->make_response_promise<part_on_disk>());
-            },
-            [this](const find_on_disk&) -> caf::result<found_on_disk> {
-              return what_->searches.emplace_back(self_->make_response_promise<found_on_disk>());
-            },
-            [this](const part_on_disk& done) {
-              what_->begun.front().packed = {};
-              what_->writes.front().deliver(done);
-              what_->writes.pop_front();
-            },
-            [this](const found_on_disk& done) { what_->searches.front().deliver(done); }};
+    return {
+        [this](const actors::messages::write_part& command) -> caf::result<actors::messages::part_on_disk> {
+          what_->begun.push_back(command);
+          return what_->writes.emplace_back(self_->make_response_promise<actors::messages::part_on_disk>());
+        },
+        [this](const actors::messages::find_on_disk&) -> caf::result<actors::messages::found_on_disk> {
+          return what_->searches.emplace_back(
+              self_->make_response_promise<actors::messages::found_on_disk>());
+        },
+        [this](const actors::messages::part_on_disk& done) {
+          what_->begun.front().packed = {};
+          what_->writes.front().deliver(done);
+          what_->writes.pop_front();
+        },
+        [this](const actors::messages::found_on_disk& done) { what_->searches.front().deliver(done); }};
   }
   caf::event_based_actor* self_;
   std::shared_ptr<script> what_;
@@ -57,20 +60,21 @@ struct stalled_disk {
 
   stalled_disk() {
     snapshot_writer_options options;
-    options.disk = slow = actors.spawn<actor_of<slow_disk_state>>(disk);
+    options.disk = slow = actors.spawn<actors::actor::actor_of<slow_disk_state>>(disk);
     options.log =
         std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
     progress = options.progress;
-    writer = actors.spawn<actor_of<snapshot_writer_state>>(options);
-    actors.send(writer, writer_generation{1, scheduler.handle()});
+    writer = actors.spawn<actors::actor::actor_of<snapshot_writer_state>>(options);
+    actors.send(writer, actors::messages::writer_generation{1, scheduler.handle()});
   }
   void write(std::uint64_t step, int stage = 0) {
-    actors.send(writer, write_part{1, step, {{stage}}, tensor::full({4}, static_cast<float>(step))});
+    actors.send(writer, actors::messages::write_part{
+                            1, step, {{stage}}, tensor::full({4}, static_cast<float>(step))});
   }
-  void finish_write() { actors.send(slow, part_on_disk{{{}, "file", 1, "sum", "here"}}); }
+  void finish_write() { actors.send(slow, actors::messages::part_on_disk{{{}, "file", 1, "sum", "here"}}); }
   std::vector<std::uint64_t> not_written() const {
     std::vector<std::uint64_t> steps;
-    for (const auto& told : scheduler.all<part_written>())
+    for (const auto& told : scheduler.all<actors::messages::part_written>())
       if (!told.problem.empty()) steps.push_back(told.step);
     return steps;
   }
@@ -110,16 +114,16 @@ TEST_CASE("a disk that stalls is reported once, and so is its recovery") {
   CHECK(here.count("the disk has made no progress for") == 1);
   here.finish_write();
   CHECK(here.count("works again after") == 1);
-  CHECK(here.scheduler.last<part_written>().problem.empty());
+  CHECK(here.scheduler.last<actors::messages::part_written>().problem.empty());
 }
 
 TEST_CASE("a slow disk that makes progress is not reported as stalled") {
   stalled_disk here;
-  auto search = std::make_shared<answer<found_on_disk>>();
+  auto search = std::make_shared<answer<actors::messages::found_on_disk>>();
   auto asker = here.actors.system().spawn([&](caf::event_based_actor* self) {
-    self->request(here.writer, caf::infinite, find_on_disk{})
-        .then([search](const found_on_disk& found) { search->value = found; },
-              [search](const caf::error& problem) { search->problem = describe(problem); });
+    self->request(here.writer, caf::infinite, actors::messages::find_on_disk{})
+        .then([search](const actors::messages::found_on_disk& found) { search->value = found; },
+              [search](const caf::error& problem) { search->problem = actors::actor::describe(problem); });
   });
   here.actors.run();
   for (int minute = 0; minute < 30; ++minute) {
@@ -130,7 +134,7 @@ TEST_CASE("a slow disk that makes progress is not reported as stalled") {
     REQUIRE_FALSE(search->value);
     REQUIRE(search->problem.empty());
   }
-  here.actors.send(here.slow, found_on_disk{});
+  here.actors.send(here.slow, actors::messages::found_on_disk{});
   CHECK(search->value);
   CHECK(here.log.str().empty());
 }
@@ -139,31 +143,32 @@ TEST_CASE("after the limit requests to a stalled disk fail, and the disk is used
   stalled_disk here;
   here.write(1);
   here.write(2);
-  auto search = ask<found_on_disk>(here.actors, here.writer, find_on_disk{});
+  auto search =
+      ask<actors::messages::found_on_disk>(here.actors, here.writer, actors::messages::find_on_disk{});
   CHECK_FALSE(search.value);
   for (int look = 0; look < 13; ++look) here.actors.advance(10s);
   CHECK(here.not_written() == steps{1, 2});
   CHECK(here.count("no snapshot is written until the disk works again") == 1);
   here.write(3);
   CHECK(here.not_written() == steps{1, 2, 3});
-  CHECK(ask<found_on_disk>(here.actors, here.writer, find_on_disk{}).problem.find("stalled") !=
-        std::string::npos);
+  CHECK(ask<actors::messages::found_on_disk>(here.actors, here.writer, actors::messages::find_on_disk{})
+            .problem.find("stalled") != std::string::npos);
   here.finish_write();  // it is too late for this one
-  CHECK(here.scheduler.all<part_written>().size() == 3);
+  CHECK(here.scheduler.all<actors::messages::part_written>().size() == 3);
   here.write(4);
   here.finish_write();
-  CHECK(here.scheduler.last<part_written>().step == 4);
-  CHECK(here.scheduler.last<part_written>().problem.empty());
+  CHECK(here.scheduler.last<actors::messages::part_written>().step == 4);
+  CHECK(here.scheduler.last<actors::messages::part_written>().problem.empty());
 }
 
 TEST_CASE("states that wait for the disk are dropped with their generation") {
   stalled_disk here;
   here.write(1);
   here.write(2);
-  here.actors.send(here.writer, writer_generation{2, here.scheduler.handle()});
+  here.actors.send(here.writer, actors::messages::writer_generation{2, here.scheduler.handle()});
   here.finish_write();
   CHECK(here.disk->begun.size() == 1);
-  CHECK(here.scheduler.all<part_written>().empty());
+  CHECK(here.scheduler.all<actors::messages::part_written>().empty());
 }
 
 TEST_CASE("what a disk that ended was asked for is not answered: the next snapshot writer is asked again") {
@@ -179,6 +184,7 @@ TEST_CASE("what a disk that ended was asked for is not answered: the next snapsh
   other.write(10);
   other.write(11);
   CHECK(other.not_written().empty());
-  CHECK(ask<found_on_disk>(other.actors, other.writer, find_on_disk{}).problem.empty());
+  CHECK(ask<actors::messages::found_on_disk>(other.actors, other.writer, actors::messages::find_on_disk{})
+            .problem.empty());
   CHECK(other.log.str().empty());
 }

@@ -16,13 +16,14 @@
 #include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::stage;
 using namespace troupe::testing;
 
 namespace {
 
 /// A state of stage 2 whose weight is `weight`.
 tensor packed_with(float weight) {
-  packed_state_pool pool;
+  wire::packed_state_pool pool;
   return pack_state({{"2.weight", tensor::full({1}, weight)},
                      {"2.moment", tensor::zeros({1})},
                      {"2.steps", tensor::full({1}, 4)}},
@@ -38,20 +39,20 @@ struct one_stage {
   std::ostringstream log;
   caf::actor stage;
 
-  std::optional<member_id> keeper;
+  std::optional<mesh::member_id> keeper;
 
-  explicit one_stage(std::optional<member_id> with_keeper = member_id{2},
-                     const job_part& part = {{{.stage = 2}}})
+  explicit one_stage(std::optional<mesh::member_id> with_keeper = mesh::member_id{2},
+                     const layout::job_part& part = {{{.stage = 2}}})
       : keeper(with_keeper) {
     model->num_stages = 4;
     auto logger =
         std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
-    stage = actors.spawn<actor_of<stage_state>>(
+    stage = actors.spawn<actors::actor::actor_of<stage_state>>(
         stage_options{part.id, 1, fake_programs(model), &out, logger, 0, {}, part.content});
   }
-  answer<stage_ready> restore(std::uint64_t generation, std::uint64_t step, tensor packed = {},
-                              bool from_scratch = false) {
-    restore_stage command;
+  answer<actors::messages::stage_ready> restore(std::uint64_t generation, std::uint64_t step,
+                                                tensor packed = {}, bool from_scratch = false) {
+    actors::messages::restore_stage command;
     command.generation = generation;
     command.step = step;
     command.from_scratch = from_scratch;
@@ -60,14 +61,15 @@ struct one_stage {
     command.peer_copy_store = peer_copy_store.handle();
     command.snapshot_writer = snapshot_writer.handle();
     command.keeper = keeper;
-    return ask<stage_ready>(actors, stage, command);
+    return ask<actors::messages::stage_ready>(actors, stage, command);
   }
   void copied(std::uint64_t generation, std::uint64_t step, bool to_disk = false) {
-    actors.send(stage, state_copied{generation, step, packed_with(static_cast<float>(step)), to_disk});
+    actors.send(stage, actors::messages::state_copied{generation, step, packed_with(static_cast<float>(step)),
+                                                      to_disk});
   }
   std::vector<std::uint64_t> steps_held() {
     std::vector<std::uint64_t> steps;
-    auto held = ask<held_parts>(actors, stage, list_parts{});
+    auto held = ask<actors::messages::held_parts>(actors, stage, actors::messages::list_parts{});
     for (const auto& part : held.value->parts) steps.push_back(part.step);
     return steps;
   }
@@ -75,9 +77,11 @@ struct one_stage {
 
 using steps = std::vector<std::uint64_t>;
 
-bool same_state(const tensor& a, const tensor& b) { return same_bits(unpack_state(a), unpack_state(b)); }
+bool same_state(const tensor& a, const tensor& b) {
+  return same_bits(wire::unpack_state(a), wire::unpack_state(b));
+}
 
-float weight_of(const answer<stage_ready>& ready) {
+float weight_of(const answer<actors::messages::stage_ready>& ready) {
   return ready.value->program->parameters()[0].value.values<float>()[0];
 }
 
@@ -98,7 +102,7 @@ TEST_CASE("a second start from scratch makes the weights anew and drops all copi
   one_stage here;
   auto first = here.restore(1, 0, {}, true);
   here.copied(1, 3);
-  first.value->program->load_state(unpack_state(packed_with(9)));
+  first.value->program->load_state(wire::unpack_state(packed_with(9)));
   auto second = here.restore(2, 0, {}, true);
   CHECK(weight_of(second) == 1.25f);
   CHECK(here.steps_held().empty());
@@ -109,13 +113,14 @@ TEST_CASE("a copy is kept, reported to the scheduler and sent to the peer") {
   here.restore(1, 0, {}, true);
   here.copied(1, 3);
   CHECK(here.steps_held() == steps{3});
-  auto held = here.scheduler.last<part_held>();
+  auto held = here.scheduler.last<actors::messages::part_held>();
   CHECK(held.generation == 1);
   CHECK(held.rank == 1);
-  CHECK(held.part == held_part{3, {2}, 1, part_location::own_memory});
+  CHECK(held.part == recovery::held_part{3, {2}, 1, recovery::part_location::own_memory});
   REQUIRE(here.out.tensors.size() == 1);
   CHECK(here.out.tensors[0].to_rank == 2);
-  CHECK(here.out.tensors[0].tag == tensor_tag{1, 3, 0, 2, 0, tensor_role::snapshot_part});
+  CHECK(here.out.tensors[0].tag ==
+        transport::tensor_tag{1, 3, 0, 2, 0, transport::tensor_role::snapshot_part});
   CHECK(same_state(here.out.tensors[0].value, packed_with(3)));
   CHECK(here.snapshot_writer.size() == 0);
 }
@@ -125,17 +130,17 @@ TEST_CASE("a dropped copy that is due on disk is reported to the scheduler as no
   here.restore(1, 0, {}, true);
   here.copied(1, 3);
   here.copied(1, 5);
-  here.actors.send(here.stage, drop_before{5});
-  here.actors.send(here.stage, write_copy{3});
-  auto refused = here.scheduler.last<part_written>();
+  here.actors.send(here.stage, actors::messages::drop_before{5});
+  here.actors.send(here.stage, actors::messages::write_copy{3});
+  auto refused = here.scheduler.last<actors::messages::part_written>();
   CHECK(refused.generation == 1);
   CHECK(refused.step == 3);
-  CHECK(refused.entry.part == part_id{{.stage = 2}});
+  CHECK(refused.entry.part == layout::part_id{{.stage = 2}});
   CHECK_THAT(refused.problem, Catch::Matchers::ContainsSubstring("no longer holds the copy of step 3"));
   CHECK_THAT(here.log.str(), Catch::Matchers::ContainsSubstring("snapshot given up"));
-  CHECK(here.snapshot_writer.all<write_part>().empty());
-  here.actors.send(here.stage, write_copy{5});
-  CHECK(here.snapshot_writer.last<write_part>().step == 5);
+  CHECK(here.snapshot_writer.all<actors::messages::write_part>().empty());
+  here.actors.send(here.stage, actors::messages::write_copy{5});
+  CHECK(here.snapshot_writer.last<actors::messages::write_part>().step == 5);
 }
 
 TEST_CASE("in a job of one process copies are not sent") {
@@ -143,17 +148,17 @@ TEST_CASE("in a job of one process copies are not sent") {
   here.restore(1, 0, {}, true);
   here.copied(1, 3);
   CHECK(here.out.tensors.empty());
-  CHECK(here.scheduler.all<part_held>().size() == 1);
+  CHECK(here.scheduler.all<actors::messages::part_held>().size() == 1);
 }
 
 TEST_CASE("a copy that is due on disk goes to the snapshot writer too") {
   one_stage here;
   here.restore(1, 0, {}, true);
   here.copied(1, 3, true);
-  auto command = here.snapshot_writer.last<write_part>();
+  auto command = here.snapshot_writer.last<actors::messages::write_part>();
   CHECK(command.generation == 1);
   CHECK(command.step == 3);
-  CHECK(command.part == part_id{{.stage = 2}});
+  CHECK(command.part == layout::part_id{{.stage = 2}});
   CHECK(same_state(command.packed, packed_with(3)));
 }
 
@@ -185,7 +190,7 @@ TEST_CASE("a stage rolls back to its own copy and forgets what came after") {
   REQUIRE(here.out.tensors.size() == 1);
   CHECK(here.out.tensors[0].tag.generation == 2);
   CHECK(here.out.tensors[0].tag.step == 4);
-  CHECK(here.scheduler.last<part_held>().part.generation == 2);
+  CHECK(here.scheduler.last<actors::messages::part_held>().part.generation == 2);
 }
 
 TEST_CASE("a stage takes the state it is given and holds it as a copy") {
@@ -194,8 +199,9 @@ TEST_CASE("a stage takes the state it is given and holds it as a copy") {
   REQUIRE(ready.value);
   CHECK(weight_of(ready) == 7);
   CHECK(here.steps_held() == steps{4});
-  CHECK(here.scheduler.last<part_held>().part == held_part{4, {2}, 2, part_location::own_memory});
-  auto copy = ask<stage_copy>(here.actors, here.stage, get_copy{4});
+  CHECK(here.scheduler.last<actors::messages::part_held>().part ==
+        recovery::held_part{4, {2}, 2, recovery::part_location::own_memory});
+  auto copy = ask<actors::messages::stage_copy>(here.actors, here.stage, actors::messages::get_copy{4});
   REQUIRE(copy.value);
   CHECK(same_state(copy.value->packed, packed_with(7)));
 }
@@ -203,11 +209,12 @@ TEST_CASE("a stage takes the state it is given and holds it as a copy") {
 TEST_CASE("a restore of a missing copy is an error that names the copy") {
   one_stage here;
   CHECK(here.restore(2, 4).problem == "stage 2 holds no copy of step 4");
-  CHECK(ask<stage_copy>(here.actors, here.stage, get_copy{5}).problem == "stage 2 holds no copy of step 5");
+  CHECK(ask<actors::messages::stage_copy>(here.actors, here.stage, actors::messages::get_copy{5}).problem ==
+        "stage 2 holds no copy of step 5");
 }
 
 TEST_CASE("a state that cannot be loaded ends the stage with the reason") {
-  packed_state_pool pool;
+  wire::packed_state_pool pool;
   auto foreign = pack_state({{"other.weight", tensor::full({1}, 1)}}, pool);
   for (auto [packed, reason] :
        {std::pair(foreign, "another model"), {tensor::zeros({3}, dtype::u8), "packed state"}}) {
@@ -222,38 +229,38 @@ TEST_CASE("a committed step drops older copies here and at the peer copy store, 
   one_stage here;
   here.restore(1, 0, {}, true);
   for (std::uint64_t step : {3, 4, 5}) here.copied(1, step);
-  here.actors.send(here.stage, drop_before{4});
+  here.actors.send(here.stage, actors::messages::drop_before{4});
   CHECK(here.steps_held() == steps{4, 5});
-  CHECK(here.peer_copy_store.last<drop_before>().step == 4);
+  CHECK(here.peer_copy_store.last<actors::messages::drop_before>().step == 4);
 }
 
 TEST_CASE("a stage that outlives its snapshot writer uses the writer's replacement") {
   one_stage here;
   here.restore(1, 0, {}, true);
   probe next(here.actors);
-  restore_stage command;
+  actors::messages::restore_stage command;
   command.generation = 2;
   command.from_scratch = true;
   command.scheduler = here.scheduler.handle();
   command.peer_copy_store = command.snapshot_writer = next.handle();
-  REQUIRE(ask<stage_ready>(here.actors, here.stage, command).value);
+  REQUIRE(ask<actors::messages::stage_ready>(here.actors, here.stage, command).value);
   here.copied(2, 3, true);
-  here.actors.send(here.stage, drop_before{3});
+  here.actors.send(here.stage, actors::messages::drop_before{3});
   CHECK(here.snapshot_writer.size() == 0);
-  CHECK(next.all<write_part>().size() == 1);
-  CHECK(next.all<drop_before>().size() == 1);
+  CHECK(next.all<actors::messages::write_part>().size() == 1);
+  CHECK(next.all<actors::messages::drop_before>().size() == 1);
 }
 
 TEST_CASE("peer copy store and snapshot writer may be replaced within a generation") {
   one_stage here;
   here.restore(1, 0, {}, true);
   probe store(here.actors), writer(here.actors);
-  here.actors.send(here.stage, io_replaced{store.handle(), writer.handle()});
+  here.actors.send(here.stage, actors::messages::io_replaced{store.handle(), writer.handle()});
   here.copied(1, 3, true);
-  here.actors.send(here.stage, drop_before{3});
-  CHECK(writer.last<write_part>().step == 3);
-  CHECK(store.last<drop_before>().step == 3);
-  CHECK(here.snapshot_writer.all<write_part>().empty());
+  here.actors.send(here.stage, actors::messages::drop_before{3});
+  CHECK(writer.last<actors::messages::write_part>().step == 3);
+  CHECK(store.last<actors::messages::drop_before>().step == 3);
+  CHECK(here.snapshot_writer.all<actors::messages::write_part>().empty());
 }
 
 TEST_CASE("a stage sends all its copies again when the peer has lost them") {
@@ -263,7 +270,7 @@ TEST_CASE("a stage sends all its copies again when the peer has lost them") {
   here.copied(1, 4);
   here.out.tensors.clear();
   here.scheduler.clear();
-  here.actors.send(here.stage, replicate_again{});
+  here.actors.send(here.stage, actors::messages::replicate_again{});
   REQUIRE(here.out.tensors.size() == 2);
   CHECK(here.out.tensors[0].tag.step == 3);
   CHECK(here.out.tensors[1].tag.step == 4);
@@ -274,45 +281,46 @@ TEST_CASE("a stage sends all its copies again when the peer has lost them") {
 TEST_CASE("a command to write a copy that is yet to be made is left to the device") {
   one_stage here;
   here.restore(1, 0, {}, true);
-  here.actors.send(here.stage, write_copy{3});
+  here.actors.send(here.stage, actors::messages::write_copy{3});
   here.copied(1, 2);
-  here.actors.send(here.stage, write_copy{3});
-  CHECK(here.scheduler.all<part_written>().empty());
+  here.actors.send(here.stage, actors::messages::write_copy{3});
+  CHECK(here.scheduler.all<actors::messages::part_written>().empty());
   here.copied(1, 3, true);
-  CHECK(here.snapshot_writer.all<write_part>().size() == 1);
+  CHECK(here.snapshot_writer.all<actors::messages::write_part>().size() == 1);
 }
 
 TEST_CASE("a copy that was requested for the disk before the device has made it is written then") {
   one_stage here;
   here.restore(1, 0, {}, true);
   here.copied(1, 2);
-  here.actors.send(here.stage, write_copy{3});
+  here.actors.send(here.stage, actors::messages::write_copy{3});
   here.copied(1, 3);
   here.copied(1, 4);
-  REQUIRE(here.snapshot_writer.all<write_part>().size() == 1);
-  CHECK(here.snapshot_writer.last<write_part>().step == 3);
-  here.actors.send(here.stage, write_copy{5});
+  REQUIRE(here.snapshot_writer.all<actors::messages::write_part>().size() == 1);
+  CHECK(here.snapshot_writer.last<actors::messages::write_part>().step == 3);
+  here.actors.send(here.stage, actors::messages::write_copy{5});
   here.restore(2, 4);  // what was requested before a restore is void
   here.copied(2, 5);
-  CHECK(here.snapshot_writer.all<write_part>().size() == 1);
+  CHECK(here.snapshot_writer.all<actors::messages::write_part>().size() == 1);
 }
 
 TEST_CASE("of equal parts that of replica 0 is written, and every replica keeps its own in memory") {
   for (int replica : {0, 1}) {
-    one_stage here{std::nullopt, {{{.stage = 2, .replica = replica}}, replica_content::equal}};
+    one_stage here{std::nullopt, {{{.stage = 2, .replica = replica}}, layout::replica_content::equal}};
     here.restore(1, 0, {}, true);
     here.copied(1, 3, true);
-    here.actors.send(here.stage, write_copy{3});
-    CHECK(here.snapshot_writer.all<write_part>().size() == (replica == 0 ? 2U : 0U));
-    CHECK(here.scheduler.all<part_written>().empty());
-    CHECK(here.scheduler.last<part_held>().part.part.of.replica == replica);
+    here.actors.send(here.stage, actors::messages::write_copy{3});
+    CHECK(here.snapshot_writer.all<actors::messages::write_part>().size() == (replica == 0 ? 2U : 0U));
+    CHECK(here.scheduler.all<actors::messages::part_written>().empty());
+    CHECK(here.scheduler.last<actors::messages::part_held>().part.part.of.replica == replica);
     CHECK(here.out.tensors.empty());
   }
 }
 
 TEST_CASE("a stage says which tensors its state has, also before it has got one") {
   one_stage here;
-  auto listed = ask<contents_listed>(here.actors, here.stage, list_contents{});
+  auto listed =
+      ask<actors::messages::contents_listed>(here.actors, here.stage, actors::messages::list_contents{});
   REQUIRE(listed.value);
-  CHECK(listed.value->contents == whole_contents(unpack_state(packed_with(0))));
+  CHECK(listed.value->contents == whole_contents(wire::unpack_state(packed_with(0))));
 }

@@ -16,24 +16,24 @@ TEST_CASE("with its first view a process connects and reports which call it is i
   CHECK(here.out.connected[0].first == 1);
   CHECK(here.out.connected[0].second.at(0) == recording_transport::address_of(0, 1));
   CHECK(here.out.connected[0].second.at(1) == recording_transport::address_of(1, 1));
-  auto entered = here.sent<call_entered>();
+  auto entered = here.sent<actors::messages::call_entered>();
   REQUIRE(entered.size() == 1);
   CHECK(entered[0].generation == 1);
   CHECK(entered[0].rank == 1);
   CHECK(entered[0].request.index == 3);
-  REQUIRE(here.sent<copies_held>().size() == 1);
-  CHECK(here.sent<copies_held>()[0].generation == 1);
-  CHECK(here.sent<copies_held>()[0].inventory.rank == 1);
-  CHECK(here.sent<copies_held>()[0].inventory.parts.empty());
+  REQUIRE(here.sent<actors::messages::copies_held>().size() == 1);
+  CHECK(here.sent<actors::messages::copies_held>()[0].generation == 1);
+  CHECK(here.sent<actors::messages::copies_held>()[0].inventory.rank == 1);
+  CHECK(here.sent<actors::messages::copies_held>()[0].inventory.parts.empty());
   CHECK(here.out.frames[0].to_rank == 0);
 }
 
 TEST_CASE("a call that is entered after the view is announced at once, also without a job") {
   one_process here;
   here.view(1);
-  here.enter(0, call_kind::barrier);
-  REQUIRE(here.sent<call_entered>().size() == 1);
-  CHECK(here.sent<call_entered>()[0].request.kind == call_kind::barrier);
+  here.enter(0, actors::job::call_kind::barrier);
+  REQUIRE(here.sent<actors::messages::call_entered>().size() == 1);
+  CHECK(here.sent<actors::messages::call_entered>()[0].request.kind == actors::job::call_kind::barrier);
 }
 
 TEST_CASE("no call leaves a timer behind, restored or not") {
@@ -48,7 +48,7 @@ TEST_CASE("no call leaves a timer behind, restored or not") {
       here.finish(1, result_of(call));
       here.enter(call + 1);
     }
-    CHECK(here.sent<call_entered>().size() == 51);
+    CHECK(here.sent<actors::messages::call_entered>().size() == 51);
     CHECK(here.actors.num_timers() == timers);
   }
 }
@@ -61,14 +61,16 @@ TEST_CASE("a process reports its copies once in each generation, before its firs
   here.enter(1);
   here.fence(2);
   here.view(2);
-  CHECK(here.sent<call_entered>().size() == 3);
-  auto held = here.sent<copies_held>();
+  CHECK(here.sent<actors::messages::call_entered>().size() == 3);
+  auto held = here.sent<actors::messages::copies_held>();
   REQUIRE(held.size() == 2);
   CHECK(held[0].inventory.parts.empty());
   CHECK_FALSE(held[1].inventory.parts.empty());
   auto last = here.out.frames.end();
-  CHECK(decode_message((last - 2)->body).content.match_elements<copies_held>());
-  CHECK(decode_message((last - 1)->body).content.match_elements<call_entered>());
+  CHECK(
+      actors::link::decode_message((last - 2)->body).content.match_elements<actors::messages::copies_held>());
+  CHECK(actors::link::decode_message((last - 1)->body)
+            .content.match_elements<actors::messages::call_entered>());
 }
 
 TEST_CASE("the job description goes to each generation's scheduler once, its hash with every call") {
@@ -80,7 +82,7 @@ TEST_CASE("the job description goes to each generation's scheduler once, its has
   here.enter(1);
   here.fence(2);
   here.view(2);
-  auto entered = here.sent<call_entered>();
+  auto entered = here.sent<actors::messages::call_entered>();
   REQUIRE(entered.size() == 3);
   for (const auto& each : entered) CHECK(each.description_hash != 0);
   CHECK(entered[0].description.hash() == entered[0].description_hash);
@@ -94,22 +96,24 @@ TEST_CASE(
   here.begin();
   here.finish(1, result_of(0));
   CHECK(here.results_told() == indices{0});
-  auto told = call_finished{1, result_of(0)};
-  here.request(1, {actor_role::supervisor, 1}, told);  // again: confirmed, told once
+  auto told = actors::messages::call_finished{1, result_of(0)};
+  here.request(1, {actors::actor::actor_role::supervisor, 1}, told);  // again: confirmed, told once
   CHECK(here.results_told().empty());
-  CHECK(here.replies().back().match_elements<request_done>());
+  CHECK(here.replies().back().match_elements<actors::messages::request_done>());
   here.enter(1);
-  REQUIRE(here.sent<call_entered>().size() == 2);
-  CHECK(here.sent<call_entered>()[1].num_completed == 1);
+  REQUIRE(here.sent<actors::messages::call_entered>().size() == 2);
+  CHECK(here.sent<actors::messages::call_entered>()[1].num_completed == 1);
 }
 
 TEST_CASE("a process that has heard of the next generation does not confirm a result of the one before") {
   one_process here;
   here.begin();
   here.fence(2);
-  here.request(1, {actor_role::supervisor, 1}, call_finished{1, result_of(0)});
+  here.request(1, {actors::actor::actor_role::supervisor, 1},
+               actors::messages::call_finished{1, result_of(0)});
   CHECK(here.replies().empty());  // the link of generation 1 has ended
-  auto late = ask<caf::unit_t>(here.actors, here.supervisor, call_finished{1, result_of(0)});
+  auto late =
+      ask<caf::unit_t>(here.actors, here.supervisor, actors::messages::call_finished{1, result_of(0)});
   CHECK(late.problem == "rank 1 is in generation 2");
   CHECK(here.results_told().empty());
 }
@@ -118,12 +122,12 @@ TEST_CASE("a call that the program has left ends before the program's next call 
   one_process here;
   here.begin();
   here.enter(1);
-  CHECK(here.sent<call_entered>().size() == 1);
+  CHECK(here.sent<actors::messages::call_entered>().size() == 1);
   here.fence(2);
   here.view(2);
-  CHECK(here.sent<call_entered>().back().request.index == 0);
+  CHECK(here.sent<actors::messages::call_entered>().back().request.index == 0);
   here.finish(2, result_of(0));
-  CHECK(here.sent<call_entered>().back().request.index == 1);
+  CHECK(here.sent<actors::messages::call_entered>().back().request.index == 1);
   here.finish(2, result_of(1));
   CHECK(here.results_told() == indices{0, 1});
 }
@@ -152,7 +156,7 @@ TEST_CASE("the end of a call that arrives after a fence is not delivered; the ne
   one_process here;
   here.begin();
   here.fence(2);
-  here.actors.send(here.supervisor, call_finished{1, result_of(0)});
+  here.actors.send(here.supervisor, actors::messages::call_finished{1, result_of(0)});
   CHECK(here.results_told().empty());
   here.view(2);
   here.finish(2, result_of(0));
@@ -163,9 +167,10 @@ TEST_CASE("a scheduler that lacks results of earlier calls gets them in pieces")
   one_process here;
   here.begin();
   for (std::uint32_t index = 0; index < 300; ++index) here.finish(1, result_of(index));
-  for (std::uint64_t first : {0, 256, 300}) here.request(1, {actor_role::supervisor, 1}, want_results{first});
-  std::vector<known_results> told;
-  for (const auto& reply : here.replies()) told.push_back(reply.get_as<known_results>(0));
+  for (std::uint64_t first : {0, 256, 300})
+    here.request(1, {actors::actor::actor_role::supervisor, 1}, actors::messages::want_results{first});
+  std::vector<actors::messages::known_results> told;
+  for (const auto& reply : here.replies()) told.push_back(reply.get_as<actors::messages::known_results>(0));
   REQUIRE(told.size() == 3);
   CHECK(told[0].results.size() == 256);
   CHECK(told[1].results.front() == result_of(256));

@@ -4,18 +4,21 @@
 #include <stdexcept>
 
 using namespace troupe;
+using namespace troupe::actors::supervisor;
 
 namespace {
 
-call_request call(std::uint32_t index) { return {index, call_kind::barrier, 0, 0, 0, 0}; }
+actors::job::call_request call(std::uint32_t index) {
+  return {index, actors::job::call_kind::barrier, 0, 0, 0, 0};
+}
 
-call_result result(std::uint32_t index) {
-  call_result made;
+actors::job::call_result result(std::uint32_t index) {
+  actors::job::call_result made;
   made.index = index;
   return made;
 }
 
-call_result repeated(std::uint32_t index) {
+actors::job::call_result repeated(std::uint32_t index) {
   auto made = result(index);
   made.is_repeated = true;
   return made;
@@ -50,14 +53,14 @@ TEST_CASE("calls queued behind one that the program left begin one after the oth
 TEST_CASE("queued calls that have finished meanwhile are answered before the next one begins") {
   call_queue calls;
   for (std::uint32_t index : {0, 1, 2}) calls.enter(call(index));
-  calls.completed()->add(std::vector<call_result>{result(0), result(1)});
+  calls.completed()->add(std::vector<actors::job::call_result>{result(0), result(1)});
   CHECK(calls.finished(result(0)) == outcome{{result(0), result(1)}, true});
   CHECK(calls.current() == call(2));
 }
 
 TEST_CASE("a call that is finished before it is entered has its result at once, as a repeated one") {
   call_queue calls;
-  calls.completed()->add(std::vector<call_result>{result(0), result(1)});
+  calls.completed()->add(std::vector<actors::job::call_result>{result(0), result(1)});
   CHECK(calls.enter(call(0)) == outcome{{repeated(0)}, false});
   CHECK(calls.enter(call(1)) == outcome{{repeated(1)}, false});
   CHECK(calls.enter(call(2)) == begins);

@@ -24,8 +24,8 @@ TEST_CASE("a process without a job acknowledges at once, also before its first v
   here.fence(2);
   CHECK(here.members.acknowledged.size() == 1);
   here.view(2);
-  here.enter(0, call_kind::barrier);
-  CHECK(here.sent<call_entered>().back().generation == 2);
+  here.enter(0, actors::job::call_kind::barrier);
+  CHECK(here.sent<actors::messages::call_entered>().back().generation == 2);
 }
 
 TEST_CASE(
@@ -37,14 +37,14 @@ TEST_CASE(
   here.give(1, 3, 5);  // step 3 begins, and its inputs do not come
   here.fence(2);
   here.view(2);
-  auto entered = here.sent<call_entered>().back();
+  auto entered = here.sent<actors::messages::call_entered>().back();
   CHECK(entered.generation == 2);
   CHECK(entered.interrupted_step == 4);
-  CHECK(here.sent<copies_held>().back().inventory.parts ==
-        std::vector<held_part>{{1, {1}, 1, own}, {2, {1}, 1, own}, {3, {1}, 1, own}});
+  CHECK(here.sent<actors::messages::copies_held>().back().inventory.parts ==
+        std::vector<recovery::held_part>{{1, {1}, 1, own}, {2, {1}, 1, own}, {3, {1}, 1, own}});
   here.restore(2, own_plan(2));
-  CHECK(here.sent<process_restored>().back().generation == 2);
-  CHECK(here.sent<process_restored>().back().metrics.at(0).num_samples == 4);
+  CHECK(here.sent<actors::messages::process_restored>().back().generation == 2);
+  CHECK(here.sent<actors::messages::process_restored>().back().metrics.at(0).num_samples == 4);
   here.give(2, 2, 3);
   here.activations_come(2, 2);
   CHECK(here.steps_done(2) == numbers{2});
@@ -75,12 +75,13 @@ TEST_CASE("the age of the last snapshot is reported to the next generation and t
   here.advance(20s);
   here.fence(2);
   here.view(2);
-  CHECK(here.sent<copies_held>().back().inventory.since_disk_s == 20);
-  here.receive(2, {actor_role::supervisor, 1}, restore_command{2, {}, 45, here.hosts});
+  CHECK(here.sent<actors::messages::copies_held>().back().inventory.since_disk_s == 20);
+  here.receive(2, {actors::actor::actor_role::supervisor, 1},
+               actors::messages::restore_command{2, {}, 45, here.hosts});
   here.advance(5s);
   here.fence(3);
   here.view(3);
-  CHECK(here.sent<copies_held>().back().inventory.since_disk_s == 50);
+  CHECK(here.sent<actors::messages::copies_held>().back().inventory.since_disk_s == 50);
 }
 
 TEST_CASE("two fences in a row keep the interrupted step") {
@@ -92,8 +93,8 @@ TEST_CASE("two fences in a row keep the interrupted step") {
   here.fence(3);
   CHECK(here.members.acknowledged.back().first == 3);
   here.view(3);
-  CHECK(here.sent<call_entered>().back().generation == 3);
-  CHECK(here.sent<call_entered>().back().interrupted_step == 3);
+  CHECK(here.sent<actors::messages::call_entered>().back().generation == 3);
+  CHECK(here.sent<actors::messages::call_entered>().back().interrupted_step == 3);
 }
 
 namespace {
@@ -113,7 +114,8 @@ TEST_CASE("a fence is acknowledged when all devices have stopped for it, not whe
   here.devices_per_rank = 2;
   here.begin();
   auto& coordinator = here.actors.coordinator();
-  for (std::uint64_t generation : {2, 3}) caf::anon_send(here.supervisor, fence_raised{generation, {}});
+  for (std::uint64_t generation : {2, 3})
+    caf::anon_send(here.supervisor, actors::messages::fence_raised{generation, {}});
   while (!device_with_a_job(here)) REQUIRE(coordinator.try_run_once());
   auto* slow = device_with_a_job(here);
   coordinator.run_jobs_filtered(
@@ -129,8 +131,8 @@ TEST_CASE(
   one_process here;
   here.begin();
   here.fenced->store(3);
-  caf::anon_send(here.supervisor, fence_raised{2, {}});
-  caf::anon_send(here.supervisor, fence_raised{3, {}});
+  caf::anon_send(here.supervisor, actors::messages::fence_raised{2, {}});
+  caf::anon_send(here.supervisor, actors::messages::fence_raised{3, {}});
   here.actors.run();
   REQUIRE(here.members.acknowledged.size() == 1);
   CHECK(here.members.acknowledged[0].first == 3);
@@ -143,14 +145,14 @@ TEST_CASE("the interrupted step is forgotten when its own recovery is done, not 
     here.give(1, 0, 4);
     here.fence(2);
     here.view(2);
-    CHECK(here.sent<call_entered>().back().interrupted_step == 1);
+    CHECK(here.sent<actors::messages::call_entered>().back().interrupted_step == 1);
     here.restore(2);
-    recovery_report report;
+    cluster::recovery_report report;
     report.generation = over;
-    here.actors.send(here.supervisor, recovery_done{report});
+    here.actors.send(here.supervisor, actors::messages::recovery_done{report});
     here.fence(3);
     here.view(3);
-    CHECK(here.sent<call_entered>().back().interrupted_step == (over == 2 ? 0u : 1u));
+    CHECK(here.sent<actors::messages::call_entered>().back().interrupted_step == (over == 2 ? 0u : 1u));
   }
 }
 
@@ -159,9 +161,9 @@ TEST_CASE("frames of the new generation that come before the view wait for it") 
   here.begin();
   here.fence(2);
   here.restore(2);
-  CHECK(here.sent<process_restored>().size() == 1);
+  CHECK(here.sent<actors::messages::process_restored>().size() == 1);
   here.view(2);
-  CHECK(here.sent<process_restored>().size() == 2);
+  CHECK(here.sent<actors::messages::process_restored>().size() == 2);
 }
 
 namespace {
@@ -174,7 +176,7 @@ struct computing_process : one_process {
     fence_without_devices(2);
   }
   void fence_without_devices(std::uint64_t generation) {
-    caf::anon_send(supervisor, fence_raised{generation, {}});
+    caf::anon_send(supervisor, actors::messages::fence_raised{generation, {}});
     run_others();
   }
   void wait(int seconds) {
@@ -256,14 +258,14 @@ TEST_CASE("a newer generation gives a device that computes its whole time again"
 
 TEST_CASE("a peer that cannot be reached is reported while the generation runs, and not in a fence") {
   one_process here;
-  here.actors.send(here.supervisor, peer_broken{0, 1, "connection reset"});
+  here.actors.send(here.supervisor, actors::messages::peer_broken{0, 1, "connection reset"});
   CHECK(here.members.suspects.empty());
   here.begin();
-  here.actors.send(here.supervisor, peer_broken{0, 1, "connection reset"});
+  here.actors.send(here.supervisor, actors::messages::peer_broken{0, 1, "connection reset"});
   REQUIRE(here.members.suspects.size() == 1);
   CHECK(here.members.suspects[0] == std::pair(0, std::string("connection reset")));
   here.fence(2);
-  here.actors.send(here.supervisor, peer_broken{0, 1, "connection reset"});
+  here.actors.send(here.supervisor, actors::messages::peer_broken{0, 1, "connection reset"});
   CHECK(here.members.suspects.size() == 1);
 }
 
@@ -272,9 +274,9 @@ TEST_CASE("an error of a generation before is not held against the process that 
   here.begin();
   here.fence(2);
   here.view(2);
-  here.actors.send(here.supervisor, peer_broken{0, 1, "connection refused"});
+  here.actors.send(here.supervisor, actors::messages::peer_broken{0, 1, "connection refused"});
   CHECK(here.members.suspects.empty());
-  here.actors.send(here.supervisor, peer_broken{0, 2, "connection refused"});
+  here.actors.send(here.supervisor, actors::messages::peer_broken{0, 2, "connection refused"});
   CHECK(here.members.suspects.size() == 1);
 }
 
@@ -285,9 +287,10 @@ TEST_CASE("at the end of a generation the log says which frames were dropped, on
   here.fence(2);
   CHECK(here.logged().find("frames dropped generation=1 bad_frames=2") != std::string::npos);
   here.view(2);
-  here.receive(1, {actor_role::supervisor, 1}, write_copies{1, 1});  // on its way since before the fence
+  here.receive(1, {actors::actor::actor_role::supervisor, 1},
+               actors::messages::write_copies{1, 1});  // on its way since before the fence
   here.out.counters.bad_frames = 5;
-  here.actors.send(here.supervisor, job_done{});
+  here.actors.send(here.supervisor, actors::job::job_done{});
   CHECK(here.logged().find("frames dropped generation=2 bad_frames=3 old_generation=1") != std::string::npos);
   auto said = here.logged();
   here.fence(3);
@@ -299,7 +302,7 @@ TEST_CASE("frames that a failure leaves behind are no warning") {
   here.begin();
   here.fence(2);
   here.view(2);
-  here.receive(1, {actor_role::supervisor, 1}, write_copies{1, 1});
+  here.receive(1, {actors::actor::actor_role::supervisor, 1}, actors::messages::write_copies{1, 1});
   here.fence(3);
   CHECK(here.logged().find("frames dropped") == std::string::npos);
 }

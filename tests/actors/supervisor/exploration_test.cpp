@@ -11,33 +11,34 @@ using namespace troupe::testing;
 
 namespace {
 
-call_request call(call_kind kind, std::uint32_t source, std::uint64_t target_step,
-                  std::uint64_t num_batches = 0) {
+actors::job::call_request call(actors::job::call_kind kind, std::uint32_t source, std::uint64_t target_step,
+                               std::uint64_t num_batches = 0) {
   return {0, kind, source, target_step, num_batches, num_batches == 0 ? 0 : 2};
 }
 
 /// Sources are numbered in the order of the calls that add them.
-std::vector<call_request> example_calls() {
-  return {call(call_kind::barrier, 0, 0),      call(call_kind::train, 0, 12),
-          call(call_kind::evaluate, 1, 12, 5), call(call_kind::hash, 0, 12),
-          call(call_kind::train, 2, 20),       call(call_kind::hash, 0, 20),
-          call(call_kind::evaluate, 3, 20, 4), call(call_kind::barrier, 0, 0),
-          call(call_kind::barrier, 0, 0)};
+std::vector<actors::job::call_request> example_calls() {
+  return {call(actors::job::call_kind::barrier, 0, 0),      call(actors::job::call_kind::train, 0, 12),
+          call(actors::job::call_kind::evaluate, 1, 12, 5), call(actors::job::call_kind::hash, 0, 12),
+          call(actors::job::call_kind::train, 2, 20),       call(actors::job::call_kind::hash, 0, 20),
+          call(actors::job::call_kind::evaluate, 3, 20, 4), call(actors::job::call_kind::barrier, 0, 0),
+          call(actors::job::call_kind::barrier, 0, 0)};
 }
 
 /// Steps in two calls each, with other calls before, between and after them.
-std::vector<call_request> calls_with_half_steps() {
-  std::vector<call_request> calls{call(call_kind::train, 0, 3)};
+std::vector<actors::job::call_request> calls_with_half_steps() {
+  std::vector<actors::job::call_request> calls{call(actors::job::call_kind::train, 0, 3)};
   auto step = [&calls](std::uint64_t target) {
-    calls.push_back(call(call_kind::forward_backward, 1, target));
-    if (target == 5) calls.push_back(call(call_kind::barrier, 0, 0));
-    calls.push_back(call(call_kind::optimizer_step, 1, target));
+    calls.push_back(call(actors::job::call_kind::forward_backward, 1, target));
+    if (target == 5) calls.push_back(call(actors::job::call_kind::barrier, 0, 0));
+    calls.push_back(call(actors::job::call_kind::optimizer_step, 1, target));
   };
   for (std::uint64_t target = 4; target <= 9; ++target) step(target);
-  calls.push_back(call(call_kind::hash, 0, 9));
-  calls.push_back(call(call_kind::evaluate, 2, 9, 3));
+  calls.push_back(call(actors::job::call_kind::hash, 0, 9));
+  calls.push_back(call(actors::job::call_kind::evaluate, 2, 9, 3));
   for (std::uint64_t target = 10; target <= 12; ++target) step(target);
-  for (auto kind : {call_kind::hash, call_kind::barrier}) calls.push_back(call(kind, 0, 12));
+  for (auto kind : {actors::job::call_kind::hash, actors::job::call_kind::barrier})
+    calls.push_back(call(kind, 0, 12));
   calls.back().target_step = 0;
   return calls;
 }
@@ -160,7 +161,8 @@ TEST_CASE("replicas that hold stages alike stand in for each other, whatever fai
   options.num_replicas = 2 + static_cast<int>(random() % 2);
   options.num_stages = 1 + static_cast<int>(random() % 3);
   for (int stage = 0; stage < options.num_stages; ++stage)
-    options.contents.push_back(random() % 4 == 0 ? replica_content::own : replica_content::equal);
+    options.contents.push_back(random() % 4 == 0 ? layout::replica_content::own
+                                                 : layout::replica_content::equal);
   if (seed % 3 == 0) options.folder = folder.path();
   if (seed % 4 == 0) options.calls = calls_with_half_steps();
   options.moves_devices = seed % 5 == 0;

@@ -6,21 +6,24 @@
 #include "one_process.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::supervisor;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const child_report* child_of(const process_report& report, child_role role) {
+const actors::messages::child_report* child_of(const actors::messages::process_report& report,
+                                               child_role role) {
   for (const auto& one : report.children)
     if (one.role == static_cast<std::uint8_t>(role)) return &one;
   return nullptr;
 }
 
-process_report asked(one_process& here, std::uint64_t generation) {
-  here.request(generation, {actor_role::supervisor, 1}, inspect_process{generation});
-  return here.replies().back().get_as<process_report>(0);
+actors::messages::process_report asked(one_process& here, std::uint64_t generation) {
+  here.request(generation, {actors::actor::actor_role::supervisor, 1},
+               actors::messages::inspect_process{generation});
+  return here.replies().back().get_as<actors::messages::process_report>(0);
 }
 
 /// Fails the inspector `times` times, when it has something to tell.
@@ -52,18 +55,18 @@ TEST_CASE(
     "a supervisor keeps the job's history for an inspector that knows less, and learns what it does not") {
   one_process here;
   here.begin();
-  recovery_report over;
+  cluster::recovery_report over;
   over.generation = 7;
-  here.actors.send(here.supervisor, recovery_done{over});
+  here.actors.send(here.supervisor, actors::messages::recovery_done{over});
   auto report = asked(here, 1);
   CHECK(report.history.num_recoveries == 1);
   CHECK(report.history.recoveries.empty());
   CHECK(report.history.started_ms > 0);
-  past_recovery earlier;
+  actors::messages::past_recovery earlier;
   earlier.report.generation = 3;
-  inspect_process question{1, 1, {5, {earlier}, 1}};
-  here.request(1, {actor_role::supervisor, 1}, question);
-  auto history = here.replies().back().get_as<process_report>(0).history;
+  actors::messages::inspect_process question{1, 1, {5, {earlier}, 1}};
+  here.request(1, {actors::actor::actor_role::supervisor, 1}, question);
+  auto history = here.replies().back().get_as<actors::messages::process_report>(0).history;
   REQUIRE(history.recoveries.size() == 2);
   CHECK(history.recoveries[0].report.generation == 3);
   CHECK(history.recoveries[1].report.generation == 7);
@@ -112,7 +115,8 @@ TEST_CASE("a supervisor tells what its children and it itself have counted, also
 TEST_CASE("totals of a child are those of all its starts, and only its newest start has a mailbox") {
   child_ledger ledger;
   child_id loader{child_role::loader, 0};
-  auto first = std::make_shared<actor_counters>(), second = std::make_shared<actor_counters>();
+  auto first = std::make_shared<actors::actor::actor_counters>(),
+       second = std::make_shared<actors::actor::actor_counters>();
   for (auto* one : {first.get(), second.get()}) {
     one->enqueued();
     one->enqueued();
@@ -131,7 +135,7 @@ TEST_CASE("totals of a child are those of all its starts, and only its newest st
   CHECK(report[0].counts.messages_in == 2);
   CHECK(report[0].counts.handler_times == std::vector<std::uint64_t>{2});
   CHECK(report[0].counts.mailbox_depth == 1);
-  CHECK(report[1].counts == actor_counts());
+  CHECK(report[1].counts == actors::actor::actor_counts());
 }
 
 TEST_CASE("an inspector publishes what its own supervisor tells") {

@@ -26,7 +26,7 @@ one_process::~one_process() {
 }
 
 void one_process::spawn_supervisor(recording_transport& transport) {
-  supervisor_options options;
+  actors::supervisor::supervisor_options options;
   options.rank = rank;
   options.world_size = world_size;
   options.host = "here";
@@ -42,12 +42,12 @@ void one_process::spawn_supervisor(recording_transport& transport) {
   options.log =
       std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_st>(log_));
   options.log->set_level(spdlog::level::warn);
-  options.threads = child_threads::shared;
+  options.threads = actors::supervisor::child_threads::shared;
   options.progress_timeout = progress_timeout;
   options.inspected = inspected;
   options.is_replaced = is_launched;
   options.kill_process = [this] { ++num_kills; };
-  supervisor = actors.spawn<actor_of<supervisor_state>>(options);
+  supervisor = actors.spawn<actors::actor::actor_of<actors::supervisor::supervisor_state>>(options);
 }
 
 void one_process::watch_progress(std::chrono::seconds limit) {
@@ -56,7 +56,7 @@ void one_process::watch_progress(std::chrono::seconds limit) {
 }
 
 void one_process::inspect() {
-  inspected = std::make_shared<inspected_job>();
+  inspected = std::make_shared<actors::inspector::inspected_job>();
   spawn_supervisor(out);
 }
 
@@ -68,7 +68,7 @@ void one_process::launch() {
 // ---- what the user does
 
 void one_process::define() {
-  job = std::make_shared<job_definition>();
+  job = std::make_shared<actors::job::job_definition>();
   job->make_program = fake_programs(model);
   job->place(make_plan({schedule_kind::gpipe, model->num_stages, 2,
                         std::min(model->num_stages, 2 * devices_per_rank)}),
@@ -76,35 +76,35 @@ void one_process::define() {
   hosts = job->home;
   job->snapshots.folder = folder;
   job->description.add("seed", "1");
-  actors.send(supervisor, define_job{job});
-  actors.send(supervisor, add_source{std::make_shared<fake_source>(0)});
+  actors.send(supervisor, actors::messages::define_job{job});
+  actors.send(supervisor, actors::messages::add_source{std::make_shared<fake_source>(0)});
 }
 
-void one_process::enter(std::uint32_t index, call_kind kind, std::uint64_t target) {
-  actors.send(supervisor, enter_call{{index, kind, 0, target, 0, 0}});
+void one_process::enter(std::uint32_t index, actors::job::call_kind kind, std::uint64_t target) {
+  actors.send(supervisor, actors::messages::enter_call{{index, kind, 0, target, 0, 0}});
 }
 
 // ---- what the agent says
 
 void one_process::fence(std::uint64_t generation) {
   fenced->store(generation);
-  actors.send(supervisor, fence_raised{generation, {}});
+  actors.send(supervisor, actors::messages::fence_raised{generation, {}});
 }
 
 void one_process::view(std::uint64_t generation) {
-  membership_view formed{generation, {}};
+  cluster::membership_view formed{generation, {}};
   for (int member_rank : {0, 1}) {
-    member one;
+    cluster::member one;
     one.rank = member_rank;
     one.address = recording_transport::address_of(member_rank, generation);
     formed.members.push_back(one);
   }
-  actors.send(supervisor, view_formed{formed});
+  actors.send(supervisor, actors::messages::view_formed{formed});
 }
 
 // ---- what the other process says
 
-void one_process::hear_frame(std::uint64_t generation, const message_head& head,
+void one_process::hear_frame(std::uint64_t generation, const actors::link::message_head& head,
                              const caf::message& content) {
   gate.deliver(1 - rank, generation, *encode_message(head, content));
   actors.run();
@@ -113,41 +113,44 @@ void one_process::hear_frame(std::uint64_t generation, const message_head& head,
 std::vector<caf::message> one_process::replies() const {
   std::vector<caf::message> found;
   for (const auto& frame : out.frames)
-    if (auto message = decode_message(frame.body); message.head.kind == message_kind::reply)
+    if (auto message = actors::link::decode_message(frame.body);
+        message.head.kind == actors::link::message_kind::reply)
       found.push_back(message.content);
   return found;
 }
 
-void one_process::restore(std::uint64_t generation, const restore_plan& plan,
-                          const std::vector<call_result>& completed) {
-  receive(generation, {actor_role::supervisor, static_cast<std::uint32_t>(rank)},
-          restore_command{generation, plan, 0, hosts});
+void one_process::restore(std::uint64_t generation, const recovery::restore_plan& plan,
+                          const std::vector<actors::job::call_result>& completed) {
+  receive(generation, {actors::actor::actor_role::supervisor, static_cast<std::uint32_t>(rank)},
+          actors::messages::restore_command{generation, plan, 0, hosts});
   for (const auto& result : completed) finish(generation, result);
 }
 
-void one_process::finish(std::uint64_t generation, const call_result& result) {
-  receive(generation, {actor_role::supervisor, static_cast<std::uint32_t>(rank)},
-          call_finished{generation, result});
+void one_process::finish(std::uint64_t generation, const actors::job::call_result& result) {
+  receive(generation, {actors::actor::actor_role::supervisor, static_cast<std::uint32_t>(rank)},
+          actors::messages::call_finished{generation, result});
 }
 
 void one_process::give(std::uint64_t generation, std::uint64_t first, std::uint64_t end,
-                       std::vector<due_copy> copies, std::uint32_t call) {
-  receive(generation, {actor_role::device, 1},
-          step_credit{generation, {call, call_kind::train, 0, 100, 0, 0}, first, end, std::move(copies), 0});
+                       std::vector<actors::messages::due_copy> copies, std::uint32_t call) {
+  receive(
+      generation, {actors::actor::actor_role::device, 1},
+      actors::messages::step_credit{
+          generation, {call, actors::job::call_kind::train, 0, 100, 0, 0}, first, end, std::move(copies), 0});
 }
 
 void one_process::activations_come(std::uint64_t generation, std::uint64_t step, std::uint32_t call) {
   for (std::uint32_t microbatch : {0u, 1u})
-    directory.deliver({generation, step, call, 1, microbatch, tensor_role::activation},
+    directory.deliver({generation, step, call, 1, microbatch, transport::tensor_role::activation},
                       tensor::full({2, 1}, 1));
   actors.run();
 }
 
 void one_process::part_arrives(std::uint64_t generation, std::uint64_t step, int stage,
                                const tensor& packed) {
-  bool restores = host_of(job->placed, hosts, {.stage = stage}) == member_id{rank};
-  auto role = restores ? tensor_role::restored_state : tensor_role::snapshot_part;
-  directory.deliver(part_tag(role, generation, step, 0, {{stage}}), packed);
+  bool restores = host_of(job->placed, hosts, {.stage = stage}) == mesh::member_id{rank};
+  auto role = restores ? transport::tensor_role::restored_state : transport::tensor_role::snapshot_part;
+  directory.deliver(actors::job::part_tag(role, generation, step, 0, {{stage}}), packed);
   actors.run();
 }
 
@@ -155,19 +158,19 @@ void one_process::part_arrives(std::uint64_t generation, std::uint64_t step, int
 
 std::vector<caf::message> one_process::sent_messages() const {
   std::vector<caf::message> contents;
-  for (const auto& frame : out.frames) contents.push_back(decode_message(frame.body).content);
+  for (const auto& frame : out.frames) contents.push_back(actors::link::decode_message(frame.body).content);
   return contents;
 }
 
 recording_transport::sent_tensor one_process::last_part() const {
   for (auto sent = out.tensors.rbegin(); sent != out.tensors.rend(); ++sent)
-    if (sent->tag.role == tensor_role::snapshot_part) return *sent;
+    if (sent->tag.role == transport::tensor_role::snapshot_part) return *sent;
   throw std::runtime_error("no part was sent");
 }
 
 std::vector<std::uint64_t> one_process::steps_done(std::uint64_t generation) const {
   std::vector<std::uint64_t> steps;
-  for (const auto& done : sent<step_done>())
+  for (const auto& done : sent<actors::messages::step_done>())
     if (done.generation == generation) steps.push_back(done.step);
   return steps;
 }
@@ -177,14 +180,14 @@ std::vector<std::uint64_t> one_process::steps_done(std::uint64_t generation) con
 std::vector<std::string> one_process::failures_told() {
   std::vector<std::string> causes;
   for (const auto& event : drained(*client))
-    if (auto* failed = std::get_if<job_failure>(&event)) causes.push_back(failed->cause);
+    if (auto* failed = std::get_if<actors::job::job_failure>(&event)) causes.push_back(failed->cause);
   return causes;
 }
 
 std::vector<std::uint32_t> one_process::results_told() {
   std::vector<std::uint32_t> told;
   for (const auto& event : drained(*client))
-    if (auto* result = std::get_if<call_result>(&event)) told.push_back(result->index);
+    if (auto* result = std::get_if<actors::job::call_result>(&event)) told.push_back(result->index);
   return told;
 }
 
@@ -198,14 +201,14 @@ void one_process::begin() {
 }
 
 void one_process::train(std::uint64_t num_steps) {
-  std::vector<due_copy> copies;
+  std::vector<actors::messages::due_copy> copies;
   for (std::uint64_t step = 1; step <= num_steps; ++step) copies.push_back({step, 0});
   give(1, 0, num_steps, copies);
   for (std::uint64_t step = 0; step < num_steps; ++step) activations_come(1, step);
 }
 
 tensor packed_with(float weight, std::uint64_t steps, int stage) {
-  packed_state_pool pool;
+  wire::packed_state_pool pool;
   auto name = std::to_string(stage);
   return pack_state({{name + ".weight", tensor::full({1}, weight)},
                      {name + ".moment", tensor::zeros({1})},
@@ -213,16 +216,21 @@ tensor packed_with(float weight, std::uint64_t steps, int stage) {
                     pool);
 }
 
-restore_plan plan_of(std::uint64_t step, restore_source first, restore_source second) {
+recovery::restore_plan plan_of(std::uint64_t step, recovery::restore_source first,
+                               recovery::restore_source second) {
   return {step, false, {first, second}};
 }
 
-restore_source from(int stage, std::int32_t rank, part_location place) { return {{stage}, rank, place}; }
+recovery::restore_source from(int stage, std::int32_t rank, recovery::part_location place) {
+  return {{stage}, rank, place};
+}
 
-restore_plan own_plan(std::uint64_t step) { return plan_of(step, from(0, 0, own), from(1, 1, own)); }
+recovery::restore_plan own_plan(std::uint64_t step) {
+  return plan_of(step, from(0, 0, own), from(1, 1, own));
+}
 
-call_result result_of(std::uint32_t index) {
-  call_result result;
+actors::job::call_result result_of(std::uint32_t index) {
+  actors::job::call_result result;
   result.index = index;
   return result;
 }

@@ -28,17 +28,17 @@ struct one_process {
   int devices_per_rank = 1;
   recording_transport out;
   recording_membership members;
-  inbound_gate gate;
-  stage_directory directory;
-  fault_plan faults;
+  actors::link::inbound_gate gate;
+  actors::supervisor::stage_directory directory;
+  fault::fault_plan faults;
   std::filesystem::path folder;  ///< for snapshots; empty: none
-  trace_recorder trace{0, 64};
+  trace::trace_recorder trace{0, 64};
   std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
-  std::shared_ptr<client_mailbox> client = std::make_shared<client_mailbox>();
+  std::shared_ptr<actors::job::client_mailbox> client = std::make_shared<actors::job::client_mailbox>();
   std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
   caf::actor supervisor;
-  std::shared_ptr<job_definition> job;  ///< the one defined last; nothing changes it later
-  hosting hosts;                        ///< what restore commands say; where the job begins unless changed
+  std::shared_ptr<actors::job::job_definition> job;  ///< the one defined last; nothing changes it later
+  mesh::hosting hosts;  ///< what restore commands say; where the job begins unless changed
 
   explicit one_process(int with_rank = 1, int with_world_size = 2, int num_stages = 2);
   ~one_process();
@@ -50,7 +50,7 @@ struct one_process {
   std::chrono::seconds progress_timeout{0};
   /// Takes another supervisor, which has an inspector.
   void inspect();
-  std::shared_ptr<inspected_job> inspected;
+  std::shared_ptr<actors::inspector::inspected_job> inspected;
   /// Takes another supervisor, whose process a launcher replaces.
   void launch();
   bool is_launched = false;
@@ -58,7 +58,8 @@ struct one_process {
 
   // what the user does
   void define();
-  void enter(std::uint32_t index, call_kind kind = call_kind::train, std::uint64_t target = 10);
+  void enter(std::uint32_t index, actors::job::call_kind kind = actors::job::call_kind::train,
+             std::uint64_t target = 10);
 
   // what the agent says
   void fence(std::uint64_t generation);
@@ -66,20 +67,21 @@ struct one_process {
 
   // what the other process says
   template <class Message>
-  void receive(std::uint64_t generation, const actor_name& to, const Message& message) {
+  void receive(std::uint64_t generation, const actors::actor::actor_name& to, const Message& message) {
     hear_frame(generation, {to}, caf::make_message(message));
   }
   /// A request of the other process's scheduler; the supervisor's reply is the newest of replies().
   template <class Message>
-  void request(std::uint64_t generation, const actor_name& to, const Message& message) {
-    hear_frame(generation, {to, message_kind::request, ++num_requests_}, caf::make_message(message));
+  void request(std::uint64_t generation, const actors::actor::actor_name& to, const Message& message) {
+    hear_frame(generation, {to, actors::link::message_kind::request, ++num_requests_},
+               caf::make_message(message));
   }
   std::vector<caf::message> replies() const;
-  void restore(std::uint64_t generation, const restore_plan& plan = {},
-               const std::vector<call_result>& completed = {});
-  void finish(std::uint64_t generation, const call_result& result);
+  void restore(std::uint64_t generation, const recovery::restore_plan& plan = {},
+               const std::vector<actors::job::call_result>& completed = {});
+  void finish(std::uint64_t generation, const actors::job::call_result& result);
   void give(std::uint64_t generation, std::uint64_t first, std::uint64_t end,
-            std::vector<due_copy> copies = {}, std::uint32_t call = 0);
+            std::vector<actors::messages::due_copy> copies = {}, std::uint32_t call = 0);
   void activations_come(std::uint64_t generation, std::uint64_t step, std::uint32_t call = 0);
   /// The state of a stage of this process, which restores it, or a replica of another's for the peer copy
   /// store.
@@ -110,20 +112,22 @@ struct one_process {
  private:
   std::ostringstream log_;
   std::uint64_t num_requests_ = 0;
-  void hear_frame(std::uint64_t generation, const message_head& head, const caf::message& content);
+  void hear_frame(std::uint64_t generation, const actors::link::message_head& head,
+                  const caf::message& content);
   std::vector<caf::message> sent_messages() const;
 };
 
 tensor packed_with(float weight, std::uint64_t steps, int stage = 1);
 
-restore_plan plan_of(std::uint64_t step, restore_source first, restore_source second);
-restore_source from(int stage, std::int32_t rank, part_location place);
+recovery::restore_plan plan_of(std::uint64_t step, recovery::restore_source first,
+                               recovery::restore_source second);
+recovery::restore_source from(int stage, std::int32_t rank, recovery::part_location place);
 /// Every stage restores its owner's copy.
-restore_plan own_plan(std::uint64_t step);
-inline constexpr auto own = part_location::own_memory;
-inline constexpr auto peer = part_location::peer_memory;
+recovery::restore_plan own_plan(std::uint64_t step);
+inline constexpr auto own = recovery::part_location::own_memory;
+inline constexpr auto peer = recovery::part_location::peer_memory;
 
-call_result result_of(std::uint32_t index);
+actors::job::call_result result_of(std::uint32_t index);
 
 using numbers = std::vector<std::uint64_t>;
 using indices = std::vector<std::uint32_t>;

@@ -8,25 +8,29 @@
 #include "troupe/messages/supervisor_commands.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::supervisor;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-end_actor command_of(child_role role, int number, bool is_failure) {
+actors::messages::end_actor command_of(child_role role, int number, bool is_failure) {
   return {1, "0-1", 0, static_cast<std::uint8_t>(role), number, 0, static_cast<std::uint8_t>(is_failure)};
 }
 
 std::uint32_t starts_of(one_process& here, child_role role) {
-  auto report = ask<process_report>(here.actors, here.supervisor, inspect_process{1}).value.value();
+  auto report = ask<actors::messages::process_report>(here.actors, here.supervisor,
+                                                      actors::messages::inspect_process{1})
+                    .value.value();
   for (const auto& one : report.children)
     if (one.role == static_cast<std::uint8_t>(role)) return one.starts;
   return 0;
 }
 
-answer<command_carried_out> end(one_process& here, const end_actor& command) {
-  return ask<command_carried_out>(here.actors, here.supervisor, command);
+answer<actors::messages::command_carried_out> end(one_process& here,
+                                                  const actors::messages::end_actor& command) {
+  return ask<actors::messages::command_carried_out>(here.actors, here.supervisor, command);
 }
 
 }  // namespace
@@ -113,9 +117,9 @@ TEST_CASE("a process ends on command after its agent has heard why") {
   here.launch();
   here.begin();
   auto ask_end = [&](std::uint32_t incarnation, bool is_failure) {
-    return ask<command_carried_out>(
+    return ask<actors::messages::command_carried_out>(
         here.actors, here.supervisor,
-        end_process{1, "0-1", incarnation, static_cast<std::uint8_t>(is_failure)});
+        actors::messages::end_process{1, "0-1", incarnation, static_cast<std::uint8_t>(is_failure)});
   };
   CHECK_THAT(ask_end(1, true).problem, ContainsSubstring("was replaced"));
   SECTION("by SIGKILL") {
@@ -141,7 +145,9 @@ TEST_CASE("a process ends on command after its agent has heard why") {
 TEST_CASE("a process that nobody would replace does not end") {
   one_process here;
   here.begin();
-  CHECK_THAT(ask<command_carried_out>(here.actors, here.supervisor, end_process{1, "0-1", 0, 1}).problem,
+  CHECK_THAT(ask<actors::messages::command_carried_out>(here.actors, here.supervisor,
+                                                        actors::messages::end_process{1, "0-1", 0, 1})
+                 .problem,
              ContainsSubstring("no launcher"));
   CHECK(here.members.own_failures.empty());
 }
@@ -149,11 +155,15 @@ TEST_CASE("a process that nobody would replace does not end") {
 TEST_CASE("the level of the log is set") {
   one_process here;
   here.begin();
-  REQUIRE(ask<command_carried_out>(here.actors, here.supervisor, set_log_level{1, "debug"}).value);
+  REQUIRE(ask<actors::messages::command_carried_out>(here.actors, here.supervisor,
+                                                     actors::messages::set_log_level{1, "debug"})
+              .value);
   REQUIRE(end(here, command_of(child_role::peer_copy_store, 0, true)).value);
   here.advance(1s);
   CHECK_THAT(here.logged(), ContainsSubstring("actor restarted"));  // logged as info
-  CHECK_THAT(ask<command_carried_out>(here.actors, here.supervisor, set_log_level{1, "loud"}).problem,
+  CHECK_THAT(ask<actors::messages::command_carried_out>(here.actors, here.supervisor,
+                                                        actors::messages::set_log_level{1, "loud"})
+                 .problem,
              ContainsSubstring("expected a level"));
 }
 
@@ -162,21 +172,20 @@ TEST_CASE("a pause on command is answered when the scheduler has carried it out,
   here.begin();
   std::optional<std::uint64_t> version;
   auto asker = here.actors.system().spawn([&](caf::event_based_actor* self) {
-    self->request(here.supervisor, caf::infinite, carry_out_pause{}).then([&](const pause_carried_out& done) {
-      version = done.version;
-    });
+    self->request(here.supervisor, caf::infinite, actors::messages::carry_out_pause{})
+        .then([&](const actors::messages::pause_carried_out& done) { version = done.version; });
   });
   here.actors.run();
-  REQUIRE(here.sent<pause_requested>().size() == 1);
+  REQUIRE(here.sent<actors::messages::pause_requested>().size() == 1);
   here.fence(2);
   here.view(2);
-  REQUIRE(here.sent<pause_requested>().size() == 2);
+  REQUIRE(here.sent<actors::messages::pause_requested>().size() == 2);
   CHECK_FALSE(version);
-  pause_state state;
+  actors::job::pause_state state;
   state.version = 1;
-  state.request = here.sent<pause_requested>()[1].request.id;
+  state.request = here.sent<actors::messages::pause_requested>()[1].request.id;
   state.is_paused = 1;
-  here.receive(2, {actor_role::supervisor, 1}, pause_changed{2, state});
+  here.receive(2, {actors::actor::actor_role::supervisor, 1}, actors::messages::pause_changed{2, state});
   CHECK(version == 1);
   caf::anon_send_exit(asker, caf::exit_reason::kill);
   here.actors.run();

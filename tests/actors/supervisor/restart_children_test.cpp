@@ -34,7 +34,7 @@ TEST_CASE("a device that fails is started again with the next generation, which 
   CHECK(here.members.acknowledged.back().first == 2);
   here.view(2);
   here.restore(2, own_plan(1));
-  CHECK(here.sent<process_restored>().back().generation == 2);
+  CHECK(here.sent<actors::messages::process_restored>().back().generation == 2);
   here.give(2, 1, 2);
   here.activations_come(2, 1);
   CHECK(here.steps_done(2) == numbers{1});
@@ -95,21 +95,21 @@ TEST_CASE("a stage that fails is started again, without copies, and gets its sta
   one_process here;
   here.begin();
   here.train(1);
-  here.out.before_tensor = [](const tensor_tag& tag) {
-    if (tag.role == tensor_role::snapshot_part) throw std::runtime_error("no buffers");
+  here.out.before_tensor = [](const transport::tensor_tag& tag) {
+    if (tag.role == transport::tensor_role::snapshot_part) throw std::runtime_error("no buffers");
   };
   here.give(1, 1, 2, {{2, 0}});
   here.activations_come(1, 1);
-  here.out.before_tensor = [](const tensor_tag&) {};
+  here.out.before_tensor = [](const transport::tensor_tag&) {};
   here.advance(1ms);
   REQUIRE(here.members.requests.size() == 1);
   CHECK(here.members.requests[0].second == "stage 1 on rank 1 failed: no buffers");
   here.fence(2);
   here.view(2);
-  CHECK(here.sent<copies_held>().back().inventory.parts.empty());
+  CHECK(here.sent<actors::messages::copies_held>().back().inventory.parts.empty());
   here.restore(2, plan_of(1, from(0, 0, own), from(1, 0, peer)));
   here.part_arrives(2, 1, 1, packed_with(7, 1));
-  CHECK(here.sent<process_restored>().back().generation == 2);
+  CHECK(here.sent<actors::messages::process_restored>().back().generation == 2);
   CHECK(here.members.failures.empty());
 }
 
@@ -118,14 +118,14 @@ TEST_CASE(
   one_process here;
   here.begin();
   here.train(1);
-  here.out.before_tensor = [](const tensor_tag& tag) {
-    if (tag.role == tensor_role::snapshot_part) throw std::runtime_error("no buffers");
+  here.out.before_tensor = [](const transport::tensor_tag& tag) {
+    if (tag.role == transport::tensor_role::snapshot_part) throw std::runtime_error("no buffers");
   };
   here.give(1, 1, 2, {{2, 0}});
   here.activations_come(1, 1);
   here.restore(1, own_plan(1));  // on its way already
   CHECK(here.members.failures.empty());
-  CHECK(here.sent<process_restored>().size() == 1);
+  CHECK(here.sent<actors::messages::process_restored>().size() == 1);
 }
 
 TEST_CASE("a stage that fails while it is restored is started again like any other actor") {
@@ -139,7 +139,7 @@ TEST_CASE("a stage that fails while it is restored is started again like any oth
     here.model->before = [point](const std::string& call) {
       if (call.starts_with(point)) throw std::runtime_error("out of luck");
     };
-    here.restore(2, point == "N" ? restore_plan() : own_plan(1));
+    here.restore(2, point == "N" ? recovery::restore_plan() : own_plan(1));
     here.advance(1ms);
     CHECK(here.members.failures.empty());
     REQUIRE(here.members.requests.size() == 1);
@@ -148,10 +148,10 @@ TEST_CASE("a stage that fails while it is restored is started again like any oth
     here.model->before = [](const std::string&) {};
     here.fence(3);
     here.view(3);
-    CHECK(here.sent<copies_held>().back().inventory.parts.empty());
+    CHECK(here.sent<actors::messages::copies_held>().back().inventory.parts.empty());
     here.restore(3, plan_of(1, from(0, 0, own), from(1, 0, peer)));
     here.part_arrives(3, 1, 1, packed_with(7, 1));
-    CHECK(here.sent<process_restored>().back().generation == 3);
+    CHECK(here.sent<actors::messages::process_restored>().back().generation == 3);
   }
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("a stage that fails takes its device along, and no other stage or devi
   here.restore(3, {4, false, {from(0, 0, own), from(1, 0, own), from(2, 0, peer), from(3, 0, peer)}});
   for (int stage : {2, 3}) here.part_arrives(3, 4, stage, packed_with(7, 4, static_cast<int>(stage)));
   CHECK(here.model->calls == std::vector<std::string>{"D2", "L2", "N3", "D3", "L3"});
-  CHECK(here.sent<process_restored>().back().generation == 3);
+  CHECK(here.sent<actors::messages::process_restored>().back().generation == 3);
   CHECK(here.members.failures.empty());
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("a message that cannot be sent costs a new generation") {
   } transport{1};
   here.spawn_supervisor(transport);
   here.view(1);
-  here.enter(0, call_kind::barrier);
+  here.enter(0, actors::job::call_kind::barrier);
   here.advance(1ms);
   REQUIRE(here.members.requests.size() == 1);
   CHECK(here.members.requests[0].second == "the link to rank 0 on rank 1 failed: no buffers");

@@ -29,21 +29,21 @@ struct failing_source : fake_source {
 /// A job whose calls use source 1, which is given.
 void begin_with(one_process& here, const std::shared_ptr<failing_source>& source) {
   here.define();
-  here.actors.send(here.supervisor, add_source{source});
+  here.actors.send(here.supervisor, actors::messages::add_source{source});
   here.view(1);
   here.enter(0);
   here.restore(1);
 }
 
-step_credit of_source_1(std::uint64_t end, std::uint64_t generation = 1) {
-  return {generation, {0, call_kind::train, 1, 100, 0, 0}, 0, end, {}, 0};
+actors::messages::step_credit of_source_1(std::uint64_t end, std::uint64_t generation = 1) {
+  return {generation, {0, actors::job::call_kind::train, 1, 100, 0, 0}, 0, end, {}, 0};
 }
 
 bool has_undisturbed(const one_process& here) {
   return here.members.requests.empty() && here.members.failures.empty() && here.out.begun.empty();
 }
 
-fault_plan fault(const std::string& text) { return {text, 1, 0}; }
+fault::fault_plan faults_of(const std::string& text) { return {text, 1, 0}; }
 
 }  // namespace
 
@@ -55,7 +55,7 @@ TEST_CASE("a device that waits for samples asks the loader that was restarted, w
   bool failed = false;
   source->failing = [&](std::uint64_t) { return !std::exchange(failed, true); };
   begin_with(here, source);
-  here.receive(1, {actor_role::device, 1}, of_source_1(1));
+  here.receive(1, {actors::actor::actor_role::device, 1}, of_source_1(1));
   here.activations_come(1, 0);
   here.advance(1ms);
   CHECK(here.steps_done(1) == numbers{0});
@@ -71,7 +71,7 @@ TEST_CASE("a loader that fails while it reads ahead is asked again for what it h
   bool failed = false;
   source->failing = [&](std::uint64_t step) { return step == 1 && !std::exchange(failed, true); };
   begin_with(here, source);
-  here.receive(1, {actor_role::device, 1}, of_source_1(3));
+  here.receive(1, {actors::actor::actor_role::device, 1}, of_source_1(3));
   here.advance(1ms);  // the device has the samples of step 0 and waits for activations
   CHECK(source->asked == numbers{0, 1, 1});
   for (std::uint64_t step : {0, 1, 2}) here.activations_come(1, step);
@@ -85,7 +85,7 @@ TEST_CASE("restarts of the loader wait longer each time") {
   auto source = std::make_shared<failing_source>(1);
   source->failing = [](std::uint64_t) { return true; };
   begin_with(here, source);
-  here.receive(1, {actor_role::device, 1}, of_source_1(1));
+  here.receive(1, {actors::actor::actor_role::device, 1}, of_source_1(1));
   here.advance(1ms);
   CHECK(source->asked.size() == 2);
   here.advance(48ms);
@@ -104,7 +104,7 @@ TEST_CASE("a loader that fails again and again costs a new generation, then the 
   source->failing = [](std::uint64_t) { return true; };
   begin_with(here, source);
   for (std::uint64_t generation = 1; generation <= 4; ++generation) {
-    here.receive(generation, {actor_role::device, 1}, of_source_1(1, generation));
+    here.receive(generation, {actors::actor::actor_role::device, 1}, of_source_1(1, generation));
     for (int i = 0; i < 5; ++i) here.advance(200ms);
     if (generation == 4) break;
     CHECK(here.members.failures.empty());
@@ -126,7 +126,7 @@ TEST_CASE("failures of the loader that are longer ago than the period are forgiv
   source->failing = [&](std::uint64_t step) { return failed.insert(step).second; };
   begin_with(here, source);
   for (std::uint64_t step = 0; step < 6; ++step) {
-    here.receive(1, {actor_role::device, 1}, of_source_1(step + 1));
+    here.receive(1, {actors::actor::actor_role::device, 1}, of_source_1(step + 1));
     here.activations_come(1, step);
     here.advance(31s);
   }
@@ -139,7 +139,7 @@ TEST_CASE("bad input that the loader finds fails the job at once") {
   auto source = std::make_shared<failing_source>(1);
   source->failing = [](std::uint64_t) -> bool { throw bad_input("label 11 of 10 classes"); };
   begin_with(here, source);
-  here.receive(1, {actor_role::device, 1}, of_source_1(1));
+  here.receive(1, {actors::actor::actor_role::device, 1}, of_source_1(1));
   here.advance(5s);
   CHECK(here.members.failures ==
         std::vector<std::string>{"the loader on rank 1 failed: label 11 of 10 classes"});
@@ -152,7 +152,7 @@ TEST_CASE("a restart that was due for the previous job is not made for the next"
   int failures = 2;
   source->failing = [&](std::uint64_t) { return failures-- > 0; };
   begin_with(here, source);
-  here.receive(1, {actor_role::device, 1}, of_source_1(1));
+  here.receive(1, {actors::actor::actor_role::device, 1}, of_source_1(1));
   here.advance(1ms);  // failed twice; the second restart is due in 50 ms
   here.define();
   here.advance(1s);
@@ -164,49 +164,49 @@ TEST_CASE("a restart that was due for the previous job is not made for the next"
 
 TEST_CASE("a peer copy store that fails is restarted, and the scheduler hears what was lost") {
   one_process here;
-  here.faults = fault("keep_copy:fail@rank=1,step=2");
+  here.faults = faults_of("keep_copy:fail@rank=1,step=2");
   here.begin();
   here.train(2);
   here.part_arrives(1, 1, 0, packed_with(7, 1, 0));
   here.part_arrives(1, 2, 0, packed_with(7, 2, 0));
-  REQUIRE(here.sent<replicas_lost>().size() == 1);
-  CHECK(here.sent<replicas_lost>()[0].rank == 1);
+  REQUIRE(here.sent<actors::messages::replicas_lost>().size() == 1);
+  CHECK(here.sent<actors::messages::replicas_lost>()[0].rank == 1);
   here.advance(1ms);
-  REQUIRE(here.sent<replicas_wanted>().size() == 1);
-  CHECK(here.sent<replicas_wanted>()[0].generation == 1);
+  REQUIRE(here.sent<actors::messages::replicas_wanted>().size() == 1);
+  CHECK(here.sent<actors::messages::replicas_wanted>()[0].generation == 1);
   CHECK(has_undisturbed(here));
   // What the peer sends again is kept and told as before.
-  auto told = here.sent<part_held>().size();
+  auto told = here.sent<actors::messages::part_held>().size();
   here.part_arrives(1, 2, 0, packed_with(7, 2, 0));
-  REQUIRE(here.sent<part_held>().size() == told + 1);
-  CHECK(here.sent<part_held>().back().part == held_part{2, {0}, 1, peer});
+  REQUIRE(here.sent<actors::messages::part_held>().size() == told + 1);
+  CHECK(here.sent<actors::messages::part_held>().back().part == recovery::held_part{2, {0}, 1, peer});
   here.fence(2);
   here.view(2);
-  CHECK(here.sent<copies_held>().back().inventory.parts ==
-        std::vector<held_part>{{1, {1}, 1, own}, {2, {1}, 1, own}, {2, {0}, 1, peer}});
+  CHECK(here.sent<actors::messages::copies_held>().back().inventory.parts ==
+        std::vector<recovery::held_part>{{1, {1}, 1, own}, {2, {1}, 1, own}, {2, {0}, 1, peer}});
 }
 
 TEST_CASE("after its loss a replica is no part of the inventory, and the restore finds what is held") {
   one_process here;
-  here.faults = fault("keep_copy:fail@rank=1,step=2");
+  here.faults = faults_of("keep_copy:fail@rank=1,step=2");
   here.begin();
   here.train(2);
   here.part_arrives(1, 1, 0, packed_with(7, 1, 0));
   here.part_arrives(1, 2, 0, packed_with(7, 2, 0));
   here.fence(2);  // before it is restarted
   here.view(2);
-  CHECK(here.sent<copies_held>().back().inventory.parts ==
-        std::vector<held_part>{{1, {1}, 1, own}, {2, {1}, 1, own}});
+  CHECK(here.sent<actors::messages::copies_held>().back().inventory.parts ==
+        std::vector<recovery::held_part>{{1, {1}, 1, own}, {2, {1}, 1, own}});
   here.advance(1ms);
   here.restore(2, own_plan(2));
-  CHECK(here.sent<process_restored>().back().generation == 2);
+  CHECK(here.sent<actors::messages::process_restored>().back().generation == 2);
   here.part_arrives(2, 2, 0, packed_with(7, 2, 0));
-  CHECK(here.sent<part_held>().back().part == held_part{2, {0}, 2, peer});
+  CHECK(here.sent<actors::messages::part_held>().back().part == recovery::held_part{2, {0}, 2, peer});
 }
 
 TEST_CASE("a replica that is lost when the restore needs it costs a new generation, once") {
   one_process here(1, 2, 4);
-  here.faults = fault("keep_copy:fail@rank=1,step=5");
+  here.faults = faults_of("keep_copy:fail@rank=1,step=5");
   here.begin();
   for (int stage : {0, 1}) here.part_arrives(1, 4, stage, packed_with(7, 4, static_cast<int>(stage)));
   here.fence(2);
@@ -226,13 +226,14 @@ TEST_CASE("stages send their copies again when the peer copy store of the peer w
   here.begin();
   here.train(2);
   here.out.tensors.clear();
-  here.receive(1, {actor_role::supervisor, 1}, replicate_copies{1});
+  here.receive(1, {actors::actor::actor_role::supervisor, 1}, actors::messages::replicate_copies{1});
   REQUIRE(here.out.tensors.size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
     CHECK(here.out.tensors[i].to_rank == 0);
-    CHECK(here.out.tensors[i].tag == tensor_tag{1, i + 1, 0, 1, 0, tensor_role::snapshot_part});
+    CHECK(here.out.tensors[i].tag ==
+          transport::tensor_tag{1, i + 1, 0, 1, 0, transport::tensor_role::snapshot_part});
   }
-  here.receive(1, {actor_role::supervisor, 1}, replicate_copies{2});
+  here.receive(1, {actors::actor::actor_role::supervisor, 1}, actors::messages::replicate_copies{2});
   CHECK(here.out.tensors.size() == 2);
 }
 
@@ -242,23 +243,23 @@ TEST_CASE("a part that was lost with the disk actor is written again when the sc
   temp_folder folder;
   one_process here;
   here.folder = folder.path();
-  here.faults = fault("part_half_written:fail@rank=1");
+  here.faults = faults_of("part_half_written:fail@rank=1");
   here.begin();
   here.give(1, 0, 1, {{1, 1}});
   here.activations_come(1, 0);
-  CHECK(here.sent<part_written>().empty());
+  CHECK(here.sent<actors::messages::part_written>().empty());
   here.advance(1ms);
-  REQUIRE(here.sent<writes_lost>().size() == 1);
-  CHECK(here.sent<writes_lost>()[0].rank == 1);
+  REQUIRE(here.sent<actors::messages::writes_lost>().size() == 1);
+  CHECK(here.sent<actors::messages::writes_lost>()[0].rank == 1);
   CHECK(here.logged().find("restarts=\"the disk actor, the snapshot writer\" new_generation=no") !=
         std::string::npos);
-  here.receive(1, {actor_role::supervisor, 1}, write_copies{1, 1});
-  REQUIRE(here.sent<part_written>().size() == 1);
-  CHECK(here.sent<part_written>()[0].problem.empty());
-  CHECK(here.sent<part_written>()[0].step == 1);
+  here.receive(1, {actors::actor::actor_role::supervisor, 1}, actors::messages::write_copies{1, 1});
+  REQUIRE(here.sent<actors::messages::part_written>().size() == 1);
+  CHECK(here.sent<actors::messages::part_written>()[0].problem.empty());
+  CHECK(here.sent<actors::messages::part_written>()[0].step == 1);
   here.give(1, 1, 2, {{2, 1}});
   here.activations_come(1, 1);
-  CHECK(here.sent<part_written>().back().step == 2);
+  CHECK(here.sent<actors::messages::part_written>().back().step == 2);
   CHECK(has_undisturbed(here));
 }
 
@@ -266,30 +267,32 @@ TEST_CASE("a snapshot writer that fails while a state is read reads it again aft
   temp_folder folder;
   one_process here;
   here.folder = folder.path();
-  here.faults = fault("read_part:fail@rank=1");
+  here.faults = faults_of("read_part:fail@rank=1");
   here.define();
   here.view(1);
   here.enter(0);
   // A snapshot to read from.
-  snapshot_store_options options;
+  snapshot::snapshot_store_options options;
   options.folder = folder.path();
-  snapshot_store store(options);
-  snapshot_manifest manifest;
+  snapshot::snapshot_store store(options);
+  snapshot::snapshot_manifest manifest;
   manifest.job_id = "job";
   manifest.step = 4;
   manifest.generation = 1;
   manifest.num_stages = 2;
   manifest.numeric_class = "class";
   for (int stage : {0, 1}) {
-    snapshot_part part{"job", 4, {{stage}}, 2, 1, "class", unpack_state(packed_with(7, 4, stage))};
-    if (stage == 1) part.tensors.push_back(metrics_tensor({}));
+    snapshot::snapshot_part part{
+        "job", 4, {{stage}}, 2, 1, "class", wire::unpack_state(packed_with(7, 4, stage))};
+    if (stage == 1) part.tensors.push_back(actors::job::metrics_tensor({}));
     manifest.parts.push_back(store.write_part(4, {stage}, encode_part(part).bytes()));
   }
   store.commit(manifest);
-  here.restore(1, plan_of(4, from(0, 0, part_location::disk), from(1, 1, part_location::disk)));
-  CHECK(here.sent<process_restored>().empty());
+  here.restore(
+      1, plan_of(4, from(0, 0, recovery::part_location::disk), from(1, 1, recovery::part_location::disk)));
+  CHECK(here.sent<actors::messages::process_restored>().empty());
   here.advance(1ms);
-  CHECK(here.sent<process_restored>().size() == 1);
+  CHECK(here.sent<actors::messages::process_restored>().size() == 1);
   CHECK(has_undisturbed(here));
   here.give(1, 4, 5);
   here.activations_come(1, 4);

@@ -16,15 +16,17 @@ using namespace std::chrono_literals;
 
 namespace {
 
-bool adds_source(call_kind kind) {
-  return kind == call_kind::train || kind == call_kind::evaluate || kind == call_kind::forward_backward;
+bool adds_source(actors::job::call_kind kind) {
+  return kind == actors::job::call_kind::train || kind == actors::job::call_kind::evaluate ||
+         kind == actors::job::call_kind::forward_backward;
 }
 
 }  // namespace
 
 // ---- the agent
 
-void simulated_job::tell_agent(const simulated_process& from, std::function<membership_outputs()> change) {
+void simulated_job::tell_agent(const simulated_process& from,
+                               std::function<cluster::membership_outputs()> change) {
   if (!from.alive) return;
   carry({from.id, 0, 0},
         [this, rank = from.rank, incarnation = from.incarnation, change = std::move(change)] {
@@ -32,7 +34,7 @@ void simulated_job::tell_agent(const simulated_process& from, std::function<memb
         });
 }
 
-void simulated_job::carry_out(const membership_outputs& outputs) {
+void simulated_job::carry_out(const cluster::membership_outputs& outputs) {
   auto to_member = [this](int rank, auto deliver) {
     auto* process = present(rank);
     if (!process) return;
@@ -41,32 +43,34 @@ void simulated_job::carry_out(const membership_outputs& outputs) {
     });
   };
   for (const auto& output : outputs) {
-    if (auto* fence = std::get_if<send_fence>(&output))
+    if (auto* fence = std::get_if<cluster::send_fence>(&output))
       for (auto rank : fence->to)
         to_member(rank, [fence = *fence](simulated_process& process) {
           process.fenced->store(fence.generation);
-          caf::anon_send(process.supervisor, fence_raised{fence.generation, fence.losses});
+          caf::anon_send(process.supervisor, actors::messages::fence_raised{fence.generation, fence.losses});
         });
-    if (std::holds_alternative<send_view>(output)) draw_homes();
-    if (auto* view = std::get_if<send_view>(&output))
+    if (std::holds_alternative<cluster::send_view>(output)) draw_homes();
+    if (auto* view = std::get_if<cluster::send_view>(&output))
       for (const auto& member : view->view.members)
         to_member(member.rank, [view = view->view](simulated_process& process) {
-          caf::anon_send(process.supervisor, view_formed{view});
+          caf::anon_send(process.supervisor, actors::messages::view_formed{view});
         });
-    if (auto* recovered = std::get_if<send_recovered>(&output))
+    if (auto* recovered = std::get_if<cluster::send_recovered>(&output))
       for (int rank = 0; rank < options_.world_size; ++rank)
         to_member(rank, [report = recovered->report](simulated_process& process) {
-          caf::anon_send(process.supervisor, recovery_done{report});
+          caf::anon_send(process.supervisor, actors::messages::recovery_done{report});
         });
-    if (auto* kill = std::get_if<kill_process>(&output))
+    if (auto* kill = std::get_if<cluster::kill_process>(&output))
       if (auto* process = present(kill->rank); process && process->incarnation == kill->incarnation) {
         history_.push_back("agent kills rank " + std::to_string(kill->rank) + ": " + kill->cause);
         end(*process, true);
       }
-    if (std::holds_alternative<send_done>(output))
+    if (std::holds_alternative<cluster::send_done>(output))
       for (int rank = 0; rank < options_.world_size; ++rank)
-        to_member(rank, [](simulated_process& process) { caf::anon_send(process.supervisor, job_done{}); });
-    if (auto* ended = std::get_if<end_job>(&output)) failure_ = ended->cause;
+        to_member(rank, [](simulated_process& process) {
+          caf::anon_send(process.supervisor, actors::job::job_done{});
+        });
+    if (auto* ended = std::get_if<cluster::end_job>(&output)) failure_ = ended->cause;
   }
 }
 
@@ -102,8 +106,8 @@ void simulated_job::start(int rank, std::uint32_t incarnation) {
     if (process.program_calls_to_failure != 0 && --process.program_calls_to_failure == 0)
       throw std::runtime_error("drawn by lot to fail in " + call);
   };
-  process.faults = fault_plan(draw_io_failures(rank), rank, 0);
-  supervisor_options made;
+  process.faults = fault::fault_plan(draw_io_failures(rank), rank, 0);
+  actors::supervisor::supervisor_options made;
   made.rank = rank;
   made.world_size = options_.world_size;
   made.incarnation = incarnation;
@@ -122,9 +126,10 @@ void simulated_job::start(int rank, std::uint32_t incarnation) {
   made.progress_timeout = options_.progress_timeout;
   made.log = std::make_shared<spdlog::logger>("actors");
   made.restarts.io.intensity = made.restarts.compute.intensity = 1000;
-  made.threads = child_threads::shared;
-  process.supervisor = actors_.system().spawn<actor_of<supervisor_state>>(made);
-  member self;
+  made.threads = actors::supervisor::child_threads::shared;
+  process.supervisor =
+      actors_.system().spawn<actors::actor::actor_of<actors::supervisor::supervisor_state>>(made);
+  cluster::member self;
   self.rank = rank;
   self.incarnation = incarnation;
   self.numeric_class = "class";
@@ -200,7 +205,7 @@ void simulated_job::enter(simulated_process& process) {
   auto request = options_.calls[process.next_call];
   request.index = static_cast<std::uint32_t>(process.next_call);
   if (process.next_call == 0) {
-    auto job = jobs_.emplace_back(std::make_shared<job_definition>());
+    auto job = jobs_.emplace_back(std::make_shared<actors::job::job_definition>());
     job->make_program = fake_programs(process.model);
     auto most_devices = options_.world_size * options_.devices_per_rank;
     auto of_each_replica = (most_devices + options_.num_replicas - 1) / options_.num_replicas;
@@ -212,38 +217,38 @@ void simulated_job::enter(simulated_process& process) {
                           .num_replicas = options_.num_replicas}),
                options_.world_size, options_.contents);
     job->snapshots.folder = options_.folder;
-    job->on_lost_state = lost_state_policy::restart;  // neighbours may be lost at once
+    job->on_lost_state = actors::job::lost_state_policy::restart;  // neighbours may be lost at once
     job->snapshots.cadence.memory_every_steps = options_.memory_every_steps;
     job->snapshots.cadence.disk_every_steps = options_.folder.empty() ? 0 : 3;
     job->snapshots.cadence.disk_interval = 0s;
-    caf::anon_send(process.supervisor, define_job{job});
+    caf::anon_send(process.supervisor, actors::messages::define_job{job});
   }
   // Of steps in two calls the first one adds it.
   bool is_next = std::ranges::none_of(options_.calls.begin(), options_.calls.begin() + request.index,
-                                      [&](const call_request& before) {
+                                      [&](const actors::job::call_request& before) {
                                         return adds_source(before.kind) && before.source >= request.source;
                                       });
   if (adds_source(request.kind) && is_next)
-    caf::anon_send(process.supervisor, add_source{std::make_shared<fake_source>(
+    caf::anon_send(process.supervisor, actors::messages::add_source{std::make_shared<fake_source>(
                                            static_cast<int>(request.source), 4 * options_.num_replicas)});
-  caf::anon_send(process.supervisor, enter_call{request});
+  caf::anon_send(process.supervisor, actors::messages::enter_call{request});
   process.in_call = true;
 }
 
 void simulated_job::poll_user(simulated_process& process) {
   for (const auto& event : drained(*process.client)) {
-    if (auto* failed = std::get_if<job_failure>(&event)) failure_ = failed->cause;
+    if (auto* failed = std::get_if<actors::job::job_failure>(&event)) failure_ = failed->cause;
     // A process that learns of the job's end before its last call was lost before: its calls have no effect.
-    if (std::holds_alternative<job_done>(event)) {
+    if (std::holds_alternative<actors::job::job_done>(event)) {
       if (process.next_call + 1 < options_.calls.size()) return end(process, false);
       return leave(process);
     }
-    if (auto* step = std::get_if<step_progress>(&event)) {
+    if (auto* step = std::get_if<actors::job::step_progress>(&event)) {
       auto [told, is_first] = steps_.emplace(step->step, step->metrics);
       if (!is_first && told->second != step->metrics)
         problems_.push_back("step " + std::to_string(step->step) + " told twice, differently");
     }
-    if (auto* result = std::get_if<call_result>(&event);
+    if (auto* result = std::get_if<actors::job::call_result>(&event);
         result && process.in_call && result->index == process.next_call) {
       check(process, *result);
       ++process.next_call;
@@ -265,7 +270,7 @@ bool simulated_job::ended_well() const {
          std::ranges::none_of(processes_, [](const auto& process) { return process->alive; });
 }
 
-void simulated_job::check(const simulated_process& process, const call_result& result) {
+void simulated_job::check(const simulated_process& process, const actors::job::call_result& result) {
   auto [told, is_first] = results_.emplace(result.index, result);
   if (is_first) return;
   const auto& before = told->second;

@@ -25,10 +25,10 @@ struct simulated_job_options {
   int devices_per_rank = 1;
   int num_stages = 2;
   int num_replicas = 1;
-  std::vector<replica_content> contents = {};  ///< by stage; empty: own
+  std::vector<layout::replica_content> contents = {};  ///< by stage; empty: own
   schedule_kind schedule = schedule_kind::gpipe;
   std::filesystem::path folder;  ///< empty: memory only
-  std::vector<call_request> calls;
+  std::vector<actors::job::call_request> calls;
   int num_failures = 0;               ///< at most: processes killed, actors that fail, generations asked for
   int num_io_failures = 0;            ///< a process: loaders, peer copy stores and snapshot writers that fail
   std::uint32_t failure_every = 400;  ///< things that happen, on the average
@@ -56,9 +56,9 @@ class simulated_job {
   bool ended_well() const;
   const std::string& failure() const { return failure_; }
   /// By call: what the processes were told, the same for all; see `problems`.
-  const std::map<std::uint32_t, call_result>& results() const { return results_; }
+  const std::map<std::uint32_t, actors::job::call_result>& results() const { return results_; }
   /// By step: what was told of it.
-  const std::map<std::uint64_t, step_metrics>& steps() const { return steps_; }
+  const std::map<std::uint64_t, program::step_metrics>& steps() const { return steps_; }
   /// What processes were told that does not fit together.
   const std::vector<std::string>& problems() const { return problems_; }
   std::uint64_t generation() const { return agent_.generation(); }
@@ -84,16 +84,16 @@ class simulated_job {
   void carry(const channel& along, std::function<void()> what) {
     channels_[along].push_back(std::move(what));
   }
-  void carry_out(const membership_outputs& outputs);
-  void tell_agent(const simulated_process& from, std::function<membership_outputs()> change);
+  void carry_out(const cluster::membership_outputs& outputs);
+  void tell_agent(const simulated_process& from, std::function<cluster::membership_outputs()> change);
   void maybe_fail();
   void maybe_request_pause();
-  void request_pause_anywhere(pause_request request);
+  void request_pause_anywhere(actors::job::pause_request request);
   void end_long_pause();
   void draw_homes();
   void poll_user(simulated_process& process);
   void enter(simulated_process& process);
-  void check(const simulated_process& process, const call_result& result);
+  void check(const simulated_process& process, const actors::job::call_result& result);
   simulated_process* present(int rank);
   void leave(simulated_process& process);
 
@@ -101,16 +101,16 @@ class simulated_job {
   std::mt19937 random_;
   std::chrono::steady_clock::time_point now_{};
   virtual_actors actors_{1};
-  membership_state agent_;
-  std::vector<std::shared_ptr<job_definition>> jobs_;          ///< of all processes that ever were
-  std::vector<std::unique_ptr<simulated_process>> processes_;  ///< all that ever were; by id - 1
+  cluster::membership_state agent_;
+  std::vector<std::shared_ptr<actors::job::job_definition>> jobs_;  ///< of all processes that ever were
+  std::vector<std::unique_ptr<simulated_process>> processes_;       ///< all that ever were; by id - 1
   std::map<channel, std::deque<std::function<void()>>> channels_;
   std::uint64_t next_lane_ = 1;
   int failures_left_, pause_requests_left_;
   int paused_for_ = 0;  ///< steps of virtual time in which nothing happened, since the last command
   std::string failure_;
-  std::map<std::uint32_t, call_result> results_;
-  std::map<std::uint64_t, step_metrics> steps_;
+  std::map<std::uint32_t, actors::job::call_result> results_;
+  std::map<std::uint64_t, program::step_metrics> steps_;
   std::vector<std::string> problems_, history_;
 };
 

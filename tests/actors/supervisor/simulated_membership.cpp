@@ -2,7 +2,7 @@
 
 namespace troupe::testing {
 
-void simulated_membership::join(const member& self) {
+void simulated_membership::join(const cluster::member& self) {
   job_.carry({self_.id, 0, 0}, [this, self] {
     if (job_.agent_.is_done()) {  // it is refused, unless it was killed meanwhile
       if (self_.alive) job_.end(self_, false);
@@ -20,7 +20,7 @@ void simulated_membership::still_computing(std::uint64_t generation) {
       self_, [this, generation] { return job_.agent_.still_computing(self_.rank, generation, job_.now_); });
 }
 
-void simulated_membership::quiesced(std::uint64_t generation, const process_address& address) {
+void simulated_membership::quiesced(std::uint64_t generation, const transport::process_address& address) {
   job_.tell_agent(self_, [this, generation, address] {
     return job_.agent_.quiesced(self_.rank, generation, address, job_.now_);
   });
@@ -35,11 +35,11 @@ void simulated_membership::suspect(int rank, const std::string& cause) {
   job_.tell_agent(self_, [this, rank, cause] {
     auto* suspected = job_.present(rank);
     return suspected ? job_.agent_.suspected(rank, suspected->incarnation, cause, job_.now_)
-                     : membership_outputs{};
+                     : cluster::membership_outputs{};
   });
 }
 
-void simulated_membership::report(std::uint64_t generation, recovery_phase phase) {
+void simulated_membership::report(std::uint64_t generation, cluster::recovery_phase phase) {
   job_.tell_agent(
       self_, [this, generation, phase] { return job_.agent_.phase_reached(generation, phase, job_.now_); });
 }
@@ -48,9 +48,10 @@ void simulated_membership::fail_job(const std::string& cause, failure_kind kind)
   job_.tell_agent(self_, [this, cause, kind] { return job_.agent_.failed(cause, kind); });
 }
 
-void simulated_membership::request_stop(int signal, stop_scope scope) {
+void simulated_membership::request_stop(int signal, cluster::stop_scope scope) {
   job_.tell_agent(self_, [this, signal, scope] {
-    return scope == stop_scope::job ? job_.agent_.stop(signal) : job_.agent_.stop_asked(self_.rank, signal);
+    return scope == cluster::stop_scope::job ? job_.agent_.stop(signal)
+                                             : job_.agent_.stop_asked(self_.rank, signal);
   });
 }
 
@@ -66,10 +67,10 @@ void simulated_membership::leave() {
 void simulated_job::draw_homes() {
   if (!options_.moves_devices) return;
   auto draw = [&](int num_devices) {
-    std::vector<member_id> members(static_cast<std::size_t>(num_devices));
+    std::vector<mesh::member_id> members(static_cast<std::size_t>(num_devices));
     for (auto& member : members)
       member.rank = static_cast<int>(random_() % static_cast<unsigned>(options_.world_size));
-    return hosting(members);
+    return mesh::hosting(members);
   };
   for (auto& job : jobs_) job->home = draw(job->placed.num_devices());
   for (auto& process : processes_)

@@ -15,15 +15,16 @@ namespace troupe::testing {
 
 /// Delivers control frames between two processes in order, tensors in any order, and keeps the rules of
 /// generations.
-class simulated_transport : public transport {
+class simulated_transport : public transport::transport {
  public:
   simulated_transport(simulated_job& job, simulated_process& self) : job_(job), self_(self) {}
   int rank() const override;
-  process_address begin_generation(std::uint64_t generation) override;
-  void connect(std::uint64_t generation, const std::map<int, process_address>& peers) override;
+  troupe::transport::process_address begin_generation(std::uint64_t generation) override;
+  void connect(std::uint64_t generation,
+               const std::map<int, troupe::transport::process_address>& peers) override;
   void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) override;
-  void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override;
-  transport_statistics statistics() const override { return {}; }
+  void send_tensor(int to_rank, const troupe::transport::tensor_tag& tag, tensor value) override;
+  troupe::transport::transport_statistics statistics() const override { return {}; }
 
   std::uint64_t data_generation = 0;
 
@@ -34,27 +35,27 @@ class simulated_transport : public transport {
   std::map<int, int> id_of_rank_;
 };
 
-class simulated_membership : public membership {
+class simulated_membership : public cluster::membership {
  public:
   simulated_membership(simulated_job& job, simulated_process& self) : job_(job), self_(self) {}
-  void join(const member& self) override;
+  void join(const cluster::member& self) override;
   void still_computing(std::uint64_t generation) override;
-  void quiesced(std::uint64_t generation, const process_address& address) override;
+  void quiesced(std::uint64_t generation, const troupe::transport::process_address& address) override;
   void request_generation(std::uint64_t current, const std::string& cause) override;
   void suspect(int rank, const std::string& cause) override;
-  void report(const job_progress&) override {}
-  void report(std::uint64_t generation, recovery_phase phase) override;
+  void report(const cluster::job_progress&) override {}
+  void report(std::uint64_t generation, cluster::recovery_phase phase) override;
   void fail_job(const std::string& cause, failure_kind kind) override;
-  void request_stop(int signal, stop_scope scope) override;
+  void request_stop(int signal, cluster::stop_scope scope) override;
   void stopped(const std::string& what) override;
   void failing(const std::string&, failure_kind) override {}
   void leave() override;
-  store& keys() override { return keys_; }
+  collective::store& keys() override { return keys_; }
 
  private:
   simulated_job& job_;
   simulated_process& self_;
-  memory_store keys_;
+  collective::memory_store keys_;
 };
 
 /// One process.
@@ -66,14 +67,14 @@ struct simulated_process {
   int rank;
   std::uint32_t incarnation;
   bool alive = true;
-  fault_plan faults;
-  trace_recorder trace{0, 16};
-  inbound_gate gate;
-  stage_directory directory;
+  fault::fault_plan faults;
+  trace::trace_recorder trace{0, 16};
+  actors::link::inbound_gate gate;
+  actors::supervisor::stage_directory directory;
   std::shared_ptr<std::atomic<std::uint64_t>> fenced = std::make_shared<std::atomic<std::uint64_t>>(0);
-  std::shared_ptr<client_mailbox> client = std::make_shared<client_mailbox>();
-  std::shared_ptr<past_hosting> hosted = std::make_shared<past_hosting>();
-  std::shared_ptr<pause_record> pause = std::make_shared<pause_record>();
+  std::shared_ptr<actors::job::client_mailbox> client = std::make_shared<actors::job::client_mailbox>();
+  std::shared_ptr<recovery::past_hosting> hosted = std::make_shared<recovery::past_hosting>();
+  std::shared_ptr<actors::job::pause_record> pause = std::make_shared<actors::job::pause_record>();
   std::shared_ptr<fake_model> model = std::make_shared<fake_model>();
   simulated_transport out;
   simulated_membership members;

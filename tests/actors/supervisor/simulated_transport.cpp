@@ -7,13 +7,14 @@ namespace troupe::testing {
 
 int simulated_transport::rank() const { return self_.rank; }
 
-process_address simulated_transport::begin_generation(std::uint64_t generation) {
+troupe::transport::process_address simulated_transport::begin_generation(std::uint64_t generation) {
   data_generation = generation;
   connected_generation_ = 0;
   return {{std::byte(self_.id)}, {std::byte(self_.id), std::byte(generation)}};
 }
 
-void simulated_transport::connect(std::uint64_t generation, const std::map<int, process_address>& peers) {
+void simulated_transport::connect(std::uint64_t generation,
+                                  const std::map<int, troupe::transport::process_address>& peers) {
   data_generation = connected_generation_ = generation;
   id_of_rank_.clear();
   for (const auto& [rank, address] : peers) id_of_rank_[rank] = std::to_integer<int>(address.control.at(0));
@@ -32,7 +33,7 @@ void simulated_transport::send_control(int to_rank, std::uint64_t generation,
   });
 }
 
-void simulated_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor value) {
+void simulated_transport::send_tensor(int to_rank, const troupe::transport::tensor_tag& tag, tensor value) {
   if (!self_.alive || tag.generation != connected_generation_) return;
   if (to_rank == self_.rank) return self_.directory.deliver(tag, std::move(value));
   auto to = id_of_rank_.at(to_rank);

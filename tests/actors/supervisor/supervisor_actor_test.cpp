@@ -8,14 +8,14 @@ using namespace troupe::testing;
 
 TEST_CASE("the end of the job and its recoveries are reported to the program") {
   one_process here;
-  recovery_report report;
+  cluster::recovery_report report;
   report.generation = 5;
-  here.actors.send(here.supervisor, recovery_done{report});
-  here.actors.send(here.supervisor, job_ended{"no more"});
+  here.actors.send(here.supervisor, actors::messages::recovery_done{report});
+  here.actors.send(here.supervisor, actors::messages::job_ended{"no more"});
   auto events = drained(*here.client);
   REQUIRE(events.size() == 2);
-  CHECK(std::get<recovery_report>(events[0]).generation == 5);
-  CHECK(std::get<job_failure>(events[1]).cause == "no more");
+  CHECK(std::get<cluster::recovery_report>(events[0]).generation == 5);
+  CHECK(std::get<actors::job::job_failure>(events[1]).cause == "no more");
 }
 
 namespace {
@@ -23,7 +23,7 @@ namespace {
 /// A transport that cannot be used any more.
 struct dead_transport : recording_transport {
   using recording_transport::recording_transport;
-  void connect(std::uint64_t, const std::map<int, process_address>&) override {
+  void connect(std::uint64_t, const std::map<int, troupe::transport::process_address>&) override {
     throw std::runtime_error("no memory");
   }
 };

@@ -36,16 +36,17 @@ struct recovering_source : fake_source {
 /// Four steps with a copy after each, the first also to disk; the peer sends its copies. `child` fails
 /// between.
 void train_past_failure(one_process& here, const failing_child& child) {
-  if (!child.fault.empty()) here.faults = fault_plan(child.fault, 1, 0);
+  if (!child.fault.empty()) here.faults = fault::fault_plan(child.fault, 1, 0);
   here.define();
-  here.actors.send(here.supervisor,
-                   add_source{std::make_shared<recovering_source>(1, child.fault.empty() ? 1 : 0)});
+  here.actors.send(here.supervisor, actors::messages::add_source{
+                                        std::make_shared<recovering_source>(1, child.fault.empty() ? 1 : 0)});
   here.view(1);
   here.enter(0);
   here.restore(1);
   here.receive(
-      1, {actor_role::device, 1},
-      step_credit{1, {0, call_kind::train, 1, 100, 0, 0}, 0, 4, {{1, 1}, {2, 0}, {3, 0}, {4, 0}}, 0});
+      1, {actors::actor::actor_role::device, 1},
+      actors::messages::step_credit{
+          1, {0, actors::job::call_kind::train, 1, 100, 0, 0}, 0, 4, {{1, 1}, {2, 0}, {3, 0}, {4, 0}}, 0});
   for (std::uint64_t step = 0; step < 4; ++step) {
     here.activations_come(1, step);
     here.part_arrives(1, step + 1, 0, packed_with(7, step + 1, 0));
@@ -69,7 +70,7 @@ TEST_CASE("a child of io that fails costs no generation, and the process trains 
     CHECK(here.out.begun.empty());
     CHECK(here.steps_done(1) == numbers{0, 1, 2, 3});
     CHECK(std::ranges::count(here.model->calls, "N1") == 1);
-    CHECK(here.sent<process_restored>().size() == 1);
+    CHECK(here.sent<actors::messages::process_restored>().size() == 1);
   }
 }
 
@@ -91,13 +92,15 @@ TEST_CASE(
     "the children of io share their intensity: the fourth failure within the period costs a generation") {
   // Three failures of the loader and one of the peer copy store.
   one_process here;
-  here.faults = fault_plan("keep_copy:fail@rank=1,step=1", 1, 0);
+  here.faults = fault::fault_plan("keep_copy:fail@rank=1,step=1", 1, 0);
   here.define();
-  here.actors.send(here.supervisor, add_source{std::make_shared<recovering_source>(0, 3)});
+  here.actors.send(here.supervisor, actors::messages::add_source{std::make_shared<recovering_source>(0, 3)});
   here.view(1);
   here.enter(0);
   here.restore(1);
-  here.receive(1, {actor_role::device, 1}, step_credit{1, {0, call_kind::train, 1, 100, 0, 0}, 0, 1, {}, 0});
+  here.receive(
+      1, {actors::actor::actor_role::device, 1},
+      actors::messages::step_credit{1, {0, actors::job::call_kind::train, 1, 100, 0, 0}, 0, 1, {}, 0});
   for (int i = 0; i < 5; ++i) here.advance(200ms);
   SECTION("within the period") {
     CHECK(here.members.requests.empty());

@@ -12,10 +12,10 @@ TEST_CASE("a process reports the positions of its devices only while one of them
   here.begin();
   here.train(1);
   here.advance(10s);
-  CHECK(here.sent<process_progress>().empty());
+  CHECK(here.sent<actors::messages::process_progress>().empty());
   for (int i = 0; i < 8; ++i) here.advance(4s);
-  REQUIRE(!here.sent<process_progress>().empty());
-  auto told = here.sent<process_progress>().back();
+  REQUIRE(!here.sent<actors::messages::process_progress>().empty());
+  auto told = here.sent<actors::messages::process_progress>().back();
   CHECK(told.generation == 1);
   CHECK(told.rank == 1);
   REQUIRE(told.devices.size() == 1);
@@ -28,11 +28,11 @@ TEST_CASE("a process whose program has no devices reports while it is in a barri
   here.watch_progress(60s);
   here.view(1);
   here.advance(30s);
-  CHECK(here.sent<process_progress>().empty());
-  here.enter(0, call_kind::barrier);
+  CHECK(here.sent<actors::messages::process_progress>().empty());
+  here.enter(0, actors::job::call_kind::barrier);
   here.advance(4s);
-  REQUIRE_FALSE(here.sent<process_progress>().empty());
-  CHECK(here.sent<process_progress>().back().devices.empty());
+  REQUIRE_FALSE(here.sent<actors::messages::process_progress>().empty());
+  CHECK(here.sent<actors::messages::process_progress>().back().devices.empty());
 }
 
 TEST_CASE("a device that waits for a tensor reports that it waits") {
@@ -41,9 +41,10 @@ TEST_CASE("a device that waits for a tensor reports that it waits") {
   here.begin();
   here.give(1, 0, 1);
   for (int i = 0; i < 8; ++i) here.advance(4s);
-  auto told = here.sent<process_progress>().back();
+  auto told = here.sent<actors::messages::process_progress>().back();
   CHECK(told.devices[0].position ==
-        execution_position{0, call_kind::train, device_activity::waiting_for_tensor, 0, 0});
+        actors::messages::execution_position{0, actors::job::call_kind::train,
+                                             schedule::device_activity::waiting_for_tensor, 0, 0});
 }
 
 TEST_CASE(
@@ -55,14 +56,14 @@ TEST_CASE(
   here.give(1, 0, 1);
   here.advance(100'000s);
   here.advance(4s);
-  CHECK(here.sent<process_progress>().empty());
+  CHECK(here.sent<actors::messages::process_progress>().empty());
 }
 
 TEST_CASE("a process without a progress limit reports nothing") {
   one_process here;
   here.begin();
   here.advance(10000s);
-  CHECK(here.sent<process_progress>().empty());
+  CHECK(here.sent<actors::messages::process_progress>().empty());
 }
 
 TEST_CASE(
@@ -70,11 +71,12 @@ TEST_CASE(
     "generation") {
   one_process here;
   here.begin();
-  here.actors.send(here.supervisor, tensor_lost{-1, 1, "its header is not authentic or has another format"});
-  here.actors.send(here.supervisor, tensor_lost{0, 7, "of another generation"});
+  here.actors.send(here.supervisor,
+                   actors::messages::tensor_lost{-1, 1, "its header is not authentic or has another format"});
+  here.actors.send(here.supervisor, actors::messages::tensor_lost{0, 7, "of another generation"});
   here.advance(1s);
   CHECK(here.members.requests.empty());
-  here.actors.send(here.supervisor, tensor_lost{0, 1, "there is no memory for it"});
+  here.actors.send(here.supervisor, actors::messages::tensor_lost{0, 1, "there is no memory for it"});
   here.advance(1s);
   REQUIRE(here.members.requests.size() == 1);
   CHECK(here.members.requests[0] ==
@@ -86,7 +88,7 @@ TEST_CASE("tensors that are lost again and again end the job") {
   one_process here;
   here.begin();
   for (int i = 0; i < 4; ++i)
-    here.actors.send(here.supervisor, tensor_lost{0, 1, "there is no memory for it"});
+    here.actors.send(here.supervisor, actors::messages::tensor_lost{0, 1, "there is no memory for it"});
   REQUIRE(here.members.failures.size() == 1);
   CHECK(here.members.failures[0].find("and again after 3 restarts") != std::string::npos);
 }
@@ -97,7 +99,7 @@ TEST_CASE(
   one_process here(0);
   here.begin();
   auto stall = [&](const std::string& cause) {
-    here.actors.send(here.supervisor, restart_requested{1, cause});
+    here.actors.send(here.supervisor, actors::messages::restart_requested{1, cause});
     here.advance(600s);
   };
   for (int step = 0; step < 10; ++step) stall("device 1 has not got 0F0 of step " + std::to_string(step));

@@ -14,14 +14,14 @@ std::string content_with(int changed) {
   auto samples = tensor::zeros({100, 2}, dtype::u8), labels = tensor::zeros({100}, dtype::u8);
   if (changed >= 0) samples.values<std::uint8_t>()[static_cast<std::size_t>(changed)] = 1;
   dataset made(labelled_samples{samples, labels});
-  return describe_content(made);
+  return detail::describe_content(made);
 }
 
 }  // namespace
 
 TEST_CASE("a data set is described without being read") {
   dataset samples({60'000, 28, 28}, []() -> labelled_samples { throw std::runtime_error("not to be read"); });
-  CHECK(describe_samples(samples) == "60000 samples of [28, 28]");
+  CHECK(detail::describe_samples(samples) == "60000 samples of [28, 28]");
 }
 
 TEST_CASE("a stream is described with its shards and shuffle buffer") {
@@ -29,14 +29,14 @@ TEST_CASE("a stream is described with its shards and shuffle buffer") {
     std::vector<dataset_ptr> shards;
     for (auto size : sizes) shards.push_back(testing::small_dataset(size));
     auto stream = stream_dataset(shards, {.shuffle_buffer = shuffle_buffer});
-    CHECK(describe_samples(*stream) == "9 samples of [2], " + describe_stream(*stream));
-    return describe_stream(*stream);
+    CHECK(detail::describe_samples(*stream) == "9 samples of [2], " + detail::describe_stream(*stream));
+    return detail::describe_stream(*stream);
   };
   CHECK(of({4, 5}, 3).starts_with("a stream of 2 shards, shuffle buffer 3, "));
   CHECK(of({4, 5}, 3) == of({4, 5}, 3));
   CHECK(of({4, 5}, 3) != of({5, 4}, 3));
   CHECK(of({4, 5}, 3) != of({4, 5}, 2));
-  CHECK(describe_stream(*testing::small_dataset(9)).empty());
+  CHECK(detail::describe_stream(*testing::small_dataset(9)).empty());
 }
 
 TEST_CASE("other samples, labels or dtypes give another description of the content") {
@@ -44,9 +44,10 @@ TEST_CASE("other samples, labels or dtypes give another description of the conte
   CHECK(usual == content_with(-1));
   CHECK(usual != content_with(0));
   dataset labelled(labelled_samples{tensor::zeros({100, 2}, dtype::u8), tensor::full({100}, 1)});
-  CHECK(describe_content(labelled) != usual);
+  CHECK(detail::describe_content(labelled) != usual);
   dataset floats(labelled_samples{tensor::zeros({100, 2}), tensor::zeros({100}, dtype::u8)});
-  CHECK(describe_content(floats) != usual);
-  CHECK(describe_content(*testing::small_dataset(3)) != describe_content(*testing::small_dataset(4)));
-  CHECK(describe_content(*testing::small_dataset(0)).starts_with("u8, labels u8[0], "));
+  CHECK(detail::describe_content(floats) != usual);
+  CHECK(detail::describe_content(*testing::small_dataset(3)) !=
+        detail::describe_content(*testing::small_dataset(4)));
+  CHECK(detail::describe_content(*testing::small_dataset(0)).starts_with("u8, labels u8[0], "));
 }

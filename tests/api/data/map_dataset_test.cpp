@@ -42,15 +42,16 @@ TEST_CASE("samples made one by one are those of a data set in memory with the sa
   CHECK(same_bits(got.samples, expected.samples));
   CHECK(same_bits(got.labels, expected.labels));
   CHECK(same_bits(made->read_rows(10, 5).samples, whole->read_rows(10, 5).samples));
-  CHECK(describe_samples(*made) == describe_samples(*whole));
-  CHECK(describe_content(*made) == describe_content(*whole));
-  CHECK(describe_inputs(*made) == describe_inputs(*whole));
+  CHECK(detail::describe_samples(*made) == detail::describe_samples(*whole));
+  CHECK(detail::describe_content(*made) == detail::describe_content(*whole));
+  CHECK(detail::describe_inputs(*made) == detail::describe_inputs(*whole));
 
-  auto trained = make_training_source(made, {.batch = 8, .microbatches = 4})->at(9);
-  auto usual = make_training_source(whole, {.batch = 8, .microbatches = 4})->at(9);
+  auto trained = detail::make_training_source(made, {.batch = 8, .microbatches = 4})->at(9);
+  auto usual = detail::make_training_source(whole, {.batch = 8, .microbatches = 4})->at(9);
   CHECK(same_bits(trained.inputs, usual.inputs));
   CHECK(same_bits(trained.targets, usual.targets));
-  CHECK(same_bits(evaluation_source(made, 8, 2).at(6).targets, evaluation_source(whole, 8, 2).at(6).targets));
+  CHECK(same_bits(detail::evaluation_source(made, 8, 2).at(6).targets,
+                  detail::evaluation_source(whole, 8, 2).at(6).targets));
 }
 
 TEST_CASE("a data set that is read in parts has no tensor of all samples") {
@@ -62,14 +63,16 @@ TEST_CASE("a data set that is read in parts has no tensor of all samples") {
 
 TEST_CASE("samples without labels do for predictions only") {
   auto unlabelled = map_dataset({4, 2}, [](std::int64_t) { return labelled_samples{tensor::zeros({2})}; });
-  CHECK_THROWS_WITH(describe_content(*unlabelled), ContainsSubstring("predictions only"));
-  CHECK_THROWS_AS(make_training_source(unlabelled, {.batch = 2, .microbatches = 1})->at(0), bad_input);
-  CHECK_THROWS_AS(evaluation_source(unlabelled, 2, 1).at(0), bad_input);
-  CHECK(evaluation_source(unlabelled, 2, 1, evaluation_part::samples).at(0).inputs.shape() == shape{2, 2});
+  CHECK_THROWS_WITH(detail::describe_content(*unlabelled), ContainsSubstring("predictions only"));
+  CHECK_THROWS_AS(detail::make_training_source(unlabelled, {.batch = 2, .microbatches = 1})->at(0),
+                  bad_input);
+  CHECK_THROWS_AS(detail::evaluation_source(unlabelled, 2, 1).at(0), bad_input);
+  CHECK(detail::evaluation_source(unlabelled, 2, 1, detail::evaluation_part::samples).at(0).inputs.shape() ==
+        shape{2, 2});
 }
 
 TEST_CASE("a data set without samples is refused before it is read") {
-  CHECK_THROWS_WITH(describe_content(*made_one_by_one(0)), "the data set has no samples: [0, 2]");
+  CHECK_THROWS_WITH(detail::describe_content(*made_one_by_one(0)), "the data set has no samples: [0, 2]");
 }
 
 TEST_CASE("samples that do not fit each other or the shape that was declared are refused") {

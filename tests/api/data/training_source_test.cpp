@@ -9,7 +9,8 @@
 using troupe::testing::small_dataset;
 
 TEST_CASE("a training batch holds the sampler's samples, each beside its label") {
-  auto source = troupe::make_training_source(small_dataset(50), {.batch = 8, .microbatches = 4, .seed = 9});
+  auto source =
+      troupe::detail::make_training_source(small_dataset(50), {.batch = 8, .microbatches = 4, .seed = 9});
   CHECK(source->num_steps_per_epoch() == 6);
   for (std::uint64_t step : {0, 5, 6, 40}) {
     auto got = source->at(step);
@@ -24,8 +25,8 @@ TEST_CASE("a training batch holds the sampler's samples, each beside its label")
 }
 
 TEST_CASE("batches between two flushes come together, in the sampler's order, also where an epoch ends") {
-  auto source = troupe::make_training_source(small_dataset(50),
-                                             {.batch = 8, .microbatches = 4, .seed = 9, .flush_every = 4});
+  auto source = troupe::detail::make_training_source(
+      small_dataset(50), {.batch = 8, .microbatches = 4, .seed = 9, .flush_every = 4});
   CHECK(source->num_steps_per_epoch() == 6);
   for (std::uint64_t flush :
        {0, 1, 7}) {  // the second one has the last two batches of an epoch and two of the next
@@ -40,21 +41,22 @@ TEST_CASE("batches between two flushes come together, in the sampler's order, al
 }
 
 TEST_CASE("a training batch that does not cut into microbatches is refused") {
-  CHECK_THROWS_AS(troupe::make_training_source(small_dataset(50), {.batch = 8, .microbatches = 3}),
+  CHECK_THROWS_AS(troupe::detail::make_training_source(small_dataset(50), {.batch = 8, .microbatches = 3}),
                   troupe::bad_input);
-  CHECK_THROWS_AS(troupe::make_training_source(small_dataset(50), {.batch = 8, .microbatches = 0}),
+  CHECK_THROWS_AS(troupe::detail::make_training_source(small_dataset(50), {.batch = 8, .microbatches = 0}),
                   troupe::bad_input);
-  CHECK_THROWS_AS(troupe::make_training_source(small_dataset(7), {.batch = 8, .microbatches = 8}),
+  CHECK_THROWS_AS(troupe::detail::make_training_source(small_dataset(7), {.batch = 8, .microbatches = 8}),
                   troupe::bad_input);
 }
 
 TEST_CASE("training without samples, or in batches of an impossible size, is refused") {
-  CHECK_THROWS_AS(troupe::make_training_source(nullptr, {.batch = 4, .microbatches = 2}), troupe::bad_input);
-  CHECK_THROWS_AS(troupe::make_training_source(small_dataset(0), {.batch = 4, .microbatches = 2}),
+  CHECK_THROWS_AS(troupe::detail::make_training_source(nullptr, {.batch = 4, .microbatches = 2}),
                   troupe::bad_input);
-  CHECK_THROWS_AS(
-      troupe::make_training_source(small_dataset(10), {.batch = std::int64_t{1} << 40, .microbatches = 2}),
-      troupe::bad_input);
-  CHECK_THROWS_AS(troupe::make_training_source(small_dataset(10), {.batch = 0, .microbatches = 2}),
+  CHECK_THROWS_AS(troupe::detail::make_training_source(small_dataset(0), {.batch = 4, .microbatches = 2}),
+                  troupe::bad_input);
+  CHECK_THROWS_AS(troupe::detail::make_training_source(small_dataset(10),
+                                                       {.batch = std::int64_t{1} << 40, .microbatches = 2}),
+                  troupe::bad_input);
+  CHECK_THROWS_AS(troupe::detail::make_training_source(small_dataset(10), {.batch = 0, .microbatches = 2}),
                   troupe::bad_input);
 }

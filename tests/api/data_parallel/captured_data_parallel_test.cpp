@@ -82,7 +82,7 @@ class trained_model {
 /// What `train` makes of two members' weights, in one dtype of products. Both must have the same.
 std::vector<tensor> weights_after(dtype type, const std::function<void(trained_model&)>& train) {
   std::vector<std::vector<tensor>> found(2);
-  auto failures = run_nccl_members(2, [&](communicator& all, store&) {
+  auto failures = run_nccl_members(2, [&](communicator& all, collective::store&) {
     autocast mixed(type);
     trained_model one(all);
     train(one);
@@ -181,7 +181,7 @@ TEST_CASE("sync_parameters is refused during capture") {
 }
 
 TEST_CASE("a captured pass belongs to one of a DataParallel's replicas") {
-  memory_store place;
+  collective::memory_store place;
   auto group = nccl_member(place, 1, 0);
   trained_model one(*group, 2);
   auto pass = one.pass([&] { one.captured_work(); });
@@ -201,7 +201,7 @@ TEST_CASE(
     "one captured pass for each of a DataParallel's replicas trains to the same bits as uncaptured ones") {
   std::vector<std::vector<tensor>> found;
   for (bool is_captured : {false, true}) {
-    memory_store place;
+    collective::memory_store place;
     auto group = nccl_member(place, 1, 0);
     trained_model one(*group, 2);
     captured_pass passes[] = {one.pass([&] { one.captured_work(); }), one.pass([&] { one.captured_work(); })};
@@ -220,7 +220,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a captured pass in bf16 is refused after weights were loaded, and allowed after optimizer steps") {
-  memory_store place;
+  collective::memory_store place;
   auto group = nccl_member(place, 1, 0);
   trained_model one(*group);
   auto pass = one.pass([&] {

@@ -35,8 +35,8 @@ std::string weight_bytes(parameter& weight) {
 /// On one host, over messages, or on two hosts in turn.
 enum class connection { memory, messages, two_hosts };
 
-network_options connected(connection how, int rank) {
-  if (how == connection::messages) return {.path = group_path::network};
+collective::network_options connected(connection how, int rank) {
+  if (how == connection::messages) return {.path = collective::group_path::network};
   if (how == connection::two_hosts) return {.host = rank % 2 == 0 ? "a" : "b"};
   return {};
 }
@@ -47,8 +47,8 @@ std::string train(int num_processes, data_parallel_options options, stepping mod
   temp_folder folder;
   auto file = folder.path() / "outcome";
   spawn_ranks(num_processes, [&](test_rank& self) {
-    folder_store place(folder.path());
-    ucx_group_resources resources("token", connected(how, self.rank()));
+    collective::folder_store place(folder.path());
+    collective::ucx_group_resources resources("token", connected(how, self.rank()));
     auto group = make_ucx_group(world_group(self), place, resources);
     auto model = small_model();
     DataParallel replicated(model, *group, options);
@@ -105,8 +105,8 @@ TEST_CASE(
   for (bool reads : {false, true}) {
     temp_folder folder;
     spawn_ranks(3, [&](test_rank& self) {
-      folder_store place(folder.path());
-      ucx_group_resources resources("token");
+      collective::folder_store place(folder.path());
+      collective::ucx_group_resources resources("token");
       auto group = make_ucx_group(world_group(self), place, resources);
       nn::Sequential model(nn::Linear(6, 5), nn::Linear(5, 3));
       model.materialize(1);
@@ -135,8 +135,8 @@ TEST_CASE(
 TEST_CASE("a process killed in training is an error for the others, with its rank") {
   temp_folder folder;
   spawn_ranks(3, [&](test_rank& self) {
-    folder_store place(folder.path());
-    ucx_group_resources resources("token");
+    collective::folder_store place(folder.path());
+    collective::ucx_group_resources resources("token");
     auto group = make_ucx_group(world_group(self), place, resources);
     auto model = small_model();
     DataParallel replicated(model, *group);

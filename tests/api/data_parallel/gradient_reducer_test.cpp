@@ -38,7 +38,7 @@ TEST_CASE("gradients are reduced before others of their bucket are ready") {
   nn::Linear first(4, 5), last(5, 40000);
   nn::Sequential model(first, last);
   model.materialize(1);
-  auto members = make_local_group(1);
+  auto members = collective::make_local_group(1);
   auto& group = *members[0];
   // One bucket; the last layer alone is more than one chunk of it.
   DataParallel replicated(model, group, {.bucket_size_mb = 0.1, .first_bucket_mb = 1});

@@ -304,7 +304,7 @@ TEST_CASE("a communication order derived from the times of a slow link changes n
   training long_enough{.options = small_buckets, .num_steps = 10};
   auto expected = train_stepping(2, stepping::together, long_enough);
   stepping_outcome result;
-  auto members = make_local_group(2, over_link(2, 20e6));
+  auto members = collective::make_local_group(2, over_link(2, 20e6));
   std::vector<std::thread> threads;
   for (auto& each : members)
     threads.emplace_back([&] { train_member(*each, stepping::overlapped, long_enough, result); });

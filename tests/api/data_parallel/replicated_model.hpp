@@ -23,7 +23,7 @@ namespace troupe::testing {
 /// body's to catch.
 template <class Body>
 void on_members(int count, Body body) {
-  auto members = make_local_group(count);
+  auto members = collective::make_local_group(count);
   std::vector<std::thread> threads;
   for (auto& each : members) threads.emplace_back([&body, &each] { body(*each); });
   for (auto& each : threads) each.join();

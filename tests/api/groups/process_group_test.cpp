@@ -47,7 +47,7 @@ void expect(bool condition, const char* what) {
 /// Ends of a group with ranks 7, 3 and 5.
 std::vector<ProcessGroup> odd_group() {
   std::vector<ProcessGroup> groups;
-  for (auto& each : make_local_group({7, 3, 5}, {}, "odd"))
+  for (auto& each : collective::make_local_group({7, 3, 5}, {}, "odd"))
     groups.emplace_back(std::shared_ptr<communicator>(std::move(each)));
   return groups;
 }

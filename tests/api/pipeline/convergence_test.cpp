@@ -10,9 +10,9 @@ using troupe::testing::pipeline;
 namespace {
 
 /// The metrics of the last of `num_steps` steps over the same samples.
-troupe::step_metrics fit(const Optimizer& optimizer, int num_steps) {
+troupe::program::step_metrics fit(const Optimizer& optimizer, int num_steps) {
   pipeline model(4, optimizer);
-  troupe::step_metrics last;
+  troupe::program::step_metrics last;
   for (std::uint64_t step = 0; step < static_cast<std::uint64_t>(num_steps); ++step) {
     for (int index = 0; index < num_microbatches; ++index) {
       auto mb = pipeline::which(step, index);

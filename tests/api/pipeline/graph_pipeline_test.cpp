@@ -35,7 +35,7 @@ batch samples_of(std::uint64_t step, std::int64_t features) {
 struct outcome {
   std::vector<named_tensor> weights;
   std::vector<tensor> predictions;
-  step_metrics metrics;
+  program::step_metrics metrics;
 
   bool operator==(const outcome& other) const {
     return same_bits(weights, other.weights) && metrics == other.metrics &&
@@ -89,7 +89,7 @@ planned_options drawn_options(const nn::Graph& model, int num_microbatches, std:
   return options;
 }
 
-std::string edges_of(const model_cut& cut) {
+std::string edges_of(const detail::model_cut& cut) {
   std::string text;
   for (const auto& each : cut.edges) text += (text.empty() ? "" : ", ") + to_string(each);
   return text;
@@ -127,7 +127,7 @@ void check_all_cuts(const nn::Graph& model, std::int64_t features, int num_draws
   auto whole = trained(model, {.partition = {{0, model.size()}}, .num_microbatches = 3}, features);
   for (int draw = 0; draw < num_draws; ++draw) {
     auto options = drawn_options(model, 3, random);
-    CAPTURE(draw, plan_text(planned_pipeline(model, options).training()));
+    CAPTURE(draw, schedule::plan_text(planned_pipeline(model, options).training()));
     REQUIRE(trained(model, options, features) == whole);
   }
 }
@@ -150,7 +150,7 @@ TEST_CASE("drawn graphs give the same bits for drawn cuts, schedules and devices
     for (int draw = 0; draw < 4; ++draw) {
       auto options = drawn_options(drawn.model(), microbatches, random);
       options.numerics = numerics;
-      CAPTURE(seed, draw, plan_text(planned_pipeline(drawn.model(), options).training()));
+      CAPTURE(seed, draw, schedule::plan_text(planned_pipeline(drawn.model(), options).training()));
       REQUIRE(trained(drawn.model(), options, 6) == whole);
     }
   }
@@ -191,7 +191,7 @@ TEST_CASE("tied weights are trained alike in stages apart") {
 
 TEST_CASE("edges lead from the stage that computes a value to those that use it, past others") {
   auto model = small_unet(num_labels);
-  auto cut = cut_model(model.wiring(), partition_at(model, {"down2", "bottom", "grow2", "grow1"}));
+  auto cut = detail::cut_model(model.wiring(), partition_at(model, {"down2", "bottom", "grow2", "grow1"}));
   CHECK(edges_of(cut) == "0.0 -> 4.0, 0.1 -> 1.0, 1.0 -> 3.0, 1.1 -> 2.0, 2.0 -> 3.1, 3.0 -> 4.1");
   CHECK(cut.stages[0].takes_samples);
   CHECK(cut.stages[4].outputs == model.wiring().outputs);
@@ -199,7 +199,7 @@ TEST_CASE("edges lead from the stage that computes a value to those that use it,
   // The last stage that uses v adds up its uses; the one before it, which uses it three times, has a port for
   // each.
   auto many = value_of_many_uses();
-  cut = cut_model(many.wiring(), partition_at(many, {"a1", "b1"}));
+  cut = detail::cut_model(many.wiring(), partition_at(many, {"a1", "b1"}));
   CHECK(edges_of(cut) == "0.0 -> 1.0, 0.0 -> 1.1, 0.0 -> 1.2, 0.0 -> 2.0, 0.1 -> 1.3, 1.0 -> 2.1");
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("a stage that uses only the samples takes them itself; another one get
   auto b = model.add("b", nn::Linear(6, 6), x);
   auto c = model.add("c", nn::Linear(6, 6), model.add("sum", nn::Add(), a, x));
   model.output(model.add("head", nn::Linear(6, num_labels), model.add("all", nn::Add(), b, c)));
-  auto cut = cut_model(model.wiring(), partition_at(model, {"b", "sum"}));
+  auto cut = detail::cut_model(model.wiring(), partition_at(model, {"b", "sum"}));
   CHECK(cut.stages[1].takes_samples);
   CHECK_FALSE(cut.stages[2].takes_samples);
   CHECK(edges_of(cut) == "0.0 -> 2.0, 0.1 -> 2.1, 1.0 -> 2.2");

@@ -33,9 +33,9 @@ std::vector<double> weight_after_step(const tensor& x, const tensor& weight, con
   return result;
 }
 
-void train_step(stage_program& program, const tensor& x, const tensor& target) {
+void train_step(program::stage_program& program, const tensor& x, const tensor& target) {
   for (int index = 0; index < 2; ++index) {
-    microbatch which{0, index, 2, true};
+    program::microbatch which{0, index, 2, true};
     program.forward(which, {x.rows(5 * index, 5)}, target.rows(5 * index, 5));
     program.backward_input(which, {});
     program.backward_weight(which);
@@ -47,7 +47,7 @@ void train_step(stage_program& program, const tensor& x, const tensor& target) {
 
 TEST_CASE("a stage minimizes the mean squared error over the elements of the global batch") {
   nn::Sequential model(nn::Linear(in, out, {.bias = false}));
-  auto program = make_module_programs(model, 1, {nn::MSELoss(), optim::SGD({.lr = 1}), 42})(0);
+  auto program = detail::make_module_programs(model, 1, {nn::MSELoss(), optim::SGD({.lr = 1}), 42})(0);
   auto x = random_tensor({2 * rows, in}, "x"), target = random_tensor({2 * rows, out}, "target");
   auto weight = program->parameters().front().value;
   auto expected = weight_after_step(x, weight, target);
@@ -65,8 +65,8 @@ TEST_CASE("any function of outputs and targets can be a loss") {
   auto twice = [](const variable& output, const tensor& targets, double gradient_scale) {
     return nn::MSELoss()(output, targets, 2 * gradient_scale);
   };
-  auto own = make_module_programs(model, 1, {twice, optim::SGD({.lr = 0.5}), 42})(0);
-  auto known = make_module_programs(model, 1, {nn::MSELoss(), optim::SGD({.lr = 1}), 42})(0);
+  auto own = detail::make_module_programs(model, 1, {twice, optim::SGD({.lr = 0.5}), 42})(0);
+  auto known = detail::make_module_programs(model, 1, {nn::MSELoss(), optim::SGD({.lr = 1}), 42})(0);
   train_step(*own, x, target);
   train_step(*known, x, target);
   CHECK(testing::same_bits(own->parameters(), known->parameters()));

@@ -19,9 +19,9 @@ using troupe::dtype;
 using troupe::named_tensor;
 using troupe::numeric_options;
 using troupe::partition_into_stages;
-using troupe::reductions_of;
-using troupe::stage_reductions;
 using troupe::tensor;
+using troupe::detail::reductions_of;
+using troupe::detail::stage_reductions;
 using troupe::testing::forward_of;
 using troupe::testing::four_layer_model;
 using troupe::testing::input_gradient_of;
@@ -191,13 +191,13 @@ TEST_CASE("a step without the reductions that it needs is refused") {
 TEST_CASE("without tied weights, clipping and loss scale there are no reductions") {
   auto model = four_layer_model();
   auto partition = partition_into_stages(model, 3);
-  CHECK(reductions_of(model, partition, {}).stages.empty());
-  CHECK(reductions_of(model, partition, {.precision = dtype::bf16}).stages.empty());
-  auto clipped = reductions_of(model, partition, {.clip_grad_norm = 1});
+  CHECK(troupe::detail::reductions_of(model, partition, {}).stages.empty());
+  CHECK(troupe::detail::reductions_of(model, partition, {.precision = dtype::bf16}).stages.empty());
+  auto clipped = troupe::detail::reductions_of(model, partition, {.clip_grad_norm = 1});
   CHECK(clipped.stages == std::vector<std::vector<int>>{{0, 1, 2}});
   CHECK(clipped.norms == 0);
   CHECK(clipped.tied == stage_reductions::none);
-  CHECK(reductions_of(model, partition, {.precision = dtype::f16}).norms == 0);
+  CHECK(troupe::detail::reductions_of(model, partition, {.precision = dtype::f16}).norms == 0);
 }
 
 TEST_CASE("norms are summed in the order of parameters, from whichever stage they come") {
@@ -205,10 +205,10 @@ TEST_CASE("norms are summed in the order of parameters, from whichever stage the
     return tensor::from(std::vector{place, std::bit_cast<std::int64_t>(norm)}, {1, 2});
   };
   auto a = row(0, 1e8), b = row(1, 1), c = row(2, 1e8);
-  CHECK(troupe::combined_norm({a, b, c}) == troupe::combined_norm({c, a, b}));
-  CHECK(troupe::combined_norm({row(0, 3), row(1, 4)}) == 5);
-  CHECK(std::isinf(troupe::combined_norm({a, row(1, std::numeric_limits<double>::infinity())})));
-  CHECK_THROWS_AS(troupe::combined_norm({tensor::zeros({1, 2})}), std::runtime_error);
+  CHECK(troupe::detail::combined_norm({a, b, c}) == troupe::detail::combined_norm({c, a, b}));
+  CHECK(troupe::detail::combined_norm({row(0, 3), row(1, 4)}) == 5);
+  CHECK(std::isinf(troupe::detail::combined_norm({a, row(1, std::numeric_limits<double>::infinity())})));
+  CHECK_THROWS_AS(troupe::detail::combined_norm({tensor::zeros({1, 2})}), std::runtime_error);
 }
 
 TEST_CASE("a pipeline refuses impossible precisions, norms and scales") {

@@ -40,14 +40,16 @@ inline tensor make_labels(std::uint64_t step, int index) {
 }
 
 /// One stage of a chain: its output, or an undefined tensor if it computes the loss.
-inline tensor forward_of(stage_program& stage, const microbatch& mb, tensor input, tensor labels) {
+inline tensor forward_of(program::stage_program& stage, const program::microbatch& mb, tensor input,
+                         tensor labels) {
   auto outputs = stage.forward(mb, {std::move(input)}, std::move(labels));
   return outputs.empty() ? tensor() : outputs[0];
 }
 
 /// One stage of a chain: its input's gradient, or an undefined tensor if it takes the samples. An undefined
 /// `gradient` is that of the stage that computes the loss.
-inline tensor input_gradient_of(stage_program& stage, const microbatch& mb, tensor gradient) {
+inline tensor input_gradient_of(program::stage_program& stage, const program::microbatch& mb,
+                                tensor gradient) {
   auto gradients =
       stage.backward_input(mb, gradient.defined() ? std::vector{std::move(gradient)} : std::vector<tensor>());
   return gradients.empty() ? tensor() : gradients[0];
@@ -58,16 +60,16 @@ class pipeline {
  public:
   explicit pipeline(int num_stages, optim::Optimizer optimizer = optim::Adam({.lr = 0.01}),
                     nn::Sequential model = four_layer_model(), numeric_options numerics = {})
-      : reductions_(reductions_of(model, partition_into_stages(model, num_stages), numerics).stages) {
-    auto make = make_module_programs(std::move(model), num_stages,
-                                     {.optimizer = std::move(optimizer), .seed = 42, .numerics = numerics});
+      : reductions_(detail::reductions_of(model, partition_into_stages(model, num_stages), numerics).stages) {
+    auto make = detail::make_module_programs(
+        std::move(model), num_stages, {.optimizer = std::move(optimizer), .seed = 42, .numerics = numerics});
     for (int stage = 0; stage < num_stages; ++stage) stages.push_back(make(stage));
   }
 
   void forward(std::uint64_t step, int index) {
     forward(which(step, index), make_images(step, index), make_labels(step, index));
   }
-  void forward(const microbatch& mb, tensor value, tensor labels) {
+  void forward(const program::microbatch& mb, tensor value, tensor labels) {
     for (auto& stage : stages)
       value = forward_of(*stage, mb, value, stage == stages.back() ? labels : tensor());
   }
@@ -109,12 +111,14 @@ class pipeline {
       for (auto& each : stage->parameters()) all.push_back({each.name, each.value.clone()});
     return all;
   }
-  step_metrics take_metrics() { return stages.back()->take_metrics(); }
+  program::step_metrics take_metrics() { return stages.back()->take_metrics(); }
 
-  stage_program& at(int stage) { return *stages[static_cast<std::size_t>(stage)]; }
-  static microbatch which(std::uint64_t step, int index) { return {step, index, num_microbatches, true}; }
+  program::stage_program& at(int stage) { return *stages[static_cast<std::size_t>(stage)]; }
+  static program::microbatch which(std::uint64_t step, int index) {
+    return {step, index, num_microbatches, true};
+  }
 
-  std::vector<std::unique_ptr<stage_program>> stages;
+  std::vector<std::unique_ptr<program::stage_program>> stages;
 
  private:
   std::vector<std::vector<int>> reductions_;

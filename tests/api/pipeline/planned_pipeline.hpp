@@ -28,28 +28,33 @@ struct planned_options {
 class planned_pipeline {
  public:
   planned_pipeline(const nn::Graph& model, const planned_options& options)
-      : training_(make_plan({.kind = options.kind,
-                             .num_stages = static_cast<int>(options.partition.size()),
-                             .num_microbatches = options.num_microbatches,
-                             .num_devices = options.num_devices,
-                             .reductions = reductions_of(model, options.partition, options.numerics).stages,
-                             .edges = cut_model(model.wiring(), options.partition).edges,
-                             .device_of_stage = options.device_of_stage,
-                             .flush_every = options.flush_every})) {
-    if (auto problems = check_plan(training_); !problems.empty()) throw std::logic_error(problems.front());
-    auto make = make_module_programs(model, options.partition,
-                                     {.optimizer = optim::Adam({.lr = 0.01}),
-                                      .seed = 42,
-                                      .numerics = options.numerics,
-                                      .flush_every = options.flush_every});
+      : training_(
+            make_plan({.kind = options.kind,
+                       .num_stages = static_cast<int>(options.partition.size()),
+                       .num_microbatches = options.num_microbatches,
+                       .num_devices = options.num_devices,
+                       .reductions = detail::reductions_of(model, options.partition, options.numerics).stages,
+                       .edges = detail::cut_model(model.wiring(), options.partition).edges,
+                       .device_of_stage = options.device_of_stage,
+                       .flush_every = options.flush_every})) {
+    if (auto problems = schedule::check_plan(training_); !problems.empty())
+      throw std::logic_error(problems.front());
+    auto make = detail::make_module_programs(model, options.partition,
+                                             {.optimizer = optim::Adam({.lr = 0.01}),
+                                              .seed = 42,
+                                              .numerics = options.numerics,
+                                              .flush_every = options.flush_every});
     for (int stage = 0; stage < training_.num_stages; ++stage) stages_.push_back(make(stage));
   }
 
   /// Once through the plan, with the samples of all its optimizer steps.
-  void train(std::uint64_t step, const batch& samples) { run(training_, pass_kind::train, step, samples); }
+  void train(std::uint64_t step, const batch& samples) {
+    run(training_, execution::pass_kind::train, step, samples);
+  }
   /// In evaluation mode.
   std::vector<tensor> predict(const batch& samples) {
-    return run(forward_projection(training_, training_.num_microbatches), pass_kind::predict, 0, samples);
+    return run(forward_projection(training_, training_.num_microbatches), execution::pass_kind::predict, 0,
+               samples);
   }
   /// Parameters and buffers, optimizer state included if wanted, by name.
   std::vector<named_tensor> weights() {
@@ -59,28 +64,29 @@ class planned_pipeline {
     std::ranges::sort(all, {}, &named_tensor::name);
     return all;
   }
-  step_metrics take_metrics() { return stages_.back()->take_metrics(); }
+  program::step_metrics take_metrics() { return stages_.back()->take_metrics(); }
   const plan& training() const { return training_; }
 
  private:
-  class device : private action_host {
+  class device : private execution::action_host {
    public:
-    device(planned_pipeline& whole, const plan& running, int index, pass_kind pass, const batch& samples)
+    device(planned_pipeline& whole, const plan& running, int index, execution::pass_kind pass,
+           const batch& samples)
         : whole_(whole),
           samples_(samples),
           interpreter(
               {.running = running, .device = index, .pass = pass},
-              [&whole](int stage) -> stage_program& {
+              [&whole](int stage) -> program::stage_program& {
                 return *whole.stages_[static_cast<std::size_t>(stage)];
               },
               box, *this) {}
 
-    inbox box;
+    execution::inbox box;
     std::vector<tensor> predictions;
 
    private:
     const batch* samples() override { return &samples_; }
-    void send(const tensor_tag& tag, tensor value) override {
+    void send(const transport::tensor_tag& tag, tensor value) override {
       auto to = whole_.training_.device_of_stage[tag.stage];
       (*whole_.devices_)[static_cast<std::size_t>(to)].box.put(tag, std::move(value));
     }
@@ -95,10 +101,11 @@ class planned_pipeline {
     const batch& samples_;
 
    public:
-    plan_interpreter interpreter;
+    execution::plan_interpreter interpreter;
   };
 
-  std::vector<tensor> run(const plan& running, pass_kind pass, std::uint64_t step, const batch& samples) {
+  std::vector<tensor> run(const plan& running, execution::pass_kind pass, std::uint64_t step,
+                          const batch& samples) {
     std::deque<device> devices;
     devices_ = &devices;
     for (int index = 0; index < running.num_devices(); ++index)
@@ -116,7 +123,7 @@ class planned_pipeline {
   }
 
   plan training_;
-  std::vector<std::unique_ptr<stage_program>> stages_;
+  std::vector<std::unique_ptr<program::stage_program>> stages_;
   std::deque<device>* devices_ = nullptr;  ///< set while a run is in progress
 };
 

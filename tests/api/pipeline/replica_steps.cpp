@@ -28,11 +28,12 @@ class undivided : public optim::optimizer_state {
 
 }  // namespace
 
-std::unique_ptr<stage_program> program_with(optim::Optimizer optimizer, const numeric_options& numerics) {
+std::unique_ptr<program::stage_program> program_with(optim::Optimizer optimizer,
+                                                     const numeric_options& numerics) {
   nn::Sequential model(nn::Linear(200, 150), nn::ReLU(), nn::Linear(150, 200), nn::ReLU(),
                        nn::Linear(200, 3));
-  return make_module_programs(model, 1,
-                              {.optimizer = std::move(optimizer), .seed = 7, .numerics = numerics})(0);
+  return detail::make_module_programs(
+      model, 1, {.optimizer = std::move(optimizer), .seed = 7, .numerics = numerics})(0);
 }
 
 optim::Optimizer whole_adam() {
@@ -41,9 +42,9 @@ optim::Optimizer whole_adam() {
   };
 }
 
-std::vector<int> compute(stage_program& program, std::uint64_t step, bool in_one,
+std::vector<int> compute(program::stage_program& program, std::uint64_t step, bool in_one,
                          const std::function<void(int)>& on_bucket) {
-  microbatch which{.step = step, .num_replicas = 2};
+  program::microbatch which{.step = step, .num_replicas = 2};
   auto inputs = tensor::empty({4, 200});
   fill_uniform(inputs, -1, 1, step, "inputs");
   program.forward(which, {inputs}, tensor::from(std::vector<std::int64_t>{0, 1, 2, 1}, {4}));
@@ -62,7 +63,7 @@ std::vector<int> compute(stage_program& program, std::uint64_t step, bool in_one
   return given;
 }
 
-void take_sums(stage_program& program, int broken) {
+void take_sums(program::stage_program& program, int broken) {
   std::vector<tensor> sums;
   for (int bucket = 0; bucket < program.num_gradient_buckets(0); ++bucket) {
     auto& sum = sums.emplace_back(program.replica_gradients(bucket).clone());
@@ -76,7 +77,7 @@ void take_sums(stage_program& program, int broken) {
   }
 }
 
-void check_same(stage_program& one, stage_program& other) {
+void check_same(program::stage_program& one, program::stage_program& other) {
   auto expected = one.state(), found = other.state();
   REQUIRE(found.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -86,13 +87,13 @@ void check_same(stage_program& one, stage_program& other) {
   }
 }
 
-std::vector<named_tensor> copy_of_state(stage_program& program) {
+std::vector<named_tensor> copy_of_state(program::stage_program& program) {
   std::vector<named_tensor> copies;
   for (const auto& each : program.state()) copies.push_back({each.name, each.value.clone()});
   return copies;
 }
 
-void check_discarded(stage_program& program, const std::vector<named_tensor>& saved) {
+void check_discarded(program::stage_program& program, const std::vector<named_tensor>& saved) {
   program.discard();
   program.load_state(saved);
   program.take_metrics();

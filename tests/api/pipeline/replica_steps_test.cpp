@@ -30,7 +30,9 @@ TEST_CASE("gradients of a stage's large weights leave as they are computed, the 
 TEST_CASE("blocks of rows of a large gradient leave while the others are computed, with the same bits") {
   nn::Sequential model(nn::Linear(200, 1100), nn::ReLU(), nn::Linear(1100, 1100), nn::ReLU(),
                        nn::Linear(1100, 3));
-  auto make = [&] { return make_module_programs(model, 1, {.optimizer = optim::Adam(), .seed = 7})(0); };
+  auto make = [&] {
+    return detail::make_module_programs(model, 1, {.optimizer = optim::Adam(), .seed = 7})(0);
+  };
   std::vector<std::vector<float>> gradients;
   for (bool in_one : {true, false}) {
     auto program = make();
@@ -88,9 +90,9 @@ namespace {
 /// Steps 0, then 1, which is lost after its gradients have left and done again, have the bits of both without
 /// the loss. `exchange`: of one step. Returns the names of what is saved of the gradients.
 std::vector<std::string> check_lost_step(const numeric_options& numerics, const std::string& prefix,
-                                         void (*exchange)(stage_program&)) {
+                                         void (*exchange)(program::stage_program&)) {
   auto program = program_with(optim::Adam(), numerics), expected = program_with(optim::Adam(), numerics);
-  auto step = [exchange](stage_program& one, std::uint64_t number) {
+  auto step = [exchange](program::stage_program& one, std::uint64_t number) {
     compute(one, number);
     exchange(one);
     one.apply(number);
@@ -118,32 +120,35 @@ std::vector<std::string> check_lost_step(const numeric_options& numerics, const 
 }  // namespace
 
 TEST_CASE("with top-k a large gradient leaves as a message, and what is held back is a part of the state") {
-  auto names = check_lost_step({.exchange = {.top_k_gradients = 0.1}}, "top_k.", [](stage_program& one) {
-    for (int bucket = 0; bucket < one.num_gradient_buckets(0); ++bucket) {
-      auto given = one.replica_gradients(bucket);
-      bool is_large = bucket > 0;  // 30000 elements each
-      CHECK(given.dtype() == (is_large ? dtype::i32 : dtype::f32));
-      if (is_large) CHECK(given.num_elements() == 2 * 3000);
-      one.take_summed_gradients(bucket, is_large ? std::vector{given, given} : std::vector{given});
-    }
-  });
+  auto names =
+      check_lost_step({.exchange = {.top_k_gradients = 0.1}}, "top_k.", [](program::stage_program& one) {
+        for (int bucket = 0; bucket < one.num_gradient_buckets(0); ++bucket) {
+          auto given = one.replica_gradients(bucket);
+          bool is_large = bucket > 0;  // 30000 elements each
+          CHECK(given.dtype() == (is_large ? dtype::i32 : dtype::f32));
+          if (is_large) CHECK(given.num_elements() == 2 * 3000);
+          one.take_summed_gradients(bucket, is_large ? std::vector{given, given} : std::vector{given});
+        }
+      });
   CHECK(names == std::vector<std::string>{"top_k.residual/0.weight", "top_k.residual/2.weight"});
 }
 
 TEST_CASE("with PowerSGD a large gradient leaves as two factors, the second when the first are summed") {
-  auto names = check_lost_step({.exchange = {.power_sgd_rank = 3}}, "power_sgd.", [](stage_program& one) {
-    REQUIRE(one.num_gradient_buckets(0) == 5);  // two for 0.weight [150, 200], two for 2.weight [200, 150]
-    for (int second : {4, 2}) {
-      CHECK_FALSE(one.replica_gradients(second).defined());
-      auto first_factor = one.replica_gradients(second - 1);
-      CHECK(first_factor.num_elements() == (second == 2 ? 150 : 200) * 3);
-      one.take_summed_gradients(second - 1, {first_factor.clone()});
-      auto second_factor = one.replica_gradients(second);
-      CHECK(second_factor.num_elements() == (second == 2 ? 200 : 150) * 3);
-      one.take_summed_gradients(second, {second_factor.clone()});
-    }
-    one.take_summed_gradients(0, {one.replica_gradients(0)});
-  });
+  auto names =
+      check_lost_step({.exchange = {.power_sgd_rank = 3}}, "power_sgd.", [](program::stage_program& one) {
+        REQUIRE(one.num_gradient_buckets(0) ==
+                5);  // two for 0.weight [150, 200], two for 2.weight [200, 150]
+        for (int second : {4, 2}) {
+          CHECK_FALSE(one.replica_gradients(second).defined());
+          auto first_factor = one.replica_gradients(second - 1);
+          CHECK(first_factor.num_elements() == (second == 2 ? 150 : 200) * 3);
+          one.take_summed_gradients(second - 1, {first_factor.clone()});
+          auto second_factor = one.replica_gradients(second);
+          CHECK(second_factor.num_elements() == (second == 2 ? 200 : 150) * 3);
+          one.take_summed_gradients(second, {second_factor.clone()});
+        }
+        one.take_summed_gradients(0, {one.replica_gradients(0)});
+      });
   CHECK(names == std::vector<std::string>{"power_sgd.residual/0.weight", "power_sgd.q/0.weight",
                                           "power_sgd.residual/2.weight", "power_sgd.q/2.weight"});
 }

@@ -15,7 +15,7 @@ constexpr std::uint64_t num_steps = 5;
 
 struct outcome {
   std::vector<troupe::named_tensor> parameters;
-  std::vector<troupe::step_metrics> metrics;
+  std::vector<troupe::program::step_metrics> metrics;
 };
 
 outcome train(pipeline model, const std::function<void(pipeline&, std::uint64_t step)>& do_step) {

@@ -63,7 +63,7 @@ TEST_CASE("the automatic placement fits by all that is predicted, or says how mu
     prediction_options options{.num_microbatches = 4, .devices = {{}, {}}};
     for (auto& device : options.devices)
       device = {.speed = 1.0 + static_cast<double>(random() % 2), .memory_bytes = 20'000 + random() % 40'000};
-    auto placed = automatic_placement(profile, options);
+    auto placed = detail::automatic_placement(profile, options);
     auto least = least_missing(profile, options);
     CAPTURE(i, placed.missing_bytes, least);
     CHECK(placed.missing_bytes >= least);
@@ -86,9 +86,9 @@ TEST_CASE("a placement without limits is that of the balance, and the largest li
   std::mt19937 random(2);
   auto profile = drawn_profile(random);
   prediction_options options{.devices = {{}, {}}};
-  auto placed = automatic_placement(profile, options);
+  auto placed = detail::automatic_placement(profile, options);
   CHECK(placed.missing_bytes == 0);
   CHECK(placed.map.to_yaml() == DeviceMap::automatic(profile, balance_for(options)).to_yaml());
   options.devices = {{.memory_bytes = std::numeric_limits<std::uint64_t>::max()}, {.memory_bytes = 1}};
-  CHECK(automatic_placement(profile, options).missing_bytes > 0);
+  CHECK(detail::automatic_placement(profile, options).missing_bytes > 0);
 }

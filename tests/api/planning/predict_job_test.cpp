@@ -35,7 +35,7 @@ std::string edges_of_plan(const plan& made) {
 TEST_CASE("predicted stages are joined as the model's layers: past others, and samples where they are used") {
   auto map = DeviceMap().layer("a", 0).layer("b", 1).layer("x", 2).layer("c", 1).layer("d", 0);
   auto predicted = predict_job(branches(), map, {.num_microbatches = 2, .devices = {{}, {}, {}}});
-  CHECK(check_plan(predicted.made).empty());
+  CHECK(schedule::check_plan(predicted.made).empty());
   // Stage x takes the samples alone, so it takes them itself; stage c gets them over an edge.
   CHECK(edges_of_plan(predicted.made) ==
         "0.0 -> 1.0, 0.0 -> 3.1, 0.0 -> 4.1, 0.1 -> 3.0, 1.0 -> 3.2, 2.0 -> 4.0, 3.0 -> 4.2");

@@ -138,16 +138,16 @@ TEST_CASE("a job that continues from snapshots of another numeric class is refus
                "--steps",        "8"};
   weights_of(run_process(options_for(job)));
   auto file = folder.path() / "snapshots/step-000000000008/manifest.json";
-  auto written = troupe::manifest_from_text(read_text(file));
+  auto written = troupe::snapshot::manifest_from_text(read_text(file));
   auto of_another_class = written;
   of_another_class.numeric_class = "onednn-2.6.3-avx2";
-  std::ofstream(file) << troupe::manifest_text(of_another_class);
+  std::ofstream(file) << troupe::snapshot::manifest_text(of_another_class);
   auto refused = run_process(options_for(join(job, {"--resume"})));
   INFO(refused.errors);
   CHECK(refused.exit_code == 2);
   CHECK_THAT(refused.errors, ContainsSubstring("step 8") && ContainsSubstring("onednn-2.6.3-avx2") &&
                                  ContainsSubstring("have cpu-1"));
-  std::ofstream(file) << troupe::manifest_text(written);
+  std::ofstream(file) << troupe::snapshot::manifest_text(written);
   weights_of(run_process(options_for(join(job, {"--resume"}))));
 }
 

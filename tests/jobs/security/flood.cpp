@@ -37,8 +37,8 @@ std::set<std::uint16_t> listening_ports() {
   return ports;
 }
 
-unique_fd call(std::uint16_t port) {
-  unique_fd made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+posix::unique_fd call(std::uint16_t port) {
+  posix::unique_fd made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -58,9 +58,10 @@ port_flood::~port_flood() {
 
 void port_flood::run(const std::string& network) {
   auto path = "/run/netns/" + network;
-  unique_fd place(static_cast<int>(check_posix(::open(path.c_str(), O_RDONLY | O_CLOEXEC), "open " + path)));
+  posix::unique_fd place(
+      static_cast<int>(check_posix(::open(path.c_str(), O_RDONLY | O_CLOEXEC), "open " + path)));
   check_posix(::setns(place.get(), CLONE_NEWNET), "enter " + path);
-  std::deque<unique_fd> connections;
+  std::deque<posix::unique_fd> connections;
   while (!stop_) {
     auto ports = listening_ports();
     for (int round = 0; round < rounds_between_looks; ++round)

@@ -26,15 +26,15 @@ Pipeline pipeline_of(const job_options& options) {
   return Pipeline(model, options).optimizer(optim::Adam({.lr = 1e-2}));
 }
 
-class program {
+class steps_program {
  public:
-  program(const job_options& options, worker_options worker)
+  steps_program(const job_options& options, worker_options worker)
       : world_(World::init(options)), worker_(std::move(worker)) {}
 
   void run() {
     auto samples = testing::four_corners(250);
     auto seed = world_.options().seed + (is_rank(worker_.other_rank) ? 1 : 0);
-    auto source = make_training_source(samples, {world_.options().batch, 4, seed});
+    auto source = detail::make_training_source(samples, {world_.options().batch, 4, seed});
     Trainer trainer(world_, pipeline_of(world_.options()));
     if (worker_.by == "fit") {
       say("loss", trainer.fit(samples).loss);
@@ -80,7 +80,7 @@ class program {
 int main(int argc, char** argv) {
   worker_options worker;
   return run_program(argc, argv, testing::small_options(),
-                     [&](const job_options& options) { program(options, worker).run(); },
+                     [&](const job_options& options) { steps_program(options, worker).run(); },
                      {{"--by", "steps or fit", &worker.by},
                       {"--kill-rank", "who kills itself between two calls", &worker.kill_rank},
                       {"--kill-step", "in this step", &worker.kill_step},

@@ -22,10 +22,10 @@ Pipeline pipeline_of(std::int64_t width, const job_options& options) {
   return Pipeline(model_of(width), options).optimizer(optim::Adam({.lr = 1e-2}));
 }
 
-class program {
+class trainer_program {
  public:
-  program(const job_options& options, std::string file, std::uint64_t cancel_at, bool calls_within,
-          bool takes_latest)
+  trainer_program(const job_options& options, std::string file, std::uint64_t cancel_at, bool calls_within,
+                  bool takes_latest)
       : world_(World::init(options)),
         file_(std::move(file)),
         cancel_at_(cancel_at),
@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
       [&](const job_options& options) {
         if (destroys == "yes") return destroy_within(options);
         if (none == "yes") return ask_of_none(options);
-        program(options, file, std::stoull(cancel_at), calls_within == "yes", latest == "yes").run();
+        trainer_program(options, file, std::stoull(cancel_at), calls_within == "yes", latest == "yes").run();
       },
       {{"--file", "where rank 0 saves the model", &file},
        {"--cancel-at", "step at which rank 0 cancels the training", &cancel_at},

@@ -2,8 +2,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using troupe::description_difference;
-using troupe::job_description;
+using troupe::agreement::description_difference;
+using troupe::agreement::job_description;
 
 namespace {
 
@@ -88,7 +88,9 @@ TEST_CASE("hashes differ if names, values, their order or their boundaries diffe
 }
 
 TEST_CASE("short hashes of different bytes differ") {
-  auto hash = [](const std::string& text) { return troupe::short_hash(std::as_bytes(std::span(text))); };
+  auto hash = [](const std::string& text) {
+    return troupe::agreement::short_hash(std::as_bytes(std::span(text)));
+  };
   CHECK(hash("") == "cbf29ce484222325");  // FNV-1a's offset basis
   CHECK(hash("a") == "af63dc4c8601ec8c");
   CHECK(hash("b") != hash("a"));

@@ -14,6 +14,7 @@
 #include "troupe/messaging/tcp_socket.hpp"
 
 using namespace troupe;
+using namespace troupe::cluster;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
@@ -37,19 +38,19 @@ TEST_CASE(
   live_agent job(job_of(1));
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
-  std::vector<unique_fd> taken;
+  std::vector<posix::unique_fd> taken;
   auto client = job.client(0);
   int error = 0;
   rlimit little{before};
   little.rlim_cur = 64;
   ::setrlimit(RLIMIT_NOFILE, &little);
   while (true) {
-    unique_fd one(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    posix::unique_fd one(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!one) break;
     taken.push_back(std::move(one));
   }
   taken.pop_back();  // for the connection's own end
-  auto knocking = try_connect("127.0.0.1", client.port, 5s, error);
+  auto knocking = messaging::try_connect("127.0.0.1", client.port, 5s, error);
   auto said = job.warnings.next();
   CHECK_THAT(said, ContainsSubstring("no file descriptors are left"));
   taken.clear();
@@ -86,7 +87,7 @@ TEST_CASE("a process that comes after the end of the job ends as the members did
 
 TEST_CASE("a time without heartbeats that members which live would exceed is refused") {
   auto options = job_of(1);
-  options.secret = make_job_secret();
+  options.secret = messaging::make_job_secret();
   options.suspect_after = least_suspect_after;
   make_agent(options, {});
   options.suspect_after -= 1ms;
@@ -108,11 +109,11 @@ TEST_CASE("a differing numeric class ends the job and the error names both") {
 TEST_CASE("a wrong secret is refused with an error, and the job continues") {
   live_agent job(job_of(1));
   auto unauthenticated = job.client(0);
-  unauthenticated.secret = make_job_secret();
+  unauthenticated.secret = messaging::make_job_secret();
   CHECK_THAT(refusal_of(unauthenticated), ContainsSubstring("refused this process's job secret") &&
                                               ContainsSubstring("TROUPE_JOB_SECRET") &&
                                               ContainsSubstring(std::to_string(job.made->port())) &&
-                                              !ContainsSubstring(to_hex(job.options.secret)));
+                                              !ContainsSubstring(wire::to_hex(job.options.secret)));
   test_member member(job.client(0));
   member.join();
   CHECK(member.views.next().members.size() == 1);
@@ -147,7 +148,7 @@ TEST_CASE("a port in use is named, with what to do") {
 
 TEST_CASE("rank 0 and its members wait for a name without an address until the join timeout, and say so") {
   auto options = job_of(1);
-  options.secret = make_job_secret();
+  options.secret = messaging::make_job_secret();
   options.address = "no.such.host.invalid";
   options.has_other_hosts = true;
   options.join_timeout = 1200ms;
@@ -195,9 +196,9 @@ TEST_CASE("what can never be a name or an address is refused at once, with what 
 }
 
 TEST_CASE("IPv6 addresses may stand in brackets, and are printed so with their port") {
-  CHECK(endpoint_name("::1", 29500) == "[::1]:29500");
-  CHECK(endpoint_name("[::1]", 29500) == "[::1]:29500");
-  CHECK(endpoint_name("10.0.0.1", 29500) == "10.0.0.1:29500");
+  CHECK(messaging::endpoint_name("::1", 29500) == "[::1]:29500");
+  CHECK(messaging::endpoint_name("[::1]", 29500) == "[::1]:29500");
+  CHECK(messaging::endpoint_name("10.0.0.1", 29500) == "10.0.0.1:29500");
   auto options = job_of(1);
   options.address = "[::1]";
   std::optional<live_agent> job;
@@ -210,39 +211,40 @@ TEST_CASE("IPv6 addresses may stand in brackets, and are printed so with their p
     auto client = job->client(0);
     client.address = address;
     auto unauthenticated = client;
-    unauthenticated.secret = make_job_secret();
+    unauthenticated.secret = messaging::make_job_secret();
     CHECK_THAT(refusal_of(unauthenticated), ContainsSubstring("refused this process's job secret"));
   }
 }
 
 TEST_CASE("a name of the loopback device is no address for other hosts, localhost and numbers are meant so") {
   for (const char* meant : {"127.0.0.1", "localhost", "127.0.1.1"}) {
-    auto made = listen_on_all(meant, 0, listening_for::whole_network);
+    auto made = listen_on_all(meant, 0, messaging::listening_for::whole_network);
     CHECK(made.note == "");
-    CHECK(is_only_loopback(meant));
+    CHECK(messaging::is_only_loopback(meant));
     int error = 0;
-    CHECK(try_connect(meant, made.port, 5s, error));
+    CHECK(messaging::try_connect(meant, made.port, 5s, error));
   }
-  CHECK_FALSE(is_only_loopback("10.0.0.1"));
-  CHECK_FALSE(is_only_loopback("[fd00::1]"));
+  CHECK_FALSE(messaging::is_only_loopback("10.0.0.1"));
+  CHECK_FALSE(messaging::is_only_loopback("[fd00::1]"));
 }
 
 TEST_CASE(
     "where members may be on other hosts, an address that is forwarded here is listened for everywhere") {
   const char* foreign = "192.0.2.1";  // of no host: RFC 5737
-  CHECK_THROWS_WITH(listen_on_all(foreign, 0, listening_for::this_host), ContainsSubstring("--master-addr"));
-  auto made = listen_on_all(foreign, 0, listening_for::whole_network);
+  CHECK_THROWS_WITH(listen_on_all(foreign, 0, messaging::listening_for::this_host),
+                    ContainsSubstring("--master-addr"));
+  auto made = listen_on_all(foreign, 0, messaging::listening_for::whole_network);
   CHECK_THAT(made.note, ContainsSubstring("'192.0.2.1' is 192.0.2.1 here, which is no address of this host"));
   int error = 0;
-  CHECK(try_connect("127.0.0.1", made.port, 5s, error));
+  CHECK(messaging::try_connect("127.0.0.1", made.port, 5s, error));
 }
 
 TEST_CASE("a client waits for an agent that starts later") {
-  auto listener = listen_on("127.0.0.1", 0);
-  auto port = local_port(listener);
+  auto listener = messaging::listen_on("127.0.0.1", 0);
+  auto port = messaging::local_port(listener);
   listener.reset();
   auto options = job_of(1);
-  options.secret = make_job_secret();
+  options.secret = messaging::make_job_secret();
   options.port = port;
   agent_client_options wanted;
   wanted.port = port;
@@ -255,10 +257,10 @@ TEST_CASE("a client waits for an agent that starts later") {
 }
 
 TEST_CASE("an agent that cannot be reached in time is named") {
-  auto listener = listen_on("127.0.0.1", 0);
+  auto listener = messaging::listen_on("127.0.0.1", 0);
   agent_client_options options;
-  options.port = local_port(listener);
-  options.secret = make_job_secret();
+  options.port = messaging::local_port(listener);
+  options.secret = messaging::make_job_secret();
   options.connect_timeout = 200ms;
   auto name = "127.0.0.1:" + std::to_string(options.port);
   SECTION("the port is open and never answers") {

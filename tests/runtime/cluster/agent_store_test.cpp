@@ -13,6 +13,7 @@
 #include "troupe/job_error/job_stopped.hpp"
 
 using namespace troupe;
+using namespace troupe::cluster;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
@@ -30,7 +31,7 @@ bytes bytes_of(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a value that one thread puts into a memory store is returned to another thread") {
-  memory_store keys;
+  collective::memory_store keys;
   CHECK(!keys.get("a", 0ms));
   auto waiting = std::async(std::launch::async, [&] { return keys.get("a", 60s); });
   keys.put("a", bytes_of("first"));

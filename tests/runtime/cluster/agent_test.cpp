@@ -13,6 +13,7 @@
 #include "troupe/messaging/tcp_socket.hpp"
 
 using namespace troupe;
+using namespace troupe::cluster;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
@@ -23,35 +24,36 @@ namespace {
 /// open: a host or a network that vanishes.
 class relay {
  public:
-  explicit relay(std::uint16_t agent_port) : listener_(listen_on("127.0.0.1", 0)), agent_port_(agent_port) {
+  explicit relay(std::uint16_t agent_port)
+      : listener_(messaging::listen_on("127.0.0.1", 0)), agent_port_(agent_port) {
     thread_ = std::thread([this] { carry(); });
   }
   ~relay() {
     ending_ = true;
     thread_.join();
   }
-  std::uint16_t port() const { return local_port(listener_); }
+  std::uint16_t port() const { return messaging::local_port(listener_); }
   void vanish() { vanished_ = true; }
 
  private:
   void carry() {
-    unique_fd member, agent;
+    posix::unique_fd member, agent;
     std::vector<std::byte> to_agent, to_member;
     while (!ending_) {
       std::this_thread::sleep_for(1ms);
       int error = 0;
       if (!member)
-        member = unique_fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-      if (member && !agent) agent = try_connect("127.0.0.1", agent_port_, 5s, error);
+        member = posix::unique_fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (member && !agent) agent = messaging::try_connect("127.0.0.1", agent_port_, 5s, error);
       if (!agent || vanished_) continue;
-      read_available(member.get(), to_agent, 65536);
-      read_available(agent.get(), to_member, 65536);
-      write_available(agent.get(), to_agent);
-      write_available(member.get(), to_member);
+      messaging::read_available(member.get(), to_agent, 65536);
+      messaging::read_available(agent.get(), to_member, 65536);
+      messaging::write_available(agent.get(), to_agent);
+      messaging::write_available(member.get(), to_member);
     }
   }
 
-  unique_fd listener_;
+  posix::unique_fd listener_;
   std::uint16_t agent_port_;
   std::atomic<bool> vanished_ = false, ending_ = false;
   std::thread thread_;
@@ -168,7 +170,8 @@ TEST_CASE("members join, see each other, and recover from a loss without restart
     auto view = member->views.next();
     CHECK(view.generation == 2);
     CHECK(view.members.at(2).incarnation == 1);
-    CHECK(view.members.at(0).address == process_address{{std::byte{1}, std::byte{2}}, {std::byte{3}}});
+    CHECK(view.members.at(0).address ==
+          transport::process_address{{std::byte{1}, std::byte{2}}, {std::byte{3}}});
   }
   first.link->report({2, 7, 100, 0.5});
   CHECK(job.progress.next() == job_progress{2, 7, 100, 0.5});
@@ -324,7 +327,7 @@ TEST_CASE("an agent that disappears ends the job for its members") {
 TEST_CASE("the agent in rank 0 waits for the others to leave") {
   auto options = job_of(2);
   options.replaces_lost_members = false;
-  options.secret = make_job_secret();
+  options.secret = messaging::make_job_secret();
   options.linger = 60s;
   auto agent = make_agent(options, {});
   agent_client_options client;

@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 using namespace troupe;
+using namespace troupe::cluster;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

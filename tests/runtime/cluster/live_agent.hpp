@@ -49,24 +49,24 @@ class arrivals {
 
 struct fence_event {
   std::uint64_t generation = 0;
-  std::vector<member_loss> losses;
+  std::vector<cluster::member_loss> losses;
 };
 
 /// A member of the job whose events a test waits for.
-class test_member : public membership_events {
+class test_member : public cluster::membership_events {
  public:
-  explicit test_member(const agent_client_options& options)
+  explicit test_member(const cluster::agent_client_options& options)
       : options_(options), link(connect_agent(options, *this)) {}
 
   void join(const std::string& numeric_class = "avx2") {
     link->join({options_.rank, options_.incarnation, 100 + options_.rank, "here", numeric_class, {}});
   }
 
-  void on_fence(std::uint64_t generation, const std::vector<member_loss>& losses) override {
+  void on_fence(std::uint64_t generation, const std::vector<cluster::member_loss>& losses) override {
     fences.add({generation, losses});
   }
-  void on_view(const membership_view& view) override { views.add(view); }
-  void on_recovered(const recovery_report& report) override { reports.add(report); }
+  void on_view(const cluster::membership_view& view) override { views.add(view); }
+  void on_recovered(const cluster::recovery_report& report) override { reports.add(report); }
   void on_job_done() override { overs.add(1); }
   void on_job_failed(const std::string& cause, failure_kind kind) override {
     ends.add(cause + (kind == failure_kind::bad_input ? " (bad input)" : ""));
@@ -75,16 +75,16 @@ class test_member : public membership_events {
   void on_job_stopped(int, const std::string& what) override { stopped.add(what); }
 
  private:
-  agent_client_options options_;
+  cluster::agent_client_options options_;
 
  public:
   arrivals<fence_event> fences;
-  arrivals<membership_view> views;
-  arrivals<recovery_report> reports;
+  arrivals<cluster::membership_view> views;
+  arrivals<cluster::recovery_report> reports;
   arrivals<int> overs;
   arrivals<std::string> ends, stopped;
   arrivals<int> stops;
-  std::unique_ptr<membership> link;  ///< last: its threads use what is above
+  std::unique_ptr<cluster::membership> link;  ///< last: its threads use what is above
 };
 
 struct kill_event {
@@ -94,8 +94,8 @@ struct kill_event {
 };
 
 /// Generous, so that a busy machine does not look like a dead member.
-inline agent_options job_of(int world_size) {
-  agent_options options;
+inline cluster::agent_options job_of(int world_size) {
+  cluster::agent_options options;
   options.world_size = world_size;
   options.suspect_after = std::chrono::seconds(20);
   return options;
@@ -103,23 +103,23 @@ inline agent_options job_of(int world_size) {
 
 /// An agent on a free port, with its callbacks recorded.
 struct live_agent {
-  explicit live_agent(agent_options wanted) : options(std::move(wanted)) {
-    if (options.secret.empty()) options.secret = make_job_secret();
+  explicit live_agent(cluster::agent_options wanted) : options(std::move(wanted)) {
+    if (options.secret.empty()) options.secret = messaging::make_job_secret();
     options.linger = {};
-    agent_callbacks callbacks;
+    cluster::agent_callbacks callbacks;
     callbacks.kill = [this](int rank, std::uint32_t incarnation, const std::string& cause) {
       kills.add({rank, incarnation, cause});
     };
-    callbacks.on_view = [this](const membership_view& view) { views.add(view); };
-    callbacks.on_progress = [this](const job_progress& made) { progress.add(made); };
-    callbacks.on_recovered = [this](const recovery_report& report) { reports.add(report); };
+    callbacks.on_view = [this](const cluster::membership_view& view) { views.add(view); };
+    callbacks.on_progress = [this](const cluster::job_progress& made) { progress.add(made); };
+    callbacks.on_recovered = [this](const cluster::recovery_report& report) { reports.add(report); };
     callbacks.on_job_failed = [this](const std::string& cause, failure_kind) { failures.add(cause); };
     callbacks.on_warning = [this](const std::string& what) { warnings.add(what); };
     made = make_agent(options, std::move(callbacks));
   }
 
-  agent_client_options client(int rank, std::uint32_t incarnation = 0) const {
-    agent_client_options wanted;
+  cluster::agent_client_options client(int rank, std::uint32_t incarnation = 0) const {
+    cluster::agent_client_options wanted;
     wanted.port = made->port();
     wanted.secret = options.secret;
     wanted.rank = rank;
@@ -128,13 +128,13 @@ struct live_agent {
     return wanted;
   }
 
-  agent_options options;
+  cluster::agent_options options;
   arrivals<kill_event> kills;
-  arrivals<membership_view> views;
-  arrivals<job_progress> progress;
-  arrivals<recovery_report> reports;
+  arrivals<cluster::membership_view> views;
+  arrivals<cluster::job_progress> progress;
+  arrivals<cluster::recovery_report> reports;
   arrivals<std::string> failures, warnings;
-  std::unique_ptr<agent> made;  ///< last: its thread uses what is above
+  std::unique_ptr<cluster::agent> made;  ///< last: its thread uses what is above
 };
 
 }  // namespace troupe::testing

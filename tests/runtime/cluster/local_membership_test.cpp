@@ -4,6 +4,7 @@
 #include <thread>
 
 using namespace troupe;
+using namespace troupe::cluster;
 
 namespace {
 
@@ -46,7 +47,7 @@ TEST_CASE("a job of one process has a view of one, and a new one for each reques
   CHECK(events.causes.at(0) == "stage 0 failed");
   CHECK(events.thread == std::this_thread::get_id());
   REQUIRE(events.views.size() == 2);
-  CHECK(events.views[1].members.at(0).address == process_address{{std::byte(2)}, {}});
+  CHECK(events.views[1].members.at(0).address == transport::process_address{{std::byte(2)}, {}});
   self->report(2, recovery_phase::replayed);
   REQUIRE(events.reports.size() == 1);
   CHECK(events.reports[0].loss.cause == "stage 0 failed");

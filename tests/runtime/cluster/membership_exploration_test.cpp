@@ -6,6 +6,7 @@
 #include "troupe/cluster/membership_state.hpp"
 
 using namespace troupe;
+using namespace troupe::cluster;
 using namespace std::chrono_literals;
 
 namespace {

@@ -6,12 +6,13 @@
 #include <stdexcept>
 
 using namespace troupe;
+using namespace troupe::cluster;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-process_address address_of(int rank, int generation = 0) {
+transport::process_address address_of(int rank, int generation = 0) {
   return {{std::byte(rank), std::byte(generation)}, {std::byte(generation)}};
 }
 

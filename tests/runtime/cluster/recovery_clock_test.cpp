@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 
 using namespace troupe;
+using namespace troupe::cluster;
 using namespace std::chrono_literals;
 using Catch::Matchers::WithinAbs;
 

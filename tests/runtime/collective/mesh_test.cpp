@@ -23,7 +23,7 @@ void refused(Body body, const std::string& text) {
 }  // namespace
 
 TEST_CASE("a mesh numbers its ranks with the last axis fastest") {
-  mesh grid({{"dp", 4}, {"tp", 2}}, 8);
+  troupe::collective::mesh grid({{"dp", 4}, {"tp", 2}}, 8);
   CHECK(grid.coordinates(5) == coordinates{2, 1});
   CHECK(grid.coordinate(5, "dp") == 2);
   CHECK(grid.coordinate(5, "tp") == 1);
@@ -33,7 +33,7 @@ TEST_CASE("a mesh numbers its ranks with the last axis fastest") {
 }
 
 TEST_CASE("a slice holds the ranks that differ along its axes only") {
-  mesh grid({{"pp", 2}, {"dp", 3}, {"tp", 2}}, 12);
+  troupe::collective::mesh grid({{"pp", 2}, {"dp", 3}, {"tp", 2}}, 12);
   CHECK(grid.slice(7, {"tp"}) == ranks{6, 7});
   CHECK(grid.slice(7, {"dp"}) == ranks{7, 9, 11});
   CHECK(grid.slice(7, {"pp"}) == ranks{1, 7});
@@ -45,7 +45,7 @@ TEST_CASE("a slice holds the ranks that differ along its axes only") {
 }
 
 TEST_CASE("the slices along any axes share the ranks out, and members agree on them") {
-  mesh grid({{"pp", 2}, {"dp", 5}, {"tp", 3}}, 30);
+  troupe::collective::mesh grid({{"pp", 2}, {"dp", 5}, {"tp", 3}}, 30);
   for (const auto& along : {names{}, names{"pp"}, names{"dp"}, names{"tp"}, names{"pp", "tp"}}) {
     std::vector<int> count(30);
     for (const auto& members : grid.slices(along))
@@ -58,24 +58,32 @@ TEST_CASE("the slices along any axes share the ranks out, and members agree on t
 }
 
 TEST_CASE("a mesh may have one axis, or axes of size one") {
-  CHECK(mesh({{"dp", 7}}, 7).slice(3, {"dp"}) == ranks{0, 1, 2, 3, 4, 5, 6});
-  mesh alone({{"dp", 1}, {"tp", 1}}, 1);
+  CHECK(troupe::collective::mesh({{"dp", 7}}, 7).slice(3, {"dp"}) == ranks{0, 1, 2, 3, 4, 5, 6});
+  troupe::collective::mesh alone({{"dp", 1}, {"tp", 1}}, 1);
   CHECK(alone.slice(0, {"tp"}) == ranks{0});
   CHECK(alone.coordinates(0) == coordinates{0, 0});
 }
 
 TEST_CASE("axes that do not fit the world are refused with both numbers") {
-  refused([] { mesh({{"dp", 4}, {"tp", 3}}, 8); }, "the world's 8 ranks, got dp 4 x tp 3");
-  refused([] { mesh({{"dp", 2}}, 8); }, "got dp 2");
-  refused([] { mesh({{"dp", 1 << 20}, {"tp", 1 << 20}, {"pp", 1 << 24}}, 8); }, "got dp 1048576");
-  refused([] { mesh({}, 8); }, "no axis");
+  refused(
+      [] {
+        troupe::collective::mesh({{"dp", 4}, {"tp", 3}}, 8);
+      },
+      "the world's 8 ranks, got dp 4 x tp 3");
+  refused([] { troupe::collective::mesh({{"dp", 2}}, 8); }, "got dp 2");
+  refused(
+      [] {
+        troupe::collective::mesh({{"dp", 1 << 20}, {"tp", 1 << 20}, {"pp", 1 << 24}}, 8);
+      },
+      "got dp 1048576");
+  refused([] { troupe::collective::mesh({}, 8); }, "no axis");
 }
 
 TEST_CASE("axis names that are missing, duplicated or unknown are refused") {
-  refused([] { mesh({{"dp", 2}, {"dp", 2}}, 4); }, "'dp' twice");
-  refused([] { mesh({{"", 2}}, 2); }, "an empty one");
-  refused([] { mesh({{"dp", 0}}, 0); }, "dp 0");
-  mesh grid({{"dp", 4}, {"tp", 2}}, 8);
+  refused([] { troupe::collective::mesh({{"dp", 2}, {"dp", 2}}, 4); }, "'dp' twice");
+  refused([] { troupe::collective::mesh({{"", 2}}, 2); }, "an empty one");
+  refused([] { troupe::collective::mesh({{"dp", 0}}, 0); }, "dp 0");
+  troupe::collective::mesh grid({{"dp", 4}, {"tp", 2}}, 8);
   refused([&] { (void)grid.slice(0, {"pp"}); }, "dp 4 x tp 2, got 'pp'");
   refused([&] { (void)grid.slice(0, {"dp", "dp"}); }, "'dp' twice");
   refused([&] { (void)grid.coordinate(0, "pp"); }, "'pp'");

@@ -25,14 +25,14 @@ struct parsed_program {
 parsed_program parsed_with_own(std::vector<std::string> arguments) {
   CLI::App app("", "program");
   parsed_program made;
-  troupe::add_job_options(app, made.options);
+  troupe::config::add_job_options(app, made.options);
   app.add_option("--prompt", made.prompt);
   app.add_option("--write-profile", made.write_profile);
   app.add_option("--length", made.length);
   arguments.insert(arguments.begin(), "program");
   std::vector<const char*> words;
   for (const auto& each : arguments) words.push_back(each.c_str());
-  troupe::parse_command_line(app, static_cast<int>(words.size()), words.data());
+  troupe::usage::parse_command_line(app, static_cast<int>(words.size()), words.data());
   return made;
 }
 
@@ -185,12 +185,13 @@ TEST_CASE("the error for an invalid value names its option") {
 
 TEST_CASE("the help shows every field and the default the program chose") {
   CLI::App app;
-  app.formatter(std::make_shared<troupe::help_formatter>());
+  app.formatter(std::make_shared<troupe::usage::help_formatter>());
   troupe::job_options options;
   options.batch = 96;
-  troupe::add_job_options(app, options);
+  troupe::config::add_job_options(app, options);
   auto help = app.help();
-  for (const auto& field : troupe::job_fields()) CHECK_THAT(help, ContainsSubstring(field.option_name()));
+  for (const auto& field : troupe::config::job_fields())
+    CHECK_THAT(help, ContainsSubstring(field.option_name()));
   CHECK_THAT(help, ContainsSubstring("--batch N=96") && ContainsSubstring("--snapshot-interval TIME=5s"));
   CHECK(options.batch == 96);
 }

@@ -7,7 +7,7 @@
 
 TEST_CASE("every field has a name and a member of its own, and help") {
   std::set<std::string_view> names;
-  const auto fields = troupe::job_fields();
+  const auto fields = troupe::config::job_fields();
   for (const auto& field : fields) {
     CAPTURE(field.name);
     CHECK(names.insert(field.name).second);
@@ -18,7 +18,7 @@ TEST_CASE("every field has a name and a member of its own, and help") {
 
 TEST_CASE("every field prints as a text that can be read back") {
   const troupe::job_options defaults;
-  for (const auto& field : troupe::job_fields()) {
+  for (const auto& field : troupe::config::job_fields()) {
     CAPTURE(field.name);
     troupe::job_options copy;
     field.set(field.text(defaults), copy);
@@ -29,7 +29,7 @@ TEST_CASE("every field prints as a text that can be read back") {
 TEST_CASE("a field refuses the text of another type") {
   troupe::job_options options;
   auto set = [&](std::string_view name, std::string_view text) {
-    troupe::find_job_field(name)->set(text, options);
+    troupe::config::find_job_field(name)->set(text, options);
   };
   CHECK_THROWS_AS(set("batch", "many"), troupe::bad_input);
   CHECK_THROWS_AS(set("batch", "8.5"), troupe::bad_input);
@@ -47,4 +47,6 @@ TEST_CASE("a field refuses the text of another type") {
   CHECK(options.seed == ~std::uint64_t{0});
 }
 
-TEST_CASE("a name that no field has is not found") { CHECK(troupe::find_job_field("bacth") == nullptr); }
+TEST_CASE("a name that no field has is not found") {
+  CHECK(troupe::config::find_job_field("bacth") == nullptr);
+}

@@ -8,6 +8,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using namespace troupe::config;
 
 TEST_CASE("signals that announce an end are named as in Slurm, with SIG or without") {
   CHECK(stop_signals_from("").empty());

@@ -8,6 +8,7 @@
 #include "troupe/schedule/text/plan_text.hpp"
 
 using namespace troupe;
+using namespace troupe::execution;
 using namespace troupe::testing;
 
 namespace {
@@ -61,8 +62,8 @@ class inside {
 };
 
 /// Whether an edge before it brings the same tensor to the same stage: it is sent once.
-bool is_repeated(const plan& of, const edge& one) {
-  return std::any_of(of.edges.begin(), std::ranges::find(of.edges, one), [&](const edge& other) {
+bool is_repeated(const plan& of, const schedule::edge& one) {
+  return std::any_of(of.edges.begin(), std::ranges::find(of.edges, one), [&](const schedule::edge& other) {
     return other.from == one.from && other.output == one.output && other.to == one.to;
   });
 }
@@ -112,7 +113,7 @@ TEST_CASE("devices that run up to a closed cut all get there, and only tensors t
     std::mt19937 random(seed);
     auto running = drawn_split_plan(random);
     auto closed = smallest_closed_cut(running, drawn_cut(running, random));
-    CAPTURE(seed, plan_text(running));
+    CAPTURE(seed, schedule::plan_text(running));
     REQUIRE(is_closed(running, closed));
     traced_stages stages(running);
     devices_in_turns devices(running, stages);
@@ -131,7 +132,7 @@ TEST_CASE("devices that run up to a cut that is not closed wait for the action t
     auto open = find_open_wait(running, drawn);
     if (!open || open->is_together) continue;
     ++num_open;
-    CAPTURE(seed, plan_text(running), open->text);
+    CAPTURE(seed, schedule::plan_text(running), open->text);
     traced_stages stages(running);
     devices_in_turns devices(running, stages);
     REQUIRE_FALSE(devices.run_to(drawn, random));
@@ -148,7 +149,7 @@ TEST_CASE("jobs that are taken through their plan by single steps of drawn units
   for (unsigned seed = 0; seed < 1'000; ++seed) {
     std::mt19937 random(seed);
     auto running = drawn_split_plan(random);
-    CAPTURE(seed, plan_text(running));
+    CAPTURE(seed, schedule::plan_text(running));
     traced_stages stages(running);
     devices_in_turns devices(running, stages);
     auto end = step_cut(running, num_cut_steps);

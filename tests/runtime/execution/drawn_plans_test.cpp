@@ -17,6 +17,7 @@
 #include "troupe/transport/loopback_transport.hpp"
 
 using namespace troupe;
+using namespace troupe::execution;
 using namespace troupe::testing;
 
 namespace {
@@ -28,14 +29,14 @@ bool run_in_turns(const plan& running, traced_stages& stages, std::mt19937& rand
 }
 
 /// One device with a thread and a transport of its own.
-class threaded_device : private transport_events {
+class threaded_device : private transport::transport_events {
  public:
   threaded_device(const plan& running, int device, traced_stages& stages, test_device::sender send)
       : device_(running, device, stages, std::move(send)), link_(make_loopback_transport(*this)) {
     link_->connect(1, {{0, link_->begin_generation(1)}});
   }
   /// From any thread: the tensor passes this device's transport.
-  void arrive(const tensor_tag& tag, tensor value) {
+  void arrive(const transport::tensor_tag& tag, tensor value) {
     auto passed = tag;
     passed.generation = 1;
     link_->send_tensor(0, passed, std::move(value));
@@ -52,7 +53,7 @@ class threaded_device : private transport_events {
  private:
   void on_control(int, std::uint64_t, std::span<const std::byte>) override {}
   void on_peer_error(int, std::uint64_t, const std::string&) override {}
-  void on_tensor(int, const tensor_tag& tag, tensor value) override {
+  void on_tensor(int, const transport::tensor_tag& tag, tensor value) override {
     auto of_plan = tag;
     of_plan.generation = 0;
     std::lock_guard lock(mutex_);
@@ -63,13 +64,13 @@ class threaded_device : private transport_events {
   test_device device_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::pair<tensor_tag, tensor>> arrived_;
-  std::unique_ptr<transport> link_;
+  std::vector<std::pair<transport::tensor_tag, tensor>> arrived_;
+  std::unique_ptr<troupe::transport::transport> link_;
 };
 
 void run_on_threads(const plan& running, traced_stages& stages) {
   std::deque<threaded_device> devices;
-  auto send = [&](const tensor_tag& tag, tensor value) {
+  auto send = [&](const transport::tensor_tag& tag, tensor value) {
     devices[static_cast<std::size_t>(running.device_of_stage[tag.stage])].arrive(tag, std::move(value));
   };
   for (int device = 0; device < running.num_devices(); ++device)
@@ -85,8 +86,8 @@ TEST_CASE("10,000 drawn plans run to their ends, and compute what one stage afte
   for (unsigned seed = 0; seed < 10'000; ++seed) {
     std::mt19937 random(seed);
     auto running = drawn_split_plan(random);
-    CAPTURE(seed, plan_text(running));
-    REQUIRE(check_plan(running).empty());
+    CAPTURE(seed, schedule::plan_text(running));
+    REQUIRE(schedule::check_plan(running).empty());
     traced_stages stages(running);
     REQUIRE(run_in_turns(running, stages, random));
     REQUIRE(stages.results() == expected_results(running, pass_of(running) == pass_kind::train, num_steps));
@@ -97,7 +98,7 @@ TEST_CASE("drawn plans run to their ends on a thread for each device, over trans
   for (unsigned seed = 20'000; seed < 20'300; ++seed) {
     std::mt19937 random(seed);
     auto running = drawn_split_plan(random);
-    CAPTURE(seed, plan_text(running));
+    CAPTURE(seed, schedule::plan_text(running));
     traced_stages stages(running);
     run_on_threads(running, stages);
     REQUIRE(stages.results() == expected_results(running, pass_of(running) == pass_kind::train, num_steps));
@@ -108,7 +109,7 @@ TEST_CASE("the same stages on other devices compute the same", "[many]") {
   for (unsigned seed = 0; seed < 500; ++seed) {
     std::mt19937 random(seed);
     auto options = drawn_options(6, 5, random);
-    if (schedule_of(options.kind).chunked) continue;  // says itself which device has which stages
+    if (schedule::schedule_of(options.kind).chunked) continue;  // says itself which device has which stages
     std::vector<std::uint64_t> first;
     for (int draw = 0; draw < 3; ++draw) {
       options.num_devices = 1 + drawn_below(options.num_stages, random);
@@ -117,7 +118,7 @@ TEST_CASE("the same stages on other devices compute the same", "[many]") {
       traced_stages stages(running);
       REQUIRE(run_in_turns(running, stages, random));
       if (first.empty()) first = stages.results();
-      CAPTURE(seed, plan_text(running));
+      CAPTURE(seed, schedule::plan_text(running));
       REQUIRE(stages.results() == first);
     }
   }

@@ -4,11 +4,12 @@
 #include <stdexcept>
 
 using namespace troupe;
+using namespace troupe::execution;
 
 namespace {
 
-tensor_tag tag_of(std::uint64_t generation, std::uint64_t step, std::uint32_t microbatch = 0,
-                  tensor_role role = tensor_role::activation) {
+transport::tensor_tag tag_of(std::uint64_t generation, std::uint64_t step, std::uint32_t microbatch = 0,
+                             transport::tensor_role role = transport::tensor_role::activation) {
   return {generation, step, 0, 1, microbatch, role};
 }
 
@@ -25,12 +26,13 @@ TEST_CASE("a tensor is taken once, by all of its tag") {
     change(tag);
     return tag;
   };
-  CHECK_FALSE(box.take(with([](tensor_tag& tag) { tag.generation = 2; })));
-  CHECK_FALSE(box.take(with([](tensor_tag& tag) { tag.step = 6; })));
-  CHECK_FALSE(box.take(with([](tensor_tag& tag) { tag.call = 1; })));
-  CHECK_FALSE(box.take(with([](tensor_tag& tag) { tag.stage = 0; })));
-  CHECK_FALSE(box.take(with([](tensor_tag& tag) { tag.microbatch = 1; })));
-  CHECK_FALSE(box.take(with([](tensor_tag& tag) { tag.role = tensor_role::gradient; })));
+  CHECK_FALSE(box.take(with([](transport::tensor_tag& tag) { tag.generation = 2; })));
+  CHECK_FALSE(box.take(with([](transport::tensor_tag& tag) { tag.step = 6; })));
+  CHECK_FALSE(box.take(with([](transport::tensor_tag& tag) { tag.call = 1; })));
+  CHECK_FALSE(box.take(with([](transport::tensor_tag& tag) { tag.stage = 0; })));
+  CHECK_FALSE(box.take(with([](transport::tensor_tag& tag) { tag.microbatch = 1; })));
+  CHECK_FALSE(
+      box.take(with([](transport::tensor_tag& tag) { tag.role = transport::tensor_role::gradient; })));
   CHECK(value_of(box.take(tag_of(1, 5, 2))) == 7);
   CHECK_FALSE(box.take(tag_of(1, 5, 2)));
 }
@@ -58,7 +60,7 @@ TEST_CASE("tensors of a newer generation are held until the device is in that ge
 TEST_CASE("tensors left over from older generations are dropped, whatever their tag") {
   inbox box;
   box.begin_generation(1);
-  tensor_tag greatest{1, ~0ull, ~0u, ~0u, ~0u, tensor_role::snapshot_part};
+  transport::tensor_tag greatest{1, ~0ull, ~0u, ~0u, ~0u, transport::tensor_role::snapshot_part};
   box.put(greatest, tensor::full({1}, 1));
   box.put(tag_of(1, 0), tensor::full({1}, 2));
   box.put(tag_of(2, 0), tensor::full({1}, 3));
@@ -83,7 +85,7 @@ TEST_CASE("a tensor that arrives twice is an error that names it, but not in ano
 TEST_CASE("the number of tensors that no action takes is bounded") {
   inbox held;
   held.begin_generation(1);
-  tensor_tag tag{.generation = 1};
+  transport::tensor_tag tag{.generation = 1};
   for (std::size_t i = 0; i < inbox::max_held; ++i) {
     tag.step = i;
     held.put(tag, {});

@@ -8,34 +8,35 @@
 #include "runtime/execution/traced_program.hpp"
 
 using namespace troupe;
+using namespace troupe::execution;
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
 /// A stage that gives what a test says.
-class scripted_program : public stage_program {
+class scripted_program : public program::stage_program {
  public:
   std::vector<tensor> outputs, input_gradients;
   std::string found;  ///< the infinite or NaN value that was found; empty: none
   std::vector<tensor> seen_inputs, seen_gradients;
   int num_applied = 0;
 
-  std::vector<tensor> forward(const microbatch&, std::vector<tensor> inputs, tensor) override {
+  std::vector<tensor> forward(const program::microbatch&, std::vector<tensor> inputs, tensor) override {
     seen_inputs = std::move(inputs);
     return outputs;
   }
-  std::vector<tensor> backward_input(const microbatch&, std::vector<tensor> gradients) override {
+  std::vector<tensor> backward_input(const program::microbatch&, std::vector<tensor> gradients) override {
     seen_gradients = std::move(gradients);
     return input_gradients;
   }
-  void backward_weight(const microbatch&) override {}
+  void backward_weight(const program::microbatch&) override {}
   tensor contribution_to(int) override { return tensor::zeros({1}); }
   void reduce(int, const std::vector<tensor>&) override {}
   std::string non_finite() override { return found; }
   void apply(std::uint64_t) override { ++num_applied; }
   void discard() override {}
-  step_metrics take_metrics() override { return {}; }
+  program::step_metrics take_metrics() override { return {}; }
   std::vector<named_tensor> state() override { return {}; }
   std::vector<named_tensor> parameters() override { return {}; }
   void load_state(const std::vector<named_tensor>&) override {}
@@ -44,7 +45,7 @@ class scripted_program : public stage_program {
 /// Device 0 of a plan, whose stages are scripted; what happens is noted in order.
 struct scripted_device : action_host {
   std::vector<std::string> events;
-  std::vector<tensor_tag> sent;
+  std::vector<transport::tensor_tag> sent;
   std::vector<tensor> sent_values;
   std::optional<batch> loaded;
   bool applies_non_finite = false;
@@ -55,12 +56,12 @@ struct scripted_device : action_host {
   explicit scripted_device(plan running, pass_kind pass = pass_kind::train)
       : interpreter(
             {.running = std::move(running), .device = 0, .pass = pass, .generation = 3, .call = 4},
-            [this](int stage) -> stage_program& { return stages[stage]; }, box, *this) {
+            [this](int stage) -> program::stage_program& { return stages[stage]; }, box, *this) {
     interpreter.begin_step(7);
   }
 
   const batch* samples() override { return loaded ? &*loaded : nullptr; }
-  void send(const tensor_tag& tag, tensor value) override {
+  void send(const transport::tensor_tag& tag, tensor value) override {
     events.push_back("send to " + std::to_string(tag.stage));
     sent.push_back(tag);
     sent_values.push_back(std::move(value));
@@ -115,8 +116,9 @@ TEST_CASE("an action runs when its inputs are there, and not before") {
   device.run();
   CHECK_FALSE(device.interpreter.needs_samples());
   CHECK(device.events == texts{"begin 0F0", "end 0F0", "send to 1"});
-  CHECK(device.sent == std::vector{tensor_tag{3, 7, 4, 1, 0, tensor_role::activation, 0}});
-  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 0}, number(1));
+  CHECK(device.sent ==
+        std::vector{transport::tensor_tag{3, 7, 4, 1, 0, transport::tensor_role::activation, 0}});
+  device.box.put({3, 7, 4, 0, 0, transport::tensor_role::gradient, 0}, number(1));
   device.run();
   CHECK(device.interpreter.is_at_end());
   CHECK(device.events.back() == "end 0A");
@@ -128,11 +130,12 @@ TEST_CASE("an output goes to all stages that take it, and its gradient is the su
   device.load();
   device.stages[0].outputs = {number(1)};
   device.run();
-  CHECK(device.sent == std::vector{tensor_tag{3, 7, 4, 1, 0, tensor_role::activation, 0},
-                                   tensor_tag{3, 7, 4, 2, 0, tensor_role::activation, 0}});
-  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 1}, number(4));
+  CHECK(device.sent ==
+        std::vector{transport::tensor_tag{3, 7, 4, 1, 0, transport::tensor_role::activation, 0},
+                    transport::tensor_tag{3, 7, 4, 2, 0, transport::tensor_role::activation, 0}});
+  device.box.put({3, 7, 4, 0, 0, transport::tensor_role::gradient, 1}, number(4));
   CHECK_FALSE(device.interpreter.run_next());
-  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 0}, number(2));
+  device.box.put({3, 7, 4, 0, 0, transport::tensor_role::gradient, 0}, number(2));
   device.run();
   REQUIRE(device.stages[0].seen_gradients.size() == 1);
   CHECK(device.stages[0].seen_gradients[0].values<float>()[0] == 6);
@@ -145,7 +148,7 @@ TEST_CASE("a gradient that is undefined, since nothing is learned there, adds no
     device.stages[0].outputs = {number(1)};
     device.run();
     for (std::uint32_t edge : {0u, 1u})
-      device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, edge},
+      device.box.put({3, 7, 4, 0, 0, transport::tensor_role::gradient, edge},
                      std::cmp_equal(edge, undefined) ? tensor() : number(5));
     device.run();
     CHECK(device.stages[0].seen_gradients[0].values<float>()[0] == 5);
@@ -157,7 +160,7 @@ TEST_CASE("a gradient that is undefined goes to another device with elements, an
   receiver.load();
   receiver.stages[2].input_gradients = {tensor(), number(2)};
   for (std::uint32_t port : {0u, 1u})
-    receiver.box.put({3, 7, 4, 2, 0, tensor_role::activation, port}, number(1));
+    receiver.box.put({3, 7, 4, 2, 0, transport::tensor_role::activation, port}, number(1));
   receiver.run();
   REQUIRE(receiver.sent_values.size() == 2);
   for (const auto& each : receiver.sent_values) CHECK(each.defined());
@@ -166,8 +169,8 @@ TEST_CASE("a gradient that is undefined goes to another device with elements, an
   sender.load();
   sender.stages[0].outputs = {number(1)};
   sender.run();
-  sender.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 0}, receiver.sent_values[0]);
-  sender.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 1}, receiver.sent_values[0]);
+  sender.box.put({3, 7, 4, 0, 0, transport::tensor_role::gradient, 0}, receiver.sent_values[0]);
+  sender.box.put({3, 7, 4, 0, 0, transport::tensor_role::gradient, 1}, receiver.sent_values[0]);
   sender.run();
   REQUIRE(sender.stages[0].seen_gradients.size() == 1);
   CHECK_FALSE(sender.stages[0].seen_gradients[0].defined());
@@ -177,11 +180,12 @@ TEST_CASE("gradients come back on the edges that the inputs came by") {
   scripted_device device(forked(2, {1, 1, 0}));
   device.load();
   device.stages[2].input_gradients = {number(1), number(2)};
-  device.box.put({3, 7, 4, 2, 0, tensor_role::activation, 0}, number(1));
-  device.box.put({3, 7, 4, 2, 0, tensor_role::activation, 1}, number(1));
+  device.box.put({3, 7, 4, 2, 0, transport::tensor_role::activation, 0}, number(1));
+  device.box.put({3, 7, 4, 2, 0, transport::tensor_role::activation, 1}, number(1));
   device.run();
-  CHECK(device.sent == std::vector{tensor_tag{3, 7, 4, 0, 0, tensor_role::gradient, 1},
-                                   tensor_tag{3, 7, 4, 1, 0, tensor_role::gradient, 0}});
+  CHECK(device.sent ==
+        std::vector{transport::tensor_tag{3, 7, 4, 0, 0, transport::tensor_role::gradient, 1},
+                    transport::tensor_tag{3, 7, 4, 1, 0, transport::tensor_role::gradient, 0}});
 }
 
 TEST_CASE("a stage contributes to a reduction right after its action before it") {
@@ -189,11 +193,11 @@ TEST_CASE("a stage contributes to a reduction right after its action before it")
   device.load();
   device.stages[0].outputs = {number(1)};
   device.run();
-  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 0}, number(1));
+  device.box.put({3, 7, 4, 0, 0, transport::tensor_role::gradient, 0}, number(1));
   device.events.clear();
   device.run();
   CHECK(device.events == texts{"begin 0B0", "end 0B0", "send to 1"});
-  device.box.put({3, 7, 4, 0, 0, tensor_role::contribution, 1}, number(1));
+  device.box.put({3, 7, 4, 0, 0, transport::tensor_role::contribution, 1}, number(1));
   device.run();
   CHECK(texts(device.events.begin() + 3, device.events.end()) ==
         texts{"begin 0R0", "end 0R0", "begin 0R1", "end 0R1", "begin 0A", "end 0A"});
@@ -238,8 +242,8 @@ TEST_CASE("a program that gives too many or too few tensors is refused by stage 
 
   scripted_device last(forked(2, {1, 1, 0}));
   last.load();
-  last.box.put({3, 7, 4, 2, 0, tensor_role::activation, 0}, number(1));
-  last.box.put({3, 7, 4, 2, 0, tensor_role::activation, 1}, number(1));
+  last.box.put({3, 7, 4, 2, 0, transport::tensor_role::activation, 0}, number(1));
+  last.box.put({3, 7, 4, 2, 0, transport::tensor_role::activation, 1}, number(1));
   last.stages[2].input_gradients = {number(1)};
   CHECK_THROWS_WITH(
       last.run(), ContainsSubstring("expected 2 input gradients of stage 2, one for each input port, got 1"));
@@ -263,9 +267,9 @@ TEST_CASE("gradients of one output are added from the last edge to the first") {
   device.run();
   // In f32: (1 + 2^24) - 2^24 is 0, and (-2^24 + 2^24) + 1 is 1.
   auto large = 16777216.0F;
-  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 0}, number(1));
-  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 1}, number(large));
-  device.box.put({3, 7, 4, 0, 0, tensor_role::gradient, 2}, number(-large));
+  device.box.put({3, 7, 4, 0, 0, transport::tensor_role::gradient, 0}, number(1));
+  device.box.put({3, 7, 4, 0, 0, transport::tensor_role::gradient, 1}, number(large));
+  device.box.put({3, 7, 4, 0, 0, transport::tensor_role::gradient, 2}, number(-large));
   device.run();
   CHECK(device.stages[0].seen_gradients.at(0).values<float>()[0] == 1);
 }
@@ -279,21 +283,23 @@ TEST_CASE("a tensor for several input ports of a stage is sent once, and each po
   first.load();
   first.stages[0].outputs = {number(1), number(2)};
   first.run();
-  CHECK(first.sent == std::vector{tensor_tag{3, 7, 4, 1, 0, tensor_role::activation, 0},
-                                  tensor_tag{3, 7, 4, 1, 0, tensor_role::activation, 1}});
+  CHECK(first.sent ==
+        std::vector{transport::tensor_tag{3, 7, 4, 1, 0, transport::tensor_role::activation, 0},
+                    transport::tensor_tag{3, 7, 4, 1, 0, transport::tensor_role::activation, 1}});
   options.device_of_stage = {1, 0};
   scripted_device second(make_plan(options));
   second.load();
-  second.box.put({3, 7, 4, 1, 0, tensor_role::activation, 1}, number(2));
-  second.box.put({3, 7, 4, 1, 0, tensor_role::activation, 0}, number(1));
+  second.box.put({3, 7, 4, 1, 0, transport::tensor_role::activation, 1}, number(2));
+  second.box.put({3, 7, 4, 1, 0, transport::tensor_role::activation, 0}, number(1));
   second.stages[1].input_gradients = {number(1), number(1), number(1)};
   second.run();
   REQUIRE(second.stages[1].seen_inputs.size() == 3);
   for (auto [port, value] : {std::pair(0u, 1.0F), std::pair(1u, 2.0F), std::pair(2u, 1.0F)})
     CHECK(second.stages[1].seen_inputs[port].values<float>()[0] == value);
-  CHECK(second.sent == std::vector{tensor_tag{3, 7, 4, 0, 0, tensor_role::gradient, 0},
-                                   tensor_tag{3, 7, 4, 0, 0, tensor_role::gradient, 2},
-                                   tensor_tag{3, 7, 4, 0, 0, tensor_role::gradient, 1}});
+  CHECK(second.sent ==
+        std::vector{transport::tensor_tag{3, 7, 4, 0, 0, transport::tensor_role::gradient, 0},
+                    transport::tensor_tag{3, 7, 4, 0, 0, transport::tensor_role::gradient, 2},
+                    transport::tensor_tag{3, 7, 4, 0, 0, transport::tensor_role::gradient, 1}});
 }
 
 TEST_CASE("a tensor of another form than the edge has is refused by edge, with both forms") {
@@ -320,7 +326,7 @@ TEST_CASE("a tensor of another form than the edge has is refused by edge, with b
       make_plan({.kind = schedule_kind::gpipe, .num_stages = 2, .num_devices = 2, .device_of_stage = {1, 0}});
   scripted_device receiver(placed);
   receiver.load();
-  receiver.box.put({3, 7, 4, 1, 0, tensor_role::activation, 0}, tensor::zeros({5, 2}));
+  receiver.box.put({3, 7, 4, 1, 0, transport::tensor_role::activation, 0}, tensor::zeros({5, 2}));
   receiver.stages[1].input_gradients = {tensor::zeros({2, 5})};
   CHECK_THROWS_WITH(receiver.run(), ContainsSubstring("expected a gradient f32[5, 2], like the tensor") &&
                                         ContainsSubstring("edge 0.0 -> 1.0") &&

@@ -14,6 +14,7 @@
 #include "troupe/ops/convert.hpp"
 
 using namespace troupe;
+using namespace troupe::execution;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
@@ -28,18 +29,18 @@ struct member {
 /// Tensors wait in `sent` until they are delivered, in any order.
 struct exchanging {
   std::deque<member> members;
-  std::vector<std::pair<tensor_tag, tensor>> sent = {};
+  std::vector<std::pair<transport::tensor_tag, tensor>> sent = {};
 
   exchanging(int num_replicas, int num_buckets) {
     for (int i = 0; i < num_replicas; ++i) {
       auto& added = members.emplace_back();
       added.exchange =
-          replica_exchange(i, num_replicas, num_buckets, tensor_tag{.generation = 1, .stage = 3});
+          replica_exchange(i, num_replicas, num_buckets, transport::tensor_tag{.generation = 1, .stage = 3});
       added.sums.resize(static_cast<std::size_t>(num_buckets));
     }
   }
   replica_exchange::sender sender() {
-    return [this](const tensor_tag& to, tensor value) { sent.emplace_back(to, std::move(value)); };
+    return [this](const transport::tensor_tag& to, tensor value) { sent.emplace_back(to, std::move(value)); };
   }
   void deliver(std::size_t which) {
     auto [tag, value] = std::move(sent[which]);
@@ -240,8 +241,8 @@ struct member_in_place {
 TEST_CASE("gradients and sums may stay where they are: who gives the next ones has read the last ones") {
   std::mt19937 draw(GENERATE(range(1U, 40U)));
   std::deque<member_in_place> members(member_in_place::num_replicas);
-  std::vector<std::pair<tensor_tag, tensor>> sent;
-  auto send = [&](const tensor_tag& to, tensor value) { sent.emplace_back(to, std::move(value)); };
+  std::vector<std::pair<transport::tensor_tag, tensor>> sent;
+  auto send = [&](const transport::tensor_tag& to, tensor value) { sent.emplace_back(to, std::move(value)); };
   for (int i = 0; i < member_in_place::num_replicas; ++i) {
     members[static_cast<std::size_t>(i)].replica = i;
     members[static_cast<std::size_t>(i)].begin(send);

@@ -10,13 +10,14 @@
 #include "troupe/execution/plan_interpreter.hpp"
 
 using namespace troupe;
+using namespace troupe::execution;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
 namespace {
 
 /// One replica of a stage, on a device of its own, which sends to those of the others.
-struct replica : stage_program, action_host {
+struct replica : program::stage_program, action_host {
   tensor gradients;
   std::vector<float> sums = {};
   /// With two buckets the second is this one's sum, plus 1, times that of the first.
@@ -28,8 +29,8 @@ struct replica : stage_program, action_host {
   std::optional<batch> loaded = {};
   inbox box = {};
   std::optional<plan_interpreter> runs = {};
-  step_metrics own_metrics = {};
-  std::vector<step_metrics> all_metrics = {};
+  program::step_metrics own_metrics = {};
+  std::vector<program::step_metrics> all_metrics = {};
   std::string found_elsewhere = {};
   std::vector<std::string> told_non_finite = {};
   bool takes_activations = false;  ///< the last forward took activations of another stage
@@ -41,9 +42,10 @@ struct replica : stage_program, action_host {
   std::vector<std::uint64_t> applied = {};  ///< steps that were applied
   /// What is sent to it for this stage is withheld.
   std::optional<std::uint32_t> withheld_stage = {};
-  std::vector<std::pair<tensor_tag, tensor>> withheld = {};
+  std::vector<std::pair<transport::tensor_tag, tensor>> withheld = {};
 
-  std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor targets) override {
+  std::vector<tensor> forward(const program::microbatch& which, std::vector<tensor> inputs,
+                              tensor targets) override {
     samples_seen.push_back(inputs[0].values<float>()[0]);
     indices_seen.push_back(which.global_index());
     CHECK(which.global_count() == which.num_replicas * which.count);
@@ -55,11 +57,11 @@ struct replica : stage_program, action_host {
     if (!targets.defined()) return {tensor::zeros({1})};
     return {};
   }
-  std::vector<tensor> backward_input(const microbatch&, std::vector<tensor> gradients) override {
+  std::vector<tensor> backward_input(const program::microbatch&, std::vector<tensor> gradients) override {
     if (takes_activations && gradients.empty()) return {tensor::zeros({1})};
     return {};
   }
-  void backward_weight(const microbatch&) override {}
+  void backward_weight(const program::microbatch&) override {}
   int num_gradient_buckets(std::uint64_t) override { return num_buckets; }
   tensor replica_gradients(int bucket) override {
     if (bucket == 0) return gradients;
@@ -78,13 +80,13 @@ struct replica : stage_program, action_host {
     applied.push_back(step);
   }
   void discard() override {}
-  step_metrics take_metrics() override { return {}; }
+  program::step_metrics take_metrics() override { return {}; }
   std::vector<named_tensor> state() override { return {}; }
   std::vector<named_tensor> parameters() override { return {}; }
   void load_state(const std::vector<named_tensor>&) override {}
 
   const batch* samples() override { return &*loaded; }
-  void send(const tensor_tag& tag, tensor value) override {
+  void send(const transport::tensor_tag& tag, tensor value) override {
     auto& to = (*all)[tag.replica];
     if (to.withheld_stage == tag.stage)
       to.withheld.emplace_back(tag, std::move(value));
@@ -106,8 +108,8 @@ struct replica : stage_program, action_host {
   void on_end_deferred(const action& op, std::uint64_t step) override {
     deferred.push_back(to_string(op) + " of step " + std::to_string(step));
   }
-  step_metrics metrics() override { return own_metrics; }
-  void on_replica_metrics(const std::vector<step_metrics>& of_replicas) override {
+  program::step_metrics metrics() override { return own_metrics; }
+  void on_replica_metrics(const std::vector<program::step_metrics>& of_replicas) override {
     all_metrics = of_replicas;
   }
   std::string non_finite_elsewhere(const action&) override { return found_elsewhere; }
@@ -131,7 +133,7 @@ std::deque<replica> replicas_that_run(const plan& running, const std::vector<ten
     one.loaded = batch{rows, rows};
     one.runs.emplace(
         plan_interpreter::options{.running = running, .device = number, .shares_metrics = shares_metrics},
-        [&one](int) -> stage_program& { return one; }, one.box, one);
+        [&one](int) -> program::stage_program& { return one; }, one.box, one);
     one.runs->begin_step(0);
   }
   return all;
@@ -188,7 +190,7 @@ TEST_CASE(
 TEST_CASE("replicas that share the step's metrics get those of all, bit for bit, with their gradients") {
   auto zeros = tensor::zeros({5});
   auto all = replicas_with({zeros, zeros, zeros}, true);
-  std::vector<step_metrics> told{{0.1 + 0.2, 64, 17}, {-1e300, 1LL << 40, 0}, {-0.0, -1, 3}};
+  std::vector<program::step_metrics> told{{0.1 + 0.2, 64, 17}, {-1e300, 1LL << 40, 0}, {-0.0, -1, 3}};
   for (std::size_t number = 0; number < 3; ++number) all[number].own_metrics = told[number];
   run(all);
   for (const auto& one : all) {
@@ -383,7 +385,7 @@ TEST_CASE("a step whose deferred update is not finite is halted, and the forward
   auto all = two_replicas();
   all[0].found_elsewhere = "the loss";
   defer(all);
-  CHECK_THROWS_AS(all[0].runs->run_next(), action_interrupted);
+  CHECK_THROWS_AS(all[0].runs->run_next(), program::action_interrupted);
   CHECK(all[0].runs->is_halted());
   CHECK_FALSE(all[0].runs->has_deferred_updates());
   CHECK(all[0].told_non_finite == std::vector<std::string>{"the loss"});

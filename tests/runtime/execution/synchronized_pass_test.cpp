@@ -1,6 +1,5 @@
 // What replicas add up within an action: sums in the fixed tree, and what is told where they do not meet
 // alike.
-#include "support/unlike_sums.hpp"
 #include "troupe/execution/synchronized_pass.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -10,16 +9,18 @@
 #include <stdexcept>
 #include <thread>
 
+#include "support/unlike_sums.hpp"
 #include "troupe/execution/arrivals.hpp"
 
 using namespace troupe;
+using namespace troupe::execution;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 using enum action_kind;
 
 namespace {
 
-tensor_tag tag_of(std::uint64_t step) { return {.generation = 1, .step = step, .stage = 2}; }
+transport::tensor_tag tag_of(std::uint64_t step) { return {.generation = 1, .step = step, .stage = 2}; }
 
 /// Replicas with an inbox each.
 struct meeting {
@@ -30,8 +31,10 @@ struct meeting {
     auto at = static_cast<std::size_t>(replica);
     return synchronized_pass(
         op, replica, static_cast<int>(inboxes.size()), tag_of(step), num_messages[at],
-        [this](const tensor_tag& to, tensor value) { incoming[to.replica].put(to, std::move(value)); },
-        [this, at](const tensor_tag& wanted) {
+        [this](const transport::tensor_tag& to, tensor value) {
+          incoming[to.replica].put(to, std::move(value));
+        },
+        [this, at](const transport::tensor_tag& wanted) {
           for (;;) {
             auto seen = incoming[at].num_put();
             incoming[at].move_to(inboxes[at]);
@@ -82,12 +85,12 @@ TEST_CASE("replicas that come to different sums are told which") {
     // The other one's values are there before this one waits, so that nobody blocks.
     auto of_other = synchronized_pass(
         second.op, 1, 2, tag_of(4), replicas.num_messages[1],
-        [&](const tensor_tag& to, tensor value) { replicas.inboxes[0].put(to, std::move(value)); },
-        [](const tensor_tag&) -> tensor { throw action_interrupted(); });
+        [&](const transport::tensor_tag& to, tensor value) { replicas.inboxes[0].put(to, std::move(value)); },
+        [](const transport::tensor_tag&) -> tensor { throw program::action_interrupted(); });
     if (second.count == 0)
       of_other.end();
     else
-      CHECK_THROWS_AS(of_other.add_up(early), action_interrupted);
+      CHECK_THROWS_AS(of_other.add_up(early), program::action_interrupted);
     auto own = tensor::full({first.count}, 1);
     auto pass = replicas.pass(0, first.op);
     try {

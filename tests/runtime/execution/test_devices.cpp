@@ -35,8 +35,9 @@ plan drawn_split_plan(std::mt19937& random) {
   return drawn;
 }
 
-pass_kind pass_of(const plan& running) {
-  return running.kind == schedule_kind::forward_only ? pass_kind::evaluate : pass_kind::train;
+execution::pass_kind pass_of(const plan& running) {
+  return running.kind == schedule_kind::forward_only ? execution::pass_kind::evaluate
+                                                     : execution::pass_kind::train;
 }
 
 traced_stages::traced_stages(const plan& running) {
@@ -54,7 +55,7 @@ test_device::test_device(const plan& running, int device, traced_stages& stages,
     : send_(std::move(send)),
       interpreter_(
           {.running = running, .device = device, .pass = pass_of(running)},
-          [&stages](int stage) -> stage_program& { return stages.at(stage); }, box_, *this) {}
+          [&stages](int stage) -> program::stage_program& { return stages.at(stage); }, box_, *this) {}
 
 bool test_device::run_next() {
   if (!begun_) {
@@ -80,7 +81,9 @@ plan_position test_device::position() const {
 }
 
 devices_in_turns::devices_in_turns(const plan& running, traced_stages& stages) : running_(running) {
-  auto send = [this](const tensor_tag& tag, tensor value) { under_way_.emplace_back(tag, std::move(value)); };
+  auto send = [this](const transport::tensor_tag& tag, tensor value) {
+    under_way_.emplace_back(tag, std::move(value));
+  };
   for (int device = 0; device < running.num_devices(); ++device)
     devices_.emplace_back(running, device, stages, send);
 }

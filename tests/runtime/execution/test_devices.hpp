@@ -19,7 +19,7 @@ namespace troupe::testing {
 plan drawn_split_plan(std::mt19937& random);
 
 /// Training, unless the plan has forwards only.
-pass_kind pass_of(const plan& running);
+execution::pass_kind pass_of(const plan& running);
 
 /// All stages of a plan, whichever device runs them.
 class traced_stages {
@@ -33,29 +33,29 @@ class traced_stages {
 };
 
 /// One device: its samples come late, and what it sends goes to a function.
-class test_device : private action_host {
+class test_device : private execution::action_host {
  public:
-  using sender = std::function<void(const tensor_tag&, tensor)>;
+  using sender = std::function<void(const transport::tensor_tag&, tensor)>;
   test_device(const plan& running, int device, traced_stages& stages, sender send);
 
   /// Runs one action, or whatever else is next. False: it waits for a tensor.
   bool run_next();
   plan_position position() const;
-  void take(const tensor_tag& tag, tensor value) { box_.put(tag, std::move(value)); }
+  void take(const transport::tensor_tag& tag, tensor value) { box_.put(tag, std::move(value)); }
   /// Tensors that no action has taken.
   std::size_t num_unread() const { return box_.num_held(); }
 
  private:
   const batch* samples() override { return samples_ ? &*samples_ : nullptr; }
-  void send(const tensor_tag& tag, tensor value) override { send_(tag, std::move(value)); }
+  void send(const transport::tensor_tag& tag, tensor value) override { send_(tag, std::move(value)); }
   void on_prediction(const action&, const tensor&) override {}
   void on_begin(const action&) override {}
   void on_end(const action&) override {}
   bool on_non_finite(const action&, const std::string&) override { return false; }
 
   sender send_;
-  inbox box_;
-  plan_interpreter interpreter_;
+  execution::inbox box_;
+  execution::plan_interpreter interpreter_;
   std::uint64_t step_ = 0;
   bool begun_ = false;
   std::optional<batch> samples_;
@@ -76,7 +76,7 @@ class devices_in_turns {
 
   const plan& running_;
   std::deque<test_device> devices_;
-  std::vector<std::pair<tensor_tag, tensor>> under_way_;
+  std::vector<std::pair<transport::tensor_tag, tensor>> under_way_;
 };
 
 }  // namespace troupe::testing

@@ -29,7 +29,7 @@ void expect(bool condition, const std::string& what) {
 traced_program::traced_program(const plan& running, int stage)
     : graph_(running.num_stages, running.edges), stage_(stage) {}
 
-std::vector<tensor> traced_program::forward(const microbatch& which, std::vector<tensor> inputs,
+std::vector<tensor> traced_program::forward(const program::microbatch& which, std::vector<tensor> inputs,
                                             tensor targets) {
   auto num_inputs = graph_.takes_samples(stage_) ? 1 : graph_.inputs_of(stage_).size();
   expect(inputs.size() == num_inputs, "an input for each port");
@@ -47,7 +47,7 @@ std::vector<tensor> traced_program::forward(const microbatch& which, std::vector
   return outputs;
 }
 
-std::vector<tensor> traced_program::backward_input(const microbatch& which,
+std::vector<tensor> traced_program::backward_input(const program::microbatch& which,
                                                    std::vector<tensor> output_gradients) {
   auto num_ports = static_cast<std::size_t>(graph_.num_output_ports(stage_));
   expect(output_gradients.size() == num_ports, "a gradient for each output port");
@@ -61,7 +61,7 @@ std::vector<tensor> traced_program::backward_input(const microbatch& which,
   return gradients;
 }
 
-void traced_program::backward_weight(const microbatch& which) {
+void traced_program::backward_weight(const program::microbatch& which) {
   sum_ = mixed(sum_, saved_.at(which.index));
   saved_.erase(which.index);
 }
@@ -97,7 +97,7 @@ batch traced_samples(const plan& running, std::uint64_t step) {
 }
 
 std::vector<std::uint64_t> expected_results(const plan& running, bool training, std::uint64_t num_steps) {
-  stage_graph graph(running.num_stages, running.edges);
+  schedule::stage_graph graph(running.num_stages, running.edges);
   std::vector<std::unique_ptr<traced_program>> stages;
   for (int stage = 0; stage < running.num_stages; ++stage)
     stages.push_back(std::make_unique<traced_program>(running, stage));
@@ -106,7 +106,7 @@ std::vector<std::uint64_t> expected_results(const plan& running, bool training, 
     auto step = run * static_cast<std::uint64_t>(running.flush_every) + static_cast<std::uint64_t>(number);
     auto count = running.microbatches_per_step();
     for (int index = 0; index < count; ++index) {
-      microbatch which{step, index, count, training, number == 0 ? 0 : 1};
+      program::microbatch which{step, index, count, training, number == 0 ? 0 : 1};
       auto row = 2 * (number * count + index);
       std::map<std::pair<int, int>, tensor> outputs;    // [stage, port]
       std::map<std::pair<int, int>, tensor> gradients;  // [stage, input port]

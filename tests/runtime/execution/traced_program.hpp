@@ -13,19 +13,21 @@ namespace troupe::testing {
 
 /// A stage whose every result depends on all that went into it and on their order. Numbers stay below 4096,
 /// so that f32 adds them exactly. Throws std::logic_error when it is not called as stage_program says.
-class traced_program : public stage_program {
+class traced_program : public program::stage_program {
  public:
   traced_program(const plan& running, int stage);
 
-  std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor targets) override;
-  std::vector<tensor> backward_input(const microbatch& which, std::vector<tensor> output_gradients) override;
-  void backward_weight(const microbatch& which) override;
+  std::vector<tensor> forward(const program::microbatch& which, std::vector<tensor> inputs,
+                              tensor targets) override;
+  std::vector<tensor> backward_input(const program::microbatch& which,
+                                     std::vector<tensor> output_gradients) override;
+  void backward_weight(const program::microbatch& which) override;
   tensor contribution_to(int reduction) override;
   void reduce(int reduction, const std::vector<tensor>& contributions) override;
   std::string non_finite() override { return non_finite_text; }
   void apply(std::uint64_t step) override;
   void discard() override {}
-  step_metrics take_metrics() override { return {}; }
+  program::step_metrics take_metrics() override { return {}; }
   std::vector<named_tensor> state() override { return {}; }
   std::vector<named_tensor> parameters() override { return {}; }
   void load_state(const std::vector<named_tensor>&) override {}
@@ -35,7 +37,7 @@ class traced_program : public stage_program {
   std::string non_finite_text;
 
  private:
-  stage_graph graph_;
+  schedule::stage_graph graph_;
   int stage_;
   std::map<std::pair<std::uint64_t, int>, std::uint64_t> outputs_, gradients_;  // [step, microbatch]
   std::map<int, std::uint64_t> saved_;                                          // [microbatch] gradients

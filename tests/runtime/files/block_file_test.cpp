@@ -13,6 +13,7 @@
 #include "support/temp_folder.hpp"
 
 using namespace troupe;
+using namespace troupe::files;
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 

@@ -10,6 +10,7 @@
 #include "troupe/files/snapshot_error.hpp"
 
 using namespace troupe;
+using namespace troupe::files;
 using namespace std::chrono_literals;
 
 TEST_CASE("a marker is seen in its folder only, while it lives") {

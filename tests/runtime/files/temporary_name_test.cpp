@@ -13,6 +13,7 @@
 #include "troupe/files/durable_file.hpp"
 
 using namespace troupe;
+using namespace troupe::files;
 
 namespace {
 

@@ -13,6 +13,7 @@
 #include "troupe/ops/matmul.hpp"
 
 using namespace troupe;
+using namespace troupe::gradients;
 using namespace troupe::testing;
 
 namespace {

@@ -9,6 +9,7 @@
 #include "troupe/ops/top_k.hpp"
 
 using namespace troupe;
+using namespace troupe::gradients;
 using namespace troupe::testing;
 
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 using namespace troupe;
+using namespace troupe::gradients;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 

@@ -4,6 +4,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 using namespace troupe;
+using namespace troupe::http;
 
 namespace {
 

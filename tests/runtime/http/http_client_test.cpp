@@ -16,6 +16,7 @@
 #include "troupe/posix/unique_fd.hpp"
 
 using namespace troupe;
+using namespace troupe::http;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
@@ -55,7 +56,7 @@ class rude_server {
   std::uint16_t port() const { return ntohs(at_.sin_port); }
   /// Reads some of a request, and ends its connection.
   void take_and_close() const {
-    unique_fd taken(::accept(fd_.get(), nullptr, nullptr));
+    posix::unique_fd taken(::accept(fd_.get(), nullptr, nullptr));
     char byte = 0;
     while (::read(taken.get(), &byte, 1) == 1 && byte != '\n') continue;
   }
@@ -65,7 +66,7 @@ class rude_server {
   }
 
  private:
-  unique_fd fd_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  posix::unique_fd fd_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_in at_{};
 };
 

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::http;
 
 TEST_CASE("a target is a path and parameters, which are percent-decoded") {
   http_request request{"GET", "/api/v1/metrics?after=12&name=a%20b+c%2&flag"};

@@ -13,6 +13,7 @@
 #include "troupe/error/errors.hpp"
 
 using namespace troupe;
+using namespace troupe::http;
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 

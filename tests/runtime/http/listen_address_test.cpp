@@ -7,6 +7,7 @@
 #include "troupe/error/errors.hpp"
 
 using namespace troupe;
+using namespace troupe::http;
 
 TEST_CASE("an address to listen on is an address, a port or both") {
   CHECK(listen_address_from("8080") == listen_address{"127.0.0.1", 8080});

@@ -11,6 +11,7 @@
 #include "troupe/http/listen_address.hpp"
 
 using namespace troupe;
+using namespace troupe::http;
 using namespace troupe::testing;
 
 namespace {

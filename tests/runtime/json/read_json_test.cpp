@@ -5,14 +5,15 @@
 
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::ordered_json;
-using troupe::json_error;
-using troupe::read_json;
+using troupe::json_text::json_error;
+using troupe::json_text::read_json;
 
 namespace {
 
 std::string problem_with(std::string_view text) {
   try {
-    read_json(text, 2, [](const ordered_json& read) { return read.at("steps").get<std::string>(); });
+    troupe::json_text::read_json(
+        text, 2, [](const ordered_json& read) { return read.at("steps").get<std::string>(); });
     return {};
   } catch (const json_error& problem) {
     return problem.what();
@@ -37,5 +38,5 @@ TEST_CASE("JSON nests as deep as it may, however deep it is") {
 
 TEST_CASE("what the reader throws arrives as it is") {
   auto refuse = [](const ordered_json&) -> int { throw std::out_of_range("mine"); };
-  CHECK_THROWS_AS(read_json("{}", 2, refuse), std::out_of_range);
+  CHECK_THROWS_AS(troupe::json_text::read_json("{}", 2, refuse), std::out_of_range);
 }

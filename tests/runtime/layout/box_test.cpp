@@ -6,6 +6,7 @@
 #include "drawn_contents.hpp"
 
 using namespace troupe;
+using namespace troupe::layout;
 using namespace troupe::testing;
 
 namespace {

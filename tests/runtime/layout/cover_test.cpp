@@ -9,6 +9,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using namespace troupe::layout;
 using namespace troupe::testing;
 
 namespace {
@@ -114,8 +115,8 @@ TEST_CASE("scalars and tensors without elements are covered, and contents are de
             .empty());
   auto held = rows(1, 3);
   held.replica = 2;
-  CHECK(decode<tensor_contents>(encode(held)) == held);
-  CHECK(decode<part_id>(encode(part(1, 2, 3, 4))) == part(1, 2, 3, 4));
+  CHECK(wire::decode<tensor_contents>(wire::encode(held)) == held);
+  CHECK(wire::decode<part_id>(wire::encode(part(1, 2, 3, 4))) == part(1, 2, 3, 4));
   CHECK(stored_shape(held) == shape({2, 6}));
   held.begin = 5;
   CHECK(stored_shape(held) == shape({7}));

@@ -37,13 +37,13 @@ inline std::vector<box> cut_box(const box& whole, std::size_t most, std::mt19937
 
 /// A tensor that up to three slices with up to three shards each hold together: each slice some boxes, each
 /// shard a range of their elements.
-inline std::vector<std::pair<part_id, tensor_contents>> drawn_pieces(const std::string& name,
-                                                                     const shape& whole, int stage,
-                                                                     std::mt19937_64& random) {
+inline std::vector<std::pair<layout::part_id, tensor_contents>> drawn_pieces(const std::string& name,
+                                                                             const shape& whole, int stage,
+                                                                             std::mt19937_64& random) {
   auto num_slices = random() % 3 + 1;
   std::vector<std::vector<box>> of_slice(num_slices);
   for (auto& piece : cut_box(whole_box(whole), 5, random)) of_slice[random() % num_slices].push_back(piece);
-  std::vector<std::pair<part_id, tensor_contents>> pieces;
+  std::vector<std::pair<layout::part_id, tensor_contents>> pieces;
   for (std::size_t slice = 0; slice < num_slices; ++slice) {
     std::int64_t size = 0, begin = 0;
     for (const auto& one : of_slice[slice]) size += num_elements(one);

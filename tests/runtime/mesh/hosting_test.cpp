@@ -11,12 +11,13 @@
 #include "troupe/wire/codec.hpp"
 
 using namespace troupe;
+using namespace troupe::mesh;
 using enum held_as;
 using enum member_role;
 
 namespace {
 
-placement devices(int num_devices) {
+troupe::mesh::placement devices(int num_devices) {
   return place_cells(make_plan({.num_stages = num_devices, .num_devices = num_devices}));
 }
 
@@ -168,7 +169,7 @@ TEST_CASE("a view without active members, and a hosting of other devices, are re
 
 TEST_CASE("a hosting is decoded as it was encoded, and its text names device and rank") {
   auto hosts = on_ranks({0, 0, 3});
-  CHECK(decode<hosting>(encode(hosts)) == hosts);
+  CHECK(wire::decode<hosting>(wire::encode(hosts)) == hosts);
   CHECK(hosting_text(hosts) == "device 0: rank 0\ndevice 1: rank 0\ndevice 2: rank 3\n");
 }
 

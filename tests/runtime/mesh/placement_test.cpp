@@ -10,16 +10,17 @@
 #include "troupe/mesh/view.hpp"
 
 using namespace troupe;
+using namespace troupe::mesh;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
 // Stages, devices and members do not convert to each other, nor from numbers.
 static_assert(!std::is_convertible_v<int, device_id>);
 static_assert(!std::is_convertible_v<int, member_id>);
-static_assert(!std::is_convertible_v<int, cell>);
+static_assert(!std::is_convertible_v<int, layout::cell>);
 static_assert(!std::is_constructible_v<device_id, member_id>);
 static_assert(!std::is_constructible_v<member_id, device_id>);
-static_assert(!std::is_constructible_v<device_id, cell>);
+static_assert(!std::is_constructible_v<device_id, layout::cell>);
 
 TEST_CASE("a plan's placement has every cell exactly once, on its stage's device") {
   std::mt19937 random(1);
@@ -31,7 +32,7 @@ TEST_CASE("a plan's placement has every cell exactly once, on its stage's device
     auto training = make_plan(options);
     auto placed = place_cells(training);
     REQUIRE(placed.num_devices() == options.num_devices);
-    std::map<cell, int> times;
+    std::map<layout::cell, int> times;
     for (const auto& device : placed.devices())
       for (const auto& one : placed.cells_of(device.id)) {
         ++times[one];
@@ -52,23 +53,23 @@ TEST_CASE("placements are equal if and only if their texts are") {
         "device 0 cpu 0\ndevice 1 cpu 0\nstage 0 replica 0 slice 0: device 0\nstage 1 replica 0 slice 0: "
         "device 1\n");
   std::vector<logical_device> two = {{.id = {0}}, {.id = {1}}};
-  auto differs = [&](const placement& other) {
+  auto differs = [&](const troupe::mesh::placement& other) {
     CHECK_FALSE(other == placed);
     CHECK(placement_text(other) != placement_text(placed));
   };
-  differs(placement(two, {{{.stage = 0}, {0}}, {{.stage = 1}, {0}}}));
-  differs(placement(two, {{{.stage = 0}, {0}}, {{.stage = 1, .replica = 1}, {1}}}));
-  differs(placement(two, {{{.stage = 0}, {0}}, {{.stage = 1, .slice = 1}, {1}}}));
+  differs(troupe::mesh::placement(two, {{{.stage = 0}, {0}}, {{.stage = 1}, {0}}}));
+  differs(troupe::mesh::placement(two, {{{.stage = 0}, {0}}, {{.stage = 1, .replica = 1}, {1}}}));
+  differs(troupe::mesh::placement(two, {{{.stage = 0}, {0}}, {{.stage = 1, .slice = 1}, {1}}}));
   two[1].memory_limit_bytes = 1 << 30;
-  differs(placement(two, placed.device_of_cell()));
+  differs(troupe::mesh::placement(two, placed.device_of_cell()));
   two[1] = {.id = {1}, .place = device::kind::cuda};
-  differs(placement(two, placed.device_of_cell()));
+  differs(troupe::mesh::placement(two, placed.device_of_cell()));
 }
 
 TEST_CASE("a placement refuses devices out of order and cells on devices that do not exist") {
-  CHECK_THROWS_AS(placement({{.id = {1}}}, {}), std::invalid_argument);
+  CHECK_THROWS_AS(troupe::mesh::placement({{.id = {1}}}, {}), std::invalid_argument);
   CHECK_THROWS_MATCHES(
-      placement({{.id = {0}}}, {{{.stage = 3}, {1}}}), std::invalid_argument,
+      troupe::mesh::placement({{.id = {0}}}, {{{.stage = 3}, {1}}}), std::invalid_argument,
       MessageMatches(ContainsSubstring("stage 3 replica 0 slice 0") && ContainsSubstring("got device 1")));
   auto placed = place_cells(make_plan({.num_stages = 2, .num_devices = 2}));
   CHECK_THROWS_MATCHES(placed.device_of({.stage = 2}), std::invalid_argument,

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::mesh;
 using enum member_role;
 
 TEST_CASE("the view of a world has all its members, active and in order") {

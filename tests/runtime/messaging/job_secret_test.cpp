@@ -18,6 +18,7 @@
 #include "troupe/error/errors.hpp"
 
 using namespace troupe;
+using namespace troupe::messaging;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
@@ -27,8 +28,8 @@ TEST_CASE("secrets are new each time, and convert to hexadecimal text and back")
   auto first = make_job_secret(), second = make_job_secret();
   CHECK(first.size() == 32);
   CHECK(first != second);
-  CHECK(parse_job_secret(to_hex(first)) == first);
-  CHECK(to_hex(std::vector{std::byte{0x0f}, std::byte{0xa0}}) == "0fa0");
+  CHECK(parse_job_secret(wire::to_hex(first)) == first);
+  CHECK(wire::to_hex(std::vector{std::byte{0x0f}, std::byte{0xa0}}) == "0fa0");
 }
 
 TEST_CASE("text that is no secret is refused without being shown") {
@@ -76,12 +77,12 @@ TEST_CASE("a file that others can read or that is a link is refused") {
   testing::temp_folder folder;
   auto path = job_secret_path(folder.path(), 29500);
   SECTION("mode") {
-    std::ofstream(path) << to_hex(make_job_secret());
+    std::ofstream(path) << wire::to_hex(make_job_secret());
     ::chmod(path.c_str(), 0640);
     CHECK_THROWS_WITH(wait_for_job_secret({folder.path()}, 29500, 0ms), ContainsSubstring("by others"));
   }
   SECTION("link") {
-    std::ofstream(folder.path() / "elsewhere") << to_hex(make_job_secret());
+    std::ofstream(folder.path() / "elsewhere") << wire::to_hex(make_job_secret());
     std::filesystem::create_symlink(folder.path() / "elsewhere", path);
     CHECK_THROWS_WITH(wait_for_job_secret({folder.path()}, 29500, 0ms), ContainsSubstring(path.string()));
   }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 using namespace troupe;
+using namespace troupe::messaging;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 using namespace troupe;
+using namespace troupe::posix;
 using namespace std::chrono_literals;
 
 namespace {

@@ -21,6 +21,7 @@
 #include "troupe/posix/sysv_limits.hpp"
 
 using namespace troupe;
+using namespace troupe::posix;
 using namespace troupe::testing;
 
 namespace {

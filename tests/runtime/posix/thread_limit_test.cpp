@@ -12,6 +12,7 @@
 #include "support/temp_folder.hpp"
 
 using namespace troupe;
+using namespace troupe::posix;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

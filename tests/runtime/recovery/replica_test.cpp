@@ -9,45 +9,47 @@
 #include "troupe/recovery/retention.hpp"
 
 using namespace troupe;
-using enum member_role;
+using namespace troupe::recovery;
+using enum mesh::member_role;
 
 TEST_CASE("every member's parts are kept by another member, and each member keeps those of one") {
   for (int world_size = 2; world_size <= 9; ++world_size)
     for (int rank = 0; rank < world_size; ++rank) {
-      auto present = view_of_world(world_size);
+      auto present = mesh::view_of_world(world_size);
       auto keeper = keeper_of(present, {rank});
       REQUIRE(keeper);
       CHECK(keeper->rank == (rank + 1) % world_size);
-      CHECK(kept_by(present, *keeper) == std::vector<member_id>{{rank}});
+      CHECK(kept_by(present, *keeper) == std::vector<mesh::member_id>{{rank}});
     }
 }
 
 TEST_CASE("a member alone has nobody to keep a copy") {
-  CHECK_FALSE(keeper_of(view_of_world(1), {0}));
-  CHECK(kept_by(view_of_world(1), {0}).empty());
-  view with_one_that_leaves{1, {{{3}, active}, {{4}, leaving}}};
+  CHECK_FALSE(keeper_of(mesh::view_of_world(1), {0}));
+  CHECK(kept_by(mesh::view_of_world(1), {0}).empty());
+  mesh::view with_one_that_leaves{1, {{{3}, active}, {{4}, leaving}}};
   CHECK_FALSE(keeper_of(with_one_that_leaves, {3}));
-  CHECK(keeper_of(with_one_that_leaves, {4}) == member_id{3});
+  CHECK(keeper_of(with_one_that_leaves, {4}) == mesh::member_id{3});
 }
 
 TEST_CASE("the ring goes over the members that stay, whatever their ranks") {
-  view present{1, {{{1}, active}, {{2}, leaving}, {{5}, spare}, {{8}, active}}};
-  CHECK(keeper_of(present, {1}) == member_id{5});
-  CHECK(keeper_of(present, {2}) == member_id{5});
-  CHECK(keeper_of(present, {5}) == member_id{8});
-  CHECK(keeper_of(present, {8}) == member_id{1});
-  CHECK(kept_by(present, {5}) == std::vector<member_id>{{1}, {2}});
+  mesh::view present{1, {{{1}, active}, {{2}, leaving}, {{5}, spare}, {{8}, active}}};
+  CHECK(keeper_of(present, {1}) == mesh::member_id{5});
+  CHECK(keeper_of(present, {2}) == mesh::member_id{5});
+  CHECK(keeper_of(present, {5}) == mesh::member_id{8});
+  CHECK(keeper_of(present, {8}) == mesh::member_id{1});
+  CHECK(kept_by(present, {5}) == std::vector<mesh::member_id>{{1}, {2}});
   CHECK(kept_by(present, {2}).empty());
 }
 
 TEST_CASE("a member outside the view is refused") {
-  CHECK_THROWS_AS(keeper_of(view_of_world(4), {4}), std::invalid_argument);
-  CHECK_THROWS_AS(keeper_of(view{}, {0}), std::invalid_argument);
+  CHECK_THROWS_AS(keeper_of(mesh::view_of_world(4), {4}), std::invalid_argument);
+  CHECK_THROWS_AS(keeper_of(mesh::view{}, {0}), std::invalid_argument);
 }
 
 namespace {
 
-std::optional<member_id> keeper_in(const testing::placed_job& job, const cell& of, const view& present) {
+std::optional<mesh::member_id> keeper_in(const testing::placed_job& job, const layout::cell& of,
+                                         const mesh::view& present) {
   for (const auto& part : job.parts)
     if (part.id.of == of) return copy_keeper(part, job.parts, job.placed, job.hosts, present);
   return {};
@@ -56,34 +58,34 @@ std::optional<member_id> keeper_in(const testing::placed_job& job, const cell& o
 }  // namespace
 
 TEST_CASE("no copy of a part is sent where an equal one lives on another member") {
-  auto job = testing::job_on({0, 1, 2, 3}, 2, replica_content::equal);
-  for (const auto& part : job.parts) CHECK_FALSE(keeper_in(job, part.id.of, view_of_world(4)));
-  job = testing::job_on({0, 1, 2, 3}, 2, replica_content::own);
-  CHECK(keeper_in(job, {.stage = 0, .replica = 1}, view_of_world(4)) == member_id{3});
+  auto job = testing::job_on({0, 1, 2, 3}, 2, layout::replica_content::equal);
+  for (const auto& part : job.parts) CHECK_FALSE(keeper_in(job, part.id.of, mesh::view_of_world(4)));
+  job = testing::job_on({0, 1, 2, 3}, 2, layout::replica_content::own);
+  CHECK(keeper_in(job, {.stage = 0, .replica = 1}, mesh::view_of_world(4)) == mesh::member_id{3});
 }
 
 TEST_CASE("of equal parts on one member one copy is sent, and none if a third lives elsewhere") {
-  auto job = testing::job_on({0, 0}, 2, replica_content::equal);
-  CHECK(keeper_in(job, {.replica = 0}, view_of_world(2)) == member_id{1});
-  CHECK_FALSE(keeper_in(job, {.replica = 1}, view_of_world(2)));
-  job = testing::job_on({0, 0, 1}, 3, replica_content::equal);
-  for (int replica : {0, 1, 2}) CHECK_FALSE(keeper_in(job, {.replica = replica}, view_of_world(2)));
+  auto job = testing::job_on({0, 0}, 2, layout::replica_content::equal);
+  CHECK(keeper_in(job, {.replica = 0}, mesh::view_of_world(2)) == mesh::member_id{1});
+  CHECK_FALSE(keeper_in(job, {.replica = 1}, mesh::view_of_world(2)));
+  job = testing::job_on({0, 0, 1}, 3, layout::replica_content::equal);
+  for (int replica : {0, 1, 2}) CHECK_FALSE(keeper_in(job, {.replica = replica}, mesh::view_of_world(2)));
 }
 
 TEST_CASE("a part on a member that leaves is no second copy") {
-  auto job = testing::job_on({0, 1}, 2, replica_content::equal);
-  view present{1, {{{0}, active}, {{1}, leaving}, {{2}, active}}};
-  CHECK(keeper_in(job, {.replica = 0}, present) == member_id{2});
+  auto job = testing::job_on({0, 1}, 2, layout::replica_content::equal);
+  mesh::view present{1, {{{0}, active}, {{1}, leaving}, {{2}, active}}};
+  CHECK(keeper_in(job, {.replica = 0}, present) == mesh::member_id{2});
   CHECK_FALSE(keeper_in(job, {.replica = 1}, present));
 }
 
 TEST_CASE("the copies that are sent make each step of drawn jobs safe, and none could be left out") {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     auto job = testing::make_random_case(seed).job;
-    std::map<int, replica_content> of_stage;  // alike in all replicas
+    std::map<int, layout::replica_content> of_stage;  // alike in all replicas
     for (auto& part : job.parts)
       part.content = of_stage.emplace(part.id.of.stage, part.content).first->second;
-    auto present = view_of_world(4);
+    auto present = mesh::view_of_world(4);
     std::map<int, process_inventory> processes;
     for (const auto& member : present.members) processes[member.id.rank].rank = member.id.rank;
     std::vector<std::pair<int, held_part>> sent;

@@ -6,6 +6,7 @@
 #include <vector>
 
 using namespace troupe;
+using namespace troupe::recovery;
 using namespace std::chrono_literals;
 using enum restart_policy;
 using clock_type = restart_intensity::clock;

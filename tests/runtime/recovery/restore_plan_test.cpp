@@ -9,20 +9,22 @@
 #include "troupe/wire/codec.hpp"
 
 using namespace troupe;
+using namespace troupe::recovery;
 using enum part_location;
 
 namespace {
 
 /// Tries the rules of choose_restore one after the other for one part, by looking at everything each time.
 std::optional<restore_source> best_source(const testing::random_case& made, std::uint64_t step,
-                                          const job_part& wanted) {
+                                          const layout::job_part& wanted) {
   auto host = host_of(made.job.placed, made.job.hosts, wanted.id.of).rank;
   auto first = [&](part_location location, bool here, bool itself) -> std::optional<restore_source> {
     for (const auto& process : made.inventories) {  // in rank order
       if ((process.rank == host) != here) continue;
-      std::optional<part_id> found;
+      std::optional<layout::part_id> found;
       for (const auto& part : process.parts) {
-        bool stands = wanted.content == replica_content::equal && part.part.of.stage == wanted.id.of.stage;
+        bool stands =
+            wanted.content == layout::replica_content::equal && part.part.of.stage == wanted.id.of.stage;
         if (part.step == step && part.location == location && (part.part == wanted.id) == itself &&
             (itself || stands) && (!found || part.part < *found))
           found = part.part;
@@ -98,8 +100,8 @@ TEST_CASE("a copy in memory is preferred to disk, and a newer step on disk to an
 TEST_CASE("an equal part of another replica stands for a lost one, unless parts belong to their replica") {
   // One stage in two replicas; the process of replica 0 was lost with all that it held.
   std::vector<process_inventory> inventories = {{0, 0, {}}, {1, 0, {{5, {{.replica = 1}}, 1, own_memory}}}};
-  part_id first{{.replica = 0}}, second{{.replica = 1}};
-  auto equal = testing::job_on({0, 1}, 2, replica_content::equal);
+  layout::part_id first{{.replica = 0}}, second{{.replica = 1}};
+  auto equal = testing::job_on({0, 1}, 2, layout::replica_content::equal);
   CHECK(testing::choose_restore_of(inventories, equal) ==
         restore_plan{5, false, {{first, 1, own_memory, second}, {second, 1, own_memory}}});
   CHECK(testing::choose_restore_of(inventories, testing::job_on({0, 1}, 2)).from_scratch);
@@ -126,6 +128,6 @@ TEST_CASE("inventories and plans are decoded as they were encoded") {
   auto made = testing::make_random_case(5);
   auto plan = testing::choose_restore_of(made.inventories, made.job);
   REQUIRE_FALSE(made.inventories.empty());
-  CHECK(decode<std::vector<process_inventory>>(encode(made.inventories)) == made.inventories);
-  CHECK(decode<restore_plan>(encode(plan)) == plan);
+  CHECK(wire::decode<std::vector<process_inventory>>(wire::encode(made.inventories)) == made.inventories);
+  CHECK(wire::decode<restore_plan>(wire::encode(plan)) == plan);
 }

@@ -7,11 +7,12 @@
 #include "troupe/recovery/restore_plan.hpp"
 
 using namespace troupe;
+using namespace troupe::recovery;
 using enum part_location;
 
 namespace {
 
-std::vector<job_part> stages(int num_stages) {
+std::vector<layout::job_part> stages(int num_stages) {
   return testing::job_on(std::vector<int>(static_cast<std::size_t>(num_stages))).parts;
 }
 
@@ -53,7 +54,8 @@ TEST_CASE("a step is committed once every part is on disk or held twice") {
 TEST_CASE("an equal part on another replica's process is the second copy") {
   std::vector<process_inventory> processes = {{0, 5, {{5, {{.replica = 0}}, 1, own_memory}}},
                                               {1, 5, {{5, {{.replica = 1}}, 1, own_memory}}}};
-  CHECK(newest_committed_step(processes, testing::job_on({0, 1}, 2, replica_content::equal).parts) == 5);
+  CHECK(newest_committed_step(processes, testing::job_on({0, 1}, 2, layout::replica_content::equal).parts) ==
+        5);
   CHECK(newest_committed_step(processes, testing::job_on({0, 1}, 2).parts) == 0);
 }
 
@@ -95,7 +97,7 @@ TEST_CASE("the committed step is the newest that survives every single loss") {
     auto made = testing::make_random_case(seed);
     if (made.inventories.size() == 1) continue;
     // A part survives every loss if each of the worlds with one process respawned still has it.
-    auto survives = [&](std::uint64_t step, const job_part& wanted) {
+    auto survives = [&](std::uint64_t step, const layout::job_part& wanted) {
       for (std::size_t lost = 0; lost < made.inventories.size(); ++lost) {
         auto world = made.inventories;
         world[lost] = respawned(world[lost]);

@@ -6,6 +6,7 @@
 #include <vector>
 
 using namespace troupe;
+using namespace troupe::recovery;
 using namespace std::chrono_literals;
 
 TEST_CASE("steps on the cadence are due, step 0 is not") {

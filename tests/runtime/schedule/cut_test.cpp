@@ -10,6 +10,7 @@
 #include "troupe/schedule/text/plan_text.hpp"
 
 using namespace troupe;
+using namespace troupe::schedule;
 using namespace troupe::testing;
 
 namespace {

@@ -14,9 +14,9 @@ std::size_t drawn_index(std::size_t size, std::mt19937& random) {
   return std::uniform_int_distribution<std::size_t>(0, size - 1)(random);
 }
 
-std::vector<edge> drawn_edges(int num_stages, std::mt19937& random) {
-  if (drawn_below(4, random) == 0) return chain_edges(num_stages);
-  std::vector<edge> edges;
+std::vector<schedule::edge> drawn_edges(int num_stages, std::mt19937& random) {
+  if (drawn_below(4, random) == 0) return schedule::chain_edges(num_stages);
+  std::vector<schedule::edge> edges;
   for (int stage = 0; stage + 1 < num_stages; ++stage) {
     int num_ports = 1 + drawn_below(2, random);
     for (int port = 0; port < num_ports; ++port) {
@@ -96,8 +96,8 @@ plan_options drawn_options(int most_stages, int most_microbatches, std::mt19937&
   return options;
 }
 
-edge add_edge(plan& changed, std::mt19937& random) {
-  edge added;
+schedule::edge add_edge(plan& changed, std::mt19937& random) {
+  schedule::edge added;
   added.to = 1 + drawn_below(changed.num_stages - 1, random);
   added.from = drawn_below(added.to, random);
   int num_outputs = 0;

@@ -14,7 +14,7 @@ std::size_t drawn_index(std::size_t size, std::mt19937& random);
 /// Edges of a graph of `num_stages` stages: a chain now and then, else branches, edges that skip stages,
 /// several tensors between two stages, tensors that go to several stages, several stages that take samples.
 /// In any order.
-std::vector<edge> drawn_edges(int num_stages, std::mt19937& random);
+std::vector<schedule::edge> drawn_edges(int num_stages, std::mt19937& random);
 
 /// Every device has a stage.
 std::vector<int> drawn_placement(int num_stages, int num_devices, std::mt19937& random);
@@ -31,6 +31,6 @@ plan_options drawn_options(int most_stages, int most_microbatches, std::mt19937&
 
 /// Adds an edge from a stage to a higher one, from an output port of its own or one that there is, and
 /// returns it. The edges are still a graph, but the actions may wait in a circle. At least 2 stages.
-edge add_edge(plan& changed, std::mt19937& random);
+schedule::edge add_edge(plan& changed, std::mt19937& random);
 
 }  // namespace troupe::testing

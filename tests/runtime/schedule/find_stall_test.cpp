@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 using namespace troupe;
+using namespace troupe::schedule;
 
 namespace {
 

@@ -61,7 +61,7 @@ bool has_right_versions(const plan& run) {
 
 findings changed(plan broken, const std::function<void(plan&)>& change) {
   change(broken);
-  return troupe::check_plan(broken);
+  return troupe::schedule::check_plan(broken);
 }
 
 void move_action(plan& broken, const std::string& name, const std::string& before) {
@@ -83,7 +83,8 @@ TEST_CASE("PipeDream-2BW is 1F1B through all steps, with an A behind the last ba
   CHECK(notation(drawn.devices[0]) == "0F0 0F1 0F2 0B0 0F3 0B1 0A 0F4 0B2 0F5 0B3 0A1 0B4 0B5 0A2");
   CHECK(notation(drawn.devices[1]) == "1F0 1F1 1B0 1F2 1B1 1A 1F3 1B2 1F4 1B3 1A1 1F5 1B4 1B5 1A2");
   CHECK(notation(drawn.devices[2]) == "2F0 2B0 2F1 2B1 2A 2F2 2B2 2F3 2B3 2A1 2F4 2B4 2F5 2B5 2A2");
-  CHECK(troupe::plan_text(drawn).starts_with("pipedream_2bw, 3 stages, 6 microbatches, 3 optimizer steps\n"));
+  CHECK(troupe::schedule::plan_text(drawn).starts_with(
+      "pipedream_2bw, 3 stages, 6 microbatches, 3 optimizer steps\n"));
 }
 
 TEST_CASE("with one step between flushes PipeDream-2BW does what 1F1B does") {
@@ -114,8 +115,8 @@ TEST_CASE("each step's microbatches find the weights of the step before, with an
                            .edges = troupe::testing::drawn_edges(stages, random),
                            .device_of_stage = troupe::testing::drawn_placement(stages, devices, random),
                            .flush_every = 1 + drawn_below(4, random)});
-    CAPTURE(seed, plan_text(drawn));
-    REQUIRE(troupe::check_plan(drawn) == findings{});
+    CAPTURE(seed, troupe::schedule::plan_text(drawn));
+    REQUIRE(troupe::schedule::check_plan(drawn) == findings{});
     REQUIRE(has_right_versions(drawn));
     // As the circle's absence is checked by sorting, run it too.
     auto ran = troupe::testing::reference_simulation(drawn, {.reduction = 0.5, .apply = 0.25});
@@ -137,7 +138,7 @@ TEST_CASE("PipeDream-2BW idles (p-1)(f+b+w) from flush to flush, and keeps what 
         auto other = troupe::testing::reference_simulation(run, costs);
         REQUIRE_THAT(ran.makespan, WithinRel(other.makespan, 1e-12));
         REQUIRE(ran.peak_activations == other.peak_activations);
-        auto expected = troupe::closed_form_of(pipedream_2bw, {p, 1, m * steps}, costs);
+        auto expected = troupe::schedule::closed_form_of(pipedream_2bw, {p, 1, m * steps}, costs);
         REQUIRE_THAT(ran.makespan, WithinRel(expected.makespan, 1e-12));
         double idle = (p - 1) * (costs.forward + costs.input_gradient + costs.weight_gradient);
         for (int stage = 0; stage < p; ++stage) {
@@ -157,7 +158,7 @@ TEST_CASE("with fewer microbatches than stages behind it a stage waits for its w
 
 TEST_CASE("a version of the weights that is overwritten too early, or not there yet, is named") {
   auto sound = made(2, 2, 3);
-  REQUIRE(troupe::check_plan(sound) == findings{});
+  REQUIRE(troupe::schedule::check_plan(sound) == findings{});
   // 0F0 0F1 0B0 0F2 0B1 0A 0F3 0B2 0F4 0B3 0A1 0F5 0B4 0B5 0A2
   CHECK(changed(sound, [](plan& broken) { move_action(broken, "0A", "0B1"); }) ==
         findings{
@@ -195,7 +196,7 @@ TEST_CASE("reductions belong to the optimizer step that they come before") {
   CHECK(sound.reductions == std::vector<std::vector<int>>{{0, 1}, {0}, {0, 1}, {0}});
   CHECK(notation(sound.devices[0]) == "0F0 0F1 0B0 0R0 0R1 0A 0B1 0R2 0R3 0A1");
   CHECK(notation(sound.devices[1]) == "1F0 1B0 1R0 1A 1F1 1B1 1R2 1A1");
-  CHECK(troupe::check_plan(sound) == findings{});
+  CHECK(troupe::schedule::check_plan(sound) == findings{});
   auto swapped = changed(sound, [](plan& broken) {
     std::swap(broken.devices[0][3].microbatch, broken.devices[0][7].microbatch);
   });
@@ -207,19 +208,19 @@ TEST_CASE("reductions belong to the optimizer step that they come before") {
 TEST_CASE("a plan with several optimizer steps is read from the file that it was written to") {
   for (int devices : {1, 2, 3}) {
     auto written = made(3, 2, 3, devices);
-    auto read = troupe::read_plan_csv(troupe::to_csv(written), "plan.csv");
+    auto read = troupe::schedule::read_plan_csv(troupe::schedule::to_csv(written), "plan.csv");
     CHECK(read.kind == custom);
     CHECK(read.flush_every == 3);
     CHECK(read.devices == written.devices);
   }
-  auto combined = troupe::read_plan_csv("0F0,0F1,0B0,0A,0B1,0A1\n,1F0,1B0,1A,1F1,1B1,1A1\n", "plan.csv",
-                                        {.reductions = {{0, 1}}});
+  auto combined = troupe::schedule::read_plan_csv("0F0,0F1,0B0,0A,0B1,0A1\n,1F0,1B0,1A,1F1,1B1,1A1\n",
+                                                  "plan.csv", {.reductions = {{0, 1}}});
   CHECK(notation(combined.devices[0]) == "0F0 0F1 0B0 0R0 0A 0B1 0R1 0A1");
-  CHECK_THROWS_WITH(troupe::read_plan_csv("0F0,0B0,0A\n", "plan.csv"),
+  CHECK_THROWS_WITH(troupe::schedule::read_plan_csv("0F0,0B0,0A\n", "plan.csv"),
                     ContainsSubstring("line 1 (rank 0), cell 3: 0A has no place in a file"));
-  CHECK_THROWS_WITH(troupe::read_plan_csv("0F0,0B0,0A,0F1,0B1\n", "plan.csv"),
+  CHECK_THROWS_WITH(troupe::schedule::read_plan_csv("0F0,0B0,0A,0F1,0B1\n", "plan.csv"),
                     ContainsSubstring("0A has no place in a file"));
-  CHECK_THROWS_WITH(troupe::read_plan_csv("0F0,0B0,0F1,0B1,0A1\n", "plan.csv"),
+  CHECK_THROWS_WITH(troupe::schedule::read_plan_csv("0F0,0B0,0F1,0B1,0A1\n", "plan.csv"),
                     ContainsSubstring("0A is missing from line 1 (rank 0)"));
 }
 
@@ -231,12 +232,12 @@ TEST_CASE("what cannot be flushed so is refused, and --best never chooses it") {
   CHECK_THAT(refusal({.kind = pipedream_2bw, .flush_every = 0}), ContainsSubstring("Give at least 1"));
   CHECK_THAT(refusal({.kind = pipedream_2bw, .num_microbatches = 1 << 10, .flush_every = 1 << 11}),
              ContainsSubstring("Use fewer microbatches"));
-  troupe::plan_search search;
+  troupe::schedule::plan_search search;
   search.num_devices = 4;
   search.num_microbatches = {8};
-  CHECK(troupe::best_plan(search).made.kind != pipedream_2bw);
+  CHECK(troupe::schedule::best_plan(search).made.kind != pipedream_2bw);
   search.kinds = {pipedream_2bw};
-  CHECK_THROWS_WITH(troupe::best_plan(search), ContainsSubstring("without --best"));
+  CHECK_THROWS_WITH(troupe::schedule::best_plan(search), ContainsSubstring("without --best"));
 }
 
 TEST_CASE("evaluation runs the forwards of a plan with several optimizer steps") {

@@ -11,9 +11,9 @@
 using Catch::Matchers::ContainsSubstring;
 using troupe::action_from;
 using troupe::action_kind;
-using troupe::check_plan;
 using troupe::plan;
 using troupe::schedule_kind;
+using troupe::schedule::check_plan;
 
 namespace {
 
@@ -32,7 +32,7 @@ std::string text_of(const std::vector<troupe::action>& actions) {
 
 std::string findings_of(const plan& checked) {
   std::string text;
-  for (const auto& each : check_plan(checked)) text += each + "\n";
+  for (const auto& each : troupe::schedule::check_plan(checked)) text += each + "\n";
   return text;
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("a reduction among missing stages, out of order, or without gradients 
 
 TEST_CASE("a drawing shows reductions that take time, and names them") {
   auto ran = troupe::simulate(two_reductions(2, 2), {.reduction = 1});
-  CHECK_THAT(troupe::draw_text(ran, {100, false}), ContainsSubstring("reduction"));
+  CHECK_THAT(troupe::schedule::draw_text(ran, {100, false}), ContainsSubstring("reduction"));
   auto plain = troupe::simulate(two_reductions(2, 2), {});
-  CHECK_THAT(troupe::draw_text(plain, {100, false}), !ContainsSubstring("reduction"));
+  CHECK_THAT(troupe::schedule::draw_text(plain, {100, false}), !ContainsSubstring("reduction"));
 }

@@ -15,6 +15,7 @@
 #include "troupe/schedule/text/plan_text.hpp"
 
 using namespace troupe;
+using namespace troupe::schedule;
 using enum action_kind;
 
 namespace {

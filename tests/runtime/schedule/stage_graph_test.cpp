@@ -11,8 +11,8 @@
 #include "troupe/error/errors.hpp"
 
 using Catch::Matchers::ContainsSubstring;
-using troupe::edge;
-using troupe::stage_graph;
+using troupe::schedule::edge;
+using troupe::schedule::stage_graph;
 using edges = std::vector<edge>;
 
 namespace {
@@ -39,10 +39,10 @@ int longest_way(int stage, const edges& list) {
 }  // namespace
 
 TEST_CASE("a chain is a graph: the first stage takes the samples, the last computes the loss") {
-  CHECK(troupe::chain_edges(1).empty());
-  CHECK(troupe::chain_edges(0).empty());
-  CHECK(troupe::chain_edges(3) == edges{{0, 0, 1, 0}, {1, 0, 2, 0}});
-  stage_graph graph(3, troupe::chain_edges(3));
+  CHECK(troupe::schedule::chain_edges(1).empty());
+  CHECK(troupe::schedule::chain_edges(0).empty());
+  CHECK(troupe::schedule::chain_edges(3) == edges{{0, 0, 1, 0}, {1, 0, 2, 0}});
+  stage_graph graph(3, troupe::schedule::chain_edges(3));
   CHECK(graph.num_stages() == 3);
   for (int stage = 0; stage < 3; ++stage) {
     CHECK(graph.takes_samples(stage) == (stage == 0));

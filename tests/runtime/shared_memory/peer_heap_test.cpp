@@ -9,6 +9,7 @@
 #include <numeric>
 
 using namespace troupe;
+using namespace troupe::shared_memory;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "troupe/tensor/memory_account.hpp"
 
 using namespace troupe;
+using namespace troupe::shared_memory;
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::signals;
 using namespace std::chrono_literals;
 
 namespace {

@@ -12,6 +12,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using namespace troupe::snapshot;
 using namespace troupe::testing;
 
 namespace {
@@ -66,7 +67,7 @@ std::string calls_file_of_version_2() {
   std::string text = "TROUPEBL";
   for (int value : {1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 7, 7, 7, 7, 0, 0, 0, 0})
     text.push_back(static_cast<char>(value));
-  auto sum = checksum_of(std::as_bytes(std::span(text)));
+  auto sum = files::checksum_of(std::as_bytes(std::span(text)));
   return text + std::string(reinterpret_cast<const char*>(sum.data()), sum.size());
 }
 
@@ -163,7 +164,7 @@ TEST_CASE("a process killed while it appends results leaves the snapshots before
 TEST_CASE("after a write that failed, and if the last file is gone, the next snapshot has all results") {
   snapshots_of_calls made(1);
   made.write(10, 3);
-  made.at_result = [](std::size_t) { throw snapshot_error("no such result"); };
+  made.at_result = [](std::size_t) { throw files::snapshot_error("no such result"); };
   CHECK_THROWS_WITH(made.write(20, 5), "no such result");
   made.at_result = [](std::size_t) {};
   CHECK_FALSE(std::filesystem::exists(made.file(20)));
@@ -206,7 +207,7 @@ TEST_CASE("results that do not fit on the disk are refused, and fit after that")
   };
   write(10, 100);
   write(20, 200);
-  CHECK_THROWS_AS(write(30, 10'000), disk_full);
+  CHECK_THROWS_AS(write(30, 10'000), files::disk_full);
   CHECK(newest_valid_step(store) == 20);
   write(40, 300);
   std::size_t num_read = 0;
@@ -233,7 +234,8 @@ TEST_CASE("a snapshot of manifest version 2 is valid, without its results of cal
       entry(part.file, part.size_bytes, part.checksum, part.host) + "]";
   auto covered = text + "}";
   std::ofstream(step / "manifest.json")
-      << text << R"(,"checksum":")" << to_hex(checksum_of(std::as_bytes(std::span(covered)))) << R"("})";
+      << text << R"(,"checksum":")" << wire::to_hex(files::checksum_of(std::as_bytes(std::span(covered))))
+      << R"("})";
   std::vector<std::string> warnings;
   CHECK(newest_valid_step(store, &warnings) == 10);
   CHECK(warnings.empty());

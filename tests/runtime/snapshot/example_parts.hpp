@@ -8,8 +8,8 @@
 namespace troupe::testing {
 
 /// A small part whose elements depend on step and stage only. `num_elements` sizes its largest tensor.
-inline snapshot_part example_part(std::uint64_t step, int stage, int num_stages,
-                                  std::int64_t num_elements = 100) {
+inline snapshot::snapshot_part example_part(std::uint64_t step, int stage, int num_stages,
+                                            std::int64_t num_elements = 100) {
   auto name = std::to_string(stage) + ".weight";
   return {"job-7",
           step,
@@ -22,7 +22,8 @@ inline snapshot_part example_part(std::uint64_t step, int stage, int num_stages,
            {"empty", tensor::empty({0, 4})}}};
 }
 
-inline snapshot_manifest example_manifest(std::uint64_t step, std::vector<manifest_part> parts) {
+inline snapshot::snapshot_manifest example_manifest(std::uint64_t step,
+                                                    std::vector<snapshot::manifest_part> parts) {
   return {"job-7",
           step,
           3,
@@ -37,8 +38,9 @@ inline snapshot_manifest example_manifest(std::uint64_t step, std::vector<manife
 }
 
 /// Writes and commits all parts of a step.
-inline snapshot_manifest write_snapshot(snapshot_store& store, std::uint64_t step, int num_stages = 2) {
-  std::vector<manifest_part> parts;
+inline snapshot::snapshot_manifest write_snapshot(snapshot::snapshot_store& store, std::uint64_t step,
+                                                  int num_stages = 2) {
+  std::vector<snapshot::manifest_part> parts;
   for (int stage = 0; stage < num_stages; ++stage)
     parts.push_back(
         store.write_part(step, {{stage}}, encode_part(example_part(step, stage, num_stages)).bytes()));
@@ -48,14 +50,14 @@ inline snapshot_manifest write_snapshot(snapshot_store& store, std::uint64_t ste
 }
 
 /// The steps that are listed, newest first.
-inline std::vector<std::uint64_t> listed_steps(const snapshot_store& store) {
+inline std::vector<std::uint64_t> listed_steps(const snapshot::snapshot_store& store) {
   std::vector<std::uint64_t> steps;
   for (const auto& info : store.list()) steps.push_back(info.step);
   return steps;
 }
 
 /// The step of the newest valid snapshot, 0 if there is none; its warnings go to `warnings`.
-inline std::uint64_t newest_valid_step(const snapshot_store& store,
+inline std::uint64_t newest_valid_step(const snapshot::snapshot_store& store,
                                        std::vector<std::string>* warnings = nullptr) {
   auto newest = store.newest_valid([&](const std::string& warning) {
     if (warnings) warnings->push_back(warning);

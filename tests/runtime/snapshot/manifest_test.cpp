@@ -11,6 +11,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using namespace troupe::snapshot;
 
 namespace {
 
@@ -47,8 +48,8 @@ TEST_CASE("a manifest says what may be another when a job resumes, which one of 
                      R"("data":null,"calls":null,"parts":[)"
                      R"({"stage":0,"file":"stage-0000.part","size_bytes":5,"checksum":"ab","host":"here"}])";
   auto covered = text + "}";
-  auto sum = checksum_of(std::as_bytes(std::span(covered)));
-  auto read = manifest_from_text(text + R"(,"checksum":")" + to_hex(sum) + R"("})");
+  auto sum = files::checksum_of(std::as_bytes(std::span(covered)));
+  auto read = manifest_from_text(text + R"(,"checksum":")" + wire::to_hex(sum) + R"("})");
   CHECK_FALSE(read.settings);
   CHECK_FALSE(read.counts_steps);
 }
@@ -60,8 +61,8 @@ TEST_CASE("the results of calls in a manifest of format version 7 do not say wha
                      R"("calls":{"file":"calls.part","size_bytes":7,"checksum":"ef","host":"here"},"parts":[)"
                      R"({"stage":0,"file":"stage-0000.part","size_bytes":5,"checksum":"ab","host":"here"}])";
   auto covered = text + "}";
-  auto sum = checksum_of(std::as_bytes(std::span(covered)));
-  auto read = manifest_from_text(text + R"(,"checksum":")" + to_hex(sum) + R"("})");
+  auto sum = files::checksum_of(std::as_bytes(std::span(covered)));
+  auto read = manifest_from_text(text + R"(,"checksum":")" + wire::to_hex(sum) + R"("})");
   CHECK(read.calls);
   CHECK_FALSE(read.calls_can_be_repeated);
   CHECK(manifest_from_text(manifest_text(example())).calls_can_be_repeated);
@@ -86,7 +87,7 @@ TEST_CASE("settings that differ are named with both values, but for the options 
 
 TEST_CASE("a manifest says which parts are those of all replicas") {
   auto manifest = example();
-  manifest.parts[1].content = replica_content::equal;
+  manifest.parts[1].content = layout::replica_content::equal;
   auto text = manifest_text(manifest);
   CHECK_THAT(text, ContainsSubstring("\"replicas\": \"equal\""));
   CHECK(manifest_from_text(text) == manifest);
@@ -101,10 +102,10 @@ TEST_CASE("a manifest of format version 5 has a part for each replica") {
                      R"({"stage":0,"replica":1,"file":"stage-0000-replica-0001.part","size_bytes":6,)"
                      R"("checksum":"cd","host":"here"}])";
   auto covered = text + "}";
-  auto sum = checksum_of(std::as_bytes(std::span(covered)));
-  auto read = manifest_from_text(text + R"(,"checksum":")" + to_hex(sum) + R"("})");
+  auto sum = files::checksum_of(std::as_bytes(std::span(covered)));
+  auto read = manifest_from_text(text + R"(,"checksum":")" + wire::to_hex(sum) + R"("})");
   REQUIRE(read.parts.size() == 2);
-  for (const auto& part : read.parts) CHECK(part.content == replica_content::own);
+  for (const auto& part : read.parts) CHECK(part.content == layout::replica_content::own);
   CHECK_FALSE(read.counts_steps);
 }
 
@@ -114,8 +115,8 @@ TEST_CASE("a manifest of format version 1 is read without its results of calls")
                      R"("calls":"00ff17","parts":[{"stage":0,"file":"stage-0000.part","size_bytes":5,)"
                      R"("checksum":"ab","host":"here"}])";
   auto covered = text + "}";
-  auto sum = checksum_of(std::as_bytes(std::span(covered)));
-  auto read = manifest_from_text(text + R"(,"checksum":")" + to_hex(sum) + R"("})");
+  auto sum = files::checksum_of(std::as_bytes(std::span(covered)));
+  auto read = manifest_from_text(text + R"(,"checksum":")" + wire::to_hex(sum) + R"("})");
   CHECK(read.step == 5);
   CHECK(read.parts.size() == 1);
   CHECK_FALSE(read.calls);
@@ -128,10 +129,10 @@ TEST_CASE("a manifest of format version 2 lists stages, and its partition is no 
                      R"({"stage":0,"file":"stage-0000.part","size_bytes":5,"checksum":"ab","host":"here"},)"
                      R"({"stage":1,"file":"stage-0001.part","size_bytes":6,"checksum":"cd","host":"here"}])";
   auto covered = text + "}";
-  auto sum = checksum_of(std::as_bytes(std::span(covered)));
-  auto read = manifest_from_text(text + R"(,"checksum":")" + to_hex(sum) + R"("})");
+  auto sum = files::checksum_of(std::as_bytes(std::span(covered)));
+  auto read = manifest_from_text(text + R"(,"checksum":")" + wire::to_hex(sum) + R"("})");
   REQUIRE(read.parts.size() == 2);
-  CHECK(read.parts[1].part == part_id{{.stage = 1}});
+  CHECK(read.parts[1].part == layout::part_id{{.stage = 1}});
   CHECK_FALSE(read.parts[1].contents);
   CHECK(read.identity == std::vector<std::pair<std::string, std::string>>{{"seed", "7"}});
 }
@@ -143,8 +144,8 @@ TEST_CASE("a manifest of format version 3 is read without its results of calls")
                      R"("parts":[{"stage":0,"file":"stage-0000.part","size_bytes":5,)"
                      R"("checksum":"ab","host":"here"}])";
   auto covered = text + "}";
-  auto sum = checksum_of(std::as_bytes(std::span(covered)));
-  auto read = manifest_from_text(text + R"(,"checksum":")" + to_hex(sum) + R"("})");
+  auto sum = files::checksum_of(std::as_bytes(std::span(covered)));
+  auto read = manifest_from_text(text + R"(,"checksum":")" + wire::to_hex(sum) + R"("})");
   CHECK(read.identity.size() == 1);
   CHECK(read.parts.size() == 1);
   CHECK_FALSE(read.calls);
@@ -157,8 +158,8 @@ TEST_CASE("a manifest of format version 4 is read without its data") {
                      R"("parts":[{"stage":0,"file":"stage-0000.part","size_bytes":5,)"
                      R"("checksum":"ab","host":"here"}])";
   auto covered = text + "}";
-  auto sum = checksum_of(std::as_bytes(std::span(covered)));
-  auto read = manifest_from_text(text + R"(,"checksum":")" + to_hex(sum) + R"("})");
+  auto sum = files::checksum_of(std::as_bytes(std::span(covered)));
+  auto read = manifest_from_text(text + R"(,"checksum":")" + wire::to_hex(sum) + R"("})");
   CHECK(read.identity == std::vector<std::pair<std::string, std::string>>{{"seed", "7"}});
   CHECK_FALSE(read.data);
 }
@@ -170,7 +171,7 @@ TEST_CASE("a manifest that lists its tensors is parsed from its text, and must l
   rest.boxes = {{{0, 0}, {1, 1}}, {{2, 1}, {1, 1}}, {{3, 0}, {1, 2}}};
   rest.begin = 0;
   rest.end = 4;
-  part_id first{{.stage = 1, .replica = 1}}, second{{.stage = 1, .replica = 1}, 2};
+  layout::part_id first{{.stage = 1, .replica = 1}}, second{{.stage = 1, .replica = 1}, 2};
   manifest.parts[0].contents = {whole_contents({"1.bias", tensor::zeros({3}, dtype::i64)})};
   manifest.parts[1] = {first, "stage-0001-replica-0001.part", 6, "cd", "there", {{half}}};
   manifest.parts.push_back({second, "stage-0001-replica-0001-shard-0002.part", 6, "cd", "there", {{rest}}});
@@ -182,7 +183,7 @@ TEST_CASE("a manifest that lists its tensors is parsed from its text, and must l
   CHECK_THROWS_WITH(manifest_from_text(manifest_text(manifest)), ContainsSubstring("elements -1 to 3"));
   auto unknown = manifest;
   unknown.parts[2].contents->at(0).whole = {-4, 2};
-  CHECK_THROWS_AS(manifest_from_text(manifest_text(unknown)), snapshot_error);
+  CHECK_THROWS_AS(manifest_from_text(manifest_text(unknown)), files::snapshot_error);
 }
 
 TEST_CASE("a manifest is readable JSON, and may be parsed after its white space changed") {
@@ -214,7 +215,7 @@ TEST_CASE("a changed manifest is refused or has the same content") {
     std::optional<snapshot_manifest> read;
     try {
       read = manifest_from_text(bad);
-    } catch (const snapshot_error&) {
+    } catch (const files::snapshot_error&) {
     }
     CHECK((!read || *read == example()));
   }
@@ -223,7 +224,7 @@ TEST_CASE("a changed manifest is refused or has the same content") {
 TEST_CASE("every cut of a manifest is refused") {
   auto good = manifest_text(example());
   for (std::size_t size = 0; size + 2 < good.size(); ++size)
-    CHECK_THROWS_AS(manifest_from_text(good.substr(0, size)), snapshot_error);
+    CHECK_THROWS_AS(manifest_from_text(good.substr(0, size)), files::snapshot_error);
 }
 
 TEST_CASE("the error of a manifest names what is wrong") {

@@ -4,12 +4,12 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 using Catch::Matchers::ContainsSubstring;
-using troupe::numeric_class_problem;
+using troupe::snapshot::numeric_class_problem;
 
 namespace {
 
 std::string problem(const std::string& written_with, const std::string& own) {
-  troupe::snapshot_manifest manifest;
+  troupe::snapshot::snapshot_manifest manifest;
   manifest.step = 30;
   manifest.numeric_class = written_with;
   return numeric_class_problem(manifest, own);

@@ -14,6 +14,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using namespace troupe::snapshot;
 using troupe::testing::example_part;
 using troupe::testing::same_tensors;
 
@@ -36,7 +37,7 @@ byte_vector forged(const byte_vector& header, std::size_t elements_bytes, std::u
   std::memcpy(bytes.data() + 8, &version, 4);
   std::memcpy(bytes.data() + 16, lengths, 16);
   std::ranges::copy(header, bytes.begin() + 32);
-  std::ranges::copy(checksum_of(bytes), std::back_inserter(bytes));
+  std::ranges::copy(files::checksum_of(bytes), std::back_inserter(bytes));
   return bytes;
 }
 
@@ -52,11 +53,11 @@ constexpr std::string_view version_1_part =
 }  // namespace
 
 TEST_CASE("a part of format version 1 is read as that of its stage, with whole tensors") {
-  auto bytes = from_hex(version_1_part).value();
+  auto bytes = wire::from_hex(version_1_part).value();
   auto part = decode_part(bytes);
   CHECK(part.job_id == "job-7");
   CHECK(part.step == 120);
-  CHECK(part.part == part_id{{.stage = 2}});
+  CHECK(part.part == layout::part_id{{.stage = 2}});
   CHECK(part.num_stages == 4);
   CHECK(part.generation == 3);
   CHECK(part.numeric_class == "avx2");
@@ -67,7 +68,7 @@ TEST_CASE("a part of format version 1 is read as that of its stage, with whole t
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     auto bad = bytes;
     bad[at] ^= std::byte{1} << (at % 8);
-    CHECK_THROWS_AS(decode_part(bad), snapshot_error);
+    CHECK_THROWS_AS(decode_part(bad), files::snapshot_error);
   }
 }
 
@@ -100,7 +101,7 @@ TEST_CASE("a part is decoded as it was encoded") {
   auto back = decode_part(encode_part(part).bytes());
   CHECK(back.job_id == "job-7");
   CHECK(back.step == 120);
-  CHECK(back.part == part_id{{2}});
+  CHECK(back.part == layout::part_id{{2}});
   CHECK(back.num_stages == 4);
   CHECK(back.generation == 3);
   CHECK(back.numeric_class == "avx2");
@@ -147,7 +148,7 @@ TEST_CASE("every flipped bit of a part is found") {
   for (std::size_t at = 0; at < good.size(); ++at) {
     auto bad = good;
     bad[at] ^= std::byte{1} << (at % 8);
-    CHECK_THROWS_AS(decode_part(bad), snapshot_error);
+    CHECK_THROWS_AS(decode_part(bad), files::snapshot_error);
   }
 }
 
@@ -176,7 +177,7 @@ TEST_CASE("random damage of a part is found") {
       bad[random() % bad.size()] = static_cast<std::byte>(random());
     if (random() % 4 == 0) bad.resize(random() % (bad.size() + 200));
     if (bad == good) continue;
-    CHECK_THROWS_AS(decode_part(bad), snapshot_error);
+    CHECK_THROWS_AS(decode_part(bad), files::snapshot_error);
   }
 }
 
@@ -200,7 +201,7 @@ TEST_CASE("a false header with a valid checksum is refused") {
   auto with_tensor = [](const whole_tensor_entry& entry) {
     part_header_1 header;
     header.tensors.values = {entry};
-    return encode(header);
+    return wire::encode(header);
   };
   auto most = std::numeric_limits<std::int64_t>::max();
   CHECK(decode_part(forged(with_tensor({{"w"}, 0, {{16}}}), 64, 1)).tensors.size() == 1);
@@ -208,9 +209,9 @@ TEST_CASE("a false header with a valid checksum is refused") {
                     ContainsSubstring("does not fit"));
   CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 3, {{std::int64_t{1} << 58}}}), 64, 1)),
                     ContainsSubstring("does not fit"));
-  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 3, {{most}}}), 64, 1)), snapshot_error);
-  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 0, {{most, most}}}), 64, 1)), snapshot_error);
-  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 0, {{-1}}}), 64, 1)), snapshot_error);
+  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 3, {{most}}}), 64, 1)), files::snapshot_error);
+  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 0, {{most, most}}}), 64, 1)), files::snapshot_error);
+  CHECK_THROWS_AS(decode_part(forged(with_tensor({{"w"}, 0, {{-1}}}), 64, 1)), files::snapshot_error);
   CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 200, {{1}}}), 64, 1)), ContainsSubstring("200"));
   CHECK_THROWS_WITH(decode_part(forged(with_tensor({{"w"}, 0, {{16}}}), 128, 1)),
                     ContainsSubstring("no tensor"));
@@ -221,7 +222,7 @@ TEST_CASE("a false box in a header with a valid checksum is refused") {
   auto with_box = [](const box_entry& box, std::int64_t begin, std::int64_t end) {
     part_header header;
     header.tensors.values = {{{"w"}, 0, {{16}}, {{box}}, begin, end, -1}};
-    return forged(encode(header), 64);
+    return forged(wire::encode(header), 64);
   };
   auto most = std::numeric_limits<std::int64_t>::max();
   CHECK(decode_part(with_box({{{0}}, {{16}}}, 0, 16)).tensors.size() == 1);
@@ -235,19 +236,19 @@ TEST_CASE("a part that lists a tensor twice is refused") {
   part_header header;
   tensor_entry entry{{"w"}, 0, {{16}}, {{{{{0}}, {{16}}}}}, 0, 16, -1};
   header.tensors.values = {entry};
-  CHECK(decode_part(forged(encode(header), 64)).tensors.size() == 1);
+  CHECK(decode_part(forged(wire::encode(header), 64)).tensors.size() == 1);
   header.tensors.values.push_back(entry);
-  CHECK_THROWS_WITH(decode_part(forged(encode(header), 128)), ContainsSubstring("'w' twice"));
+  CHECK_THROWS_WITH(decode_part(forged(wire::encode(header), 128)), ContainsSubstring("'w' twice"));
 }
 
 TEST_CASE("a header with false counts allocates no memory") {
-  auto header = encode(part_header());
+  auto header = wire::encode(part_header());
   for (std::size_t at = 0; at + 4 <= header.size(); ++at) {
     auto bad = header;
     std::ranges::fill(std::span(bad).subspan(at, 4), std::byte{0xff});
     try {
       decode_part(forged(bad, 0));  // some fields may be anything
-    } catch (const snapshot_error&) {
+    } catch (const files::snapshot_error&) {
     }
   }
   auto endless = header;

@@ -14,6 +14,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using namespace troupe::snapshot;
 using namespace troupe::testing;
 
 namespace {
@@ -43,7 +44,7 @@ tensor elements_held(const tensor_contents& held, const tensor& whole) {
 }
 
 /// A model of a few tensors, and a layout of it that some job has.
-using drawn_layout = std::map<part_id, std::vector<tensor_contents>>;
+using drawn_layout = std::map<layout::part_id, std::vector<tensor_contents>>;
 
 drawn_layout draw_layout(const std::vector<named_tensor>& model, std::mt19937_64& random) {
   drawn_layout made;

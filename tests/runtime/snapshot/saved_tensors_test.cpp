@@ -9,6 +9,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using namespace troupe::snapshot;
 using namespace troupe::testing;
 
 namespace {
@@ -52,6 +53,6 @@ TEST_CASE("a shared tensor that differs between stages is an error that names it
   snapshot_store store({folder.path() / "snapshots"});
   store.prepare();
   auto manifest = write_tied(store, {7, 8});
-  CHECK_THROWS_AS(saved_tensors(store, manifest, saved_part::weights), snapshot_error);
+  CHECK_THROWS_AS(saved_tensors(store, manifest, saved_part::weights), files::snapshot_error);
   CHECK_THROWS_WITH(saved_tensors(store, manifest, saved_part::weights), ContainsSubstring("tied.weight"));
 }

@@ -8,6 +8,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using namespace troupe::snapshot;
 using namespace troupe::testing;
 
 namespace {

@@ -18,6 +18,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using namespace troupe::snapshot;
 using namespace troupe::testing;
 
 namespace {
@@ -91,7 +92,7 @@ TEST_CASE("snapshots continue when there is room again, whatever failed ones lef
   auto large = encode_part(example_part(1, 1, 2, 200'000));
   for (std::uint64_t step : {20, 30, 40, 50, 60}) {
     store.write_part(step, {0}, small(step, 0).bytes());
-    CHECK_THROWS_AS(store.write_part(step, {1}, large.bytes()), disk_full);
+    CHECK_THROWS_AS(store.write_part(step, {1}, large.bytes()), files::disk_full);
   }
   auto first = store.write_part(70, {0}, small(70, 0).bytes());
   auto second = store.write_part(70, {1}, small(70, 1).bytes());
@@ -105,7 +106,7 @@ TEST_CASE("a part beyond the limit of file sizes is an error like a full disk, a
   write_snapshot(store, 10);
   auto before = files_below(folder.path());
   auto large = encode_part(example_part(20, 0, 2, 200'000));
-  ignore_file_size_signal();
+  files::ignore_file_size_signal();
   rlimit limit{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
   auto lower = limit;
@@ -114,7 +115,7 @@ TEST_CASE("a part beyond the limit of file sizes is an error like a full disk, a
   std::string problem;
   try {
     store.write_part(20, {0}, large.bytes());
-  } catch (const snapshot_error& refused) {
+  } catch (const files::snapshot_error& refused) {
     problem = refused.what();
   }
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
@@ -142,11 +143,11 @@ TEST_CASE("only a regular file is overwritten") {
   for (const auto& [name, kind] : refused) {
     INFO(name);
     auto before = std::filesystem::symlink_status(name).type();
-    CHECK_THROWS_WITH(write_durably(name, bytes),
+    CHECK_THROWS_WITH(files::write_durably(name, bytes),
                       ContainsSubstring(kind) && ContainsSubstring("regular file"));
     CHECK(std::filesystem::symlink_status(name).type() == before);
   }
-  write_durably(target, bytes);
+  files::write_durably(target, bytes);
   CHECK(std::filesystem::file_size(target) == 4);
 }
 
@@ -162,7 +163,7 @@ TEST_CASE(
                     ContainsSubstring("manifest.json") && ContainsSubstring("No space left"));
   CHECK(newest_valid_step(store) == 10);
   CHECK(store.list()[0].state == snapshot_state::incomplete);
-  CHECK_THROWS_AS(store.prepare(), snapshot_error);
+  CHECK_THROWS_AS(store.prepare(), files::snapshot_error);
 
   std::filesystem::remove(disk.path() / "ballast");
   store.prepare();
@@ -207,7 +208,8 @@ TEST_CASE("a file where a folder should be is reported") {
   for (auto name : {"file", "file/below"}) {
     snapshot_store store({folder.path() / name});
     CHECK_THROWS_WITH(store.prepare(), ContainsSubstring("/file") && ContainsSubstring("a folder is needed"));
-    CHECK_THROWS_AS(store.write_part(1, {0}, encode_part(example_part(1, 0, 1)).bytes()), snapshot_error);
+    CHECK_THROWS_AS(store.write_part(1, {0}, encode_part(example_part(1, 0, 1)).bytes()),
+                    files::snapshot_error);
     CHECK_THROWS_WITH(store.list(), ContainsSubstring("cannot read the folder"));
   }
 }

@@ -12,6 +12,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using namespace troupe::snapshot;
 using namespace troupe::testing;
 using steps = std::vector<std::uint64_t>;
 
@@ -188,13 +189,13 @@ TEST_CASE("a part on another host is no damage, but cannot be read") {
   temp_folder folder;
   snapshot_store store({folder.path()});
   auto here = store.write_part(10, {0}, encode_part(example_part(10, 0, 2)).bytes());
-  manifest_part there{{{1}}, "stage-0001.part", 1000, "00", "another-" + host_name()};
+  manifest_part there{{{1}}, "stage-0001.part", 1000, "00", "another-" + files::host_name()};
   store.commit(example_manifest(10, {here, there}));
   CHECK(store.list()[0].state == snapshot_state::ok);
   auto problems = store.verify(store.list()[0]);
   REQUIRE(problems.size() == 1);
-  CHECK_THAT(problems[0],
-             ContainsSubstring("stage-0001.part") && ContainsSubstring("on host another-" + host_name()));
+  CHECK_THAT(problems[0], ContainsSubstring("stage-0001.part") &&
+                              ContainsSubstring("on host another-" + files::host_name()));
 }
 
 TEST_CASE("impossible options and bytes that are no part are refused") {
@@ -203,7 +204,7 @@ TEST_CASE("impossible options and bytes that are no part are refused") {
   CHECK_THROWS_WITH(snapshot_store({folder.path(), 0}), ContainsSubstring("keep"));
   snapshot_store store({folder.path()});
   std::vector<std::byte> junk(500);
-  CHECK_THROWS_AS(store.write_part(1, {0}, junk), snapshot_error);
+  CHECK_THROWS_AS(store.write_part(1, {0}, junk), files::snapshot_error);
   CHECK(store.list().empty());
   auto manifest = write_snapshot(store, 10);
   CHECK_THROWS_AS(store.read_part(manifest, {2}), std::invalid_argument);

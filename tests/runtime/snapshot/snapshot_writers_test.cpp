@@ -8,6 +8,7 @@
 #include "troupe/snapshot/snapshot_store.hpp"
 
 using namespace troupe;
+using namespace troupe::snapshot;
 using namespace troupe::testing;
 using steps = std::vector<std::uint64_t>;
 
@@ -135,7 +136,7 @@ TEST_CASE("many processes write the parts of one snapshot at once") {
     parts.push_back({{stage},
                      "stage-000" + std::to_string(stage) + ".part",
                      encoded[stage].size_bytes(),
-                     to_hex(stored_checksum(encoded[stage].bytes())),
+                     wire::to_hex(stored_checksum(encoded[stage].bytes())),
                      ""});
   store.commit(example_manifest(50, parts));
   CHECK(newest_valid_step(store) == 50);

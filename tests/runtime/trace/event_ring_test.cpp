@@ -8,7 +8,7 @@
 namespace {
 
 /// An event whose every field follows from `number`, so that a torn one shows.
-troupe::trace_event numbered(std::uint64_t number) {
+troupe::trace::trace_event numbered(std::uint64_t number) {
   auto small = static_cast<std::int32_t>(number % 1000);
   return {.begin_ns = static_cast<std::int64_t>(number),
           .end_ns = static_cast<std::int64_t>(3 * number),
@@ -16,7 +16,7 @@ troupe::trace_event numbered(std::uint64_t number) {
           .step = 7 * number,
           .stage = small - 1,
           .microbatch = -small,
-          .kind = static_cast<troupe::trace_kind>(number % 13),
+          .kind = static_cast<troupe::trace::trace_kind>(number % 13),
           .detail = static_cast<std::uint8_t>(number),
           .peer = static_cast<std::int16_t>(small - 500),
           .port = static_cast<std::uint16_t>(3 * number),
@@ -25,12 +25,12 @@ troupe::trace_event numbered(std::uint64_t number) {
           .bytes = 11 * number};
 }
 
-bool is_numbered(const troupe::trace_event& event) {
+bool is_numbered(const troupe::trace::trace_event& event) {
   return event == numbered(static_cast<std::uint64_t>(event.begin_ns));
 }
 
 /// Whole events with ascending numbers and no gap.
-bool is_whole(const std::vector<troupe::trace_event>& events) {
+bool is_whole(const std::vector<troupe::trace::trace_event>& events) {
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (!is_numbered(events[i])) return false;
     if (i > 0 && events[i].begin_ns != events[i - 1].begin_ns + 1) return false;
@@ -41,7 +41,7 @@ bool is_whole(const std::vector<troupe::trace_event>& events) {
 }  // namespace
 
 TEST_CASE("a ring returns the recorded events, oldest first") {
-  troupe::event_ring ring("device 0", 8);
+  troupe::trace::event_ring ring("device 0", 8);
   CHECK(ring.thread_name() == "device 0");
   CHECK(ring.snapshot().empty());
   for (std::uint64_t i = 0; i < 5; ++i) ring.record(numbered(i));
@@ -54,7 +54,7 @@ TEST_CASE("a ring returns the recorded events, oldest first") {
 
 TEST_CASE("a full ring keeps the newest events") {
   for (std::size_t capacity : {1, 2, 3, 8}) {
-    troupe::event_ring ring("", capacity);
+    troupe::trace::event_ring ring("", capacity);
     for (std::uint64_t i = 0; i < 29; ++i) ring.record(numbered(i));
     auto events = ring.snapshot();
     REQUIRE(events.size() == capacity);
@@ -65,20 +65,20 @@ TEST_CASE("a full ring keeps the newest events") {
 }
 
 TEST_CASE("extreme values survive") {
-  troupe::event_ring ring("", 1);
-  troupe::trace_event event{.begin_ns = INT64_MIN,
-                            .end_ns = INT64_MAX,
-                            .generation = UINT64_MAX,
-                            .step = UINT64_MAX - 1,
-                            .stage = INT32_MIN,
-                            .microbatch = INT32_MAX,
-                            .kind = troupe::trace_kind::actor_restarted,
-                            .detail = UINT8_MAX,
-                            .peer = INT16_MIN,
-                            .port = UINT16_MAX,
-                            .call = UINT16_MAX - 1,
-                            .name = UINT16_MAX - 2,
-                            .bytes = (std::uint64_t{1} << 48) - 1};
+  troupe::trace::event_ring ring("", 1);
+  troupe::trace::trace_event event{.begin_ns = INT64_MIN,
+                                   .end_ns = INT64_MAX,
+                                   .generation = UINT64_MAX,
+                                   .step = UINT64_MAX - 1,
+                                   .stage = INT32_MIN,
+                                   .microbatch = INT32_MAX,
+                                   .kind = troupe::trace::trace_kind::actor_restarted,
+                                   .detail = UINT8_MAX,
+                                   .peer = INT16_MIN,
+                                   .port = UINT16_MAX,
+                                   .call = UINT16_MAX - 1,
+                                   .name = UINT16_MAX - 2,
+                                   .bytes = (std::uint64_t{1} << 48) - 1};
   ring.record(event);
   CHECK(ring.snapshot().at(0) == event);
   auto larger = event;
@@ -88,18 +88,18 @@ TEST_CASE("extreme values survive") {
 }
 
 TEST_CASE("a ring that keeps nothing takes events") {
-  troupe::event_ring ring;
+  troupe::trace::event_ring ring;
   ring.record(numbered(3));
   CHECK(ring.num_recorded() == 0);
   CHECK(ring.snapshot().empty());
 }
 
 TEST_CASE("a ring without room is refused") {
-  CHECK_THROWS_AS(troupe::event_ring("", 0), std::invalid_argument);
+  CHECK_THROWS_AS(troupe::trace::event_ring("", 0), std::invalid_argument);
 }
 
 TEST_CASE("a concurrent reader gets complete events without gaps") {
-  troupe::event_ring ring("", 16);
+  troupe::trace::event_ring ring("", 16);
   std::atomic<bool> reading = true;
   std::jthread writer([&] {
     for (std::uint64_t i = 0; reading; ++i) ring.record(numbered(i));

@@ -18,11 +18,11 @@
 #include "troupe/error/errors.hpp"
 
 using Catch::Matchers::ContainsSubstring;
-using troupe::event_segment;
+using troupe::trace::event_segment;
 
 namespace {
 
-troupe::trace_event written_event(std::uint64_t number) {
+troupe::trace::trace_event written_event(std::uint64_t number) {
   return {.begin_ns = static_cast<std::int64_t>(number),
           .end_ns = static_cast<std::int64_t>(2 * number),
           .generation = 3 * number,
@@ -32,7 +32,7 @@ troupe::trace_event written_event(std::uint64_t number) {
           .bytes = number % 1'000'000};
 }
 
-bool is_numbered_without_gap(const std::vector<troupe::trace_event>& events) {
+bool is_numbered_without_gap(const std::vector<troupe::trace::trace_event>& events) {
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (events[i] != written_event(static_cast<std::uint64_t>(events[i].begin_ns))) return false;
     if (i > 0 && events[i].begin_ns != events[i - 1].begin_ns + 1) return false;
@@ -147,13 +147,13 @@ TEST_CASE("a killed process leaves whole events in memory that another one holds
     }
     // Killed anywhere after a number of events that is drawn.
     auto enough = random() % 20'000 + 1;
-    troupe::process_events seen;
+    troupe::trace::process_events seen;
     do {
-      seen = troupe::read_events(file.get());
+      seen = troupe::trace::read_events(file.get());
     } while (seen.threads.empty() || seen.threads[0].num_recorded < enough);
     ::kill(child, SIGKILL);
     REQUIRE(::waitpid(child, nullptr, 0) == child);
-    auto left = troupe::read_events(file.get());
+    auto left = troupe::trace::read_events(file.get());
     REQUIRE(left.threads.size() == 1);
     CHECK(left.pid == static_cast<std::uint32_t>(child));
     CHECK(left.threads[0].num_recorded >= seen.threads[0].num_recorded);
@@ -167,7 +167,7 @@ TEST_CASE("a killed process leaves whole events in memory that another one holds
 
 TEST_CASE("memory for events is used by one process") {
   auto file = event_segment::make_file({.num_rings = 1, .events_per_ring = 1, .num_names = 1}, 0, 0);
-  CHECK(troupe::read_events(file.get()).pid == 0);
+  CHECK(troupe::trace::read_events(file.get()).pid == 0);
   auto used = event_segment::of_file(file.get());
   CHECK_THROWS_WITH(event_segment::of_file(file.get()), ContainsSubstring(std::to_string(::getpid())));
 }
@@ -175,31 +175,32 @@ TEST_CASE("memory for events is used by one process") {
 TEST_CASE("what holds no events of this version is refused") {
   auto file = event_segment::make_file({.num_rings = 1, .events_per_ring = 1, .num_names = 1}, 0, 0);
   overwrite(file.get(), 8, std::uint32_t{7});
-  CHECK_THROWS_WITH(troupe::read_events(file.get()),
+  CHECK_THROWS_WITH(troupe::trace::read_events(file.get()),
                     ContainsSubstring("version 7") && ContainsSubstring("expected version 1"));
   overwrite(file.get(), 8, std::uint32_t{1});
   overwrite(file.get(), 12, std::uint32_t{1'000'000});
-  CHECK_THROWS_WITH(troupe::read_events(file.get()), ContainsSubstring("damaged or incomplete"));
+  CHECK_THROWS_WITH(troupe::trace::read_events(file.get()), ContainsSubstring("damaged or incomplete"));
   overwrite(file.get(), 0, std::uint64_t{7});
   CHECK_THROWS_AS(event_segment::of_file(file.get()), troupe::bad_input);
-  troupe::unique_fd unsealed(::memfd_create("test", 0));
+  troupe::posix::unique_fd unsealed(::memfd_create("test", 0));
   CHECK_THROWS_WITH(event_segment::of_file(unsealed.get()), ContainsSubstring("sealed"));
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
-  troupe::unique_fd read(ends[0]), write(ends[1]);
+  troupe::posix::unique_fd read(ends[0]), write(ends[1]);
   CHECK_THROWS_AS(event_segment::of_file(read.get()), troupe::bad_input);
-  CHECK_THROWS_AS(troupe::read_events(read.get()), troupe::bad_input);
+  CHECK_THROWS_AS(troupe::trace::read_events(read.get()), troupe::bad_input);
 }
 
 TEST_CASE("whatever the memory contains, a reader reads within it") {
   std::mt19937_64 random(5);
-  troupe::event_segment_size size{.num_rings = 3, .events_per_ring = 4, .num_names = 3};
+  troupe::trace::event_segment_size size{.num_rings = 3, .events_per_ring = 4, .num_names = 3};
   for (int round = 0; round < 200; ++round) {
     auto file = event_segment::make_file(size, 0, 0);
     // Everything after the sizes.
-    for (off_t at = 24; at < static_cast<off_t>(troupe::event_segment_layout::size_bytes(size)); at += 8)
+    for (off_t at = 24; at < static_cast<off_t>(troupe::trace::event_segment_layout::size_bytes(size));
+         at += 8)
       if (at < 64 || at >= 4096) overwrite(file.get(), at, random() % 3 == 0 ? random() : random() % 4);
-    auto read = troupe::read_events(file.get());
+    auto read = troupe::trace::read_events(file.get());
     CHECK(read.threads.size() <= 3);
     for (const auto& thread : read.threads) CHECK(thread.events.size() <= 4);
   }
@@ -215,8 +216,8 @@ TEST_CASE("events are written to a file and read back") {
   device->record({.name = name});
   auto written = segment.copy();
   auto file = folder.path() / "events.bin";
-  troupe::write_events(written, file, 10);
-  auto read = troupe::read_events(file);
+  troupe::trace::write_events(written, file, 10);
+  auto read = troupe::trace::read_events(file);
   CHECK(read.rank == 3);
   CHECK(read.incarnation == 1);
   CHECK(read.pid == written.pid);
@@ -235,35 +236,38 @@ TEST_CASE("a file that lies where events are written at first is replaced, and w
   auto partial = folder.path() / "events.bin.partial";
   SECTION("a symbolic link") { std::filesystem::create_symlink(precious, partial); }
   SECTION("a hard link") { std::filesystem::create_hard_link(precious, partial); }
-  troupe::write_events(event_segment().copy(), file);
-  troupe::read_events(file);
+  troupe::trace::write_events(event_segment().copy(), file);
+  troupe::trace::read_events(file);
   CHECK(std::filesystem::file_size(precious) == 4);
 }
 
 TEST_CASE("a file of events that is cut short is named") {
   troupe::testing::temp_folder folder;
   auto file = folder.path() / "events.bin";
-  troupe::write_events(event_segment().copy(), file);
+  troupe::trace::write_events(event_segment().copy(), file);
   for (auto size : {0, 10, 30, 5000}) {
     std::filesystem::resize_file(file, static_cast<std::uintmax_t>(size));
-    CHECK_THROWS_AS(troupe::read_events(file), troupe::bad_input);
-    CHECK_THROWS_WITH(troupe::read_events(file), ContainsSubstring(file.string()));
+    CHECK_THROWS_AS(troupe::trace::read_events(file), troupe::bad_input);
+    CHECK_THROWS_WITH(troupe::trace::read_events(file), ContainsSubstring(file.string()));
   }
-  CHECK_THROWS_AS(troupe::read_events(folder.path() / "missing"), troupe::system_failure);
-  CHECK_THROWS_AS(troupe::write_events({}, folder.path() / "missing" / "events.bin"), troupe::system_failure);
+  CHECK_THROWS_AS(troupe::trace::read_events(folder.path() / "missing"), troupe::system_failure);
+  CHECK_THROWS_AS(troupe::trace::write_events({}, folder.path() / "missing" / "events.bin"),
+                  troupe::system_failure);
 }
 
 TEST_CASE("an event is told in words") {
-  troupe::process_events of{.names = {"dp"}};
-  CHECK(troupe::describe(of, {.generation = 2, .step = 7, .stage = 1, .microbatch = 3}) ==
+  troupe::trace::process_events of{.names = {"dp"}};
+  CHECK(troupe::trace::describe(of, {.generation = 2, .step = 7, .stage = 1, .microbatch = 3}) ==
         "F stage 1 microbatch 3 step 7 generation 2");
-  CHECK(troupe::describe(
-            of, {.step = 4, .kind = troupe::trace_kind::collective_begun, .name = 1, .bytes = 4096}) ==
+  CHECK(troupe::trace::describe(
+            of, {.step = 4, .kind = troupe::trace::trace_kind::collective_begun, .name = 1, .bytes = 4096}) ==
         "collective begun dp bytes 4096 sequence 4");
-  CHECK(troupe::describe(of, {.step = 5,
-                              .stage = 0,
-                              .kind = troupe::trace_kind::wait_begun,
-                              .detail = static_cast<std::uint8_t>(troupe::wait_reason::samples)}) ==
+  CHECK(troupe::trace::describe(of,
+                                {.step = 5,
+                                 .stage = 0,
+                                 .kind = troupe::trace::trace_kind::wait_begun,
+                                 .detail = static_cast<std::uint8_t>(troupe::trace::wait_reason::samples)}) ==
         "wait begun for samples stage 0 step 5");
-  CHECK(troupe::describe(of, {.kind = troupe::trace_kind::send, .peer = 3}) == "send to rank 3");
+  CHECK(troupe::trace::describe(of, {.kind = troupe::trace::trace_kind::send, .peer = 3}) ==
+        "send to rank 3");
 }

@@ -14,7 +14,7 @@
 namespace troupe::testing {
 
 /// Keeps what a transport delivers until a test waits for it.
-class event_recorder final : public transport_events {
+class event_recorder final : public transport::transport_events {
  public:
   struct control {
     int from = 0;
@@ -23,7 +23,7 @@ class event_recorder final : public transport_events {
   };
   struct arrived_tensor {
     int from = 0;
-    tensor_tag tag;
+    transport::tensor_tag tag;
     tensor value;
   };
   struct peer_error {
@@ -32,7 +32,7 @@ class event_recorder final : public transport_events {
     std::uint64_t generation = 0;
   };
 
-  using interceptor = std::function<bool(int from, const tensor_tag& tag, const tensor& value)>;
+  using interceptor = std::function<bool(int from, const transport::tensor_tag& tag, const tensor& value)>;
 
   /// Called for every tensor from now on, on the delivering thread; it is kept only if that returns false.
   void intercept(interceptor callback) {
@@ -43,7 +43,7 @@ class event_recorder final : public transport_events {
   void on_control(int from, std::uint64_t generation, std::span<const std::byte> body) override {
     record(controls_, {from, generation, {body.begin(), body.end()}});
   }
-  void on_tensor(int from, const tensor_tag& tag, tensor value) override {
+  void on_tensor(int from, const transport::tensor_tag& tag, tensor value) override {
     auto callback = current_interceptor();
     if (callback && (*callback)(from, tag, value)) return;
     record(tensors_, {from, tag, std::move(value)});

@@ -12,7 +12,7 @@ troupe::tensor sample() { return troupe::tensor::from(std::vector<float>{1, 2, 3
 
 struct loopback {
   event_recorder events;
-  std::unique_ptr<troupe::transport> link = troupe::make_loopback_transport(events);
+  std::unique_ptr<troupe::transport::transport> link = troupe::transport::make_loopback_transport(events);
 };
 
 }  // namespace
@@ -21,7 +21,7 @@ TEST_CASE("over loopback a tensor is handed over, not copied") {
   loopback local;
   local.link->connect(1, {{0, local.link->begin_generation(1)}});
   auto sent = sample();
-  troupe::tensor_tag tag{1, 5, 0, 2, 3, troupe::tensor_role::gradient};
+  troupe::transport::tensor_tag tag{1, 5, 0, 2, 3, troupe::transport::tensor_role::gradient};
   local.link->send_tensor(0, tag, sent);
   auto received = local.events.take_tensors().front();
   CHECK(received.from == 0);

@@ -8,34 +8,35 @@ namespace {
 
 /// All that a header says.
 struct tensor_header {
-  troupe::tensor_tag tag;
-  troupe::tensor_layout layout;
-  troupe::tensor_header_options options;
+  troupe::transport::tensor_tag tag;
+  troupe::transport::tensor_layout layout;
+  troupe::transport::tensor_header_options options;
   bool operator==(const tensor_header&) const = default;
 };
 
 std::vector<std::byte> encode(const tensor_header& header) {
   const auto& [type, extents] = header.layout;
-  std::vector<std::byte> bytes(troupe::tensor_header_bytes(extents, header.options));
-  troupe::byte_writer writer(bytes);
-  troupe::write_tensor_header(header.tag, type, extents, header.options, writer);
+  std::vector<std::byte> bytes(troupe::transport::tensor_header_bytes(extents, header.options));
+  troupe::wire::byte_writer writer(bytes);
+  troupe::transport::write_tensor_header(header.tag, type, extents, header.options, writer);
   return bytes;
 }
 
 std::optional<tensor_header> decode(std::span<const std::byte> bytes, std::uint64_t body_bytes) {
   tensor_header header;
-  auto read = troupe::read_tensor_header(bytes, header.tag, header.options);
-  auto layout = troupe::decode_layout(read, body_bytes);
+  auto read = troupe::transport::read_tensor_header(bytes, header.tag, header.options);
+  auto layout = troupe::transport::decode_layout(read, body_bytes);
   if (read.empty() || !layout) return std::nullopt;
   header.layout = *layout;
   return header;
 }
 
 tensor_header full_header() {
-  return {{1, 2, 3, 4, 5, troupe::tensor_role::parameter, 6, 7, 8, 9},
-          {troupe::dtype::i64, {2, 3}},
-          {troupe::authentication_code{},
-           troupe::shared_place{troupe::segment_report::holds_elements, 10, 11, 12, 13}}};
+  return {
+      {1, 2, 3, 4, 5, troupe::transport::tensor_role::parameter, 6, 7, 8, 9},
+      {troupe::dtype::i64, {2, 3}},
+      {troupe::messaging::authentication_code{},
+       troupe::transport::shared_place{troupe::transport::segment_report::holds_elements, 10, 11, 12, 13}}};
 }
 
 constexpr std::uint64_t sample_bytes = 48;

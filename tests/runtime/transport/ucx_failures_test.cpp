@@ -22,10 +22,10 @@ class flood : public std::enable_shared_from_this<flood> {
       : process_(process), generation_(generation), peers_(std::move(peers)), random_(seed) {}
 
   void listen() {
-    process_.events.intercept(
-        [self = shared_from_this()](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
-          return self->on_tensor(from, tag, value);
-        });
+    process_.events.intercept([self = shared_from_this()](int from, const troupe::transport::tensor_tag& tag,
+                                                          const troupe::tensor& value) {
+      return self->on_tensor(from, tag, value);
+    });
   }
   void start() {
     for (int round = 0; round < 8; ++round)
@@ -39,7 +39,7 @@ class flood : public std::enable_shared_from_this<flood> {
   bool sound() const { return sound_; }
 
  private:
-  bool on_tensor(int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
+  bool on_tensor(int from, const troupe::transport::tensor_tag& tag, const troupe::tensor& value) {
     if (tag.generation != generation_) return true;
     if (!same_bytes(value, pattern(value.size_bytes(), tag.step))) sound_ = false;
     ++received_;
@@ -193,11 +193,12 @@ void wake_up_late(test_rank& self) {
   if (!replaces) process.join(1, {0, 1, zombie});
   if (self.rank() == zombie) {
     process.events.take_tensors(2);
-    process.events.intercept([&](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
-      process.link().send_tensor(from, tag, value);  // late, into what was the old generation
-      process.link().send_control(from, 1, {});
-      return false;
-    });
+    process.events.intercept(
+        [&](int from, const troupe::transport::tensor_tag& tag, const troupe::tensor& value) {
+          process.link().send_tensor(from, tag, value);  // late, into what was the old generation
+          process.link().send_control(from, 1, {});
+          return false;
+        });
     self.post(1);
     process.events.take_tensors(6);
     self.post(5);

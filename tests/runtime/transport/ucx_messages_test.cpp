@@ -5,18 +5,18 @@
 #include "ucx_process.hpp"
 
 using namespace troupe::testing;
-using troupe::tensor_role;
+using troupe::transport::tensor_role;
 
 namespace {
 
 std::vector<std::byte> numbered(std::uint64_t number, std::size_t padding = 0) {
-  auto bytes = troupe::encode(number);
+  auto bytes = troupe::wire::encode(number);
   bytes.resize(bytes.size() + padding, static_cast<std::byte>(number));
   return bytes;
 }
 
 std::uint64_t number_in(std::span<const std::byte> body) {
-  return troupe::decode<std::uint64_t>(body.first(sizeof(std::uint64_t)));
+  return troupe::wire::decode<std::uint64_t>(body.first(sizeof(std::uint64_t)));
 }
 
 const std::vector<std::size_t> sizes = {0,    1,    7,     64,    1000,   4095,    8191,    8192,
@@ -42,7 +42,7 @@ void ping_controls(ucx_process& process) {
 void ping_tensors(ucx_process& process) {
   for (auto size : sizes) {
     auto sent = pattern(size, size);
-    troupe::tensor_tag tag{1, size, 2, 3, 4, tensor_role::gradient};
+    troupe::transport::tensor_tag tag{1, size, 2, 3, 4, tensor_role::gradient};
     process.link().send_tensor(1, tag, sent);
     auto received = process.events.take_tensors().front();
     expect(received.from == 1 && received.tag == tag, "the same tag");
@@ -135,7 +135,7 @@ void all_to_all(test_rank& self) {
 }
 
 struct tagged_tensor {
-  troupe::tensor_tag tag;
+  troupe::transport::tensor_tag tag;
   troupe::tensor value;
 };
 
@@ -143,7 +143,7 @@ struct tagged_tensor {
 /// changes many times.
 std::vector<tagged_tensor> changing_tensors(std::uint32_t count) {
   std::mt19937_64 random(7);
-  troupe::tensor_tag tag{1, 0xFFFFFF00, 0, 0, 0, tensor_role::activation};
+  troupe::transport::tensor_tag tag{1, 0xFFFFFF00, 0, 0, 0, tensor_role::activation};
   std::int64_t rows = 1;
   auto type = troupe::dtype::i32;
   std::vector<tagged_tensor> all;
@@ -243,10 +243,11 @@ TEST_CASE("a receiver may answer from inside the delivery, and several threads m
     ucx_process process(self);
     constexpr std::uint64_t rounds = 300;
     constexpr int threads = 4;
-    process.events.intercept([&](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
-      if (tag.step + 1 < rounds) process.link().send_tensor(from, {1, tag.step + 1, tag.call}, value);
-      return tag.step + 1 < rounds;
-    });
+    process.events.intercept(
+        [&](int from, const troupe::transport::tensor_tag& tag, const troupe::tensor& value) {
+          if (tag.step + 1 < rounds) process.link().send_tensor(from, {1, tag.step + 1, tag.call}, value);
+          return tag.step + 1 < rounds;
+        });
     process.join_all();
     self.barrier(1);
     std::vector<std::jthread> senders;

@@ -18,21 +18,21 @@ inline std::vector<std::byte> test_secret(int seed = 0) {
   return std::vector<std::byte>(32, static_cast<std::byte>(seed + 1));
 }
 
-inline ucx_transport_options test_options(int rank) {
-  ucx_transport_options options;
+inline transport::ucx_transport_options test_options(int rank) {
+  transport::ucx_transport_options options;
   options.rank = rank;
   options.secret = test_secret();
   return options;
 }
 
 /// Parts of the address of a data plane.
-inline receiver_nonce nonce_in(const process_address& address) {
-  receiver_nonce nonce;
+inline transport::receiver_nonce nonce_in(const transport::process_address& address) {
+  transport::receiver_nonce nonce;
   std::copy_n(address.data.begin(), nonce.size(), nonce.begin());
   return nonce;
 }
-inline std::span<const std::byte> worker_address_in(const process_address& address) {
-  return std::span(address.data).subspan(sizeof(receiver_nonce) + heap_address_bytes);
+inline std::span<const std::byte> worker_address_in(const transport::process_address& address) {
+  return std::span(address.data).subspan(sizeof(transport::receiver_nonce) + transport::heap_address_bytes);
 }
 
 /// A tensor of bytes that only this seed has.
@@ -55,26 +55,26 @@ inline bool same_bytes(const tensor& left, const tensor& right) {
 /// replace another.
 class ucx_process {
  public:
-  ucx_process(test_rank& self, const ucx_transport_options& options)
+  ucx_process(test_rank& self, const transport::ucx_transport_options& options)
       : self_(self), link_(make_ucx_transport(options, events)) {}
   explicit ucx_process(test_rank& self) : ucx_process(self, test_options(self.rank())) {}
 
-  transport& link() { return *link_; }
+  transport::transport& link() { return *link_; }
 
-  process_address begin(std::uint64_t generation) {
+  transport::process_address begin(std::uint64_t generation) {
     auto address = link_->begin_generation(generation);
-    self_.post(slot(generation), encode(std::pair(address.control, address.data)));
+    self_.post(slot(generation), wire::encode(std::pair(address.control, address.data)));
     return address;
   }
   /// `processes[rank]` is the process that has this rank now.
   void connect(std::uint64_t generation, const std::vector<int>& processes) {
-    std::map<int, process_address> peers;
+    std::map<int, transport::process_address> peers;
     for (std::size_t rank = 0; rank < processes.size(); ++rank)
       peers[static_cast<int>(rank)] = address_of(processes[rank], generation);
     link_->connect(generation, peers);
   }
-  process_address address_of(int process, std::uint64_t generation) {
-    auto [control, data] = decode<std::pair<std::vector<std::byte>, std::vector<std::byte>>>(
+  transport::process_address address_of(int process, std::uint64_t generation) {
+    auto [control, data] = wire::decode<std::pair<std::vector<std::byte>, std::vector<std::byte>>>(
         self_.wait_for(process, slot(generation)));
     return {control, data};
   }
@@ -95,7 +95,7 @@ class ucx_process {
   static int slot(std::uint64_t generation) { return 1000 + static_cast<int>(generation); }
 
   test_rank& self_;
-  std::unique_ptr<transport> link_;
+  std::unique_ptr<transport::transport> link_;
 };
 
 }  // namespace troupe::testing

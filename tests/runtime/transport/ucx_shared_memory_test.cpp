@@ -12,7 +12,7 @@
 using namespace troupe::testing;
 using troupe::dtype;
 using troupe::tensor;
-using troupe::tensor_tag;
+using troupe::transport::tensor_tag;
 
 namespace {
 
@@ -149,11 +149,12 @@ TEST_CASE("what a peer still reads stays as it is when its owner frees it, and i
 TEST_CASE("a process that cannot open a peer's memory gets copies") {
   spawn_ranks(2, [](test_rank& self) {
     ucx_process process(self);
-    std::map<int, troupe::process_address> peers;
+    std::map<int, troupe::transport::process_address> peers;
     process.begin(1);
     for (int rank = 0; rank < 2; ++rank) peers[rank] = process.address_of(rank, 1);
     // A process with this number cannot exist: it is larger than the kernel's largest.
-    auto& high_byte_of_pid = peers.at(0).data.at(sizeof(troupe::receiver_nonce) + sizeof(pid_t) - 1);
+    auto& high_byte_of_pid =
+        peers.at(0).data.at(sizeof(troupe::transport::receiver_nonce) + sizeof(pid_t) - 1);
     if (self.rank() == 1) high_byte_of_pid ^= std::byte{0x40};
     process.link().connect(1, peers);
     exchange_copies(self, process, filled(process, 1));

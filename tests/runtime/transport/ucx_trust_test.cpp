@@ -70,17 +70,17 @@ void verified(test_rank& self) {
 }
 
 /// Bytes that are no frames, a connection each.
-void send_control_garbage(const troupe::process_address& address, int count) {
+void send_control_garbage(const troupe::transport::process_address& address, int count) {
   std::mt19937_64 random(1);
   for (int i = 0; i < count; ++i) {
     unauthenticated_peer caller(address);
-    caller.send(pattern(troupe::reply_bytes + random() % 5000, random()).bytes());
+    caller.send(pattern(troupe::messaging::reply_bytes + random() % 5000, random()).bytes());
     caller.wait_until_closed();
   }
 }
 
 /// More unauthenticated peers than a process allows, which send nothing.
-void connect_silently(const troupe::process_address& address) {
+void connect_silently(const troupe::transport::process_address& address) {
   std::vector<std::unique_ptr<unauthenticated_peer>> callers;
   for (int i = 0; i < 80; ++i) callers.push_back(std::make_unique<unauthenticated_peer>(address));
   callers.front()->wait_until_closed();
@@ -88,22 +88,23 @@ void connect_silently(const troupe::process_address& address) {
 
 /// A sealed tensor frame for rank 0 in generation 5, or almost.
 struct forged_tensor {
-  troupe::receiver_nonce nonce;
+  troupe::transport::receiver_nonce nonce;
   std::uint64_t generation = 5;
   std::uint64_t tag_generation = 5;
   std::uint32_t to_rank = 0;
   std::int64_t extent = 1000;
 
-  troupe::authentication_code connection_code(std::uint32_t receiver) const {
-    return troupe::connection_code(troupe::frame_authenticator(test_secret()), nonce, generation, 1,
-                                   receiver);
+  troupe::messaging::authentication_code connection_code(std::uint32_t receiver) const {
+    return troupe::transport::connection_code(troupe::messaging::frame_authenticator(test_secret()), nonce,
+                                              generation, 1, receiver);
   }
   std::vector<std::byte> head() const {
     std::vector<std::byte> head;
     troupe::shape extents{extent};
-    auto rest = troupe::begin_frame({troupe::frame_kind::tensor, 1, to_rank, generation, 1, 1000},
-                                    troupe::tensor_header_bytes(extents, {}), head);
-    troupe::write_tensor_header({tag_generation, 77}, troupe::dtype::u8, extents, {}, rest);
+    auto rest = troupe::messaging::begin_frame(
+        {troupe::messaging::frame_kind::tensor, 1, to_rank, generation, 1, 1000},
+        troupe::transport::tensor_header_bytes(extents, {}), head);
+    troupe::transport::write_tensor_header({tag_generation, 77}, troupe::dtype::u8, extents, {}, rest);
     rest.put(connection_code(to_rank));
     return head;
   }
@@ -133,7 +134,7 @@ void misplaced_frames(test_rank& self) {
     auto nonce = nonce_in(address);
     for (const auto& forged :
          {forged_tensor{nonce, 4, 4}, forged_tensor{nonce, 5, 4}, forged_tensor{.nonce = nonce, .to_rank = 1},
-          forged_tensor{.nonce = nonce, .extent = 999}, forged_tensor{troupe::receiver_nonce{}},
+          forged_tensor{.nonce = nonce, .extent = 999}, forged_tensor{troupe::transport::receiver_nonce{}},
           forged_tensor{nonce}, forged_tensor{nonce, 6, 6}})
       to_data.send(forged.head(), elements.bytes(), 0);
     self.post(1);
@@ -227,9 +228,9 @@ TEST_CASE("control connections of a process that violates the protocol are close
 TEST_CASE("invalid transport options are refused with their name") {
   spawn_ranks(1, [](test_rank&) {
     event_recorder events;
-    auto refuses = [&](const troupe::ucx_transport_options& options, const std::string& word) {
+    auto refuses = [&](const troupe::transport::ucx_transport_options& options, const std::string& word) {
       try {
-        troupe::make_ucx_transport(options, events);
+        troupe::transport::make_ucx_transport(options, events);
       } catch (const std::exception& refusal) {
         return std::string(refusal.what()).find(word) != std::string::npos;
       }
@@ -248,7 +249,7 @@ TEST_CASE("invalid transport options are refused with their name") {
 }
 
 TEST_CASE("UCX does not install its handler for SIGHUP") {
-  troupe::configure_ucx_library();
+  troupe::ucx::configure_ucx_library();
   struct sigaction present {};
   ::sigaction(SIGHUP, nullptr, &present);
   CHECK((present.sa_handler == SIG_DFL || present.sa_handler == SIG_IGN));

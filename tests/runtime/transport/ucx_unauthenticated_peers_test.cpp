@@ -61,8 +61,9 @@ void replayed_tensor(test_rank& self) {
   auto address = address_posted(self, 0, 5);
   unauthenticated_sender to_data(address, "tcp");
   auto secret = test_secret();
-  troupe::plane_settings settings{1, secret, troupe::frame_authenticator(secret), false, false, {}};
-  troupe::header_writer headers(settings, 5, 0, nonce_in(address));
+  troupe::transport::plane_settings settings{1,     secret, troupe::messaging::frame_authenticator(secret),
+                                             false, false,  {}};
+  troupe::transport::header_writer headers(settings, 5, 0, nonce_in(address));
   auto elements = pattern(1000, 1);
   std::vector<std::byte> first, second;
   auto body = std::as_const(elements).bytes();
@@ -73,7 +74,8 @@ void replayed_tensor(test_rank& self) {
 }
 
 /// More unauthenticated peers than rank 0 has descriptors for, which send nothing and stay.
-std::list<unauthenticated_peer> connect_silently(const troupe::process_address& address, int count) {
+std::list<unauthenticated_peer> connect_silently(const troupe::transport::process_address& address,
+                                                 int count) {
   std::list<unauthenticated_peer> callers;
   for (int i = 0; i < count; ++i) callers.emplace_back(address);
   return callers;
@@ -159,12 +161,13 @@ void greedy_peer(test_rank& self) {
   if (self.rank() == 1) {
     unauthenticated_peer caller(address_posted(self, 0, 1));
     std::vector<std::byte> frame;
-    troupe::begin_frame({troupe::frame_kind::control, 1, 0, 1, 0, std::uint64_t{60} << 20}, 0, frame);
+    troupe::messaging::begin_frame(
+        {troupe::messaging::frame_kind::control, 1, 0, 1, 0, std::uint64_t{60} << 20}, 0, frame);
     frame.resize(std::size_t{60} << 20);
     caller.send(frame);
     caller.wait_until_closed();
     unauthenticated_peer slow(address_posted(self, 0, 1));
-    slow.send(std::span(frame).first(troupe::reply_bytes - 1));
+    slow.send(std::span(frame).first(troupe::messaging::reply_bytes - 1));
     slow.wait_until_closed();  // though it may still say its last byte
     self.post(1);
   } else {
@@ -177,17 +180,17 @@ void greedy_peer(test_rank& self) {
 
 /// A process that speaks version 8 of the protocol listens at rank 1's address.
 void older_version(test_rank& self) {
-  auto older = troupe::control_protocol;
+  auto older = troupe::messaging::control_protocol;
   older.version = 8;
-  auto listener = troupe::listen_on("127.0.0.1", 0);
+  auto listener = troupe::messaging::listen_on("127.0.0.1", 0);
   ucx_process process(self);
   auto own = process.begin(1);
-  auto address = troupe::decode_control_address(own.control);
-  address.port = troupe::local_port(listener);
-  process.link().connect(1, {{0, own}, {1, {troupe::encode_control_address(address), own.data}}});
-  troupe::wait_for(listener.get(), POLLIN, std::chrono::seconds(50));
-  troupe::unique_fd came(::accept(listener.get(), nullptr, nullptr));
-  auto said = troupe::handshake_responder(test_secret(), older).greeting();
+  auto address = troupe::messaging::decode_control_address(own.control);
+  address.port = troupe::messaging::local_port(listener);
+  process.link().connect(1, {{0, own}, {1, {troupe::messaging::encode_control_address(address), own.data}}});
+  troupe::messaging::wait_for(listener.get(), POLLIN, std::chrono::seconds(50));
+  troupe::posix::unique_fd came(::accept(listener.get(), nullptr, nullptr));
+  auto said = troupe::messaging::handshake_responder(test_secret(), older).greeting();
   ::send(came.get(), said.data(), said.size(), MSG_NOSIGNAL);
   auto error = process.events.take_errors().front();
   expect(error.rank == 1 && error.cause.find("version 8") != std::string::npos,

@@ -13,13 +13,13 @@ namespace {
 
 /// Takes tensors of stage 1 until it has as many as it waits for, or is told to stop. What comes by the other
 /// way, because it was away for a while, counts too.
-struct stage_one final : troupe::tensor_waiter {
+struct stage_one final : troupe::transport::tensor_waiter {
   using arrived_tensor = event_recorder::arrived_tensor;
   std::atomic<std::size_t> wanted = 1;
   std::atomic<bool> stopped = false;
   std::vector<std::thread::id> threads;  ///< the threads that called take()
 
-  bool take(int from_rank, const troupe::tensor_tag& tag, troupe::tensor& value) override {
+  bool take(int from_rank, const troupe::transport::tensor_tag& tag, troupe::tensor& value) override {
     if (tag.stage != 1) return false;
     threads.push_back(std::this_thread::get_id());
     add({from_rank, tag, std::move(value)});
@@ -38,7 +38,7 @@ struct stage_one final : troupe::tensor_waiter {
   }
   void also_from(ucx_process& process) {
     process.events.intercept(
-        [this, &process](int from, const troupe::tensor_tag& tag, const troupe::tensor& value) {
+        [this, &process](int from, const troupe::transport::tensor_tag& tag, const troupe::tensor& value) {
           if (tag.stage != 1) return false;
           add({from, tag, value});
           process.link().wake_receiver();
@@ -52,7 +52,7 @@ struct stage_one final : troupe::tensor_waiter {
   std::atomic<std::size_t> num_taken_ = 0;
 };
 
-troupe::tensor_tag tag(std::uint64_t step, std::uint32_t stage) { return {1, step, 0, stage}; }
+troupe::transport::tensor_tag tag(std::uint64_t step, std::uint32_t stage) { return {1, step, 0, stage}; }
 
 constexpr std::size_t many = 200;
 

@@ -19,8 +19,8 @@ namespace troupe::testing {
 inline const std::vector<std::byte> greeting = {std::byte{'h'}, std::byte{'i'}};
 
 /// Connects two ranks; returns when the connections are made. Returns this process's id.
-inline process_id meet(ucx_process& process, int rank) {
-  auto own = decode_control_address(process.begin(1).control).process;
+inline messaging::process_id meet(ucx_process& process, int rank) {
+  auto own = messaging::decode_control_address(process.begin(1).control).process;
   process.connect(1, {0, 1});
   process.link().send_control(1 - rank, 1, greeting);
   process.events.take_controls();
@@ -30,10 +30,11 @@ inline process_id meet(ucx_process& process, int rank) {
 /// A program outside the job that connects to the data worker by plain UCX.
 class unauthenticated_sender {
  public:
-  explicit unauthenticated_sender(const process_address& address, const std::string& transports = "sysv,cma")
-      : context_(make_ucx_context(transports, "lo")), worker_(context_.get()) {
-    auto params = endpoint_params(worker_address_in(address));
-    check_ucx(ucp_ep_create(worker_.get(), &params, &endpoint_), "connect an unauthenticated peer");
+  explicit unauthenticated_sender(const transport::process_address& address,
+                                  const std::string& transports = "sysv,cma")
+      : context_(ucx::make_ucx_context(transports, "lo")), worker_(context_.get()) {
+    auto params = ucx::endpoint_params(worker_address_in(address));
+    ucx::check_ucx(ucp_ep_create(worker_.get(), &params, &endpoint_), "connect an unauthenticated peer");
   }
 
   void send(std::span<const std::byte> head, std::span<const std::byte> body, std::uint32_t flags) {
@@ -57,16 +58,16 @@ class unauthenticated_sender {
   }
 
  private:
-  ucx_context context_;
-  ucx_worker worker_;
+  ucx::ucx_context context_;
+  ucx::ucx_worker worker_;
   ucp_ep_h endpoint_ = nullptr;
 };
 
 /// A program outside the job that connects to the control port.
 class unauthenticated_peer {
  public:
-  explicit unauthenticated_peer(const process_address& address)
-      : peer_(decode_control_address(address.control)), socket_(connect_to(peer_)) {
+  explicit unauthenticated_peer(const transport::process_address& address)
+      : peer_(messaging::decode_control_address(address.control)), socket_(connect_to(peer_)) {
     ::fcntl(socket_.get(), F_SETFL, 0);  // from here on it may wait
   }
   void send(std::span<const std::byte> bytes) {
@@ -82,41 +83,41 @@ class unauthenticated_peer {
   }
   /// Proves that it knows the secret.
   void shake_hands() {
-    std::array<std::byte, greeting_bytes> greeting;
+    std::array<std::byte, messaging::greeting_bytes> greeting;
     ::recv(socket_.get(), greeting.data(), greeting.size(), MSG_WAITALL);
-    auto nonce = make_nonce();
+    auto nonce = messaging::make_nonce();
     auto secret = test_secret();
-    auto keys = answer_greeting(greeting, secret, control_protocol, nonce);
+    auto keys = answer_greeting(greeting, secret, messaging::control_protocol, nonce);
     send(reply_of(keys, nonce));
-    std::array<std::byte, verdict_bytes> verdict{};
+    std::array<std::byte, messaging::verdict_bytes> verdict{};
     ::recv(socket_.get(), verdict.data(), verdict.size(), MSG_WAITALL);
-    expect(verdict[0] == verdict_accepted, "the secret is known");
-    key_.emplace(keys.key_of(handshake_role::initiator));
+    expect(verdict[0] == messaging::verdict_accepted, "the secret is known");
+    key_.emplace(keys.key_of(messaging::handshake_role::initiator));
   }
   /// A control frame of rank 1 for rank 0, sealed with the connection's key.
   void send_frame(std::uint64_t sequence, std::span<const std::byte> extension, std::uint32_t to_rank = 0) {
-    frame_header header{frame_kind::control, 1, to_rank, 1, sequence, greeting.size()};
+    messaging::frame_header header{messaging::frame_kind::control, 1, to_rank, 1, sequence, greeting.size()};
     auto body = std::span(greeting).first(sequence == 0 ? 0 : greeting.size());
     header.body_bytes = body.size();
     send(seal_frame(*key_, header, extension, body));
     send(body);
   }
   /// What a connection of process `from` begins with.
-  std::vector<std::byte> introduction(const process_id& from) const {
+  std::vector<std::byte> introduction(const messaging::process_id& from) const {
     std::vector<std::byte> bytes(peer_.process.begin(), peer_.process.end());
     bytes.insert(bytes.end(), from.begin(), from.end());
     return bytes;
   }
 
  private:
-  control_address peer_;
-  unique_fd socket_;
+  messaging::control_address peer_;
+  posix::unique_fd socket_;
   std::vector<std::byte> sent_;
-  std::optional<frame_authenticator> key_;
+  std::optional<messaging::frame_authenticator> key_;
 };
 
-inline process_address address_posted(test_rank& self, int process, std::uint64_t generation) {
-  auto [control, data] = decode<std::pair<std::vector<std::byte>, std::vector<std::byte>>>(
+inline transport::process_address address_posted(test_rank& self, int process, std::uint64_t generation) {
+  auto [control, data] = wire::decode<std::pair<std::vector<std::byte>, std::vector<std::byte>>>(
       self.wait_for(process, 1000 + static_cast<int>(generation)));
   return {control, data};
 }

@@ -14,6 +14,7 @@
 #endif
 
 using namespace troupe;
+using namespace troupe::ucx;
 using namespace troupe::testing;
 
 namespace {

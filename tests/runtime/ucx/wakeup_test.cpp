@@ -4,7 +4,7 @@
 
 // Without a limit this case ends by the test's timeout.
 TEST_CASE("a sleeping thread checks again after the limit without a wake-up") {
-  troupe::wakeup sleeper;
+  troupe::ucx::wakeup sleeper;
   sleeper.announce_sleep();
   sleeper.rest({-1, -1}, true, {});
   SUCCEED("it came back");

@@ -8,6 +8,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using namespace troupe::usage;
 
 TEST_CASE("help shows defaults as they are typed, and none for an empty list") {
   CLI::App app("", "program");

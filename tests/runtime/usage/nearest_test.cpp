@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::usage;
 
 TEST_CASE("a mistyped word is recognised, a word unlike all known ones is not") {
   std::vector<std::string> known{"--nproc-per-node", "--json", "--grace"};

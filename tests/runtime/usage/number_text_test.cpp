@@ -7,6 +7,7 @@
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
+using namespace troupe::usage;
 
 TEST_CASE("a number of bytes has units of 1024") {
   CHECK(bytes_from("0") == 0);

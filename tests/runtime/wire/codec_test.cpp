@@ -52,44 +52,45 @@ std::vector<std::byte> bytes_of(std::initializer_list<int> values) {
 }  // namespace
 
 TEST_CASE("a message is decoded as it was encoded") {
-  CHECK(troupe::decode<message>(troupe::encode(sample())) == sample());
-  CHECK(troupe::decode<message>(troupe::encode(message{})) == message{});
+  CHECK(troupe::wire::decode<message>(troupe::wire::encode(sample())) == sample());
+  CHECK(troupe::wire::decode<message>(troupe::wire::encode(message{})) == message{});
 }
 
 TEST_CASE("the encoding is little-endian, without padding or prefix") {
-  CHECK(troupe::encode(std::uint32_t{0x01020304}) == bytes_of({4, 3, 2, 1}));
-  CHECK(troupe::encode(std::string("ab")) == bytes_of({2, 0, 0, 0, 0, 0, 0, 0, 'a', 'b'}));
+  CHECK(troupe::wire::encode(std::uint32_t{0x01020304}) == bytes_of({4, 3, 2, 1}));
+  CHECK(troupe::wire::encode(std::string("ab")) == bytes_of({2, 0, 0, 0, 0, 0, 0, 0, 'a', 'b'}));
 }
 
 TEST_CASE("every truncation of a message is refused") {
-  auto bytes = troupe::encode(sample());
+  auto bytes = troupe::wire::encode(sample());
   for (std::size_t length = 0; length < bytes.size(); ++length)
-    CHECK_THROWS_AS(troupe::decode<message>(std::span(bytes).first(length)), troupe::decode_error);
+    CHECK_THROWS_AS(troupe::wire::decode<message>(std::span(bytes).first(length)),
+                    troupe::wire::decode_error);
 }
 
 TEST_CASE("trailing bytes are refused") {
-  auto bytes = troupe::encode(sample());
+  auto bytes = troupe::wire::encode(sample());
   bytes.push_back(std::byte{0});
-  CHECK_THROWS_WITH(troupe::decode<message>(bytes), ContainsSubstring("trailing"));
+  CHECK_THROWS_WITH(troupe::wire::decode<message>(bytes), ContainsSubstring("trailing"));
 }
 
 TEST_CASE("a declared length beyond the message is refused before memory is allocated for it") {
   auto huge = bytes_of({0, 0, 0, 0, 0, 1, 0, 0, 'a'});  // 2^40 elements
-  CHECK_THROWS_WITH(troupe::decode<std::string>(huge), ContainsSubstring("more elements"));
-  CHECK_THROWS_WITH(troupe::decode<std::vector<double>>(huge), ContainsSubstring("more elements"));
-  CHECK_THROWS_WITH(troupe::decode<std::vector<inner>>(huge), ContainsSubstring("more elements"));
-  CHECK_THROWS_WITH((troupe::decode<std::map<int, int>>(huge)), ContainsSubstring("more elements"));
+  CHECK_THROWS_WITH(troupe::wire::decode<std::string>(huge), ContainsSubstring("more elements"));
+  CHECK_THROWS_WITH(troupe::wire::decode<std::vector<double>>(huge), ContainsSubstring("more elements"));
+  CHECK_THROWS_WITH(troupe::wire::decode<std::vector<inner>>(huge), ContainsSubstring("more elements"));
+  CHECK_THROWS_WITH((troupe::wire::decode<std::map<int, int>>(huge)), ContainsSubstring("more elements"));
   auto largest = std::vector<std::byte>(16, std::byte{0xff});
-  CHECK_THROWS_AS(troupe::decode<std::vector<double>>(largest), troupe::decode_error);
+  CHECK_THROWS_AS(troupe::wire::decode<std::vector<double>>(largest), troupe::wire::decode_error);
 }
 
 TEST_CASE("a truth value other than 0 and 1 is refused") {
-  CHECK_THROWS_AS(troupe::decode<bool>(bytes_of({2})), troupe::decode_error);
+  CHECK_THROWS_AS(troupe::wire::decode<bool>(bytes_of({2})), troupe::wire::decode_error);
 }
 
 TEST_CASE("arbitrary bytes either decode or give decode_error") {
   std::mt19937_64 random(20240901);
-  auto valid = troupe::encode(sample());
+  auto valid = troupe::wire::encode(sample());
   int refused = 0;
   for (int round = 0; round < 20000; ++round) {
     auto bytes = valid;
@@ -97,8 +98,8 @@ TEST_CASE("arbitrary bytes either decode or give decode_error") {
       bytes[random() % bytes.size()] = static_cast<std::byte>(random());
     bytes.resize(random() % 8 == 0 ? random() % (bytes.size() + 1) : bytes.size());
     try {
-      troupe::decode<message>(bytes);
-    } catch (const troupe::decode_error&) {
+      troupe::wire::decode<message>(bytes);
+    } catch (const troupe::wire::decode_error&) {
       ++refused;
     }
   }

@@ -8,6 +8,7 @@
 #include "support/bits.hpp"
 
 using namespace troupe;
+using namespace troupe::wire;
 using namespace troupe::testing;
 
 namespace {

@@ -247,9 +247,9 @@ int group_depth() { return current.depth; }
 namespace troupe {
 
 /// Replaces the function that loads the library.
-const nccl_functions& nccl() {
+const collective::nccl_functions& collective::nccl() {
   using namespace fake_nccl;
-  static const nccl_functions all{
+  static const collective::nccl_functions all{
       .get_unique_id = get_unique_id,
       .init = init,
       .finalize = finalize,

@@ -42,7 +42,7 @@ struct fake_model {
 /// One weight per stage: y = w * x, squared loss, gradient descent with momentum, simple enough to compute by
 /// hand. Throws std::logic_error if it is not called as stage_program requires, or if a step is applied twice
 /// or skipped.
-class fake_program : public stage_program {
+class fake_program : public program::stage_program {
  public:
   fake_program(std::shared_ptr<fake_model> model, int stage) : model_(std::move(model)), stage_(stage) {
     note("N");
@@ -51,7 +51,8 @@ class fake_program : public stage_program {
 
   void share_gradients(const memory_source& shared) override { shared({1}, dtype::f32); }
 
-  std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor targets) override {
+  std::vector<tensor> forward(const program::microbatch& which, std::vector<tensor> inputs,
+                              tensor targets) override {
     note(which.training ? "F" : "E", which.index);
     expect(inputs.size() == 1, "one input");
     const auto& input = inputs[0];
@@ -77,7 +78,8 @@ class fake_program : public stage_program {
     return {};
   }
 
-  std::vector<tensor> backward_input(const microbatch& which, std::vector<tensor> output_gradients) override {
+  std::vector<tensor> backward_input(const program::microbatch& which,
+                                     std::vector<tensor> output_gradients) override {
     note("I", which.index);
     expect_step(which.step);
     expect(saved_.contains(which.index), "forward before backward");
@@ -88,7 +90,7 @@ class fake_program : public stage_program {
     return {scaled(kept.gradient, w())};
   }
 
-  void backward_weight(const microbatch& which) override {
+  void backward_weight(const program::microbatch& which) override {
     note("W", which.index);
     expect(which.index == next_weight_, "weight gradients in the order of microbatches");
     ++next_weight_;
@@ -154,7 +156,7 @@ class fake_program : public stage_program {
     metrics_ = {};
   }
 
-  step_metrics take_metrics() override { return std::exchange(metrics_, {}); }
+  program::step_metrics take_metrics() override { return std::exchange(metrics_, {}); }
 
   std::vector<named_tensor> state() override {
     return {{name("weight"), state_[0]}, {name("moment"), state_[1]}, {name("steps"), state_[2]}};
@@ -219,11 +221,11 @@ class fake_program : public stage_program {
   std::map<int, activation> saved_;
   float sum_ = 0;
   int next_weight_ = 0;
-  step_metrics metrics_;
+  program::step_metrics metrics_;
   progress_callback progress_;
 };
 
-inline program_factory fake_programs(const std::shared_ptr<fake_model>& model) {
+inline program::program_factory fake_programs(const std::shared_ptr<fake_model>& model) {
   return [model](int stage) { return std::make_unique<fake_program>(model, stage); };
 }
 

@@ -67,7 +67,8 @@ joined_namespaces::~joined_namespaces() {
 
 void joined_namespaces::enter(int which) const {
   auto path = "/run/netns/" + name(which);
-  unique_fd place(static_cast<int>(check_posix(::open(path.c_str(), O_RDONLY | O_CLOEXEC), "open " + path)));
+  posix::unique_fd place(
+      static_cast<int>(check_posix(::open(path.c_str(), O_RDONLY | O_CLOEXEC), "open " + path)));
   check_posix(::setns(place.get(), CLONE_NEWNET), "enter " + path);
   // UCX finds interfaces in /sys, which lists those of the network namespace in which it was mounted.
   check_posix(::unshare(CLONE_NEWNS), "leave the mount namespace");

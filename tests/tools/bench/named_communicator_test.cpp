@@ -26,8 +26,8 @@ constexpr int num_members = 3, num_buckets = 5;
 constexpr std::uint64_t num_actions = 3;
 
 named_communicator::transport_maker transport_of(int rank) {
-  return [rank](transport_events& events) {
-    ucx_transport_options options;
+  return [rank](transport::transport_events& events) {
+    transport::ucx_transport_options options;
     options.rank = rank;
     options.world_size = num_members;
     options.secret = std::vector<std::byte>(32, std::byte{7});
@@ -102,7 +102,7 @@ results run_member(int rank, named_communicator& group) {
 
 TEST_CASE("named calls that members begin in other orders give the bits of the tree") {
   std::vector<std::unique_ptr<named_communicator>> members;
-  std::map<int, process_address> addresses;
+  std::map<int, transport::process_address> addresses;
   for (int rank = 0; rank < num_members; ++rank)
     addresses[rank] = members.emplace_back(std::make_unique<named_communicator>(transport_of(rank)))->begin();
   for (auto& each : members) each->connect(addresses);

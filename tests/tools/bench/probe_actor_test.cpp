@@ -18,7 +18,8 @@ namespace {
 struct one_probe {
   virtual_actors actors;
   recording_transport link;
-  caf::actor actor = actors.spawn<receiving_actor<probe_state>>(link, probe_options{1, 7, &link});
+  caf::actor actor =
+      actors.spawn<actors::actor::receiving_actor<probe_state>>(link, probe_options{1, 7, &link});
   std::optional<probe_times> times;
 
   void start(std::uint64_t messages, std::uint64_t window, bool in_full = true) {
@@ -28,8 +29,8 @@ struct one_probe {
     plan.answer_in_full = in_full;
     actors.send(actor, start_probe{plan, [this](probe_times result) { times = std::move(result); }});
   }
-  void comes(std::uint64_t number, tensor_role role = tensor_role::gradient) {
-    tensor_tag tag;
+  void comes(std::uint64_t number, transport::tensor_role role = transport::tensor_role::gradient) {
+    transport::tensor_tag tag;
     tag.generation = 7;
     tag.step = number;
     tag.role = role;
@@ -56,7 +57,7 @@ TEST_CASE("a probe begins once the other is ready and has no more messages unans
   CHECK(std::ranges::is_sorted(*here.times));
   for (const auto& sent : here.link.tensors) {
     CHECK(sent.to_rank == 1);
-    CHECK(sent.tag.role == tensor_role::gradient);
+    CHECK(sent.tag.role == transport::tensor_role::gradient);
   }
 }
 
@@ -65,8 +66,8 @@ TEST_CASE("a probe answers with the very tensor that came, or with one byte") {
   here.actors.send(here.actor, answer_probes{});
   REQUIRE(here.link.tensors.size() == 1);
   CHECK(here.link.tensors[0].tag.step == 0);
-  here.comes(1, tensor_role::activation);
-  here.comes(2, tensor_role::gradient);
+  here.comes(1, transport::tensor_role::activation);
+  here.comes(2, transport::tensor_role::gradient);
   REQUIRE(here.link.tensors.size() == 3);
   CHECK(here.link.tensors[1].value.size_bytes() == 8);
   CHECK(here.link.tensors[2].value.size_bytes() == 1);

@@ -9,21 +9,21 @@
 using namespace troupe;
 
 TEST_CASE("a slow link moves the least that a collective must send") {
-  auto bytes = [](collective_kind kind) {
+  auto bytes = [](collective::collective_kind kind) {
     return link_bytes({.kind = kind, .type = dtype::f32, .count = 100}, 4);
   };
-  CHECK(bytes(collective_kind::all_reduce) == 600);
-  CHECK(bytes(collective_kind::all_gather) == 300);
-  CHECK(bytes(collective_kind::reduce_scatter) == 300);
-  CHECK(bytes(collective_kind::broadcast) == 400);
-  CHECK(bytes(collective_kind::send) == 400);
-  CHECK(bytes(collective_kind::barrier) == 0);
-  CHECK(link_bytes({.kind = collective_kind::broadcast, .count = 100}, 1) == 0);
+  CHECK(bytes(collective::collective_kind::all_reduce) == 600);
+  CHECK(bytes(collective::collective_kind::all_gather) == 300);
+  CHECK(bytes(collective::collective_kind::reduce_scatter) == 300);
+  CHECK(bytes(collective::collective_kind::broadcast) == 400);
+  CHECK(bytes(collective::collective_kind::send) == 400);
+  CHECK(bytes(collective::collective_kind::barrier) == 0);
+  CHECK(link_bytes({.kind = collective::collective_kind::broadcast, .count = 100}, 1) == 0);
 }
 
 TEST_CASE("calls over a slow link bring the same results, no sooner than the link can") {
   static constexpr double bytes_per_second = 4e6;
-  auto members = make_local_group(2, over_link(2, bytes_per_second));
+  auto members = collective::make_local_group(2, over_link(2, bytes_per_second));
   std::vector<float> sums(2);
   auto begin = std::chrono::steady_clock::now();
   std::vector<std::thread> threads;

@@ -16,8 +16,8 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 /// A forward of `step` that ends at so many milliseconds.
-trace_event forward(std::int64_t end_ms, std::uint64_t step) {
-  return {end_ms * 1'000'000 - 1000, end_ms * 1'000'000, 1, step, 0, 0, trace_kind::forward};
+trace::trace_event forward(std::int64_t end_ms, std::uint64_t step) {
+  return {end_ms * 1'000'000 - 1000, end_ms * 1'000'000, 1, step, 0, 0, trace::trace_kind::forward};
 }
 
 std::string refusal_of_folder(const std::filesystem::path& folder) {
@@ -33,7 +33,7 @@ std::string refusal_of_folder(const std::filesystem::path& folder) {
 
 TEST_CASE("what lost processes did last is shown in the views of a job") {
   temp_folder folder;
-  process_events first{.rank = 1, .pid = 17}, second{.rank = 2, .incarnation = 3, .pid = 18};
+  trace::process_events first{.rank = 1, .pid = 17}, second{.rank = 2, .incarnation = 3, .pid = 18};
   first.threads = {{"device 1", 1, false, 2, {forward(100, 6), forward(200, 7)}}, {"loader", 2, true, 0, {}}};
   second.threads = {{"device 2", 1, false, 1, {forward(150, 8)}}};
   write_events(first, folder.path() / "events-1.0.bin");

@@ -15,9 +15,9 @@ namespace {
 
 /// Reads from a server that has these parts of /api/v1 alone. Returns the refusal, or "read".
 std::string read_from(const std::set<std::string>& parts) {
-  http_server server({}, std::make_shared<event_log>());
-  server.serve([&parts](const http_request& request) {
-    http_response response;
+  http::http_server server({}, std::make_shared<http::event_log>());
+  server.serve([&parts](const http::http_request& request) {
+    http::http_response response;
     response.body = "{\"" + std::string(request.path()) + "\":1}";
     if (!parts.contains(std::string(request.path()))) response.status = 404;
     return response;

@@ -199,7 +199,7 @@ TEST_CASE("the last events of a killed process are kept and said where, those of
   CHECK_THAT(result.errors, ContainsSubstring("troupe: the last events of rank 1 are in " + file.string()));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "events-0.0.bin"));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "events-1.1.bin"));
-  auto left = troupe::read_events(file);
+  auto left = troupe::trace::read_events(file);
   CHECK(left.rank == 1);
   CHECK(left.incarnation == 0);
   REQUIRE(left.threads.size() == 1);

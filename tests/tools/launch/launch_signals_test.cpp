@@ -29,8 +29,8 @@ std::vector<pid_t> pids_of(background_process& launcher, int num_ranks) {
   return pids;
 }
 
-std::vector<unique_fd> watch(const std::vector<pid_t>& pids) {
-  std::vector<unique_fd> made;
+std::vector<posix::unique_fd> watch(const std::vector<pid_t>& pids) {
+  std::vector<posix::unique_fd> made;
   for (auto pid : pids) made.emplace_back(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   return made;
 }
@@ -66,7 +66,7 @@ TEST_CASE("no process outlives a launcher that is killed") {
   background_process launcher(launch({"--nproc-per-node", "3"}, {"0", "1.0=ignore"}));
   auto processes = watch(pids_of(launcher, 3));
   launcher.signal(SIGKILL);
-  for (auto& process : processes) CHECK((!process || wait_for(process.get(), POLLIN, 60s)));
+  for (auto& process : processes) CHECK((!process || messaging::wait_for(process.get(), POLLIN, 60s)));
   CHECK(launcher.wait().signal == SIGKILL);
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("a killed launcher's guard also kills a child that never joined") {
   background_process launcher(launch({}, {"0", "0.0=no-join"}));
   auto processes = watch({pid_at_end_of(launcher.wait_for_line("not joining"))});
   launcher.signal(SIGKILL);
-  CHECK((!processes[0] || wait_for(processes[0].get(), POLLIN, 60s)));
+  CHECK((!processes[0] || messaging::wait_for(processes[0].get(), POLLIN, 60s)));
 }
 
 TEST_CASE("SIGTERM, SIGINT and SIGHUP stop the job, which reports what it saved, and set the exit code") {

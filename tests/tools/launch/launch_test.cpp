@@ -180,8 +180,8 @@ TEST_CASE("a program that cannot be launched is refused with code 2 and an error
   CHECK_THAT(errors_of({"--log-dir", "", "true"}), ContainsSubstring("--log-dir: expected a folder"));
   CHECK_THAT(errors_of({"--stop-signals", "TERM", "true"}),
              ContainsSubstring("--stop-signals: expected USR1, USR2 or XCPU"));
-  auto taken = listen_on("127.0.0.1", 0);
-  auto port = std::to_string(local_port(taken));
+  auto taken = messaging::listen_on("127.0.0.1", 0);
+  auto port = std::to_string(messaging::local_port(taken));
   CHECK_THAT(errors_of({"--master-port", port, "true"}), ContainsSubstring("127.0.0.1:" + port));
 }
 
@@ -294,8 +294,8 @@ TEST_CASE("a suspect that cannot be killed ends the job within a limit, and is l
   options.time_to_die = std::chrono::milliseconds(300);
   temp_folder folder;
   auto errors = folder.path() / "errors";
-  unique_fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  unique_fd said(::open(errors.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  posix::unique_fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  posix::unique_fd said(::open(errors.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   options.output_fd = nowhere.get();
   options.error_fd = said.get();
   pid_t undead = 0;
@@ -339,23 +339,23 @@ TEST_CASE("the launcher class reports starts, progress and recoveries") {
   options.command = {LAUNCH_WORKER, "2"};
   options.num_processes = 2;
   options.drills = {{1, 3}};
-  unique_fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  posix::unique_fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   options.output_fd = options.error_fd = nowhere.get();
   std::vector<std::string> started;
-  std::vector<recovery_report> reports;
+  std::vector<cluster::recovery_report> reports;
   std::uint64_t newest_step = 0;
   launch_callbacks callbacks;
   callbacks.on_started = [&](int rank, std::uint32_t incarnation, pid_t) {
     started.push_back(std::to_string(rank) + "." + std::to_string(incarnation));
   };
-  callbacks.on_progress = [&](const job_progress& progress) {
+  callbacks.on_progress = [&](const cluster::job_progress& progress) {
     newest_step = std::max(newest_step, progress.step);
   };
-  callbacks.on_recovered = [&](const recovery_report& report) { reports.push_back(report); };
+  callbacks.on_recovered = [&](const cluster::recovery_report& report) { reports.push_back(report); };
   CHECK(launcher(options, callbacks).run() == 0);
   CHECK(started == std::vector<std::string>{"0.0", "1.0", "1.1"});
   CHECK(newest_step == 10);
   REQUIRE(reports.size() == 1);
-  CHECK(reports[0].loss == member_loss{1, "killed by SIGKILL"});
+  CHECK(reports[0].loss == cluster::member_loss{1, "killed by SIGKILL"});
   CHECK(reports[0].total_s > 0);
 }

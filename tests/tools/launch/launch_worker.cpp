@@ -52,21 +52,21 @@ namespace {
 
 std::string variable(const char* name) { return troupe::process_environment()(name).value_or(""); }
 
-struct worker_events : troupe::membership_events {
-  void on_fence(std::uint64_t generation, const std::vector<troupe::member_loss>&) override {
-    with_link([&](troupe::membership& link) { link.quiesced(generation, {}); });
+struct worker_events : troupe::cluster::membership_events {
+  void on_fence(std::uint64_t generation, const std::vector<troupe::cluster::member_loss>&) override {
+    with_link([&](troupe::cluster::membership& link) { link.quiesced(generation, {}); });
     std::lock_guard lock(mutex);
     is_fenced = true;
     changed.notify_all();
   }
-  void on_view(const troupe::membership_view& view) override {
+  void on_view(const troupe::cluster::membership_view& view) override {
     std::printf("view %d of %d members, incarnation %s, pid %d\n", static_cast<int>(view.generation),
                 static_cast<int>(view.members.size()), variable("TROUPE_INCARNATION").c_str(), ::getpid());
     std::lock_guard lock(mutex);
     generation = view.generation;
     changed.notify_all();
   }
-  void on_recovered(const troupe::recovery_report&) override {}
+  void on_recovered(const troupe::cluster::recovery_report&) override {}
   void on_job_done() override {
     std::lock_guard lock(mutex);
     is_done = true;
@@ -75,7 +75,7 @@ struct worker_events : troupe::membership_events {
   void on_stop(int signal) override {
     std::printf("is to stop by %d\n", signal);
     if (variable("RANK") == "0" && !ignores_stops)
-      with_link([&](troupe::membership& to) { to.stopped("at step 10, which is saved"); });
+      with_link([&](troupe::cluster::membership& to) { to.stopped("at step 10, which is saved"); });
   }
   void on_job_stopped(int signal, const std::string& what) override {
     std::printf("the job was stopped: %s\n", what.c_str());
@@ -98,7 +98,7 @@ struct worker_events : troupe::membership_events {
 
   std::mutex mutex;
   std::condition_variable changed;
-  troupe::membership* link = nullptr;
+  troupe::cluster::membership* link = nullptr;
   std::uint64_t generation = 0;
   bool is_done = false, is_fenced = false;
   bool ignores_stops = false;
@@ -122,8 +122,8 @@ void prepare_signals(const std::string& behaviour) {
   for (int number : {SIGTERM, SIGINT}) ::signal(number, behaviour == "catch" ? on_signal : SIG_IGN);
 }
 
-void act_as_scheduler(troupe::membership& link, std::uint64_t generation) {
-  using enum troupe::recovery_phase;
+void act_as_scheduler(troupe::cluster::membership& link, std::uint64_t generation) {
+  using enum troupe::cluster::recovery_phase;
   if (generation > 1)
     for (auto phase : {restored, rebuilt, replayed}) link.report(generation, phase);
   for (std::uint64_t step = 1; step <= 10; ++step) link.report({generation, step, 10, 0.5});
@@ -159,9 +159,10 @@ int main(int argc, char** argv) {
   std::string behaviour;
   for (int i = 2; i < argc; ++i)
     if (std::string(argv[i]).starts_with(self)) behaviour = argv[i] + self.size();
-  auto events_of = troupe::read_events_environment(troupe::process_environment());
-  troupe::start_recording({.events_per_thread = events_of.events_per_thread, .file = events_of.file});
-  troupe::emit_now({.step = 41, .stage = 2, .microbatch = 3, .kind = troupe::trace_kind::forward});
+  auto events_of = troupe::config::read_events_environment(troupe::process_environment());
+  troupe::trace::start_recording({.events_per_thread = events_of.events_per_thread, .file = events_of.file});
+  troupe::trace::emit_now(
+      {.step = 41, .stage = 2, .microbatch = 3, .kind = troupe::trace::trace_kind::forward});
   prepare_signals(behaviour);
   if (behaviour == "kill-early") behave(behaviour);
   if (behaviour == "no-join" || behaviour == "catch") {
@@ -173,16 +174,16 @@ int main(int argc, char** argv) {
 
   worker_events events;
   events.ignores_stops = behaviour == "ignore" || behaviour == "deaf";
-  troupe::agent_client_options options;
+  troupe::cluster::agent_client_options options;
   options.address = variable("MASTER_ADDR");
   options.port = static_cast<std::uint16_t>(std::stoi(variable("MASTER_PORT")));
-  options.secret = troupe::parse_job_secret(variable("TROUPE_JOB_SECRET"));
+  options.secret = troupe::messaging::parse_job_secret(variable("TROUPE_JOB_SECRET"));
   options.rank = std::stoi(variable("RANK"));
   options.world_size = std::stoi(variable("WORLD_SIZE"));
   options.incarnation = static_cast<std::uint32_t>(std::stoi(variable("TROUPE_INCARNATION")));
-  std::unique_ptr<troupe::membership> link;
+  std::unique_ptr<troupe::cluster::membership> link;
   try {
-    link = troupe::connect_agent(options, events);
+    link = troupe::cluster::connect_agent(options, events);
   } catch (const troupe::bad_input& refused) {
     std::printf("%s\n", refused.what());
     return 2;

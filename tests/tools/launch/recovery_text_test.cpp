@@ -9,8 +9,8 @@ using Catch::Matchers::StartsWith;
 
 namespace {
 
-recovery_report example() {
-  recovery_report report;
+cluster::recovery_report example() {
+  cluster::recovery_report report;
   report.generation = 4;
   report.loss = {2, "killed by SIGKILL"};
   report.detect_s = report.fence_s = 0.001;
@@ -56,7 +56,7 @@ TEST_CASE("losses of one cause are one sentence, and all of them are named") {
 }
 
 TEST_CASE("a recovery from several losses is counted from the first, and has them all") {
-  std::vector<member_loss> losses = {{1, "exit code 3"}, example().loss};
+  std::vector<cluster::member_loss> losses = {{1, "exit code 3"}, example().loss};
   CHECK_THAT(
       recovery_line(example(), losses, 117, 2, true),
       StartsWith("rank 1 ended with exit code 3 and rank 2 was killed by SIGKILL at step 117; next step"));

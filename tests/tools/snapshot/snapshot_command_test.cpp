@@ -49,7 +49,7 @@ class snapshot_folder {
  private:
   static tensor encoded(std::uint64_t step, int stage) {
     auto nan = std::numeric_limits<float>::quiet_NaN();
-    return encode_part(
+    return snapshot::encode_part(
         {"job-7",
          step,
          {{.stage = stage}},
@@ -60,13 +60,13 @@ class snapshot_folder {
           {std::to_string(stage) + ".weight/nothing", tensor::empty({0})}}});
   }
   void commit(std::uint64_t step) {
-    std::vector<manifest_part> parts;
+    std::vector<snapshot::manifest_part> parts;
     for (int stage : {0, 1}) parts.push_back(store_.write_part(step, {stage}, encoded(step, stage).bytes()));
     store_.commit({"job-7", step, 1, 2, "avx2", "2024-06-07T08:09:10Z", {{"seed", "7"}}, {}, {}, parts, {}});
   }
 
   testing::temp_folder folder_;
-  snapshot_store store_{{folder_.path()}};
+  snapshot::snapshot_store store_{{folder_.path()}};
 };
 
 }  // namespace
@@ -161,8 +161,9 @@ TEST_CASE("list and verify show snapshots set aside, which are not counted") {
 
 TEST_CASE("control characters in a file are escaped when they are shown") {
   testing::temp_folder folder;
-  snapshot_store store({folder.path()});
-  auto encoded = encode_part({"job\x1b[2J", 10, {}, 1, 1, "c", {{"weight\x1b[31m", tensor::full({1}, 1)}}});
+  snapshot::snapshot_store store({folder.path()});
+  auto encoded =
+      snapshot::encode_part({"job\x1b[2J", 10, {}, 1, 1, "c", {{"weight\x1b[31m", tensor::full({1}, 1)}}});
   auto part = store.write_part(10, {0}, encoded.bytes());
   store.commit({"job\x1b[2J", 10, 1, 1, "c", "2024\n", {{"seed", "7\r8"}}, {}, {}, {part}, {}});
   for (std::string what : {"list ", "show ", "verify "}) {

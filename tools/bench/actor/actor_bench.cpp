@@ -45,7 +45,7 @@ void run_hops(const hop_job& options) {
   auto self = start_launched_process();
   auto stages = self->world_size();
   device_record record{std::vector<device_step>(options.steps)};
-  auto job = std::make_shared<job_definition>();
+  auto job = std::make_shared<actors::job::job_definition>();
   job->place(make_plan({schedule_kind_from(options.schedule), stages, options.microbatches, stages}), stages);
   job->snapshots.cadence.memory_every_steps = options.steps;
   job->make_program = [&](int stage) {

@@ -43,19 +43,19 @@ void probe_state::on_arrived(const probe_arrived& arrived) {
   receive();
 }
 
-bool probe_state::take(int, const tensor_tag& tag, tensor& value) {
+bool probe_state::take(int, const transport::tensor_tag& tag, tensor& value) {
   handle(tag, std::move(value));
   return true;
 }
 
-void probe_state::handle(const tensor_tag& tag, tensor&& value) {
-  bool answer_in_full = tag.role == tensor_role::activation;
+void probe_state::handle(const transport::tensor_tag& tag, tensor&& value) {
+  bool answer_in_full = tag.role == transport::tensor_role::activation;
   if (phase_ == phase::answering)
     return send(tag.step, false, answer_in_full ? std::move(value) : acknowledgement_);
   if (tag.step == ready)
     peer_is_ready_ = true;
   else if (phase_ == phase::asking)
-    times_.push_back(now_ns());
+    times_.push_back(trace::now_ns());
   if (phase_ != phase::asking) return;
   if (times_.size() == command_.plan.messages + 1) return end();
   send_more();
@@ -63,17 +63,17 @@ void probe_state::handle(const tensor_tag& tag, tensor&& value) {
 
 void probe_state::send_more() {
   const auto& plan = command_.plan;
-  if (times_.empty()) times_.push_back(now_ns());
+  if (times_.empty()) times_.push_back(trace::now_ns());
   for (auto answers = times_.size() - 1; sent_ < std::min(plan.messages, answers + plan.window);)
     send(++sent_, plan.answer_in_full, payload_);
 }
 
 /// An activation wants to come back, of another role is only counted.
 void probe_state::send(std::uint64_t number, bool answer_in_full, tensor value) {
-  tensor_tag tag;
+  transport::tensor_tag tag;
   tag.generation = options_.generation;
   tag.step = number;
-  tag.role = answer_in_full ? tensor_role::activation : tensor_role::gradient;
+  tag.role = answer_in_full ? transport::tensor_role::activation : transport::tensor_role::gradient;
   options_.link->send_tensor(options_.peer_rank, tag, std::move(value));
 }
 

@@ -37,14 +37,14 @@ struct answer_probes {
 
 /// Transport -> probe: a tensor that came while the probe was not waiting in the transport.
 struct probe_arrived {
-  tensor_tag tag;
+  transport::tensor_tag tag;
   tensor value;
 };
 
 struct probe_options {
-  int peer_rank = 0;             ///< whose probe it talks to
-  std::uint64_t generation = 0;  ///< the one the transport is in
-  transport* link = nullptr;     ///< outlives the actor
+  int peer_rank = 0;                     ///< whose probe it talks to
+  std::uint64_t generation = 0;          ///< the one the transport is in
+  transport::transport* link = nullptr;  ///< outlives the actor
 };
 
 /// Measures how long tensors take between the actors of two processes: one asks, the other answers.
@@ -57,7 +57,7 @@ struct probe_options {
 ///   probe_arrived  -> the next message, or an answer
 ///
 /// Monitors nobody. Detached: while it asks or answers it waits in the transport, as device_actor does.
-class probe_state : private tensor_waiter {
+class probe_state : private transport::tensor_waiter {
  public:
   static constexpr const char* actor_name = "probe";
   probe_state(caf::event_based_actor* self, const probe_options& options) : self_(self), options_(options) {}
@@ -71,9 +71,9 @@ class probe_state : private tensor_waiter {
   void on_answer_probes(const answer_probes& command);
   void on_arrived(const probe_arrived& arrived);
 
-  bool take(int from_rank, const tensor_tag& tag, tensor& value) override;
+  bool take(int from_rank, const transport::tensor_tag& tag, tensor& value) override;
   bool waits() const override { return phase_ != phase::idle && self_->mailbox().empty(); }
-  void handle(const tensor_tag& tag, tensor&& value);
+  void handle(const transport::tensor_tag& tag, tensor&& value);
   void send_more();
   void send(std::uint64_t number, bool answer_in_full, tensor value);
   void end();

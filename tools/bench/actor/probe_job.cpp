@@ -25,11 +25,11 @@ constexpr std::uint64_t stream_window = 8;
 constexpr std::uint64_t generation = 1;
 
 /// A probe actor with a transport and an actor system of its own, apart from those of the job.
-class connected_probe : public transport_events {
+class connected_probe : public transport::transport_events {
  public:
-  connected_probe(process& self, const probe_job& job)
+  connected_probe(actors::process::process& self, const probe_job& job)
       : transport_(make_ucx_transport(transport_options_of(self, job), *this)),
-        actor_(system_.spawn<receiving_actor<probe_state>, caf::detached>(
+        actor_(system_.spawn<actors::actor::receiving_actor<probe_state>, caf::detached>(
             *transport_, probe_options{1 - self.rank(), generation, transport_.get()})) {
     transport_->connect(generation, exchange_addresses(self, "probe", transport_->begin_generation(0)));
   }
@@ -41,7 +41,7 @@ class connected_probe : public transport_events {
   }
 
   void on_control(int, std::uint64_t, std::span<const std::byte>) override {}
-  void on_tensor(int, const tensor_tag& tag, tensor value) override {
+  void on_tensor(int, const transport::tensor_tag& tag, tensor value) override {
     send(probe_arrived{tag, std::move(value)});
   }
   void on_peer_error(int, std::uint64_t, const std::string&) override {}  // the launcher ends the job
@@ -59,15 +59,16 @@ class connected_probe : public transport_events {
   }
 
  private:
-  static ucx_transport_options transport_options_of(const process& self, const probe_job& job) {
+  static transport::ucx_transport_options transport_options_of(const actors::process::process& self,
+                                                               const probe_job& job) {
     auto options = own_transport_options(self);
     options.data_transports = job.transports;
     return options;
   }
 
-  std::unique_ptr<transport> transport_;
+  std::unique_ptr<transport::transport> transport_;
   caf::actor_system_config config_;
-  caf::actor_system system_{use_two_workers(config_)};
+  caf::actor_system system_{actors::actor::use_two_workers(config_)};
   caf::actor actor_;
 };
 

@@ -17,7 +17,7 @@ namespace troupe::bench {
 namespace {
 
 struct collective_options {
-  collective_kind kind = collective_kind::all_reduce;
+  collective::collective_kind kind = collective::collective_kind::all_reduce;
   rounds_options each;  ///< of a round; but for gloo
   std::string bytes = "8:64M";
   int rounds = 3;
@@ -149,8 +149,8 @@ void run(collective_options options) {
   if (!results.no_open_mpi.empty()) output.note("Open MPI", "not measured: " + results.no_open_mpi);
 }
 
-void add_one(const bench_commands& to, collective_kind kind, const char* operation, const char* about,
-             int ranks) {
+void add_one(const bench_commands& to, collective::collective_kind kind, const char* operation,
+             const char* about, int ranks) {
   auto options = std::make_shared<collective_options>();
   options->kind = kind;
   auto& each = options->each;
@@ -175,7 +175,7 @@ void add_one(const bench_commands& to, collective_kind kind, const char* operati
 }  // namespace
 
 void add_collective_benches(const bench_commands& to) {
-  using kind = collective_kind;
+  using kind = collective::collective_kind;
   add_one(to, kind::all_reduce, "all_reduce", "Time the sum of a tensor over all members", 4);
   add_one(to, kind::all_gather, "all_gather", "Time how members' parts come to all", 4);
   add_one(to, kind::reduce_scatter, "reduce_scatter", "Time how each member gets its part of the sum", 4);

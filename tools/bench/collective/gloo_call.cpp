@@ -60,10 +60,10 @@ function call_named(const std::string& operation) {
 
 }  // namespace
 
-std::function<void(tensor&)> make_gloo_call(const group_description& group, store& keys,
+std::function<void(tensor&)> make_gloo_call(const group_description& group, collective::store& keys,
                                             const std::string& operation) {
   auto call = call_named(operation);
-  context with = std::make_shared<gloo_mesh>(group, keys, loopback(), std::chrono::minutes(5));
+  context with = std::make_shared<collective::gloo_mesh>(group, keys, loopback(), std::chrono::minutes(5));
   return [call, with](tensor& x) { call(with, x.values<float>()); };
 }
 

@@ -11,7 +11,7 @@ namespace troupe::bench {
 /// The operation by gloo's own call over TCP, made by the thread that measures, in place on an f32 tensor in
 /// CPU memory. All members of a group on one host do this alike. Throws bad_input if this build found no
 /// gloo, or gloo has no such call.
-std::function<void(tensor&)> make_gloo_call(const group_description& group, store& keys,
+std::function<void(tensor&)> make_gloo_call(const group_description& group, collective::store& keys,
                                             const std::string& operation);
 
 }  // namespace troupe::bench

@@ -3,7 +3,8 @@
 
 namespace troupe::bench {
 
-std::function<void(tensor&)> make_gloo_call(const group_description&, store&, const std::string&) {
+std::function<void(tensor&)> make_gloo_call(const group_description&, collective::store&,
+                                            const std::string&) {
   throw bad_input("this build found no gloo (Debian: libgloo-dev)");
 }
 

@@ -24,14 +24,15 @@ struct options {
   std::string folder, interface = "lo", host, path = "nearest", call = "messages";
   std::int64_t size_bytes = 1 << 20;
   int calls = 500;
-  network_sizes sizes;
+  collective::network_sizes sizes;
 };
 
-collective_kind kind_of(const std::string& call) {
-  for (auto kind : {collective_kind::all_reduce, collective_kind::reduce_scatter, collective_kind::all_gather,
-                    collective_kind::broadcast, collective_kind::reduce, collective_kind::barrier})
+collective::collective_kind kind_of(const std::string& call) {
+  for (auto kind : {collective::collective_kind::all_reduce, collective::collective_kind::reduce_scatter,
+                    collective::collective_kind::all_gather, collective::collective_kind::broadcast,
+                    collective::collective_kind::reduce, collective::collective_kind::barrier})
     if (to_string(kind) == call) return kind;
-  return collective_kind::send;
+  return collective::collective_kind::send;
 }
 
 double seconds_of_call(communicator& group, const options& wanted) {
@@ -66,9 +67,9 @@ int main(int count, char** arguments) {
   app.add_option("--block", wanted.sizes.block, "network_sizes::block, bytes");
   CLI11_PARSE(app, count, arguments);
   try {
-    folder_store place(wanted.folder);
-    auto path = wanted.path == "network" ? group_path::network : group_path::nearest;
-    ucx_group_resources resources(
+    collective::folder_store place(wanted.folder);
+    auto path = wanted.path == "network" ? collective::group_path::network : collective::group_path::nearest;
+    collective::ucx_group_resources resources(
         "bench", {.host = wanted.host, .interface = wanted.interface, .path = path, .sizes = wanted.sizes});
     group_description all{"all", std::vector<world_rank>(static_cast<std::size_t>(wanted.ranks)),
                           wanted.rank};

@@ -77,15 +77,15 @@ void measure_gloo(communicator& group, const std::function<void(tensor&)>& call,
 }
 
 void run_threads(const rounds_options& options) {
-  auto members = make_local_group(options.ranks);
+  auto members = collective::make_local_group(options.ranks);
   std::vector<std::jthread> threads;
   for (const auto& each : members) threads.emplace_back([&each, &options] { measure_group(*each, options); });
 }
 
 void run_processes(const rounds_options& options) {
   auto self = start_launched_process();
-  backend_registry backends(options.backend, every_backend(),
-                            {self->rank(), self->world_size(), self->local_rank()});
+  collective::backend_registry backends(options.backend, every_backend(),
+                                        {self->rank(), self->world_size(), self->local_rank()});
   backends.set_job_token(self->group_token());
   auto group = backends.make(all_ranks(*self, "bench"), self->keys(), {});
   if (!options.gloo) return measure_group(*group, options);

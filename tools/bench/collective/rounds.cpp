@@ -27,7 +27,8 @@ class core_probe {
  public:
   core_probe(const std::string& file, const measuring_member& self)
       : self_(self), mapped_bytes_(probe_bytes * static_cast<std::size_t>(self.size)), copy_(probe_bytes) {
-    unique_fd opened(static_cast<int>(check_posix(::open(file.c_str(), O_RDWR | O_CLOEXEC), "open " + file)));
+    posix::unique_fd opened(
+        static_cast<int>(check_posix(::open(file.c_str(), O_RDWR | O_CLOEXEC), "open " + file)));
     void* mapped = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, opened.get(), 0);
     if (mapped == MAP_FAILED) check_posix(-1, "map " + file);
     parts_ = static_cast<std::byte*>(mapped);

@@ -81,7 +81,7 @@ double time_steps(compute_model& model, communicator& group, const compression_j
   return median_of(std::move(times));
 }
 
-nlohmann::ordered_json measure_speed(const compression_job& job, process& self) {
+nlohmann::ordered_json measure_speed(const compression_job& job, actors::process::process& self) {
   ucx_groups groups(self);
   auto over_slow_link = groups.make("link", over_link(self.world_size(), job.link_mbit * 1e6 / 8));
   auto over_memory = groups.make("memory");
@@ -107,7 +107,7 @@ double accuracy_of(nn::Module& model, dataset& test) {
 
 /// Fashion-MNIST, 784-256-128-10, 32 samples for each rank in a step, a learning rate that falls to a tenth
 /// for the last fifth of the steps.
-nlohmann::ordered_json measure_accuracy(const compression_job& job, process& self) {
+nlohmann::ordered_json measure_accuracy(const compression_job& job, actors::process::process& self) {
   ucx_groups groups(self);
   auto group = groups.make("memory");
   nn::Sequential model(nn::ToFloat(), nn::Flatten(), nn::Linear(784, 256), nn::ReLU(), nn::Linear(256, 128),

@@ -111,7 +111,8 @@ class data_parallel_steps {
 class ddp_measurement {
  public:
   /// `link`: the rate of the link between replicas, which it sets.
-  ddp_measurement(const ddp_job& job, process& self, std::shared_ptr<std::atomic<std::uint64_t>> link)
+  ddp_measurement(const ddp_job& job, actors::process::process& self,
+                  std::shared_ptr<std::atomic<std::uint64_t>> link)
       : job_(job),
         self_(self),
         link_(std::move(link)),
@@ -204,8 +205,8 @@ class ddp_measurement {
 
   /// A link over which the gradients of a step take `ratio` times `compute_s`, about what computing it takes.
   nlohmann::ordered_json time_link(double ratio, double compute_s) {
-    call_signature all{.kind = collective_kind::all_reduce,
-                       .count = computing_.model().module->num_parameters()};
+    collective::call_signature all{.kind = collective::collective_kind::all_reduce,
+                                   .count = computing_.model().module->num_parameters()};
     auto communication_s = ratio * compute_s;
     auto bytes_per_s = link_bytes(all, num_ranks_) / communication_s;
     auto group = groups_.make("link " + std::to_string(ratio), over_link(num_ranks_, bytes_per_s));
@@ -231,7 +232,7 @@ class ddp_measurement {
   }
 
   const ddp_job& job_;
-  process& self_;
+  actors::process::process& self_;
   std::shared_ptr<std::atomic<std::uint64_t>> link_;
   int num_ranks_;
   ucx_groups groups_;
@@ -242,7 +243,7 @@ class ddp_measurement {
 
 }  // namespace
 
-nlohmann::ordered_json measure_ddp(const ddp_job& job, process& self,
+nlohmann::ordered_json measure_ddp(const ddp_job& job, actors::process::process& self,
                                    const std::shared_ptr<std::atomic<std::uint64_t>>& link) {
   return ddp_measurement(job, self, link).run();
 }

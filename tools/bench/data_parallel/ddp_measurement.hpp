@@ -29,7 +29,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ddp_job, model, ranks, threads, 
 /// over each link; all processes of a job do this alike. `link`: the rate of the link between replicas, which
 /// it sets. The result is that of rank 0, as `troupe bench ddp` prints it. Throws std::runtime_error if the
 /// named communicator and the pipeline give other bits.
-nlohmann::ordered_json measure_ddp(const ddp_job& job, process& self,
+nlohmann::ordered_json measure_ddp(const ddp_job& job, actors::process::process& self,
                                    const std::shared_ptr<std::atomic<std::uint64_t>>& link);
 
 }  // namespace troupe::bench

@@ -17,7 +17,7 @@ constexpr auto spin = std::chrono::microseconds(50);
 
 }  // namespace
 
-void named_communicator::connect(const std::map<int, process_address>& members) {
+void named_communicator::connect(const std::map<int, transport::process_address>& members) {
   members_ = members;
   transport_->connect(generation, members);
 }
@@ -47,7 +47,7 @@ void named_communicator::all_reduce(const call_name& name, const tensor& x) {
   begun.x = x;
   for (int to = 0; to < size(); ++to)
     if (auto part = part_of(x, to); part.count > 0)
-      send(tensor_role::replica_gradients, name, to, x.rows(part.first, part.count));
+      send(transport::tensor_role::replica_gradients, name, to, x.rows(part.first, part.count));
 }
 
 void named_communicator::advance() {
@@ -105,17 +105,19 @@ void named_communicator::add_up(const call_name& name, call& of) {
     tree_reduce(inputs, std::span(&output, 1), part.count, of.x.dtype(), reduce_op::sum);
   of.inputs.clear();
   of.has_sums = true;
-  for (int to = 0; to < size(); ++to) send(tensor_role::summed_gradients, name, to, sum);
+  for (int to = 0; to < size(); ++to) send(transport::tensor_role::summed_gradients, name, to, sum);
 }
 
-void named_communicator::send(tensor_role role, const call_name& name, int to, const tensor& value) {
+void named_communicator::send(transport::tensor_role role, const call_name& name, int to,
+                              const tensor& value) {
   auto own = transport_->rank();
-  tensor_tag tag{.generation = generation, .step = name.action, .role = role};
+  transport::tensor_tag tag{.generation = generation, .step = name.action, .role = role};
   tag.port = static_cast<std::uint32_t>(name.bucket * size() + own);
   tag.replica = static_cast<std::uint32_t>(to);
   if (to != own) return transport_->send_tensor(to, tag, value);
   auto& here = call_of(name);
-  (role == tensor_role::replica_gradients ? here.inputs : here.sums)[static_cast<std::size_t>(own)] = value;
+  (role == transport::tensor_role::replica_gradients ? here.inputs
+                                                     : here.sums)[static_cast<std::size_t>(own)] = value;
 }
 
 void named_communicator::add_arrivals() {
@@ -128,7 +130,7 @@ void named_communicator::add_arrivals() {
     auto port = static_cast<int>(tag.port);
     auto& to = call_of({tag.step, port / size()});
     auto from = static_cast<std::size_t>(port % size());
-    (tag.role == tensor_role::replica_gradients ? to.inputs : to.sums)[from] = std::move(value);
+    (tag.role == transport::tensor_role::replica_gradients ? to.inputs : to.sums)[from] = std::move(value);
   }
 }
 
@@ -145,7 +147,7 @@ bool named_communicator::waits() const {
   return may_sleep_ || polls_-- > 0;
 }
 
-bool named_communicator::take(int from_rank, const tensor_tag& tag, tensor& value) {
+bool named_communicator::take(int from_rank, const transport::tensor_tag& tag, tensor& value) {
   static_cast<void>(from_rank);
   std::lock_guard lock(arriving_);
   arrived_.push_back({tag, std::move(value)});
@@ -153,7 +155,7 @@ bool named_communicator::take(int from_rank, const tensor_tag& tag, tensor& valu
 }
 
 /// On the transport's thread, which polls while this one has not done so for a while.
-void named_communicator::on_tensor(int from_rank, const tensor_tag& tag, tensor value) {
+void named_communicator::on_tensor(int from_rank, const transport::tensor_tag& tag, tensor value) {
   take(from_rank, tag, value);
   transport_->wake_receiver();
 }

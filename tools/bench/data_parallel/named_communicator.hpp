@@ -27,9 +27,10 @@ struct call_name {
 /// tree_reduction.hpp), and sends its sums to all. A prototype: only `troupe bench ddp` uses it.
 ///
 /// Of one thread. `transport` calls it from its own, too.
-class named_communicator final : public transport_events, private tensor_waiter {
+class named_communicator final : public transport::transport_events, private transport::tensor_waiter {
  public:
-  using transport_maker = std::function<std::unique_ptr<transport>(transport_events& events)>;
+  using transport_maker =
+      std::function<std::unique_ptr<transport::transport>(transport::transport_events& events)>;
 
   explicit named_communicator(const transport_maker& make) : transport_(make(*this)) {}
   ~named_communicator() override { transport_.reset(); }  // whose thread calls this until then
@@ -37,9 +38,9 @@ class named_communicator final : public transport_events, private tensor_waiter 
   named_communicator& operator=(const named_communicator&) = delete;
 
   /// This member's address, for `connect` of all.
-  process_address begin() { return transport_->begin_generation(0); }
+  transport::process_address begin() { return transport_->begin_generation(0); }
   /// `members`: the addresses of all, by rank from 0, this one's included.
-  void connect(const std::map<int, process_address>& members);
+  void connect(const std::map<int, transport::process_address>& members);
 
   /// Memory that members of this host read in place. It may be written again once all calls of tensors in it
   /// were taken.
@@ -70,7 +71,7 @@ class named_communicator final : public transport_events, private tensor_waiter 
     std::vector<tensor> inputs, sums;  ///< [member] of the part that this member adds up; of each part
   };
   struct arrival {
-    tensor_tag tag;
+    transport::tensor_tag tag;
     tensor value;
   };
   struct element_range {
@@ -79,9 +80,9 @@ class named_communicator final : public transport_events, private tensor_waiter 
 
   // transport_events and tensor_waiter
   void on_control(int, std::uint64_t, std::span<const std::byte>) override {}
-  void on_tensor(int from_rank, const tensor_tag& tag, tensor value) override;
+  void on_tensor(int from_rank, const transport::tensor_tag& tag, tensor value) override;
   void on_peer_error(int, std::uint64_t, const std::string&) override {}
-  bool take(int from_rank, const tensor_tag& tag, tensor& value) override;
+  bool take(int from_rank, const transport::tensor_tag& tag, tensor& value) override;
   bool waits() const override;
 
   int size() const { return static_cast<int>(members_.size()); }
@@ -92,14 +93,14 @@ class named_communicator final : public transport_events, private tensor_waiter 
   void receive(bool may_sleep);
   void add_arrivals();
   void add_up(const call_name& name, call& of);
-  void send(tensor_role role, const call_name& name, int to, const tensor& value);
+  void send(transport::tensor_role role, const call_name& name, int to, const tensor& value);
 
-  std::unique_ptr<transport> transport_;
-  std::map<int, process_address> members_;
+  std::unique_ptr<transport::transport> transport_;
+  std::map<int, transport::process_address> members_;
   std::map<call_name, call> calls_;
   /// The same from call to call of a bucket: when all inputs of the next one are here, all members have taken
   /// the last one's sums.
-  sum_buffers sum_memory_{
+  execution::sum_buffers sum_memory_{
       [this](shape extents, dtype type) { return allocate_shared(std::move(extents), type); }};
   mutable int polls_ = 0;  ///< that receive_for may still do
   bool may_sleep_ = false;

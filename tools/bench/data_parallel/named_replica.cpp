@@ -9,15 +9,17 @@
 namespace troupe::bench {
 namespace {
 
-named_communicator::transport_maker transport_of(const process& self, emulated_rate link) {
+named_communicator::transport_maker transport_of(const actors::process::process& self,
+                                                 transport::emulated_rate link) {
   auto options = own_transport_options(self);
   options.link = std::move(link);
-  return [options](transport_events& events) { return make_ucx_transport(options, events); };
+  return [options](transport::transport_events& events) { return make_ucx_transport(options, events); };
 }
 
 }  // namespace
 
-named_replica::named_replica(const compute_model& model, process& self, emulated_rate link)
+named_replica::named_replica(const compute_model& model, actors::process::process& self,
+                             transport::emulated_rate link)
     : rank_(self.rank()),
       num_replicas_(self.world_size()),
       over_(transport_of(self, std::move(link))),
@@ -39,7 +41,7 @@ std::vector<step_moment> named_replica::run(int count) {
 void named_replica::step() {
   auto all = batches_->at(num_steps_);
   auto rows = all.inputs.shape()[0] / num_replicas_;
-  microbatch which{.step = num_steps_, .replica = rank_, .num_replicas = num_replicas_};
+  program::microbatch which{.step = num_steps_, .replica = rank_, .num_replicas = num_replicas_};
   which.batch_targets = all.targets;
   program_->forward(which, {all.inputs.rows(rank_ * rows, rows)}, all.targets.rows(rank_ * rows, rows));
   end_update();  // of the step before, whose gradients the backward writes over

@@ -17,7 +17,7 @@ namespace troupe::bench {
 class named_replica {
  public:
   /// All processes do this alike. `link`: between the replicas.
-  named_replica(const compute_model& model, process& self, emulated_rate link);
+  named_replica(const compute_model& model, actors::process::process& self, transport::emulated_rate link);
   named_replica(const named_replica&) = delete;
   named_replica& operator=(const named_replica&) = delete;
 
@@ -36,7 +36,7 @@ class named_replica {
   named_communicator over_;
   step_moments moments_ = std::make_shared<std::vector<step_moment>>();
   std::shared_ptr<batch_source> batches_;
-  std::unique_ptr<stage_program> program_;
+  std::unique_ptr<program::stage_program> program_;
   std::uint64_t num_steps_ = 0;  ///< begun so far
   std::vector<bool> given_;      ///< [buckets] of the current step
   std::size_t num_left_ = 0;     ///< buckets of the newest step whose sums were not taken

@@ -50,12 +50,13 @@ std::vector<step_moment> last_moments(const std::vector<step_moment>& all, int c
   return {all.end() - (count + 1), all.end()};
 }
 
-program_factory make_replica_programs(const compute_model& model, const step_moments& moments) {
+program::program_factory make_replica_programs(const compute_model& model, const step_moments& moments) {
   auto loss = [moments](const variable& output, const tensor& targets, double scale) {
     moments->push_back(step_moment::now());
     return nn::CrossEntropy()(output, targets, scale);
   };
-  return make_module_programs(layers_of(*model.module), 1, {.loss = loss, .optimizer = model.optimizer});
+  return detail::make_module_programs(layers_of(*model.module), 1,
+                                      {.loss = loss, .optimizer = model.optimizer});
 }
 
 std::shared_ptr<batch_source> make_replica_batches(const compute_model& model, int num_replicas) {

@@ -19,7 +19,7 @@ std::vector<step_moment> last_moments(const std::vector<step_moment>& all, int c
 
 /// A compute model's programs as a pipeline of one stage: a gpt, or a Sequential. Each loss adds its moment
 /// to `moments`.
-program_factory make_replica_programs(const compute_model& model, const step_moments& moments);
+program::program_factory make_replica_programs(const compute_model& model, const step_moments& moments);
 /// The batches of train_step, each as many times one after the other as there are replicas.
 std::shared_ptr<batch_source> make_replica_batches(const compute_model& model, int num_replicas);
 

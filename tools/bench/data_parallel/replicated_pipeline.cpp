@@ -8,8 +8,9 @@
 
 namespace troupe::bench {
 
-replicated_pipeline::replicated_pipeline(const compute_model& model, process& self) : self_(self) {
-  auto job = std::make_shared<job_definition>();
+replicated_pipeline::replicated_pipeline(const compute_model& model, actors::process::process& self)
+    : self_(self) {
+  auto job = std::make_shared<actors::job::job_definition>();
   job->place(make_plan({.num_replicas = self.world_size()}), self.world_size());
   job->num_threads = num_threads();
   job->snapshots.cadence.memory_every_steps = std::numeric_limits<std::uint32_t>::max();
@@ -20,8 +21,8 @@ replicated_pipeline::replicated_pipeline(const compute_model& model, process& se
 
 std::vector<step_moment> replicated_pipeline::run(int count) {
   moments_->clear();
-  call_request request;
-  request.kind = call_kind::train;
+  actors::job::call_request request;
+  request.kind = actors::job::call_kind::train;
   request.source = source_;
   request.target_step = num_steps_ += static_cast<std::uint64_t>(num_uncounted_steps + count);
   self_.run(request, {});
@@ -29,8 +30,8 @@ std::vector<step_moment> replicated_pipeline::run(int count) {
 }
 
 std::string replicated_pipeline::weights_sha256() {
-  call_request request;
-  request.kind = call_kind::hash;
+  actors::job::call_request request;
+  request.kind = actors::job::call_kind::hash;
   request.target_step = num_steps_;
   return self_.run(request, {}).weights_sha256;
 }

@@ -15,7 +15,7 @@ namespace troupe::bench {
 class replicated_pipeline {
  public:
   /// All processes do this alike. `self` outlives it. No other job may be defined while it is used.
-  replicated_pipeline(const compute_model& model, process& self);
+  replicated_pipeline(const compute_model& model, actors::process::process& self);
 
   /// Trains num_uncounted_steps, then `count` more; all processes together. Returns when this
   /// process's replica came to the loss of each, and of the one before: [count + 1].
@@ -24,7 +24,7 @@ class replicated_pipeline {
   std::string weights_sha256();
 
  private:
-  process& self_;
+  actors::process::process& self_;
   step_moments moments_ = std::make_shared<std::vector<step_moment>>();
   std::uint32_t source_ = 0;
   std::uint64_t num_steps_ = 0;

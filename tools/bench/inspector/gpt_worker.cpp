@@ -34,7 +34,7 @@ labelled_samples make_text(std::int64_t num_sequences, std::int64_t context) {
 
 /// Events that the threads of this process have recorded.
 std::uint64_t num_events() {
-  auto* segment = recording_segment();
+  auto* segment = trace::recording_segment();
   if (!segment) return 0;
   std::uint64_t num = 0;
   for (std::size_t ring = 0; ring < segment->layout().size().num_rings; ++ring)
@@ -46,7 +46,7 @@ std::uint64_t num_events() {
 double event_ns() {
   constexpr int repeats = 100'000;
   auto begin = step_moment::now();
-  for (int i = 0; i < repeats; ++i) emit_now({});
+  for (int i = 0; i < repeats; ++i) trace::emit_now({});
   return 1e9 * (step_moment::now().wall_s - begin.wall_s) / repeats;
 }
 
@@ -81,7 +81,7 @@ void train(const job_options& options) {
 void add_gpt_worker(const bench_commands& to) {
   auto options = std::make_shared<job_options>();
   auto* command = to.workers.add_subcommand("gpt", "Train a GPT on made-up text");
-  add_job_options(*command, *options);
+  config::add_job_options(*command, *options);
   command->callback([options] { train(*options); });
 }
 

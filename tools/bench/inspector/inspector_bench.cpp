@@ -36,7 +36,8 @@ enum class watching : std::uint8_t { no_events, events, watched };
 /// The options that make a job answer at a port where nobody listens yet.
 class inspector_place {
  public:
-  inspector_place() : token_file_(make_memory_file()), port_(local_port(listen_on("127.0.0.1", 0))) {
+  inspector_place()
+      : token_file_(make_memory_file()), port_(messaging::local_port(messaging::listen_on("127.0.0.1", 0))) {
     std::ofstream(path_of(token_file_)) << page_token;
   }
   std::uint16_t port() const { return port_; }
@@ -46,7 +47,7 @@ class inspector_place {
   }
 
  private:
-  unique_fd token_file_;
+  posix::unique_fd token_file_;
   std::uint16_t port_;
 };
 

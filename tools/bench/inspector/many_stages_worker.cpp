@@ -116,7 +116,7 @@ void add_many_stages_worker(const bench_commands& to) {
   auto options = std::make_shared<many_stages_options>();
   auto* command = to.workers.add_subcommand("many_stages", "Train a pipeline of many small stages");
   command->add_option("--window", options->window_s, "Seconds that it runs, and that it is paused");
-  add_job_options(*command, options->job);
+  config::add_job_options(*command, options->job);
   command->callback([options] { train(*options); });
 }
 

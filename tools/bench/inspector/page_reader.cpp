@@ -47,7 +47,7 @@ page_answers page_reader::finish() {
 }
 
 void page_reader::ask(const std::stop_token& stopped) try {
-  http_client client({.port = port_, .timeout = 30s});
+  http::http_client client({.port = port_, .timeout = 30s});
   std::uint64_t newest_step = 0;
   auto read = [&](const std::string& path) {
     auto begin_s = step_moment::now().wall_s;
@@ -66,7 +66,7 @@ void page_reader::ask(const std::stop_token& stopped) try {
           nlohmann::json::parse(read("metrics?after=" + std::to_string(newest_step) + "&limit=1000"));
       if (!metrics["steps"].empty()) newest_step = metrics["steps"].back()["step"].get<std::uint64_t>();
       read("log?after=0");
-    } catch (const http_failure&) {
+    } catch (const http::http_failure&) {
       // The job has not begun to listen, or has ended.
     }
     pause_for(found_.answers.empty() ? 20ms : page_interval, stopped);
@@ -80,18 +80,20 @@ void page_reader::follow_events(const std::stop_token& stopped) const {
               "\r\nAuthorization: Bearer " + token_ + "\r\n\r\n";
   while (!stopped.stop_requested()) {
     int error = 0;
-    auto socket = try_connect("127.0.0.1", port_, 1s, error);
+    auto socket = messaging::try_connect("127.0.0.1", port_, 1s, error);
     if (!socket) {
       pause_for(20ms, stopped);
       continue;
     }
     std::vector<std::byte> request(text.size()), events;
     for (std::size_t i = 0; i < text.size(); ++i) request[i] = static_cast<std::byte>(text[i]);
-    write_available(socket.get(), request);
+    messaging::write_available(socket.get(), request);
     while (!stopped.stop_requested()) {
-      if (!wait_for(socket.get(), POLLIN, 100ms)) continue;
+      if (!messaging::wait_for(socket.get(), POLLIN, 100ms)) continue;
       events.clear();
-      if (read_available(socket.get(), events, std::size_t{1} << 16) == io_result::closed) break;
+      if (messaging::read_available(socket.get(), events, std::size_t{1} << 16) ==
+          messaging::io_result::closed)
+        break;
     }
   }
 }

@@ -30,11 +30,11 @@ std::vector<std::string> torch_command(const std::filesystem::path& root, const 
 
 /// Starts the script with the other end of `requests` as its input.
 child_process start(const std::filesystem::path& root, const std::filesystem::path& script, int threads,
-                    unique_fd& requests) {
+                    posix::unique_fd& requests) {
   int ends[2];
   check_posix(::pipe2(ends, O_CLOEXEC), "make a pipe");
-  unique_fd input(ends[0]);
-  requests = unique_fd(ends[1]);
+  posix::unique_fd input(ends[0]);
+  requests = posix::unique_fd(ends[1]);
   auto command = torch_command(root, script, threads);
   command.insert(command.end(), {"--threads", std::to_string(threads)});
   return child_process({.program = find_program(command.front()),

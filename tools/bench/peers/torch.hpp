@@ -31,9 +31,9 @@ class torch_kernels {
  private:
   nlohmann::json next_answer();
 
-  unique_fd requests_;
+  posix::unique_fd requests_;
   child_process process_;
-  unique_fd answers_;
+  posix::unique_fd answers_;
 };
 
 struct torchrun_options {

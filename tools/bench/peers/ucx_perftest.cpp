@@ -37,7 +37,7 @@ std::optional<ucx_perftest_result> run_ucx_perftest(const ucx_perftest_options& 
       "UCX_TLS=" + (options.transports.empty() ? transports_of_a_job : options.transports),
       "UCX_NET_DEVICES=lo", "UCX_WARN_UNUSED_ENV_VARS=n"};
   // Another program may take the port before the server does: then nothing is measured.
-  auto port = std::to_string(local_port(listen_on("127.0.0.1", 0)));
+  auto port = std::to_string(messaging::local_port(messaging::listen_on("127.0.0.1", 0)));
   std::vector<std::string> server = {"ucx_perftest", "-p", port};
   if (options.sleeps) server.insert(server.end(), {"-E", "sleep"});
   child_process answering({find_program("ucx_perftest"), server, environment_with(environment)});

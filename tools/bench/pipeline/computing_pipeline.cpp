@@ -89,21 +89,22 @@ std::vector<recorded_step> devices_of(const steps_by_device& ran, std::size_t st
 
 void add_step(computed_schedule& schedule, const steps_by_device& ran, std::size_t step) {
   schedule.simulated = simulate_with(schedule.running, times_of(ran, step));
-  schedule.measured = measured_timeline(devices_of(ran, step));
+  schedule.measured = schedule::measured_timeline(devices_of(ran, step));
   auto planned = schedule.simulated.makespan, took = schedule.measured.makespan;
   schedule.steps["step_ms"].push_back(took);
   schedule.steps["simulated_ms"].push_back(planned);
-  schedule.steps["bubble_percent"].push_back(100 * summarize(schedule.measured).bubble_fraction);
-  schedule.steps["simulated_bubble_percent"].push_back(100 * summarize(schedule.simulated).bubble_fraction);
+  schedule.steps["bubble_percent"].push_back(100 * schedule::summarize(schedule.measured).bubble_fraction);
+  schedule.steps["simulated_bubble_percent"].push_back(
+      100 * schedule::summarize(schedule.simulated).bubble_fraction);
   schedule.steps["excess_percent_of_step"].push_back(100 * (took - planned) / planned);
 }
 
 void measure(computed_schedule& schedule, const trained_model& model, int steps) {
   const auto& running = schedule.running;
   steps_by_device ran(running.devices.size(), std::vector<recorded_step>(static_cast<std::size_t>(steps)));
-  module_program_options options{
+  detail::module_program_options options{
       .loss = nn::CrossEntropy(), .optimizer = optim::Adam({.lr = 1e-3}), .seed = seed};
-  auto job = std::make_shared<job_definition>();
+  auto job = std::make_shared<actors::job::job_definition>();
   job->place(running, 1);
   job->snapshots.cadence.memory_every_steps = static_cast<std::uint64_t>(steps);
   job->make_program = [&ran, &running,
@@ -119,7 +120,7 @@ void measure(computed_schedule& schedule, const trained_model& model, int steps)
 }
 
 void draw(const computed_schedule& schedule) {
-  text_drawing drawing{.columns = 120, .color = ::isatty(STDOUT_FILENO) == 1, .unit = "ms"};
+  schedule::text_drawing drawing{.columns = 120, .color = ::isatty(STDOUT_FILENO) == 1, .unit = "ms"};
   auto name = std::string(to_string(schedule.running.kind));
   std::cout << "\nsimulated: " << name << ", with the times of the last step\n"
             << draw_text(schedule.simulated, drawing);

@@ -41,10 +41,10 @@ struct measured_schedule {
   plan running;
   action_costs costs;  ///< of one stage and one microbatch, in ms
   timeline simulated;
-  measurements steps = {};                 ///< a value for each step
-  std::vector<int> peak_saved = {};        ///< [device], over all steps
-  std::uint32_t runtime_peak = 0;          ///< of any stage, as the runtime counted it
-  std::vector<measured_action> last = {};  ///< what the devices did in the last step
+  measurements steps = {};                              ///< a value for each step
+  std::vector<int> peak_saved = {};                     ///< [device], over all steps
+  std::uint32_t runtime_peak = 0;                       ///< of any stage, as the runtime counted it
+  std::vector<actors::job::measured_action> last = {};  ///< what the devices did in the last step
 };
 
 std::chrono::nanoseconds nanoseconds_from(double ms) {
@@ -52,7 +52,7 @@ std::chrono::nanoseconds nanoseconds_from(double ms) {
 }
 
 int chunks_of(schedule_kind kind, const pipeline_options& options) {
-  const auto& row = schedule_of(kind);
+  const auto& row = schedule::schedule_of(kind);
   return !row.chunked ? 1 : row.chunked->num_chunks != 0 ? row.chunked->num_chunks : options.chunks;
 }
 
@@ -74,8 +74,8 @@ measured_schedule make_schedule(schedule_kind kind, const pipeline_options& opti
 
 using device_records = std::vector<device_record>;  // [device]
 
-job_definition make_job(const measured_schedule& schedule, device_records& records) {
-  job_definition job;
+actors::job::job_definition make_job(const measured_schedule& schedule, device_records& records) {
+  actors::job::job_definition job;
   job.place(schedule.running, 1);
   job.snapshots.cadence.memory_every_steps = records.front().steps.size();
   job.make_program = [&records, &schedule](int stage) {
@@ -115,7 +115,7 @@ void measure(measured_schedule& schedule, const pipeline_options& options, int s
   device_records records(static_cast<std::size_t>(options.devices),
                          {std::vector<device_step>(static_cast<std::size_t>(steps))});
   auto self = start_local_process();
-  auto job = std::make_shared<job_definition>(make_job(schedule, records));
+  auto job = std::make_shared<actors::job::job_definition>(make_job(schedule, records));
   auto ended = train_steps(*self, job, static_cast<std::uint64_t>(steps));
   self.reset();
   schedule.runtime_peak = std::max(schedule.runtime_peak, ended.timing.peak_activations);
@@ -129,7 +129,7 @@ void measure(measured_schedule& schedule, const pipeline_options& options, int s
 }
 
 void draw(const measured_schedule& schedule) {
-  text_drawing drawing{.columns = 120, .color = ::isatty(STDOUT_FILENO) == 1, .unit = "ms"};
+  schedule::text_drawing drawing{.columns = 120, .color = ::isatty(STDOUT_FILENO) == 1, .unit = "ms"};
   auto name = std::string(to_string(schedule.running.kind));
   std::cout << "\nplanned: " << name << '\n' << draw_text(schedule.simulated, drawing);
   auto ran = timeline_of(schedule.last, static_cast<int>(schedule.simulated.devices.size()), 1e-6);
@@ -153,7 +153,7 @@ bool print(const measured_schedule& schedule, const pipeline_options& options, r
   bool equal = schedule.peak_saved == simulated.peak_activations &&
                std::cmp_equal(schedule.runtime_peak, peak_of_a_stage(simulated));
   const auto& running = schedule.running;
-  chunk_shape shape{options.devices, running.num_stages / options.devices, options.microbatches};
+  schedule::chunk_shape shape{options.devices, running.num_stages / options.devices, options.microbatches};
   nlohmann::ordered_json line{
       {"schedule", to_string(running.kind)},
       {"devices", options.devices},
@@ -178,7 +178,7 @@ std::vector<schedule_kind> kinds_of(const std::vector<std::string>& names) {
   std::vector<schedule_kind> kinds;
   for (const auto& name : names) {
     if (name == "all") {
-      for (const auto& row : schedule_table())
+      for (const auto& row : schedule::schedule_table())
         if (row.kind != schedule_kind::forward_only && !row.steps_order) kinds.push_back(row.kind);
       continue;
     }

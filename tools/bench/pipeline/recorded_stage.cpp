@@ -7,7 +7,7 @@
 namespace troupe::bench {
 namespace {
 
-double now_ms() { return 1e-6 * static_cast<double>(now_ns()); }
+double now_ms() { return 1e-6 * static_cast<double>(trace::now_ns()); }
 
 }  // namespace
 
@@ -26,23 +26,23 @@ class recorded_stage::timer {
   double begin_ = now_ms();
 };
 
-recorded_stage::recorded_stage(std::unique_ptr<stage_program> recorded, int stage,
+recorded_stage::recorded_stage(std::unique_ptr<program::stage_program> recorded, int stage,
                                std::vector<recorded_step>& steps)
     : recorded_(std::move(recorded)), stage_(stage), steps_(steps) {}
 
-std::vector<tensor> recorded_stage::forward(const microbatch& which, std::vector<tensor> inputs,
+std::vector<tensor> recorded_stage::forward(const program::microbatch& which, std::vector<tensor> inputs,
                                             tensor targets) {
   timer timing(*this, which.step, action_kind::forward, which.index);
   return recorded_->forward(which, std::move(inputs), std::move(targets));
 }
 
-std::vector<tensor> recorded_stage::backward_input(const microbatch& which,
+std::vector<tensor> recorded_stage::backward_input(const program::microbatch& which,
                                                    std::vector<tensor> output_gradients) {
   timer timing(*this, which.step, action_kind::input_gradient, which.index);
   return recorded_->backward_input(which, std::move(output_gradients));
 }
 
-void recorded_stage::backward_weight(const microbatch& which) {
+void recorded_stage::backward_weight(const program::microbatch& which) {
   timer timing(*this, which.step, action_kind::weight_gradient, which.index);
   recorded_->backward_weight(which);
 }

@@ -32,30 +32,31 @@ synthetic_stage::synthetic_stage(const synthetic_stage_options& options, device_
 
 device_step& synthetic_stage::work(std::uint64_t step, std::chrono::nanoseconds nominal) {
   auto& done = record_.steps.at(step);
-  auto begin = now_ns();
+  auto begin = trace::now_ns();
   if (nominal.count() > 0) sleep_until(begin + std::max(nominal.count() - lateness_ns_, nominal.count() / 2));
-  done.last_end_ns = nominal.count() > 0 ? now_ns() : begin;
+  done.last_end_ns = nominal.count() > 0 ? trace::now_ns() : begin;
   lateness_ns_ += (done.last_end_ns - begin - nominal.count()) / 16;
   if (done.first_begin_ns == 0) done.first_begin_ns = begin;
   done.asleep_ns += done.last_end_ns - begin;
   return done;
 }
 
-std::vector<tensor> synthetic_stage::forward(const microbatch& which, std::vector<tensor> inputs, tensor) {
+std::vector<tensor> synthetic_stage::forward(const program::microbatch& which, std::vector<tensor> inputs,
+                                             tensor) {
   auto& done = work(which.step, options_.forward);
   done.peak_saved = std::max(done.peak_saved, ++record_.saved);
   if (options_.stage == options_.num_stages - 1) return {};
   return {options_.stage == 0 ? payload_ : inputs[0]};
 }
 
-std::vector<tensor> synthetic_stage::backward_input(const microbatch& which,
+std::vector<tensor> synthetic_stage::backward_input(const program::microbatch& which,
                                                     std::vector<tensor> output_gradients) {
   work(which.step, options_.input_gradient);
   if (options_.stage == 0) return {};
   return {output_gradients.empty() ? payload_ : output_gradients[0]};
 }
 
-void synthetic_stage::backward_weight(const microbatch& which) {
+void synthetic_stage::backward_weight(const program::microbatch& which) {
   work(which.step, options_.weight_gradient);
   --record_.saved;
 }

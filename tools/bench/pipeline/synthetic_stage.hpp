@@ -35,17 +35,19 @@ struct synthetic_stage_options {
 };
 
 /// A stage that computes nothing: it hands on a tensor of a given size, forwards and backwards.
-class synthetic_stage final : public stage_program {
+class synthetic_stage final : public program::stage_program {
  public:
   /// `record`, which the stages of a device share, must outlive the stage.
   synthetic_stage(const synthetic_stage_options& options, device_record& record);
 
-  std::vector<tensor> forward(const microbatch& which, std::vector<tensor> inputs, tensor targets) override;
-  std::vector<tensor> backward_input(const microbatch& which, std::vector<tensor> output_gradients) override;
-  void backward_weight(const microbatch& which) override;
+  std::vector<tensor> forward(const program::microbatch& which, std::vector<tensor> inputs,
+                              tensor targets) override;
+  std::vector<tensor> backward_input(const program::microbatch& which,
+                                     std::vector<tensor> output_gradients) override;
+  void backward_weight(const program::microbatch& which) override;
   void apply(std::uint64_t) override {}
   void discard() override { record_.saved = 0; }
-  step_metrics take_metrics() override { return {}; }
+  program::step_metrics take_metrics() override { return {}; }
   std::vector<named_tensor> state() override { return state_; }
   std::vector<named_tensor> parameters() override { return state_; }
   void load_state(const std::vector<named_tensor>&) override {}

@@ -18,37 +18,38 @@ class constant_source final : public batch_source {
   batch batch_;
 };
 
-std::unique_ptr<process> start_process(std::optional<launch_environment> launch,
-                                       emulated_rate link = nullptr) {
-  process_options options;
+std::unique_ptr<actors::process::process> start_process(std::optional<launch_environment> launch,
+                                                        transport::emulated_rate link = nullptr) {
+  actors::process::process_options options;
   options.launch = std::move(launch);
   options.link = std::move(link);
   options.numeric_class = "none";  // nothing is computed
   options.log = std::make_shared<spdlog::logger>("troupe", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   options.log->set_level(spdlog::level::warn);
-  return process::start(options);
+  return actors::process::process::start(options);
 }
 
 }  // namespace
 
-std::unique_ptr<process> start_local_process() { return start_process({}); }
+std::unique_ptr<actors::process::process> start_local_process() { return start_process({}); }
 
-std::unique_ptr<process> start_launched_process(emulated_rate link) {
+std::unique_ptr<actors::process::process> start_launched_process(transport::emulated_rate link) {
   return start_process(read_launch_environment(process_environment()), std::move(link));
 }
 
-group_description all_ranks(const process& self, const std::string& name) {
+group_description all_ranks(const actors::process::process& self, const std::string& name) {
   group_description group{name, std::vector<world_rank>(static_cast<std::size_t>(self.world_size())),
                           self.rank()};
   std::iota(group.ranks.begin(), group.ranks.end(), 0);
   return group;
 }
 
-call_result train_steps(process& self, std::shared_ptr<const job_definition> job, std::uint64_t num_steps,
-                        const batch& samples) {
+actors::job::call_result train_steps(actors::process::process& self,
+                                     std::shared_ptr<const actors::job::job_definition> job,
+                                     std::uint64_t num_steps, const batch& samples) {
   auto nothing = tensor::zeros({job->training.num_microbatches, 1}, dtype::u8);
-  call_request request;
-  request.kind = call_kind::train;
+  actors::job::call_request request;
+  request.kind = actors::job::call_kind::train;
   request.source = self.add_source(
       std::make_shared<constant_source>(samples.inputs.defined() ? samples : batch{nothing, nothing}));
   request.target_step = num_steps;

@@ -11,30 +11,31 @@ namespace troupe::bench {
 
 /// A job of this one process, whatever the environment says, or one process of the launcher's job. Both log
 /// warnings only. `link`: see ucx_transport_options.
-std::unique_ptr<process> start_local_process();
-std::unique_ptr<process> start_launched_process(emulated_rate link = nullptr);
+std::unique_ptr<actors::process::process> start_local_process();
+std::unique_ptr<actors::process::process> start_launched_process(transport::emulated_rate link = nullptr);
 
 /// A group of all processes of the job.
-group_description all_ranks(const process& self, const std::string& name);
+group_description all_ranks(const actors::process::process& self, const std::string& name);
 
 /// Makes groups of all processes of the job over `ucx`.
 class ucx_groups {
  public:
   /// `self` outlives it.
-  explicit ucx_groups(process& self) : self_(self), resources_(self.group_token()) {}
+  explicit ucx_groups(actors::process::process& self) : self_(self), resources_(self.group_token()) {}
   /// All processes do this alike, with each name once.
   std::unique_ptr<communicator> make(const std::string& name, const communicator_options& options = {}) {
     return make_ucx_group(all_ranks(self_, name), self_.keys(), resources_, options);
   }
 
  private:
-  process& self_;
-  ucx_group_resources resources_;
+  actors::process::process& self_;
+  collective::ucx_group_resources resources_;
 };
 
 /// Makes a training call up to `num_steps`, on the same batch in every step; if none is given, on u8
 /// [num_microbatches, 1], zeros. Throws job_failed.
-call_result train_steps(process& self, std::shared_ptr<const job_definition> job, std::uint64_t num_steps,
-                        const batch& samples = {});
+actors::job::call_result train_steps(actors::process::process& self,
+                                     std::shared_ptr<const actors::job::job_definition> job,
+                                     std::uint64_t num_steps, const batch& samples = {});
 
 }  // namespace troupe::bench

@@ -15,7 +15,7 @@
 namespace troupe::bench {
 namespace {
 
-std::string content_of(const unique_fd& file) {
+std::string content_of(const posix::unique_fd& file) {
   auto size_bytes = check_posix(::lseek(file.get(), 0, SEEK_END), "find the end of a memory file");
   std::string text(static_cast<std::size_t>(size_bytes), '\0');
   check_posix(::pread(file.get(), text.data(), text.size(), 0), "read a memory file");
@@ -23,7 +23,7 @@ std::string content_of(const unique_fd& file) {
 }
 
 launch_options options_of(std::vector<std::string> command, int num_processes, int max_restarts,
-                          const unique_fd& output, const unique_fd& errors) {
+                          const posix::unique_fd& output, const posix::unique_fd& errors) {
   launch_options options;
   options.command = std::move(command);
   options.num_processes = num_processes;
@@ -71,7 +71,7 @@ std::vector<nlohmann::json> run_by_mpirun(const std::vector<std::string>& comman
   if (::geteuid() == 0) whole.emplace_back("--allow-run-as-root");
   if (this_machine().cores < num_processes) whole.insert(whole.end(), {"--mca", "mpi_yield_when_idle", "1"});
   whole.insert(whole.end(), command.begin(), command.end());
-  auto agent_port = std::to_string(local_port(listen_on("127.0.0.1", 0)));
+  auto agent_port = std::to_string(messaging::local_port(messaging::listen_on("127.0.0.1", 0)));
   auto finished = run_process(whole, {"MASTER_PORT=" + agent_port});
   check_exit_code(finished.exit_code, "mpirun of " + command.front(), finished.errors);
   return json_objects_in(finished.output);

@@ -23,7 +23,7 @@ class launched_job {
   void kill(int rank) { launcher_.kill(rank); }
 
  private:
-  unique_fd output_, errors_;
+  posix::unique_fd output_, errors_;
   launcher launcher_;
 };
 

@@ -6,21 +6,22 @@
 
 namespace troupe::bench {
 
-ucx_transport_options own_transport_options(const process& self) {
+transport::ucx_transport_options own_transport_options(const actors::process::process& self) {
   auto token = std::as_bytes(std::span(self.group_token()));
-  ucx_transport_options options;
+  transport::ucx_transport_options options;
   options.rank = self.rank();
   options.world_size = self.world_size();
   options.secret.assign(token.begin(), token.end());
   return options;
 }
 
-std::map<int, process_address> exchange_addresses(process& self, const std::string& name,
-                                                  const process_address& own) {
+std::map<int, transport::process_address> exchange_addresses(actors::process::process& self,
+                                                             const std::string& name,
+                                                             const transport::process_address& own) {
   auto& keys = self.keys();
   keys.put(name + " control " + std::to_string(self.rank()), own.control);
   keys.put(name + " data " + std::to_string(self.rank()), own.data);
-  std::map<int, process_address> members;
+  std::map<int, transport::process_address> members;
   for (int rank = 0; rank < self.world_size(); ++rank) {
     auto found = [&](const std::string& what) {
       auto value = keys.get(name + what + std::to_string(rank), std::chrono::minutes(1));

@@ -19,7 +19,7 @@ constexpr int bad_input_code = 2;
 
 }  // namespace
 
-std::string read_all(const unique_fd& from) {
+std::string read_all(const posix::unique_fd& from) {
   std::string text;
   char chunk[4096];
   for (ssize_t count = 0; (count = ::read(from.get(), chunk, sizeof chunk)) > 0;)
@@ -78,14 +78,14 @@ std::string why_missing(const std::string& program, const std::string& package) 
   }
 }
 
-unique_fd make_memory_file(std::size_t size_bytes) {
-  unique_fd file(
+posix::unique_fd make_memory_file(std::size_t size_bytes) {
+  posix::unique_fd file(
       static_cast<int>(check_posix(::memfd_create("troupe-bench", MFD_CLOEXEC), "make a memory file")));
   check_posix(::ftruncate(file.get(), static_cast<off_t>(size_bytes)), "size a memory file");
   return file;
 }
 
-std::string path_of(const unique_fd& file) {
+std::string path_of(const posix::unique_fd& file) {
   return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file.get());
 }
 

@@ -23,7 +23,7 @@ finished_process run_process(const std::vector<std::string>& command,
 nlohmann::json run_for_object(const std::vector<std::string>& command);
 
 /// Everything until the other end is closed.
-std::string read_all(const unique_fd& from);
+std::string read_all(const posix::unique_fd& from);
 
 /// The lines of `text` that are JSON objects.
 std::vector<nlohmann::json> json_objects_in(const std::string& text);
@@ -39,8 +39,8 @@ void check_exit_code(int code, const std::string& what, const std::string& error
 std::string why_missing(const std::string& program, const std::string& package);
 
 /// A file in memory of so many bytes, zero at first. Other processes can open path_of(file).
-unique_fd make_memory_file(std::size_t size_bytes = 0);
-std::string path_of(const unique_fd& file);
+posix::unique_fd make_memory_file(std::size_t size_bytes = 0);
+std::string path_of(const posix::unique_fd& file);
 
 /// The path of this program.
 std::string this_program();

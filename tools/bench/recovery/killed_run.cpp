@@ -33,8 +33,8 @@ killed_run::killed_run(std::vector<std::string> command, int num_processes, std:
     : planned_(std::move(kills)),
       job_(std::move(command), num_processes, static_cast<int>(planned_.size()) + 1,
            {.on_started = [this](int, std::uint32_t, pid_t) { ++outcome_.num_started; },
-            .on_progress = [this](const job_progress& progress) { on_progress(progress); },
-            .on_recovered = [this](const recovery_report& report) { on_recovered(report); }}) {}
+            .on_progress = [this](const cluster::job_progress& progress) { on_progress(progress); },
+            .on_recovered = [this](const cluster::recovery_report& report) { on_recovered(report); }}) {}
 
 run_outcome killed_run::run() {
   auto begin = clock::now();
@@ -52,7 +52,7 @@ run_outcome killed_run::run() {
   return std::move(outcome_);
 }
 
-void killed_run::on_progress(const job_progress& progress) {
+void killed_run::on_progress(const cluster::job_progress& progress) {
   if (progress.total_steps == 0) return;
   if (progress.generation > generation_) {
     auto restored = progress.step - 1;
@@ -80,7 +80,7 @@ void killed_run::kill_next(clock::duration step_time) {
   });
 }
 
-void killed_run::on_recovered(const recovery_report& report) {
+void killed_run::on_recovered(const cluster::recovery_report& report) {
   if (!pending_) {
     ++outcome_.num_unplanned;
     return;

@@ -33,7 +33,7 @@ struct measured_kill {
   int rank = 0;
   std::uint64_t step = 0;         ///< steps done when it was decided
   std::uint64_t rolled_back = 0;  ///< of those, how many had to be done again
-  recovery_report report;
+  cluster::recovery_report report;
 };
 
 struct run_outcome {
@@ -55,8 +55,8 @@ class killed_run {
   run_outcome run();
 
  private:
-  void on_progress(const job_progress& progress);
-  void on_recovered(const recovery_report& report);
+  void on_progress(const cluster::job_progress& progress);
+  void on_recovered(const cluster::recovery_report& report);
   void kill_next(std::chrono::steady_clock::duration step_time);
 
   std::vector<planned_kill> planned_;

@@ -46,13 +46,13 @@ void check_schedule(const std::string& name) {
 /// The phases of a recovery, by their field in a result.
 struct phase {
   const char* field;
-  double recovery_report::*seconds;
+  double cluster::recovery_report::*seconds;
 };
 constexpr phase phases[] = {
-    {"detect_s", &recovery_report::detect_s},   {"fence_s", &recovery_report::fence_s},
-    {"quiesce_s", &recovery_report::quiesce_s}, {"respawn_s", &recovery_report::respawn_s},
-    {"restore_s", &recovery_report::restore_s}, {"rebuild_s", &recovery_report::rebuild_s},
-    {"replay_s", &recovery_report::replay_s},   {"total_s", &recovery_report::total_s}};
+    {"detect_s", &cluster::recovery_report::detect_s},   {"fence_s", &cluster::recovery_report::fence_s},
+    {"quiesce_s", &cluster::recovery_report::quiesce_s}, {"respawn_s", &cluster::recovery_report::respawn_s},
+    {"restore_s", &cluster::recovery_report::restore_s}, {"rebuild_s", &cluster::recovery_report::rebuild_s},
+    {"replay_s", &cluster::recovery_report::replay_s},   {"total_s", &cluster::recovery_report::total_s}};
 
 /// What processes with groups print, by its field in a result.
 constexpr const char* group_fields[] = {"made_s", "threads", "bytes_per_group"};

@@ -75,7 +75,7 @@ void add_training_worker(const bench_commands& to) {
   auto options = std::make_shared<worker_options>();
   auto* command = to.workers.add_subcommand("train", "Train a small model on made-up samples");
   command->add_option("--groups", options->num_groups, "Groups of all processes with a call under way");
-  add_job_options(*command, options->job);
+  config::add_job_options(*command, options->job);
   command->callback([options] { train(*options); });
 }
 

@@ -15,7 +15,7 @@ command_answer command_client::send(const job_command& command) {
                                 {"User-Agent", "troupe inspect"},
                                 {"X-Troupe-Request", "1"}});
     return command_answer_from(command, answer.status, answer.body);
-  } catch (const http_failure& problem) {
+  } catch (const http::http_failure& problem) {
     return {command, {}, problem.what(), 0};
   }
 }

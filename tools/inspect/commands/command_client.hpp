@@ -21,7 +21,7 @@ class command_client {
   nlohmann::ordered_json commands();
 
  private:
-  http_client client_;
+  http::http_client client_;
   inspector_address at_;
 };
 

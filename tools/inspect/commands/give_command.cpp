@@ -55,7 +55,7 @@ int wait_for_outcome(command_client& client, const command_answer& taken, outcom
     try {
       auto rows = client.commands();
       if (const auto* found = command_row(rows, taken.id)) row = *found;
-    } catch (const http_failure& problem) {
+    } catch (const http::http_failure& problem) {
       silence = problem.what();
     }
     if (row && !outcome_of(*row).empty()) return print_outcome(taken.command, *row, form);

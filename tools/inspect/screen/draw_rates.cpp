@@ -67,10 +67,10 @@ void add_memory(drawn_list& to, const json& process, std::size_t columns) {
   auto found = process.find("memory");
   if (found == process.end() || !found->is_object()) return;
   const auto& memory = *found;
-  auto tensors = "tensors " + bytes_text(number_in(memory, "current_bytes")) + ", at most " +
-                 bytes_text(number_in(memory, "peak_bytes"));
+  auto tensors = "tensors " + usage::bytes_text(number_in(memory, "current_bytes")) + ", at most " +
+                 usage::bytes_text(number_in(memory, "peak_bytes"));
   auto resident = has_number(memory, "resident_bytes")
-                      ? "; process " + bytes_text(number_in(memory, "resident_bytes"))
+                      ? "; process " + usage::bytes_text(number_in(memory, "resident_bytes"))
                       : std::string();
   to.rows.push_back({fitted("rank " + left(std::to_string(static_cast<int>(number_in(process, "rank"))), 4) +
                                 " memory: " + tensors + resident,

@@ -23,18 +23,18 @@ job_output::job_output(const launch_options& options)
       err_(options.error_fd),
       said_(options.command.front() + ": ") {
   if (log_dir_.empty()) return;
-  if (auto others = others_who_may_change(log_dir_); !others.empty())
+  if (auto others = posix::others_who_may_change(log_dir_); !others.empty())
     say("--log-dir: " + log_dir_.string() + " is not safe: " + others +
         ", so that they can replace or remove the log files. Choose a folder of your own");
 }
 
-void job_output::add(int rank, std::uint32_t incarnation, unique_fd output, unique_fd errors) {
+void job_output::add(int rank, std::uint32_t incarnation, posix::unique_fd output, posix::unique_fd errors) {
   auto name = "rank-" + std::to_string(rank) + "." + std::to_string(incarnation);
   add(rank, std::move(output), false, open_log(name + ".out", incarnation));
   add(rank, std::move(errors), true, open_log(name + ".err", incarnation));
 }
 
-void job_output::add(int rank, unique_fd source, bool is_errors, log_file log) {
+void job_output::add(int rank, posix::unique_fd source, bool is_errors, log_file log) {
   bool is_result = json_ && rank == 0 && !is_errors;
   auto prefix = is_result ? "" : std::string("[") + std::to_string(rank) + "] ";
   bool to_output = is_result || (!json_ && !is_errors);
@@ -46,7 +46,7 @@ void job_output::add(int rank, unique_fd source, bool is_errors, log_file log) {
 log_file job_output::open_log(const std::string& name, std::uint32_t incarnation) {
   if (log_dir_.empty()) return {};
   auto path = log_dir_ / name;
-  auto made = open_safely(path, {.mode = 0600, .content = file_content::truncated});
+  auto made = posix::open_safely(path, {.mode = 0600, .content = posix::file_content::truncated});
   if (!made.fd) {
     auto problem = "cannot write the log file " + path.string() + ": " + made.problem;
     if (incarnation == 0) throw bad_input(problem + ". Choose another --log-dir");

@@ -15,7 +15,7 @@ class job_output {
   explicit job_output(const launch_options& options);
 
   /// Adds the output of one process. Throws bad_input if its log file cannot be made.
-  void add(int rank, std::uint32_t incarnation, unique_fd output, unique_fd errors);
+  void add(int rank, std::uint32_t incarnation, posix::unique_fd output, posix::unique_fd errors);
   /// Prints a message of the launcher.
   void say(const std::string& line);
   /// Prints a line of the result (JSON).
@@ -34,7 +34,7 @@ class job_output {
   int exit_code() const;
 
  private:
-  void add(int rank, unique_fd source, bool is_errors, log_file log);
+  void add(int rank, posix::unique_fd source, bool is_errors, log_file log);
   log_file open_log(const std::string& name, std::uint32_t incarnation);
   void warn_of_lost_output();
 

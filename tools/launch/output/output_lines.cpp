@@ -71,7 +71,7 @@ void log_file::warn_of(int error) {
         ". The job goes on, and lines are missing there; make room, or choose another --log-dir");
 }
 
-line_splitter::line_splitter(unique_fd source, std::string prefix, line_sink& to, log_file log,
+line_splitter::line_splitter(posix::unique_fd source, std::string prefix, line_sink& to, log_file log,
                              repeated_lines* said)
     : source_(std::move(source)), prefix_(std::move(prefix)), to_(&to), log_(std::move(log)), said_(said) {
   ::fcntl(source_.get(), F_SETFL, O_NONBLOCK);

@@ -56,7 +56,7 @@ class log_file {
   using warning = std::function<void(const std::string&)>;
   /// None: nothing is written.
   log_file() = default;
-  log_file(unique_fd fd, std::filesystem::path path, warning warn)
+  log_file(posix::unique_fd fd, std::filesystem::path path, warning warn)
       : fd_(std::move(fd)), path_(std::move(path)), warn_(std::move(warn)) {}
   void write(std::string_view all);
 
@@ -64,7 +64,7 @@ class log_file {
   void warn_of(int error);
 
   token_filter without_token_;
-  unique_fd fd_;
+  posix::unique_fd fd_;
   std::filesystem::path path_;
   warning warn_;
   bool has_warned_ = false;
@@ -89,7 +89,8 @@ class repeated_lines {
 class line_splitter {
  public:
   /// `source` is read without blocking. Lines that `said` has seen before are only logged; null: no lines.
-  line_splitter(unique_fd source, std::string prefix, line_sink& to, log_file log, repeated_lines* said);
+  line_splitter(posix::unique_fd source, std::string prefix, line_sink& to, log_file log,
+                repeated_lines* said);
   int fd() const { return source_.get(); }
   bool at_end() const { return at_end_; }
   line_sink& sink() const { return *to_; }
@@ -99,7 +100,7 @@ class line_splitter {
  private:
   void add(std::string_view bytes);
 
-  unique_fd source_;
+  posix::unique_fd source_;
   std::string prefix_;
   line_sink* to_;
   log_file log_;

@@ -7,7 +7,7 @@
 
 #include "troupe/inspector/commands/control_command.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -95,4 +95,4 @@ command_outcome outcome_after_replacement(const audited_command& command) {
           {}};
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

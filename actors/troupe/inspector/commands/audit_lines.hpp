@@ -7,7 +7,7 @@
 
 #include "troupe/inspector/commands/command_outcome.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// Who has sent a command, and what.
 struct audited_command {
@@ -34,4 +34,4 @@ std::vector<audited_command> unfinished_commands(std::string_view lines, const s
 /// What became of a command when rank 0 was replaced, whose process had it.
 command_outcome outcome_after_replacement(const audited_command& command);
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -14,7 +14,7 @@
 #include "troupe/posix/files/safe_file.hpp"
 #include "troupe/posix/files/working_directory.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 constexpr off_t most_read = 256 << 10;
@@ -44,7 +44,7 @@ audit_log::~audit_log() {
 }
 
 void audit_log::make_folder() const {
-  auto folder = absolute_path(options_.file).parent_path();
+  auto folder = posix::absolute_path(options_.file).parent_path();
   std::error_code problem;
   std::filesystem::create_directories(folder.parent_path(), problem);
   if (::mkdir(folder.c_str(), options_.folder_mode) != 0 && errno != EEXIST)
@@ -54,7 +54,7 @@ void audit_log::make_folder() const {
 void audit_log::open() {
   const auto& file = options_.file;
   if (options_.folder_mode != 0) make_folder();
-  auto opened = open_safely(file, {.mode = 0600, .flags = O_APPEND});
+  auto opened = posix::open_safely(file, {.mode = 0600, .flags = O_APPEND});
   if (!opened.fd) refuse_audit_log(file, opened.problem);
   fd_ = std::move(opened.fd);
   struct stat found {};
@@ -125,4 +125,4 @@ std::string audit_log::newest() const {
   return from == 0 ? text : text.substr(std::min(text.size(), text.find('\n')));
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

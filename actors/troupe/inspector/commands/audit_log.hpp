@@ -12,7 +12,7 @@
 
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 struct audit_options {
   /// Lines are appended to this file, which is made with mode 0600; empty: they go to the log.
@@ -48,7 +48,7 @@ class audit_log {
   const audit_options options_;
   const std::shared_ptr<spdlog::logger> log_;
   std::mutex writing_;
-  unique_fd fd_;          ///< guarded by writing_; none: lines go to the log
+  posix::unique_fd fd_;   ///< guarded by writing_; none: lines go to the log
   bool is_torn_ = false;  ///< guarded by writing_: the file does not end with a line end
 
   std::mutex mutex_;  // guards what follows
@@ -58,4 +58,4 @@ class audit_log {
   std::thread writer_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 std::string_view to_string(command_result result) {
   switch (result) {
@@ -34,4 +34,4 @@ nlohmann::ordered_json command_json(const command_row& one) {
   return data;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

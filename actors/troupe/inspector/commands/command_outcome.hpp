@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// What became of a command that was taken.
 ///
@@ -36,4 +36,4 @@ struct command_row {
 
 nlohmann::ordered_json command_json(const command_row& one);
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

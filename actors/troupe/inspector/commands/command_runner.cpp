@@ -10,7 +10,7 @@
 #include "troupe/messages/scheduler.hpp"
 #include "troupe/messages/supervisor_commands.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 command_runner::command_runner(caf::event_based_actor* self, std::shared_ptr<inspected_job> job,
                                const job_view& view, std::chrono::milliseconds command_timeout)
@@ -23,7 +23,8 @@ command_runner::command_runner(caf::event_based_actor* self, std::shared_ptr<ins
   follow_or_lose();
   auto weak = caf::actor_cast<caf::actor_addr>(self_->address());
   commands_->on_post([weak] {
-    if (auto inspector = caf::actor_cast<caf::actor>(weak)) caf::anon_send(inspector, commands_posted{});
+    if (auto inspector = caf::actor_cast<caf::actor>(weak))
+      caf::anon_send(inspector, messages::commands_posted{});
   });
 }
 
@@ -41,7 +42,7 @@ void command_runner::follow_or_lose() {
                    {}});
 }
 
-void command_runner::begin_generation(const inspected_generation& begun) {
+void command_runner::begin_generation(const messages::inspected_generation& begun) {
   generation_ = begun;
   has_report_ = false;
   if (!commands_) return;
@@ -88,9 +89,9 @@ void command_runner::pass(const open_command& one) {
 /// The supervisor repeats it in later generations, and the answer comes once.
 void command_runner::pass_pause(const open_command& one) {
   const auto& own = generation_.supervisors.at(static_cast<std::size_t>(view_.rank));
-  self_->request(own, command_timeout_, carry_out_pause{pause_request_of(one.command)})
+  self_->request(own, command_timeout_, messages::carry_out_pause{pause_request_of(one.command)})
       .then(
-          [this, id = one.id, action = one.command.action](const pause_carried_out& done) {
+          [this, id = one.id, action = one.command.action](const messages::pause_carried_out& done) {
             if (action == control_action::resume)
               return end(id, {command_result::done, "the job goes on", {}});
             stands_at_[id] = done.version;
@@ -110,9 +111,9 @@ void command_runner::note_standing() {
 
 void command_runner::ask_for_snapshot(const std::string& id) {
   auto generation = generation_.generation;
-  self_->request(generation_.scheduler, command_timeout_, save_snapshot{})
+  self_->request(generation_.scheduler, command_timeout_, messages::save_snapshot{})
       .then(
-          [this, id, generation](const snapshot_saved& saved) {
+          [this, id, generation](const messages::snapshot_saved& saved) {
             if (generation != generation_.generation) return;
             auto step = saved.step * (view_.scheduler ? steps_of_run(*view_.scheduler) : 1);
             end(id,
@@ -132,9 +133,9 @@ void command_runner::ask_for_level(const std::string& level, const std::string& 
   for (int rank = 0; rank < view_.world_size; ++rank)
     self_
         ->request(generation_.supervisors.at(static_cast<std::size_t>(rank)), command_timeout_,
-                  set_log_level{generation, level})
+                  messages::set_log_level{generation, level})
         .then(
-            [this, id, level, rank, generation](const command_carried_out&) {
+            [this, id, level, rank, generation](const messages::command_carried_out&) {
               auto found = without_answer_.find(id);
               if (generation != generation_.generation || found == without_answer_.end()) return;
               found->second.erase(rank);
@@ -162,7 +163,9 @@ void command_runner::pass_next_disruptive() {
 void command_runner::pass_end(const open_command& one) {
   const auto& target = one.target;
   auto generation = generation_.generation;
-  auto answered = [this, id = one.id](const command_carried_out& done) { commands_->pass(id, done.starts); };
+  auto answered = [this, id = one.id](const messages::command_carried_out& done) {
+    commands_->pass(id, done.starts);
+  };
   auto failed = [this, id = one.id, generation](const caf::error& problem) {
     on_end_answer(id, generation, problem);
   };
@@ -172,25 +175,25 @@ void command_runner::pass_end(const open_command& one) {
   if (target.role)
     self_
         ->request(supervisor, command_timeout_,
-                  end_actor{generation, one.id, target.incarnation, *target.role, target.number,
-                            target.replica, is_failure})
+                  messages::end_actor{generation, one.id, target.incarnation, *target.role, target.number,
+                                      target.replica, is_failure})
         .then(answered, failed);
   else
     self_
         ->request(supervisor, command_timeout_,
-                  end_process{generation, one.id, target.incarnation, is_failure})
+                  messages::end_process{generation, one.id, target.incarnation, is_failure})
         .then(answered, failed);
 }
 
 /// If the link has ended, the next report of the process tells whether the command came there.
 void command_runner::on_end_answer(const std::string& id, std::uint64_t generation,
                                    const caf::error& problem) {
-  bool is_unsure = code_of(problem) == actor_error::lost || has_ended(problem);
+  bool is_unsure = actor::code_of(problem) == actor::actor_error::lost || actor::has_ended(problem);
   if (!is_unsure) return fail(id, problem);
   unsure_[id] = generation;
 }
 
-void command_runner::on_process(const process_report& report) {
+void command_runner::on_process(const messages::process_report& report) {
   if (!commands_) return;
   for (const auto& one : commands_->all()) {
     if (!one.is_passed || !is_disruptive(one.command.action) || one.target.rank != report.rank) continue;
@@ -232,15 +235,16 @@ void command_runner::on_poll() {
 void command_runner::fail(const std::string& id, const caf::error& problem) {
   for (const auto& one : commands_->all()) {
     if (one.id != id) continue;
-    if (problem == caf::sec::request_timeout || code_of(problem) == actor_error::timed_out)
+    if (problem == caf::sec::request_timeout || actor::code_of(problem) == actor::actor_error::timed_out)
       return end(id, timeout_outcome(one.command, false, command_timeout_));
-    if (code_of(problem) == actor_error::unavailable)
-      return end(id, {command_result::refused, describe(problem), {}});
+    if (actor::code_of(problem) == actor::actor_error::unavailable)
+      return end(id, {command_result::refused, actor::describe(problem), {}});
     // A new generation has begun, in which the command is repeated.
     bool is_repeated =
         one.command.action == control_action::log_level || one.command.action == control_action::snapshot;
-    if (is_repeated && (code_of(problem) == actor_error::lost || has_ended(problem))) return;
-    return end(id, {command_result::failed, describe(problem), {}});
+    if (is_repeated && (actor::code_of(problem) == actor::actor_error::lost || actor::has_ended(problem)))
+      return;
+    return end(id, {command_result::failed, actor::describe(problem), {}});
   }
 }
 
@@ -253,4 +257,4 @@ void command_runner::end(const std::string& id, const command_outcome& outcome) 
   end_command(*job_, id, outcome);
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

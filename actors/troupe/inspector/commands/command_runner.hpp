@@ -12,7 +12,7 @@
 #include "troupe/job/pause.hpp"
 #include "troupe/messages/inspector.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// Carries out the commands of those who watch a job, for the inspector: passes each to the actor that can,
 /// and tells the outcome of each as an event.
@@ -37,10 +37,10 @@ class command_runner {
   command_runner& operator=(const command_runner&) = delete;
   ~command_runner();
 
-  void begin_generation(const inspected_generation& begun);
+  void begin_generation(const messages::inspected_generation& begun);
   /// Commands have come.
   void on_posted();
-  void on_process(const process_report& report);
+  void on_process(const messages::process_report& report);
   /// The view has a report of this generation.
   void on_scheduler();
   void on_poll();
@@ -65,7 +65,7 @@ class command_runner {
   const job_view& view_;
   std::chrono::milliseconds command_timeout_;
 
-  inspected_generation generation_;
+  messages::inspected_generation generation_;
   bool has_report_ = false;  ///< of the scheduler, in this generation
   std::string level_;        ///< the newest that was set, which new processes get too; empty: none
 
@@ -78,4 +78,4 @@ class command_runner {
   std::map<std::string, std::uint64_t> unsure_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -1,9 +1,10 @@
 #include "troupe/inspector/commands/command_steps.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
-const child_report* target_in(const process_report& report, const command_target& target) {
+const messages::child_report* target_in(const messages::process_report& report,
+                                        const command_target& target) {
   for (const auto& child : report.children)
     if (child.role == target.role && child.number == target.number && child.replica == target.replica)
       return &child;
@@ -16,12 +17,12 @@ std::string seconds_text(std::chrono::milliseconds limit) {
 
 }  // namespace
 
-pause_request pause_request_of(const control_command& command) {
-  pause_request request;
+job::pause_request pause_request_of(const control_command& command) {
+  job::pause_request request;
   request.unit = command.unit;
   request.count = command.count;
-  if (command.action == control_action::resume) request.command = pause_command::resume;
-  if (command.action == control_action::step) request.command = pause_command::step;
+  if (command.action == control_action::resume) request.command = job::pause_command::resume;
+  if (command.action == control_action::step) request.command = job::pause_command::step;
   return request;
 }
 
@@ -32,7 +33,7 @@ std::optional<std::uint32_t> starts_in(const job_view& view, const command_targe
   return child ? std::optional(child->starts) : std::nullopt;
 }
 
-std::optional<command_outcome> standing_outcome(const pause_state& pause, std::uint64_t version) {
+std::optional<command_outcome> standing_outcome(const job::pause_state& pause, std::uint64_t version) {
   if (pause.version < version) return {};
   if (pause.version > version)
     return command_outcome{command_result::done, "another command came after it", {}};
@@ -40,7 +41,8 @@ std::optional<command_outcome> standing_outcome(const pause_state& pause, std::u
   return command_outcome{command_result::done, "the job is paused, and all devices stand", {}};
 }
 
-std::optional<command_outcome> ended_outcome(const open_command& one, const process_report& report) {
+std::optional<command_outcome> ended_outcome(const open_command& one,
+                                             const messages::process_report& report) {
   const auto& target = one.target;
   if (report.incarnation > target.incarnation)
     return command_outcome{command_result::done,
@@ -87,4 +89,4 @@ command_outcome timeout_outcome(const control_command& command, bool is_paused,
           {}};
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -2,12 +2,12 @@
 
 #include "troupe/inspector/views/names.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 using found_target = std::variant<command_target, control_refusal>;
 
-std::string id_of(const process_report& report, const child_report& child) {
+std::string id_of(const messages::process_report& report, const messages::child_report& child) {
   return actor_id(report, child_name(child.role), child.number, child.replica);
 }
 
@@ -55,13 +55,13 @@ found_target process_of(int rank, const job_view& view, const control_rules& rul
   return command_target{rank, process->second.report.incarnation, {}, 0, 0};
 }
 
-const child_report* actor_in(const process_report& report, const std::string& id) {
+const messages::child_report* actor_in(const messages::process_report& report, const std::string& id) {
   for (const auto& child : report.children)
     if (id_of(report, child) == id) return &child;
   return nullptr;
 }
 
-found_target target_in(const process_report& report, const child_report& found) {
+found_target target_in(const messages::process_report& report, const messages::child_report& found) {
   if (!found.is_running)
     return control_refusal{
         409, "'" + id_of(report, found) + "' is not running, so there is nothing to end or start again"};
@@ -116,7 +116,8 @@ found_target target_of(const control_command& command, const job_view& view, con
   return found;
 }
 
-std::string reason_to_wait(const command_target& target, const scheduler_report* report, int world_size) {
+std::string reason_to_wait(const command_target& target, const messages::scheduler_report* report,
+                           int world_size) {
   bool is_settled = report && (scheduler_phase_name(report->phase) == "running" ||
                                (scheduler_phase_name(report->phase) == "gathering" &&
                                 (!report->job || report->hosts.num_devices() > 0)));
@@ -127,4 +128,4 @@ std::string reason_to_wait(const command_target& target, const scheduler_report*
   return "no state of the job is held by two processes yet, so that the work would be lost";
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -7,7 +7,7 @@
 #include "troupe/inspector/commands/control_command.hpp"
 #include "troupe/inspector/views/job_view.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// Which commands the job's processes can carry out, constant.
 struct control_rules {
@@ -35,6 +35,7 @@ std::variant<command_target, control_refusal> target_of(const control_command& c
 
 /// Why a command that ends an actor or process must wait, since the job might not survive it now; empty: it
 /// need not. `report`: the newest of this generation; null: there is none.
-std::string reason_to_wait(const command_target& target, const scheduler_report* report, int world_size);
+std::string reason_to_wait(const command_target& target, const messages::scheduler_report* report,
+                           int world_size);
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -145,4 +145,4 @@ bool is_disruptive(control_action action) {
   return action == control_action::restart || action == control_action::kill;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

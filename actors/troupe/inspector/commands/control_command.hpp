@@ -7,7 +7,7 @@
 
 #include "troupe/schedule/cut.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// What someone who watches a job may ask of it.
 enum class control_action : std::uint8_t { pause, resume, step, snapshot, log_level, restart, kill };
@@ -52,4 +52,4 @@ std::variant<control_command, control_refusal> control_command_from(std::string_
 /// Whether the command ends or replaces actors or processes.
 bool is_disruptive(control_action action);
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

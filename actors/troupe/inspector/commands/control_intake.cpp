@@ -5,13 +5,13 @@
 #include "troupe/inspector/views/views.hpp"
 #include "troupe/posix/unix_time.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 using json = nlohmann::ordered_json;
 
-http_response json_answer(int status, const json& value) {
-  http_response response;
+http::http_response json_answer(int status, const json& value) {
+  http::http_response response;
   response.status = status;
   response.content_type = "application/json";
   response.body = text_of(value) + "\n";
@@ -19,14 +19,14 @@ http_response json_answer(int status, const json& value) {
 }
 
 /// "application/json", with parameters or without.
-bool is_json(const http_request& request) {
+bool is_json(const http::http_request& request) {
   auto types = request.values("content-type");
   if (types.size() != 1) return false;
   auto type = types[0].substr(0, types[0].find_first_of("; \t"));
   return type == "application/json";
 }
 
-audited_command audited_from(std::string_view name, const http_request& request) {
+audited_command audited_from(std::string_view name, const http::http_request& request) {
   auto agents = request.values("user-agent");
   audited_command command;
   command.caller = request.caller;
@@ -39,7 +39,7 @@ audited_command audited_from(std::string_view name, const http_request& request)
 
 }  // namespace
 
-http_response control_intake::take(std::string_view name, const http_request& request) {
+http::http_response control_intake::take(std::string_view name, const http::http_request& request) {
   auto found = read(name, request);
   if (const auto* why = std::get_if<control_refusal>(&found))
     return refuse(*why, audited_from(name, request));
@@ -47,7 +47,7 @@ http_response control_intake::take(std::string_view name, const http_request& re
 }
 
 std::variant<open_command, control_refusal> control_intake::read(std::string_view name,
-                                                                 const http_request& request) const {
+                                                                 const http::http_request& request) const {
   if (request.target.find('?') != std::string::npos)
     return control_refusal{400, "expected the command in the body, got parameters in the address"};
   if (!is_json(request))
@@ -69,9 +69,9 @@ std::variant<open_command, control_refusal> control_intake::read(std::string_vie
   return taken;
 }
 
-http_response control_intake::answer_taken(open_command command, audited_command audited) {
+http::http_response control_intake::answer_taken(open_command command, audited_command audited) {
   command.id = audited.id = std::to_string(incarnation_) + "-" + std::to_string(num_taken_ + 1);
-  if (!audit_->append(audit_line(unix_now_ms(), job_->job_id(), audited)))
+  if (!audit_->append(audit_line(posix::unix_now_ms(), job_->job_id(), audited)))
     return json_answer(503,
                        {{"error",
                          "the audit log cannot be written, and no command is taken without it: rank 0's log "
@@ -86,16 +86,16 @@ http_response control_intake::answer_taken(open_command command, audited_command
                               " commands that are not carried out yet: try again when some are"
                         : "the actor that carries commands out does not run: try again in a second. If it "
                           "stays so, it has failed too often, which the log says";
-  audit_->append(audit_line(unix_now_ms(), job_->job_id(), audited.id, audited.action,
+  audit_->append(audit_line(posix::unix_now_ms(), job_->job_id(), audited.id, audited.action,
                             {command_result::refused, why, {}}));
   return json_answer(503, {{"error", why}});
 }
 
-http_response control_intake::refuse(const control_refusal& why, audited_command audited) {
+http::http_response control_intake::refuse(const control_refusal& why, audited_command audited) {
   audited.status = why.status;
   audited.error = why.why;
-  audit_->append(audit_line(unix_now_ms(), job_->job_id(), audited));
+  audit_->append(audit_line(posix::unix_now_ms(), job_->job_id(), audited));
   return json_answer(why.status, {{"error", why.why}});
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -13,7 +13,7 @@
 #include "troupe/inspector/commands/open_commands.hpp"
 #include "troupe/inspector/views/job_view.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// Takes the commands of those who watch a job, on the server's thread: reads and checks them, writes them
 /// into the audit log, and posts them to the inspector. No command is posted that is not in the audit log.
@@ -27,12 +27,13 @@ class control_intake {
 
   /// The answer to a POST of /api/v1/control/`name` that may be answered (check_access): status 202 and what
   /// was taken, or {"error": why not}.
-  http_response take(std::string_view name, const http_request& request);
+  http::http_response take(std::string_view name, const http::http_request& request);
 
  private:
-  std::variant<open_command, control_refusal> read(std::string_view name, const http_request& request) const;
-  http_response answer_taken(open_command command, audited_command audited);
-  http_response refuse(const control_refusal& why, audited_command audited);
+  std::variant<open_command, control_refusal> read(std::string_view name,
+                                                   const http::http_request& request) const;
+  http::http_response answer_taken(open_command command, audited_command audited);
+  http::http_response refuse(const control_refusal& why, audited_command audited);
 
   std::shared_ptr<inspected_job> job_;
   std::shared_ptr<audit_log> audit_;
@@ -41,4 +42,4 @@ class control_intake {
   std::uint64_t num_taken_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

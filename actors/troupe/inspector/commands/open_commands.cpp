@@ -6,7 +6,7 @@
 #include "troupe/inspector/views/views.hpp"
 #include "troupe/posix/unix_time.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 using json = nlohmann::ordered_json;
 
@@ -55,7 +55,7 @@ std::optional<command_row> open_commands::end(const std::string& id, const comma
     commands_.erase(found);
     ended = row_of(open);
     ended.outcome = outcome;
-    ended.at_ms = unix_now_ms();
+    ended.at_ms = posix::unix_now_ms();
     keep(ended);
   }
   if (on_end_) on_end_(open, outcome);
@@ -97,4 +97,4 @@ command_outcome outcome_at_end(const open_command& command) {
           {}};
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -12,7 +12,7 @@
 #include "troupe/inspector/commands/command_target.hpp"
 #include "troupe/inspector/commands/control_command.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// A command that was taken and has no outcome yet.
 struct open_command {
@@ -73,4 +73,4 @@ void end_command(inspected_job& job, const std::string& id, const command_outcom
 /// Of a command that is open when the job ends.
 command_outcome outcome_at_end(const open_command& command);
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 constexpr double usual_s = 20;
@@ -49,4 +49,4 @@ double core_waits::usual(int rank) const {
   return known == processes_.end() ? 0 : known->second.usual;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

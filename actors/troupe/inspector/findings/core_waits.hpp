@@ -6,7 +6,7 @@
 
 #include "troupe/inspector/views/job_view.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// How many threads of each process wait for a core, now and usually. A device that is slow since others have
 /// taken its cores is not at fault, unless that stays so. Not thread-safe.
@@ -37,4 +37,4 @@ class core_waits {
   std::map<int, process> processes_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -5,7 +5,7 @@
 #include "troupe/inspector/views/names.hpp"
 #include "troupe/messages/position_in_call.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 /// After a longer time between two reports of a process, what it did meanwhile is not known: it was
@@ -21,13 +21,14 @@ bool is_watched(const job_view& view) {
   return view.scheduler->pause.is_paused == 0 && view.scheduler->generation == view.generation;
 }
 
-finding finding_of(const stall& chain, const job_view& view) {
+finding finding_of(const schedule::stall& chain, const job_view& view) {
   finding found;
   found.kind = finding_kind::stuck_rank;
   found.device = chain.device;
   const auto& hosts = view.scheduler->hosts;
   if (chain.device < hosts.num_devices()) found.rank = hosts.member_of({chain.device}).rank;
-  bool is_loader = chain.cause == stall_cause::loader || chain.cause == stall_cause::lost_samples;
+  bool is_loader =
+      chain.cause == schedule::stall_cause::loader || chain.cause == schedule::stall_cause::lost_samples;
   if (auto shown = view.processes.find(found.rank); shown != view.processes.end())
     found.actor =
         actor_id(shown->second.report, is_loader ? "loader" : "device", is_loader ? 0 : chain.device);
@@ -70,16 +71,16 @@ void device_waits::observe(const job_view& view) {
 }
 
 /// Processes that have not reported for a while are where they were.
-job_positions device_waits::positions(const job_view& view, std::int64_t now_ms) const {
+schedule::job_positions device_waits::positions(const job_view& view, std::int64_t now_ms) const {
   const auto& report = *view.scheduler;
-  job_positions seen;
+  schedule::job_positions seen;
   seen.devices.resize(static_cast<std::size_t>(report.running->num_job_devices()));
   seen.loaders.resize(seen.devices.size());
   for (const auto& [rank, process] : processes_)
     for (const auto& [device, at] : process.devices) {
       if (device >= seen.devices.size()) continue;
       auto num_actions = report.running->actions_of(static_cast<int>(device)).size();
-      device_progress told{device, at.position, seconds_between(at.since_ms, now_ms)};
+      messages::device_progress told{device, at.position, seconds_between(at.since_ms, now_ms)};
       seen.devices[device] = position_in_call(told, report.activity, num_actions);
       seen.loaders[device] = {process.loader_changes % 2 != 0,
                               seconds_between(process.loader_since_ms, now_ms)};
@@ -88,7 +89,7 @@ job_positions device_waits::positions(const job_view& view, std::int64_t now_ms)
   return seen;
 }
 
-std::vector<stall> device_waits::chains(const job_view& view, std::int64_t now_ms) const {
+std::vector<schedule::stall> device_waits::chains(const job_view& view, std::int64_t now_ms) const {
   if (!is_watched(view)) return {};
   return wait_chains(positions(view, now_ms));
 }
@@ -97,7 +98,7 @@ double device_waits::longest_s(std::int64_t now_ms) const {
   double longest = 0;
   for (const auto& [rank, process] : processes_)
     for (const auto& [device, at] : process.devices)
-      if (at.position.activity != device_activity::idle)
+      if (at.position.activity != schedule::device_activity::idle)
         longest = std::max(longest, seconds_between(at.since_ms, now_ms));
   return longest;
 }
@@ -108,7 +109,7 @@ std::vector<finding> device_waits::find(const job_view& view, std::int64_t now_m
   if (!is_watched(view) || longest_s(now_ms) < limit) return {};
   std::vector<finding> all;
   for (const auto& chain : chains(view, now_ms)) {
-    if (chain.for_s < limit || chain.cause == stall_cause::missing_credit) continue;
+    if (chain.for_s < limit || chain.cause == schedule::stall_cause::missing_credit) continue;
     auto found = finding_of(chain, view);
     found.since_ms = now_ms - static_cast<std::int64_t>(chain.for_s * 1000);
     auto known = std::ranges::find_if(all, [&](const finding& one) { return one.is_same_as(found); });
@@ -120,4 +121,4 @@ std::vector<finding> device_waits::find(const job_view& view, std::int64_t now_m
   return all;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

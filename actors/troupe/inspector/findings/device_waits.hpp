@@ -7,7 +7,7 @@
 #include "troupe/inspector/views/job_view.hpp"
 #include "troupe/schedule/find_stall.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// Measures, from one report to the next, for how long devices and loaders have been where they are, and
 /// finds those that do not go on. Not thread-safe.
@@ -17,13 +17,13 @@ class device_waits {
   void observe(const job_view& view);
   /// Who waits for whom, from each device whose chain of waits ends at a cause. Empty while no call runs or
   /// the job is paused.
-  std::vector<stall> chains(const job_view& view, std::int64_t now_ms) const;
+  std::vector<schedule::stall> chains(const job_view& view, std::int64_t now_ms) const;
   /// Devices and loaders that have not gone on for much longer than the job's slowest recent step took.
   std::vector<finding> find(const job_view& view, std::int64_t now_ms) const;
 
  private:
   struct place {
-    execution_position position;
+    messages::execution_position position;
     std::int64_t since_ms = 0;
   };
   struct process {
@@ -33,7 +33,7 @@ class device_waits {
     std::int64_t loader_since_ms = 0;
     std::map<std::uint32_t, place> devices;
   };
-  job_positions positions(const job_view& view, std::int64_t now_ms) const;
+  schedule::job_positions positions(const job_view& view, std::int64_t now_ms) const;
   double longest_s(std::int64_t now_ms) const;
   std::map<int, process> processes_;
   std::uint64_t generation_ = 0;
@@ -45,4 +45,4 @@ class device_waits {
 /// slowest recent steps. It is never less than a second, for which a busy machine may give a thread no core.
 double stuck_limit_s(double slowest_step_s, bool has_stepped);
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

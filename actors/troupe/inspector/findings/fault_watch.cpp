@@ -7,7 +7,7 @@
 #include "troupe/inspector/findings/missing_members.hpp"
 #include "troupe/inspector/views/names.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 /// The inspector itself was suspended, or the machine was: what others did meanwhile is not known.
@@ -226,4 +226,4 @@ std::vector<finding> fault_watch::links(const job_view& view, std::int64_t now_m
   return found;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -10,13 +10,13 @@
 #include "troupe/inspector/views/finding.hpp"
 #include "troupe/inspector/views/job_view.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// Says what is wrong with a job, from one view to the next. Not thread-safe.
 class fault_watch {
  public:
   /// Steps that have finished since the last call of observe.
-  void add(const recent_step& step) { pace_.add(step); }
+  void add(const messages::recent_step& step) { pace_.add(step); }
   /// What is wrong, in the order of kinds. Call it with views in the order of their time, some times a
   /// second. `now_ms`: Unix time.
   std::vector<finding> observe(const job_view& view, std::int64_t now_ms);
@@ -43,4 +43,4 @@ class fault_watch {
   std::vector<finding> seen_;        ///< conditions that hold, whether or not for long enough to be findings
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

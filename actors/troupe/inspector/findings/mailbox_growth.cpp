@@ -6,7 +6,7 @@
 
 #include "troupe/inspector/views/names.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 constexpr int supervisor_role = -1;
@@ -41,7 +41,8 @@ void mailbox_growth::observe(const job_view& view) {
   }
 }
 
-void mailbox_growth::observe_actor(const actor& one, std::int64_t at_ms, const actor_counts& counts) {
+void mailbox_growth::observe_actor(const actor& one, std::int64_t at_ms,
+                                   const actors::actor::actor_counts& counts) {
   auto& grown = known_[one];
   if (grown.at_ms == at_ms) return;
   auto depth = counts.mailbox_depth;
@@ -79,4 +80,4 @@ finding mailbox_growth::finding_of(const job_view& view, const actor& one, const
   return made;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

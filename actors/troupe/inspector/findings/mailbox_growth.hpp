@@ -7,7 +7,7 @@
 #include "troupe/inspector/views/finding.hpp"
 #include "troupe/inspector/views/job_view.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// Finds actors whose mailboxes grow: messages come faster than they are handled, or are not handled at all.
 ///
@@ -34,12 +34,12 @@ class mailbox_growth {
   struct growth {
     std::int64_t since_ms = 0, at_ms = 0;  ///< of the first report of the growth, and of the newest
     std::uint64_t first = 0, newest = 0;   ///< depths in these
-    actor_counts counts;                   ///< of the newest; empty unless messages wait
+    actors::actor::actor_counts counts;    ///< of the newest; empty unless messages wait
   };
-  void observe_actor(const actor& one, std::int64_t at_ms, const actor_counts& counts);
+  void observe_actor(const actor& one, std::int64_t at_ms, const actors::actor::actor_counts& counts);
   static finding finding_of(const job_view& view, const actor& one, const growth& grown);
 
   std::map<actor, growth> known_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

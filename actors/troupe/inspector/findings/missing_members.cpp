@@ -7,13 +7,13 @@
 
 #include "troupe/inspector/views/names.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 /// A group as its members report it.
 struct reported_group {
-  std::map<int, const collective_position*> members;  ///< by rank; those that know it
-  const collective_position* newest = nullptr;        ///< in the call of the highest number
+  std::map<int, const collective::collective_position*> members;  ///< by rank; those that know it
+  const collective::collective_position* newest = nullptr;        ///< in the call of the highest number
 };
 
 std::string list_of(const std::vector<int>& ranks) {
@@ -22,7 +22,7 @@ std::string list_of(const std::vector<int>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + text;
 }
 
-std::string where_is(const process_view* process, const collective_position* at) {
+std::string where_is(const process_view* process, const collective::collective_position* at) {
   if (!process) return "has not reported yet";
   if (process->is_suspended) return "is suspended";
   if (!at) return "does not have the group yet";
@@ -37,7 +37,7 @@ const process_view* node_of(const job_view& view, int rank) {
 }
 
 /// Seconds for which the call has lasted by now.
-double for_s(const job_view& view, int rank, const collective_position& at, std::int64_t now_ms) {
+double for_s(const job_view& view, int rank, const collective::collective_position& at, std::int64_t now_ms) {
   return at.for_s +
          static_cast<double>(std::max<std::int64_t>(0, now_ms - view.processes.at(rank).at_ms)) / 1000;
 }
@@ -92,4 +92,4 @@ std::vector<finding> missing_members(const job_view& view, std::int64_t now_ms) 
   return all;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 double lower_quartile(std::vector<double> values) {
@@ -33,7 +33,7 @@ double mean(const std::vector<double>& values) {
 
 void step_pace::reset() { *this = {}; }
 
-void step_pace::add(const recent_step& step) {
+void step_pace::add(const messages::recent_step& step) {
   if (step.device_busy_s.size() < 2) return;
   bool is_of_another_kind =
       num_samples_ != step.num_samples ||
@@ -97,4 +97,4 @@ std::vector<pace_problem> step_pace::find() const {
   return found;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -7,7 +7,7 @@
 
 #include "troupe/messages/step_history.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// What is wrong with the pace of one device.
 struct pace_problem {
@@ -37,7 +37,7 @@ class step_pace {
 
   /// Another generation, or steps of another size: the past does not count any more.
   void reset();
-  void add(const recent_step& step);
+  void add(const messages::recent_step& step);
   /// One for each device at fault. Empty with fewer than two devices, and before the first window is over.
   std::vector<pace_problem> find() const;
 
@@ -49,11 +49,11 @@ class step_pace {
   std::optional<window> newest() const;
   void keep_best(const window& over);
 
-  std::deque<recent_step> steps_;  ///< the newest, ascending
-  std::size_t num_new_ = 0;        ///< steps in it that are newer than the newest window of the past
+  std::deque<messages::recent_step> steps_;  ///< the newest, ascending
+  std::size_t num_new_ = 0;  ///< steps in it that are newer than the newest window of the past
   std::size_t num_windows_ = 0;
   std::vector<double> best_s_;  ///< of each device, over the windows of the past
   std::int64_t num_samples_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -1,6 +1,6 @@
 #include "troupe/inspector/views/views.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 const char* api_schema() {
   return R"schema({
@@ -212,4 +212,4 @@ const char* api_schema() {
 )schema";
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

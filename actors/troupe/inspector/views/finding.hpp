@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// What can be wrong with a running job.
 enum class finding_kind : std::uint8_t {
@@ -35,4 +35,4 @@ struct finding {
   }
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 double per_second(std::uint64_t before, std::uint64_t after, double seconds) {
@@ -12,11 +12,11 @@ double per_second(std::uint64_t before, std::uint64_t after, double seconds) {
 
 }  // namespace
 
-std::uint64_t steps_of_run(const scheduler_report& report) {
+std::uint64_t steps_of_run(const messages::scheduler_report& report) {
   return report.job ? static_cast<std::uint64_t>(report.job->training.flush_every) : 1;
 }
 
-void set_rates(process_view& newest, const process_report& before, double seconds) {
+void set_rates(process_view& newest, const messages::process_report& before, double seconds) {
   const auto& report = newest.report;
   auto rate = [&](std::uint64_t then, std::uint64_t now) { return per_second(then, now, seconds); };
   newest.bytes_sent_per_s = rate(before.tensor_bytes_sent, report.tensor_bytes_sent);
@@ -24,7 +24,7 @@ void set_rates(process_view& newest, const process_report& before, double second
   newest.tensors_sent_per_s = rate(before.tensors_sent, report.tensors_sent);
   newest.tensors_received_per_s = rate(before.tensors_received, report.tensors_received);
   newest.cores_waited_for = rate(before.core_wait_ns, report.core_wait_ns) / 1e9;
-  std::map<int, peer_statistics> earlier;
+  std::map<int, transport::peer_statistics> earlier;
   for (const auto& peer : before.peers) earlier[peer.rank] = peer.counted;
   for (const auto& peer : report.peers) {
     const auto &then = earlier[peer.rank], &now = peer.counted;
@@ -34,7 +34,7 @@ void set_rates(process_view& newest, const process_report& before, double second
   }
 }
 
-void metrics_history::add(const recent_step& step) {
+void metrics_history::add(const messages::recent_step& step) {
   std::lock_guard lock(mutex_);
   while (!steps_.empty() && steps_.back().step >= step.step) steps_.pop_back();
   steps_.push_back(step);
@@ -51,13 +51,13 @@ metrics_history::piece metrics_history::after(std::uint64_t step, std::size_t mo
   piece found;
   found.missed = missed_;
   if (!steps_.empty()) found.oldest = steps_.front().step;
-  auto first = std::ranges::upper_bound(steps_, step, {}, &recent_step::step);
+  auto first = std::ranges::upper_bound(steps_, step, {}, &messages::recent_step::step);
   auto count = std::min(most, static_cast<std::size_t>(steps_.end() - first));
   found.steps.assign(first, first + static_cast<std::ptrdiff_t>(count));
   return found;
 }
 
-std::optional<recent_step> metrics_history::newest() const {
+std::optional<messages::recent_step> metrics_history::newest() const {
   std::lock_guard lock(mutex_);
   return steps_.empty() ? std::nullopt : std::optional(steps_.back());
 }
@@ -118,4 +118,4 @@ std::shared_ptr<const job_view> inspected_job::view() const {
   return view_;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -15,10 +15,10 @@
 #include "troupe/messages/inspector.hpp"
 #include "troupe/messages/job_history.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// Optimizer steps of one run of the job's plan, which is a step of the scheduler.
-std::uint64_t steps_of_run(const scheduler_report& report);
+std::uint64_t steps_of_run(const messages::scheduler_report& report);
 
 /// What a process sends to another one, per second.
 struct link_rates {
@@ -28,7 +28,7 @@ struct link_rates {
 
 /// A process of the job, as it last reported.
 struct process_view {
-  process_report report;
+  messages::process_report report;
   std::int64_t at_ms = 0;            ///< Unix time at which the report came
   std::uint64_t num_unanswered = 0;  ///< polls since then without an answer
   bool is_suspended = false;         ///< the kernel says so (SIGSTOP, a debugger); known on this host only
@@ -40,7 +40,7 @@ struct process_view {
 };
 
 /// The rates between two reports of a process, `seconds` apart, and those to each rank.
-void set_rates(process_view& newest, const process_report& before, double seconds);
+void set_rates(process_view& newest, const messages::process_report& before, double seconds);
 
 /// All that an inspector knows of a job. A value: who reads it holds nobody up.
 struct job_view {
@@ -52,13 +52,13 @@ struct job_view {
   std::map<int, process_view> processes;  ///< key: rank
   /// Processes that have been replaced, as they last reported, the newest `max_past`; oldest first.
   std::deque<process_view> replaced;
-  job_history history;
-  std::optional<scheduler_report> scheduler;         ///< newest report, with an empty `steps`
-  std::shared_ptr<const measured_step> measured;     ///< the newest, of any generation
-  std::shared_ptr<const call_result> last_training;  ///< the newest, of any generation
-  double steps_per_s = 0;                            ///< over the newest steps, however old they are
-  double slowest_step_s = 0;                         ///< of the newest runs of the plan; 0: none yet
-  std::vector<finding> findings;                     ///< what is wrong, by kind
+  messages::job_history history;
+  std::optional<messages::scheduler_report> scheduler;      ///< newest report, with an empty `steps`
+  std::shared_ptr<const messages::measured_step> measured;  ///< the newest, of any generation
+  std::shared_ptr<const job::call_result> last_training;    ///< the newest, of any generation
+  double steps_per_s = 0;                                   ///< over the newest steps, however old they are
+  double slowest_step_s = 0;                                ///< of the newest runs of the plan; 0: none yet
+  std::vector<finding> findings;                            ///< what is wrong, by kind
 };
 
 /// Whether a job whose newest step is `silent_s` old does nothing any more: that is longer than steps that
@@ -70,17 +70,17 @@ bool has_gone_quiet(double silent_s, double usual_s);
 class metrics_history {
  public:
   static constexpr std::size_t max_kept = 10'000;
-  void add(const recent_step& step);
+  void add(const messages::recent_step& step);
   void add_missed(std::uint64_t count);
 
   struct piece {
     std::uint64_t missed = 0;  ///< steps too fast to be kept, since the job began
     std::optional<std::uint64_t> oldest;
-    std::vector<recent_step> steps;
+    std::vector<messages::recent_step> steps;
   };
   /// The first `most` of the steps after step `step`, ascending.
   piece after(std::uint64_t step, std::size_t most) const;
-  std::optional<recent_step> newest() const;
+  std::optional<messages::recent_step> newest() const;
   /// The number of steps whose pace is that of the job.
   static constexpr std::size_t steps_of_rate = 20;
   /// Steps per second over the last `num_steps`; 0: there are not two of them.
@@ -93,7 +93,7 @@ class metrics_history {
 
  private:
   mutable std::mutex mutex_;
-  std::deque<recent_step> steps_;  ///< ascending
+  std::deque<messages::recent_step> steps_;  ///< ascending
   std::uint64_t missed_ = 0;
 };
 
@@ -111,7 +111,7 @@ class inspected_job {
   std::shared_ptr<const job_view> view() const;
   metrics_history& metrics() { return metrics_; }
   const metrics_history& metrics() const { return metrics_; }
-  const std::shared_ptr<event_log>& events() const { return events_; }
+  const std::shared_ptr<http::event_log>& events() const { return events_; }
   /// Of those who watch the job; null: they may give none.
   const std::shared_ptr<open_commands>& commands() const { return commands_; }
   /// Before the inspector's actor begins.
@@ -122,8 +122,8 @@ class inspected_job {
   std::string job_id_;
   std::shared_ptr<const job_view> view_;
   metrics_history metrics_;
-  std::shared_ptr<event_log> events_ = std::make_shared<event_log>();
+  std::shared_ptr<http::event_log> events_ = std::make_shared<http::event_log>();
   std::shared_ptr<open_commands> commands_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 std::vector<log_tail::line> log_tail::after(std::uint64_t number) {
   std::lock_guard lock(mutex_);
@@ -24,4 +24,4 @@ void log_tail::sink_it_(const spdlog::details::log_msg& message) {
   if (lines_.size() > max_lines) lines_.pop_front();
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

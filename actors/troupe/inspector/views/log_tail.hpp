@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 /// The newest lines of a process's log, in bounded memory. Thread-safe.
 class log_tail final : public spdlog::sinks::base_sink<std::mutex> {
@@ -30,4 +30,4 @@ class log_tail final : public spdlog::sinks::base_sink<std::mutex> {
   std::uint64_t newest_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

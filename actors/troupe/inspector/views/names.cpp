@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 template <std::size_t Size>
@@ -21,13 +21,13 @@ std::string scheduler_phase_name(std::uint8_t phase) {
   return word<4>({"gathering", "finding", "restoring", "running"}, phase);
 }
 
-std::string call_name(call_kind kind) {
+std::string call_name(job::call_kind kind) {
   return word<9>({"none", "train", "evaluate", "hash", "barrier", "gather", "predict", "forward_backward",
                   "optimizer_step"},
                  static_cast<std::size_t>(kind));
 }
 
-std::string activity_name(device_activity activity) {
+std::string activity_name(schedule::device_activity activity) {
   return word<5>({"idle", "computing", "applying", "waiting_for_tensor", "waiting_for_samples"},
                  static_cast<std::size_t>(activity));
 }
@@ -38,11 +38,11 @@ std::string child_name(std::uint8_t role) {
                  role);
 }
 
-std::string actor_id(const process_report& of, const std::string& role, int number, int replica) {
+std::string actor_id(const messages::process_report& of, const std::string& role, int number, int replica) {
   auto id = std::to_string(of.rank) + "#" + std::to_string(of.incarnation) + "/" + role;
   if (role != "supervisor") id += "/" + std::to_string(number);
   if (replica > 0) id += "/replica/" + std::to_string(replica);
   return id;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -8,7 +8,7 @@
 #include "troupe/schedule/plan.hpp"
 #include "troupe/schedule/simulation/simulate.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -58,8 +58,8 @@ json timeline_json(const job_view& view) {
   const auto& last = view.last_training;
   json nothing = {{"step", nullptr}, {"measured", nullptr}};
   if (!shown) return nothing;
-  auto json_of = [&](std::uint64_t runs, const std::vector<measured_action>& actions) -> json {
-    if (std::ranges::any_of(actions, [&](const measured_action& one) {
+  auto json_of = [&](std::uint64_t runs, const std::vector<job::measured_action>& actions) -> json {
+    if (std::ranges::any_of(actions, [&](const job::measured_action& one) {
           return one.device >= static_cast<std::uint32_t>(shown->num_job_devices());
         }))
       return nothing;  // of an earlier job of this program, with another plan
@@ -70,4 +70,4 @@ json timeline_json(const job_view& view) {
   return last && !last->last_step.empty() ? json_of(last->steps_done, last->last_step) : nothing;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

@@ -11,7 +11,7 @@
 #include "troupe/inspector/views/names.hpp"
 #include "troupe/inspector/views/views.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 std::string number_text(double value) {
@@ -52,7 +52,7 @@ std::string rank_label(int rank) { return "rank=\"" + std::to_string(rank) + "\"
 
 /// One counter of each process. It begins anew with a new process, as counters may.
 void per_rank(metric_writer& out, const job_view& view, std::string_view name, std::string_view help,
-              std::uint64_t process_report::*counted) {
+              std::uint64_t messages::process_report::*counted) {
   out.begin(name, "counter", help);
   for (const auto& [rank, process] : view.processes)
     out.add(static_cast<double>(process.report.*counted), rank_label(rank));
@@ -99,9 +99,9 @@ void write_actors(metric_writer& out, const job_view& view) {
 }
 
 /// All actors of a role in a process: their sums, and the age of the oldest message of any.
-using counts_by_role = std::map<std::pair<std::string, int>, actor_counts>;
+using counts_by_role = std::map<std::pair<std::string, int>, actor::actor_counts>;
 
-void join(actor_counts& to, const actor_counts& more) {
+void join(actor::actor_counts& to, const actor::actor_counts& more) {
   add_totals(to, more);
   to.mailbox_depth += more.mailbox_depth;
   to.oldest_s = std::max(to.oldest_s, more.oldest_s);
@@ -129,11 +129,11 @@ void write_handler_times(metric_writer& out, const counts_by_role& counts) {
   for (const auto& [of, one] : counts) {
     auto labels = role_label(of);
     std::uint64_t below = 0;
-    for (std::size_t bucket = 0; bucket < num_handler_buckets; ++bucket) {
+    for (std::size_t bucket = 0; bucket < actor::num_handler_buckets; ++bucket) {
       if (bucket < one.handler_times.size()) below += one.handler_times[bucket];
-      bool is_last = bucket + 1 == num_handler_buckets;
+      bool is_last = bucket + 1 == actor::num_handler_buckets;
       if (bucket % bounds_apart != 0 && !is_last) continue;
-      auto bound = is_last ? std::string("+Inf") : number_text(handler_bucket_bound_s(bucket));
+      auto bound = is_last ? std::string("+Inf") : number_text(actor::handler_bucket_bound_s(bucket));
       out.add_part("_bucket", static_cast<double>(below), labels + ",le=\"" + bound + "\"");
     }
     out.add_part("_sum", one.handler_s, labels);
@@ -147,7 +147,7 @@ void write_messages(metric_writer& out, const job_view& view) {
     out.begin(name, type, help);
     for (const auto& [of, one] : counts) out.add(static_cast<double>(one.*field), role_label(of));
   };
-  using count = actor_counts;
+  using count = actor::actor_counts;
   write("troupe_actor_mailbox_messages", "gauge", "Messages that wait in the mailboxes of a role's actors.",
         &count::mailbox_depth);
   write("troupe_actor_mailbox_oldest_seconds", "gauge",
@@ -173,7 +173,7 @@ void write_flights(metric_writer& out, const job_view& view) {
       out.add(static_cast<double>(sum), rank_label(rank));
     }
   };
-  using peer = peer_statistics;
+  using peer = transport::peer_statistics;
   write("troupe_tensors_in_flight", "Tensors whose sending is not completed.", &peer::tensors_in_flight);
   write("troupe_tensor_in_flight_bytes", "Bytes of tensors whose sending is not completed.",
         &peer::tensor_bytes_in_flight);
@@ -195,7 +195,7 @@ void write_processes(metric_writer& out, const job_view& view, std::int64_t now_
     out.add(static_cast<double>(now_ms - process.at_ms) / 1000, rank_label(rank));
   out.begin("troupe_process_incarnation", "gauge", "How often the process of a rank was replaced.");
   for (const auto& [rank, process] : view.processes) out.add(process.report.incarnation, rank_label(rank));
-  using report = process_report;
+  using report = messages::process_report;
   per_rank(out, view, "troupe_tensor_sent_bytes_total", "Bytes of tensors sent to other processes.",
            &report::tensor_bytes_sent);
   per_rank(out, view, "troupe_tensor_received_bytes_total", "Bytes of tensors received from other processes.",
@@ -232,4 +232,4 @@ std::string prometheus_text(const job_view& view, const metrics_history& metrics
   return out.take();
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

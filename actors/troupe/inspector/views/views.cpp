@@ -9,12 +9,12 @@
 #include "troupe/actor/handler_times.hpp"
 #include "troupe/inspector/views/names.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 namespace {
 
 using json = nlohmann::ordered_json;
 
-json memory_json(const process_memory_report& memory) {
+json memory_json(const messages::process_memory_report& memory) {
   auto known = [](std::uint64_t bytes) { return bytes > 0 ? json(bytes) : json(); };
   return {{"resident_bytes", known(memory.resident)},
           {"peak_resident_bytes", known(memory.peak_resident)},
@@ -42,10 +42,11 @@ json process_json(const process_view& process, const char* state) {
 }
 
 /// Adds what an actor has counted. What waits for one that was lost with its process is not known.
-void add_counts(json& to, const actor_counts& counts, bool is_lost) {
+void add_counts(json& to, const actor::actor_counts& counts, bool is_lost) {
   auto known = [&](const json& value) { return is_lost ? json() : value; };
   auto quantile = [&](double fraction) {
-    return counts.handler_times.empty() ? json() : json(handler_quantile_s(counts.handler_times, fraction));
+    return counts.handler_times.empty() ? json()
+                                        : json(actor::handler_quantile_s(counts.handler_times, fraction));
   };
   to["mailbox_depth"] = known(counts.mailbox_depth);
   to["oldest_message_s"] = known(counts.oldest_s);
@@ -60,7 +61,7 @@ void add_counts(json& to, const actor_counts& counts, bool is_lost) {
 }
 
 /// A process's supervisor and its children.
-void append_actors(json& to, const process_report& report, bool is_lost) {
+void append_actors(json& to, const messages::process_report& report, bool is_lost) {
   auto supervisor = actor_id(report, "supervisor", report.rank);
   auto state_of = [&](bool is_running) { return is_lost ? "lost" : is_running ? "running" : "ended"; };
   to.push_back({{"id", supervisor},
@@ -90,12 +91,13 @@ void append_actors(json& to, const process_report& report, bool is_lost) {
   }
 }
 
-json device_json(const job_view& view, const process_report& process, const device_progress& device) {
+json device_json(const job_view& view, const messages::process_report& process,
+                 const messages::device_progress& device) {
   json action;
   const auto& position = device.position;
   if (view.scheduler && view.scheduler->job) {
     const auto& devices = view.scheduler->job->training.devices;
-    bool runs_plan = position.kind == call_kind::train || is_half_step(position.kind);
+    bool runs_plan = position.kind == job::call_kind::train || is_half_step(position.kind);
     if (runs_plan && !devices.empty() && position.action < devices[device.device % devices.size()].size())
       action = to_string(devices[device.device % devices.size()][position.action]);  // of any replica
   }
@@ -112,8 +114,8 @@ json device_json(const job_view& view, const process_report& process, const devi
 
 /// One direction between two ranks, as both ends count it; null: that end has not reported anything of it.
 struct link_ends {
-  const peer_statistics* sender = nullptr;
-  const peer_statistics* receiver = nullptr;
+  const transport::peer_statistics* sender = nullptr;
+  const transport::peer_statistics* receiver = nullptr;
   link_rates rates;  ///< as the sending process counts them
 };
 
@@ -134,7 +136,7 @@ json link_json(const std::pair<int, int>& ranks, const link_ends& ends) {
   auto sent = [&](auto field) { return ends.sender ? json(ends.sender->*field) : json(); };
   auto received = [&](auto field) { return ends.receiver ? json(ends.receiver->*field) : json(); };
   auto rate = [&](double value) { return ends.sender ? json(value) : json(); };
-  using peer = peer_statistics;
+  using peer = transport::peer_statistics;
   return {{"from", ranks.first},
           {"to", ranks.second},
           {"tensors_sent", sent(&peer::tensors_sent)},
@@ -171,7 +173,7 @@ json total_json(int rank, const process_view& process) {
           {"tensors_received_per_s", process.tensors_received_per_s}};
 }
 
-json recovery_json(const past_recovery& past) {
+json recovery_json(const messages::past_recovery& past) {
   const auto& report = past.report;
   return {{"at_ms", past.at_ms},           {"generation", report.generation}, {"rank", report.loss.rank},
           {"cause", report.loss.cause},    {"detect_s", report.detect_s},     {"fence_s", report.fence_s},
@@ -180,7 +182,7 @@ json recovery_json(const past_recovery& past) {
 }
 
 /// Of the newest step that is done; null: not known.
-json learning_rate_json(const scheduler_report& report) {
+json learning_rate_json(const messages::scheduler_report& report) {
   if (!report.job || !report.job->learning_rate) return {};
   auto done = report.step * steps_of_run(report);
   try {
@@ -211,7 +213,7 @@ void add_rates(json& to, const job_view& view, const metrics_history& metrics) {
 
 std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-json replica_json(const child_report& child) {
+json replica_json(const messages::child_report& child) {
   return child_name(child.role) == "stage" ? json(child.replica) : json();
 }
 
@@ -338,4 +340,4 @@ json log_json(const std::vector<log_tail::line>& lines) {
   return {{"lines", shown}};
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

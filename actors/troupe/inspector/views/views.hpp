@@ -8,7 +8,7 @@
 #include "troupe/inspector/views/job_view.hpp"
 #include "troupe/inspector/views/log_tail.hpp"
 
-namespace troupe {
+namespace troupe::actors::inspector {
 
 // What the API shows, each a function of what is known (docs/inspect.md; api_schema says their form). Times
 // of the clock are milliseconds of Unix time (`..._ms`), durations seconds, sizes bytes; what is not known is
@@ -29,7 +29,7 @@ nlohmann::ordered_json metrics_json(const metrics_history::piece& steps);
 nlohmann::ordered_json log_json(const std::vector<log_tail::line>& lines);
 
 /// The replica of a stage; null for other actors.
-nlohmann::ordered_json replica_json(const child_report& child);
+nlohmann::ordered_json replica_json(const messages::child_report& child);
 
 /// As text. Bytes that are no UTF-8 are replaced.
 std::string text_of(const nlohmann::ordered_json& value);
@@ -41,4 +41,4 @@ std::string prometheus_text(const job_view& view, const metrics_history& metrics
 /// The JSON schema (draft 2020-12) of all answers: each is `#/$defs/NAME` for the last part of its path.
 const char* api_schema();
 
-}  // namespace troupe
+}  // namespace troupe::actors::inspector

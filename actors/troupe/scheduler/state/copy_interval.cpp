@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 namespace {
 
 constexpr double allowed_share = 0.02;
@@ -27,4 +27,4 @@ std::uint64_t copy_interval::steps() const {
   return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 1, most_steps);
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// Chooses how many steps lie between state copies in memory, so that copying takes at most 2 % of the time.
 /// Uses measured times of copies and steps.
@@ -21,4 +21,4 @@ class copy_interval {
   double copy_s_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 void disk_snapshots::note_since_last(std::chrono::duration<double> since, clock::time_point now) {
   last_ = std::min(last_, now - std::chrono::duration_cast<clock::duration>(since));
@@ -13,8 +13,8 @@ void disk_snapshots::announced(std::uint64_t step, clock::time_point now) {
   last_ = now;
 }
 
-std::optional<std::vector<manifest_part>> disk_snapshots::add(const part_written& part,
-                                                              std::size_t num_parts) {
+std::optional<std::vector<snapshot::manifest_part>> disk_snapshots::add(const messages::part_written& part,
+                                                                        std::size_t num_parts) {
   auto found = pending_.find(part.step);
   if (found == pending_.end()) return {};
   if (!part.problem.empty()) {
@@ -24,15 +24,15 @@ std::optional<std::vector<manifest_part>> disk_snapshots::add(const part_written
   auto& arrived = found->second.parts;
   arrived[part.entry.part] = part.entry;
   if (arrived.size() < num_parts) return {};
-  std::vector<manifest_part> parts;
+  std::vector<snapshot::manifest_part> parts;
   for (const auto& [id, entry] : arrived) parts.push_back(entry);
   return parts;
 }
 
-std::vector<std::uint64_t> disk_snapshots::steps_without(const std::vector<part_id>& parts) const {
+std::vector<std::uint64_t> disk_snapshots::steps_without(const std::vector<layout::part_id>& parts) const {
   std::vector<std::uint64_t> steps;
   for (const auto& [step, one] : pending_)
-    if (std::ranges::any_of(parts, [&](const part_id& part) { return !one.parts.contains(part); }))
+    if (std::ranges::any_of(parts, [&](const layout::part_id& part) { return !one.parts.contains(part); }))
       steps.push_back(step);
   return steps;
 }
@@ -50,4 +50,4 @@ void disk_snapshots::copied(std::uint64_t step, clock::time_point now) {
 
 void disk_snapshots::ended(std::uint64_t step) { pending_.erase(step); }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

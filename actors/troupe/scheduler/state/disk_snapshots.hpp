@@ -7,7 +7,7 @@
 
 #include "troupe/messages/scheduler.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// The snapshots being written to disk: which parts are written, and for how long they wait.
 class disk_snapshots {
@@ -23,9 +23,10 @@ class disk_snapshots {
   void announced(std::uint64_t step, clock::time_point now);
   /// Returns all parts, in the order of their ids, if this was the last one. A part that could not be written
   /// ends its snapshot.
-  std::optional<std::vector<manifest_part>> add(const part_written& part, std::size_t num_parts);
+  std::optional<std::vector<snapshot::manifest_part>> add(const messages::part_written& part,
+                                                          std::size_t num_parts);
   /// The steps whose snapshots lack one of these parts, ascending.
-  std::vector<std::uint64_t> steps_without(const std::vector<part_id>& parts) const;
+  std::vector<std::uint64_t> steps_without(const std::vector<layout::part_id>& parts) const;
   /// The manifest of `step` is written, or will not be.
   void ended(std::uint64_t step);
 
@@ -40,10 +41,10 @@ class disk_snapshots {
  private:
   struct pending_snapshot {
     std::optional<clock::time_point> copied;
-    std::map<part_id, manifest_part> parts;
+    std::map<layout::part_id, snapshot::manifest_part> parts;
   };
   std::map<std::uint64_t, pending_snapshot> pending_;
   clock::time_point last_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
-void entered_calls::enter(int rank, const call_request& request, std::uint64_t description_hash) {
+void entered_calls::enter(int rank, const job::call_request& request, std::uint64_t description_hash) {
   entered_[rank] = request;
   if (description_hash == 0)
     hashes_.erase(rank);
@@ -20,7 +20,7 @@ bool entered_calls::is_complete(int world_size, std::size_t index) const {
 std::optional<std::string> entered_calls::difference_of_jobs() const {
   if (std::ranges::all_of(hashes_, [this](const auto& one) { return one.second == hashes_.begin()->second; }))
     return {};
-  std::map<int, job_description> described;
+  std::map<int, agreement::job_description> described;
   for (const auto& [rank, hash] : hashes_)
     if (auto known = descriptions_.find(rank); known != descriptions_.end()) described.insert(*known);
   return description_difference(described).value_or("job: the hashes of its description differ");
@@ -29,7 +29,7 @@ std::optional<std::string> entered_calls::difference_of_jobs() const {
 std::optional<std::string> entered_calls::disagreement() const {
   auto difference = difference_of_jobs();
   if (!difference) {
-    std::map<int, job_description> described;
+    std::map<int, agreement::job_description> described;
     for (const auto& [rank, request] : entered_) described.emplace(rank, description_of(request));
     difference = description_difference(described);
   }
@@ -58,4 +58,4 @@ std::string entered_calls::problems() const {
   return all;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -6,7 +6,7 @@
 
 #include "troupe/job/call.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// Which call each process has entered, with its request and the description of its job. The scheduler runs a
 /// call when all processes have entered it and their requests agree. A later enter() of a rank replaces the
@@ -14,9 +14,9 @@ namespace troupe {
 class entered_calls {
  public:
   /// `description_hash`: hash of this rank's job description; 0: it has no job yet.
-  void enter(int rank, const call_request& request, std::uint64_t description_hash = 0);
+  void enter(int rank, const job::call_request& request, std::uint64_t description_hash = 0);
   /// The description behind the hash that this rank enters with.
-  void learn(int rank, const job_description& description) { descriptions_[rank] = description; }
+  void learn(int rank, const agreement::job_description& description) { descriptions_[rank] = description; }
   /// Forgets all entries; descriptions stay.
   void clear() { entered_.clear(); }
 
@@ -25,7 +25,7 @@ class entered_calls {
   /// Whether a rank that has entered a call has a job.
   bool has_job() const { return !hashes_.empty(); }
   /// The lowest rank's request. At least one rank must have entered.
-  const call_request& request() const { return entered_.begin()->second; }
+  const job::call_request& request() const { return entered_.begin()->second; }
   /// Of what the processes ask for, if they agree: equal in every job whose program makes the same call with
   /// the same data, however its model is divided among processes.
   std::uint64_t hash_of_request() const;
@@ -34,14 +34,14 @@ class entered_calls {
   /// The problems that ranks reported in their requests, "rank 0: ..."; empty if there are none.
   std::string problems() const;
   /// By rank.
-  const std::map<int, call_request>& entered() const { return entered_; }
+  const std::map<int, job::call_request>& entered() const { return entered_; }
 
  private:
   std::optional<std::string> difference_of_jobs() const;
 
-  std::map<int, call_request> entered_;
+  std::map<int, job::call_request> entered_;
   std::map<int, std::uint64_t> hashes_;  ///< of ranks that have a job
-  std::map<int, job_description> descriptions_;
+  std::map<int, agreement::job_description> descriptions_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

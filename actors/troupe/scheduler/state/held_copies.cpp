@@ -4,14 +4,14 @@
 
 #include "troupe/recovery/retention.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
-void held_copies::set(const process_inventory& inventory) {
+void held_copies::set(const recovery::process_inventory& inventory) {
   processes_[inventory.rank] = inventory;
   count_anew();
 }
 
-void held_copies::add(int rank, const held_part& part, const std::vector<job_part>& parts) {
+void held_copies::add(int rank, const recovery::held_part& part, const std::vector<layout::job_part>& parts) {
   bool is_new = !processes_.contains(rank);
   auto& process = processes_[rank];
   process.rank = rank;
@@ -27,28 +27,30 @@ void held_copies::add(int rank, const held_part& part, const std::vector<job_par
 
 void held_copies::forget_older(std::uint64_t committed) {
   for (auto& [rank, process] : processes_)
-    std::erase_if(process.parts, [&](const held_part& old) { return old.step < committed; });
+    std::erase_if(process.parts, [&](const recovery::held_part& old) { return old.step < committed; });
   steps_.erase(steps_.begin(), steps_.lower_bound(committed));
 }
 
-void held_copies::lose_replicas(int rank, const std::vector<job_part>& parts) {
+void held_copies::lose_replicas(int rank, const std::vector<layout::job_part>& parts) {
   committed_before_loss_ = held_by_owners(parts);
   auto found = processes_.find(rank);
   if (found == processes_.end()) return;
-  std::erase_if(found->second.parts,
-                [](const held_part& part) { return part.location == part_location::peer_memory; });
+  std::erase_if(found->second.parts, [](const recovery::held_part& part) {
+    return part.location == recovery::part_location::peer_memory;
+  });
   count_anew();
 }
 
-std::uint64_t held_copies::held_by_owners(const std::vector<job_part>& parts) const {
+std::uint64_t held_copies::held_by_owners(const std::vector<layout::job_part>& parts) const {
   return std::max(committed_before_loss_, committed_step(parts));
 }
 
-void held_copies::roll_back(const restore_plan& plan) {
+void held_copies::roll_back(const recovery::restore_plan& plan) {
   committed_before_loss_ = 0;
   for (auto& [rank, process] : processes_)
-    std::erase_if(process.parts,
-                  [&](const held_part& part) { return plan.from_scratch || part.step > plan.step; });
+    std::erase_if(process.parts, [&](const recovery::held_part& part) {
+      return plan.from_scratch || part.step > plan.step;
+    });
   count_anew();
 }
 
@@ -59,25 +61,25 @@ void held_copies::count_anew() {
     for (const auto& part : process.parts) steps_[part.step].add(rank, part);
 }
 
-std::vector<process_inventory> held_copies::inventories() const {
-  std::vector<process_inventory> all;
+std::vector<recovery::process_inventory> held_copies::inventories() const {
+  std::vector<recovery::process_inventory> all;
   for (const auto& [rank, process] : processes_) all.push_back(process);
   return all;
 }
 
-std::uint64_t held_copies::committed_step(const std::vector<job_part>& parts) const {
+std::uint64_t held_copies::committed_step(const std::vector<layout::job_part>& parts) const {
   if (!committed_) committed_ = newest_committed_step(inventories(), parts);
   return *committed_;
 }
 
-bool held_copies::is_uncommitted(std::uint64_t step, const std::vector<job_part>& parts) const {
+bool held_copies::is_uncommitted(std::uint64_t step, const std::vector<layout::job_part>& parts) const {
   auto next = requested_.upper_bound(held_by_owners(parts));
   return next != requested_.end() && *next <= step;
 }
 
-std::size_t held_copies::num_uncommitted(const std::vector<job_part>& parts) {
+std::size_t held_copies::num_uncommitted(const std::vector<layout::job_part>& parts) {
   requested_.erase(requested_.begin(), requested_.upper_bound(committed_step(parts)));
   return requested_.size();
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -9,7 +9,7 @@
 #include "troupe/recovery/restore_plan.hpp"
 #include "troupe/recovery/retention.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// Which processes hold which copies of the job's parts, as reported to the scheduler. Determines the
 /// committed step: the newest one that survives the loss of any single process. The cost of adding a copy
@@ -17,32 +17,32 @@ namespace troupe {
 class held_copies {
  public:
   /// Replaces the known copies of a process.
-  void set(const process_inventory& inventory);
+  void set(const recovery::process_inventory& inventory);
   /// Adds a copy that a process holds. Copies older than the newest committed step are forgotten.
-  void add(int rank, const held_part& part, const std::vector<job_part>& parts);
+  void add(int rank, const recovery::held_part& part, const std::vector<layout::job_part>& parts);
   /// All processes restore `plan`: forgets copies of later steps, which are rolled back.
-  void roll_back(const restore_plan& plan);
+  void roll_back(const recovery::restore_plan& plan);
   /// A process has lost the copies that it kept for its peer.
-  void lose_replicas(int rank, const std::vector<job_part>& parts);
-  std::vector<process_inventory> inventories() const;
+  void lose_replicas(int rank, const std::vector<layout::job_part>& parts);
+  std::vector<recovery::process_inventory> inventories() const;
   /// The newest step that has been committed since the last roll back. The owner of each part, or of an equal
   /// one, still holds it, also if the second copies were lost since, so that it is no longer committed.
-  std::uint64_t held_by_owners(const std::vector<job_part>& parts) const;
-  std::uint64_t committed_step(const std::vector<job_part>& parts) const;
+  std::uint64_t held_by_owners(const std::vector<layout::job_part>& parts) const;
+  std::uint64_t committed_step(const std::vector<layout::job_part>& parts) const;
 
   /// Copies of `step` have been requested.
   void request(std::uint64_t step) { requested_.insert(step); }
   /// Whether copies of a step up to `step` are requested, and not yet committed since.
-  bool is_uncommitted(std::uint64_t step, const std::vector<job_part>& parts) const;
+  bool is_uncommitted(std::uint64_t step, const std::vector<layout::job_part>& parts) const;
   /// Number of steps above the newest committed one whose copies are requested or in progress.
-  std::size_t num_uncommitted(const std::vector<job_part>& parts);
+  std::size_t num_uncommitted(const std::vector<layout::job_part>& parts);
 
  private:
   void count_anew();
   void forget_older(std::uint64_t committed);
 
-  std::map<int, process_inventory> processes_;
-  std::map<std::uint64_t, step_holders>
+  std::map<int, recovery::process_inventory> processes_;
+  std::map<std::uint64_t, recovery::step_holders>
       steps_;  ///< who holds copies of each step, computed from `processes_`
   /// Cached; none: must be computed from `steps_`.
   mutable std::optional<std::uint64_t> committed_;
@@ -50,4 +50,4 @@ class held_copies {
   std::set<std::uint64_t> requested_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -4,11 +4,11 @@
 #include <array>
 #include <utility>
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 namespace {
 
 /// "by 2 microbatches"
-std::string text_of(const pause_request& request) {
+std::string text_of(const job::pause_request& request) {
   constexpr std::array<const char*, 3> names = {"step", "microbatch", "action"};
   std::string name = names[static_cast<std::size_t>(request.unit)];
   if (request.count != 1) name += request.unit == step_unit::microbatch ? "es" : "s";
@@ -17,7 +17,7 @@ std::string text_of(const pause_request& request) {
 
 }  // namespace
 
-void job_pause::learn(const pause_state& known) {
+void job_pause::learn(const job::pause_state& known) {
   if (known.version > state_.version) state_ = known;
 }
 
@@ -39,26 +39,26 @@ void job_pause::end() {
   state_.is_reached = state_.is_paused;
 }
 
-bool job_pause::can_carry_out(const pause_request& request) const {
-  return request.command != pause_command::step || (is_running() && !activity_.is_replay);
+bool job_pause::can_carry_out(const job::pause_request& request) const {
+  return request.command != job::pause_command::step || (is_running() && !activity_.is_replay);
 }
 
-std::string job_pause::carry_out(const pause_request& request, const cut& granted, std::int64_t now_ms) {
+std::string job_pause::carry_out(const job::pause_request& request, const cut& granted, std::int64_t now_ms) {
   ++state_.version;
   state_.request = request.id;
   switch (request.command) {
-    case pause_command::pause:
+    case job::pause_command::pause:
       if (is_paused()) return "is paused already";
       pause_at(granted, now_ms);
       return "is paused";
-    case pause_command::resume: {
-      pause_state running;
+    case job::pause_command::resume: {
+      job::pause_state running;
       running.version = state_.version;
       running.request = request.id;
       state_ = running;
       return "goes on";
     }
-    case pause_command::step:
+    case job::pause_command::step:
       if (!is_paused()) pause_at(granted, now_ms);
       stop_at(advanced_cut(activity_.running, stop_, request.unit, request.count));
       return "goes on " + text_of(request);
@@ -101,4 +101,4 @@ bool job_pause::has_reached(const std::vector<plan_position>& positions) const {
   return true;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -15,16 +15,16 @@
 #include "troupe/mesh/hosting.hpp"
 #include "troupe/messages/scheduler.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 struct scheduler_options {
   std::uint64_t generation = 1;
   int world_size = 1;
-  view present;  ///< members of this generation
+  mesh::view present;  ///< members of this generation
   std::string numeric_class;
   std::vector<caf::actor> supervisors;  ///< [world_size], proxies where remote
-  membership* members = nullptr;
-  std::shared_ptr<client_mailbox> client;  ///< gets step_progress, for the program's callbacks
+  cluster::membership* members = nullptr;
+  std::shared_ptr<job::client_mailbox> client;  ///< gets step_progress, for the program's callbacks
   std::shared_ptr<spdlog::logger> log;
   /// Steps granted beyond the last complete one, so that devices need no round trip per step.
   std::uint64_t window = 8;
@@ -37,7 +37,7 @@ struct scheduler_options {
   std::chrono::seconds save_timeout = std::chrono::seconds(120);
   int rank = 0;  ///< rank of the scheduler's process
   /// The results of calls that this process knows; shared with its supervisor.
-  std::shared_ptr<call_log> completed = std::make_shared<call_log>();
+  std::shared_ptr<job::call_log> completed = std::make_shared<job::call_log>();
   /// A device or loader without progress for this long counts as lost; 0: never.
   std::chrono::milliseconds progress_timeout{0};
 
@@ -51,17 +51,17 @@ struct job_state {
   /// See scheduler_state.
   enum class phase : std::uint8_t { gathering, finding, restoring, running };
   phase now = phase::gathering;     // call_runner, job_restore
-  job_known known;                  // scheduler_state
+  messages::job_known known;        // scheduler_state
   std::vector<caf::actor> devices;  ///< [num_devices], from the restore on; scheduler_state
 
   // job_restore
   bool is_restored = false;
-  hosting hosts;  ///< which process has which device; empty before the restore
+  mesh::hosting hosts;  ///< which process has which device; empty before the restore
 
   // job_restore, then call_runner
-  std::uint64_t position = 0;  ///< optimizer steps done by all devices
-  step_metrics metrics;        ///< of the step before `position`
-  bool is_unsaved = false;     ///< steps were done since the last that a call waited for to be saved
+  std::uint64_t position = 0;     ///< optimizer steps done by all devices
+  program::step_metrics metrics;  ///< of the step before `position`
+  bool is_unsaved = false;        ///< steps were done since the last that a call waited for to be saved
   /// Optimizer steps done once the interrupted step is replayed; 0: nothing to replay.
   std::uint64_t interrupted_step = 0;
 
@@ -70,8 +70,8 @@ struct job_state {
   std::optional<std::string> non_finite;  ///< the infinite or NaN value that ends the job
 
   bool is_running() const { return now == phase::running; }
-  const job_definition& job() const { return *known.job; }
+  const job::job_definition& job() const { return *known.job; }
   std::uint32_t num_stages() const { return static_cast<std::uint32_t>(job().training.num_stages); }
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 namespace {
 
 constexpr double seconds_per_ns = 1e-9;
@@ -29,7 +29,7 @@ double sampled_median::median() const {
   return *middle;
 }
 
-std::vector<finished_step> step_tracker::add(const step_done& report) {
+std::vector<finished_step> step_tracker::add(const messages::step_done& report) {
   auto& entry = open_[report.step];
   entry.metrics[report.device] = report.metrics;
   if (entry.begin_ns == 0 || (report.first_begin_ns != 0 && report.first_begin_ns < entry.begin_ns))
@@ -59,8 +59,8 @@ std::vector<finished_step> step_tracker::add(const step_done& report) {
   return finished;
 }
 
-step_timing step_tracker::timing() const {
+job::step_timing step_tracker::timing() const {
   return {spans_.median(), busies_.median(), bubbles_.median(), peak_};
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

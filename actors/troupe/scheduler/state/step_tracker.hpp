@@ -7,7 +7,7 @@
 #include "troupe/job/call.hpp"
 #include "troupe/messages/scheduler.hpp"
 
-namespace troupe {
+namespace troupe::actors::scheduler {
 
 /// The median of any number of values in bounded memory. It is exact for up to `max_kept` values. Beyond, it
 /// is the median of a systematic sample: of every second, fourth, eighth ... value, between max_kept / 2 and
@@ -30,7 +30,7 @@ class sampled_median {
 /// A step that every device has finished.
 struct finished_step {
   std::uint64_t step = 0;
-  step_metrics metrics;
+  program::step_metrics metrics;
   double span_s = 0, busy_s = 0, copy_s = 0;
   std::vector<double> device_busy_s;  ///< [num_devices] seconds of computing
 };
@@ -43,16 +43,16 @@ class step_tracker {
   step_tracker(std::uint32_t num_devices, std::uint64_t first_step)
       : done_(num_devices, first_step), complete_(first_step) {}
   /// Returns the steps that this report completes, in order.
-  std::vector<finished_step> add(const step_done& report);
+  std::vector<finished_step> add(const messages::step_done& report);
   /// Steps below this are complete.
   std::uint64_t complete() const { return complete_; }
   /// Medians over the complete steps, see sampled_median.
-  step_timing timing() const;
+  job::step_timing timing() const;
 
  private:
   struct gathered {
     finished_step sums;
-    std::map<std::uint32_t, step_metrics> metrics;  ///< by device, whose order is that of replicas
+    std::map<std::uint32_t, program::step_metrics> metrics;  ///< by device, whose order is that of replicas
     std::map<std::uint32_t, std::int64_t> busy_of_device_ns;
     std::int64_t begin_ns = 0, end_ns = 0, busy_ns = 0, copy_ns = 0;
   };
@@ -63,4 +63,4 @@ class step_tracker {
   std::uint32_t peak_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::scheduler

@@ -10,7 +10,7 @@
 #include "troupe/messages/inspector.hpp"
 #include "troupe/supervisor/state/supervision_tree.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
 /// Which children a supervisor has had, how often it has started each, why each failed last,
 /// and what each has done. Those that
@@ -18,7 +18,7 @@ namespace troupe {
 class child_ledger {
  public:
   /// `counters`: null if the child counts nothing.
-  void started(const child_id& one, std::shared_ptr<const actor_counters> counters) {
+  void started(const child_id& one, std::shared_ptr<const actor::actor_counters> counters) {
     auto& entry = entries_[one];
     if (entry.counters) add_totals(entry.earlier, entry.counters->read());
     entry.counters = std::move(counters);
@@ -32,8 +32,8 @@ class child_ledger {
     auto found = entries_.find(one);
     return found == entries_.end() ? 0 : found->second.starts;
   }
-  std::vector<child_report> report() const {
-    std::vector<child_report> all;
+  std::vector<messages::child_report> report() const {
+    std::vector<messages::child_report> all;
     for (const auto& [one, entry] : entries_)
       all.push_back({static_cast<std::uint8_t>(one.role), one.number, entry.is_running, entry.starts,
                      entry.reason, entry.counts(), one.replica});
@@ -45,11 +45,11 @@ class child_ledger {
     bool is_running = false;
     std::uint32_t starts = 0;
     std::string reason;
-    std::shared_ptr<const actor_counters> counters;  ///< counters of the child's newest start
-    actor_counts earlier;                            ///< totals of its earlier starts
+    std::shared_ptr<const actor::actor_counters> counters;  ///< counters of the child's newest start
+    actor::actor_counts earlier;                            ///< totals of its earlier starts
 
-    actor_counts counts() const {
-      auto all = counters ? counters->read() : actor_counts();
+    actor::actor_counts counts() const {
+      auto all = counters ? counters->read() : actor::actor_counts();
       add_totals(all, earlier);
       return all;
     }
@@ -57,4 +57,4 @@ class child_ledger {
   std::map<child_id, entry> entries_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

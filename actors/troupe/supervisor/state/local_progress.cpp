@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
-void local_progress::watch(int device, std::shared_ptr<const device_status> status) {
+void local_progress::watch(int device, std::shared_ptr<const messages::device_status> status) {
   devices_[device] = {std::move(status), {}, 0};
 }
 
-void local_progress::watch_loader(std::shared_ptr<const loader_status> status) {
+void local_progress::watch_loader(std::shared_ptr<const loader::loader_status> status) {
   loader_ = std::move(status);
   loader_changes_ = 0;
   loader_for_s_ = 0;
@@ -33,7 +33,7 @@ double local_progress::longest_s() const {
   return longest;
 }
 
-void local_progress::describe(process_progress& report) const {
+void local_progress::describe(messages::process_progress& report) const {
   for (const auto& [number, one] : devices_)
     if (one.last)
       report.devices.push_back({static_cast<std::uint32_t>(number), one.last->position, one.for_s});
@@ -41,8 +41,8 @@ void local_progress::describe(process_progress& report) const {
   report.loader_for_s = loader_for_s_;
 }
 
-std::vector<device_progress> local_progress::positions() const {
-  std::vector<device_progress> all;
+std::vector<messages::device_progress> local_progress::positions() const {
+  std::vector<messages::device_progress> all;
   for (const auto& [number, one] : devices_)
     if (auto seen = one.status->read()) {
       bool stands = one.last && seen->changes == one.last->changes;
@@ -55,10 +55,10 @@ std::string local_progress::stuck(double limit_s) const {
   for (const auto& [number, one] : devices_) {
     if (!one.last || one.for_s < limit_s) continue;
     auto activity = one.last->position.activity;
-    if (activity == device_activity::computing || activity == device_activity::applying)
+    if (activity == schedule::device_activity::computing || activity == schedule::device_activity::applying)
       return "device " + std::to_string(number);
   }
   return loader_changes_ % 2 != 0 && loader_for_s_ >= limit_s ? "the loader" : "";
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

@@ -1,6 +1,6 @@
 #include "troupe/supervisor/state/pause_requests.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
 std::optional<pause_requests::versioned_request> pause_requests::next() {
   if (waiting_.empty() || based_on_) return {};
@@ -8,7 +8,7 @@ std::optional<pause_requests::versioned_request> pause_requests::next() {
   return versioned_request{known_.version, waiting_.front()};
 }
 
-bool pause_requests::learn(const pause_state& told) {
+bool pause_requests::learn(const job::pause_state& told) {
   if (told.version < known_.version) return false;
   known_ = told;
   if (!based_on_ || known_.version == *based_on_) return true;
@@ -20,4 +20,4 @@ bool pause_requests::learn(const pause_state& told) {
   return true;
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

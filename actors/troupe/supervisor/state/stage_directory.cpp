@@ -9,7 +9,7 @@
 #include "troupe/messages/scheduler.hpp"
 #include "troupe/messages/supervisor.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 namespace {
 
 /// On the sender's thread, where that is in this process: what waits for a busy device is not the sender's.
@@ -21,10 +21,10 @@ void charge(const device_receiver& to, const tensor& value) {
 
 /// A device that waits in its mailbox must be told, except of replica_values, which it waits for within an
 /// action, where it looks by itself.
-void put(const device_receiver& to, const tensor_tag& tag, tensor value) {
+void put(const device_receiver& to, const transport::tensor_tag& tag, tensor value) {
   to.from_replicas->put(tag, std::move(value));
-  if (tag.role != tensor_role::replica_values && to.from_replicas->must_notify())
-    caf::anon_send(to.device, replica_tensors_arrived{});
+  if (tag.role != transport::tensor_role::replica_values && to.from_replicas->must_notify())
+    caf::anon_send(to.device, messages::replica_tensors_arrived{});
 }
 
 }  // namespace
@@ -39,47 +39,48 @@ void stage_directory::set_scheduler(caf::actor scheduler) {
   receivers_.scheduler = std::move(scheduler);
 }
 
-void stage_directory::deliver(const tensor_tag& tag, tensor value) {
+void stage_directory::deliver(const transport::tensor_tag& tag, tensor value) {
   std::lock_guard lock(mutex_);
-  auto device = receivers_.devices.find(part_of(tag).of);
+  auto device = receivers_.devices.find(job::part_of(tag).of);
   bool hosted = device != receivers_.devices.end();
   switch (tag.role) {
-    case tensor_role::activation:
-    case tensor_role::gradient:
-    case tensor_role::contribution:
+    case transport::tensor_role::activation:
+    case transport::tensor_role::gradient:
+    case transport::tensor_role::contribution:
       if (!hosted) return;
       charge(device->second, value);
-      caf::anon_send(device->second.device, tensor_arrived{tag, std::move(value)});
+      caf::anon_send(device->second.device, messages::tensor_arrived{tag, std::move(value)});
       return;
-    case tensor_role::replica_gradients:
-    case tensor_role::summed_gradients:
-    case tensor_role::replica_values:
+    case transport::tensor_role::replica_gradients:
+    case transport::tensor_role::summed_gradients:
+    case transport::tensor_role::replica_values:
       if (!hosted) return;
       charge(device->second, value);
       put(device->second, tag, std::move(value));
       return;
-    case tensor_role::parameter:
+    case transport::tensor_role::parameter:
       if (receivers_.scheduler)
         caf::anon_send(receivers_.scheduler,
-                       parameters_arrived{tag.generation, tag.call, tag.stage, std::move(value)});
+                       messages::parameters_arrived{tag.generation, tag.call, tag.stage, std::move(value)});
       return;
-    case tensor_role::gathered:
+    case transport::tensor_role::gathered:
       if (receivers_.gatherer)
         caf::anon_send(receivers_.gatherer,
-                       tensor_gathered{tag.generation, tag.call, tag.microbatch, std::move(value)});
+                       messages::tensor_gathered{tag.generation, tag.call, tag.microbatch, std::move(value)});
       return;
-    case tensor_role::snapshot_part:
+    case transport::tensor_role::snapshot_part:
       if (tag.call != receivers_.job) return;
       if (receivers_.peer_copy_store)
-        caf::anon_send(receivers_.peer_copy_store,
-                       replica_arrived{tag.generation, tag.step, part_of(tag), std::move(value)});
+        caf::anon_send(
+            receivers_.peer_copy_store,
+            messages::replica_arrived{tag.generation, tag.step, job::part_of(tag), std::move(value)});
       return;
-    case tensor_role::restored_state:
+    case transport::tensor_role::restored_state:
       if (tag.call == receivers_.job && receivers_.supervisor)
-        caf::anon_send(receivers_.supervisor,
-                       state_arrived{tag.generation, tag.step, part_of(tag), std::move(value)});
+        caf::anon_send(receivers_.supervisor, messages::state_arrived{tag.generation, tag.step,
+                                                                      job::part_of(tag), std::move(value)});
       return;
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

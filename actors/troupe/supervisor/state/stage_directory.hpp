@@ -9,13 +9,13 @@
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
 /// Where the tensors of a cell go.
 struct device_receiver {
   caf::actor device;
-  memory_account account = {};                        ///< charged from a tensor's arrival on
-  std::shared_ptr<arrivals> from_replicas = nullptr;  ///< see device_options; required
+  memory_account account = {};                                   ///< charged from a tensor's arrival on
+  std::shared_ptr<execution::arrivals> from_replicas = nullptr;  ///< see device_options; required
 };
 
 /// Maps arriving tensors to local actors, so that the transport's thread sends each directly to its receiver.
@@ -25,15 +25,15 @@ class stage_directory {
   struct receivers {
     caf::actor supervisor;
     caf::actor peer_copy_store;
-    caf::actor scheduler;                     ///< of this process, for parameters
-    std::map<cell, device_receiver> devices;  ///< by the cells that are here
+    caf::actor scheduler;                             ///< of this process, for parameters
+    std::map<layout::cell, device_receiver> devices;  ///< by the cells that are here
     caf::actor gatherer = {};
     std::uint32_t job = 0;  ///< states of other jobs are dropped
   };
   void set(receivers all);
   void set_scheduler(caf::actor scheduler);
   /// Sends the tensor to its receiver; drops it if there is none (before the job is defined).
-  void deliver(const tensor_tag& tag, tensor value);
+  void deliver(const transport::tensor_tag& tag, tensor value);
   void close() { set({}); }
 
  private:
@@ -41,4 +41,4 @@ class stage_directory {
   receivers receivers_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

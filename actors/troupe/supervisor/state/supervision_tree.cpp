@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
 std::string to_string(const child_id& one) {
   switch (one.role) {
@@ -36,7 +36,7 @@ std::string_view to_string(subtree which) { return which == subtree::io ? "io" :
 supervised_branch supervision_tree::branch_of(const child_id& child) const {
   for (const auto& branch : branches_)
     if (std::ranges::find(branch.children, child) != branch.children.end()) return branch;
-  return {subtree::compute, restart_policy::one_for_one, {child}};
+  return {subtree::compute, recovery::restart_policy::one_for_one, {child}};
 }
 
 std::vector<child_id> supervision_tree::restarted_with(const child_id& child,
@@ -55,7 +55,7 @@ restart_command supervision_tree::on_requested_restart(const child_id& ended) co
 }
 
 bool supervision_tree::would_fail_job(const child_id& child, time_point now) const {
-  auto is_exhausted = [now](const restart_intensity& of) {
+  auto is_exhausted = [now](const recovery::restart_intensity& of) {
     return of.num_recent(now) >= of.options().intensity;
   };
   bool escalates = branch_of(child).part_of == subtree::compute || is_exhausted(io_);
@@ -82,4 +82,4 @@ restart_command supervision_tree::restart_compute(std::vector<child_id> children
   return {restart_action::new_generation, std::move(children), *delay, earlier};
 }
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

@@ -9,7 +9,7 @@
 
 #include "troupe/recovery/restart_policy.hpp"
 
-namespace troupe {
+namespace troupe::actors::supervisor {
 
 /// What a supervisor's child is for, in the order in which children are started.
 enum class child_role : std::uint8_t {
@@ -41,15 +41,15 @@ std::string_view to_string(subtree which);
 /// Restart options of the subtrees; each counts its restarts for itself.
 struct subtree_options {
   /// Beyond its intensity a failure costs a new generation, which counts as a restart of `compute`.
-  restart_options io;
+  recovery::restart_options io;
   /// Beyond its intensity a failure ends the job.
-  restart_options compute;
+  recovery::restart_options compute;
 };
 
 /// Children in the order in which they are started, and which of them are restarted if one fails.
 struct supervised_branch {
   subtree part_of = subtree::compute;
-  restart_policy policy = restart_policy::one_for_one;
+  recovery::restart_policy policy = recovery::restart_policy::one_for_one;
   std::vector<child_id> children;
 };
 
@@ -96,8 +96,8 @@ class supervision_tree {
   static std::vector<child_id> restarted_with(const child_id& child, const supervised_branch& branch);
   restart_command restart_compute(std::vector<child_id> children, time_point now);
 
-  restart_intensity io_, compute_;
+  recovery::restart_intensity io_, compute_;
   std::vector<supervised_branch> branches_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::actors::supervisor

@@ -6,7 +6,7 @@
 #include "troupe/agreement/job_description.hpp"
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 /// A few evenly spaced samples.
@@ -27,7 +27,7 @@ std::string hash_of_rows(const std::vector<tensor>& parts) {
       auto row = part.rows(i, 1);
       bytes.insert(bytes.end(), row.bytes().begin(), row.bytes().end());
     }
-  return short_hash(bytes);
+  return agreement::short_hash(bytes);
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ std::string describe_stream(const dataset& samples) {
   auto text = std::to_string(layout.names_hash);
   for (auto size : layout.shard_sizes) text += ' ' + std::to_string(size);
   return "a stream of " + std::to_string(layout.shard_sizes.size()) + " shards, shuffle buffer " +
-         std::to_string(layout.shuffle_buffer) + ", " + short_hash(std::as_bytes(std::span(text)));
+         std::to_string(layout.shuffle_buffer) + ", " + agreement::short_hash(std::as_bytes(std::span(text)));
 }
 
 std::string describe_content(dataset& samples) {
@@ -63,4 +63,4 @@ std::string describe_inputs(dataset& samples) {
   return std::string(to_string(some.samples.dtype())) + ", " + hash_of_rows({some.samples});
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

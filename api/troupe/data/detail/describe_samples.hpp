@@ -3,7 +3,7 @@
 
 #include "troupe/data/dataset.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Describes a data set without loading it: "60000 samples of [28, 28]", and the stream if it is one.
 std::string describe_samples(const dataset& samples);
@@ -20,4 +20,4 @@ std::string describe_content(dataset& samples);
 /// The same without the labels.
 std::string describe_inputs(dataset& samples);
 
-}  // namespace troupe
+}  // namespace troupe::detail

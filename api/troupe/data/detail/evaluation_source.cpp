@@ -4,7 +4,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 int largest_divisor(std::int64_t number, int most) {
@@ -42,4 +42,4 @@ batch evaluation_source::at(std::uint64_t step) {
   return {content.samples, content.labels};
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -2,7 +2,7 @@
 #include "troupe/data/dataset.hpp"
 #include "troupe/program/batch_source.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Which tensors of a data set a source reads.
 enum class evaluation_part : std::uint8_t { samples_and_labels, samples };
@@ -33,4 +33,4 @@ class evaluation_source : public batch_source {
   std::int64_t batch_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 tensor copy_of(const tensor& given) { return given.device() == device{} ? given.clone() : given.to({}); }
@@ -42,4 +42,4 @@ batch given_batches::at(std::uint64_t step) {
                   "disk. More was lost at once. Start the job again, with --resume if it has snapshots");
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -6,7 +6,7 @@
 
 #include "troupe/program/batch_source.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Batches that the program gives step by step, kept until they are released. Thread-safe.
 class given_batches : public batch_source {
@@ -27,4 +27,4 @@ class given_batches : public batch_source {
   std::uint64_t released_before_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

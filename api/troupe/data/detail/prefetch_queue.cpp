@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace troupe {
+namespace troupe::detail {
 
 prefetch_queue::prefetch_queue(read_function read, std::int64_t first, std::int64_t end,
                                const prefetch_options& options)
@@ -69,4 +69,4 @@ void prefetch_queue::work() {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -10,7 +10,7 @@
 
 #include "troupe/data/dataset.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 struct prefetch_options {
   /// Threads that read; 0: next() reads itself.
@@ -63,4 +63,4 @@ class prefetch_queue {
   std::vector<std::thread> workers_;  ///< last: they use the rest
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

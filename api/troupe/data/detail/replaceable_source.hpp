@@ -6,7 +6,7 @@
 
 #include "troupe/program/batch_source.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Gives the batches of another source, which may be replaced, so that a job needs one for any number of
 /// calls. Thread-safe if the other one is.
@@ -30,4 +30,4 @@ class replaceable_source : public batch_source {
   std::shared_ptr<batch_source> present_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

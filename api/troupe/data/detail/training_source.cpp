@@ -7,7 +7,7 @@
 #include "troupe/data/sampler.hpp"
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 class training_source : public batch_source {
@@ -55,4 +55,4 @@ std::unique_ptr<batch_source> make_training_source(dataset_ptr samples,
   return std::make_unique<training_source>(std::move(samples), order, options);
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

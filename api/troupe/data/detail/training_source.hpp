@@ -6,7 +6,7 @@
 #include "troupe/data/dataset.hpp"
 #include "troupe/program/batch_source.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 struct training_source_options {
   /// Global batch in samples.
@@ -32,4 +32,4 @@ struct training_source_options {
 std::unique_ptr<batch_source> make_training_source(dataset_ptr samples,
                                                    const training_source_options& options);
 
-}  // namespace troupe
+}  // namespace troupe::detail

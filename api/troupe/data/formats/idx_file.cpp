@@ -35,7 +35,7 @@ std::string content_of(const std::vector<std::int64_t>& extents, std::uint64_t t
 
 /// Throws if the file is too small for the elements; a gzipped file, if it is too small at the maximum
 /// compression ratio.
-void check_size(const gzip_reader& file, const std::vector<std::int64_t>& extents) {
+void check_size(const detail::gzip_reader& file, const std::vector<std::int64_t>& extents) {
   std::uint64_t total = 1;
   for (auto extent : extents) {
     if (extent == 0) file.fail("holds nothing: its header says shape " + to_string(shape(extents)));
@@ -52,13 +52,13 @@ void check_size(const gzip_reader& file, const std::vector<std::int64_t>& extent
     file.fail("is too long: expected " + content_of(extents, total) + ", found " + std::to_string(found));
 }
 
-shape read_header(const std::filesystem::path& path, gzip_reader& file, int rank) {
+shape read_header(const std::filesystem::path& path, detail::gzip_reader& file, int rank) {
   std::array<std::byte, 4> magic{};
   const std::array expected{std::byte{0}, std::byte{0}, std::byte{unsigned_bytes},
                             static_cast<std::byte>(rank)};
   auto found = file.read(magic);
   if (found < magic.size() || magic != expected) {
-    auto other = file.is_gzipped() ? known_format_of(magic) : known_format_of(path);
+    auto other = file.is_gzipped() ? files::known_format_of(magic) : files::known_format_of(path);
     file.fail("is no IDX file of unsigned bytes with " + std::to_string(rank) +
               (rank == 1 ? " extent" : " extents") + ": expected it to begin with " + hex(expected) +
               ", found " + (found == 0 ? "nothing" : hex(std::span(magic).first(found))) +
@@ -96,12 +96,12 @@ tensor unpack_at_once(const std::filesystem::path& path, std::int64_t content_by
 }  // namespace
 
 shape read_idx_header(const std::filesystem::path& path, int rank) {
-  gzip_reader file(path);
+  detail::gzip_reader file(path);
   return read_header(path, file, rank);
 }
 
 tensor read_idx(const std::filesystem::path& path, int rank) {
-  gzip_reader file(path);
+  detail::gzip_reader file(path);
   auto extents = read_header(path, file, rank);
   auto header_bytes = 4 + std::int64_t{4} * rank;
   if (auto content = unpack_at_once(path, header_bytes + extents.num_elements()); content.defined())

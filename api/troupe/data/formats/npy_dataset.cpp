@@ -16,7 +16,7 @@ class npy_rows {
  public:
   /// `option` is the name of `as` for messages.
   npy_rows(const std::filesystem::path& file, std::optional<dtype> as, const std::string& option)
-      : layout_(read_npy_layout(file)), file_(file) {
+      : layout_(detail::read_npy_layout(file)), file_(file) {
     with_name([&] { dtype_ = npy_dtype(layout_.header, as, option); });
     if (extents().rank() < 1)
       throw bad_input("cannot read " + file.string() + ": expected samples [N, ...], found one number");
@@ -72,8 +72,8 @@ class npy_rows {
     return layout_.offset + static_cast<std::uint64_t>(row) * row_bytes_;
   }
 
-  npy_layout layout_;
-  data_file file_;
+  detail::npy_layout layout_;
+  detail::data_file file_;
   dtype dtype_ = dtype::f32;     ///< of the tensors that it returns
   std::uint64_t row_bytes_ = 0;  ///< bytes of a sample in the file
 };

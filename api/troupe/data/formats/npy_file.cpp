@@ -26,7 +26,7 @@ constexpr std::size_t max_header_bytes = 0xffff;
 constexpr std::size_t elements_at_once = std::size_t{1} << 20;  ///< that are read, then converted
 
 /// `size` bytes of the file as text. Throws bad_input if it has fewer.
-std::string take(regular_file& in, std::uint64_t& left, std::size_t size, const std::string& message) {
+std::string take(files::regular_file& in, std::uint64_t& left, std::size_t size, const std::string& message) {
   if (left < size)
     throw bad_input("it is truncated: expected " + std::to_string(size) + " bytes of " + message +
                     ", found " + std::to_string(left));
@@ -42,10 +42,10 @@ std::size_t little_endian(std::string_view bytes) {
   return value;
 }
 
-npy_header read_header(regular_file& in, std::uint64_t& left) {
+detail::npy_header read_header(files::regular_file& in, std::uint64_t& left) {
   auto begin = take(in, left, magic.size() + 2, "magic and version");
   if (!begin.starts_with(magic)) {
-    auto other = known_format_of(std::as_bytes(std::span(begin)));
+    auto other = files::known_format_of(std::as_bytes(std::span(begin)));
     throw bad_input(
         "it does not begin as NumPy's .npy files do" +
         (other ? ": it is " + other->name + ". " + other->what_to_do : ". Save the array with numpy.save"));
@@ -59,11 +59,11 @@ npy_header read_header(regular_file& in, std::uint64_t& left) {
   if (size > max_header_bytes)
     throw bad_input("expected a header of at most " + std::to_string(max_header_bytes) + " bytes, found " +
                     std::to_string(size));
-  return parse_npy_header(take(in, left, size, "header"));
+  return detail::parse_npy_header(take(in, left, size, "header"));
 }
 
 /// Checks the size against the rest of the file.
-void check_size_of(const npy_header& header, std::uint64_t left) {
+void check_size_of(const detail::npy_header& header, std::uint64_t left) {
   std::uint64_t expected = 0;
   auto too_many = __builtin_mul_overflow(static_cast<std::uint64_t>(header.extents.num_elements()),
                                          size_bytes(header.type), &expected);
@@ -77,13 +77,13 @@ void check_size_of(const npy_header& header, std::uint64_t left) {
 template <class Read>
 auto with_npy(const std::filesystem::path& file, Read read) {
   try {
-    regular_file in(file);
+    files::regular_file in(file);
     auto left = in.size_bytes();
-    npy_layout layout{read_header(in, left), 0, in.size_bytes()};
+    detail::npy_layout layout{read_header(in, left), 0, in.size_bytes()};
     layout.offset = in.size_bytes() - left;
     check_size_of(layout.header, left);
     return read(in, layout);
-  } catch (const snapshot_error& problem) {
+  } catch (const files::snapshot_error& problem) {
     throw bad_input(problem.what());
   } catch (const bad_input& problem) {
     throw bad_input("cannot read " + file.string() + ": " + problem.what());
@@ -92,12 +92,12 @@ auto with_npy(const std::filesystem::path& file, Read read) {
 
 }  // namespace
 
-npy_layout read_npy_layout(const std::filesystem::path& file) {
-  return with_npy(file, [](regular_file&, const npy_layout& layout) { return layout; });
+detail::npy_layout detail::read_npy_layout(const std::filesystem::path& file) {
+  return with_npy(file, [](files::regular_file&, const detail::npy_layout& layout) { return layout; });
 }
 
 tensor read_npy(const std::filesystem::path& file, const npy_options& options) {
-  return with_npy(file, [&](regular_file& in, const npy_layout& layout) {
+  return with_npy(file, [&](files::regular_file& in, const detail::npy_layout& layout) {
     const auto& [type, extents] = layout.header;
     auto array = tensor::empty(extents, npy_dtype(layout.header, options.as, "as"));
     auto size = size_bytes(type), converted = size_bytes(array.dtype());
@@ -118,7 +118,7 @@ tensor read_npy(const std::filesystem::path& file, const npy_options& options) {
 void write_npy(const std::filesystem::path& file, const tensor& array) {
   if (!array.defined()) throw_invalid("write_npy", "a defined array", "an undefined one");
   auto here = array.to({});
-  auto text = to_text(npy_header{stored_as(here.dtype()), here.shape()});
+  auto text = to_text(detail::npy_header{stored_as(here.dtype()), here.shape()});
   auto total = (version_1_bytes + text.size() + 1 + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
   text.resize(total - version_1_bytes, ' ');
   text.back() = '\n';
@@ -128,8 +128,8 @@ void write_npy(const std::filesystem::path& file, const tensor& array) {
                static_cast<char>(text.size() >> 8) + text;
   std::array<std::span<const std::byte>, 2> pieces{std::as_bytes(std::span(begin)), here.bytes()};
   try {
-    write_durably(file, pieces);
-  } catch (const snapshot_error& problem) {
+    files::write_durably(file, pieces);
+  } catch (const files::snapshot_error& problem) {
     throw bad_input(problem.what());
   }
 }

@@ -22,7 +22,7 @@ template <class Function>
 auto with_file_errors(Function call) {
   try {
     return call();
-  } catch (const snapshot_error& problem) {
+  } catch (const files::snapshot_error& problem) {
     throw bad_input(problem.what());
   }
 }
@@ -33,9 +33,9 @@ auto with_file_errors(Function call) {
 struct record_writer::output {
   output(const std::filesystem::path& file, const std::array<char, 8>& magic)
       : final_name(file),
-        temporary(file.parent_path() / temporary_name(file.filename().string())),
-        out(new_file{.path = temporary, .named = file}, "write") {
-    record_header header{magic, record_version, 0};
+        temporary(file.parent_path() / files::temporary_name(file.filename().string())),
+        out(files::new_file{.path = temporary, .named = file}, "write") {
+    detail::record_header header{magic, detail::record_version, 0};
     add(std::as_bytes(std::span(&header, 1)));
   }
   ~output() {
@@ -62,21 +62,22 @@ struct record_writer::output {
   void rename() {
     std::error_code problem;
     std::filesystem::rename(temporary, final_name, problem);
-    if (problem) fail_on_file("write", final_name, problem.value());
+    if (problem) files::fail_on_file("write", final_name, problem.value());
     temporary.clear();
   }
 
   std::filesystem::path final_name, temporary;
-  open_file out;
+  files::open_file out;
   std::vector<std::byte> buffer;
 };
 
-record_writer::record_writer(std::filesystem::path file) : file_(std::move(file)), end_(record_header_bytes) {
+record_writer::record_writer(std::filesystem::path file)
+    : file_(std::move(file)), end_(detail::record_header_bytes) {
   with_file_errors([&] {
-    require_replaceable(file_);
-    require_replaceable(index_of_records(file_));
-    records_ = std::make_unique<output>(file_, records_magic);
-    index_ = std::make_unique<output>(index_of_records(file_), record_index_magic);
+    files::require_replaceable(file_);
+    files::require_replaceable(detail::index_of_records(file_));
+    records_ = std::make_unique<output>(file_, detail::records_magic);
+    index_ = std::make_unique<output>(detail::index_of_records(file_), detail::record_index_magic);
   });
 }
 
@@ -100,7 +101,7 @@ void record_writer::write(const char* call, Function change) {
 void record_writer::add(std::span<const std::byte> record) {
   write("add", [&] {
     end_ += record.size();
-    record_index_entry entry{end_, record_crc(record), 0};
+    detail::record_index_entry entry{end_, detail::record_crc(record), 0};
     records_->add(record);
     index_->add(std::as_bytes(std::span(&entry, 1)));
   });
@@ -112,13 +113,13 @@ void record_writer::finish() {
   write("finish", [&] {
     records_->sync();
     index_->sync();
-    require_replaceable(file_);
-    require_replaceable(index_of_records(file_));
-    remove_durably(index_of_records(file_));
+    files::require_replaceable(file_);
+    files::require_replaceable(detail::index_of_records(file_));
+    files::remove_durably(detail::index_of_records(file_));
     records_->rename();
-    sync_folder(file_.parent_path());
+    files::sync_folder(file_.parent_path());
     index_->rename();
-    sync_folder(file_.parent_path());
+    files::sync_folder(file_.parent_path());
   });
   records_.reset();
   index_.reset();

@@ -124,7 +124,7 @@ class token_reader : public sample_reader {
 
   token_options options_;
   std::int64_t context_ = 0, first_ = 0;
-  data_file file_;
+  detail::data_file file_;
   shape extents_;
 };
 

@@ -2,7 +2,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 class dense_reduction : public bucket_reduction {
@@ -28,4 +28,4 @@ void require_on_cpu(const gradient_bucket& bucket, const char* function) {
     throw_invalid(function, "gradients in CPU memory", describe(bucket.sum));
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

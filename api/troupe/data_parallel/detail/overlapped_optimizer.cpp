@@ -5,7 +5,7 @@
 
 #include "troupe/optim/detail/gradients_of.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 overlapped_optimizer::overlapped_optimizer(std::shared_ptr<gradient_reducer> reducer,
                                            const std::vector<named_parameter>& all,
@@ -41,8 +41,8 @@ void overlapped_optimizer::apply(std::uint64_t step) {
 
 // Of a step that is pending, `apply` has taken note: no parameter has a gradient any more.
 void overlapped_optimizer::zero_grad() {
-  for (const auto& part : parts_) optim::drop_gradients(part.parameters);
-  optim::drop_gradients(frozen_);
+  for (const auto& part : parts_) optim::detail::drop_gradients(part.parameters);
+  optim::detail::drop_gradients(frozen_);
   reducer_->forget_sums();
 }
 
@@ -99,4 +99,4 @@ std::vector<named_tensor> overlapped_optimizer::state() const {
   return result;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

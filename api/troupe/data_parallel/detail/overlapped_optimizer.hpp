@@ -6,7 +6,7 @@
 #include "troupe/data_parallel/gradient_reducer.hpp"
 #include "troupe/optim/optimizer.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// An optimizer that steps the parameters of each bucket when its gradient sum arrives, or chunk by chunk if
 /// the optimizer is_elementwise(). Its state has the same names as that of `optimizer` for all parameters.
@@ -43,4 +43,4 @@ class overlapped_optimizer : public optim::optimizer_state {
   std::unique_ptr<optim::optimizer_state> frozen_state_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 constexpr call_options by_waiter{.progress = progress_by::waiter};
@@ -85,4 +85,4 @@ void require_same_models(nn::Module& model, const std::string& options, communic
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -4,7 +4,7 @@
 #include "troupe/collective/communicator/communicator.hpp"
 #include "troupe/nn/module.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Checks that all members train the same model: compares `options` (as text), the names, shapes, dtypes and
 /// frozen flags of the parameters, in order, and whether each module is in training or evaluation mode.
@@ -12,4 +12,4 @@ namespace troupe {
 /// and the first difference.
 void require_same_models(nn::Module& model, const std::string& options, communicator& group);
 
-}  // namespace troupe
+}  // namespace troupe::detail

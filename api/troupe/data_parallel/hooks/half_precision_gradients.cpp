@@ -35,7 +35,7 @@ std::unique_ptr<bucket_reduction> reduce_rounded(gradient_bucket& bucket, commun
 std::unique_ptr<bucket_reduction> reduce_nodes(gradient_bucket& bucket, communicator& group, dtype type) {
   for (auto& leaf : bucket.leaves) leaf.copy_from(cast(cast(leaf, type), dtype::f32));
   auto rounded = tensor::empty(bucket.sum.shape(), type);
-  auto summed = all_reduce_replicas(bucket.leaves, rounded, *bucket.replicas, group);
+  auto summed = gradients::all_reduce_replicas(bucket.leaves, rounded, *bucket.replicas, group);
   return std::make_unique<rounded_reduction>(bucket, std::move(rounded), std::move(summed));
 }
 
@@ -47,12 +47,13 @@ half_precision_gradients::half_precision_gradients(dtype type) : type_(type) {
 }
 
 void half_precision_gradients::prepare(const std::vector<gradient_bucket>& buckets) {
-  for (const auto& each : buckets) require_on_cpu(each, "half_precision_gradients");
+  for (const auto& each : buckets) detail::require_on_cpu(each, "half_precision_gradients");
 }
 
 std::unique_ptr<bucket_reduction> half_precision_gradients::begin(gradient_bucket& bucket,
                                                                   communicator& group) {
-  bool is_one_leaf_each = bucket.leaves.size() == 1 && is_plain_all_reduce(*bucket.replicas, group);
+  bool is_one_leaf_each =
+      bucket.leaves.size() == 1 && gradients::is_plain_all_reduce(*bucket.replicas, group);
   return is_one_leaf_each ? reduce_rounded(bucket, group, type_) : reduce_nodes(bucket, group, type_);
 }
 

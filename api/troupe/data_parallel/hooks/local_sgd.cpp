@@ -42,7 +42,7 @@ void local_sgd::prepare(const std::vector<gradient_bucket>& buckets) {
 
 std::unique_ptr<bucket_reduction> local_sgd::begin(gradient_bucket& bucket, communicator& group) {
   steps_.on_begin(bucket);
-  if (steps_.begun() <= options_.dense_steps) return all_reduce_dense(bucket, group);
+  if (steps_.begun() <= options_.dense_steps) return detail::all_reduce_dense(bucket, group);
   // Gradients are scaled by 1 / num_replicas; undo it, since the member trains on its own gradient.
   scale(bucket.sum, static_cast<float>(bucket.replicas->num_leaves()));
   return std::make_unique<nothing_to_reduce>();

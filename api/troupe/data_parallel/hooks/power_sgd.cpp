@@ -43,7 +43,7 @@ factored_reduction::factored_reduction(gradient_bucket& bucket, communicator& gr
 
 /// Writes M_i over G_i in the leaf. E_i is replaced only after both rounds gave finite numbers.
 void factored_reduction::begin_first_round() {
-  for (const auto& part : plan_.factored) replace_zero_columns(part.q, part.begin);
+  for (const auto& part : plan_.factored) gradients::replace_zero_columns(part.q, part.begin);
   std::vector<tensor> of_replicas;
   for (std::size_t i = 0; i < bucket_.leaves.size(); ++i) {
     auto& own = of_replicas.emplace_back(tensor::empty({plan_.first_round_elements}));
@@ -55,14 +55,14 @@ void factored_reduction::begin_first_round() {
     for (const auto& part : plan_.dense) part.sent_of(own).copy_from(part.of(bucket_.leaves[i]));
   }
   first_ = of_replicas.empty() ? tensor::empty({plan_.first_round_elements}) : of_replicas.front();
-  round_ = all_reduce_replicas(of_replicas, first_, *bucket_.replicas, group_);
+  round_ = gradients::all_reduce_replicas(of_replicas, first_, *bucket_.replicas, group_);
 }
 
 void factored_reduction::begin_second_round() {
   std::vector<tensor> of_replicas;
   for (const auto& part : plan_.factored) {
     is_finite_ = is_finite_ && all_finite(std::vector<tensor>{part.p_of(first_)});
-    orthonormalize_columns(part.p_of(first_));
+    gradients::orthonormalize_columns(part.p_of(first_));
   }
   for (std::size_t i = 0; i < bucket_.leaves.size(); ++i) {
     auto& own = of_replicas.emplace_back(tensor::empty({plan_.second_round_elements}));
@@ -76,7 +76,7 @@ void factored_reduction::begin_second_round() {
     }
   }
   second_ = of_replicas.empty() ? tensor::empty({plan_.second_round_elements}) : of_replicas.front();
-  round_ = all_reduce_replicas(of_replicas, second_, *bucket_.replicas, group_);
+  round_ = gradients::all_reduce_replicas(of_replicas, second_, *bucket_.replicas, group_);
 }
 
 void factored_reduction::finish() {
@@ -112,7 +112,7 @@ power_sgd::power_sgd(const power_sgd_options& options) : options_(options) {
 void power_sgd::prepare(const std::vector<gradient_bucket>& buckets) {
   plans_.clear();
   for (const auto& each : buckets) {
-    require_on_cpu(each, "power_sgd");
+    detail::require_on_cpu(each, "power_sgd");
     plans_.push_back(plan_power_sgd(each, options_));
   }
   auto is_factored = [this](const bucket_part& part) {
@@ -128,7 +128,8 @@ void power_sgd::prepare(const std::vector<gradient_bucket>& buckets) {
 std::unique_ptr<bucket_reduction> power_sgd::begin(gradient_bucket& bucket, communicator& group) {
   steps_.on_begin(bucket);
   auto& plan = plans_[static_cast<std::size_t>(bucket.index)];
-  if (plan.factored.empty() || steps_.begun() <= options_.dense_steps) return all_reduce_dense(bucket, group);
+  if (plan.factored.empty() || steps_.begun() <= options_.dense_steps)
+    return detail::all_reduce_dense(bucket, group);
   std::vector<tensor> residuals;
   for (std::size_t i = 0; i < bucket.leaves.size(); ++i) residuals.push_back(residuals_.of(bucket, i));
   return std::make_unique<factored_reduction>(bucket, group, plan, std::move(residuals));

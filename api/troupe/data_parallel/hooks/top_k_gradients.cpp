@@ -61,7 +61,7 @@ top_k_gradients::top_k_gradients(const top_k_gradients_options& options) : optio
 
 void top_k_gradients::prepare(const std::vector<gradient_bucket>& buckets) {
   for (const auto& each : buckets) {
-    require_on_cpu(each, "top_k_gradients");
+    detail::require_on_cpu(each, "top_k_gradients");
     if (each.sum.num_elements() > std::numeric_limits<std::int32_t>::max())
       throw_invalid("top_k_gradients", "at most 2^31 - 1 elements in a bucket", describe(each.sum));
   }
@@ -80,7 +80,7 @@ std::unique_ptr<bucket_reduction> top_k_gradients::begin(gradient_bucket& bucket
   steps_.on_begin(bucket);
   if (steps_.begun() <= options_.dense_steps) {
     take_all(bucket);
-    return all_reduce_dense(bucket, group);
+    return detail::all_reduce_dense(bucket, group);
   }
   std::int64_t k = 0;
   for (const auto& part : bucket.parts) k += num_sent(part);
@@ -123,7 +123,7 @@ void top_k_gradients::take_largest(const gradient_bucket& bucket, std::size_t le
     auto first = static_cast<std::size_t>(part.first);
     auto values = unsent.subspan(first, static_cast<std::size_t>(part.extents.num_elements()));
     auto count = static_cast<std::size_t>(num_sent(part));
-    for (auto index : largest_magnitudes(values, count)) {
+    for (auto index : gradients::largest_magnitudes(values, count)) {
       auto position = first + static_cast<std::size_t>(index);
       auto value = is_finite ? unsent[position] : std::numeric_limits<float>::quiet_NaN();
       message[next] = static_cast<std::int32_t>(position);

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe::nn {
+namespace troupe::nn::detail {
 
 std::vector<named_tensor> without_batch_counts(std::vector<named_tensor> tensors) {
   constexpr std::string_view count = "num_batches_tracked", mean = "running_mean";
@@ -19,4 +19,4 @@ std::vector<named_tensor> without_batch_counts(std::vector<named_tensor> tensors
   return tensors;
 }
 
-}  // namespace troupe::nn
+}  // namespace troupe::nn::detail

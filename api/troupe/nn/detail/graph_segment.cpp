@@ -9,7 +9,7 @@
 #include "troupe/nn/forward_through.hpp"
 #include "troupe/nn/multi_module.hpp"
 
-namespace troupe::nn {
+namespace troupe::nn::detail {
 namespace {
 
 class identity_operation : public operation {
@@ -134,4 +134,4 @@ std::vector<variable> graph_segment::outputs_of(std::size_t index,
   return {module(inputs.front())};
 }
 
-}  // namespace troupe::nn
+}  // namespace troupe::nn::detail

@@ -7,7 +7,7 @@
 #include "troupe/nn/graph_wiring.hpp"
 #include "troupe/nn/module.hpp"
 
-namespace troupe::nn {
+namespace troupe::nn::detail {
 
 /// A value that a segment of a graph is given: for the listed uses, or for all of them if there are none.
 struct given_value {
@@ -61,4 +61,4 @@ class graph_segment {
   int num_slots_ = 0;
 };
 
-}  // namespace troupe::nn
+}  // namespace troupe::nn::detail

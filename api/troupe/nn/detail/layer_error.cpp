@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe::nn {
+namespace troupe::nn::detail {
 namespace {
 
 /// The prefix of an error text that names a layer.
@@ -42,4 +42,4 @@ void rethrow_in_layer(const std::string& path) {
   }
 }
 
-}  // namespace troupe::nn
+}  // namespace troupe::nn::detail

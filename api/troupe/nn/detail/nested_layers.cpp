@@ -7,7 +7,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe::nn {
+namespace troupe::nn::detail {
 namespace {
 
 /// Where a graph's values are in the graph that is being built.
@@ -139,4 +139,4 @@ Graph with_all_nested_layers(Graph model) {
   return model;
 }
 
-}  // namespace troupe::nn
+}  // namespace troupe::nn::detail

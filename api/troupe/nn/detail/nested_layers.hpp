@@ -1,7 +1,7 @@
 #pragma once
 #include "troupe/nn/graph.hpp"
 
-namespace troupe::nn {
+namespace troupe::nn::detail {
 
 /// The same model with the children of node `node` in its place: of node "blocks" the nodes "blocks.0",
 /// "blocks.1" and so on. The names of parameters, and all bits, are the same. The modules are shared with
@@ -18,4 +18,4 @@ Graph with_nested_layers(const Graph& model, int node);
 /// The model with the layers within all nodes that can be taken apart, and within these.
 Graph with_all_nested_layers(Graph model);
 
-}  // namespace troupe::nn
+}  // namespace troupe::nn::detail

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-namespace troupe::nn {
+namespace troupe::nn::detail {
 namespace {
 
 thread_local const replica_scope* current = nullptr;
@@ -25,4 +25,4 @@ void add_up_over_replicas(tensor& values) {
   current->sum_(values);
 }
 
-}  // namespace troupe::nn
+}  // namespace troupe::nn::detail

@@ -1,7 +1,7 @@
 #pragma once
 #include "troupe/nn/synced_batch_norm.hpp"
 
-namespace troupe::nn {
+namespace troupe::nn::detail {
 
 /// While it lives, modules that run on this thread share what they share over replicas (SyncBatchNorm) with
 /// those of `num_replicas` replicas, over which `sum` adds up. Null: the replicas do not run this together.
@@ -24,4 +24,4 @@ class replica_scope {
 /// where there is one replica, or no scope. Throws what `sum` does, and std::logic_error if that is null.
 void add_up_over_replicas(tensor& values);
 
-}  // namespace troupe::nn
+}  // namespace troupe::nn::detail

@@ -1,6 +1,6 @@
 #include "troupe/optim/detail/gradients_of.hpp"
 
-namespace troupe::optim {
+namespace troupe::optim::detail {
 
 std::vector<tensor> gradients_of(std::span<parameter* const> parameters) {
   std::vector<tensor> gradients;
@@ -15,4 +15,4 @@ void drop_gradients(std::span<const named_parameter> parameters) {
   for (const auto& each : parameters) each.target->has_gradient = false;
 }
 
-}  // namespace troupe::optim
+}  // namespace troupe::optim::detail

@@ -4,7 +4,7 @@
 #include "troupe/optim/lamb.hpp"
 #include "troupe/optim/sgd.hpp"
 
-namespace troupe::optim {
+namespace troupe::optim::detail {
 namespace {
 
 using rate_of_step = std::function<double(std::uint64_t step)>;
@@ -27,4 +27,4 @@ rate_of_step learning_rate_of(const Optimizer& optimizer) {
   return {};
 }
 
-}  // namespace troupe::optim
+}  // namespace troupe::optim::detail

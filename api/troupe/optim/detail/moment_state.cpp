@@ -8,7 +8,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/tensor/memory.hpp"
 
-namespace troupe::optim {
+namespace troupe::optim::detail {
 
 moment_state::moment_state(step_function step_all, update_kind kind, lr_schedule schedule,
                            std::vector<named_parameter> parameters)
@@ -79,4 +79,4 @@ void require_option(const char* function, bool is_good, const char* expected, do
   if (!is_good) throw_invalid(function, expected, std::to_string(got));
 }
 
-}  // namespace troupe::optim
+}  // namespace troupe::optim::detail

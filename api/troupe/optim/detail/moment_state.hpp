@@ -6,7 +6,7 @@
 #include "troupe/optim/lr_schedule.hpp"
 #include "troupe/optim/optimizer.hpp"
 
-namespace troupe::optim {
+namespace troupe::optim::detail {
 
 /// Optimizer state with the first and second moments of each parameter's gradient and the number of its
 /// steps, shared by Adam and LAMB. The moments begin as zeros, and their bias is corrected by the number of
@@ -57,4 +57,4 @@ void require_moment_options(const char* function, const Options& options) {
                  "a finite weight_decay >= 0", options.weight_decay);
 }
 
-}  // namespace troupe::optim
+}  // namespace troupe::optim::detail

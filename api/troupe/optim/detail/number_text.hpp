@@ -3,7 +3,7 @@
 #include <charconv>
 #include <string>
 
-namespace troupe::optim {
+namespace troupe::optim::detail {
 
 /// The shortest text of a number that tells it from all others: "0.001".
 inline std::string number_text(double number) {
@@ -11,4 +11,4 @@ inline std::string number_text(double number) {
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 
-}  // namespace troupe::optim
+}  // namespace troupe::optim::detail

@@ -7,7 +7,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/convert.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 /// The results of a loss that are compared.
@@ -114,4 +114,4 @@ void check_equal_counts(const nn::Loss& loss, const tensor& output, const tensor
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

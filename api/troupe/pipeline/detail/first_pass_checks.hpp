@@ -6,7 +6,7 @@
 #include "troupe/nn/loss.hpp"
 #include "troupe/nn/module.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 // Checks that a stage makes once, on the first microbatch that it trains on; require_recorded on each one.
 
@@ -32,4 +32,4 @@ inline constexpr auto advice_on_counts =
     "where the count depends on the targets, it must be known before the loss is computed. Give the job "
     "nn::Loss(function, num_counted), with a function that returns it for targets";
 
-}  // namespace troupe
+}  // namespace troupe::detail

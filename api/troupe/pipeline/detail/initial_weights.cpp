@@ -4,7 +4,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 [[noreturn]] void refuse(const std::string& problem) {
@@ -45,4 +45,4 @@ std::optional<std::vector<named_tensor>> weights_if_materialized(nn::Module& mod
   return weights;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 int stage_of(int node, const std::vector<stage_range>& partition) {
@@ -45,10 +45,10 @@ void take_samples(std::map<nn::graph_source, uses_by_stage>& across, std::vector
 }
 
 /// The input ports for a value in one stage: one for all uses, or one for each.
-std::vector<nn::given_value> ports_for(const nn::graph_source& source, const std::vector<nn::graph_use>& uses,
-                                       bool is_last_user) {
+std::vector<nn::detail::given_value> ports_for(const nn::graph_source& source,
+                                               const std::vector<nn::graph_use>& uses, bool is_last_user) {
   if (is_last_user || uses.size() == 1) return {{source}};
-  std::vector<nn::given_value> ports;
+  std::vector<nn::detail::given_value> ports;
   for (const auto& use : uses) ports.push_back({source, {use}});
   return ports;
 }
@@ -76,4 +76,4 @@ model_cut cut_model(const nn::graph_wiring& wiring, const std::vector<stage_rang
   return cut;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

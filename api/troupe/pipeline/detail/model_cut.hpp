@@ -5,13 +5,13 @@
 #include "troupe/pipeline/partition.hpp"
 #include "troupe/schedule/stage_graph.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// What one stage computes, and the values that it takes from other stages and gives to them.
 struct stage_values {
   stage_range nodes;
-  bool takes_samples = false;                ///< `inputs` is the model's input alone, which is no port
-  std::vector<nn::given_value> inputs = {};  ///< [input ports]
+  bool takes_samples = false;  ///< `inputs` is the model's input alone, which is no port
+  std::vector<nn::detail::given_value> inputs = {};  ///< [input ports]
   /// [output ports]; of the last stage the model's output, which is no port.
   std::vector<nn::graph_source> outputs = {};
 };
@@ -30,10 +30,10 @@ struct stage_values {
 /// A stage that uses nothing but the model's input takes the samples itself.
 struct model_cut {
   std::vector<stage_values> stages;
-  std::vector<edge> edges;  ///< plan::edges
+  std::vector<schedule::edge> edges;  ///< plan::edges
 };
 
 /// `partition` covers the nodes, in order.
 model_cut cut_model(const nn::graph_wiring& wiring, const std::vector<stage_range>& partition);
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -18,10 +18,10 @@
 #include "troupe/pipeline/detail/parameters/order_of_use.hpp"
 #include "troupe/pipeline/detail/tied_weights.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
-std::string text_of(const microbatch& mb) {
+std::string text_of(const program::microbatch& mb) {
   return "step " + std::to_string(mb.step) + " microbatch " + std::to_string(mb.index);
 }
 
@@ -36,7 +36,7 @@ class join_operation : public operation {
 };
 
 /// Null where the replicas do not run the pass together.
-nn::sum_over_members sums_of(const microbatch& mb) {
+nn::sum_over_members sums_of(const program::microbatch& mb) {
   if (!mb.sums) return {};
   return [sums = mb.sums](tensor& values) { sums->add_up(values); };
 }
@@ -117,7 +117,7 @@ std::vector<indexed_parameter> module_program::counted_in(const nn::Graph& model
   return counted;
 }
 
-std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<tensor> inputs,
+std::vector<tensor> module_program::forward(const program::microbatch& mb, std::vector<tensor> inputs,
                                             tensor targets) {
   autocast computes(precision_);
   if (!mb.training) {
@@ -133,7 +133,7 @@ std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<te
   use_version(mb, version);
   pass_scope scope(
       pass_id{static_cast<std::uint32_t>(mb.step), static_cast<std::uint32_t>(mb.global_index())});
-  nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
+  nn::detail::replica_scope replicas(mb.num_replicas, sums_of(mb));
   auto& recorded = begin_pass(mb, std::move(inputs));
   if (!is_checked_ && mb.num_replicas > 1 && steps_by_parts()) deferred_->require_waits();
   auto outputs = run_layers(recorded.inputs, mb.training);
@@ -147,7 +147,7 @@ std::vector<tensor> module_program::forward(const microbatch& mb, std::vector<te
 }
 
 /// Finds errors in user-defined modules and losses that would otherwise only show in wrong results.
-void module_program::check_first_pass(const microbatch& mb, const std::vector<variable>& outputs,
+void module_program::check_first_pass(const program::microbatch& mb, const std::vector<variable>& outputs,
                                       const tensor& targets) {
   deferred_->end();  // of require_waits
   for (const auto& each : outputs) check_parameters(each, layers_->modules());
@@ -166,7 +166,7 @@ std::vector<variable> module_program::run_layers(std::vector<variable> inputs, b
   return layers_->run(std::move(inputs), [this](std::size_t) { deferred_->progress(); });
 }
 
-module_program::pass& module_program::begin_pass(const microbatch& mb, std::vector<tensor> inputs) {
+module_program::pass& module_program::begin_pass(const program::microbatch& mb, std::vector<tensor> inputs) {
   auto [at, is_new] = passes_.try_emplace({mb.step, mb.index});
   if (!is_new) throw std::logic_error("[module_program::forward] " + text_of(mb) + " is in flight already");
   for (auto& each : inputs) {
@@ -177,7 +177,8 @@ module_program::pass& module_program::begin_pass(const microbatch& mb, std::vect
 }
 
 /// The weights that the microbatch's forward had, or will have.
-void module_program::use_version(const microbatch& mb, std::optional<weight_versions::scope>& scope) {
+void module_program::use_version(const program::microbatch& mb,
+                                 std::optional<weight_versions::scope>& scope) {
   if (versions_)
     scope.emplace(*versions_, mb.step - static_cast<std::uint64_t>(mb.delay));
   else if (mb.delay != 0)
@@ -186,7 +187,8 @@ void module_program::use_version(const microbatch& mb, std::optional<weight_vers
 }
 
 /// Recorded only in a batch of which something counts: without it there is nothing to learn.
-variable module_program::take_loss(const microbatch& mb, const variable& output, const tensor& targets) {
+variable module_program::take_loss(const program::microbatch& mb, const variable& output,
+                                   const tensor& targets) {
   auto batch = counted_targets_.of_batch(mb, targets);
   auto scale = batch > 0 ? gradients_->loss_scale() / static_cast<double>(batch) : 0;
   auto result = loss_(output, targets, scale);
@@ -201,7 +203,7 @@ void module_program::evaluate_loss(const variable& output, const tensor& targets
   metrics_ += {result.loss_sum, result.num_counted, result.num_correct};
 }
 
-module_program::pass& module_program::pass_of(const microbatch& mb, const char* action) {
+module_program::pass& module_program::pass_of(const program::microbatch& mb, const char* action) {
   auto at = passes_.find({mb.step, mb.index});
   if (at == passes_.end())
     throw std::logic_error("[module_program::" + std::string(action) + "] no forward of " + text_of(mb));
@@ -210,7 +212,7 @@ module_program::pass& module_program::pass_of(const microbatch& mb, const char* 
 
 /// Gradients, and blocks of rows of large ones, leave while others are computed. Every schedule computes the
 /// last microbatch by rows, since products of blocks have other bits than those of whole matrices.
-backward_options module_program::options_of(const microbatch& mb) {
+backward_options module_program::options_of(const program::microbatch& mb) {
   if (mb.num_replicas == 1 || mb.gradient_index() + 1 < mb.count || average_) return {};
   auto give = [this](const parameter& of, std::int64_t num_elements) {
     if (on_bucket_) gradients_->give_buckets_of(of, num_elements, on_bucket_);
@@ -229,12 +231,12 @@ void module_program::run_backward(pass& recorded, std::vector<tensor> output_gra
   if (recorded.back) ((*recorded.back).*run)({});
 }
 
-std::vector<tensor> module_program::backward_input(const microbatch& mb,
+std::vector<tensor> module_program::backward_input(const program::microbatch& mb,
                                                    std::vector<tensor> output_gradients) {
   auto& recorded = pass_of(mb, "backward_input");
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
-  nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
+  nn::detail::replica_scope replicas(mb.num_replicas, sums_of(mb));
   run_backward(recorded, std::move(output_gradients), &backward_pass::run_inputs);
   if (values_.takes_samples) return {};
   std::vector<tensor> gradients;
@@ -243,35 +245,35 @@ std::vector<tensor> module_program::backward_input(const microbatch& mb,
   return gradients;
 }
 
-void module_program::accumulate(const microbatch& mb, const bucket_callback& on_bucket) {
+void module_program::accumulate(const program::microbatch& mb, const bucket_callback& on_bucket) {
   auto& saved = pass_of(mb, "backward_weight");
   require_in_order(mb);
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
   on_bucket_ = on_bucket;
-  nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
+  nn::detail::replica_scope replicas(mb.num_replicas, sums_of(mb));
   if (saved.back) saved.back->run_weights();
   end_accumulation(mb);
 }
 
 /// Where no stage waits for the input gradients, both are computed layer by layer, so that the last layers'
 /// weight gradients are there before the first layers' input gradients.
-void module_program::backward_last(const microbatch& mb, std::vector<tensor> output_gradients,
+void module_program::backward_last(const program::microbatch& mb, std::vector<tensor> output_gradients,
                                    const inputs_callback& on_inputs, const bucket_callback& on_bucket) {
   if (!values_.takes_samples)
-    return stage_program::backward_last(mb, std::move(output_gradients), on_inputs, on_bucket);
+    return program::stage_program::backward_last(mb, std::move(output_gradients), on_inputs, on_bucket);
   auto& recorded = pass_of(mb, "backward_last");
   require_in_order(mb);
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
   on_bucket_ = on_bucket;
-  nn::replica_scope replicas(mb.num_replicas, sums_of(mb));
+  nn::detail::replica_scope replicas(mb.num_replicas, sums_of(mb));
   run_backward(recorded, std::move(output_gradients), &backward_pass::run);
   end_accumulation(mb);
   on_inputs({});
 }
 
-void module_program::require_in_order(const microbatch& mb) const {
+void module_program::require_in_order(const program::microbatch& mb) const {
   if (mb.gradient_index() > last_accumulated_) return;
   auto before = mb.gradients_descend ? mb.count - 1 - last_accumulated_ : last_accumulated_;
   throw std::logic_error("[module_program::backward_weight] expected a microbatch " +
@@ -279,7 +281,7 @@ void module_program::require_in_order(const microbatch& mb) const {
                          ", got " + text_of(mb));
 }
 
-void module_program::end_accumulation(const microbatch& mb) {
+void module_program::end_accumulation(const program::microbatch& mb) {
   on_bucket_ = nullptr;
   passes_.erase({mb.step, mb.index});
   last_accumulated_ = mb.gradient_index();
@@ -393,7 +395,7 @@ void module_program::discard() {
 
 /// Where the program makes the steps itself, or a job pauses, the loss of a step is taken before its apply,
 /// which has to know of it.
-step_metrics module_program::take_metrics() {
+program::step_metrics module_program::take_metrics() {
   if (last_accumulated_ >= 0 || !passes_.empty()) has_taken_finite_loss_ = is_loss_finite();
   return std::exchange(metrics_, {});
 }
@@ -430,18 +432,18 @@ void module_program::load_state(const std::vector<named_tensor>& saved) {
   keep_buffers();
 }
 
-program_factory make_module_programs(nn::Graph model, int stages, module_program_options options) {
+program::program_factory make_module_programs(nn::Graph model, int stages, module_program_options options) {
   auto partition = partition_into_stages(model, stages);
   return make_module_programs(std::move(model), std::move(partition), std::move(options));
 }
 
-program_factory make_module_programs(nn::Graph model, std::vector<stage_range> partition,
-                                     module_program_options options) {
+program::program_factory make_module_programs(nn::Graph model, std::vector<stage_range> partition,
+                                              module_program_options options) {
   if (options.initial_weights) check_initial_weights(model, *options.initial_weights);
   return [model = std::move(model), partition = std::move(partition),
-          options = std::move(options)](int stage) -> std::unique_ptr<stage_program> {
+          options = std::move(options)](int stage) -> std::unique_ptr<program::stage_program> {
     return std::make_unique<module_program>(model, partition, stage, options);
   };
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -19,7 +19,7 @@
 #include "troupe/pipeline/detail/weight_versions.hpp"
 #include "troupe/program/stage_program.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 struct module_program_options {
   nn::Loss loss = nn::CrossEntropy();
@@ -54,20 +54,22 @@ struct module_program_options {
 ///
 /// Between two flushes the parameters' tensors change places (weight_versions): an optimizer must not keep
 /// their handles from one step to the next.
-class module_program : public stage_program {
+class module_program : public program::stage_program {
  public:
   /// Creates the program of stage `stage` of the partition. Clones and materializes the layers, so that
   /// programs share nothing with `model` or each other.
   module_program(const nn::Graph& model, const std::vector<stage_range>& partition, int stage,
                  const module_program_options& options);
 
-  std::vector<tensor> forward(const microbatch& mb, std::vector<tensor> inputs, tensor targets) override;
-  std::vector<tensor> backward_input(const microbatch& mb, std::vector<tensor> output_gradients) override;
-  void backward_weight(const microbatch& mb) override { accumulate(mb, {}); }
-  void backward_last_weight(const microbatch& mb, const bucket_callback& on_bucket) override {
+  std::vector<tensor> forward(const program::microbatch& mb, std::vector<tensor> inputs,
+                              tensor targets) override;
+  std::vector<tensor> backward_input(const program::microbatch& mb,
+                                     std::vector<tensor> output_gradients) override;
+  void backward_weight(const program::microbatch& mb) override { accumulate(mb, {}); }
+  void backward_last_weight(const program::microbatch& mb, const bucket_callback& on_bucket) override {
     accumulate(mb, on_bucket);
   }
-  void backward_last(const microbatch& mb, std::vector<tensor> output_gradients,
+  void backward_last(const program::microbatch& mb, std::vector<tensor> output_gradients,
                      const inputs_callback& on_inputs, const bucket_callback& on_bucket) override;
   tensor contribution_to(int reduction) override { return gradients_->contribution_to(reduction); }
   void reduce(int reduction, const std::vector<tensor>& shares) override {
@@ -81,7 +83,7 @@ class module_program : public stage_program {
   std::string non_finite() override;
   void apply(std::uint64_t step) override;
   void discard() override;
-  step_metrics take_metrics() override;
+  program::step_metrics take_metrics() override;
   std::vector<named_tensor> state() override;
   std::vector<named_tensor> optimizer_state() override { return optimizer_->state(); }
   std::vector<named_tensor> parameters() override;
@@ -97,29 +99,30 @@ class module_program : public stage_program {
 
   void begin(const std::vector<named_tensor>& weights);
   std::vector<indexed_parameter> counted_in(const nn::Graph& model) const;
-  void check_first_pass(const microbatch& mb, const std::vector<variable>& outputs, const tensor& targets);
-  pass& begin_pass(const microbatch& mb, std::vector<tensor> inputs);
+  void check_first_pass(const program::microbatch& mb, const std::vector<variable>& outputs,
+                        const tensor& targets);
+  pass& begin_pass(const program::microbatch& mb, std::vector<tensor> inputs);
   std::vector<variable> run_layers(std::vector<variable> inputs, bool training);
-  backward_options options_of(const microbatch& mb);
+  backward_options options_of(const program::microbatch& mb);
   void run_backward(pass& recorded, std::vector<tensor> output_gradients,
                     void (backward_pass::*run)(const tensor&));
-  void accumulate(const microbatch& mb, const bucket_callback& on_bucket);
+  void accumulate(const program::microbatch& mb, const bucket_callback& on_bucket);
   bool steps_by_parts() const;
   step_gradients::part_stepper part_stepper();
-  void require_in_order(const microbatch& mb) const;
-  void end_accumulation(const microbatch& mb);
-  void use_version(const microbatch& mb, std::optional<weight_versions::scope>& scope);
-  variable take_loss(const microbatch& mb, const variable& output, const tensor& targets);
+  void require_in_order(const program::microbatch& mb) const;
+  void end_accumulation(const program::microbatch& mb);
+  void use_version(const program::microbatch& mb, std::optional<weight_versions::scope>& scope);
+  variable take_loss(const program::microbatch& mb, const variable& output, const tensor& targets);
   bool is_loss_finite() const;
   void keep_buffers();
   void restore_buffers();
   void evaluate_loss(const variable& output, const tensor& targets);
-  pass& pass_of(const microbatch& mb, const char* action);
+  pass& pass_of(const program::microbatch& mb, const char* action);
 
   // Constant after construction.
   bool is_last_;
   stage_values values_;
-  std::optional<nn::graph_segment> layers_;
+  std::optional<nn::detail::graph_segment> layers_;
   nn::Loss loss_;
   dtype precision_;
   bool looks_for_non_finite_;
@@ -142,7 +145,7 @@ class module_program : public stage_program {
   bool has_finite_loss_ = true;                           ///< of the step whose update is deferred
   bool has_taken_finite_loss_ = true;  ///< in the metrics of this step that were taken before its apply
   target_count counted_targets_;
-  step_metrics metrics_;
+  program::step_metrics metrics_;
   /// [buffers_] as the last step that was made left them; empty: none are restored.
   std::vector<tensor> kept_buffers_;
 };
@@ -151,8 +154,8 @@ class module_program : public stage_program {
 /// weights depend only on the seed and the parameters' names. Throws bad_input if the model cannot be
 /// partitioned into `stages` or the initial weights do not fit. The factory is thread-safe and may be called
 /// any number of times per stage; every program has its own weights.
-program_factory make_module_programs(nn::Graph model, int stages, module_program_options options);
-program_factory make_module_programs(nn::Graph model, std::vector<stage_range> partition,
-                                     module_program_options options);
+program::program_factory make_module_programs(nn::Graph model, int stages, module_program_options options);
+program::program_factory make_module_programs(nn::Graph model, std::vector<stage_range> partition,
+                                              module_program_options options);
 
-}  // namespace troupe
+}  // namespace troupe::detail

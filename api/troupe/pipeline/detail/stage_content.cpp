@@ -5,7 +5,7 @@
 
 #include "troupe/data_parallel/sync_batch_norm.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 using statistics_of = nn::BatchNorm2d::statistics_of;
@@ -24,13 +24,13 @@ bool has_own_buffers(nn::Module& in) {
 
 }  // namespace
 
-replica_content content_of(const nn::Graph& model, const stage_range& stage,
-                           const numeric_options& numerics) {
+layout::replica_content content_of(const nn::Graph& model, const stage_range& stage,
+                                   const numeric_options& numerics) {
   bool holds_back = numerics.exchange.top_k_gradients > 0 || numerics.exchange.power_sgd_rank > 0;
-  if (holds_back || numerics.exchange.average_every > 0) return replica_content::own;
+  if (holds_back || numerics.exchange.average_every > 0) return layout::replica_content::own;
   for (int index = stage.first; index < stage.last; ++index)
-    if (has_own_buffers(*model[index])) return replica_content::own;
-  return replica_content::equal;
+    if (has_own_buffers(*model[index])) return layout::replica_content::own;
+  return layout::replica_content::equal;
 }
 
 std::vector<int> synchronized_stages_of(const nn::Graph& model, const std::vector<stage_range>& partition) {
@@ -44,12 +44,13 @@ std::vector<int> synchronized_stages_of(const nn::Graph& model, const std::vecto
   return synchronized;
 }
 
-std::vector<replica_content> contents_of(const nn::Graph& model, const std::vector<stage_range>& partition,
-                                         const numeric_options& numerics) {
-  std::vector<replica_content> contents;
+std::vector<layout::replica_content> contents_of(const nn::Graph& model,
+                                                 const std::vector<stage_range>& partition,
+                                                 const numeric_options& numerics) {
+  std::vector<layout::replica_content> contents;
   contents.reserve(partition.size());
   for (const auto& stage : partition) contents.push_back(content_of(model, stage, numerics));
   return contents;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

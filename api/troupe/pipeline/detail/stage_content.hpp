@@ -6,7 +6,7 @@
 #include "troupe/pipeline/numeric_options.hpp"
 #include "troupe/pipeline/partition.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Whether the replicas of a stage keep the same state, bit for bit, after each optimizer step: they do if
 /// nothing in it comes from a replica's own samples. The optimizer's state and the loss scale follow from
@@ -14,14 +14,16 @@ namespace troupe {
 ///
 /// own: modules with buffers (running statistics; those of SyncBatchNorm are all replicas'), what compression
 /// holds back (top-k, PowerSGD), and weights that are only averaged now and then.
-replica_content content_of(const nn::Graph& model, const stage_range& stage, const numeric_options& numerics);
+layout::replica_content content_of(const nn::Graph& model, const stage_range& stage,
+                                   const numeric_options& numerics);
 
 /// The stages of which all replicas run forward and backward together (plan::synchronized_stages): those with
 /// a SyncBatchNorm over replicas.
 std::vector<int> synchronized_stages_of(const nn::Graph& model, const std::vector<stage_range>& partition);
 
 /// content_of for all stages of a partition.
-std::vector<replica_content> contents_of(const nn::Graph& model, const std::vector<stage_range>& partition,
-                                         const numeric_options& numerics);
+std::vector<layout::replica_content> contents_of(const nn::Graph& model,
+                                                 const std::vector<stage_range>& partition,
+                                                 const numeric_options& numerics);
 
-}  // namespace troupe
+}  // namespace troupe::detail

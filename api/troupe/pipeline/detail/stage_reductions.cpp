@@ -5,7 +5,7 @@
 
 #include "troupe/pipeline/detail/tied_weights.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 stage_reductions reductions_of(const nn::Graph& model, const std::vector<stage_range>& partition,
                                const numeric_options& numerics) {
@@ -26,4 +26,4 @@ stage_reductions reductions_of(const nn::Graph& model, const std::vector<stage_r
   return result;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -5,7 +5,7 @@
 #include "troupe/pipeline/numeric_options.hpp"
 #include "troupe/pipeline/partition.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// The reductions over stages between the last weight gradient of a step and the optimizer's step.
 struct stage_reductions {
@@ -20,4 +20,4 @@ struct stage_reductions {
 stage_reductions reductions_of(const nn::Graph& model, const std::vector<stage_range>& partition,
                                const numeric_options& numerics);
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -10,7 +10,7 @@
 #include "troupe/ops/reduction.hpp"
 #include "troupe/optim/detail/gradients_of.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 step_gradients::step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
                                std::vector<indexed_parameter> counted,
@@ -114,7 +114,7 @@ void step_gradients::use_norm(double norm) {
     non_finite_ = std::isfinite(norm) ? first_with_gradient() : find_non_finite();
     return optim::drop_gradients(stepped_);
   }
-  if (factor != 1) scale_all(optim::gradients_of(stepped_), factor);
+  if (factor != 1) scale_all(optim::detail::gradients_of(stepped_), factor);
 }
 
 const parameter* step_gradients::first_with_gradient() const {
@@ -180,4 +180,4 @@ std::vector<named_tensor> step_gradients::state() const {
   return result;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -13,7 +13,7 @@
 #include "troupe/pipeline/numeric_options.hpp"
 #include "troupe/program/stage_program.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Processes a stage's gradients between the last weight gradient of a step and the optimizer's step. Sums
 /// the gradients of tied weights, then divides all by the loss scale and clips them by the norm over all
@@ -42,7 +42,7 @@ class step_gradients {
   void give_buckets_of(const parameter& of, std::int64_t num_elements,
                        const std::function<void(int bucket)>& on_bucket);
   tensor replica_gradients(int bucket) { return compressed_.message_of(bucket); }
-  void share_memory(const stage_program::memory_source& shared) { compressed_.share_memory(shared); }
+  void share_memory(const program::stage_program::memory_source& shared) { compressed_.share_memory(shared); }
   /// Steps parameters of `stepped` while gradients of others are still to come; false: none is set.
   struct part_stepper {
     /// Some elements of the parameter `which.index`, with their summed gradient.
@@ -111,4 +111,4 @@ class step_gradients {
       nullptr;  ///< the first non-finite parameter of this stage, if the step is skipped
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -5,9 +5,9 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/pipeline/detail/first_pass_checks.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
-std::int64_t target_count::of_batch(const microbatch& mb, const tensor& targets) {
+std::int64_t target_count::of_batch(const program::microbatch& mb, const tensor& targets) {
   auto num_microbatches = averages_own_ ? mb.count : mb.global_count();
   if (in_first_microbatch_) return *in_first_microbatch_ * num_microbatches;
   if (!mb.batch_targets.defined()) return loss_.num_counted(targets) * num_microbatches;
@@ -25,4 +25,4 @@ void target_count::require(const tensor& targets, std::int64_t num_counted) cons
   throw bad_input(counted + ", as in the first microbatch" + found + ": " + advice_on_counts);
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

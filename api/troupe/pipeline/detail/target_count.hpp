@@ -5,7 +5,7 @@
 #include "troupe/nn/loss.hpp"
 #include "troupe/program/stage_program.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// How many targets a loss counts in the batch over which an optimizer step averages, known before the loss
 /// of the first microbatch is computed. Used by one thread.
@@ -21,7 +21,7 @@ class target_count {
 
   /// Counts the targets of mb.batch_targets, once a step; where these are undefined, or the loss does not
   /// tell, `targets`, those of the microbatch, stand for all.
-  std::int64_t of_batch(const microbatch& mb, const tensor& targets);
+  std::int64_t of_batch(const program::microbatch& mb, const tensor& targets);
   /// Throws bad_input unless the loss counted in a microbatch what of_batch took for granted.
   void require(const tensor& targets, std::int64_t num_counted) const;
   /// Forgets the current step.
@@ -39,4 +39,4 @@ class target_count {
   std::optional<counted_step> counted_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

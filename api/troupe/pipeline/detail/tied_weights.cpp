@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 /// The parameters of clones of the single layers, in which a tied layer has its own parameter.
@@ -100,4 +100,4 @@ std::vector<std::string> names_of_uses(const tied_weight& weight) {
   return names;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

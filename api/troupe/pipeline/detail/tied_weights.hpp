@@ -6,7 +6,7 @@
 #include "troupe/nn/graph.hpp"
 #include "troupe/pipeline/partition.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// A weight that several layers of a model use (nn::TiedLinear).
 ///
@@ -43,4 +43,4 @@ std::vector<std::string> names_of_uses(const tied_weight& weight);
 /// The sorted names of all parameters of a model; each tied weight once.
 std::vector<std::string> parameter_names_of(const nn::Graph& model);
 
-}  // namespace troupe
+}  // namespace troupe::detail

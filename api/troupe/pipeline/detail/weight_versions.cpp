@@ -7,7 +7,7 @@
 
 #include "troupe/tensor/memory.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 void weight_versions::make_others() {
   memory_scope counted(memory_category::parameters);
@@ -58,4 +58,4 @@ void weight_versions::exchange() noexcept {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

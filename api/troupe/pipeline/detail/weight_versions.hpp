@@ -6,7 +6,7 @@
 
 #include "troupe/autograd/parameter.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// The two versions of a stage's weights that an asynchronous schedule needs (PipeDream-2BW's double
 /// buffering): the newest, which the parameters have, and the one before. A version is named by the number of
@@ -51,4 +51,4 @@ class weight_versions {
   std::optional<std::uint64_t> newest_;  ///< none: no update since `reset`
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 /// Each round keeps more room free on the devices that were exceeded.
@@ -67,4 +67,4 @@ placed_job automatic_placement(const cost_profile& profile, const prediction_opt
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

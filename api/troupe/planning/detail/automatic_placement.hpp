@@ -3,7 +3,7 @@
 
 #include "troupe/planning/predict_job.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// An automatic placement, and what it would do.
 struct placed_job {
@@ -18,4 +18,4 @@ struct placed_job {
 /// Throws bad_input as predict_job, balance_for and balance do, but not for lack of memory.
 placed_job automatic_placement(const cost_profile& profile, const prediction_options& options);
 
-}  // namespace troupe
+}  // namespace troupe::detail

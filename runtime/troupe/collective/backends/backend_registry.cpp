@@ -6,7 +6,7 @@
 #include "troupe/collective/shm/local_group.hpp"
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 backend_registry::backend_registry(const std::string& backend, const std::vector<group_backend>& linked,
                                    backend_options options)
@@ -38,4 +38,4 @@ std::unique_ptr<communicator> backend_registry::make(const group_description& gr
   return make_ucx_group(group, keys, *ucx_, options);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

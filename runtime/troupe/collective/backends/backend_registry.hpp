@@ -3,7 +3,7 @@
 #include "troupe/collective/group/group_backend.hpp"
 #include "troupe/collective/rendezvous/store.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 struct ucx_group_resources;
 
@@ -38,4 +38,4 @@ class backend_registry {
   std::unique_ptr<ucx_group_resources> ucx_;  // made for the first group
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

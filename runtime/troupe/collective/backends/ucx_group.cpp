@@ -6,7 +6,7 @@
 #include "troupe/collective/shm/process_backend.hpp"
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 void require_own_processes(const std::vector<member_info>& infos, int member) {
@@ -58,4 +58,4 @@ std::unique_ptr<communicator> make_ucx_group(const group_description& group, sto
   return std::make_unique<communicator>(group, std::move(backend), std::move(options));
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

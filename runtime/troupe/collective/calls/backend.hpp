@@ -10,7 +10,7 @@
 #include "troupe/collective/engine/algorithm.hpp"
 #include "troupe/collective/engine/progress_engine.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 constexpr int no_event = -1;
 
@@ -75,4 +75,4 @@ class collective_backend {
   virtual tensor allocate(shape extents, dtype type) { return tensor::zeros(std::move(extents), type); }
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -9,7 +9,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 void require_gradient(const tensor& gradient, std::int64_t num_elements) {
@@ -109,4 +109,4 @@ void leaf_accumulator::restart() {
   num_added_ = 0;
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -5,7 +5,7 @@
 #include "troupe/collective/calls/leaf_hosting.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Adds up the gradients of one member's leaves, in f32 and in the order of the tree, to the nodes that the
 /// member contributes to communicator::all_reduce_leaves. The leaves come in ascending order, whole tensors
@@ -60,4 +60,4 @@ class leaf_accumulator {
   std::vector<tensor> sums_;  // complete nodes, and of the node in progress complete left children
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -6,7 +6,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/hash/fnv1a.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 constexpr int max_leaves = 32767;
@@ -111,4 +111,4 @@ std::string text_of_hosting(std::uint64_t signature) {
   return std::to_string(signature & 0xffff) + " leaves hosted as " + hash;
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

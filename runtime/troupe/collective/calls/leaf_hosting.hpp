@@ -6,7 +6,7 @@
 #include "troupe/collective/calls/group.hpp"
 #include "troupe/ops/tree_reduction.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// A node of the reduction tree that one member can reduce by itself.
 struct hosted_process {
@@ -52,4 +52,4 @@ class leaf_hosting {
 /// What a signature() tells of a hosting: "4 leaves hosted as 5d21c0e8a94f".
 std::string text_of_hosting(std::uint64_t signature);
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -9,7 +9,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/hash/fnv1a.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 std::string_view to_string(collective_kind kind) {
   constexpr std::array<std::string_view, 11> names{"all_reduce", "reduce_scatter", "all_gather", "broadcast",
@@ -268,4 +268,4 @@ collective_operation receive_of(tensor x, member_index peer) {
   return {signature, {}, std::move(x), {}, peer};
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

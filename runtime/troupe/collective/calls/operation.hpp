@@ -11,7 +11,7 @@
 #include "troupe/ops/tree_reduction.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 enum class collective_kind : std::uint8_t {
   all_reduce,
@@ -134,4 +134,4 @@ inline element_range part_of(const collective_operation& what, int member) {
   return {part_begin(what, member), what.parts[static_cast<std::size_t>(member)]};
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

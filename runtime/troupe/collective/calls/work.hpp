@@ -26,6 +26,8 @@ struct call_options {
   progress_by progress = progress_by::background;
 };
 
+namespace collective {
+
 /// One call and its outcome. Owned by the operation_queue until `finished`.
 struct call {
   using clock = std::chrono::steady_clock;
@@ -47,6 +49,8 @@ struct call {
 
 class group_progress;
 
+}  // namespace collective
+
 /// A handle to a call in flight. Copies refer to the same call. The handle keeps the call's tensors alive;
 /// they must not be read or written until the call has ended. Destroying the handle does not end the call.
 /// The communicator outlives its handles' use. Thread-safe.
@@ -54,7 +58,8 @@ class work {
  public:
   /// A handle to nothing, which counts as ended.
   work() = default;
-  work(std::shared_ptr<call> of, group_progress& group) : call_(std::move(of)), group_(&group) {}
+  work(std::shared_ptr<collective::call> of, collective::group_progress& group)
+      : call_(std::move(of)), group_(&group) {}
 
   /// Blocks until the call has ended, at most for its timeout. Throws collective_error if it failed.
   void wait();
@@ -72,8 +77,8 @@ class work {
 
  private:
   std::shared_ptr<const void> owner_;  // last to go
-  std::shared_ptr<call> call_;
-  group_progress* group_ = nullptr;
+  std::shared_ptr<collective::call> call_;
+  collective::group_progress* group_ = nullptr;
 };
 
 }  // namespace troupe

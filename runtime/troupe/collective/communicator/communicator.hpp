@@ -22,14 +22,16 @@ struct communicator_options {
   /// Of calls without a time-out of their own; above 0.
   std::chrono::milliseconds timeout = std::chrono::seconds(300);
   /// Records every call that ended well, and the time spent waiting. Null: no profile.
-  std::shared_ptr<communication_profile> profile = nullptr;
+  std::shared_ptr<collective::communication_profile> profile = nullptr;
   /// Lists the group as long as it exists. Null: nobody watches it.
-  std::shared_ptr<open_groups> listed_in = nullptr;
+  std::shared_ptr<collective::open_groups> listed_in = nullptr;
   /// Advances the calls that no thread waits for: the same for all groups of a process. Null: one for this
   /// group.
-  std::shared_ptr<progress_engine> engine = nullptr;
+  std::shared_ptr<collective::progress_engine> engine = nullptr;
   /// Wraps the group's backend, for example into a throttled_backend. For measurements and tests.
-  std::function<std::unique_ptr<collective_backend>(std::unique_ptr<collective_backend>)> decorate = nullptr;
+  std::function<std::unique_ptr<collective::collective_backend>(
+      std::unique_ptr<collective::collective_backend>)>
+      decorate = nullptr;
 };
 
 /// The collective operations of one member of a group. All members make the same collective calls in the same
@@ -47,7 +49,7 @@ struct communicator_options {
 /// Thread-safe; the program has to keep the order of calls equal on all members.
 class communicator {
  public:
-  communicator(group_description group, std::unique_ptr<collective_backend> backend,
+  communicator(group_description group, std::unique_ptr<collective::collective_backend> backend,
                communicator_options options = {});
   /// Calls that have not ended are cancelled.
   ~communicator();
@@ -85,7 +87,7 @@ class communicator {
   /// hosts have several members). On one host it reads 1/n of all nodes and writes 1/n of the n results
   /// (shm/algorithms.hpp). Where each member has one node of equal height, in order, and the result is f32,
   /// the call is an all_reduce of them, if op is sum or each has one leaf.
-  work all_reduce_leaves(const tensor& nodes, const tensor& result, const leaf_hosting& hosting,
+  work all_reduce_leaves(const tensor& nodes, const tensor& result, const collective::leaf_hosting& hosting,
                          reduce_op op = reduce_op::sum, const call_options& options = {});
 
   /// x: [n * k]; result: [k], part `rank()` of the reduction. The result may be that part of x.
@@ -134,27 +136,27 @@ class communicator {
   /// The last calls, one line each.
   std::string recent_calls() const { return recorder_.text(); }
   /// Where this member is in the order of collective calls. From any thread.
-  collective_position position() const;
+  collective::collective_position position() const;
 
  private:
-  operation_queue::callbacks hooks();
-  work start(collective_operation&& what, const call_options& options);
-  std::exception_ptr timeout_error(const call& late);
-  std::exception_ptr cancel_error(const call& unwanted) const;
+  collective::operation_queue::callbacks hooks();
+  work start(collective::collective_operation&& what, const call_options& options);
+  std::exception_ptr timeout_error(const collective::call& late);
+  std::exception_ptr cancel_error(const collective::call& unwanted) const;
   std::exception_ptr with_last_calls(const std::exception_ptr& error) const;
-  void on_end(const call& what);
-  void on_waited(const call& what, call::clock::time_point since);
-  profile_key key_of(const call& what) const;
+  void on_end(const collective::call& what);
+  void on_waited(const collective::call& what, collective::call::clock::time_point since);
+  collective::profile_key key_of(const collective::call& what) const;
   void require_member(member_index member, const char* where) const;
-  void require_fixed_tree(const leaf_hosting& hosting) const;
-  void require_place(const tensor& x, const collective_operation& what) const;
+  void require_fixed_tree(const collective::leaf_hosting& hosting) const;
+  void require_place(const tensor& x, const collective::collective_operation& what) const;
   void require_on_root(const tensor& given, member_index root, const char* where, const char* what) const;
 
   group_description group_;
   communicator_options options_;
-  std::unique_ptr<collective_backend> backend_;
-  flight_recorder recorder_;
-  group_progress progress_;
+  std::unique_ptr<collective::collective_backend> backend_;
+  collective::flight_recorder recorder_;
+  collective::group_progress progress_;
 };
 
 }  // namespace troupe

@@ -8,7 +8,7 @@
 #include "troupe/tensor/captured_step.hpp"
 #include "troupe/trace/recording.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,20 +31,20 @@ std::exception_ptr error_of(const std::function<std::exception_ptr()>& make) {
 class recorded_wait {
  public:
   explicit recorded_wait(const call& wanted)
-      : wanted_(wanted), begin_ns_(is_brief(wanted.what.signature) ? 0 : now_ns()) {
+      : wanted_(wanted), begin_ns_(is_brief(wanted.what.signature) ? 0 : trace::now_ns()) {
     if (begin_ns_ > 0)
-      emit({.begin_ns = begin_ns_,
-            .end_ns = begin_ns_,
-            .kind = trace_kind::wait_begun,
-            .detail = static_cast<std::uint8_t>(wait_reason::collective)});
+      trace::emit({.begin_ns = begin_ns_,
+                   .end_ns = begin_ns_,
+                   .kind = trace::trace_kind::wait_begun,
+                   .detail = static_cast<std::uint8_t>(trace::wait_reason::collective)});
   }
   ~recorded_wait() {
     if (begin_ns_ > 0)
-      emit({.begin_ns = begin_ns_,
-            .end_ns = now_ns(),
-            .step = wanted_.sequence,
-            .kind = trace_kind::wait,
-            .detail = static_cast<std::uint8_t>(wait_reason::collective)});
+      trace::emit({.begin_ns = begin_ns_,
+                   .end_ns = trace::now_ns(),
+                   .step = wanted_.sequence,
+                   .kind = trace::trace_kind::wait,
+                   .detail = static_cast<std::uint8_t>(trace::wait_reason::collective)});
   }
   recorded_wait(const recorded_wait&) = delete;
   recorded_wait& operator=(const recorded_wait&) = delete;
@@ -286,6 +286,10 @@ void group_progress::fail_from_engine(std::function<std::exception_ptr()> make_e
     place_.request();
   });
 }
+
+}  // namespace troupe::collective
+
+namespace troupe {
 
 void work::wait() {
   if (!call_) return;

@@ -12,7 +12,7 @@
 #include "troupe/collective/engine/backoff.hpp"
 #include "troupe/collective/engine/progress_engine.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Who advances the calls of one group. One thread at a time polls: it owns the backend and advances all
 /// calls. That is a thread that waits for a call; while none does, the engine of the process. A waiting
@@ -81,4 +81,4 @@ class group_progress final : private progress_engine::client {
   progress_engine::place place_;  // ends first
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -2,7 +2,7 @@
 
 #include "troupe/collective/communicator/communicator.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 void open_groups::add(const communicator& begun) {
   std::lock_guard lock(mutex_);
@@ -21,4 +21,4 @@ std::vector<collective_position> open_groups::positions() const {
   return all;
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

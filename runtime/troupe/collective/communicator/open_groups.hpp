@@ -6,8 +6,10 @@
 #include "troupe/collective/diagnostics/collective_position.hpp"
 
 namespace troupe {
-
 class communicator;
+}  // namespace troupe
+
+namespace troupe::collective {
 
 /// The groups of a process that exist, for those who watch it. Thread-safe: a group that ends waits for a
 /// reader, which takes some microseconds a group.
@@ -23,4 +25,4 @@ class open_groups {
   std::set<const communicator*> groups_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

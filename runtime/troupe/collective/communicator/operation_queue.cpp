@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace troupe {
+namespace troupe::collective {
 
 bool is_brief(const call_signature& signature) {
   constexpr std::int64_t max_bytes = 4096;
@@ -139,4 +139,4 @@ void operation_queue::abort_backend(const std::exception_ptr& error) {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

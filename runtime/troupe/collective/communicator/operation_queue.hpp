@@ -9,7 +9,7 @@
 #include "troupe/collective/calls/backend.hpp"
 #include "troupe/collective/calls/work.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// The calls of a group that have not ended, in queues whose calls run one after the other: one queue for the
 /// collectives, and for each other member one for sends and one for receives.
@@ -118,4 +118,4 @@ class operation_queue {
 /// Whether a call is small enough to be begun by the thread that submits it.
 bool is_brief(const call_signature& signature);
 
-}  // namespace troupe
+}  // namespace troupe::collective

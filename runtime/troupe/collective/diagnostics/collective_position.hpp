@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Where one member of a group is in the order of the group's collective calls.
 struct collective_position {
@@ -20,4 +20,4 @@ struct collective_position {
   }
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-namespace troupe {
+namespace troupe::collective {
 
 std::vector<member_state> failure_diagnosis::member_states(const member_reports& reports) const {
   std::set<int> waited_for;
@@ -112,4 +112,4 @@ collective_error failure_diagnosis::library_failure(const failed_call& of, const
   return {kind, group_.name, of.sequence, std::move(silent), message};
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

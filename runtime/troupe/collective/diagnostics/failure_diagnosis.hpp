@@ -7,7 +7,7 @@
 #include "troupe/collective/calls/work.hpp"
 #include "troupe/collective/diagnostics/failure_report.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// A call of one member that failed.
 struct failed_call {
@@ -57,4 +57,4 @@ class failure_diagnosis {
   const group_description& group_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-namespace troupe {
+namespace troupe::collective {
 
 namespace {
 
@@ -95,4 +95,4 @@ member_reports failure_report_store::read_all() {
   return all;
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

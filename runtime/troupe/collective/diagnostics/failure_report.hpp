@@ -12,7 +12,7 @@
 #include "troupe/collective/calls/operation.hpp"
 #include "troupe/collective/rendezvous/store.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// What a member of a group tells the others about itself when a call has timed out or the group has failed.
 /// It is carried by whatever still works then: the control block, messages, or a store.
@@ -66,4 +66,4 @@ class failure_report_store {
   std::chrono::milliseconds grace_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

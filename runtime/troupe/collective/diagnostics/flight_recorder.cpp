@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdio>
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 std::string milliseconds_text(call::clock::duration time) {
@@ -93,4 +93,4 @@ std::string flight_recorder::text() const {
   return lines;
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -7,7 +7,7 @@
 #include "troupe/collective/calls/work.hpp"
 #include "troupe/collective/diagnostics/collective_position.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Keeps the last calls of one member in one group, for the error message when one of them fails (as
 /// PyTorch's flight recorder). Thread-safe.
@@ -51,4 +51,4 @@ class flight_recorder {
   std::size_t num_kept_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

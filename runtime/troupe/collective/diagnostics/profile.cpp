@@ -5,7 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 [[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...) {
@@ -131,4 +131,4 @@ std::string communication_profile::json(world_rank rank) const {
   return R"({"event":"communication","rank":)" + to_string(rank) + R"(,"lines":[)" + made + "]}\n";
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -8,7 +8,7 @@
 
 #include "troupe/collective/calls/operation.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// The factor from algorithm bandwidth (bytes / time) to bus bandwidth, which can be compared with the speed
 /// of a link whatever the number of members n is. As in nccl-tests (doc/PERFORMANCE.md): 2(n-1)/n for
@@ -66,4 +66,4 @@ class communication_profile {
   std::map<profile_key, profile_line> lines_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

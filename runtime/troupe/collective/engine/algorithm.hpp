@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-namespace troupe {
+namespace troupe::collective {
 
 /// What an algorithm waits for.
 class condition {
@@ -85,4 +85,4 @@ inline auto finished(algorithm& part) {
   return until([&part] { return part.advance(); });
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Between two looks at memory that another core will write to.
 inline void pause_briefly() {
@@ -52,4 +52,4 @@ class backoff {
   duration yielded_{0};
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -8,7 +8,7 @@
 #include "troupe/collective/engine/backoff.hpp"
 #include "troupe/posix/short_slices.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 struct progress_engine::place::entry {
   explicit entry(client& its) : of(its) {}
@@ -57,7 +57,7 @@ bool progress_engine::take_added() {
 }
 
 void progress_engine::work() {
-  request_short_slices();  // it shares a core with the program's computing
+  posix::request_short_slices();  // it shares a core with the program's computing
   backoff waiting;
   while (!is_stopping_) {
     if (take_added()) waiting.begin();
@@ -103,4 +103,4 @@ void progress_engine::sleep() {
   event_.clear();
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -9,7 +9,7 @@
 
 #include "troupe/posix/wake_event.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// What a thread waits for that sleeps for several groups.
 struct wake_sources {
@@ -73,7 +73,7 @@ class progress_engine {
   bool run_round();
   void sleep();
 
-  wake_event event_;
+  posix::wake_event event_;
   std::atomic<bool> is_sleeping_ = false, is_stopping_ = false;
   std::mutex adding_;  // guards the next two
   std::vector<std::shared_ptr<entry>> added_;
@@ -81,4 +81,4 @@ class progress_engine {
   std::vector<std::shared_ptr<entry>> active_;  // of the thread
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

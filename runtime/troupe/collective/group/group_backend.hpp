@@ -10,7 +10,9 @@
 namespace troupe {
 
 class communicator;
+namespace collective {
 class store;
+}  // namespace collective
 struct communicator_options;
 
 /// What a backend needs to know about this process.
@@ -21,7 +23,7 @@ struct backend_options {
   /// Over which members on other hosts are reached.
   std::string network_interface = "lo";
   /// Of ucx: which algorithm a call between hosts takes. The same in all processes.
-  network_sizes sizes = {};
+  collective::network_sizes sizes = {};
 };
 
 /// A backend in this process: what all its groups share, and what makes them. Used by one thread. Outlives
@@ -32,7 +34,7 @@ class backend_instance {
   /// Makes this member's communicator of a group. The other members call this with the same name and ranks,
   /// and find each other in `keys`, which outlives the group. Throws collective_error if they do not come,
   /// and bad_input.
-  virtual std::unique_ptr<communicator> make(const group_description& group, store& keys,
+  virtual std::unique_ptr<communicator> make(const group_description& group, collective::store& keys,
                                              const communicator_options& options) = 0;
 };
 

@@ -7,7 +7,7 @@
 #include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/hash/fnv1a.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 constexpr std::size_t max_listed = 16;
@@ -167,4 +167,4 @@ std::string group_builder::name_of(const std::vector<world_rank>& ranks) {
          std::to_string(ranks.size()) + ' ' + hash_text(ranks) + '}';
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

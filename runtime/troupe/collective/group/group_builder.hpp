@@ -10,7 +10,7 @@
 #include "troupe/collective/group/process_table.hpp"
 #include "troupe/collective/rendezvous/store.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Makes the groups of one process. A group belongs to the generation in which it was built: a fence aborts
 /// all groups, whoever their members are.
@@ -60,4 +60,4 @@ class group_builder {
   std::vector<std::weak_ptr<built_group>> groups_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -6,7 +6,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/job_error/job_stopped.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 /// Fences that are remembered; groups seldom outlive the next one.
@@ -147,4 +147,4 @@ void process_table::throw_if_ended() const {
   if (ended_) throw job_failed(*ended_);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

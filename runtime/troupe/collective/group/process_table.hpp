@@ -12,7 +12,7 @@
 
 #include "troupe/collective/calls/group.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// A process that the membership has lost.
 struct lost_process {
@@ -94,4 +94,4 @@ class process_table {
   listener listener_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

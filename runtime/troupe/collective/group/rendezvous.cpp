@@ -11,7 +11,7 @@
 #include "troupe/collective/calls/collective_error.hpp"
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 namespace {
 
@@ -185,4 +185,4 @@ std::string known_processes::read_again(rendezvous& at, const std::string& name,
   return find(key).value();
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

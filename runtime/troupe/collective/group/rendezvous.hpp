@@ -15,7 +15,7 @@
 #include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/collective/shm/memory/peer_process.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Lets the members of a new group exchange what they need to connect, through a store. Waiting throws
 /// collective_error: timed_out with the rank that did not come in time, lost_member with one that has ended,
@@ -105,4 +105,4 @@ std::string to_string(const member_info& info);
 /// Throws std::runtime_error if a text is malformed.
 member_info parse_member_info(const std::string& text);
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -9,7 +9,7 @@
 #include "troupe/collective/shm/memory/peer_connector.hpp"
 #include "troupe/shared_memory/shared_heap.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// What all `ucx` groups of one process share. Outlives their communicators; tensors of the heap may outlive
 /// it. A process makes it after its last fork.
@@ -23,7 +23,7 @@ struct ucx_group_resources {
         network(std::move(between_hosts), *engine) {}
 
   std::shared_ptr<progress_engine> engine;
-  shared_heap heap;
+  shared_memory::shared_heap heap;
   group_memory groups;
   known_processes processes;
   peer_connector connector;
@@ -43,4 +43,4 @@ std::unique_ptr<communicator> make_ucx_group(const group_description& group, sto
                                              ucx_group_resources& resources,
                                              communicator_options options = {});
 
-}  // namespace troupe
+}  // namespace troupe::collective

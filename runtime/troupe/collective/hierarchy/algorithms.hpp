@@ -37,7 +37,7 @@
 /// The calls gather, scatter, all_to_all and messages between hosts are those of net/, since each byte of
 /// them has one receiver. So is an all_reduce of nodes, which do not follow the members. Messages on one host
 /// are those of shm/.
-namespace troupe::hierarchy {
+namespace troupe::collective::hierarchy {
 
 algorithm all_reduce(hierarchy_call call);
 algorithm reduce_scatter(hierarchy_call call);
@@ -46,4 +46,4 @@ algorithm broadcast(hierarchy_call call);
 algorithm reduce(hierarchy_call call);
 algorithm barrier(hierarchy_call call);
 
-}  // namespace troupe::hierarchy
+}  // namespace troupe::collective::hierarchy

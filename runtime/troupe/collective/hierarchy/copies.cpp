@@ -6,7 +6,7 @@
 
 // all_gather, broadcast and barrier. S: bytes of the call, H: number of hosts.
 
-namespace troupe::hierarchy {
+namespace troupe::collective::hierarchy {
 namespace {
 
 /// Copies the parts of a host's members, which are one after the other, to their places in the output.
@@ -166,4 +166,4 @@ algorithm barrier(hierarchy_call call) {
   co_await until([&] { return call.remote.all_transfers_done(); });
 }
 
-}  // namespace troupe::hierarchy
+}  // namespace troupe::collective::hierarchy

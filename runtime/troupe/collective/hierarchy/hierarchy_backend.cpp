@@ -7,7 +7,7 @@
 #include "troupe/collective/shm/algorithms.hpp"
 #include "troupe/collective/shm/process_backend.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 /// The memory of a member that is alone on its host: only the member itself accesses it.
@@ -24,7 +24,7 @@ class single_member_memory final : public shm::member_memory {
   void revoke(std::span<const std::byte>, const shm::control_block&) override {}
 };
 
-std::unique_ptr<shm::member_memory> memory_of(const host_members& local, shared_heap& heap) {
+std::unique_ptr<shm::member_memory> memory_of(const host_members& local, shared_memory::shared_heap& heap) {
   if (local.peers.size() == 1) return std::make_unique<single_member_memory>();
   return std::make_unique<process_memory>(heap, local.peers);
 }
@@ -143,4 +143,4 @@ bool hierarchy_backend::waits_for_member(int member) const {
   });
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -10,7 +10,7 @@
 #include "troupe/collective/shm/process_backend.hpp"
 #include "troupe/collective/shm/shm_call.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Calls of a group on several hosts, of which some have several members. These use shared memory in the
 /// calls that gain by it; everything else, failure reports too, goes over the network as between single
@@ -47,4 +47,4 @@ class hierarchy_backend final : public network_backend {
   std::vector<shm::running_call> local_calls_;  ///< in shared memory; peers by local index
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe::hierarchy {
+namespace troupe::collective::hierarchy {
 
 namespace {
 
@@ -155,4 +155,4 @@ algorithm reduce_whole_inputs(hierarchy_call& call, element_range wanted, std::b
              store_kind::cached);
 }
 
-}  // namespace troupe::hierarchy
+}  // namespace troupe::collective::hierarchy

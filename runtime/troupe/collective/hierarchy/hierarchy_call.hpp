@@ -7,7 +7,7 @@
 #include "troupe/collective/net/net_call.hpp"
 #include "troupe/collective/shm/shm_call.hpp"
 
-namespace troupe::hierarchy {
+namespace troupe::collective::hierarchy {
 
 /// One member's side of one call of a group on several hosts. It consists of a call in shared memory with the
 /// members of its own host (its local members), and a call over the network with the members of all hosts.
@@ -64,4 +64,4 @@ bool is_small(const hierarchy_call& call, std::int64_t count);
 /// elements in this member's input. receiver: the only member that needs it, or -1.
 algorithm reduce_whole_inputs(hierarchy_call& call, element_range wanted, std::byte* result, int receiver);
 
-}  // namespace troupe::hierarchy
+}  // namespace troupe::collective::hierarchy

@@ -4,7 +4,7 @@
 #include <deque>
 #include <numeric>
 
-namespace troupe::hierarchy {
+namespace troupe::collective::hierarchy {
 namespace {
 
 using net::payload;
@@ -226,4 +226,4 @@ std::vector<element_range> owned_parts(const hierarchy_call& call) {
   return parts;
 }
 
-}  // namespace troupe::hierarchy
+}  // namespace troupe::collective::hierarchy

@@ -6,7 +6,7 @@
 #include "troupe/collective/hierarchy/hierarchy_call.hpp"
 #include "troupe/collective/hierarchy/placement.hpp"
 
-namespace troupe::hierarchy {
+namespace troupe::collective::hierarchy {
 
 /// A large call in progress. Its steps are algorithms that run side by side (run_all): while one chunk is
 /// reduced or copied to local members, others are on the wire. The local members' tensors are accessible
@@ -54,4 +54,4 @@ chunk_plan make_plan(const hierarchy_call& call, const std::vector<element_range
 /// By member: its own part of the call, which it owns.
 std::vector<element_range> owned_parts(const hierarchy_call& call);
 
-}  // namespace troupe::hierarchy
+}  // namespace troupe::collective::hierarchy

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe::hierarchy {
+namespace troupe::collective::hierarchy {
 
 placement::placement(const std::vector<std::string>& hosts) {
   std::vector<std::string> known;
@@ -99,4 +99,4 @@ std::vector<element_range> ranges_by_host(const placement& layout, const std::ve
   return ranges;
 }
 
-}  // namespace troupe::hierarchy
+}  // namespace troupe::collective::hierarchy

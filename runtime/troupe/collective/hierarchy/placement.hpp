@@ -6,7 +6,7 @@
 #include "troupe/collective/calls/operation.hpp"
 #include "troupe/ops/tree_reduction.hpp"
 
-namespace troupe::hierarchy {
+namespace troupe::collective::hierarchy {
 
 /// On which hosts the members of a group are. Hosts are numbered in the order of their first members; the
 /// members of a host have local indices in the order of the group. A value; the same on all members.
@@ -70,4 +70,4 @@ class chunk_plan {
 std::vector<element_range> ranges_by_host(const placement& layout, const std::vector<int>& hosts,
                                           std::int64_t count, std::size_t element_bytes);
 
-}  // namespace troupe::hierarchy
+}  // namespace troupe::collective::hierarchy

@@ -13,7 +13,7 @@
 // 3. receive_results: each partner receives the results and copies them to the outputs on its host.
 // 4. host_dissemination: no member leaves a call that others have not entered.
 
-namespace troupe::hierarchy {
+namespace troupe::collective::hierarchy {
 namespace {
 
 // The hosts own equal ranges, and on each host its members. A host whose members are one node of the tree
@@ -122,4 +122,4 @@ algorithm reduce(hierarchy_call call) {
   co_await finished(chosen);
 }
 
-}  // namespace troupe::hierarchy
+}  // namespace troupe::collective::hierarchy

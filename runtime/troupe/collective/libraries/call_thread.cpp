@@ -1,6 +1,6 @@
 #include "troupe/collective/libraries/call_thread.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 call_thread::~call_thread() {
   {
@@ -49,4 +49,4 @@ void call_thread::work() {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Blocks SIGPIPE, which would end the process, in this thread and those that it starts. While it lives, a
 /// library that writes to a closed connection gets an error instead. Other threads of the program keep their
@@ -63,4 +63,4 @@ class call_thread {
   std::thread thread_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -5,7 +5,7 @@
 #include "troupe/collective/diagnostics/failure_diagnosis.hpp"
 #include "troupe/posix/wake_event.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 library_backend::library_backend(group_description group, store& keys)
     : group_(std::move(group)), report_store_(group_, keys) {}
@@ -110,7 +110,7 @@ void library_backend::wake() {
   std::lock_guard lock(mutex_);
   woken_ = true;
   awake_.notify_all();
-  if (engine_event_ != no_event) wake_event::set(engine_event_);
+  if (engine_event_ != no_event) posix::wake_event::set(engine_event_);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -7,7 +7,7 @@
 #include "troupe/collective/calls/group.hpp"
 #include "troupe/collective/diagnostics/failure_report.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// The common part of backends over a library with its own collectives (gloo, MPI, NCCL). Such libraries
 /// neither say which member is missing nor notice that members make different calls. So members exchange the
@@ -68,4 +68,4 @@ class library_backend : public collective_backend {
   int engine_event_ = no_event;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

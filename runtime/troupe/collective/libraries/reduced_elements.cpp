@@ -7,7 +7,7 @@
 
 #include "troupe/ops/convert.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 template <class T>
@@ -56,4 +56,4 @@ void reduced_elements::finish(tensor reduced, reduce_op op, int num_members, ten
   copy_bytes(from.data(), result.bytes().data(), from.size(), store_kind::cached);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

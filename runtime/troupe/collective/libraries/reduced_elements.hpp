@@ -1,7 +1,7 @@
 #pragma once
 #include "troupe/collective/calls/operation.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Reductions by libraries that do not know bf16 and f16: they reduce f32 copies, which are rounded once at
 /// the end. CPU memory. Apart from library_backend, since NCCL's backend links no operations of tensors.
@@ -20,4 +20,4 @@ class reduced_elements {
   static void finish(tensor reduced, reduce_op op, int num_members, tensor result);
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -24,7 +24,7 @@
 /// A block is a block of one member's range (network_sizes::block). Not counted: announcements without
 /// elements, and the dissemination that ends a call in which a member could be done before all others have
 /// entered it.
-namespace troupe::net {
+namespace troupe::collective::net {
 
 algorithm all_reduce(net_call call);
 algorithm reduce_scatter(net_call call);
@@ -40,4 +40,4 @@ algorithm dissemination(net_call& call);
 algorithm send(net_call call);
 algorithm receive(net_call call);
 
-}  // namespace troupe::net
+}  // namespace troupe::collective::net

@@ -8,7 +8,7 @@
 // call. Where every pair exchanges a message, member i sends to i + 1 first, then to i + 2 and so on, so that
 // not all send to the same member at a time.
 
-namespace troupe::net {
+namespace troupe::collective::net {
 namespace {
 
 // A binomial tree. `place` is a member's distance from the root. Place r receives from r without its lowest
@@ -174,4 +174,4 @@ algorithm receive(net_call call) {
   co_await until([&] { return call.all_transfers_done(); });
 }
 
-}  // namespace troupe::net
+}  // namespace troupe::collective::net

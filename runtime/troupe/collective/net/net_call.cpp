@@ -1,6 +1,6 @@
 #include "troupe/collective/net/net_call.hpp"
 
-namespace troupe::net {
+namespace troupe::collective::net {
 
 net_call::net_call(message_exchange& over, const group_description& group, const network_sizes& sizes,
                    const collective_operation& what, std::uint64_t sequence)
@@ -37,4 +37,4 @@ message_key net_call::key(payload which, std::uint32_t block) const {
           operation_.peer < 0 ? channel::collectives : channel::point_to_point};
 }
 
-}  // namespace troupe::net
+}  // namespace troupe::collective::net

@@ -9,7 +9,7 @@
 #include "troupe/collective/net/exchange/messages.hpp"
 #include "troupe/collective/net/exchange/network_options.hpp"
 
-namespace troupe::net {
+namespace troupe::collective::net {
 
 /// What a message within a call carries. With the number of its block it is the message's step.
 enum class payload : std::uint32_t { inputs, results, arrivals };
@@ -83,4 +83,4 @@ class blocks {
   std::int64_t longest_;
 };
 
-}  // namespace troupe::net
+}  // namespace troupe::collective::net

@@ -9,7 +9,7 @@
 #include "troupe/posix/wake_event.hpp"
 #include "troupe/ucx/ucx_library.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -22,7 +22,7 @@ constexpr auto poll_interval = std::chrono::milliseconds(5);
 
 network_backend::network_backend(rendezvous& at, ucx_group_resources& resources)
     : group_(at.group()), options_(resources.network.options()) {
-  ucx_log_suppressor failures_are_reported_as_errors;
+  ucx::ucx_log_suppressor failures_are_reported_as_errors;
   network_formation forming(at, resources);
   auto connections = forming.connect();
   try {
@@ -42,7 +42,7 @@ network_backend::network_backend(rendezvous& at, ucx_group_resources& resources)
 }
 
 network_backend::~network_backend() {
-  ucx_log_suppressor lost_peers_are_expected;
+  ucx::ucx_log_suppressor lost_peers_are_expected;
   exchange_.reset();
 }
 
@@ -88,7 +88,7 @@ algorithm network_backend::make_algorithm(const collective_operation& what, std:
 
 void network_backend::progress() {
   if (!exchange_) return;
-  ucx_log_suppressor failures_are_reported_as_errors;
+  ucx::ucx_log_suppressor failures_are_reported_as_errors;
   has_moved_ = exchange_->progress();
 }
 
@@ -129,7 +129,7 @@ void network_backend::cancel_sleep() {
 }
 
 void network_backend::wake() {
-  if (int event = engine_event_; event != no_event) return wake_event::set(event);
+  if (int event = engine_event_; event != no_event) return posix::wake_event::set(event);
   wakeup_.wake();
 }
 
@@ -179,7 +179,7 @@ void network_backend::progress_until(clock::time_point deadline, Condition is_do
 }
 
 void network_backend::request_reports() {
-  ucx_log_suppressor lost_peers_are_expected;
+  ucx::ucx_log_suppressor lost_peers_are_expected;
   exchange_->clear_reports();
   exchange_->send_to_all(net::message_kind::report_request);
   progress_until(clock::now() + options_.report_timeout,
@@ -202,7 +202,7 @@ std::vector<member_state> network_backend::examine(std::uint64_t) {
 void network_backend::abort(const collective_error& why) noexcept {
   if (!exchange_) return;
   try {
-    ucx_log_suppressor lost_peers_are_expected;
+    ucx::ucx_log_suppressor lost_peers_are_expected;
     // A failure that another member has reported is forwarded, since that member may have ended before the
     // others have received it.
     auto received = exchange_->received_failure();
@@ -214,4 +214,4 @@ void network_backend::abort(const collective_error& why) noexcept {
   running_.clear();
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

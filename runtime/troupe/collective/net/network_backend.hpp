@@ -11,7 +11,7 @@
 #include "troupe/collective/net/net_call.hpp"
 #include "troupe/ucx/wakeup.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 struct ucx_group_resources;
 
@@ -62,7 +62,7 @@ class network_backend : public collective_backend {
 
   group_description group_;
   const network_options& options_;
-  wakeup wakeup_;
+  ucx::wakeup wakeup_;
   std::atomic<int> engine_event_ = no_event;
   std::unique_ptr<ucx_exchange> exchange_;  ///< null when the group has failed
   bool has_moved_ = false;                  ///< whether the last progress() did anything
@@ -74,4 +74,4 @@ class network_backend : public collective_backend {
   std::vector<running_call> running_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -8,7 +8,7 @@
 #include "troupe/collective/calls/collective_error.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 /// How often a member that waits for the others looks into the store.
@@ -205,4 +205,4 @@ void network_formation::throw_missing(const std::vector<peer_status>& of) {
                          "group " + at_.group().name + " has members that cannot reach each other: " + text);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -10,7 +10,7 @@
 #include "troupe/collective/group/rendezvous.hpp"
 #include "troupe/collective/net/exchange/ucx_exchange.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 struct ucx_group_resources;
 
@@ -75,4 +75,4 @@ class network_formation {
   bool has_told_ = false, has_told_late_ = false;  ///< tell_missing() was called, and after half of the time
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

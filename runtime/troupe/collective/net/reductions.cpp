@@ -22,7 +22,7 @@
 // The output may be the input. In small calls the output is written when all sends are done. In large calls
 // the result of a block arrives only after its reducer has received this member's input of that block.
 
-namespace troupe::net {
+namespace troupe::collective::net {
 namespace {
 
 /// Called for each block of the own range when it has been reduced.
@@ -252,4 +252,4 @@ algorithm reduce(net_call call) {
   co_await finished(arrival);
 }
 
-}  // namespace troupe::net
+}  // namespace troupe::collective::net

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <thread>
 
-namespace troupe {
+namespace troupe::collective {
 
 void memory_store::put(const std::string& key, std::span<const std::byte> value) {
   {
@@ -67,4 +67,4 @@ std::optional<std::vector<std::byte>> checked_store::get(const std::string& key,
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe {
+namespace troupe::collective {
 
 /// A key-value store that the processes of a job share: the rendezvous of groups. Thread-safe.
 class store {
@@ -74,4 +74,4 @@ class checked_store final : public store {
   std::function<void()> check_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -30,7 +30,7 @@
 /// | send, receive | S / S, one slot | S / S, one slot |
 ///
 /// A tensor in private memory costs one more copy on its own member in a large call.
-namespace troupe::shm {
+namespace troupe::collective::shm {
 
 algorithm all_reduce(shm_call call);
 algorithm reduce_scatter(shm_call call);
@@ -47,4 +47,4 @@ algorithm send(control_block& block, member_memory& memory, call_scope scope,
 algorithm receive(control_block& block, member_memory& memory, call_scope scope,
                   const group_description& group, const collective_operation& what, std::uint64_t sequence);
 
-}  // namespace troupe::shm
+}  // namespace troupe::collective::shm

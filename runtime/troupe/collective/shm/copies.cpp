@@ -22,7 +22,7 @@
 // Large: the slot names the sender's tensor, and the send ends when the receiver has copied it. One copy, or
 // two where the tensor is in private memory.
 
-namespace troupe::shm {
+namespace troupe::collective::shm {
 
 namespace {
 
@@ -272,4 +272,4 @@ algorithm receive(control_block& block, member_memory& memory, [[maybe_unused]] 
   block.acknowledge_send(what.peer, sequence);
 }
 
-}  // namespace troupe::shm
+}  // namespace troupe::collective::shm

@@ -8,7 +8,7 @@
 #include "troupe/collective/shm/shm_backend.hpp"
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 using shm::buffer_location;
@@ -36,10 +36,10 @@ class thread_memory : public shm::member_memory {
 class local_backend : public shm::shm_backend {
  public:
   local_backend(group_description group, std::shared_ptr<std::byte> memory, const progress_engine& engine)
-      : shm_backend(group,
-                    control_block(memory.get(), group.size(), group.member,
-                                  std::vector(group.ranks.size(), engine.event())),
-                    std::make_unique<thread_memory>()),
+      : shm::shm_backend(group,
+                         control_block(memory.get(), group.size(), group.member,
+                                       std::vector(group.ranks.size(), engine.event())),
+                         std::make_unique<thread_memory>()),
         memory_(std::move(memory)) {}
   std::string_view name() const override { return "local"; }
 
@@ -81,4 +81,4 @@ std::vector<std::unique_ptr<communicator>> make_local_group(std::vector<world_ra
   return members;
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

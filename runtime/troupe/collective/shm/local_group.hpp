@@ -4,7 +4,7 @@
 
 #include "troupe/collective/communicator/communicator.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// A group of `size` threads of this process, for several devices in one process and for tests. Element i of
 /// the result is for thread i. The communicators may be used and destroyed in any order. Throws
@@ -17,4 +17,4 @@ std::vector<std::unique_ptr<communicator>> make_local_group(int size,
 std::vector<std::unique_ptr<communicator>> make_local_group(std::vector<world_rank> ranks,
                                                             communicator_options options, std::string name);
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -11,7 +11,7 @@
 #include "troupe/hash/fnv1a.hpp"
 #include "troupe/posix/futex.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 namespace {
 
@@ -19,11 +19,12 @@ namespace {
 constexpr int locations_between_exchanges = 16;
 
 // What other members cannot read in place goes inline.
-static_assert(largest_private_bytes <= shm::control_block::max_inline_bytes);
+static_assert(shared_memory::largest_private_bytes <= shm::control_block::max_inline_bytes);
 
 }  // namespace
 
-process_memory::process_memory(shared_heap& heap, std::vector<std::shared_ptr<peer_process>> peers)
+process_memory::process_memory(shared_memory::shared_heap& heap,
+                               std::vector<std::shared_ptr<peer_process>> peers)
     : heap_(heap), peers_(std::move(peers)), mapped_(peers_.size()) {}
 
 shm::buffer_location process_memory::locate(std::span<const std::byte> elements) {
@@ -78,10 +79,10 @@ std::vector<int> engine_events_of(const std::vector<std::shared_ptr<peer_process
 process_backend::process_backend(group_description group, ucx_group_resources& resources,
                                  std::vector<std::shared_ptr<peer_process>> peers,
                                  std::unique_ptr<group_area> area)
-    : shm_backend(group,
-                  shm::control_block(area->control_block(), group.size(), group.member,
-                                     engine_events_of(peers, *resources.engine)),
-                  std::make_unique<process_memory>(resources.heap, peers)),
+    : shm::shm_backend(group,
+                       shm::control_block(area->control_block(), group.size(), group.member,
+                                          engine_events_of(peers, *resources.engine)),
+                       std::make_unique<process_memory>(resources.heap, peers)),
       peers_(std::move(peers)),
       seen_ended_(peers_.size()),
       area_(std::move(area)),
@@ -91,7 +92,7 @@ process_backend::process_backend(group_description group, ucx_group_resources& r
 // member may not have read it yet. So after an end was seen, calls are advanced once more before it counts as
 // a loss.
 void process_backend::check_members() {
-  shm_backend::check_members();
+  shm::shm_backend::check_members();
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     if (!peers_[i] || !peers_[i]->has_ended()) continue;
     if (seen_ended_[i]) {
@@ -178,8 +179,9 @@ void wait_for_members(rendezvous& at, std::atomic<std::uint32_t>& changes, const
     if (now - begin < longest_yielding)
       std::this_thread::yield();
     else
-      futex_wait(changes, known,
-                 std::chrono::ceil<std::chrono::microseconds>(std::min(next_check - now, at.time_left())));
+      posix::futex_wait(
+          changes, known,
+          std::chrono::ceil<std::chrono::microseconds>(std::min(next_check - now, at.time_left())));
   }
 }
 
@@ -246,4 +248,4 @@ host_members connect_host_members(rendezvous& at, const std::vector<member_info>
   return made;
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -12,7 +12,7 @@
 #include "troupe/collective/shm/shm_backend.hpp"
 #include "troupe/shared_memory/shared_heap.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Memory of members that are processes of one host. Each allocates in its own shared_heap and maps the
 /// segments of the others. An owner sends a segment to all members before it first names it, so resolving
@@ -20,7 +20,7 @@ namespace troupe {
 class process_memory : public shm::member_memory {
  public:
   /// peers: by member, null for this one.
-  process_memory(shared_heap& heap, std::vector<std::shared_ptr<peer_process>> peers);
+  process_memory(shared_memory::shared_heap& heap, std::vector<std::shared_ptr<peer_process>> peers);
 
   shm::buffer_location locate(std::span<const std::byte> elements) override;
   std::byte* resolve(int member, const shm::buffer_location& location) override;
@@ -31,9 +31,10 @@ class process_memory : public shm::member_memory {
  private:
   void exchange_released();
 
-  shared_heap& heap_;
+  shared_memory::shared_heap& heap_;
   std::vector<std::shared_ptr<peer_process>> peers_;
-  std::vector<std::map<std::uint64_t, std::shared_ptr<mapping>>> mapped_;  // by member, by segment id
+  std::vector<std::map<std::uint64_t, std::shared_ptr<shared_memory::mapping>>>
+      mapped_;  // by member, by segment id
   int num_located_ = 0;
 };
 
@@ -72,4 +73,4 @@ struct host_members {
 host_members connect_host_members(rendezvous& at, const std::vector<member_info>& infos,
                                   ucx_group_resources& resources);
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -16,7 +16,7 @@
 // Over leaves: the same, where a member's input is the nodes that it contributes, one after the other, in
 // f32. Member i reads range i of each node.
 
-namespace troupe::shm {
+namespace troupe::collective::shm {
 namespace {
 
 /// The nodes of an all_reduce over leaves, from element `first` on, where `input(i)` is member i's input.
@@ -170,4 +170,4 @@ algorithm reduce(shm_call call) {
                                                           : reduce_large(std::move(call));
 }
 
-}  // namespace troupe::shm
+}  // namespace troupe::collective::shm

@@ -4,7 +4,7 @@
 #include "troupe/collective/shm/algorithms.hpp"
 #include "troupe/collective/shm/shm_call.hpp"
 
-namespace troupe::shm {
+namespace troupe::collective::shm {
 namespace {
 
 std::string describe(const control_block::last_call& last) {
@@ -92,4 +92,4 @@ void shm_backend::abort(const collective_error& why) noexcept {
   memory_->revoke_all(block_);
 }
 
-}  // namespace troupe::shm
+}  // namespace troupe::collective::shm

@@ -6,7 +6,7 @@
 #include "troupe/collective/shm/memory/control_block.hpp"
 #include "troupe/collective/shm/shm_call.hpp"
 
-namespace troupe::shm {
+namespace troupe::collective::shm {
 
 /// The calls of a group whose members share memory: threads of a process, or processes of a host.
 class shm_backend : public collective_backend {
@@ -41,4 +41,4 @@ class shm_backend : public collective_backend {
   std::vector<running_call> running_;
 };
 
-}  // namespace troupe::shm
+}  // namespace troupe::collective::shm

@@ -4,7 +4,7 @@
 
 #include "troupe/collective/diagnostics/failure_diagnosis.hpp"
 
-namespace troupe::shm {
+namespace troupe::collective::shm {
 
 call_scope::call_scope(std::vector<running_call>& all, control_block& block, const collective_operation& what,
                        std::uint64_t sequence)
@@ -93,4 +93,4 @@ void throw_if_aborted(const control_block& block, const group_description& group
   throw failure_diagnosis(group).aborted_by(info.member, report);
 }
 
-}  // namespace troupe::shm
+}  // namespace troupe::collective::shm

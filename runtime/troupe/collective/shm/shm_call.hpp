@@ -12,7 +12,7 @@
 #include "troupe/collective/shm/memory/member_memory.hpp"
 #include "troupe/ops/tree_reduction.hpp"
 
-namespace troupe::shm {
+namespace troupe::collective::shm {
 
 struct running_call {
   const collective_operation* what;
@@ -114,4 +114,4 @@ inline bool is_small(const shm_call& call, std::int64_t count) {
 /// Throws collective_error with the cause that a member has given, if one has aborted the group.
 void throw_if_aborted(const control_block& block, const group_description& group);
 
-}  // namespace troupe::shm
+}  // namespace troupe::collective::shm

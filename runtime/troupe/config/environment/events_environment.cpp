@@ -4,7 +4,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::config {
 namespace {
 
 constexpr int fewest_events = 64, most_events = 1 << 20;
@@ -33,4 +33,4 @@ events_environment read_events_environment(const environment_reader& read) {
   return made;
 }
 
-}  // namespace troupe
+}  // namespace troupe::config

@@ -3,7 +3,7 @@
 
 #include "troupe/config/environment/launch_environment.hpp"
 
-namespace troupe {
+namespace troupe::config {
 
 /// What a process records of itself (trace/recording.hpp).
 struct events_environment {
@@ -17,4 +17,4 @@ struct events_environment {
 /// else.
 events_environment read_events_environment(const environment_reader& read);
 
-}  // namespace troupe
+}  // namespace troupe::config

@@ -3,7 +3,7 @@
 
 #include "troupe/config/environment/launch_environment.hpp"
 
-namespace troupe {
+namespace troupe::config {
 
 /// Which inspector `troupe inspect` asks when it is not told.
 struct inspect_environment {
@@ -12,4 +12,4 @@ struct inspect_environment {
 };
 inspect_environment read_inspect_environment(const environment_reader& read);
 
-}  // namespace troupe
+}  // namespace troupe::config

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace troupe {
+namespace troupe::config {
 namespace {
 
 /// The variables in which a launcher gives a process its place. Null: it has none.
@@ -95,4 +95,4 @@ std::string warning_of_several_launchers(const environment_reader& read) {
   return {};
 }
 
-}  // namespace troupe
+}  // namespace troupe::config

@@ -2,7 +2,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::config {
 
 profile_form read_profile_environment(const environment_reader& read) {
   auto text = read("TROUPE_PROFILE").value_or("");
@@ -12,4 +12,4 @@ profile_form read_profile_environment(const environment_reader& read) {
   throw bad_input("environment variable TROUPE_PROFILE: expected 1, json or 0, got '" + text + "'");
 }
 
-}  // namespace troupe
+}  // namespace troupe::config

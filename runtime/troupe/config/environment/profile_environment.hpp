@@ -1,7 +1,7 @@
 #pragma once
 #include "troupe/config/environment/launch_environment.hpp"
 
-namespace troupe {
+namespace troupe::config {
 
 /// How a process tells where its time in collective calls went when it ends.
 enum class profile_form : std::uint8_t { none, table, json };
@@ -10,4 +10,4 @@ enum class profile_form : std::uint8_t { none, table, json };
 /// for anything else.
 profile_form read_profile_environment(const environment_reader& read);
 
-}  // namespace troupe
+}  // namespace troupe::config

@@ -6,7 +6,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 
 unique_fd make_memory_file(const std::string& name, const std::string& action) {
   unique_fd made(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -20,4 +20,4 @@ unique_fd make_memory_file(const std::string& name, const std::string& action) {
       problem);
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -11,7 +11,7 @@
 
 #include "troupe/posix/files/safe_file.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 namespace {
 
 std::string own_name() { return "troupe-" + std::to_string(::geteuid()); }
@@ -52,4 +52,4 @@ private_folder private_folder_in(const std::filesystem::path& parent) {
   return {name, {}};
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe {
+namespace troupe::posix {
 
 /// A folder that only this user can enter.
 struct private_folder {
@@ -22,4 +22,4 @@ private_folder private_folder_in(const std::filesystem::path& parent);
 /// All that private_folder_in() has made in `parent`, in the order of their names.
 std::vector<std::filesystem::path> private_folders_in(const std::filesystem::path& parent);
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -5,7 +5,7 @@
 #include <array>
 #include <charconv>
 
-namespace troupe {
+namespace troupe::posix {
 
 bool proc_is_of_this_namespace() {
   std::array<char, 24> text;
@@ -16,4 +16,4 @@ bool proc_is_of_this_namespace() {
   return parsed.ec == std::errc() && shown == ::getpid();
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -13,7 +13,7 @@
 
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 namespace {
 
 /// In the new process, which has one thread and calls nothing but the system.
@@ -59,4 +59,4 @@ int problem_of_reading_this_process() {
   return problem;
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace troupe {
+namespace troupe::posix {
 
 /// Whether other processes of this user may read this one's memory (process_vm_readv): 0, or the errno with
 /// which the kernel refuses it. It does for a process that is not dumpable, as one whose program its user may
@@ -12,4 +12,4 @@ namespace troupe {
 /// read this one where Yama asks for that.
 int problem_of_reading_this_process();
 
-}  // namespace troupe
+}  // namespace troupe::posix

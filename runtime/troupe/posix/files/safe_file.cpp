@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-namespace troupe {
+namespace troupe::posix {
 namespace {
 
 safe_file failed(int error_number) {
@@ -123,4 +123,4 @@ std::string others_who_may_read(const std::filesystem::path& file) {
   return others_who_may(found, S_IRGRP, S_IROTH, "read it");
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

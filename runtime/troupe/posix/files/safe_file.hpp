@@ -7,7 +7,7 @@
 
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 
 /// A file opened for writing, or why it is not.
 struct safe_file {
@@ -48,4 +48,4 @@ std::string others_who_may_change(const std::filesystem::path& folder);
 /// is another user. Empty if only this user and root can, or if it has no name.
 std::string others_who_may_read(const std::filesystem::path& file);
 
-}  // namespace troupe
+}  // namespace troupe::posix

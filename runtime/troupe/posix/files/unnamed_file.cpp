@@ -10,7 +10,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 namespace {
 
 [[noreturn]] void fail(const std::string& action, int error_number) {
@@ -56,4 +56,4 @@ std::vector<std::byte> unnamed_file::read(std::uint64_t offset, std::size_t size
   return bytes;
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

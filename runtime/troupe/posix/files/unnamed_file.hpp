@@ -8,7 +8,7 @@
 
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 
 /// A temporary file without a name (O_TMPFILE or unlinked) that vanishes when it is closed: for data that
 /// grows and is seldom read. On a tmpfs it still takes memory, outside of this process.
@@ -30,4 +30,4 @@ class unnamed_file {
   std::uint64_t size_bytes_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::posix

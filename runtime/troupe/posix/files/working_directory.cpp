@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 
 std::filesystem::path absolute_path(const std::filesystem::path& path) {
   std::error_code problem;
@@ -19,4 +19,4 @@ std::filesystem::path absolute_path(const std::filesystem::path& path) {
       "that begins with /");
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -9,7 +9,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 
 /// An epoll instance. Closing a socket removes it from the set. For one thread.
 class epoll_set {
@@ -40,4 +40,4 @@ class epoll_set {
   std::array<epoll_event, 32> events_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -12,7 +12,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 namespace {
 
 /// The address in numbers. Empty for addresses that cannot be used: other families, and IPv6 addresses that
@@ -83,4 +83,4 @@ std::string address_of_interface(const std::string& interface) {
   return found->second.host;
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

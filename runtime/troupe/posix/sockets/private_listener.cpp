@@ -19,7 +19,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/posix/files/private_folder.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 namespace {
 
 constexpr std::string_view prefix = "groups-";
@@ -130,4 +130,4 @@ unique_fd connect_privately(const std::string& address) {
   throw system_failure("connect to " + address, problem);
 }
 
-}  // namespace troupe
+}  // namespace troupe::posix

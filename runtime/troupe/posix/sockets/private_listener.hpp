@@ -5,7 +5,7 @@
 
 #include "troupe/posix/unique_fd.hpp"
 
-namespace troupe {
+namespace troupe::posix {
 
 /// A listening Unix socket (SOCK_SEQPACKET, non-blocking) for processes of this user on this host.
 ///
@@ -44,4 +44,4 @@ class private_listener {
 /// while too many others wait to be accepted. Throws system_failure otherwise.
 unique_fd connect_privately(const std::string& address);
 
-}  // namespace troupe
+}  // namespace troupe::posix

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 using findings = std::vector<std::string>;
@@ -88,4 +88,4 @@ findings check_all_reduces(const plan& checked) {
   return found;
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

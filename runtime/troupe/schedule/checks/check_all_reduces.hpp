@@ -4,7 +4,7 @@
 
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// What is wrong with the Gs of a plan whose form is right (check_form). With several replicas each stage has
 /// one G in each optimizer step, otherwise none. A G that sums gradients comes after the stage's last weight
@@ -12,4 +12,4 @@ namespace troupe {
 /// reductions and A. One that averages weights comes after A.
 std::vector<std::string> check_all_reduces(const plan& checked);
 
-}  // namespace troupe
+}  // namespace troupe::schedule

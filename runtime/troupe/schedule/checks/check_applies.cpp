@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 using findings = std::vector<std::string>;
@@ -110,4 +110,4 @@ findings check_applies(const plan& checked) {
   return found;
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -4,7 +4,7 @@
 
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// What is wrong with the optimizer's steps of a plan whose form is right (check_form), a sentence each. Each
 /// stage of a training plan has plan::flush_every As, in order. The last one is the last that the stage does,
@@ -21,4 +21,4 @@ namespace troupe {
 /// | W (or B) | before A t, which overwrites the weights that it used |
 std::vector<std::string> check_applies(const plan& checked);
 
-}  // namespace troupe
+}  // namespace troupe::schedule

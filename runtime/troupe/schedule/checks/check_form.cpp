@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 using findings = std::vector<std::string>;
@@ -114,4 +114,4 @@ std::vector<std::string> check_form(const plan& checked) {
   return found;
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -12,7 +12,7 @@
 #include "troupe/schedule/checks/find_cycles.hpp"
 #include "troupe/schedule/gradient_order.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 using findings = std::vector<std::string>;
@@ -213,4 +213,4 @@ std::vector<std::string> check_plan(const plan& checked) {
   return found;
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -4,7 +4,7 @@
 
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// Everything wrong with `checked`, a sentence each, which names the actions, edges or stages at fault; empty
 /// when the plan is sound:
@@ -20,4 +20,4 @@ namespace troupe {
 /// Of a plan whose form is wrong (numbers, devices, edges, members of reductions), only that is said.
 std::vector<std::string> check_plan(const plan& checked);
 
-}  // namespace troupe
+}  // namespace troupe::schedule

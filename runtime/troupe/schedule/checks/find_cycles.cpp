@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 /// Once a walk is stuck, the first unvisited action of each device, its head, waits for data: the actions
@@ -83,4 +83,4 @@ class cycle_search {
 
 std::vector<std::string> find_cycles(action_graph graph) { return cycle_search(graph).run(); }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

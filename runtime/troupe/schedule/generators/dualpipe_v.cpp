@@ -4,7 +4,7 @@
 #include "troupe/schedule/generators/v_shape.hpp"
 #include "troupe/schedule/schedule_table.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 // As in ZB-V each device has a chunk of the way down and one of the way back. In the middle of the step it
@@ -81,4 +81,4 @@ const chunked_schedule dualpipe_v_schedule = {.num_chunks = 2,
                                               .order = dualpipe_v_order,
                                               .objection = dualpipe_v_objection};
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -1,7 +1,7 @@
 #include "troupe/schedule/generators/order_builder.hpp"
 #include "troupe/schedule/schedule_table.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 std::vector<action> gpipe_order(int stage, const stage_graph&, int num_microbatches) {
   order_builder order(num_microbatches);
@@ -16,4 +16,4 @@ std::vector<action> forward_only_order(int stage, const stage_graph&, int num_mi
   return order.take();
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -3,7 +3,7 @@
 #include "troupe/schedule/generators/order_builder.hpp"
 #include "troupe/schedule/schedule_table.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 int round_robin_device(int stage, int num_devices) { return stage % num_devices; }
@@ -45,4 +45,4 @@ std::string interleaved_objection(const chunk_shape& shape) {
 const chunked_schedule interleaved_1f1b_schedule = {
     .device_of = round_robin_device, .order = interleaved_order, .objection = interleaved_objection};
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -16,7 +16,7 @@ constexpr std::int64_t most_cells = 1 << 20;
 
 void refuse(const std::string& problem) { throw bad_input("no plan can be made: " + problem); }
 
-chunk_shape shape_of(const plan_options& options) {
+schedule::chunk_shape shape_of(const plan_options& options) {
   return {options.num_devices, options.num_stages / options.num_devices, options.num_microbatches};
 }
 
@@ -36,7 +36,7 @@ void check_options(const plan_options& options) {
   };
   auto steps = options.flush_every;
   if (steps < 1) refuse(std::to_string(steps) + " optimizer steps between two flushes. Give at least 1");
-  if (steps > 1 && !schedule_of(options.kind).steps_order)
+  if (steps > 1 && !schedule::schedule_of(options.kind).steps_order)
     refuse(std::string(to_string(options.kind)) + " flushes after every optimizer step, not after " +
            std::to_string(steps) + ". Leave --flush-every out, or use pipedream_2bw");
   check_size(std::int64_t{options.num_stages} * steps,
@@ -97,7 +97,7 @@ void check_reductions(const plan_options& options) {
 }
 
 /// Of a kind that places the stages itself.
-void check_chunks(const schedule_row& row, const plan_options& options) {
+void check_chunks(const schedule::schedule_row& row, const plan_options& options) {
   auto [stages, devices] = std::pair(options.num_stages, options.num_devices);
   auto name = std::string(row.name);
   const auto& rules = *row.chunked;
@@ -121,7 +121,7 @@ void check_chunks(const schedule_row& row, const plan_options& options) {
     refuse(name + " needs " + why + ", not " + std::to_string(options.num_microbatches));
 }
 
-std::vector<int> placement_of(const schedule_row& row, const plan_options& options) {
+std::vector<int> placement_of(const schedule::schedule_row& row, const plan_options& options) {
   if (!options.device_of_stage.empty()) return options.device_of_stage;
   if (!row.chunked) return place_stages(options.num_stages, options.num_devices);
   std::vector<int> device_of_stage;
@@ -136,8 +136,8 @@ std::vector<int> synchronized_stages_of(const plan_options& options) {
 }
 
 /// Of `made` the edges, reductions and devices of the stages are known. `graph` is that of its edges.
-std::vector<std::vector<action>> orders_of(const schedule_row& row, const plan_options& options,
-                                           const stage_graph& graph, const plan& made) {
+std::vector<std::vector<action>> orders_of(const schedule::schedule_row& row, const plan_options& options,
+                                           const schedule::stage_graph& graph, const plan& made) {
   std::vector<std::vector<action>> orders;
   if (row.chunked) {
     for (int device = 0; device < options.num_devices; ++device)
@@ -147,8 +147,8 @@ std::vector<std::vector<action>> orders_of(const schedule_row& row, const plan_o
   for (int stage = 0; stage < options.num_stages; ++stage)
     orders.push_back(
         row.steps_order
-            ? with_reductions(row.steps_order(stage, graph, {options.num_microbatches, options.flush_every}),
-                              made)
+            ? schedule::with_reductions(
+                  row.steps_order(stage, graph, {options.num_microbatches, options.flush_every}), made)
             : row.stage_order(stage, graph, options.num_microbatches));
   if (options.num_devices < options.num_stages) return merge_stages(orders, graph, made);
   std::vector<std::vector<action>> devices(orders.size());
@@ -162,7 +162,7 @@ std::vector<std::vector<action>> orders_of(const schedule_row& row, const plan_o
 plan make_plan(const plan_options& options) {
   if (options.kind == schedule_kind::custom)
     refuse("the schedule 'custom' is that of a plan file, which read_plan_csv reads");
-  const auto& row = schedule_of(options.kind);
+  const auto& row = schedule::schedule_of(options.kind);
   check_options(options);
   if (!options.device_of_stage.empty()) check_placement(options);
   check_reductions(options);
@@ -182,17 +182,17 @@ plan make_plan(const plan_options& options) {
             .synchronized_stages = synchronized_stages_of(options)};
   for (int step = 0; step < options.flush_every; ++step)
     made.reductions.insert(made.reductions.end(), options.reductions.begin(), options.reductions.end());
-  if (made.edges.empty()) made.edges = chain_edges(options.num_stages);
+  if (made.edges.empty()) made.edges = schedule::chain_edges(options.num_stages);
   std::ranges::sort(made.edges);
-  stage_graph graph(made.num_stages, made.edges);
+  schedule::stage_graph graph(made.num_stages, made.edges);
   made.devices = orders_of(row, options, graph, made);
-  append_updates(made);
+  schedule::append_updates(made);
   return made;
 }
 
 plan forward_projection(const plan& training, int num_microbatches) {
   // A plan that lacks its edges must not become a chain.
-  [[maybe_unused]] stage_graph refuses_missing_edges(training.num_stages, training.edges);
+  [[maybe_unused]] schedule::stage_graph refuses_missing_edges(training.num_stages, training.edges);
   return make_plan({.kind = schedule_kind::forward_only,
                     .num_stages = training.num_stages,
                     .num_microbatches = num_microbatches,

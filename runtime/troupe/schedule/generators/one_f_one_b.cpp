@@ -3,7 +3,7 @@
 #include "troupe/schedule/generators/order_builder.hpp"
 #include "troupe/schedule/schedule_table.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 // A stage runs some forwards ahead, then alternates forward and backward while there are forwards, then
 // drains. It runs as many ahead as a microbatch takes hops to the loss on the longest way, which is about
@@ -23,4 +23,4 @@ std::vector<action> one_f_one_b_order(int stage, const stage_graph& graph, int n
   return order.take();
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

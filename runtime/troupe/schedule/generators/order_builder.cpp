@@ -1,6 +1,6 @@
 #include "troupe/schedule/generators/order_builder.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 void order_builder::forward(int stage) {
   append(stage, action_kind::forward, next_[{stage, action_kind::forward}]++);
@@ -28,4 +28,4 @@ void order_builder::append(int stage, action_kind kind, int microbatch) {
   if (microbatch < num_microbatches_) order_.push_back({stage, kind, microbatch});
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -5,7 +5,7 @@
 
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// Writes the order of actions of a stage, or of a device with several stages. Each call appends the next
 /// microbatch of its stage and kind, so that all of them ascend. Microbatches from `num_microbatches` on are
@@ -38,4 +38,4 @@ class order_builder {
   std::vector<action> order_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -3,7 +3,7 @@
 #include "troupe/schedule/generators/order_builder.hpp"
 #include "troupe/schedule/schedule_table.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 // 1F1B over the microbatches of all optimizer steps, with an A behind the last backward of each. Before the
 // last backward of step t a stage has run `ahead` forwards of what follows. These may be of step t + 1, whose
@@ -28,4 +28,4 @@ std::vector<action> pipedream_2bw_order(int stage, const stage_graph& graph, con
   return order.take();
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -4,7 +4,7 @@
 #include "troupe/schedule/generators/v_shape.hpp"
 #include "troupe/schedule/schedule_table.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 // Each device has a chunk of the way down, `down`, and one of the way back, `up`. If F, I and W take equally
@@ -55,4 +55,4 @@ std::vector<action> zb_v_order(int device, const chunk_shape& shape) {
 
 const chunked_schedule zb_v_schedule = {.num_chunks = 2, .device_of = v_shape_device, .order = zb_v_order};
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -3,7 +3,7 @@
 #include "troupe/schedule/generators/order_builder.hpp"
 #include "troupe/schedule/schedule_table.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 // 1F1B with the backward in two. I, which the stage before waits for, comes as early as B did or earlier. W,
@@ -45,4 +45,4 @@ std::vector<action> zb_h2_order(int stage, const stage_graph& graph, int num_mic
   return alternate(stage, 2 * graph.distance_to_loss(stage), 2 * depth(stage, graph), num_microbatches);
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

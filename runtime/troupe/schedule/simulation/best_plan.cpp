@@ -8,7 +8,7 @@
 #include "troupe/schedule/simulation/closed_form.hpp"
 #include "troupe/usage/number_text.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 /// The closed forms are exact under conditions only and know no communication, so that more than the first
@@ -159,10 +159,10 @@ costed_plan best_plan(const plan_search& search) {
   }
   if (best) return *std::move(best);
   const auto& least = *std::ranges::min_element(candidates, {}, &candidate::peak_bytes);
-  throw bad_input("no schedule fits into " + bytes_text(search.memory) + " a device: " + name_of(least) +
-                  " needs least, " + bytes_text(least.peak_bytes) + ", which is " +
-                  bytes_text(least.peak_bytes - search.memory) +
+  throw bad_input("no schedule fits into " + usage::bytes_text(search.memory) +
+                  " a device: " + name_of(least) + " needs least, " + usage::bytes_text(least.peak_bytes) +
+                  ", which is " + usage::bytes_text(least.peak_bytes - search.memory) +
                   " more. Give more memory, use more devices, or smaller microbatches");
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -5,7 +5,7 @@
 
 #include "troupe/schedule/simulation/simulate.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// What costs and memory were measured with: a model cut into stages, a batch cut into microbatches. Another
 /// cut of the same model and batch has them in proportion.
@@ -46,4 +46,4 @@ double bytes_in(const measured_cut& measured, int num_stages, int num_microbatch
 /// least, and how much, or if a number is not possible.
 costed_plan best_plan(const plan_search& search);
 
-}  // namespace troupe
+}  // namespace troupe::schedule

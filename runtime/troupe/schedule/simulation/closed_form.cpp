@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 /// Of every device, until the last one is done. With B = b + w:
@@ -81,4 +81,4 @@ closed_form closed_form_of(schedule_kind kind, const chunk_shape& shape, const a
   return {work + idle_time(kind, shape.num_devices, costs), peak_chunks(kind, shape)};
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

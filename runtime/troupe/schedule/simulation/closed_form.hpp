@@ -2,7 +2,7 @@
 #include "troupe/schedule/schedule_table.hpp"
 #include "troupe/schedule/simulation/simulate.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// What a schedule costs, for a chain of equal stages without communication between devices.
 struct closed_form {
@@ -16,4 +16,4 @@ struct closed_form {
 /// are one for the cost of A. Throws std::invalid_argument for schedule_kind::custom.
 closed_form closed_form_of(schedule_kind kind, const chunk_shape& shape, const action_costs& costs);
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 void check_order(const std::vector<timed_action>& device) {
@@ -69,4 +69,4 @@ step_summary summarize(const timeline& ran, const action_costs& nominal) {
                         [&nominal](const timed_action& done) { return duration_of(done.op.kind, nominal); });
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -3,7 +3,7 @@
 
 #include "troupe/schedule/simulation/simulate.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// The timeline of one measured step, to be drawn and compared like a simulated one.
 /// `devices[d]`: what device d did, in order, in one unit (seconds, say) of one clock. Time 0 becomes the
@@ -26,4 +26,4 @@ step_summary summarize(const timeline& ran);
 /// longer counts as idle, so that slow actions cannot hide a bubble.
 step_summary summarize(const timeline& ran, const action_costs& nominal);
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t most_findings = 10;
 
 void check_sound(const plan& simulated) {
-  auto found = check_plan(simulated);
+  auto found = schedule::check_plan(simulated);
   if (found.empty()) return;
   std::string text = "the plan is not valid: ";
   for (std::size_t i = 0; i < std::min(found.size(), most_findings); ++i) text += (i ? "; " : "") + found[i];
@@ -44,7 +44,8 @@ action_time time_from(action_kind kind, const action_costs& costs) {
 }
 
 /// [node] of each action.
-std::vector<action_time> times_of_actions(const action_graph& graph, const time_of_action& time_of) {
+std::vector<action_time> times_of_actions(const schedule::action_graph& graph,
+                                          const time_of_action& time_of) {
   std::vector<action_time> times;
   for (const auto& node : graph.nodes) {
     times.push_back(time_of(node.op));
@@ -63,17 +64,17 @@ double time_of_output(const timed_action& before, const action_time& took, const
 /// How long a tensor takes from an action to one on another device.
 using delay_between = std::function<double(const action& before, const action& next)>;
 
-std::vector<timed_action> run_times(const action_graph& graph, const std::vector<action_time>& durations,
-                                    const delay_between& delay) {
+std::vector<timed_action> run_times(const schedule::action_graph& graph,
+                                    const std::vector<action_time>& durations, const delay_between& delay) {
   std::vector<timed_action> times(graph.nodes.size());
-  graph_walk walk(graph);
+  schedule::graph_walk walk(graph);
   while (auto index = walk.next()) {
     auto here = static_cast<std::size_t>(*index);
     const auto& node = graph.nodes[here];
     bool is_first = graph.first_of_device[static_cast<std::size_t>(node.device)] == *index;
     double begin = is_first ? 0 : times[here - 1].end;
     for (int input : node.inputs) {
-      if (input == action_graph::none) continue;
+      if (input == schedule::action_graph::none) continue;
       auto from = static_cast<std::size_t>(input);
       bool crosses = graph.nodes[from].device != node.device;
       auto sent = time_of_output(times[from], durations[from], node.op);
@@ -85,7 +86,7 @@ std::vector<timed_action> run_times(const action_graph& graph, const std::vector
 }
 
 timeline run(const plan& simulated, const time_of_action& time_of, const delay_between& delay) {
-  action_graph graph(simulated);
+  schedule::action_graph graph(simulated);
   auto durations = times_of_actions(graph, time_of);
   auto times = run_times(graph, durations, delay);
   timeline ran;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::schedule {
 
 bool several_stages(const std::vector<timed_action>& device) {
   return std::any_of(device.begin(), device.end(), [&device](const timed_action& done) {
@@ -21,4 +21,4 @@ std::string fitting_label(const action& op, label_widths widths) {
 
 bool is_odd(const action& op, bool with_stage) { return (with_stage ? op.stage : op.microbatch) % 2 != 0; }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

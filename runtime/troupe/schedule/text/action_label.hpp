@@ -5,7 +5,7 @@
 
 #include "troupe/schedule/simulation/simulate.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// Does a device run more than one stage, so that microbatch numbers alone do not say what ran?
 bool several_stages(const std::vector<timed_action>& device);
@@ -23,4 +23,4 @@ std::string fitting_label(const action& op, label_widths widths);
 /// Neighbours get two shades in turn: by stage where a device has several, else by microbatch.
 bool is_odd(const action& op, bool with_stage);
 
-}  // namespace troupe
+}  // namespace troupe::schedule

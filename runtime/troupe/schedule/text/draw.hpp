@@ -4,7 +4,7 @@
 
 #include "troupe/schedule/simulation/simulate.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// How a timeline appears on a terminal.
 struct text_drawing {
@@ -27,4 +27,4 @@ std::string draw_text(const timeline& drawn, const text_drawing& how);
 std::string draw_svg(const timeline& drawn, const std::string& title, const std::string& unit = {},
                      const std::vector<std::string>& notes = {});
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -7,7 +7,7 @@
 #include "troupe/schedule/text/action_label.hpp"
 #include "troupe/schedule/text/draw.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 // All lengths are in the picture's units; viewers scale it to any size.
@@ -230,4 +230,4 @@ std::string draw_svg(const timeline& drawn, const std::string& title, const std:
   return svg_picture(drawn, unit, notes).draw(title);
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

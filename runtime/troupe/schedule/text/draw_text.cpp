@@ -7,7 +7,7 @@
 #include "troupe/schedule/text/action_label.hpp"
 #include "troupe/schedule/text/draw.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 constexpr int least_columns = 32;
@@ -137,4 +137,4 @@ std::string draw_text(const timeline& drawn, const text_drawing& how) {
   return text_picture(drawn, how).draw();
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

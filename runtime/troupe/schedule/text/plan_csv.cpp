@@ -14,7 +14,7 @@
 #include "troupe/schedule/append_updates.hpp"
 #include "troupe/schedule/checks/check_plan.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 /// As many as make_plan makes.
@@ -262,4 +262,4 @@ std::string to_csv(const plan& written) {
   return text;
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

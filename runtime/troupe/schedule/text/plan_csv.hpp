@@ -7,7 +7,7 @@
 
 #include "troupe/schedule/plan.hpp"
 
-namespace troupe {
+namespace troupe::schedule {
 
 /// What a plan's file does not say.
 struct plan_csv_options {
@@ -48,4 +48,4 @@ plan read_plan_file(const std::filesystem::path& file,
 /// none.
 std::string to_csv(const plan& written);
 
-}  // namespace troupe
+}  // namespace troupe::schedule

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace troupe {
+namespace troupe::schedule {
 namespace {
 
 bool is_chain(const plan& of) {
@@ -40,4 +40,4 @@ std::string plan_text(const plan& of) {
   return text;
 }
 
-}  // namespace troupe
+}  // namespace troupe::schedule

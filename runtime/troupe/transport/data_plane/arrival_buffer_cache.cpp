@@ -6,7 +6,7 @@
 
 #include "troupe/transport/tensor_header.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 namespace {
 
 bool free_space(std::span<const std::byte> layout, std::size_t body_bytes, tensor& into) {
@@ -44,4 +44,4 @@ void arrival_buffer_cache::make() {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::transport

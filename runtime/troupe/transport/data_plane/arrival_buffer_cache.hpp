@@ -6,7 +6,7 @@
 
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// Allocates the tensors into which small tensors are received. When two in a row have the same layout, the
 /// next one is allocated ahead, in idle time. Not thread-safe.
@@ -31,4 +31,4 @@ class arrival_buffer_cache {
   tensor ready_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -12,7 +12,7 @@
 #include "troupe/posix/files/proc_folder.hpp"
 #include "troupe/ucx/ucx_library.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 namespace {
 
 constexpr unsigned tensor_message = 1;
@@ -38,12 +38,12 @@ constexpr int max_idle_polls = 100;
 
 }  // namespace
 
-data_plane::data_plane(ucp_context_h context, plane_settings& settings, shared_heap& shared,
+data_plane::data_plane(ucp_context_h context, plane_settings& settings, shared_memory::shared_heap& shared,
                        std::uint64_t generation)
     : settings_(settings),
       generation_(generation),
-      nonce_(make_nonce()),
-      worker_(std::make_unique<ucx_worker>(context)),
+      nonce_(messaging::make_nonce()),
+      worker_(std::make_unique<ucx::ucx_worker>(context)),
       outgoing_(settings.link),
       shared_(shared),
       sharing_(shared),
@@ -65,7 +65,7 @@ data_plane::~data_plane() {
 }
 
 transfer_list data_plane::stop() {
-  ucx_log_suppressor failing_reads_are_expected;
+  ucx::ucx_log_suppressor failing_reads_are_expected;
   phase_ = phase::finishing_reads;
   finish_reads();
   phase_ = phase::destroying;
@@ -99,7 +99,7 @@ void data_plane::connect(std::uint64_t generation, const std::map<int, process_a
                     std::to_string(bytes.size()) + " bytes");
     receiver_nonce receiver;
     std::ranges::copy(bytes.first<sizeof receiver>(), receiver.begin());
-    auto params = endpoint_params(bytes.subspan(sizeof receiver + heap_address_bytes));
+    auto params = ucx::endpoint_params(bytes.subspan(sizeof receiver + heap_address_bytes));
     peer made{nullptr, {settings_, generation, rank, receiver}, &settings_.counters.with(rank), false};
     auto status = ucp_ep_create(worker_->get(), &params, &made.endpoint);
     if (status == UCS_ERR_UNREACHABLE) throw bad_input(no_way_for_tensors(rank));
@@ -117,7 +117,7 @@ std::string data_plane::no_way_for_tensors(int rank) const {
       "rank " + std::to_string(settings_.rank) + " and rank " + std::to_string(rank) +
       " share neither memory, as on several hosts or in containers with IPC, PID or user namespaces "
       "of their own" +
-      (proc_is_of_this_namespace()
+      (posix::proc_is_of_this_namespace()
            ? ""
            : ", or where /proc shows another PID namespace, as here (`mount -t proc proc /proc` in this one, "
              "or unshare --mount-proc)") +
@@ -137,8 +137,8 @@ bool data_plane::poll_until_idle() {
   return calls < max_idle_polls;
 }
 
-bool data_plane::send(int to_rank, const tensor_tag& tag, const std::optional<authentication_code>& body_code,
-                      tensor&& value) {
+bool data_plane::send(int to_rank, const tensor_tag& tag,
+                      const std::optional<messaging::authentication_code>& body_code, tensor&& value) {
   auto found = peers_.find(to_rank);
   if (found == peers_.end()) return true;
   found->second.counted->count_sent(value);
@@ -377,4 +377,4 @@ void data_plane::lose(int rank, const char* cause) {
   if (lost_.size() < max_lost) lost_.push_back({rank, cause});
 }
 
-}  // namespace troupe
+}  // namespace troupe::transport

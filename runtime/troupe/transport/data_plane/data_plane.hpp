@@ -15,7 +15,7 @@
 #include "troupe/transport/plane.hpp"
 #include "troupe/ucx/ucx_worker.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 class data_plane;
 
@@ -44,7 +44,8 @@ using transfer_list = std::list<tensor_transfer>;
 class data_plane {
  public:
   /// Throws ucx_error. `settings` and `shared`, whose memory peers read in place, must outlive it.
-  data_plane(ucp_context_h context, plane_settings& settings, shared_heap& shared, std::uint64_t generation);
+  data_plane(ucp_context_h context, plane_settings& settings, shared_memory::shared_heap& shared,
+             std::uint64_t generation);
   data_plane(const data_plane&) = delete;
   data_plane& operator=(const data_plane&) = delete;
   ~data_plane();
@@ -67,8 +68,8 @@ class data_plane {
   void connect(std::uint64_t generation, const std::map<int, process_address>& peers);
   /// Sends it in its turn (send_queue). Returns false if the progress thread must poll (a request is in
   /// flight or failed, or the tensor waits). A tensor to a peer without connection is dropped.
-  bool send(int to_rank, const tensor_tag& tag, const std::optional<authentication_code>& body_code,
-            tensor&& value);
+  bool send(int to_rank, const tensor_tag& tag,
+            const std::optional<messaging::authentication_code>& body_code, tensor&& value);
   /// Allocates for the next arrival ahead; call it in idle time.
   void prepare() { room_.prepare(); }
 
@@ -128,12 +129,12 @@ class data_plane {
   plane_settings& settings_;
   std::uint64_t generation_;
   const receiver_nonce nonce_;
-  std::unique_ptr<ucx_worker> worker_;
+  std::unique_ptr<ucx::ucx_worker> worker_;
   enum class phase { running, finishing_reads, destroying };
   phase phase_ = phase::running;
   std::map<int, peer> peers_;
   outgoing_tensors outgoing_;
-  const shared_heap& shared_;
+  const shared_memory::shared_heap& shared_;
   memory_sharing sharing_;
   header_reader reader_;
   transfer_list in_flight_;
@@ -148,4 +149,4 @@ class data_plane {
   std::vector<peer_failure> failures_, lost_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -9,7 +9,7 @@
 #include "troupe/transport/data_plane/send_queue.hpp"
 #include "troupe/transport/emulated_rate.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// The outgoing link of a process at a given rate: carries one tensor after the other, and lets each go when
 /// its last byte is over.
@@ -40,4 +40,4 @@ class emulated_link {
   std::unique_ptr<tensor_to> on_it_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -7,7 +7,7 @@
 #include "troupe/transport/data_plane/replay_window.hpp"
 #include "troupe/transport/plane.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// Decodes and authenticates the headers of tensors that arrive at this process.
 class header_reader {
@@ -24,18 +24,18 @@ class header_reader {
   /// A peer's connection to this process, in the generation in which it sent last.
   struct sender {
     std::uint64_t generation;
-    authentication_code code;
-    frame_authenticator key;  ///< of headers with a code of their own
-    replay_window seen;       ///< the sequence numbers of the headers that have come
+    messaging::authentication_code code;
+    messaging::frame_authenticator key;  ///< of headers with a code of their own
+    replay_window seen;                  ///< the sequence numbers of the headers that have come
   };
-  bool is_authentic(const frame_header& header, std::span<const std::byte> head,
-                    const authentication_code& code);
+  bool is_authentic(const messaging::frame_header& header, std::span<const std::byte> head,
+                    const messaging::authentication_code& code);
   bool is_authentic(sender& by, std::uint64_t sequence, std::span<const std::byte> head,
-                    const authentication_code& code) const;
+                    const messaging::authentication_code& code) const;
 
   const plane_settings& settings_;
   const receiver_nonce own_;
   std::map<std::uint32_t, sender> senders_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -4,7 +4,7 @@
 
 #include "troupe/messaging/frame.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 header_writer::header_writer(const plane_settings& settings, std::uint64_t generation, int to_rank,
                              const receiver_nonce& receiver)
@@ -17,14 +17,18 @@ header_writer::header_writer(const plane_settings& settings, std::uint64_t gener
 
 void header_writer::write(const tensor_tag& tag, const tensor_header_options& options, const tensor& value,
                           std::span<const std::byte> body, std::vector<std::byte>& head) {
-  frame_header frame{frame_kind::tensor, static_cast<std::uint32_t>(settings_->rank),
-                     to_rank_,           generation_,
-                     ++sequence_,        body.size()};
+  messaging::frame_header frame{messaging::frame_kind::tensor,
+                                static_cast<std::uint32_t>(settings_->rank),
+                                to_rank_,
+                                generation_,
+                                ++sequence_,
+                                body.size()};
   auto rest = begin_frame(frame, tensor_header_bytes(value.shape(), options), head);
   write_tensor_header(tag, value.dtype(), value.shape(), options, rest);
   rest.put(code_);
   if (!settings_->heads_are_private)
-    std::ranges::copy(key_.code(covered_head(head)), head.end() - authentication_code_bytes);
+    std::ranges::copy(key_.code(messaging::covered_head(head)),
+                      head.end() - messaging::authentication_code_bytes);
 }
 
-}  // namespace troupe
+}  // namespace troupe::transport

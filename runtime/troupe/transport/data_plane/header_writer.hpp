@@ -5,7 +5,7 @@
 
 #include "troupe/transport/plane.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// Encodes the headers of tensors sent to one peer in one generation.
 class header_writer {
@@ -23,9 +23,9 @@ class header_writer {
   const plane_settings* settings_;
   std::uint64_t generation_;
   std::uint32_t to_rank_;
-  authentication_code code_;  ///< identifies the connection in headers
-  frame_authenticator key_;   ///< of headers with a code of their own
+  messaging::authentication_code code_;  ///< identifies the connection in headers
+  messaging::frame_authenticator key_;   ///< of headers with a code of their own
   std::uint64_t sequence_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

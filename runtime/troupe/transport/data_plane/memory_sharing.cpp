@@ -5,20 +5,20 @@
 
 #include "troupe/wire/byte_order.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
-void append_heap_address(const heap_address& heap, std::vector<std::byte>& bytes) {
+void append_heap_address(const shared_memory::heap_address& heap, std::vector<std::byte>& bytes) {
   auto begin = bytes.size();
   bytes.resize(begin + heap_address_bytes);
   auto added = std::span(bytes).subspan(begin);
-  byte_writer writer(added);
+  wire::byte_writer writer(added);
   writer.put(static_cast<std::uint32_t>(heap.process));
   writer.put(heap.name);
 }
 
-heap_address heap_address_in(std::span<const std::byte> bytes) {
-  byte_reader reader(bytes);
-  heap_address heap;
+shared_memory::heap_address heap_address_in(std::span<const std::byte> bytes) {
+  wire::byte_reader reader(bytes);
+  shared_memory::heap_address heap;
   heap.process = static_cast<pid_t>(reader.get<std::uint32_t>());
   std::ranges::copy(reader.take(heap.name.size()), heap.name.begin());
   return heap;
@@ -79,4 +79,4 @@ std::optional<tensor> memory_sharing::refer_to(int from_rank, const shared_place
   return found->second.memory.refer_to(place.segment, place.offset, layout.extents, layout.type);
 }
 
-}  // namespace troupe
+}  // namespace troupe::transport

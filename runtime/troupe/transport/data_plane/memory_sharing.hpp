@@ -10,12 +10,12 @@
 #include "troupe/shared_memory/peer_heap.hpp"
 #include "troupe/transport/tensor_header.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// In a process's address, between the nonce and the address of UCX's worker.
-constexpr std::size_t heap_address_bytes = sizeof(std::uint32_t) + sizeof(heap_name);
-void append_heap_address(const heap_address& heap, std::vector<std::byte>& bytes);
-heap_address heap_address_in(std::span<const std::byte> bytes);
+constexpr std::size_t heap_address_bytes = sizeof(std::uint32_t) + sizeof(shared_memory::heap_name);
+void append_heap_address(const shared_memory::heap_address& heap, std::vector<std::byte>& bytes);
+shared_memory::heap_address heap_address_in(std::span<const std::byte> bytes);
 
 /// Which memory of this process the others of a generation read in place, and which of theirs this one reads.
 ///
@@ -28,9 +28,11 @@ heap_address heap_address_in(std::span<const std::byte> bytes);
 class memory_sharing {
  public:
   /// `heap` must outlive it.
-  explicit memory_sharing(shared_heap& heap) : heap_(heap) {}
+  explicit memory_sharing(shared_memory::shared_heap& heap) : heap_(heap) {}
 
-  void connect(int rank, const heap_address& heap) { peers_.insert_or_assign(rank, peer(heap)); }
+  void connect(int rank, const shared_memory::heap_address& heap) {
+    peers_.insert_or_assign(rank, peer(heap));
+  }
 
   /// What is told to a peer, in a header without elements.
   struct notice {
@@ -56,16 +58,16 @@ class memory_sharing {
 
  private:
   struct peer {
-    explicit peer(const heap_address& of) : memory(of) {}
-    peer_heap memory;
+    explicit peer(const shared_memory::heap_address& of) : memory(of) {}
+    shared_memory::peer_heap memory;
     std::set<std::uint64_t> offered;  ///< segments of its memory, mapped or not
     std::set<std::uint64_t> reads;    ///< segments of this process that the peer reads
   };
   void tell_freed();
 
-  shared_heap& heap_;
+  shared_memory::shared_heap& heap_;
   std::map<int, peer> peers_;
   std::vector<notice> notices_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

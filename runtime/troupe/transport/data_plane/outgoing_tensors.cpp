@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::transport {
 
 bool outgoing_tensors::may_go(int to_rank, const tensor_tag& tag) const {
   if (link_.exists()) return false;
@@ -63,4 +63,4 @@ std::vector<outgoing_tensors::tensor_to> outgoing_tensors::drop() {
   return dropped;
 }
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -7,7 +7,7 @@
 #include "troupe/transport/data_plane/emulated_link.hpp"
 #include "troupe/transport/data_plane/send_queue.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// The tensors that wait to be sent, for each peer (send_queue), and what is under way to it. With an
 /// emulated_link, which the peers share, every tensor waits until its last byte is over.
@@ -47,4 +47,4 @@ class outgoing_tensors {
   emulated_link link_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

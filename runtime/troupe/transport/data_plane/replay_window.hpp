@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace troupe {
+namespace troupe::transport {
 
 /// Admits each sequence number of a connection once. Numbers may arrive out of order, but one that is older
 /// than the newest by `size` or more is refused. (The anti-replay window of RFC 4303, section 3.4.3.)
@@ -33,4 +33,4 @@ class replay_window {
   std::bitset<size> seen_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -1,6 +1,6 @@
 #include "troupe/transport/data_plane/send_queue.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 namespace {
 
 constexpr int urgent = 0, between_replicas = 1, copy_of_state = 2;
@@ -49,4 +49,4 @@ bool send_queue::may_go(const tensor_tag& tag, const bytes_in_flight& now) {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -10,12 +10,13 @@
 #include "troupe/tensor/tensor.hpp"
 #include "troupe/transport/tensor_tag.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// A tensor on its way to one peer.
 struct outgoing_tensor {
   tensor_tag tag;
-  std::optional<authentication_code> body_code;  ///< of the elements; none: tensors are not verified
+  std::optional<messaging::authentication_code>
+      body_code;  ///< of the elements; none: tensors are not verified
   tensor value;
   std::chrono::steady_clock::time_point put_at = {};  ///< when it was queued, for an emulated_link
 };
@@ -58,4 +59,4 @@ class send_queue {
   std::multimap<send_order, outgoing_tensor> held_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -4,7 +4,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 control_plane::control_plane(const std::string& interface, plane_settings& settings)
     : settings_(settings), incoming_(interface, settings, watch_) {}
@@ -25,9 +25,9 @@ bool control_plane::progress() {
 }
 
 void control_plane::connect(const std::map<int, process_address>& peers) {
-  std::map<int, process_id> members;
+  std::map<int, messaging::process_id> members;
   for (const auto& [rank, address] : peers)
-    if (rank != settings_.rank) members[rank] = decode_control_address(address.control).process;
+    if (rank != settings_.rank) members[rank] = messaging::decode_control_address(address.control).process;
   for (auto entry = connections_.begin(); entry != connections_.end();) {
     auto wanted = peers.find(entry->first);
     bool keep =
@@ -49,19 +49,19 @@ void control_plane::connect(const std::map<int, process_address>& peers) {
 void control_plane::open(int rank, const std::vector<std::byte>& address) {
   auto& made = connections_[rank];
   made.address = address;
-  made.stream = std::make_unique<outgoing_stream>(outgoing_stream::ends{
-      settings_.rank, incoming_.address().process, rank, decode_control_address(address), settings_.secret,
-      connection_timeout(settings_.world_size)});
+  made.stream = std::make_unique<messaging::outgoing_stream>(messaging::outgoing_stream::ends{
+      settings_.rank, incoming_.address().process, rank, messaging::decode_control_address(address),
+      settings_.secret, connection_timeout(settings_.world_size)});
   watch(rank, made);
 }
 
 bool control_plane::send(int to_rank, std::uint64_t generation, std::span<const std::byte> body) {
-  if (body.size() > max_control_bytes)
+  if (body.size() > messaging::max_control_bytes)
     throw_invalid("send_control", "at most 64 MiB", std::to_string(body.size()) + " bytes");
   auto found = connections_.find(to_rank);
   if (found == connections_.end() || !found->second.stream) return true;
   auto& stream = *found->second.stream;
-  stream.send(frame_kind::control, generation, body);
+  stream.send(messaging::frame_kind::control, generation, body);
   auto& counted = settings_.counters.with(to_rank);
   counted.count_sent_frame(body.size());
   counted.frame_bytes_queued = stream.unsent_bytes();
@@ -72,7 +72,7 @@ bool control_plane::send(int to_rank, std::uint64_t generation, std::span<const 
 bool control_plane::announce_generation(std::uint64_t generation) {
   for (auto& [rank, each] : connections_) {
     if (!each.stream) continue;
-    each.stream->send(frame_kind::generation_ended, generation, {});
+    each.stream->send(messaging::frame_kind::generation_ended, generation, {});
     if (each.stream->failure() || !each.stream->all_sent()) watch(rank, each);
   }
   return arm();
@@ -131,4 +131,4 @@ void control_plane::break_connection(const peer_failure& failure) {
   incoming_.drop(failure.rank);
 }
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -9,7 +9,7 @@
 #include "troupe/transport/transport.hpp"
 #include "troupe/transport/ucx_transport/incoming_connections.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// Sends and receives the control messages of a process, over plain TCP sockets, as long as the process
 /// lives. Every pair of processes has one connection per direction, opened by the sender, so that whichever
@@ -57,8 +57,8 @@ class control_plane {
  private:
   struct connection {
     std::vector<std::byte> address;
-    std::unique_ptr<outgoing_stream> stream;  ///< null once it broke
-    int watched = -1;                         ///< its socket in the epoll set
+    std::unique_ptr<messaging::outgoing_stream> stream;  ///< null once it broke
+    int watched = -1;                                    ///< its socket in the epoll set
   };
 
   void open(int rank, const std::vector<std::byte>& address);
@@ -68,7 +68,7 @@ class control_plane {
   void report(const peer_failure& failure);
 
   plane_settings& settings_;
-  epoll_set watch_;
+  posix::epoll_set watch_;
   incoming_connections incoming_;
   std::map<int, connection> connections_;
   std::map<int, int> rank_of_socket_;
@@ -76,4 +76,4 @@ class control_plane {
   std::vector<peer_failure> failures_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

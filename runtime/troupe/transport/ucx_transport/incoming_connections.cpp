@@ -8,7 +8,7 @@
 
 #include "troupe/wire/byte_order.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 namespace {
 
 /// Unauthenticated peers allowed in addition to the number of members, which may all connect at once. Fewer
@@ -24,8 +24,8 @@ constexpr std::uint64_t introduction_sequence = 0;
 }  // namespace
 
 incoming_connections::incoming_connections(const std::string& interface, plane_settings& settings,
-                                           epoll_set& watch)
-    : settings_(settings), watch_(watch), listener_(listen_on(interface)) {
+                                           posix::epoll_set& watch)
+    : settings_(settings), watch_(watch), listener_(messaging::listen_on(interface)) {
   watch_.add(listener_.socket.get(), EPOLLIN);
 }
 
@@ -38,7 +38,8 @@ void incoming_connections::look_at(int socket) {
 
 void incoming_connections::accept_some() {
   for (int left = max_accepted_at_once; left > 0; --left) {
-    unique_fd socket(::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    posix::unique_fd socket(
+        ::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_accepting();
       return;
@@ -46,7 +47,7 @@ void incoming_connections::accept_some() {
     make_space_for_unauthenticated();
     watch_.add(socket.get(), EPOLLIN);
     auto number = socket.get();
-    unauthenticated_.emplace(number, incoming_stream(std::move(socket), settings_.secret));
+    unauthenticated_.emplace(number, messaging::incoming_stream(std::move(socket), settings_.secret));
   }
 }
 
@@ -93,7 +94,7 @@ void incoming_connections::read_unauthenticated(stream_map::iterator peer) {
   if (!stream.shake_hands()) {
     ++settings_.counters.bad_frames;
     unauthenticated_.erase(peer);
-  } else if (!receive_all(stream) || filled == incoming_stream::filling::closed) {
+  } else if (!receive_all(stream) || filled == messaging::incoming_stream::filling::closed) {
     unauthenticated_.erase(peer);
   } else if (stream.from) {
     members_.insert(unauthenticated_.extract(peer));
@@ -103,15 +104,16 @@ void incoming_connections::read_unauthenticated(stream_map::iterator peer) {
 /// Reads from a member, and closes the connection at the end of the stream or after a bad frame.
 void incoming_connections::read_member(stream_map::iterator member) {
   auto filled = member->second.fill();
-  if (!receive_all(member->second) || filled == incoming_stream::filling::closed) members_.erase(member);
+  if (!receive_all(member->second) || filled == messaging::incoming_stream::filling::closed)
+    members_.erase(member);
 }
 
 /// Handles all complete frames. False: one of them is bad, and the stream must be closed.
-bool incoming_connections::receive_all(incoming_stream& stream) {
+bool incoming_connections::receive_all(messaging::incoming_stream& stream) {
   for (;;) {
     auto next = stream.next();
     std::optional<std::string> problem;
-    if (auto* fault = std::get_if<frame_fault>(&next))
+    if (auto* fault = std::get_if<messaging::frame_fault>(&next))
       problem = to_string(*fault);
     else if (const auto& frame = std::get<0>(next))
       problem = receive(stream, *frame);
@@ -125,17 +127,17 @@ bool incoming_connections::receive_all(incoming_stream& stream) {
 }
 
 /// Handles a frame. Returns what is wrong with it, or nothing.
-std::optional<std::string> incoming_connections::receive(incoming_stream& stream,
-                                                         const incoming_stream::frame& frame) {
+std::optional<std::string> incoming_connections::receive(messaging::incoming_stream& stream,
+                                                         const messaging::incoming_stream::frame& frame) {
   auto opened = open_frame(stream.key(), frame.head, frame.body.size(), frame.body);
-  if (auto* fault = std::get_if<frame_fault>(&opened)) return std::string(to_string(*fault));
-  const auto& head = std::get<frame_head>(opened);
+  if (auto* fault = std::get_if<messaging::frame_fault>(&opened)) return std::string(to_string(*fault));
+  const auto& head = std::get<messaging::frame_head>(opened);
   if (!std::cmp_equal(head.header.to_rank, settings_.rank)) return "it is not addressed to this process";
   if (!stream.from) return receive_introduction(stream, head);
   if (!std::cmp_equal(head.header.from_rank, stream.from->rank) ||
       head.header.sequence != ++stream.from->sequence)
     return "it is out of order";
-  if (head.header.kind == frame_kind::generation_ended) {
+  if (head.header.kind == messaging::frame_kind::generation_ended) {
     notices_.push_back({stream.from->rank, head.header.generation});
     return std::nullopt;
   }
@@ -143,13 +145,13 @@ std::optional<std::string> incoming_connections::receive(incoming_stream& stream
   return std::nullopt;
 }
 
-std::optional<std::string> incoming_connections::receive_introduction(incoming_stream& stream,
-                                                                      const frame_head& head) {
-  process_id from{};
-  byte_reader reader(head.extension);
+std::optional<std::string> incoming_connections::receive_introduction(messaging::incoming_stream& stream,
+                                                                      const messaging::frame_head& head) {
+  messaging::process_id from{};
+  wire::byte_reader reader(head.extension);
   auto to = reader.take(from.size());
   std::ranges::copy(reader.take(from.size()), from.begin());
-  if (head.header.kind != frame_kind::control || !reader.ok() || !reader.at_end() ||
+  if (head.header.kind != messaging::frame_kind::control || !reader.ok() || !reader.at_end() ||
       head.header.sequence != introduction_sequence || !std::ranges::equal(to, listener_.address.process))
     return "it is not an introduction to this process";
   stream.from = {static_cast<int>(head.header.from_rank), from, introduction_sequence};
@@ -158,14 +160,14 @@ std::optional<std::string> incoming_connections::receive_introduction(incoming_s
 }
 
 /// Closes the older connection of a sender that has connected again, after reading its remaining frames.
-void incoming_connections::replace(const incoming_stream& newer) {
+void incoming_connections::replace(const messaging::incoming_stream& newer) {
   for (auto entry = members_.begin(); entry != members_.end();) {
     auto& older = entry->second;
     if (older.from->rank != newer.from->rank || older.from->process != newer.from->process) {
       ++entry;
       continue;
     }
-    while (older.fill() == incoming_stream::filling::more && receive_all(older)) {
+    while (older.fill() == messaging::incoming_stream::filling::more && receive_all(older)) {
     }
     entry = members_.erase(entry);
   }
@@ -175,7 +177,7 @@ void incoming_connections::drop(int rank) {
   std::erase_if(members_, [&](const auto& entry) { return entry.second.from->rank == rank; });
 }
 
-void incoming_connections::keep_only(const std::map<int, process_id>& members) {
+void incoming_connections::keep_only(const std::map<int, messaging::process_id>& members) {
   num_members_ = members.size();
   std::erase_if(members_, [&](const auto& entry) {
     auto member = members.find(entry.second.from->rank);
@@ -183,4 +185,4 @@ void incoming_connections::keep_only(const std::map<int, process_id>& members) {
   });
 }
 
-}  // namespace troupe
+}  // namespace troupe::transport

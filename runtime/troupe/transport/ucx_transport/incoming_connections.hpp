@@ -10,7 +10,7 @@
 #include "troupe/posix/sockets/epoll_set.hpp"
 #include "troupe/transport/plane.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// The listening socket of a process and the control connections accepted from it. Not thread-safe.
 ///
@@ -20,9 +20,9 @@ namespace troupe {
 class incoming_connections {
  public:
   /// Listens on `interface`. Throws bad_input and system_failure. `settings` and `watch` must outlive it.
-  incoming_connections(const std::string& interface, plane_settings& settings, epoll_set& watch);
+  incoming_connections(const std::string& interface, plane_settings& settings, posix::epoll_set& watch);
 
-  const control_address& address() const { return listener_.address; }
+  const messaging::control_address& address() const { return listener_.address; }
   /// `socket` is ready; sockets of other owners are ignored.
   void look_at(int socket);
   /// Closes unauthenticated connections that exceed their time limit, and resumes accepting. Call it
@@ -31,7 +31,7 @@ class incoming_connections {
   /// Closes the connections of a member.
   void drop(int rank);
   /// Closes connections of processes that are no members any more (replaced by a new incarnation).
-  void keep_only(const std::map<int, process_id>& members);
+  void keep_only(const std::map<int, messaging::process_id>& members);
 
   bool has_arrivals() const { return !arrivals_.empty(); }
   std::vector<control_arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
@@ -42,7 +42,7 @@ class incoming_connections {
 
  private:
   using clock = std::chrono::steady_clock;
-  using stream_map = std::map<int, incoming_stream>;  ///< key: the socket
+  using stream_map = std::map<int, messaging::incoming_stream>;  ///< key: the socket
 
   void accept_some();
   void pause_accepting();
@@ -50,14 +50,16 @@ class incoming_connections {
   void end_oldest_unauthenticated();
   void read_unauthenticated(stream_map::iterator peer);
   void read_member(stream_map::iterator member);
-  bool receive_all(incoming_stream& stream);
-  std::optional<std::string> receive(incoming_stream& stream, const incoming_stream::frame& frame);
-  std::optional<std::string> receive_introduction(incoming_stream& stream, const frame_head& head);
-  void replace(const incoming_stream& newer);
+  bool receive_all(messaging::incoming_stream& stream);
+  std::optional<std::string> receive(messaging::incoming_stream& stream,
+                                     const messaging::incoming_stream::frame& frame);
+  std::optional<std::string> receive_introduction(messaging::incoming_stream& stream,
+                                                  const messaging::frame_head& head);
+  void replace(const messaging::incoming_stream& newer);
 
   plane_settings& settings_;
-  epoll_set& watch_;
-  control_listener listener_;
+  posix::epoll_set& watch_;
+  messaging::control_listener listener_;
   std::optional<clock::time_point> accept_again_;  ///< when accepting is paused
   stream_map unauthenticated_, members_;
   std::size_t num_members_ = 0;
@@ -66,4 +68,4 @@ class incoming_connections {
   std::vector<peer_failure> failures_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <thread>
 
-namespace troupe {
+namespace troupe::transport {
 
 /// A mutex for a polling thread that locks it continuously and other threads that lock it occasionally.
 /// With std::mutex the poller would get the lock nearly every time. Here other threads announce that they
@@ -31,4 +31,4 @@ class polled_mutex {
   std::atomic<int> waiting_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace troupe {
+namespace troupe::transport {
 
 class tensor_waiter;
 
@@ -77,4 +77,4 @@ class polling_ownership {
   std::chrono::steady_clock::time_point seen_at_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

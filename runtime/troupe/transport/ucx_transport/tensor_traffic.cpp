@@ -8,7 +8,7 @@
 #include "troupe/transport/tensor_event.hpp"
 #include "troupe/ucx/ucx_library.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -22,7 +22,7 @@ constexpr auto selfish_poll = std::chrono::microseconds(4);
 
 tensor_traffic::tensor_traffic(const std::string& transports, const std::string& interface,
                                const dependencies& dependencies)
-    : dependencies_(dependencies), context_(make_ucx_context(transports, interface)) {}
+    : dependencies_(dependencies), context_(ucx::make_ucx_context(transports, interface)) {}
 
 std::vector<std::byte> tensor_traffic::begin_generation(std::uint64_t generation) {
   std::vector<std::byte> address;
@@ -52,11 +52,11 @@ void tensor_traffic::connect(std::uint64_t generation, const std::map<int, proce
 }
 
 void tensor_traffic::send(int to_rank, const tensor_tag& tag, tensor&& value) {
-  std::optional<authentication_code> body_code;
+  std::optional<messaging::authentication_code> body_code;
   if (dependencies_.settings.verify_tensors)
     body_code = dependencies_.settings.key.code(std::as_const(value).bytes());
-  emit_tensor(trace_kind::send, tag, to_rank, value.size_bytes());
-  ucx_log_suppressor failures_are_reported_as_events;
+  emit_tensor(trace::trace_kind::send, tag, to_rank, value.size_bytes());
+  ucx::ucx_log_suppressor failures_are_reported_as_events;
   bool done = true;
   {
     std::lock_guard lock(mutex_);
@@ -118,14 +118,15 @@ void tensor_traffic::deliver(tensor_arrival& arrival, tensor_waiter* waiter) {
   }
   auto* counted = arrival.counted ? arrival.counted : &settings.counters.with(arrival.from_rank);
   counted->count_received(arrival.value);
-  emit_tensor(trace_kind::receive, tag, arrival.from_rank, arrival.value.size_bytes());
+  emit_tensor(trace::trace_kind::receive, tag, arrival.from_rank, arrival.value.size_bytes());
   if (!waiter || !waiter->take(arrival.from_rank, tag, arrival.value))
     dependencies_.events.on_tensor(arrival.from_rank, tag, std::move(arrival.value));
 }
 
 bool tensor_traffic::is_authentic(const tensor_arrival& arrival) const {
   const auto& code = arrival.options.body_code;
-  return code && same_code(*code, dependencies_.settings.key.code(std::as_const(arrival.value).bytes()));
+  return code &&
+         messaging::same_code(*code, dependencies_.settings.key.code(std::as_const(arrival.value).bytes()));
 }
 
 tensor_traffic::failures tensor_traffic::take_failures() {
@@ -156,7 +157,7 @@ bool tensor_traffic::must_look_often() {
 bool tensor_traffic::receive_for(tensor_waiter& waiter, std::chrono::nanoseconds spin) {
   if (!ownership_.acquire(waiter)) return false;
   if (ownership_.must_wake_watcher()) dependencies_.thread.wake();
-  ucx_log_suppressor failures_are_reported_as_events;
+  ucx::ucx_log_suppressor failures_are_reported_as_events;
   waiting_.waiter = &waiter;
   auto last_event = clock::now();
   while (waiter.waits()) {
@@ -191,7 +192,7 @@ void tensor_traffic::sleep(const tensor_waiter& waiter, std::chrono::nanoseconds
   if (!waiter.waits()) return waiter_wakeup_.cancel_sleep();
   ownership_.begin_sleep();
   waiter_wakeup_.rest({descriptor, -1}, armed, idle,
-                      must_look_often() ? std::chrono::milliseconds(1) : wakeup::max_sleep);
+                      must_look_often() ? std::chrono::milliseconds(1) : ucx::wakeup::max_sleep);
   ownership_.end_sleep();
 }
 
@@ -201,4 +202,4 @@ void tensor_traffic::stop_receiving(const tensor_waiter& waiter) {
   dependencies_.thread.wake();
 }
 
-}  // namespace troupe
+}  // namespace troupe::transport

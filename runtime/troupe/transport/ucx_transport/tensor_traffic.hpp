@@ -12,7 +12,7 @@
 #include "troupe/ucx/ucx_context.hpp"
 #include "troupe/ucx/wakeup.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 /// Sends and receives tensors between processes: one data plane per generation, polled by the waiter that
 /// owns polling (polling_ownership) or else by the transport's thread. Thread-safe. No lock is held while a
@@ -24,7 +24,7 @@ class tensor_traffic {
     plane_settings& settings;
     generation_gate& gate;
     transport_events& events;
-    wakeup& thread;
+    ucx::wakeup& thread;
     /// Called on the receiving thread when a tensor fails authentication.
     std::function<void(const peer_failure&)> on_bad_peer = nullptr;
   };
@@ -72,17 +72,17 @@ class tensor_traffic {
   void sleep(const tensor_waiter& waiter, std::chrono::nanoseconds idle);
 
   const dependencies dependencies_;
-  ucx_context context_;
+  ucx::ucx_context context_;
   polling_ownership ownership_;
-  wakeup waiter_wakeup_;  ///< of the waiter that owns polling
+  ucx::wakeup waiter_wakeup_;  ///< of the waiter that owns polling
   receiver thread_, waiting_;
 
   /// Freed memory is not written again: peers may still read it.
-  shared_heap shared_{freed_segments::returned};
+  shared_memory::shared_heap shared_{shared_memory::freed_segments::returned};
 
   polled_mutex mutex_;
   std::optional<data_plane> plane_;  ///< none before the first generation
   transfer_list retired_;  ///< in flight when their generation ended: peers may still read their memory
 };
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -18,7 +18,7 @@
 #include "troupe/ucx/ucx_library.hpp"
 #include "troupe/ucx/wakeup.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -34,7 +34,7 @@ constexpr auto data_failure_delay = std::chrono::seconds(1);
 /// refuses it between processes, which UCX does not notice: tensors are copied through shared memory then.
 std::string default_transports(const ucx_transport_options& options) {
   std::string chosen = "sysv";
-  if (auto problem = problem_of_reading_this_process(); problem == 0)
+  if (auto problem = posix::problem_of_reading_this_process(); problem == 0)
     chosen += ",cma";
   else if (options.on_unreadable_memory)
     options.on_unreadable_memory(std::generic_category().message(problem));
@@ -57,7 +57,7 @@ class ucx_transport final : public transport {
         on_unshared_memory_(options.on_unshared_memory),
         settings_{options.rank,
                   options.secret,
-                  frame_authenticator(options.secret),
+                  messaging::frame_authenticator(options.secret),
                   options.verify_frames,
                   !options.verify_frames && options.data_transports.find("tcp") == std::string::npos,
                   {},
@@ -115,7 +115,7 @@ class ucx_transport final : public transport {
   const std::function<void(const std::string& cause)> on_unshared_memory_;
   plane_settings settings_;
   generation_gate gate_;
-  wakeup wakeup_;
+  ucx::wakeup wakeup_;
 
   polled_mutex control_mutex_;
   control_plane control_;
@@ -145,7 +145,7 @@ process_address ucx_transport::begin_generation(std::uint64_t generation) {
 
 /// Before the data plane ends, so that no peer takes that for a loss.
 void ucx_transport::announce_generation(std::uint64_t generation) {
-  ucx_log_suppressor failures_are_reported_as_events;
+  ucx::ucx_log_suppressor failures_are_reported_as_events;
   bool done = true;
   {
     std::lock_guard lock(control_mutex_);
@@ -158,7 +158,7 @@ void ucx_transport::connect(std::uint64_t generation, const std::map<int, proces
   for (const auto& [rank, address] : peers)
     if (address.control.empty() || address.data.empty())
       throw_invalid("transport::connect", "an address for rank " + std::to_string(rank), "none");
-  ucx_log_suppressor failures_are_reported_as_events;
+  ucx::ucx_log_suppressor failures_are_reported_as_events;
   {
     std::lock_guard lock(control_mutex_);
     control_.connect(peers);
@@ -174,7 +174,7 @@ void ucx_transport::send_control(int to_rank, std::uint64_t generation, std::spa
     counted.count_received_frame(body.size());
     return events_.on_control(to_rank, generation, body);
   }
-  ucx_log_suppressor failures_are_reported_as_events;
+  ucx::ucx_log_suppressor failures_are_reported_as_events;
   bool done = true;
   {
     std::lock_guard lock(control_mutex_);
@@ -201,7 +201,7 @@ void ucx_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor value
 }
 
 void ucx_transport::run() {
-  ucx_log_suppressor failures_are_reported_as_events;
+  ucx::ucx_log_suppressor failures_are_reported_as_events;
   for (auto last_event = clock::now(); !stop_;) {
     if (progress()) {
       last_event = clock::now();
@@ -281,7 +281,7 @@ void ucx_transport::break_connection(std::uint64_t generation, const peer_failur
 std::chrono::milliseconds ucx_transport::max_sleep(bool is_reconnecting) {
   bool looks_often = tensors_.needs_watching() || is_reconnecting;
   if (tensors_.must_look_often()) return std::chrono::milliseconds(1);
-  auto longest = looks_often ? std::chrono::milliseconds(10) : wakeup::max_sleep;
+  auto longest = looks_often ? std::chrono::milliseconds(10) : ucx::wakeup::max_sleep;
   if (suspicions_.empty()) return longest;
   auto left = std::max(clock::duration::zero(), clock::duration(suspicions_.front().due - clock::now()));
   return std::min(longest, std::chrono::ceil<std::chrono::milliseconds>(left));
@@ -309,4 +309,4 @@ std::unique_ptr<transport> make_ucx_transport(const ucx_transport_options& optio
   return std::make_unique<ucx_transport>(with_transports(options), events);
 }
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -9,7 +9,7 @@
 #include "troupe/transport/transport.hpp"
 #include "troupe/ucx/ucx_error.hpp"
 
-namespace troupe {
+namespace troupe::transport {
 
 struct ucx_transport_options {
   int rank = 0;
@@ -50,4 +50,4 @@ struct ucx_transport_options {
 /// forks afterwards must exec and not use UCX.
 std::unique_ptr<transport> make_ucx_transport(const ucx_transport_options& options, transport_events& events);
 
-}  // namespace troupe
+}  // namespace troupe::transport

@@ -17,6 +17,7 @@
 #include "troupe/inspector/commands/audit_lines.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::inspector;
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;

@@ -7,6 +7,7 @@
 #include "troupe/supervisor/state/supervision_tree.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::inspector;
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
@@ -28,7 +29,7 @@ control_command kill_of(const std::string& actor) {
   return command;
 }
 
-control_command snapshot() {
+control_command save_command() {
   control_command command;
   command.action = control_action::snapshot;
   return command;
@@ -54,7 +55,7 @@ TEST_CASE("a command finds the process or the actor that it names") {
   auto view = shown_job();
   CHECK(found(control_command{}, view).rank == -1);
   CHECK(found(kill_of(1), view) == command_target{1, 1, {}, 0});
-  auto device = static_cast<std::uint8_t>(child_role::device);
+  auto device = static_cast<std::uint8_t>(actors::supervisor::child_role::device);
   CHECK(found(kill_of("1#1/device/1"), view) == command_target{1, 1, device, 1});
   CHECK(to_string(found(kill_of("1#1/device/1"), view)) == "device 1 of rank 1");
 }
@@ -80,7 +81,7 @@ TEST_CASE("a command that would end the job is refused") {
   CHECK(found(kill_of(1), view, {true, {}}).rank == 1);
   view.world_size = 1;
   CHECK(found(kill_of(0), view).rank == 0);  // its state is in the snapshot folder
-  auto job = std::make_shared<job_definition>(*view.scheduler->job);
+  auto job = std::make_shared<actors::job::job_definition>(*view.scheduler->job);
   job->snapshots.folder.clear();
   view.scheduler->job = job;
   CHECK_THAT(refused(kill_of(0), view).why, ContainsSubstring("--snapshot-dir"));
@@ -102,21 +103,22 @@ TEST_CASE("each of the stages that several replicas have on a process has an id 
 
 TEST_CASE("a command for the job as a whole is taken before it has begun, and waits for it") {
   CHECK(found(control_command{}, job_view()).rank == -1);
-  CHECK(found(snapshot(), job_view()).rank == -1);
+  CHECK(found(save_command(), job_view()).rank == -1);
 }
 
 TEST_CASE("a snapshot needs a folder") {
   auto view = shown_job();
-  CHECK(found(snapshot(), view).rank == -1);
-  auto job = std::make_shared<job_definition>(*view.scheduler->job);
+  CHECK(found(save_command(), view).rank == -1);
+  auto job = std::make_shared<actors::job::job_definition>(*view.scheduler->job);
   job->snapshots.folder.clear();
   view.scheduler->job = job;
-  CHECK_THAT(refused(snapshot(), view).why, ContainsSubstring("--snapshot-dir FOLDER"));
+  CHECK_THAT(refused(save_command(), view).why, ContainsSubstring("--snapshot-dir FOLDER"));
 }
 
 TEST_CASE("what the job would not survive now waits") {
   auto report = running_job();
-  command_target process{1, 0, {}, 0}, device{1, 0, static_cast<std::uint8_t>(child_role::device), 1};
+  command_target process{1, 0, {}, 0},
+      device{1, 0, static_cast<std::uint8_t>(actors::supervisor::child_role::device), 1};
   CHECK(reason_to_wait(process, &report, 2).empty());
   CHECK_THAT(reason_to_wait(process, nullptr, 2), ContainsSubstring("is recovering"));
   report.committed_step = 0;

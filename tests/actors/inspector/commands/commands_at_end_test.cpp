@@ -12,6 +12,7 @@
 #include "troupe/inspector/inspection.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::inspector;
 using namespace troupe::testing;
 using json = nlohmann::json;
 

@@ -6,6 +6,7 @@
 #include <string>
 
 using namespace troupe;
+using namespace troupe::actors::inspector;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

@@ -12,6 +12,7 @@
 #include "troupe/posix/unix_time.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::inspector;
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 using json = nlohmann::json;
@@ -33,14 +34,14 @@ std::string command_text(const json& row) {
 struct commanded_server {
   commanded_server() {
     auto view = shown_job();
-    view.at_ms = unix_now_ms();
+    view.at_ms = posix::unix_now_ms();
     job->publish(view);
     job->take_commands(commands);
     commands->on_post([this] { ++num_posted; });
   }
-  http_response post(const std::string& action, const std::string& body,
-                     const header& type = {"content-type", "application/json"}) {
-    http_request request{"POST", "/api/v1/control/" + action, {}, body, "127.0.0.1:5"};
+  http::http_response post(const std::string& action, const std::string& body,
+                           const header& type = {"content-type", "application/json"}) {
+    http::http_request request{"POST", "/api/v1/control/" + action, {}, body, "127.0.0.1:5"};
     request.headers = {{"host", "localhost"},
                        {"authorization", "Bearer " + token},
                        {"x-troupe-request", "1"},
@@ -48,7 +49,7 @@ struct commanded_server {
                        type};
     return routes.answer(request);
   }
-  std::string error(const http_response& answer) { return json::parse(answer.body)["error"]; }
+  std::string error(const http::http_response& answer) { return json::parse(answer.body)["error"]; }
 
   std::ostringstream text;
   std::shared_ptr<spdlog::logger> log =

@@ -12,6 +12,7 @@
 #include "troupe/supervisor/state/supervision_tree.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::inspector;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
@@ -26,18 +27,20 @@ struct commanded_inspector {
     inspector_options options;
     options.world_size = 2;
     options.out = out;
-    inspector = actors.spawn<actor_of<inspector_state>>(options);
+    inspector = actors.spawn<actors::actor::actor_of<inspector_state>>(options);
   }
   /// Generation `generation` has begun, and all that is asked is answered.
   void begin(std::uint64_t generation = 2) {
-    actors.send(inspector,
-                inspected_generation{generation, {first.handle(), second.handle()}, scheduler.handle()});
+    actors.send(inspector, actors::messages::inspected_generation{
+                               generation, {first.handle(), second.handle()}, scheduler.handle()});
     answer_polls();
   }
-  void answer_polls(const scheduler_report& job = running_job(), std::uint32_t incarnation = 0) {
-    first.answer_to([](const inspect_process&) { return true; }, report_of_rank(0));
-    second.answer_to([](const inspect_process&) { return true; }, report_of_rank(1, incarnation));
-    scheduler.answer_to([](const inspect_scheduler&) { return true; }, job);
+  void answer_polls(const actors::messages::scheduler_report& job = running_job(),
+                    std::uint32_t incarnation = 0) {
+    first.answer_to([](const actors::messages::inspect_process&) { return true; }, report_of_rank(0));
+    second.answer_to([](const actors::messages::inspect_process&) { return true; },
+                     report_of_rank(1, incarnation));
+    scheduler.answer_to([](const actors::messages::inspect_scheduler&) { return true; }, job);
   }
   void command(const std::string& id, control_action action, const command_target& target = {}) {
     open_command one;
@@ -48,7 +51,7 @@ struct commanded_inspector {
     REQUIRE(out->commands()->post(one) == open_commands::posted::taken);
     actors.run();
   }
-  void poll(const scheduler_report& job = running_job(), std::uint32_t incarnation = 0) {
+  void poll(const actors::messages::scheduler_report& job = running_job(), std::uint32_t incarnation = 0) {
     actors.advance(500ms);
     answer_polls(job, incarnation);
   }
@@ -68,9 +71,9 @@ struct commanded_inspector {
 };
 
 const command_target the_process{1, 0, {}, 0};
-const command_target the_device{1, 0, static_cast<std::uint8_t>(child_role::device), 1};
+const command_target the_device{1, 0, static_cast<std::uint8_t>(actors::supervisor::child_role::device), 1};
 
-scheduler_report paused_job(std::uint64_t version, bool stands) {
+actors::messages::scheduler_report paused_job(std::uint64_t version, bool stands) {
   auto job = running_job();
   job.pause.version = version;
   job.pause.is_paused = 1;
@@ -84,8 +87,10 @@ TEST_CASE("a pause is done when the scheduler has carried it out and all devices
   commanded_inspector one;
   one.begin();
   one.command("0-1", control_action::pause);
-  CHECK(one.first.last<carry_out_pause>().request.command == pause_command::pause);
-  one.first.answer_to([](const carry_out_pause&) { return true; }, pause_carried_out{5});
+  CHECK(one.first.last<actors::messages::carry_out_pause>().request.command ==
+        actors::job::pause_command::pause);
+  one.first.answer_to([](const actors::messages::carry_out_pause&) { return true; },
+                      actors::messages::pause_carried_out{5});
   one.poll(paused_job(5, false));
   CHECK_FALSE(one.told("0-1", "done"));
   one.poll(paused_job(5, true));
@@ -97,7 +102,8 @@ TEST_CASE("a resume is done when the scheduler has carried it out") {
   commanded_inspector one;
   one.begin();
   one.command("0-1", control_action::resume);
-  one.first.answer_to([](const carry_out_pause&) { return true; }, pause_carried_out{6});
+  one.first.answer_to([](const actors::messages::carry_out_pause&) { return true; },
+                      actors::messages::pause_carried_out{6});
   CHECK(one.told("0-1", "done"));
 }
 
@@ -113,11 +119,12 @@ TEST_CASE("a snapshot is requested of each generation's scheduler until one has 
   commanded_inspector one;
   one.begin();
   one.command("0-1", control_action::snapshot);
-  CHECK(one.scheduler.all<save_snapshot>().size() == 1);
+  CHECK(one.scheduler.all<actors::messages::save_snapshot>().size() == 1);
   one.begin(3);
-  CHECK(one.scheduler.all<save_snapshot>().size() == 2);
+  CHECK(one.scheduler.all<actors::messages::save_snapshot>().size() == 2);
   // The first answer is of the earlier generation's scheduler.
-  one.scheduler.answer_to([](const save_snapshot&) { return true; }, snapshot_saved{8});
+  one.scheduler.answer_to([](const actors::messages::save_snapshot&) { return true; },
+                          actors::messages::snapshot_saved{8});
   CHECK(one.told("0-1", "done"));
   CHECK_THAT(one.events(), ContainsSubstring("\"step\":8"));
 }
@@ -126,7 +133,8 @@ TEST_CASE("a snapshot that the scheduler refuses is refused with its reason") {
   commanded_inspector one;
   one.begin();
   one.command("0-1", control_action::snapshot);
-  one.scheduler.answer_to([](const save_snapshot&) { return true; }, unavailable("no folder"));
+  one.scheduler.answer_to([](const actors::messages::save_snapshot&) { return true; },
+                          actors::actor::unavailable("no folder"));
   CHECK(one.told("0-1", "refused"));
   CHECK_THAT(one.events(), ContainsSubstring("no folder"));
 }
@@ -135,31 +143,32 @@ TEST_CASE("a level of the log is done when all processes have set it, and new on
   commanded_inspector one;
   one.begin();
   one.command("0-1", control_action::log_level);
-  CHECK(one.second.last<set_log_level>().level == "debug");
-  auto is_level = [](const set_log_level&) { return true; };
-  one.first.answer_to(is_level, command_carried_out{});
+  CHECK(one.second.last<actors::messages::set_log_level>().level == "debug");
+  auto is_level = [](const actors::messages::set_log_level&) { return true; };
+  one.first.answer_to(is_level, actors::messages::command_carried_out{});
   CHECK_FALSE(one.told("0-1", "done"));
-  one.second.answer_to(is_level, command_carried_out{});
+  one.second.answer_to(is_level, actors::messages::command_carried_out{});
   CHECK(one.told("0-1", "done"));
   one.begin(3);
-  CHECK(one.second.all<set_log_level>().size() == 2);
+  CHECK(one.second.all<actors::messages::set_log_level>().size() == 2);
 }
 
 TEST_CASE("an actor is killed by its own supervisor, and the command is done when it was started again") {
   commanded_inspector one;
   one.begin();
   one.command("0-1", control_action::kill, the_device);
-  auto passed = one.second.last<end_actor>();
+  auto passed = one.second.last<actors::messages::end_actor>();
   CHECK(passed.id == "0-1");
   CHECK(passed.number == 1);
   CHECK(passed.is_failure);
-  one.second.answer_to([](const end_actor&) { return true; }, command_carried_out{3});
+  one.second.answer_to([](const actors::messages::end_actor&) { return true; },
+                       actors::messages::command_carried_out{3});
   one.poll();
   CHECK_FALSE(one.told("0-1", "done"));
   auto again = report_of_rank(1);
   again.children[1].starts = 4;
   one.actors.advance(500ms);
-  one.second.answer_to([](const inspect_process&) { return true; }, again);
+  one.second.answer_to([](const actors::messages::inspect_process&) { return true; }, again);
   CHECK(one.told("0-1", "done"));
 }
 
@@ -167,7 +176,7 @@ TEST_CASE("a process that was killed is done when another one has taken its plac
   commanded_inspector one;
   one.begin();
   one.command("0-1", control_action::kill, the_process);
-  CHECK(one.second.last<end_process>().is_failure);
+  CHECK(one.second.last<actors::messages::end_process>().is_failure);
   one.begin(3);
   CHECK_FALSE(one.told("0-1", "done"));
   one.poll(running_job(), 1);
@@ -180,13 +189,13 @@ TEST_CASE("restarts and kills are carried out one at a time") {
   one.command("0-1", control_action::kill, the_process);
   one.command("0-2", control_action::restart, {0, 0, {}, 0});
   one.command("0-3", control_action::pause);
-  CHECK(one.first.all<end_process>().empty());
-  CHECK(one.first.all<carry_out_pause>().size() == 1);
+  CHECK(one.first.all<actors::messages::end_process>().empty());
+  CHECK(one.first.all<actors::messages::carry_out_pause>().size() == 1);
   one.begin(3);
   one.poll(running_job(), 1);
   one.poll(running_job(), 1);
-  REQUIRE(one.first.all<end_process>().size() == 1);
-  CHECK_FALSE(one.first.last<end_process>().is_failure);
+  REQUIRE(one.first.all<actors::messages::end_process>().size() == 1);
+  CHECK_FALSE(one.first.last<actors::messages::end_process>().is_failure);
 }
 
 TEST_CASE("a kill waits while the job recovers, and is refused if it does so for too long") {
@@ -197,14 +206,14 @@ TEST_CASE("a kill waits while the job recovers, and is refused if it does so for
   one.poll(recovering);
   one.command("0-1", control_action::kill, the_device);
   one.poll(recovering);
-  CHECK(one.second.all<end_actor>().empty());
+  CHECK(one.second.all<actors::messages::end_actor>().empty());
   SECTION("the job has recovered") {
     one.poll();
-    CHECK(one.second.all<end_actor>().size() == 1);
+    CHECK(one.second.all<actors::messages::end_actor>().size() == 1);
   }
   SECTION("it does not") {
     for (int i = 0; i < 250; ++i) one.poll(recovering);
-    CHECK(one.second.all<end_actor>().empty());
+    CHECK(one.second.all<actors::messages::end_actor>().empty());
     CHECK(one.told("0-1", "refused"));
     CHECK_THAT(one.events(), ContainsSubstring("is recovering"));
   }
@@ -215,25 +224,26 @@ TEST_CASE("a command that its supervisor refuses is refused with its reason, and
   one.begin();
   one.command("0-1", control_action::kill, the_device);
   one.command("0-2", control_action::restart, the_device);
-  one.second.answer_to([](const end_actor&) { return true; }, unavailable("would end the job"));
+  one.second.answer_to([](const actors::messages::end_actor&) { return true; },
+                       actors::actor::unavailable("would end the job"));
   CHECK(one.told("0-1", "refused"));
   one.poll();
-  CHECK(one.second.all<end_actor>().size() == 2);
+  CHECK(one.second.all<actors::messages::end_actor>().size() == 2);
 }
 
 TEST_CASE("a command that a recovery has overtaken is lost and not carried out twice") {
   commanded_inspector one;
   one.begin();
   one.command("0-1", control_action::kill, the_device);
-  one.second.answer_to([](const end_actor&) { return true; },
-                       make_error(actor_error::lost, "generation 3 has begun"));
+  one.second.answer_to([](const actors::messages::end_actor&) { return true; },
+                       make_error(actors::actor::actor_error::lost, "generation 3 has begun"));
   one.begin(3);
   auto next = report_of_rank(1);
   next.generation = 3;
   one.actors.advance(500ms);
-  one.second.answer_to([](const inspect_process&) { return true; }, next);
+  one.second.answer_to([](const actors::messages::inspect_process&) { return true; }, next);
   CHECK(one.told("0-1", "lost"));
-  CHECK(one.second.all<end_actor>().size() == 1);
+  CHECK(one.second.all<actors::messages::end_actor>().size() == 1);
 }
 
 TEST_CASE("an inspector that is started again follows what was passed on, and takes what was not") {
@@ -249,9 +259,9 @@ TEST_CASE("an inspector that is started again follows what was passed on, and ta
   commanded_inspector again(out);
   CHECK(again.told("0-2", "lost"));
   again.begin(3);
-  CHECK(again.second.all<end_process>().empty());
+  CHECK(again.second.all<actors::messages::end_process>().empty());
   again.poll(running_job(), 1);
   CHECK(again.told("0-1", "done"));
   again.poll(running_job(), 1);
-  CHECK(again.second.all<end_actor>().size() == 1);
+  CHECK(again.second.all<actors::messages::end_actor>().size() == 1);
 }

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::actors::inspector;
 using Catch::Approx;
 
 namespace {

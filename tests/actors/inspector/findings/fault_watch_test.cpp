@@ -7,6 +7,7 @@
 #include "actors/inspector/shown_job.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::inspector;
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
@@ -20,13 +21,14 @@ struct watched {
     view.slowest_step_s = 0.1;
     auto& report = *view.scheduler;
     report.activity.index = report.call;
-    report.activity.kind = report.kind = call_kind::train;
+    report.activity.kind = report.kind = actors::job::call_kind::train;
     report.running = {report.job, &report.job->training};
     for (auto& [rank, process] : view.processes)
-      process.report.devices[0].position = {1, call_kind::train, device_activity::computing, 7, 0};
+      process.report.devices[0].position = {1, actors::job::call_kind::train,
+                                            schedule::device_activity::computing, 7, 0};
   }
   /// A position in the step that runs.
-  void put(int rank, device_activity activity, std::uint32_t action) {
+  void put(int rank, schedule::device_activity activity, std::uint32_t action) {
     auto& position = view.processes[rank].report.devices[0].position;
     position.activity = activity;
     position.action = action;
@@ -65,8 +67,8 @@ struct watched {
 TEST_CASE("a device that does not return is stuck, and whoever waits for it is not") {
   watched job;
   job.train(5);
-  job.put(0, device_activity::waiting_for_tensor, 2);  // 0B0, which needs 1B0
-  job.put(1, device_activity::computing, 0);
+  job.put(0, schedule::device_activity::waiting_for_tensor, 2);  // 0B0, which needs 1B0
+  job.put(1, schedule::device_activity::computing, 0);
   for (int i = 0; i < 3; ++i) job.poll();
   REQUIRE(job.found.size() == 1);
   CHECK(job.found[0].kind == finding_kind::stuck_rank);
@@ -86,10 +88,10 @@ TEST_CASE("a device that does not return is stuck, and whoever waits for it is n
 TEST_CASE("a loader that does not return from the data set is stuck") {
   watched job;
   job.train(5);
-  job.put(1, device_activity::waiting_for_samples, 0);
+  job.put(1, schedule::device_activity::waiting_for_samples, 0);
   job.view.processes[1].report.loader_changes = 7;
   for (int i = 0; i < 4; ++i) {
-    job.put(0, device_activity::waiting_for_tensor, 2);
+    job.put(0, schedule::device_activity::waiting_for_tensor, 2);
     job.poll();
   }
   REQUIRE(job.found.size() == 1);
@@ -125,7 +127,7 @@ TEST_CASE("nothing is wrong with a job that is paused, restored or between calls
 TEST_CASE("a suspended process is named, with who waits for it") {
   watched job;
   job.train(5);
-  job.put(0, device_activity::waiting_for_tensor, 2);
+  job.put(0, schedule::device_activity::waiting_for_tensor, 2);
   job.poll(false, {1});
   job.view.processes[1].is_suspended = true;
   job.poll(false, {1});
@@ -170,8 +172,8 @@ TEST_CASE("an inspector that was suspended itself blames nobody") {
 TEST_CASE("a member that has not entered a collective call is named, with the call and who waits") {
   watched job;
   bool knows_group = GENERATE(true, false);
-  collective_position in{"default", {0, 1}, 8, "all_reduce(sum, f32[4])", 1, 0.1, 0.01};
-  collective_position before{"default", {0, 1}, 7, "barrier", 0, 0, 0.01};
+  collective::collective_position in{"default", {0, 1}, 8, "all_reduce(sum, f32[4])", 1, 0.1, 0.01};
+  collective::collective_position before{"default", {0, 1}, 7, "barrier", 0, 0, 0.01};
   job.view.processes[0].report.collectives = {in};
   if (knows_group) job.view.processes[1].report.collectives = {before};
   job.train(1);
@@ -190,7 +192,7 @@ TEST_CASE("a member that has not entered a collective call is named, with the ca
 
 TEST_CASE("a collective call that all members are in is slow, and none is missing") {
   watched job;
-  collective_position in{"default", {0, 1}, 8, "barrier", 1, 30, 0.01};
+  collective::collective_position in{"default", {0, 1}, 8, "barrier", 1, 30, 0.01};
   for (auto& [rank, process] : job.view.processes) process.report.collectives = {in};
   job.train(5);
 }
@@ -213,7 +215,7 @@ namespace {
 /// Ten steps in half a second, for which the device of rank 1 computes so many seconds each.
 void train_at(watched& job, double busy_s) {
   for (int i = 0; i < 10; ++i) {
-    recent_step step;
+    actors::messages::recent_step step;
     step.step = ++job.view.scheduler->step;
     step.at_ms = job.now_ms + 50 * i;
     step.device_busy_s = {0.01, busy_s};
@@ -244,7 +246,7 @@ TEST_CASE("a straggler is named by device and process") {
   CHECK(job.found[0].device == 1);
   CHECK_THAT(job.found[0].text, ContainsSubstring("2.0 times as long as before"));
   // In an evaluation nothing is known of the pace.
-  job.view.scheduler->kind = call_kind::evaluate;
+  job.view.scheduler->kind = actors::job::call_kind::evaluate;
   job.poll(true);
   CHECK(job.found.empty());
 }
@@ -277,8 +279,8 @@ TEST_CASE("a device that is slow for long on too few cores is told of together w
 TEST_CASE("a device that stands since its process lacks cores is not stuck") {
   watched job;
   job.train(5);
-  job.put(0, device_activity::waiting_for_tensor, 2);
-  job.put(1, device_activity::computing, 0);
+  job.put(0, schedule::device_activity::waiting_for_tensor, 2);
+  job.put(1, schedule::device_activity::computing, 0);
   for (int i = 0; i < 6; ++i) {
     wait_for_cores(job, 0.4);
     job.poll();

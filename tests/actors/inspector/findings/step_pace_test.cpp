@@ -5,6 +5,7 @@
 #include <random>
 
 using namespace troupe;
+using namespace troupe::actors::inspector;
 
 namespace {
 
@@ -21,7 +22,7 @@ struct paced_job {
     std::uniform_real_distribution<double> noise(1, 1.1);
     for (int i = 0; i < count; ++i) {
       now_ms += 50;
-      recent_step made;
+      actors::messages::recent_step made;
       made.step = ++step;
       made.at_ms = now_ms;
       made.num_samples = num_samples;

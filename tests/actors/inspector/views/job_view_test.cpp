@@ -3,11 +3,12 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::actors::inspector;
 
 namespace {
 
-recent_step step(std::uint64_t number, double step_s = 0.5) {
-  recent_step made;
+actors::messages::recent_step step(std::uint64_t number, double step_s = 0.5) {
+  actors::messages::recent_step made;
   made.step = number;
   made.step_s = step_s;
   return made;
@@ -62,12 +63,12 @@ TEST_CASE("the rate of a job that does nothing any more is 0, and not that of it
 }
 
 TEST_CASE("a scheduler's history says how many steps it has dropped") {
-  step_history history;
+  actors::messages::step_history history;
   CHECK(history.after(0).newest == 0);
-  for (std::uint64_t i = 1; i <= step_history::max_kept + 10; ++i) history.add(step(i));
+  for (std::uint64_t i = 1; i <= actors::messages::step_history::max_kept + 10; ++i) history.add(step(i));
   auto found = history.after(5);
   CHECK(found.missed == 5);
-  CHECK(found.steps.size() == step_history::max_kept);
+  CHECK(found.steps.size() == actors::messages::step_history::max_kept);
   CHECK(found.steps.front().step == 11);
   CHECK(history.after(found.newest).steps.empty());
   CHECK(history.after(found.newest + 7).steps.empty());

@@ -9,6 +9,7 @@
 #include "troupe/inspector/views/views.hpp"
 
 using namespace troupe;
+using namespace troupe::actors::inspector;
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 

@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 
 using namespace troupe;
+using namespace troupe::actors::scheduler;
 
 TEST_CASE("every step is copied until a copy was timed") {
   copy_interval interval;

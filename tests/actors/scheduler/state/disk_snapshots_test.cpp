@@ -3,13 +3,14 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::actors::scheduler;
 using namespace std::chrono_literals;
 
 namespace {
 
 constexpr disk_snapshots::clock::time_point began{};
 
-part_written written(std::uint64_t step, int stage, const std::string& problem = {}) {
+actors::messages::part_written written(std::uint64_t step, int stage, const std::string& problem = {}) {
   auto name = std::to_string(stage);
   return {1, step, {{{stage}}, "stage-" + name, 100, "c" + name, "here"}, problem};
 }
@@ -36,7 +37,7 @@ TEST_CASE("a snapshot is complete when its last part arrives, in any order") {
   REQUIRE(parts->size() == 3);
   for (int stage = 0; stage < 3; ++stage) {
     const auto& part = (*parts)[static_cast<std::size_t>(stage)];
-    CHECK(part.part == part_id{{stage}});
+    CHECK(part.part == layout::part_id{{stage}});
     CHECK(part.file == "stage-" + std::to_string(stage));
     CHECK(part.checksum == "c" + std::to_string(stage));
   }

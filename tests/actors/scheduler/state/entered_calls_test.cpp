@@ -4,11 +4,12 @@
 #include <string>
 
 using namespace troupe;
+using namespace troupe::actors::scheduler;
 
 namespace {
 
-call_request train(std::uint32_t index, std::uint64_t target) {
-  return {index, call_kind::train, 0, target, 0, 0};
+actors::job::call_request train(std::uint32_t index, std::uint64_t target) {
+  return {index, actors::job::call_kind::train, 0, target, 0, 0};
 }
 
 }  // namespace
@@ -66,7 +67,7 @@ TEST_CASE("descriptions of data are compared among the processes that have read 
 
 TEST_CASE("jobs are compared before calls, in later calls too") {
   entered_calls calls;
-  std::vector<job_description> jobs(3);
+  std::vector<agreement::job_description> jobs(3);
   for (auto& job : jobs) job.add("seed", &job == &jobs[1] ? "7" : "1");
   auto all_enter = [&](std::uint32_t index) {
     for (int rank = 0; rank < 3; ++rank)
@@ -87,7 +88,7 @@ TEST_CASE("jobs are compared before calls, in later calls too") {
 
 TEST_CASE("a process without a job is not compared with the jobs of others") {
   entered_calls calls;
-  job_description job;
+  agreement::job_description job;
   job.add("seed", "1");
   calls.learn(0, job);
   calls.enter(0, train(0, 5), job.hash());

@@ -3,12 +3,13 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::actors::scheduler;
 
 namespace {
 
-constexpr auto own_copy = part_location::own_memory;
-constexpr auto peer_copy = part_location::peer_memory;
-const std::vector<job_part> parts = {{{{.stage = 0}}}, {{{.stage = 1}}}};
+constexpr auto own_copy = recovery::part_location::own_memory;
+constexpr auto peer_copy = recovery::part_location::peer_memory;
+const std::vector<layout::job_part> parts = {{{{.stage = 0}}}, {{{.stage = 1}}}};
 
 /// Two processes with a stage each, of which each keeps the other's copies too.
 void hold_all_copies(held_copies& held, std::uint64_t step) {
@@ -73,7 +74,7 @@ TEST_CASE("replicas that a process has lost no longer count, and owners still ho
   CHECK(held.held_by_owners(parts) == 3);
   CHECK(held.inventories()[0].parts.size() == 2);
   REQUIRE(held.inventories()[1].parts.size() == 1);
-  CHECK(held.inventories()[1].parts[0] == held_part{3, {1}, 1, own_copy});
+  CHECK(held.inventories()[1].parts[0] == recovery::held_part{3, {1}, 1, own_copy});
   held.add(1, {3, {0}, 1, peer_copy}, parts);
   CHECK(held.committed_step(parts) == 3);
   hold_all_copies(held, 5);

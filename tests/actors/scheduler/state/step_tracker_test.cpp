@@ -4,13 +4,15 @@
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 
 using namespace troupe;
+using namespace troupe::actors::scheduler;
 using Catch::Matchers::WithinRel;
 
 namespace {
 
-step_done report(std::uint64_t step, std::uint32_t device, std::int64_t begin_ns = 0, std::int64_t end_ns = 0,
-                 std::int64_t busy_ns = 0, std::int64_t copy_ns = 0, std::uint32_t peak = 0) {
-  step_done done;
+actors::messages::step_done report(std::uint64_t step, std::uint32_t device, std::int64_t begin_ns = 0,
+                                   std::int64_t end_ns = 0, std::int64_t busy_ns = 0,
+                                   std::int64_t copy_ns = 0, std::uint32_t peak = 0) {
+  actors::messages::step_done done;
   done.step = step;
   done.device = device;
   done.first_begin_ns = begin_ns;
@@ -51,7 +53,7 @@ TEST_CASE("metrics add up over devices") {
   ledger.add(last);
   auto finished = ledger.add(report(0, 0));
   REQUIRE(finished.size() == 1);
-  CHECK(finished[0].metrics == step_metrics{3.5, 8, 5});
+  CHECK(finished[0].metrics == program::step_metrics{3.5, 8, 5});
 }
 
 TEST_CASE(
@@ -80,7 +82,7 @@ TEST_CASE("timings are medians over the steps, the peak is the greatest") {
 }
 
 TEST_CASE("without a complete step there is no timing") {
-  CHECK(step_tracker(2, 0).timing() == step_timing{});
+  CHECK(step_tracker(2, 0).timing() == actors::job::step_timing{});
 }
 
 TEST_CASE("a report of a device that the job does not have is refused") {

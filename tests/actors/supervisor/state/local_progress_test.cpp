@@ -3,14 +3,17 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::actors::supervisor;
 using namespace std::chrono_literals;
 
 namespace {
 
 struct two_devices {
-  std::shared_ptr<device_status> first = std::make_shared<device_status>();
-  std::shared_ptr<device_status> second = std::make_shared<device_status>();
-  std::shared_ptr<loader_status> loader = std::make_shared<loader_status>();
+  std::shared_ptr<actors::messages::device_status> first =
+      std::make_shared<actors::messages::device_status>();
+  std::shared_ptr<actors::messages::device_status> second =
+      std::make_shared<actors::messages::device_status>();
+  std::shared_ptr<actors::loader::loader_status> loader = std::make_shared<actors::loader::loader_status>();
   local_progress progress;
   two_devices() {
     progress.watch(0, first);
@@ -19,12 +22,13 @@ struct two_devices {
   }
 };
 
-const execution_position here{3, call_kind::train, device_activity::computing, 1ull << 40, 77};
+const actors::messages::execution_position here{3, actors::job::call_kind::train,
+                                                schedule::device_activity::computing, 1ull << 40, 77};
 
 }  // namespace
 
 TEST_CASE("a device's position is read as it was set") {
-  device_status status;
+  actors::messages::device_status status;
   status.set(here);
   CHECK(status.read()->position == here);
 }
@@ -35,7 +39,7 @@ TEST_CASE("a device counts as standing still until it sets a position again, eve
   job.progress.sample(1s);
   job.progress.sample(2s);
   job.progress.sample(3s);
-  process_progress told;
+  actors::messages::process_progress told;
   job.progress.describe(told);
   REQUIRE(told.devices.size() == 2);
   CHECK(told.devices[0].device == 0);
@@ -52,7 +56,7 @@ TEST_CASE("a device counts as standing still until it sets a position again, eve
 
 TEST_CASE("a device that computes beyond the limit is stuck, a device that waits is not") {
   two_devices job;
-  job.first->set({3, call_kind::train, device_activity::waiting_for_tensor, 1, 2});
+  job.first->set({3, actors::job::call_kind::train, schedule::device_activity::waiting_for_tensor, 1, 2});
   job.progress.sample(1s);
   job.progress.sample(100s);
   CHECK(job.progress.stuck(60).empty());
@@ -75,7 +79,7 @@ TEST_CASE("a loader is stuck only within a dataset's code") {
   job.progress.sample(1s);
   job.progress.sample(100s);
   CHECK(job.progress.stuck(60) == "the loader");
-  process_progress told;
+  actors::messages::process_progress told;
   job.progress.describe(told);
   CHECK(told.loader_is_working == 1);
   CHECK(told.loader_for_s == 100);

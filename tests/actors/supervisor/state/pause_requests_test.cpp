@@ -3,18 +3,19 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::actors::supervisor;
 
 namespace {
 
-pause_request with_id(std::uint64_t id) {
-  pause_request request;
+actors::job::pause_request with_id(std::uint64_t id) {
+  actors::job::pause_request request;
   request.id = id;
   return request;
 }
 
 /// `version` requests were carried out, the last with this id.
-pause_state state_of(std::uint64_t version, std::uint64_t request) {
-  pause_state state;
+actors::job::pause_state state_of(std::uint64_t version, std::uint64_t request) {
+  actors::job::pause_state state;
   state.version = version;
   state.request = request;
   return state;

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::actors::supervisor;
 using namespace std::chrono_literals;
 
 namespace {
@@ -20,11 +21,12 @@ supervision_tree example_tree(int io_intensity = 3, int compute_intensity = 3) {
   options.io.intensity = io_intensity;
   options.compute.intensity = compute_intensity;
   supervision_tree tree(options);
-  tree.set_branches({{subtree::io, restart_policy::one_for_one, {the_loader}},
-                     {subtree::io, restart_policy::rest_for_one, {the_disk, the_writer}},
-                     {subtree::compute, restart_policy::rest_for_one, {stage_child(0), device_child(0)}},
-                     {subtree::compute, restart_policy::rest_for_one, {stage_child(1), device_child(1)}},
-                     {subtree::compute, restart_policy::rest_for_one, {stage_child(2), device_child(0)}}});
+  tree.set_branches(
+      {{subtree::io, recovery::restart_policy::one_for_one, {the_loader}},
+       {subtree::io, recovery::restart_policy::rest_for_one, {the_disk, the_writer}},
+       {subtree::compute, recovery::restart_policy::rest_for_one, {stage_child(0), device_child(0)}},
+       {subtree::compute, recovery::restart_policy::rest_for_one, {stage_child(1), device_child(1)}},
+       {subtree::compute, recovery::restart_policy::rest_for_one, {stage_child(2), device_child(0)}}});
   return tree;
 }
 

@@ -181,7 +181,7 @@ TEST_CASE("record files that are missing, truncated, of another format or versio
 
 TEST_CASE("records whose writer ended before the index had its name say how it gets it") {
   written_file written(20), others(19);
-  auto left = written.folder.path() / temporary_name("words.records.index");
+  auto left = written.folder.path() / files::temporary_name("words.records.index");
   auto of_others = left.string() + "2";
   std::filesystem::rename(written.index, left);
   std::filesystem::copy_file(others.index, of_others);

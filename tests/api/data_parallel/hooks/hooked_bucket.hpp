@@ -20,8 +20,8 @@ inline gradient_bucket bucket_of(communicator& group, const std::vector<std::pai
     size += (extents.num_elements() + 15) / 16 * 16;
   }
   result.sum = group.allocate({size});
-  result.replicas = std::make_shared<leaf_hosting>(
-      spread_replicas(num_replicas == 0 ? group.size() : num_replicas, group.size()));
+  result.replicas = std::make_shared<collective::leaf_hosting>(
+      gradients::spread_replicas(num_replicas == 0 ? group.size() : num_replicas, group.size()));
   result.own_replicas = result.replicas->leaves_of(group.rank());
   for (std::size_t i = 0; i < result.own_replicas.size(); ++i)
     result.leaves.push_back(i == 0 ? result.sum : tensor::zeros({size}));

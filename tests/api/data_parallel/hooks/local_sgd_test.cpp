@@ -92,7 +92,7 @@ TEST_CASE("average_parameters gives every member the mean of all members' values
 TEST_CASE("periods that never end and members with several replicas are refused") {
   CHECK_THROWS_AS(local_sgd({.period = 0}), std::invalid_argument);
   CHECK_THROWS_AS(local_sgd({.dense_steps = -1}), std::invalid_argument);
-  auto members = make_local_group(1);
+  auto members = collective::make_local_group(1);
   local_sgd hook;
   CHECK_THROWS_AS(hook.prepare({bucket_of(*members[0], {{"w", {2}}}, 2)}), std::invalid_argument);
 }

@@ -28,7 +28,7 @@ float largest_difference(const tensor& a, const tensor& b) {
 
 TEST_CASE("columns become orthonormal in their order, and those that others span zero") {
   auto matrix = tensor::from(floats{3, 6, 1, 4, 8, 1, 0, 0, 1}, {3, 3});
-  orthonormalize_columns(matrix);
+  gradients::orthonormalize_columns(matrix);
   auto values = matrix.values<float>();
   CHECK(values[0] == 0.6F);
   CHECK(values[3] == 0.8F);
@@ -36,16 +36,16 @@ TEST_CASE("columns become orthonormal in their order, and those that others span
   auto products = matmul(matrix, matrix, {.transpose_a = true});
   CHECK(largest_difference(products, tensor::from(floats{1, 0, 0, 0, 0, 0, 0, 0, 1}, {3, 3})) < 1e-6F);
   auto random = random_tensor({50, 4}, "random");
-  orthonormalize_columns(random);
+  gradients::orthonormalize_columns(random);
   auto identity = tensor::from(floats{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, {4, 4});
   CHECK(largest_difference(matmul(random, random, {.transpose_a = true}), identity) < 1e-6F);
   auto zeros = tensor::zeros({5, 2});
-  orthonormalize_columns(zeros);
+  gradients::orthonormalize_columns(zeros);
   CHECK(same_bits(zeros, tensor::zeros({5, 2})));
 }
 
 TEST_CASE("matrices are factored if that saves enough, other parameters are all-reduced uncompressed") {
-  auto members = make_local_group(1);
+  auto members = collective::make_local_group(1);
   auto bucket = bucket_of(*members[0], {{"bias", {40}}, {"conv", {16, 2, 5, 5}}, {"small", {6, 8}}});
   power_sgd hook({.rank = 3});
   hook.prepare({bucket});
@@ -83,7 +83,7 @@ TEST_CASE("gradients of low rank are sent exactly, and residuals are zero") {
 }
 
 TEST_CASE("a step is the power iteration of the paper") {
-  auto members = make_local_group(1);
+  auto members = collective::make_local_group(1);
   auto bucket = bucket_of(*members[0], {{"w", {20, 30}}});
   power_sgd hook({.rank = 2});
   hook.prepare({bucket});
@@ -95,7 +95,7 @@ TEST_CASE("a step is the power iteration of the paper") {
     reduce(hook, bucket, *members[0]);
     auto m = add(gradient, residual);
     auto p = matmul(m, q);
-    orthonormalize_columns(p);
+    gradients::orthonormalize_columns(p);
     q = matmul(m, p, {.transpose_a = true});
     auto expected = matmul(p, q, {.transpose_b = true});
     residual = subtract(m, expected);
@@ -136,7 +136,7 @@ TEST_CASE("the sum of sent gradients and residuals is the sum of the gradients")
 }
 
 TEST_CASE("after gradients of zero all directions of PowerSGD are restored") {
-  auto members = make_local_group(1);
+  auto members = collective::make_local_group(1);
   auto bucket = bucket_of(*members[0], {{"w", {20, 30}}});
   power_sgd hook({.rank = 2});
   hook.prepare({bucket});
@@ -149,7 +149,7 @@ TEST_CASE("after gradients of zero all directions of PowerSGD are restored") {
 }
 
 TEST_CASE("a non-finite matrix gives a non-finite result, and factors and residuals do not change") {
-  auto members = make_local_group(1);
+  auto members = collective::make_local_group(1);
   auto bucket = bucket_of(*members[0], {{"w", {20, 30}}});
   power_sgd hook({.rank = 2});
   hook.prepare({bucket});

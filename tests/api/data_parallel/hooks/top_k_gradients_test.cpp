@@ -15,7 +15,7 @@ namespace {
 /// Reduces these gradients of one parameter, in one step each, with one member.
 struct steps {
   explicit steps(const top_k_gradients_options& options, std::int64_t size) : hook(options) {
-    members = make_local_group(1);
+    members = collective::make_local_group(1);
     bucket = bucket_of(*members[0], {{"w", {size}}});
     hook.prepare({bucket});
   }

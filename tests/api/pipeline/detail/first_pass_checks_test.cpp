@@ -25,7 +25,9 @@ nn::Loss changed(Change change) {
   };
 }
 
-void check(const nn::Loss& loss) { check_loss(loss, random_tensor({5, 3}, "logits"), make_labels(0, 0)); }
+void check(const nn::Loss& loss) {
+  detail::check_loss(loss, random_tensor({5, 3}, "logits"), make_labels(0, 0));
+}
 
 void refused(const nn::Loss& loss, const char* text) {
   CHECK_THROWS_MATCHES(check(loss), bad_input, MessageMatches(ContainsSubstring(text)));
@@ -47,9 +49,9 @@ class Forgetful : public nn::module_of<Forgetful> {
 
 TEST_CASE("losses that count and scale are accepted") {
   CHECK_NOTHROW(check(nn::CrossEntropy()));
-  CHECK_NOTHROW(check_loss(nn::MSELoss(), random_tensor({5, 3}, "x"), random_tensor({5, 3}, "y")));
+  CHECK_NOTHROW(detail::check_loss(nn::MSELoss(), random_tensor({5, 3}, "x"), random_tensor({5, 3}, "y")));
   auto same = random_tensor({5, 3}, "x");
-  CHECK_NOTHROW(check_loss(nn::MSELoss(), same, same));  // nothing to learn
+  CHECK_NOTHROW(detail::check_loss(nn::MSELoss(), same, same));  // nothing to learn
   // Twice the loss is a loss too.
   CHECK_NOTHROW(check([](const variable& output, const tensor& targets, double gradient_scale) {
     return nn::CrossEntropy()(output, targets, 2 * gradient_scale);
@@ -79,7 +81,7 @@ TEST_CASE("a loss without gradient is refused") {
 TEST_CASE("a stage checks the loss in its first microbatch only") {
   nn::Sequential model(nn::ToFloat(), nn::Flatten(), nn::Linear(12, num_classes));
   auto program = [&](nn::Loss loss) {
-    return make_module_programs(model, 1, {std::move(loss), optim::Adam(), 42})(0);
+    return detail::make_module_programs(model, 1, {std::move(loss), optim::Adam(), 42})(0);
   };
   auto wrong = program(changed([](loss_result& result) { result.loss_sum = 0; }));
   CHECK_THROWS_AS(forward_of(*wrong, pipeline::which(0, 0), make_images(0, 0), make_labels(0, 0)), bad_input);
@@ -92,7 +94,7 @@ TEST_CASE("a stage checks the loss in its first microbatch only") {
 
 TEST_CASE("a used parameter that no module lists is refused with its name") {
   nn::Sequential model{nn::ToFloat(), nn::Flatten(), Forgetful()};
-  auto program = make_module_programs(model, 1, {nn::CrossEntropy(), optim::Adam(), 42})(0);
+  auto program = detail::make_module_programs(model, 1, {nn::CrossEntropy(), optim::Adam(), 42})(0);
   CHECK_THROWS_MATCHES(forward_of(*program, pipeline::which(0, 0), make_images(0, 0), make_labels(0, 0)),
                        bad_input,
                        MessageMatches(ContainsSubstring("extra[3]") && ContainsSubstring("each_child")));

@@ -50,7 +50,7 @@ TEST_CASE("a step interrupted and discarded leaves no trace") {
   interrupted.backward_input(1, 1);
   interrupted.forward(1, 2);
   for (auto& stage : interrupted.stages) stage->discard();
-  CHECK(interrupted.take_metrics() == troupe::step_metrics());
+  CHECK(interrupted.take_metrics() == troupe::program::step_metrics());
   interrupted.train_step(1);
   expected.train_step(1);
   CHECK(same_bits(interrupted.parameters(), expected.parameters()));
@@ -208,13 +208,13 @@ TEST_CASE("bad samples are refused with the reason") {
 
 TEST_CASE("programs of one factory share no weights, and it refuses an invalid partition at once") {
   auto model = troupe::testing::four_layer_model();
-  auto make = troupe::make_module_programs(model, 2, {.optimizer = troupe::optim::SGD(), .seed = 42});
+  auto make = troupe::detail::make_module_programs(model, 2, {.optimizer = troupe::optim::SGD(), .seed = 42});
   auto first = make(0), second = make(0);
   CHECK(same_bits(first->state(), second->state()));
   first->state()[0].value.bytes()[0] ^= std::byte{1};
   CHECK_FALSE(same_bits(first->state(), second->state()));
   CHECK_THROWS_AS(make(2), std::out_of_range);
-  CHECK_THROWS_AS(troupe::make_module_programs(model, 5, {.optimizer = troupe::optim::SGD()}),
+  CHECK_THROWS_AS(troupe::detail::make_module_programs(model, 5, {.optimizer = troupe::optim::SGD()}),
                   troupe::bad_input);
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("a model starts from its initial weights for every partition") {
   trained.train_step(0);
   auto weights = std::make_shared<const std::vector<troupe::named_tensor>>(trained.parameters());
   for (int stages : {1, 3}) {
-    auto make = troupe::make_module_programs(
+    auto make = troupe::detail::make_module_programs(
         troupe::testing::four_layer_model(), stages,
         {.optimizer = troupe::optim::SGD(), .seed = 7, .initial_weights = weights});
     for (int stage = 0; stage < stages; ++stage)
@@ -239,7 +239,7 @@ TEST_CASE("initial weights that are missing, unknown or of another shape are ref
   auto make = [](auto change) {
     auto weights = pipeline(1).parameters();
     change(weights);
-    troupe::make_module_programs(
+    troupe::detail::make_module_programs(
         troupe::testing::four_layer_model(), 1,
         {.optimizer = troupe::optim::SGD(),
          .initial_weights = std::make_shared<const std::vector<troupe::named_tensor>>(weights)});

@@ -110,7 +110,7 @@ TEST_CASE("one microbatch in a pipeline steps as the plain model does") {
   // Each token once: a sum of two rows would be rounded in another order.
   auto inputs = tensor::from(std::vector<std::int64_t>{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, {2, length});
   auto targets = tokens_of(0, 0, 1);
-  microbatch alone{0, 0, 1, true};
+  program::microbatch alone{0, 0, 1, true};
   auto hidden = forward_of(staged.at(0), alone, inputs, {});
   forward_of(staged.at(1), alone, hidden, targets);
   auto gradient = input_gradient_of(staged.at(1), alone, {});
@@ -149,7 +149,7 @@ TEST_CASE("a restored stage goes on with the same bits, and an interrupted step 
 TEST_CASE("only the stages that hold a tied weight exchange its gradients") {
   auto model = nn::gpt_layers(tiny());
   auto reductions = [&](int stages, const numeric_options& numerics = {}) {
-    return reductions_of(model, partition_into_stages(model, stages), numerics);
+    return detail::reductions_of(model, partition_into_stages(model, stages), numerics);
   };
   CHECK(reductions(1).stages.empty());
   CHECK(reductions(4).stages == std::vector<std::vector<int>>{{0, 3}});
@@ -158,8 +158,8 @@ TEST_CASE("only the stages that hold a tied weight exchange its gradients") {
   auto untied = tiny();
   untied.tie_weights = false;
   auto apart = nn::gpt_layers(untied);
-  CHECK(tied_weights_of(apart).empty());
-  CHECK(reductions_of(apart, partition_into_stages(apart, 4), {}).stages.empty());
+  CHECK(detail::tied_weights_of(apart).empty());
+  CHECK(detail::reductions_of(apart, partition_into_stages(apart, 4), {}).stages.empty());
 }
 
 TEST_CASE("three uses of one weight are added in the order of the layers, wherever they are") {
@@ -172,7 +172,7 @@ TEST_CASE("three uses of one weight are added in the order of the layers, wherev
     layers.push_back("head", nn::TiedLinear(vocabulary, vocabulary, "embed.weight"));
     return layers;
   };
-  auto ties = tied_weights_of(model());
+  auto ties = detail::tied_weights_of(model());
   REQUIRE(ties.size() == 1);
   CHECK(ties[0].name == "embed.weight");
   REQUIRE(ties[0].uses.size() == 3);

@@ -122,16 +122,17 @@ std::vector<named_tensor> plain(const training& job) {
 /// With the program of a single stage that knows one version: clipping, loss scales, tied weights and
 /// dropout.
 std::vector<named_tensor> one_stage(const training& job) {
-  auto make = make_module_programs(
+  auto make = detail::make_module_programs(
       job.model, 1, {.optimizer = optim::Adam({.lr = 0.01}), .seed = 42, .numerics = job.numerics});
   auto program = make(0);
-  auto reductions = reductions_of(job.model, partition_into_stages(job.model, 1), job.numerics).stages.size();
+  auto reductions =
+      detail::reductions_of(job.model, partition_into_stages(job.model, 1), job.numerics).stages.size();
   std::vector<tensor> values;
   for (const auto& each : program->parameters()) values.push_back(each.value);
   recurrence(
       job, values,
       [&](std::uint64_t step, int index) {
-        microbatch which{.step = step, .index = index, .count = job.num_microbatches};
+        program::microbatch which{.step = step, .index = index, .count = job.num_microbatches};
         auto part = job.samples(step, index);
         program->forward(which, {part.inputs}, part.targets);
         program->backward_input(which, {});
@@ -200,16 +201,16 @@ TEST_CASE(
 }
 
 TEST_CASE("a program that keeps one version refuses microbatches with a delay") {
-  auto program = make_module_programs(four_layer_model(), 1, {.optimizer = optim::Adam()})(0);
-  microbatch late{.step = 1, .delay = 1};
+  auto program = detail::make_module_programs(four_layer_model(), 1, {.optimizer = optim::Adam()})(0);
+  program::microbatch late{.step = 1, .delay = 1};
   CHECK_THROWS_WITH(program->forward(late, {make_images(1, 0)}, make_labels(1, 0)),
                     ContainsSubstring("module_program_options::flush_every"));
 }
 
 TEST_CASE("a version of the weights that is not kept is refused") {
   auto program =
-      make_module_programs(four_layer_model(), 1, {.optimizer = optim::Adam(), .flush_every = 8})(0);
-  auto run = [&](const microbatch& which) {
+      detail::make_module_programs(four_layer_model(), 1, {.optimizer = optim::Adam(), .flush_every = 8})(0);
+  auto run = [&](const program::microbatch& which) {
     program->forward(which, {make_images(which.step, 0)}, make_labels(which.step, 0));
     program->backward_input(which, {});
     program->backward_weight(which);

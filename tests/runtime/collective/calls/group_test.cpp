@@ -45,7 +45,7 @@ constexpr bool are_ordered = requires(Left left, Right right) {
 };
 
 template <class Rank>
-constexpr bool is_rank_of_mesh = requires(const mesh& grid, Rank rank) {
+constexpr bool is_rank_of_mesh = requires(const troupe::collective::mesh& grid, Rank rank) {
   grid.coordinates(rank);
 };
 

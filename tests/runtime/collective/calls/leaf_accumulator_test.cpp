@@ -14,6 +14,7 @@
 #include "troupe/ops/convert.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 using troupe::testing::random_tensor;

@@ -7,6 +7,7 @@
 #include <utility>
 
 using namespace troupe;
+using namespace troupe::collective;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 

@@ -29,17 +29,17 @@ tensor tree_reduced(int num_leaves, std::int64_t count, dtype type, reduce_op op
   return result;
 }
 
-void expect_same_bits(const tensor& given, const tensor& wanted, const leaf_hosting& hosting) {
+void expect_same_bits(const tensor& given, const tensor& wanted, const collective::leaf_hosting& hosting) {
   expect(std::memcmp(given.bytes().data(), wanted.bytes().data(), wanted.size_bytes()) == 0,
          "the bits of the tree in " + describe(wanted) + " of " + hosting.text());
 }
 
 /// The nodes of this member, in memory of its group or in its own.
-tensor added_up(communicator& group, const leaf_hosting& hosting, std::int64_t count, dtype type,
+tensor added_up(communicator& group, const collective::leaf_hosting& hosting, std::int64_t count, dtype type,
                 bool is_group_memory) {
   auto num_nodes = static_cast<std::int64_t>(hosting.nodes_of(group.rank()).size());
   auto memory = is_group_memory ? group.allocate({num_nodes, count}) : tensor();
-  leaf_accumulator sums(hosting, group.rank(), count, memory);
+  collective::leaf_accumulator sums(hosting, group.rank(), count, memory);
   for (int leaf : hosting.leaves_of(group.rank())) sums.add(leaf, gradient_of(leaf, count, type));
   return sums.nodes();
 }
@@ -52,7 +52,8 @@ struct leaf_call {
   bool is_in_place = false;  ///< the result replaces the first node, on members that have one
 };
 
-void expect_bits_of_one_member(communicator& group, const leaf_hosting& hosting, const leaf_call& how) {
+void expect_bits_of_one_member(communicator& group, const collective::leaf_hosting& hosting,
+                               const leaf_call& how) {
   auto nodes = added_up(group, hosting, how.count, how.type, how.is_group_memory);
   bool replaces = how.is_in_place && how.type == dtype::f32 && nodes.defined();
   auto result = replaces              ? nodes.rows(0, 1).reshape({how.count})
@@ -63,7 +64,7 @@ void expect_bits_of_one_member(communicator& group, const leaf_hosting& hosting,
 }
 
 /// 1 to 8 leaves; some members may have none. The same on all members.
-leaf_hosting drawn_hosting(std::minstd_rand& random, int num_members) {
+collective::leaf_hosting drawn_hosting(std::minstd_rand& random, int num_members) {
   auto num_leaves = static_cast<int>(random() % 8 + 1);
   std::vector<std::vector<int>> leaves(static_cast<std::size_t>(num_members));
   std::size_t member = 0;
@@ -72,7 +73,7 @@ leaf_hosting drawn_hosting(std::minstd_rand& random, int num_members) {
     if (leaf == 0 || !is_in_runs || random() % 2 == 0) member = random() % leaves.size();
     leaves[member].push_back(leaf);
   }
-  return leaf_hosting(std::move(leaves));
+  return collective::leaf_hosting(std::move(leaves));
 }
 
 void drawn_hostings(members& given) {
@@ -91,11 +92,11 @@ void drawn_hostings(members& given) {
 }
 
 /// Member i hosts the leaves [i * each, (i + 1) * each), or those of the member `shift` after it.
-leaf_hosting even_hosting(int num_members, int each, int shift) {
+collective::leaf_hosting even_hosting(int num_members, int each, int shift) {
   std::vector<std::vector<int>> leaves(static_cast<std::size_t>(num_members));
   for (int leaf = 0; leaf < num_members * each; ++leaf)
     leaves[static_cast<std::size_t>((leaf / each + shift) % num_members)].push_back(leaf);
-  return leaf_hosting(std::move(leaves));
+  return collective::leaf_hosting(std::move(leaves));
 }
 
 void even_hostings(members& given) {
@@ -117,7 +118,8 @@ void all_on_one_member(members& given) {
     for (std::int64_t count : {0, 5, 4001}) {
       std::vector<std::vector<int>> leaves(static_cast<std::size_t>(group.size()));
       leaves[static_cast<std::size_t>(host)] = {0, 1, 2, 3, 4};
-      expect_bits_of_one_member(group, leaf_hosting(leaves), {.count = count, .type = dtype::f16});
+      expect_bits_of_one_member(group, collective::leaf_hosting(leaves),
+                                {.count = count, .type = dtype::f16});
     }
 }
 

@@ -20,12 +20,12 @@ inline group_description world_group(const test_rank& self, std::string name = "
 }
 
 /// Runs `body` in `count` processes that have a group over `ucx`.
-inline void with_ucx_group(int count, const network_options& network,
+inline void with_ucx_group(int count, const collective::network_options& network,
                            const std::function<void(communicator&, test_rank&)>& body) {
   temp_folder folder;
   auto in_rank = [&](test_rank& self) {
-    folder_store place(folder.path());
-    ucx_group_resources resources("token", network);
+    collective::folder_store place(folder.path());
+    collective::ucx_group_resources resources("token", network);
     auto group = make_ucx_group(world_group(self), place, resources);
     body(*group, self);
   };

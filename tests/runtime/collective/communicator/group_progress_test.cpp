@@ -11,6 +11,7 @@
 #include "troupe/posix/wake_event.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -52,7 +53,7 @@ class scripted_backend : public collective_backend {
     std::lock_guard lock(mutex_);
     woken_ = true;
     awake_.notify_all();
-    if (engine_event_ != no_event) wake_event::set(engine_event_);
+    if (engine_event_ != no_event) posix::wake_event::set(engine_event_);
   }
   std::vector<member_state> examine(std::uint64_t) override { return {}; }
   void abort(const collective_error& why) noexcept override { aborted_with = why.what(); }

@@ -8,6 +8,7 @@
 #include "troupe/collective/shm/local_group.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using namespace std::chrono_literals;
 using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;

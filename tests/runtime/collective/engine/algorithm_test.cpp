@@ -7,6 +7,7 @@
 #include <vector>
 
 using namespace troupe;
+using namespace troupe::collective;
 
 namespace {
 

@@ -10,6 +10,7 @@
 #include "troupe/collective/shm/local_group.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using namespace std::chrono_literals;
 
 namespace {
@@ -29,7 +30,7 @@ class counted_work final : public progress_engine::client {
   /// Adds work without a request, as another process does.
   void add_by_event() {
     ++left_;
-    has_own_event_ ? own_.set() : wake_event::set(engine_.event());
+    has_own_event_ ? own_.set() : posix::wake_event::set(engine_.event());
   }
   /// Work that is announced and comes later.
   void expect_later() { is_expecting_ = true; }
@@ -55,7 +56,7 @@ class counted_work final : public progress_engine::client {
 
   progress_engine& engine_;
   bool has_own_event_;
-  wake_event own_;
+  posix::wake_event own_;
   std::atomic<int> left_ = 0, num_done_ = 0;
   std::atomic<bool> is_expecting_ = false;
   std::atomic<std::thread::id> thread_;

@@ -14,6 +14,7 @@
 #include "troupe/job_error/job_failed.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;

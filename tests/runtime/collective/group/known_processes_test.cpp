@@ -5,6 +5,7 @@
 #include "troupe/collective/group/rendezvous.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using namespace std::chrono_literals;
 
 namespace {

@@ -7,6 +7,7 @@
 #include "support/fake_nccl/fake_nccl.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using namespace troupe::testing;
 
 namespace {

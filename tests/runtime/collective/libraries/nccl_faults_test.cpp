@@ -14,6 +14,7 @@
 
 using namespace std::chrono_literals;
 using namespace troupe;
+using namespace troupe::collective;
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 

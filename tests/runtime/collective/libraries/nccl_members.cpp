@@ -25,7 +25,7 @@ CATCH_REGISTER_LISTENER(fresh_nccl)
 
 namespace troupe::testing {
 
-std::unique_ptr<communicator> nccl_member(store& place, int size, int member,
+std::unique_ptr<communicator> nccl_member(collective::store& place, int size, int member,
                                           const communicator_options& options) {
   std::vector<world_rank> ranks(static_cast<std::size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
@@ -33,10 +33,10 @@ std::unique_ptr<communicator> nccl_member(store& place, int size, int member,
                          options);
 }
 
-std::vector<std::string> run_nccl_members(int size,
-                                          const std::function<void(communicator& all, store& place)>& body,
-                                          const communicator_options& options) {
-  memory_store place;
+std::vector<std::string> run_nccl_members(
+    int size, const std::function<void(communicator& all, collective::store& place)>& body,
+    const communicator_options& options) {
+  collective::memory_store place;
   std::vector<std::string> failures(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   for (int member = 0; member < size; ++member)

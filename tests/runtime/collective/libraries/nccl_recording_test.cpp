@@ -10,6 +10,7 @@
 #include "troupe/autograd/captured_pass.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;

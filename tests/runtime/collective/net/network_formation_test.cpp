@@ -9,6 +9,7 @@
 #include "troupe/ucx/ucx_context.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using namespace troupe::testing;
 
 namespace {
@@ -26,7 +27,7 @@ void expect_text(const collective_error& error, const std::string& part) {
 /// The address of a process that has ended.
 std::string dead_address() {
   progress_engine engine;
-  auto context = make_ucx_context("tcp", "lo", rendezvous_scheme::put);
+  auto context = make_ucx_context("tcp", "lo", ucx::rendezvous_scheme::put);
   return network_fabric(context.get(), 0ms, 0ms, engine, "127.0.0.1").address();
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/collective/cases/process_group.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using namespace troupe::testing;
 
 namespace {

@@ -10,6 +10,7 @@
 #include "troupe/collective/rendezvous/store.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using namespace troupe::testing;
 
 namespace {

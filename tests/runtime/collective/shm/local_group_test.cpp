@@ -4,6 +4,7 @@
 #include <thread>
 
 using namespace troupe;
+using namespace troupe::collective;
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include "troupe/error/errors.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using namespace troupe::testing;
 
 namespace {

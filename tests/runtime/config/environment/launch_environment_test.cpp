@@ -102,7 +102,9 @@ TEST_CASE("what srun did not start in a Slurm allocation is no job step") {
 }
 
 TEST_CASE("processes of launchers that are not understood, and batch scripts without srun, are warned") {
-  auto warning = [](variables set) { return troupe::warning_of_other_launcher(reader_of(std::move(set))); };
+  auto warning = [](variables set) {
+    return troupe::config::warning_of_other_launcher(reader_of(std::move(set)));
+  };
   CHECK(warning({}) == "");
   CHECK(warning({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}) == "");
   CHECK_THAT(
@@ -128,7 +130,7 @@ TEST_CASE("processes of launchers that are not understood, and batch scripts wit
 
 TEST_CASE("a launcher that is one of several is warned that each starts a job of its own") {
   auto warning = [](variables set) {
-    return troupe::warning_of_several_launchers(reader_of(std::move(set)));
+    return troupe::config::warning_of_several_launchers(reader_of(std::move(set)));
   };
   CHECK(warning({}) == "");
   CHECK(warning({{"RANK", "0"}, {"WORLD_SIZE", "1"}}) == "");

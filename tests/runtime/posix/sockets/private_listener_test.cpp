@@ -16,6 +16,7 @@
 #include "troupe/posix/files/private_folder.hpp"
 
 using namespace troupe;
+using namespace troupe::posix;
 using Catch::Matchers::StartsWith;
 
 namespace {

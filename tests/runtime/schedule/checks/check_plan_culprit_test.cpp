@@ -57,8 +57,8 @@ void for_many_plans(Body body) {
     std::mt19937 random(seed);
     auto drawn = troupe::make_plan(troupe::testing::drawn_options(6, 5, random));
     split_backwards(drawn, random);
-    CAPTURE(seed, plan_text(drawn));
-    REQUIRE(troupe::check_plan(drawn) == findings{});
+    CAPTURE(seed, troupe::schedule::plan_text(drawn));
+    REQUIRE(troupe::schedule::check_plan(drawn) == findings{});
     auto where = drawn_place(drawn, random);
     body(drawn, where, random);
   }
@@ -73,7 +73,7 @@ TEST_CASE("of any plan a missing action is named") {
     auto& device = changed.devices[where.device];
     auto op = device[where.at];
     device.erase(device.begin() + offset(where.at));
-    auto found = troupe::check_plan(changed);
+    auto found = troupe::schedule::check_plan(changed);
     CAPTURE(to_string(op), found);
     REQUIRE(std::ranges::count(found, to_string(op) + " is missing") == 1);
   });
@@ -84,7 +84,7 @@ TEST_CASE("of any plan an action that is there twice is named") {
     auto& device = changed.devices[where.device];
     auto op = device[where.at];
     device.insert(device.begin() + offset(drawn_index(device.size() + 1, random)), op);
-    auto found = troupe::check_plan(changed);
+    auto found = troupe::schedule::check_plan(changed);
     CAPTURE(to_string(op), found);
     REQUIRE(std::ranges::any_of(
         found, [&op](const auto& each) { return names(each, to_string(op)) && names(each, "times"); }));
@@ -100,7 +100,7 @@ TEST_CASE("of any plan an action on another device is named with the device") {
     auto to = (where.device + 1 + drawn_index(changed.devices.size() - 1, random)) % changed.devices.size();
     auto& other = changed.devices[to];
     other.insert(other.begin() + offset(drawn_index(other.size() + 1, random)), op);
-    auto found = troupe::check_plan(changed);
+    auto found = troupe::schedule::check_plan(changed);
     CAPTURE(to_string(op), found);
     REQUIRE(std::ranges::count(found, "device " + std::to_string(to) + " does " + to_string(op) +
                                           ", but stage " + std::to_string(op.stage) + " is on device " +
@@ -115,7 +115,7 @@ TEST_CASE("two actions swapped are sound or one of them is named in each finding
     auto other = drawn_index(device.size(), random);
     auto [first, second] = std::pair(device[where.at], device[other]);
     std::swap(device[where.at], device[other]);
-    auto found = troupe::check_plan(changed);
+    auto found = troupe::schedule::check_plan(changed);
     CAPTURE(to_string(first), to_string(second), found);
     REQUIRE(found.empty() == troupe::testing::plan_runner(changed).runs_soundly());
     auto names_one = [&](const std::string& each) {
@@ -144,7 +144,7 @@ TEST_CASE("an optimizer's step that comes too early is named with each action th
     std::vector<action> late;
     std::copy_if(inserted + 1, device.end(), std::back_inserter(late),
                  [&op](const action& each) { return each.stage == op.stage; });
-    auto found = troupe::check_plan(changed);
+    auto found = troupe::schedule::check_plan(changed);
     CAPTURE(to_string(op), found);
     REQUIRE(found.empty() == late.empty());
     for (const auto& each : late)
@@ -159,10 +159,10 @@ TEST_CASE("an optimizer's step that comes too early is named with each action th
 TEST_CASE("an edge that leads back is named") {
   for_many_plans([](plan& changed, place, std::mt19937& random) {
     auto from = drawn_below(changed.num_stages, random);
-    troupe::edge added{from, 0, drawn_below(from + 1, random), 99};
+    troupe::schedule::edge added{from, 0, drawn_below(from + 1, random), 99};
     changed.edges.push_back(added);
     std::ranges::sort(changed.edges);
-    auto found = troupe::check_plan(changed);
+    auto found = troupe::schedule::check_plan(changed);
     CAPTURE(to_string(added), found);
     REQUIRE(found.size() == 1);
     REQUIRE(found[0].find(to_string(added)) != std::string::npos);
@@ -170,7 +170,7 @@ TEST_CASE("an edge that leads back is named") {
 }
 
 /// Is the wait for a tensor or a gradient of `added` a part of the sentence?
-bool tells_wait_for(const troupe::edge& added, int num_microbatches, const std::string& sentence) {
+bool tells_wait_for(const troupe::schedule::edge& added, int num_microbatches, const std::string& sentence) {
   auto holds = [&sentence](const action& waiting, const action& awaited) {
     return names(sentence, to_string(waiting) + " waits for " + to_string(awaited));
   };
@@ -190,7 +190,7 @@ TEST_CASE("an edge that closes a circle of waits is a part of each circle that i
     for (int i = 0; i < 5 && drawn.num_stages > 1; ++i) {
       auto changed = drawn;
       auto added = troupe::testing::add_edge(changed, random);
-      auto found = troupe::check_plan(changed);
+      auto found = troupe::schedule::check_plan(changed);
       CAPTURE(to_string(added), found);
       REQUIRE(found.empty() == troupe::testing::plan_runner(changed).runs_soundly());
       for (const auto& each : found) {

@@ -124,8 +124,8 @@ TEST_CASE("check_plan accepts exactly the plans that a simulated run completes")
     auto mutations = seed % 4;
     for (unsigned i = 0; i < mutations; ++i) mutator(random).mutate(changed);
     bool sound = plan_runner(changed).runs_soundly();
-    auto found = troupe::check_plan(changed);
-    CAPTURE(seed, plan_text(changed), found);
+    auto found = troupe::schedule::check_plan(changed);
+    CAPTURE(seed, troupe::schedule::plan_text(changed), found);
     REQUIRE(found.empty() == sound);
     ++(sound ? num_sound : num_unsound);
   }

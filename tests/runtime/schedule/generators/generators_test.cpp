@@ -43,7 +43,7 @@ std::string letters(const troupe::plan& made) {
 /// may have several chunks. Of large p some m.
 template <class Body>
 void for_every_kind(Body body) {
-  for (const auto& row : troupe::schedule_table())
+  for (const auto& row : troupe::schedule::schedule_table())
     for (int p = 2; p <= 16; ++p)
       for (int v = 1; v <= 4; ++v) {
         bool is_allowed =
@@ -109,10 +109,10 @@ TEST_CASE("DualPipeV") {
 }
 
 TEST_CASE("every kind has the actions that its table row says, and runs to the end") {
-  for_every_kind([](const troupe::schedule_row& row, int p, int v, int m) {
+  for_every_kind([](const troupe::schedule::schedule_row& row, int p, int v, int m) {
     CAPTURE(row.name, p, v, m);
     auto made = plan_of(row.kind, p, v, m);
-    REQUIRE(troupe::check_plan(made) == std::vector<std::string>{});
+    REQUIRE(troupe::schedule::check_plan(made) == std::vector<std::string>{});
     REQUIRE(troupe::testing::plan_runner(made).runs_soundly());
     bool is_zero_bubble = row.kind == zb_h1 || row.kind == zb_h2 || row.kind == zb_v;
     std::string expected = is_zero_bubble ? "FIWA" : row.kind == dualpipe_v ? "FBIWA" : "FBA";
@@ -139,7 +139,7 @@ void check_alike(const troupe::plan& run, const troupe::timeline& ran, const tro
 TEST_CASE("the simulator agrees with another simulation, with drawn costs", "[many]") {
   std::mt19937 random(1);
   auto drawn_cost = [&random] { return std::uniform_real_distribution<double>(0, 3)(random); };
-  for_every_kind([&](const troupe::schedule_row& row, int p, int v, int m) {
+  for_every_kind([&](const troupe::schedule::schedule_row& row, int p, int v, int m) {
     if (m > 3 * p && p > 5) return;
     CAPTURE(row.name, p, v, m);
     auto made = plan_of(row.kind, p, v, m);
@@ -155,7 +155,7 @@ TEST_CASE("the simulator agrees with another simulation, with drawn costs", "[ma
 TEST_CASE("the simulator agrees with another simulation, with a drawn cost for each action", "[many]") {
   std::mt19937 random(2);
   auto drawn_cost = [&random] { return std::uniform_real_distribution<double>(0, 3)(random); };
-  for_every_kind([&](const troupe::schedule_row& row, int p, int v, int m) {
+  for_every_kind([&](const troupe::schedule::schedule_row& row, int p, int v, int m) {
     if (m > 2 * p && p > 4) return;
     CAPTURE(row.name, p, v, m);
     auto made = plan_of(row.kind, p, v, m);
@@ -185,15 +185,15 @@ TEST_CASE("what is sound for a chain is sound for every graph with as many stage
                                      .num_microbatches = 2 * devices,
                                      .num_devices = devices,
                                      .edges = troupe::testing::drawn_edges(2 * devices, random)});
-      CAPTURE(seed, plan_text(made));
-      REQUIRE(troupe::check_plan(made).empty());
+      CAPTURE(seed, troupe::schedule::plan_text(made));
+      REQUIRE(troupe::schedule::check_plan(made).empty());
     }
   }
 }
 
 TEST_CASE("ZB-V runs with fewer microbatches than fill it") {
   for (int p : {1, 2, 3, 8})
-    for (int m = 1; m < 2 * p; ++m) CHECK(troupe::check_plan(plan_of(zb_v, p, 2, m)).empty());
+    for (int m = 1; m < 2 * p; ++m) CHECK(troupe::schedule::check_plan(plan_of(zb_v, p, 2, m)).empty());
 }
 
 TEST_CASE(

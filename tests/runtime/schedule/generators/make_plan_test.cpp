@@ -98,7 +98,7 @@ TEST_CASE("every plan is sound, keeps each stage's order and is not slower than 
           CAPTURE(to_string(kind), stages, microbatches, devices);
           auto made = troupe::make_plan(
               {.kind = kind, .num_stages = stages, .num_microbatches = microbatches, .num_devices = devices});
-          REQUIRE(troupe::check_plan(made).empty());
+          REQUIRE(troupe::schedule::check_plan(made).empty());
           for (int stage = 0; stage < stages; ++stage) {
             REQUIRE(of_stage(device_of(stage, made), stage) ==
                     alone.devices[static_cast<std::size_t>(stage)]);
@@ -125,8 +125,8 @@ TEST_CASE("a stage of a graph runs as many forwards ahead as the longest way to 
   CHECK(notation(made.devices[1]) == "1F0 1F1 1F2 1B0 1F3 1B1 1B2 1B3 1A");
   CHECK(notation(made.devices[2]) == "2F0 2F1 2B0 2F2 2B1 2F3 2B2 2B3 2A");
   CHECK(notation(made.devices[4]) == "4F0 4B0 4F1 4B1 4F2 4B2 4F3 4B3 4A");
-  CHECK(made.edges ==
-        std::vector<troupe::edge>{{0, 0, 1, 0}, {0, 0, 4, 2}, {1, 0, 3, 0}, {2, 0, 4, 1}, {3, 0, 4, 0}});
+  CHECK(made.edges == std::vector<troupe::schedule::edge>{
+                          {0, 0, 1, 0}, {0, 0, 4, 2}, {1, 0, 3, 0}, {2, 0, 4, 1}, {3, 0, 4, 0}});
 }
 
 TEST_CASE("stages lie where the options say") {
@@ -137,7 +137,7 @@ TEST_CASE("stages lie where the options say") {
                                  .reductions = {{0, 1, 3}},
                                  .device_of_stage = {1, 0, 1, 0}});
   CHECK(made.device_of_stage == std::vector<int>{1, 0, 1, 0});
-  CHECK(made.edges == troupe::chain_edges(4));
+  CHECK(made.edges == troupe::schedule::chain_edges(4));
   CHECK(notation(made.devices[0]) == "1F0 3F0 3B0 1B0 1R0 3R0 1A 3A");
   CHECK(notation(made.devices[1]) == "0F0 2F0 2B0 0B0 0R0 0A 2A");
   auto alone =
@@ -159,8 +159,8 @@ TEST_CASE("plans of drawn graphs are sound and keep each stage's order in every 
       for_every_placement(options.num_stages, options.num_devices, [&](const std::vector<int>& placed) {
         options.device_of_stage = placed;
         auto made = troupe::make_plan(options);
-        auto found = troupe::check_plan(made);
-        CAPTURE(seed, plan_text(made), found);
+        auto found = troupe::schedule::check_plan(made);
+        CAPTURE(seed, troupe::schedule::plan_text(made), found);
         REQUIRE(found.empty());
         REQUIRE(troupe::testing::plan_runner(made).runs_soundly());
         for (int stage = 0; stage < options.num_stages; ++stage)
@@ -174,8 +174,8 @@ TEST_CASE("larger drawn graphs are sound in drawn placements") {
     std::mt19937 random(seed);
     auto options = troupe::testing::drawn_options(16, 12, random);
     auto made = troupe::make_plan(options);
-    auto found = troupe::check_plan(made);
-    CAPTURE(seed, plan_text(made), found);
+    auto found = troupe::schedule::check_plan(made);
+    CAPTURE(seed, troupe::schedule::plan_text(made), found);
     REQUIRE(found.empty());
     REQUIRE(troupe::testing::plan_runner(made).runs_soundly());
   }
@@ -186,9 +186,9 @@ TEST_CASE("a device never waits while another of its stages could go on, in draw
   for (unsigned seed = 0; seed < 400; ++seed) {
     std::mt19937 random(seed);
     auto options = troupe::testing::drawn_options(8, 5, random);
-    if (troupe::schedule_of(options.kind).chunked) continue;
+    if (troupe::schedule::schedule_of(options.kind).chunked) continue;
     auto made = troupe::make_plan(options);
-    CAPTURE(seed, plan_text(made));
+    CAPTURE(seed, troupe::schedule::plan_text(made));
     auto ran = troupe::simulate(made, {});
     // Times of what makes tensors, and when each of them could have begun.
     std::map<std::tuple<int, troupe::action_kind, int>, double> end;
@@ -237,13 +237,13 @@ TEST_CASE("a plan's forwards are what evaluation runs, with its edges and device
     std::mt19937 random(seed);
     auto training = troupe::make_plan(troupe::testing::drawn_options(6, 4, random));
     auto projected = troupe::forward_projection(training, 3);
-    CAPTURE(seed, plan_text(projected));
+    CAPTURE(seed, troupe::schedule::plan_text(projected));
     REQUIRE(projected.kind == forward_only);
     REQUIRE(projected.num_microbatches == 3);
     REQUIRE(projected.edges == training.edges);
     REQUIRE(projected.device_of_stage == training.device_of_stage);
     REQUIRE(projected.reductions.empty());
-    REQUIRE(troupe::check_plan(projected).empty());
+    REQUIRE(troupe::schedule::check_plan(projected).empty());
   }
   auto training = troupe::make_plan({.num_stages = 2});
   CHECK_THROWS_WITH(troupe::forward_projection(training, 0), ContainsSubstring("0 microbatches"));

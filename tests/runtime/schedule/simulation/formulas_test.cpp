@@ -137,17 +137,17 @@ TEST_CASE("ZB-H1 keeps what 1F1B keeps and takes less time, ZB-H2 less than ZB-H
 TEST_CASE(
     "the closed forms are what is simulated, with equal costs, and their peaks with any number of "
     "microbatches") {
-  for (const auto& row : troupe::schedule_table())
+  for (const auto& row : troupe::schedule::schedule_table())
     for (int p : {1, 2, 3, 5, 8})
       for (int v = 1; v <= 3; ++v)
         for (int m = 1; m <= 3 * p; ++m) {
           bool has_chunks = row.chunked && (row.chunked->num_chunks == 0 || row.chunked->num_chunks == v);
           if (row.chunked ? !has_chunks : v != 1) continue;
-          troupe::chunk_shape shape{p, v, m};
+          troupe::schedule::chunk_shape shape{p, v, m};
           if (row.chunked && row.chunked->objection && !row.chunked->objection(shape).empty()) continue;
           CAPTURE(row.name, p, v, m);
           auto ran = run(row.kind, p, v, m, {.apply = 2});
-          auto expected = troupe::closed_form_of(row.kind, shape, {.apply = 2});
+          auto expected = troupe::schedule::closed_form_of(row.kind, shape, {.apply = 2});
           REQUIRE(worst_peak(ran) == expected.peak_activations);
           if (m >= 2 * p) REQUIRE_THAT(ran.makespan, WithinRel(expected.makespan, 1e-12));
         }

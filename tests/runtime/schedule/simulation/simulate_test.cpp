@@ -78,7 +78,7 @@ TEST_CASE("a graph takes as long as the chain of its longest way, and a stage ke
     const auto& costs = some_costs[troupe::testing::drawn_index(some_costs.size(), random)];
     troupe::plan_options options{.num_stages = stages, .num_microbatches = m, .num_devices = stages};
     options.edges = troupe::testing::drawn_edges(stages, random);
-    troupe::stage_graph graph(stages, options.edges);
+    troupe::schedule::stage_graph graph(stages, options.edges);
     int longest = 0;
     for (int stage = 0; stage < stages; ++stage) longest = std::max(longest, graph.distance_to_loss(stage));
     double round = costs.forward + costs.input_gradient + costs.weight_gradient;
@@ -166,7 +166,7 @@ TEST_CASE("a split backward lets the stage before go on, and keeps activations u
       .num_stages = 2,
       .num_microbatches = 2,
       .device_of_stage = {0, 1},
-      .edges = troupe::chain_edges(2),
+      .edges = troupe::schedule::chain_edges(2),
       .devices = {{{0, forward, 0}, {0, forward, 1}, {0, backward, 0}, {0, backward, 1}, {0, apply, 0}},
                   {{1, forward, 0},
                    {1, input_gradient, 0},

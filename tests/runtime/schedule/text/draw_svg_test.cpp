@@ -39,7 +39,7 @@ bool is_well_formed(const std::string& xml) {
 }  // namespace
 
 TEST_CASE("a picture is well-formed and has title, devices, boxes, legend and idle shares") {
-  auto svg = troupe::draw_svg(timeline_of(4, 8, 4), "Four stages");
+  auto svg = troupe::schedule::draw_svg(timeline_of(4, 8, 4), "Four stages");
   CHECK(svg.rfind("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=", 0) == 0);
   CHECK(is_well_formed(svg));
   CHECK_THAT(svg, ContainsSubstring(">Four stages<") && ContainsSubstring(">makespan 33, bubble 27.3 %<"));
@@ -54,9 +54,9 @@ TEST_CASE("a picture is well-formed and has title, devices, boxes, legend and id
 }
 
 TEST_CASE("boxes are placed by their times") {
-  auto ran = troupe::measured_timeline(
+  auto ran = troupe::schedule::measured_timeline(
       {{{{0, troupe::action_kind::forward, 0}, 0, 1}}, {{{1, troupe::action_kind::forward, 0}, 1, 4}}});
-  auto svg = troupe::draw_svg(ran, "", "ms");
+  auto svg = troupe::schedule::draw_svg(ran, "", "ms");
   CHECK_THAT(svg, ContainsSubstring("<rect x=\"104.00\" y=\"84.00\" width=\"245.00\""));
   CHECK_THAT(svg, ContainsSubstring("<rect x=\"349.00\" y=\"132.00\" width=\"735.00\""));
   CHECK_THAT(svg, ContainsSubstring(">makespan 4 ms, bubble 50.0 %<") && ContainsSubstring(">time in ms<"));
@@ -64,8 +64,8 @@ TEST_CASE("boxes are placed by their times") {
 
 TEST_CASE("input and weight gradients have their own colours and legend entries") {
   using enum troupe::action_kind;
-  auto svg = troupe::draw_svg(
-      troupe::measured_timeline(
+  auto svg = troupe::schedule::draw_svg(
+      troupe::schedule::measured_timeline(
           {{{{0, forward, 0}, 0, 1}, {{0, input_gradient, 0}, 1, 2}, {{0, weight_gradient, 0}, 2, 3}}}),
       "split");
   CHECK_THAT(svg, ContainsSubstring(">input gradient<") && ContainsSubstring(">weight gradient<"));
@@ -73,45 +73,45 @@ TEST_CASE("input and weight gradients have their own colours and legend entries"
 }
 
 TEST_CASE("what takes no time has no box, and the optimizer's step one of its own colour if it takes time") {
-  auto svg = troupe::draw_svg(timeline_of(2, 3, 2), "");
+  auto svg = troupe::schedule::draw_svg(timeline_of(2, 3, 2), "");
   CHECK(count(svg, "<g><title>") == 2 * 6);
   CHECK_THAT(svg, !ContainsSubstring(">optimizer step<") && !ContainsSubstring("A: "));
-  svg = troupe::draw_svg(timeline_of(2, 3, 2, {.apply = 2}), "");
+  svg = troupe::schedule::draw_svg(timeline_of(2, 3, 2, {.apply = 2}), "");
   CHECK(is_well_formed(svg));
   CHECK(count(svg, "<g><title>") == 2 * 7);
   CHECK_THAT(svg, ContainsSubstring(">optimizer step<") && ContainsSubstring("<title>1A: 10 to 12</title>") &&
                       ContainsSubstring("class=\"a\"") && ContainsSubstring("class=\"a text box\">A<"));
-  svg = troupe::draw_svg(timeline_of(2, 3, 2, {.forward = 0}), "");
+  svg = troupe::schedule::draw_svg(timeline_of(2, 3, 2, {.forward = 0}), "");
   CHECK(count(svg, "<g><title>") == 2 * 3);
 }
 
 TEST_CASE("where a device has several stages, boxes hold whole actions") {
-  CHECK_THAT(troupe::draw_svg(timeline_of(2, 2, 1), ""), ContainsSubstring(">1B0</text>"));
-  CHECK_THAT(troupe::draw_svg(timeline_of(2, 2, 2), ""), !ContainsSubstring(">1B0</text>"));
+  CHECK_THAT(troupe::schedule::draw_svg(timeline_of(2, 2, 1), ""), ContainsSubstring(">1B0</text>"));
+  CHECK_THAT(troupe::schedule::draw_svg(timeline_of(2, 2, 2), ""), !ContainsSubstring(">1B0</text>"));
 }
 
 TEST_CASE("boxes too narrow for a number have no number") {
-  auto svg = troupe::draw_svg(timeline_of(2, 500, 2), "");
+  auto svg = troupe::schedule::draw_svg(timeline_of(2, 500, 2), "");
   CHECK(count(svg, "<g><title>") == 2000);
   CHECK(count(svg, "text box") + count(svg, "text small") == 0);
 }
 
 TEST_CASE("a title is escaped") {
-  auto svg = troupe::draw_svg(timeline_of(1, 1, 1), "a < b & \"c\" > d");
+  auto svg = troupe::schedule::draw_svg(timeline_of(1, 1, 1), "a < b & \"c\" > d");
   CHECK(is_well_formed(svg));
   CHECK_THAT(svg, ContainsSubstring("a &lt; b &amp; \"c\" &gt; d"));
 }
 
 TEST_CASE("a timeline of zero length makes a picture with valid widths of boxes") {
-  auto svg =
-      troupe::draw_svg(timeline_of(2, 2, 2, {.forward = 0, .input_gradient = 0, .weight_gradient = 0}), "");
+  auto svg = troupe::schedule::draw_svg(
+      timeline_of(2, 2, 2, {.forward = 0, .input_gradient = 0, .weight_gradient = 0}), "");
   CHECK(is_well_formed(svg));
   CHECK_THAT(svg, !ContainsSubstring("nan") && !ContainsSubstring("inf"));
 }
 
 TEST_CASE("a device's note stands under its idle time") {
   auto ran = timeline_of(2, 2, 2);
-  auto svg = troupe::draw_svg(ran, "", "", {"keeps 2 MiB", "keeps <1 MiB"});
+  auto svg = troupe::schedule::draw_svg(ran, "", "", {"keeps 2 MiB", "keeps <1 MiB"});
   CHECK_THAT(svg, ContainsSubstring(">keeps 2 MiB</text>") && ContainsSubstring(">keeps &lt;1 MiB</text>"));
-  CHECK_THAT(troupe::draw_svg(ran, ""), !ContainsSubstring("keeps"));
+  CHECK_THAT(troupe::schedule::draw_svg(ran, ""), !ContainsSubstring("keeps"));
 }

@@ -20,7 +20,7 @@ namespace {
 
 std::string refusal(const std::string& text) {
   try {
-    troupe::read_plan_csv(text, "plan.csv");
+    troupe::schedule::read_plan_csv(text, "plan.csv");
   } catch (const troupe::bad_input& problem) {
     return problem.what();
   }
@@ -29,7 +29,8 @@ std::string refusal(const std::string& text) {
 
 /// The file of tests/runtime/schedule/pytorch_plans, read.
 troupe::plan pytorch_plan(const std::string& name) {
-  return troupe::read_plan_csv(troupe::testing::text_of(std::filesystem::path(PYTORCH_PLANS) / name), name);
+  return troupe::schedule::read_plan_csv(
+      troupe::testing::text_of(std::filesystem::path(PYTORCH_PLANS) / name), name);
 }
 
 }  // namespace
@@ -42,7 +43,8 @@ TEST_CASE("a plan that is written and read again has the same actions on the sam
     if (options.flush_every > 1) options.reductions.clear();
     auto drawn = troupe::make_plan(options);
     CAPTURE(seed);
-    auto read = troupe::read_plan_csv(to_csv(drawn), "plan.csv", {drawn.edges, drawn.reductions});
+    auto read = troupe::schedule::read_plan_csv(troupe::schedule::to_csv(drawn), "plan.csv",
+                                                {drawn.edges, drawn.reductions});
     drawn.kind = drawn.kind == forward_only ? forward_only : custom;
     REQUIRE(read == drawn);
   }
@@ -51,23 +53,23 @@ TEST_CASE("a plan that is written and read again has the same actions on the sam
 TEST_CASE("reductions and optimizer steps are not written") {
   auto made = troupe::make_plan(
       {.kind = zb_h1, .num_stages = 2, .num_microbatches = 2, .num_devices = 2, .reductions = {{0, 1}}});
-  CHECK(to_csv(made) == "0F0,0F1,0I0,0W0,0I1,0W1\n1F0,1I0,1F1,1I1,1W0,1W1\n");
+  CHECK(troupe::schedule::to_csv(made) == "0F0,0F1,0I0,0W0,0I1,0W1\n1F0,1I0,1F1,1I1,1W0,1W1\n");
 }
 
 TEST_CASE("empty cells, comments, blanks, ends of lines, groups and communication of PyTorch are read") {
-  auto plain = troupe::read_plan_csv("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "plan.csv");
-  CHECK(troupe::read_plan_csv("# a comment, with 9F9\r\n0F0,0F1,,\"\",0B0,0B1\r\n,1F0, 1B0 ,1F1,1B1\r\n\r\n",
-                              "") == plain);
-  CHECK(troupe::read_plan_csv(
+  auto plain = troupe::schedule::read_plan_csv("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "plan.csv");
+  CHECK(troupe::schedule::read_plan_csv(
+            "# a comment, with 9F9\r\n0F0,0F1,,\"\",0B0,0B1\r\n,1F0, 1B0 ,1F1,1B1\r\n\r\n", "") == plain);
+  CHECK(troupe::schedule::read_plan_csv(
             "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0RESHARD,0REDUCE_GRAD\n"
             "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1",
             "") == plain);
-  CHECK(troupe::read_plan_csv("0F0,0F1,0B0,0B1\n1F0,(1B0;1F1)OVERLAP_F_B,1B1\n", "") == plain);
-  CHECK(troupe::read_plan_csv(
+  CHECK(troupe::schedule::read_plan_csv("0F0,0F1,0B0,0B1\n1F0,(1B0;1F1)OVERLAP_F_B,1B1\n", "") == plain);
+  CHECK(troupe::schedule::read_plan_csv(
             "\xef\xbb\xbf\"0F0\",\"0F1\",\"0B0\",\"0B1\"\n\"1F0\",\"1B0\",\"1F1\",\"1B1\"\n", "") == plain);
   CHECK(plain.kind == custom);
   CHECK(plain.devices[1].back() == troupe::action_from("1A"));
-  CHECK(troupe::read_plan_csv("0F0,1F0\n", "").kind == forward_only);
+  CHECK(troupe::schedule::read_plan_csv("0F0,1F0\n", "").kind == forward_only);
 }
 
 TEST_CASE("what cannot be read is named with line, rank and cell") {
@@ -155,11 +157,12 @@ TEST_CASE("PyTorch's breadth-first plans are sound, and add weight gradients in 
        {"looped_bfs_p2_v2_m4.csv", "looped_bfs_p3_v1_m3.csv", "looped_bfs_p4_v2_m8_comms.csv"}) {
     CAPTURE(name);
     auto read = pytorch_plan(name);
-    CHECK(troupe::check_plan(read).empty());
-    CHECK(troupe::gradient_order_of(read) == troupe::gradient_order::descending);
+    CHECK(troupe::schedule::check_plan(read).empty());
+    CHECK(troupe::schedule::gradient_order_of(read) == troupe::schedule::gradient_order::descending);
     CHECK(troupe::simulate(read, {}).makespan > 0);
   }
-  CHECK(troupe::gradient_order_of(pytorch_plan("zb_v_p3_m6.csv")) == troupe::gradient_order::ascending);
+  CHECK(troupe::schedule::gradient_order_of(pytorch_plan("zb_v_p3_m6.csv")) ==
+        troupe::schedule::gradient_order::ascending);
 }
 
 TEST_CASE("a plan of PyTorch that no kind of ours makes is read and simulated") {
@@ -167,6 +170,6 @@ TEST_CASE("a plan of PyTorch that no kind of ours makes is read and simulated") 
   CHECK(read.num_stages == 4);
   CHECK(read.num_microbatches == 4);
   CHECK(read.device_of_stage == std::vector<int>{0, 1, 0, 1});
-  CHECK(troupe::check_plan(read).empty());
+  CHECK(troupe::schedule::check_plan(read).empty());
   CHECK(troupe::simulate(read, {}).makespan >= 24);
 }

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::schedule;
 
 TEST_CASE("plans have the same text if and only if they are equal") {
   const plan_options usual{schedule_kind::one_f_one_b, 4, 8, 2};

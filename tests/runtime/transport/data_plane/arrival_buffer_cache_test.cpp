@@ -8,19 +8,19 @@ namespace {
 
 /// The layout of a tensor of i64, as a header carries it.
 std::vector<std::byte> layout_of(const troupe::shape& extents) {
-  std::vector<std::byte> bytes(troupe::tensor_header_bytes(extents, {}));
-  troupe::byte_writer writer(bytes);
-  troupe::write_tensor_header({}, troupe::dtype::i64, extents, {}, writer);
-  troupe::tensor_tag tag;
-  troupe::tensor_header_options options;
-  auto layout = troupe::read_tensor_header(bytes, tag, options);
+  std::vector<std::byte> bytes(troupe::transport::tensor_header_bytes(extents, {}));
+  troupe::wire::byte_writer writer(bytes);
+  troupe::transport::write_tensor_header({}, troupe::dtype::i64, extents, {}, writer);
+  troupe::transport::tensor_tag tag;
+  troupe::transport::tensor_header_options options;
+  auto layout = troupe::transport::read_tensor_header(bytes, tag, options);
   return {layout.begin(), layout.end()};
 }
 
 }  // namespace
 
 TEST_CASE("each arriving tensor gets its own buffer of its layout, allocated in advance or not") {
-  troupe::arrival_buffer_cache room;
+  troupe::transport::arrival_buffer_cache room;
   std::vector<troupe::tensor> taken;
   for (const auto& extents : {troupe::shape{2, 3}, {2, 3}, {2, 3}, {6}, {2, 3}, {6}, {6}, {6}, {6}}) {
     troupe::tensor value;
@@ -35,7 +35,7 @@ TEST_CASE("each arriving tensor gets its own buffer of its layout, allocated in 
 }
 
 TEST_CASE("the buffer for the third tensor of a kind is allocated before it arrives, and only once") {
-  troupe::arrival_buffer_cache room;
+  troupe::transport::arrival_buffer_cache room;
   troupe::tensor value;
   auto current = [] { return troupe::memory_of({}).current; };
   for (int i = 0; i < 2; ++i) {
@@ -56,7 +56,7 @@ TEST_CASE("the buffer for the third tensor of a kind is allocated before it arri
 }
 
 TEST_CASE("no buffer is given for impossible tensors, or for ones that differ from the announcement") {
-  troupe::arrival_buffer_cache room;
+  troupe::transport::arrival_buffer_cache room;
   troupe::tensor value;
   for (int i = 0; i < 3; ++i) {
     CHECK_FALSE(room.take(layout_of({2, 3}), 47, value));

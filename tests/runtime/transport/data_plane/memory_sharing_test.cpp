@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 using namespace troupe;
+using namespace troupe::transport;
 
 namespace {
 
@@ -14,7 +15,7 @@ struct process {
   void know(const process& peer) { sharing.connect(peer.rank, {::getpid(), peer.heap.name()}); }
 
   int rank;
-  shared_heap heap{freed_segments::returned};
+  shared_memory::shared_heap heap{shared_memory::freed_segments::returned};
   memory_sharing sharing{heap};
 };
 

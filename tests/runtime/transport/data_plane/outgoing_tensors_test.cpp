@@ -6,6 +6,7 @@
 #include <memory>
 
 using namespace troupe;
+using namespace troupe::transport;
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-using troupe::replay_window;
+using troupe::transport::replay_window;
 
 TEST_CASE("a replay window admits each number once, in any order within its size") {
   std::vector<std::uint64_t> numbers(5000);

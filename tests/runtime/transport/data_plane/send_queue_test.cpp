@@ -8,6 +8,7 @@
 #include "runtime/transport/ucx_process.hpp"
 
 using namespace troupe;
+using namespace troupe::transport;
 using namespace troupe::testing;
 
 namespace {

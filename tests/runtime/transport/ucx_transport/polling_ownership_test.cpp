@@ -4,12 +4,12 @@
 
 #include "troupe/transport/transport.hpp"
 
-using troupe::polling_ownership;
+using troupe::transport::polling_ownership;
 
 namespace {
 
-struct idle_waiter final : troupe::tensor_waiter {
-  bool take(int, const troupe::tensor_tag&, troupe::tensor&) override { return false; }
+struct idle_waiter final : troupe::transport::tensor_waiter {
+  bool take(int, const troupe::transport::tensor_tag&, troupe::tensor&) override { return false; }
   bool waits() const override { return false; }
 };
 

@@ -8,19 +8,19 @@
 #include "troupe/files/open_file.hpp"
 #include "troupe/files/snapshot_error.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 template <class Function>
 auto with_bad_input(Function call) {
   try {
     return call();
-  } catch (const snapshot_error& problem) {
+  } catch (const files::snapshot_error& problem) {
     throw bad_input(problem.what());
   }
 }
 
-std::int64_t modified_ns(const regular_file& file) {
+std::int64_t modified_ns(const files::regular_file& file) {
   auto when = file.status().st_mtim;
   return std::int64_t{when.tv_sec} * 1'000'000'000 + when.tv_nsec;
 }
@@ -29,7 +29,7 @@ std::int64_t modified_ns(const regular_file& file) {
 
 data_file::data_file(std::filesystem::path file) : path_(std::move(file)) {
   with_bad_input([&] {
-    regular_file first(path_);
+    files::regular_file first(path_);
     size_bytes_ = first.size_bytes();
     modified_ns_ = modified_ns(first);
   });
@@ -56,10 +56,10 @@ void data_file::close() {
   file_.reset();
 }
 
-std::shared_ptr<regular_file> data_file::opened() {
+std::shared_ptr<files::regular_file> data_file::opened() {
   std::lock_guard lock(mutex_);
   if (file_) return file_;
-  auto file = std::make_shared<regular_file>(path_);
+  auto file = std::make_shared<files::regular_file>(path_);
   if (file->size_bytes() != size_bytes_ || modified_ns(*file) != modified_ns_)
     throw bad_input("cannot read " + path_.string() + ": it has changed. Expected " +
                     std::to_string(size_bytes_) + " bytes and no change since, found " +
@@ -69,4 +69,4 @@ std::shared_ptr<regular_file> data_file::opened() {
   return file;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -6,9 +6,11 @@
 #include <mutex>
 #include <span>
 
-namespace troupe {
-
+namespace troupe::files {
 class regular_file;
+}  // namespace troupe::files
+
+namespace troupe::detail {
 
 /// A file that is read at positions, a part at a time, and not held in memory. It is open between the first
 /// read and close(). Thread-safe.
@@ -31,13 +33,13 @@ class data_file {
   void close();
 
  private:
-  std::shared_ptr<regular_file> opened();
+  std::shared_ptr<files::regular_file> opened();
 
   std::filesystem::path path_;
   std::uint64_t size_bytes_ = 0;
   std::int64_t modified_ns_ = 0;
-  std::mutex mutex_;                    // guards what follows
-  std::shared_ptr<regular_file> file_;  ///< shared with the reads in progress
+  std::mutex mutex_;                           // guards what follows
+  std::shared_ptr<files::regular_file> file_;  ///< shared with the reads in progress
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

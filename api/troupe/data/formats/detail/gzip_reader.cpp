@@ -7,7 +7,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{256} << 10;
@@ -105,4 +105,4 @@ bool gzip_reader::at_end() {
   return read({&next, 1}) == 0;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Reads a file sequentially and decompresses it if it is gzipped (RFC 1952, one or several members, and
 /// zeros as padding after the last). Each member's checksum and size are verified before at_end() returns
@@ -46,4 +46,4 @@ class gzip_reader {
   z_stream stream_{};  ///< zlib's state; its input is in buffer_
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -9,7 +9,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 using known_type = std::pair<stored_number, std::string_view>;
@@ -206,4 +206,4 @@ dtype npy_dtype(const npy_header& header, std::optional<dtype> as, const std::st
                   "}, or convert the array with astype() and save it again");
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

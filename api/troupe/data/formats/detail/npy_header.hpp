@@ -8,7 +8,7 @@
 #include "troupe/tensor/stored_number.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// The content of the dictionary at the beginning of an NPY file.
 struct npy_header {
@@ -39,4 +39,4 @@ npy_layout read_npy_layout(const std::filesystem::path& file);
 /// message.
 dtype npy_dtype(const npy_header& header, std::optional<dtype> as, const std::string& option);
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <span>
 
-namespace troupe {
+namespace troupe::detail {
 
 // The layout of record files, see record_file.hpp.
 
@@ -30,4 +30,4 @@ std::filesystem::path index_of_records(const std::filesystem::path& file);
 /// CRC-32 as zlib computes it.
 std::uint32_t record_crc(std::span<const std::byte> bytes);
 
-}  // namespace troupe
+}  // namespace troupe::detail

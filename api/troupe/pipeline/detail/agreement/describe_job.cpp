@@ -7,7 +7,7 @@
 #include "troupe/pipeline/detail/agreement/describe_plan.hpp"
 #include "troupe/snapshot/weights_hash.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 /// Options in which all processes must agree.
@@ -17,10 +17,11 @@ constexpr const char* agreed_options[] = {
 
 }  // namespace
 
-job_description describe_job(const Pipeline& pipeline, const job_options& options, const plan& training,
-                             const placement& placed, const hosting& home, const std::string& numeric_class) {
-  job_description job;
-  for (const auto* name : agreed_options) job.add(name, find_job_field(name)->text(options));
+agreement::job_description describe_job(const Pipeline& pipeline, const job_options& options,
+                                        const plan& training, const mesh::placement& placed,
+                                        const mesh::hosting& home, const std::string& numeric_class) {
+  agreement::job_description job;
+  for (const auto* name : agreed_options) job.add(name, config::find_job_field(name)->text(options));
   job.add("microbatches", std::to_string(training.microbatches_per_step()));
   job.add("stages", std::to_string(training.num_stages));
   job.add("replicas", std::to_string(training.num_replicas));
@@ -33,8 +34,8 @@ job_description describe_job(const Pipeline& pipeline, const job_options& option
           pipeline.initial_weights() ? weights_sha256(*pipeline.initial_weights()) : "those of the seed");
   describe_plan(training, job);
   auto tables = placement_text(placed) + hosting_text(home);
-  job.add("placement", short_hash(std::as_bytes(std::span(tables))));
+  job.add("placement", agreement::short_hash(std::as_bytes(std::span(tables))));
   return job;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -8,7 +8,7 @@
 #include "troupe/pipeline/detail/agreement/layer_modes.hpp"
 #include "troupe/pipeline/detail/agreement/training_settings.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 std::string text_of(const parameter& each) {
@@ -26,14 +26,14 @@ std::string text_of(const DeviceMap& map) {
 }
 
 /// What joins the nodes.
-void describe_edges(const nn::Graph& graph, const std::string& prefix, job_description& into) {
+void describe_edges(const nn::Graph& graph, const std::string& prefix, agreement::job_description& into) {
   for (int node = 0; node < graph.size(); ++node)
     into.add("inputs of " + prefix + graph.name_of(node), graph.inputs_text(node));
   into.add("outputs " + prefix, graph.outputs_text());
 }
 
 /// Describes `module` and its children; `path` has no trailing dot.
-void describe(nn::Module& module, const std::string& path, job_description& into) {
+void describe(nn::Module& module, const std::string& path, agreement::job_description& into) {
   auto inner = path.empty() ? path : path + ".";
   into.add("module " + path, type_name(typeid(module)));
   module.each_parameter([&](parameter& each) { into.add("parameter " + inner + each.name, text_of(each)); });
@@ -47,13 +47,13 @@ void describe(nn::Module& module, const std::string& path, job_description& into
   if (const auto* graph = dynamic_cast<const nn::Graph*>(&module)) describe_edges(*graph, inner, into);
 }
 
-void describe(const numeric_options& numerics, job_description& into) {
+void describe(const numeric_options& numerics, agreement::job_description& into) {
   into.add("precision", std::string(to_string(numerics.precision)));
   into.add("clip_grad_norm", std::to_string(numerics.clip_grad_norm));
   job_options exchanged;
   static_cast<replica_exchange_options&>(exchanged) = numerics.exchange;
   for (auto name : replica_exchange_fields)
-    into.add(std::string(name), find_job_field(name)->text(exchanged));
+    into.add(std::string(name), config::find_job_field(name)->text(exchanged));
   const auto& scale = numerics.loss_scale;
   into.add("loss_scale", std::to_string(scale.initial_scale) + ", times " +
                              std::to_string(scale.growth_factor) + " every " +
@@ -64,7 +64,7 @@ void describe(const numeric_options& numerics, job_description& into) {
 
 }  // namespace
 
-void describe_pipeline(const Pipeline& pipeline, job_description& into) {
+void describe_pipeline(const Pipeline& pipeline, agreement::job_description& into) {
   describe(pipeline.numerics(), into);
   for (auto& [name, value] : training_settings(pipeline.optimizer(), pipeline.loss()))
     into.add(name, std::move(value));
@@ -77,4 +77,4 @@ void describe_pipeline(const Pipeline& pipeline, job_description& into) {
   describe(model, {}, into);
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

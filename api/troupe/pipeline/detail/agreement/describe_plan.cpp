@@ -6,13 +6,13 @@
 
 #include "troupe/schedule/text/plan_text.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 /// Longer texts are cut.
 constexpr std::size_t longest = 160;
 
-std::string hash_of(const std::string& text) { return short_hash(std::as_bytes(std::span(text))); }
+std::string hash_of(const std::string& text) { return agreement::short_hash(std::as_bytes(std::span(text))); }
 
 template <class List, class Text>
 std::string listed(const List& list, Text text_of) {
@@ -27,10 +27,10 @@ std::string number(int value) { return std::to_string(value); }
 
 }  // namespace
 
-void describe_plan(const plan& described, job_description& into) {
-  into.add("hash of the plan", hash_of(plan_text(described)));
+void describe_plan(const plan& described, agreement::job_description& into) {
+  into.add("hash of the plan", hash_of(schedule::plan_text(described)));
   into.add("edges between stages",
-           listed(described.edges, [](const edge& each) { return "(" + to_string(each) + ")"; }));
+           listed(described.edges, [](const schedule::edge& each) { return "(" + to_string(each) + ")"; }));
   into.add("devices of the stages", listed(described.device_of_stage, number));
   into.add("stages of the reductions", listed(described.reductions, [](const std::vector<int>& stages) {
              return "(" + listed(stages, number) + ")";
@@ -41,4 +41,4 @@ void describe_plan(const plan& described, job_description& into) {
              listed(described.devices[device], [](const action& op) { return to_string(op); }));
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -5,7 +5,7 @@
 
 #include "troupe/agreement/job_description.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 constexpr std::int64_t rows = 4, width = 16;
@@ -37,7 +37,7 @@ class record_of_bytes {
     auto bytes = std::as_bytes(std::span(text));
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
-  std::string hash() const { return short_hash(bytes_); }
+  std::string hash() const { return agreement::short_hash(bytes_); }
 
  private:
   std::vector<std::byte> bytes_;
@@ -120,4 +120,4 @@ std::string fingerprint(const initializer& begin, const shape& extents) {
   return record.hash();
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -5,7 +5,7 @@
 #include "troupe/optim/lr_schedule.hpp"
 #include "troupe/optim/optimizer.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 // Functions cannot be compared, so their results on a few small inputs are. Two fingerprints are equal if the
 // functions give the same bits on these inputs, or throw the same messages.
@@ -19,4 +19,4 @@ std::string fingerprint(const optim::lr_schedule& schedule);
 /// Fills a small tensor with as many axes as `extents`.
 std::string fingerprint(const initializer& begin, const shape& extents);
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -6,7 +6,7 @@
 
 #include "troupe/agreement/job_description.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 /// `path` has no trailing dot.
@@ -29,7 +29,7 @@ std::string text_of(const std::vector<std::string>& names, const std::string& ki
   if (all.empty()) return "none";
   if (names.size() <= most_named) return all;
   return std::to_string(names.size()) + " " + kind + " (" + first + ", ...; hash " +
-         short_hash(std::as_bytes(std::span(all))) + ")";
+         agreement::short_hash(std::as_bytes(std::span(all))) + ")";
 }
 
 }  // namespace
@@ -51,4 +51,4 @@ std::string frozen_parameters_of(const nn::Graph& model) {
   return text_of(frozen, "parameters");
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

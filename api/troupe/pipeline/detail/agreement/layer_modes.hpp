@@ -4,7 +4,7 @@
 
 #include "troupe/nn/graph.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// The names of a model's layers by mode (Module::train), in order. A Sequential and a Graph have none of
 /// their own: a cut within them does not change these lists.
@@ -22,4 +22,4 @@ std::string text_of(const layer_modes& modes);
 /// The frozen parameters of a model, in the same form: "0.bias, 0.weight"; "none".
 std::string frozen_parameters_of(const nn::Graph& model);
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -9,10 +9,10 @@
 #include "troupe/optim/sgd.hpp"
 #include "troupe/pipeline/detail/agreement/function_fingerprint.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
-using optim::number_text;
+using optim::detail::number_text;
 using named_values = std::vector<std::pair<std::string, std::string>>;
 
 std::string schedule_text(const optim::lr_schedule& schedule) {
@@ -33,9 +33,9 @@ named_values moment_settings(const char* kind, const Options& options) {
 
 named_values settings_of(const optim::sgd_options& options) {
   return {{"optimizer", options.momentum == 0 ? "SGD" : "SGD with momentum"},
-          {"optimizer lr", number_text(options.lr)},
-          {"optimizer momentum", number_text(options.momentum)},
-          {"optimizer weight_decay", number_text(options.weight_decay)},
+          {"optimizer lr", optim::detail::number_text(options.lr)},
+          {"optimizer momentum", optim::detail::number_text(options.momentum)},
+          {"optimizer weight_decay", optim::detail::number_text(options.weight_decay)},
           {"optimizer nesterov", options.nesterov ? "true" : "false"},
           {"optimizer schedule", schedule_text(options.schedule)}};
 }
@@ -52,7 +52,7 @@ named_values settings_of(const optim::Optimizer& optimizer) {
 named_values settings_of(const nn::Loss& loss) {
   if (const auto* entropy = loss.target<nn::CrossEntropy>())
     return {{"loss", "CrossEntropy"},
-            {"loss label_smoothing", number_text(entropy->options().label_smoothing)},
+            {"loss label_smoothing", optim::detail::number_text(entropy->options().label_smoothing)},
             {"loss ignore_index", std::to_string(entropy->options().ignore_index)}};
   if (loss.target<nn::MSELoss>()) return {{"loss", "MSELoss"}};
   return {{"loss", type_name(loss.target_type()) + ", tried: " + fingerprint(loss)}};
@@ -66,4 +66,4 @@ named_values training_settings(const optim::Optimizer& optimizer, const nn::Loss
   return settings;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

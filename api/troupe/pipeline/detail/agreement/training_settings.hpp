@@ -6,7 +6,7 @@
 #include "troupe/nn/loss.hpp"
 #include "troupe/optim/optimizer.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// What an optimizer and a loss are, as names and values: {"optimizer", "Adam"}, {"optimizer lr", "0.001"},
 /// ...,
@@ -17,4 +17,4 @@ namespace troupe {
 std::vector<std::pair<std::string, std::string>> training_settings(const optim::Optimizer& optimizer,
                                                                    const nn::Loss& loss);
 
-}  // namespace troupe
+}  // namespace troupe::detail

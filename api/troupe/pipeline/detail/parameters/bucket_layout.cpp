@@ -1,6 +1,6 @@
 #include "troupe/pipeline/detail/parameters/bucket_layout.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 /// Below, a message of its own costs more than a copy.
@@ -39,4 +39,4 @@ bucket_layout layout_of(const std::vector<parameter*>& parameters, const std::ve
   return layout;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -7,7 +7,7 @@
 #include "troupe/autograd/parameter.hpp"
 #include "troupe/optim/parameter_part.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// How tensors of the parameters' shapes travel between replicas: large ones in buckets of at most 2 MiB, all
 /// small ones packed into one. A pure function of the shapes: the same in all replicas.
@@ -30,4 +30,4 @@ bucket_layout layout_of(const std::vector<parameter*>& parameters,
 /// The elements of a tensor as a list.
 inline tensor in_a_row(const tensor& of) { return of.reshape({of.num_elements()}); }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -5,7 +5,7 @@
 #include "troupe/gradients/sparse_gradients.hpp"
 #include "troupe/ops/convert.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 /// As in PyTorch's PowerSGDState: less does not pay for the products.
@@ -17,13 +17,13 @@ std::vector<parameter*> parameters_in(const std::vector<named_parameter>& parame
   return targets;
 }
 
-std::map<std::size_t, factored_gradient> factored_of(int rank,
-                                                     const std::vector<named_parameter>& parameters) {
-  std::map<std::size_t, factored_gradient> result;
+std::map<std::size_t, gradients::factored_gradient> factored_of(
+    int rank, const std::vector<named_parameter>& parameters) {
+  std::map<std::size_t, gradients::factored_gradient> result;
   for (std::size_t index = 0; rank > 0 && index < parameters.size(); ++index) {
     const auto& [name, target] = parameters[index];
     auto factors = power_sgd_factors_of(*target, rank);
-    if (factors.rank > 0) result.emplace(index, factored_gradient(factors, name));
+    if (factors.rank > 0) result.emplace(index, gradients::factored_gradient(factors, name));
   }
   return result;
 }
@@ -38,7 +38,7 @@ std::int64_t padded_size_of(const parameter& of) {
 
 /// Moves them to one new block of memory. The old memory is freed first: both together would be more than a
 /// step needs.
-void move_gradients(const std::vector<parameter*>& of, const stage_program::memory_source& to) {
+void move_gradients(const std::vector<parameter*>& of, const program::stage_program::memory_source& to) {
   std::vector<tensor> kept;
   std::int64_t num_elements = 0;
   for (auto* each : of) {
@@ -71,9 +71,9 @@ std::vector<tensor> in_f32(std::vector<tensor> sums) {
 
 }  // namespace
 
-low_rank_factors power_sgd_factors_of(const parameter& of, int rank) {
-  return of.requires_gradient && is_large(of) ? factors_of(of.extents, rank, least_saving)
-                                              : low_rank_factors{};
+gradients::low_rank_factors power_sgd_factors_of(const parameter& of, int rank) {
+  return of.requires_gradient && is_large(of) ? gradients::factors_of(of.extents, rank, least_saving)
+                                              : gradients::low_rank_factors{};
 }
 
 compressed_gradients::compressed_gradients(const numeric_options& numerics,
@@ -92,7 +92,7 @@ compressed_gradients::compressed_gradients(const numeric_options& numerics,
     }
 }
 
-void compressed_gradients::share_memory(const stage_program::memory_source& shared) {
+void compressed_gradients::share_memory(const program::stage_program::memory_source& shared) {
   if (has_shared_memory_ || numerics_.exchange.top_k_gradients > 0 ||
       numerics_.exchange.gradient_sync != dtype::f32)
     return;
@@ -118,7 +118,7 @@ bool compressed_gradients::is_first_of_its_parameter(int bucket) const {
 }
 
 /// Of the parameter whose bucket it is; null if it is not sent as factors.
-factored_gradient* compressed_gradients::factored(int bucket) {
+gradients::factored_gradient* compressed_gradients::factored(int bucket) {
   if (buckets_.is_packed(bucket)) return nullptr;
   auto found = factored_.find(buckets_.part_of(bucket).index);
   return found == factored_.end() ? nullptr : &found->second;
@@ -140,12 +140,13 @@ tensor compressed_gradients::message_of(int bucket) {
 /// What a replica without a gradient has held back waits for its next one.
 tensor compressed_gradients::take_largest_of(int bucket) {
   const auto& part = buckets_.part_of(bucket);
-  if (!had_gradient_[part.index]) return nothing_largest();
-  return take_largest(buckets_.elements_of(bucket), optim::elements_of(residuals_.at(part.index), part),
-                      num_largest(numerics_.exchange.top_k_gradients, part.count));
+  if (!had_gradient_[part.index]) return gradients::nothing_largest();
+  return gradients::take_largest(buckets_.elements_of(bucket),
+                                 optim::elements_of(residuals_.at(part.index), part),
+                                 gradients::num_largest(numerics_.exchange.top_k_gradients, part.count));
 }
 
-tensor compressed_gradients::factor_of(int bucket, factored_gradient& factors) {
+tensor compressed_gradients::factor_of(int bucket, gradients::factored_gradient& factors) {
   if (is_first_of_its_parameter(bucket)) {
     bool has_one = had_gradient_[buckets_.part_of(bucket).index];
     return factors.first_factor(has_one ? buckets_.elements_of(bucket) : tensor());
@@ -154,7 +155,7 @@ tensor compressed_gradients::factor_of(int bucket, factored_gradient& factors) {
 }
 
 std::vector<tensor> compressed_gradients::sums_from(int bucket, const std::vector<tensor>& received) {
-  if (is_sparse(bucket)) return {sum_of_largest(received, buckets_.part_of(bucket).count)};
+  if (is_sparse(bucket)) return {gradients::sum_of_largest(received, buckets_.part_of(bucket).count)};
   auto* factors = factored(bucket);
   if (!factors) return in_f32(received);
   if (!is_first_of_its_parameter(bucket)) return {factors->finish(received)};
@@ -178,4 +179,4 @@ std::vector<named_tensor> compressed_gradients::state() const {
   return result;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace troupe {
+namespace troupe::detail {
 
 class deferred_update::weight_update : public pending_update {
  public:
@@ -42,7 +42,7 @@ deferred_update::~deferred_update() {
   for (auto* each : uses_) each->set_update(nullptr);
 }
 
-void deferred_update::begin(const stage_program::progress_callback& callback) {
+void deferred_update::begin(const program::stage_program::progress_callback& callback) {
   callback_ = callback;
   require_waits();
 }
@@ -71,4 +71,4 @@ void deferred_update::wait_for(std::size_t index) {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -8,7 +8,7 @@
 #include "troupe/pipeline/detail/parameters/tied_gradients.hpp"
 #include "troupe/program/stage_program.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// The update of a stage's weights that is deferred into the forwards of the next step (see
 /// stage_program::defer_update): a forward waits for the step of each weight when an operation comes to it.
@@ -24,7 +24,7 @@ class deferred_update {
   ~deferred_update();
 
   /// From now on each weight is pending until a forward has waited for it or end is called.
-  void begin(const stage_program::progress_callback& callback);
+  void begin(const program::stage_program::progress_callback& callback);
   /// The same where no update is deferred, so that a module which reads a weight without waiting fails in any
   /// run, and not only when an update happens to be late.
   void require_waits();
@@ -42,7 +42,7 @@ class deferred_update {
   std::function<bool(std::size_t)> is_stepped_;
   std::vector<std::shared_ptr<weight_update>> updates_;
   std::vector<parameter*> uses_;
-  stage_program::progress_callback callback_;  ///< null: none is pending
+  program::stage_program::progress_callback callback_;  ///< null: none is pending
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -8,7 +8,7 @@
 
 #include "troupe/ops/reduction.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 tensor gradient_norms(std::span<const indexed_parameter> parameters) {
   std::vector<std::int64_t> rows;
@@ -37,4 +37,4 @@ double combined_norm(const std::vector<tensor>& norms) {
   return std::sqrt(sum);
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -4,7 +4,7 @@
 
 #include "troupe/autograd/parameter.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// A parameter and its index among all parameters of the model, sorted by name.
 struct indexed_parameter {
@@ -21,4 +21,4 @@ tensor gradient_norms(std::span<const indexed_parameter> parameters);
 /// stages. Infinite or NaN if an element is. Throws std::runtime_error for malformed tensors.
 double combined_norm(const std::vector<tensor>& norms);
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -2,7 +2,7 @@
 
 #include <map>
 
-namespace troupe {
+namespace troupe::detail {
 
 std::vector<std::vector<std::size_t>> weights_by_layer(const std::vector<std::shared_ptr<nn::Module>>& layers,
                                                        const std::vector<named_parameter>& parameters,
@@ -35,4 +35,4 @@ std::vector<std::size_t> in_order_of_use(const std::vector<std::vector<std::size
   return result;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

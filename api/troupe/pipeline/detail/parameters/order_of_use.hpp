@@ -6,7 +6,7 @@
 #include "troupe/nn/module.hpp"
 #include "troupe/pipeline/detail/parameters/tied_gradients.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// [layers] The indices in `parameters` of the trainable weights that each layer reads. A layer that reads
 /// another use of a tied weight has the index of the first use.
@@ -18,4 +18,4 @@ std::vector<std::vector<std::size_t>> weights_by_layer(const std::vector<std::sh
 std::vector<std::size_t> in_order_of_use(const std::vector<std::vector<std::size_t>>& by_layer,
                                          std::size_t count);
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::detail {
 replica_buckets::replica_buckets(std::vector<parameter*> parameters, const std::vector<std::size_t>& by_use,
                                  const std::function<bool(std::size_t index)>& in_two_rounds)
     : parameters_(std::move(parameters)), layout_(layout_of(parameters_, by_use, in_two_rounds)) {
@@ -71,4 +71,4 @@ void replica_buckets::unpack(const tensor& packed) const {
   for (auto* each : trainable_) each->has_gradient = values[static_cast<std::size_t>(next++)] > 0;
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -6,7 +6,7 @@
 
 #include "troupe/pipeline/detail/parameters/bucket_layout.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// How the gradients of a stage travel between its replicas (stage_program::replica_gradients). Large ones
 /// travel as views of their own memory, in buckets of at most 2 MiB, so that nothing is copied and the first
@@ -48,4 +48,4 @@ class replica_buckets {
   std::int64_t num_packed_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -6,7 +6,7 @@
 
 #include "troupe/wire/packed_state.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 namespace {
 
 /// What a stage tells of a use that the step did not reach.
@@ -40,14 +40,14 @@ tensor tied_gradients::share() {
       for (const auto& use : each.here)
         gradients.push_back(
             {use.name, use.target->has_gradient ? use.target->gradient().to({}) : no_gradient()});
-  packed_state_pool pool;  // without it, the memory is freed when all stages have added it
+  wire::packed_state_pool pool;  // without it, the memory is freed when all stages have added it
   return pack_state(gradients, pool);
 }
 
 void tied_gradients::combine(const std::vector<tensor>& shares) {
   std::map<std::string, tensor> gradients;
   for (const auto& packed : shares)
-    for (auto& [name, value] : unpack_state(packed)) gradients.emplace(name, std::move(value));
+    for (auto& [name, value] : wire::unpack_state(packed)) gradients.emplace(name, std::move(value));
   for (const auto& each : weights_) {
     if (!each.in_several_stages) continue;
     auto& first = *each.here.front().target;
@@ -75,4 +75,4 @@ void tied_gradients::mark_uses(const weight& of) {
   for (std::size_t i = 1; i < of.here.size(); ++i) of.here[i].target->mark_stepped();
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

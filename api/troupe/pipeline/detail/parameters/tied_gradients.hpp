@@ -6,7 +6,7 @@
 #include "troupe/autograd/parameter.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Sums the gradients of the tied weights of one stage. Each use of a weight accumulates its own gradient.
 /// Before the optimizer steps the stage's first use, the gradients of all uses in the model are added, in the
@@ -46,4 +46,4 @@ class tied_gradients {
   std::set<const parameter*> is_marked_;  ///< first uses, since the last mark_stepped()
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -4,7 +4,7 @@
 
 #include "troupe/ops/elementwise.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 weight_average::weight_average(int period, std::vector<parameter*> weights)
     : period_(period), weights_(std::move(weights)), layout_(layout_of(weights_)) {}
@@ -58,4 +58,4 @@ void weight_average::unpack(const tensor& packed) const {
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

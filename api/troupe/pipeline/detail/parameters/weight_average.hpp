@@ -4,7 +4,7 @@
 
 #include "troupe/pipeline/detail/parameters/bucket_layout.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// Local SGD between the replicas of a pipeline stage. Each steps with its own gradients, and after every
 /// `period` optimizer steps the replicas replace their weights by the mean over them (Stich 2019, "Local SGD
@@ -36,4 +36,4 @@ class weight_average {
   bucket_layout layout_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

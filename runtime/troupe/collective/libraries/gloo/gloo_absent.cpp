@@ -14,8 +14,8 @@ namespace {
 
 gloo_group_resources::gloo_group_resources(const std::string&) { refuse(); }
 
-std::unique_ptr<communicator> make_gloo_group(const group_description&, store&, gloo_group_resources&,
-                                              const communicator_options&) {
+std::unique_ptr<communicator> make_gloo_group(const group_description&, collective::store&,
+                                              gloo_group_resources&, const communicator_options&) {
   refuse();
 }
 

@@ -5,7 +5,7 @@
 
 #include "troupe/collective/libraries/call_thread.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 // gloo's collectives use slots of which the highest byte is not 0.
@@ -115,4 +115,4 @@ void gloo_backend::close(const collective_error&) noexcept {
   for (auto& [key, thread] : threads_) thread.wait_until_idle();
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

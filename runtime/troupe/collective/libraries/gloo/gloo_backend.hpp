@@ -8,7 +8,7 @@
 #include "troupe/collective/libraries/gloo/gloo_mesh.hpp"
 #include "troupe/collective/libraries/library_backend.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// The calls of a group over gloo, whose functions block: one thread runs the collectives, and one for each
 /// peer and direction runs sends or receives.
@@ -35,10 +35,10 @@ class gloo_backend final : public library_backend {
   std::map<std::pair<collective_kind, int>, call_thread> threads_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective
 
 /// The collectives of gloo, one function for each. They block, and throw gloo::Exception.
-namespace troupe::gloo_calls {
+namespace troupe::collective::gloo_calls {
 
 using context = std::shared_ptr<::gloo::Context>;
 
@@ -51,4 +51,4 @@ void gather(const context& with, const collective_operation& what);
 void scatter(const context& with, const collective_operation& what);
 void all_to_all(const context& with, const collective_operation& what);
 
-}  // namespace troupe::gloo_calls
+}  // namespace troupe::collective::gloo_calls

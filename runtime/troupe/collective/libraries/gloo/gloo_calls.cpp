@@ -15,7 +15,7 @@
 #include "troupe/collective/libraries/library_backend.hpp"
 #include "troupe/collective/libraries/reduced_elements.hpp"
 
-namespace troupe::gloo_calls {
+namespace troupe::collective::gloo_calls {
 
 namespace {
 
@@ -92,10 +92,10 @@ void reduce_scatter(const context& with, const collective_operation& what) {
   tree_reduce(inputs, {&result, 1}, own, type, what.signature.op);
 }
 
-}  // namespace troupe::gloo_calls
+}  // namespace troupe::collective::gloo_calls
 
 // Elements are copied as bytes. gloo takes pointers to its inputs as non-const.
-namespace troupe::gloo_calls {
+namespace troupe::collective::gloo_calls {
 
 namespace {
 
@@ -154,4 +154,4 @@ void all_to_all(const context& with, const collective_operation& what) {
   ::gloo::alltoall(options);
 }
 
-}  // namespace troupe::gloo_calls
+}  // namespace troupe::collective::gloo_calls

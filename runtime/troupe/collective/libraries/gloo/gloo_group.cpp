@@ -13,7 +13,7 @@ namespace {
 class gloo_instance final : public backend_instance {
  public:
   explicit gloo_instance(const backend_options& options) : resources_(options.network_interface) {}
-  std::unique_ptr<communicator> make(const group_description& group, store& keys,
+  std::unique_ptr<communicator> make(const group_description& group, collective::store& keys,
                                      const communicator_options& options) override {
     return make_gloo_group(group, keys, resources_, options);
   }
@@ -25,7 +25,7 @@ class gloo_instance final : public backend_instance {
 }  // namespace
 
 gloo_group_resources::gloo_group_resources(const std::string& interface) {
-  broken_pipe_guard guard;  // for gloo's thread, which begins here
+  collective::broken_pipe_guard guard;  // for gloo's thread, which begins here
   ::gloo::transport::tcp::attr where;
   where.iface = interface;
   try {
@@ -36,14 +36,14 @@ gloo_group_resources::gloo_group_resources(const std::string& interface) {
   }
 }
 
-std::unique_ptr<communicator> make_gloo_group(const group_description& group, store& keys,
+std::unique_ptr<communicator> make_gloo_group(const group_description& group, collective::store& keys,
                                               gloo_group_resources& resources,
                                               const communicator_options& options) {
-  broken_pipe_guard guard;
+  collective::broken_pipe_guard guard;
   auto device = std::static_pointer_cast<::gloo::transport::Device>(resources.device());
-  auto mesh = std::make_shared<gloo_mesh>(group, keys, std::move(device), options.timeout);
-  return std::make_unique<communicator>(group, std::make_unique<gloo_backend>(group, keys, std::move(mesh)),
-                                        options);
+  auto mesh = std::make_shared<collective::gloo_mesh>(group, keys, std::move(device), options.timeout);
+  return std::make_unique<communicator>(
+      group, std::make_unique<collective::gloo_backend>(group, keys, std::move(mesh)), options);
 }
 
 group_backend gloo_groups() {

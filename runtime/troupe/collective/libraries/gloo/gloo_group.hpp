@@ -39,7 +39,7 @@ class gloo_group_resources {
 /// Throws collective_error: timed_out with a rank that did not come within options.timeout, transport with
 /// one that cannot be reached. Throws what `keys` throws when it knows of a loss, and bad_input if Troupe was
 /// built without gloo.
-std::unique_ptr<communicator> make_gloo_group(const group_description& group, store& keys,
+std::unique_ptr<communicator> make_gloo_group(const group_description& group, collective::store& keys,
                                               gloo_group_resources& resources,
                                               const communicator_options& options = {});
 

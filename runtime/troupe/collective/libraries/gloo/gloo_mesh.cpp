@@ -12,7 +12,7 @@
 
 #include "troupe/collective/calls/collective_error.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 namespace {
 
@@ -181,4 +181,4 @@ std::string gloo_mesh::key_of(int member) const {
   return "gloo/" + group_.key() + "/of/" + std::to_string(member);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -12,7 +12,7 @@
 #include "troupe/collective/calls/group.hpp"
 #include "troupe/collective/rendezvous/store.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Connections of gloo for one group, with a close() that ends all waits. The library itself does not end the
 /// wait for a message of which a part has arrived when the connection is closed on this side. Without close()
@@ -69,4 +69,4 @@ class gloo_mesh final : public ::gloo::Context {
   std::shared_ptr<closable_context> connections_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

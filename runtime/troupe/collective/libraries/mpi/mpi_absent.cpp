@@ -19,8 +19,8 @@ mpi_group_resources::mpi_group_resources() { refuse(); }
 mpi_group_resources::~mpi_group_resources() = default;
 void mpi_group_resources::keep(std::shared_ptr<void>) { refuse(); }
 
-std::unique_ptr<communicator> make_mpi_group(const group_description&, store&, mpi_group_resources&,
-                                             const communicator_options&) {
+std::unique_ptr<communicator> make_mpi_group(const group_description&, collective::store&,
+                                             mpi_group_resources&, const communicator_options&) {
   refuse();
 }
 

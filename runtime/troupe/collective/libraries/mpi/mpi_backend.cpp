@@ -5,7 +5,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 constexpr int head_tag = 1;
@@ -96,4 +96,4 @@ void mpi_backend::close(const collective_error&) noexcept {
   for (auto& each : std::exchange(in_flight_, {})) resources_.keep(std::move(each));
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

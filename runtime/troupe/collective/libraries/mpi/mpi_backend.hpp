@@ -13,7 +13,7 @@
 #include "troupe/collective/libraries/mpi/mpi_group.hpp"
 #include "troupe/error/function_name.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// One MPI call in flight, with all memory that it accesses. The memory belongs to the call, since MPI cannot
 /// cancel a collective.
@@ -75,4 +75,4 @@ class mpi_backend final : public library_backend {
   bool is_closed_ = false;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -7,7 +7,7 @@
 #include "troupe/collective/libraries/reduced_elements.hpp"
 #include "troupe/error/errors.hpp"
 
-namespace troupe::mpi_calls {
+namespace troupe::collective::mpi_calls {
 namespace {
 
 /// MPI_MAX and MPI_MIN of floats may leave NaN out, so such elements go as integers in the same order.
@@ -128,4 +128,4 @@ void finish(mpi_call& in, const collective_operation& what, int member, int size
   output.copy_from(in.output);
 }
 
-}  // namespace troupe::mpi_calls
+}  // namespace troupe::collective::mpi_calls

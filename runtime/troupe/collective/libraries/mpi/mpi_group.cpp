@@ -37,7 +37,7 @@ class mpi_instance final : public backend_instance {
                     " for MPI: start the program with `mpirun -n " + std::to_string(options.world_size) +
                     " PROGRAM` and without another launcher");
   }
-  std::unique_ptr<communicator> make(const group_description& group, store& keys,
+  std::unique_ptr<communicator> make(const group_description& group, collective::store& keys,
                                      const communicator_options& options) override {
     return make_mpi_group(group, keys, resources_, options);
   }
@@ -88,7 +88,7 @@ void mpi_group_resources::keep(std::shared_ptr<void> memory) {
   kept_->blocks.push_back(std::move(memory));
 }
 
-std::unique_ptr<communicator> make_mpi_group(const group_description& group, store& keys,
+std::unique_ptr<communicator> make_mpi_group(const group_description& group, collective::store& keys,
                                              mpi_group_resources& resources,
                                              const communicator_options& options) {
   require_ranks(group, resources);
@@ -96,15 +96,15 @@ std::unique_ptr<communicator> make_mpi_group(const group_description& group, sto
   for (auto rank : group.ranks) ranks.push_back(rank.value());
   MPI_Group world, members;
   MPI_Comm made = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_group(MPI_COMM_WORLD, &world));
-  check_mpi(MPI_Group_incl(world, group.size(), ranks.data(), &members));
+  collective::check_mpi(MPI_Comm_group(MPI_COMM_WORLD, &world));
+  collective::check_mpi(MPI_Group_incl(world, group.size(), ranks.data(), &members));
   int status = MPI_Comm_create_group(MPI_COMM_WORLD, members, tag_of(group.name), &made);
   MPI_Group_free(&members);
   MPI_Group_free(&world);
-  check_mpi(status);
-  check_mpi(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN));
-  return std::make_unique<communicator>(group, std::make_unique<mpi_backend>(group, keys, resources, made),
-                                        options);
+  collective::check_mpi(status);
+  collective::check_mpi(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN));
+  return std::make_unique<communicator>(
+      group, std::make_unique<collective::mpi_backend>(group, keys, resources, made), options);
 }
 
 group_backend mpi_groups() {

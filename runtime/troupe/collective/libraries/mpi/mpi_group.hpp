@@ -49,7 +49,7 @@ class mpi_group_resources {
 /// is noticed by the time-outs of the others. Making the group blocks without a time-out.
 ///
 /// Throws bad_input if the ranks are not those of MPI_COMM_WORLD, or if Troupe was built without MPI.
-std::unique_ptr<communicator> make_mpi_group(const group_description& group, store& keys,
+std::unique_ptr<communicator> make_mpi_group(const group_description& group, collective::store& keys,
                                              mpi_group_resources& resources,
                                              const communicator_options& options = {});
 

@@ -12,10 +12,12 @@ namespace {
 
 }  // namespace
 
-std::shared_ptr<nccl_connections> make_nccl_connections(device, std::chrono::milliseconds) { refuse(); }
+std::shared_ptr<collective::nccl_connections> make_nccl_connections(device, std::chrono::milliseconds) {
+  refuse();
+}
 
-std::unique_ptr<communicator> make_nccl_group(const group_description&, store&,
-                                              std::shared_ptr<nccl_connections>,
+std::unique_ptr<communicator> make_nccl_group(const group_description&, collective::store&,
+                                              std::shared_ptr<collective::nccl_connections>,
                                               const communicator_options&) {
   refuse();
 }

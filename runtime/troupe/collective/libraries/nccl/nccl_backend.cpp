@@ -2,7 +2,7 @@
 
 #include "troupe/tensor/cuda/cuda_error.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 ncclDataType_t type_of(dtype type) {
@@ -231,4 +231,4 @@ void nccl_backend::close(const collective_error& why) noexcept {
   on_->abort(all, why);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

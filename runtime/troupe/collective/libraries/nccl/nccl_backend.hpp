@@ -8,7 +8,7 @@
 #include "troupe/collective/libraries/library_backend.hpp"
 #include "troupe/collective/libraries/nccl/nccl_connection.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// The calls of a group over NCCL. The collectives have one connection, and each peer and direction of
 /// messages has its own, so that none waits for another. An error of NCCL or CUDA fails the group.
@@ -42,4 +42,4 @@ class nccl_backend final : public library_backend {
   std::map<std::pair<int, int>, nccl_connection> connections_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

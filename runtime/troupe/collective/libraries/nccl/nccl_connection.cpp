@@ -12,17 +12,17 @@
 // state is ncclSuccess again it accepts no call but abort: other calls fail, and ncclCommDestroy would also
 // leave the group of this thread open.
 
-namespace troupe {
+namespace troupe::collective {
 
 nccl_connection::owned_stream nccl_connection::new_stream() {
   cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  troupe::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   return owned_stream(stream);
 }
 
 nccl_connection::owned_event nccl_connection::new_event() {
   cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  troupe::check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
   return owned_event(event);
 }
 
@@ -120,8 +120,8 @@ void nccl_connection::issue(const std::function<void()>& call) {
   gpu_scope scope(gpu());
   auto lock = all_->lock();
   require_not_aborted();
-  check(cudaEventRecord(queued_.get(), stream_of(all_->device())));
-  check(cudaStreamWaitEvent(stream(), queued_.get(), 0));
+  troupe::check(cudaEventRecord(queued_.get(), stream_of(all_->device())));
+  troupe::check(cudaStreamWaitEvent(stream(), queued_.get(), 0));
   is_in_flight_ = true;
   is_end_marked_ = false;
   call();
@@ -135,7 +135,7 @@ bool nccl_connection::is_issued() {
 void nccl_connection::mark_end() {
   gpu_scope scope(gpu());
   auto lock = all_->lock();
-  check(cudaEventRecord(end_.get(), stream()));
+  troupe::check(cudaEventRecord(end_.get(), stream()));
   is_end_marked_ = true;
 }
 
@@ -145,7 +145,7 @@ bool nccl_connection::has_ended() {
   if (reached == cudaErrorNotReady)
     cudaGetLastError();  // not an error, but it would stay the last error of this thread
   else
-    check(reached);
+    troupe::check(reached);
   auto lock = all_->lock();
   bool is_over = is_accepted() && reached == cudaSuccess;  // throws NCCL's errors first
   if (is_over) is_in_flight_ = false;
@@ -170,4 +170,4 @@ void nccl_connection::set_aborted(std::optional<collective_error> why) {
   if (!std::exchange(is_aborted_, true)) aborted_with_ = std::move(why);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -14,7 +14,7 @@
 #include "troupe/collective/libraries/nccl/nccl_functions.hpp"
 #include "troupe/collective/rendezvous/store.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// One end of a connection.
 struct nccl_endpoint {
@@ -106,4 +106,4 @@ class nccl_connection {
   bool is_in_flight_ = false, is_end_marked_ = false;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -9,7 +9,7 @@
 #include "troupe/collective/libraries/nccl/nccl_connection.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 bool contains(const std::vector<nccl_connection*>& some, const nccl_connection* one) {
@@ -70,4 +70,4 @@ void nccl_connections::abort_together(const std::vector<nccl_connection*>& conne
   for (auto* each : connections) cudaStreamSynchronize(each->stream());
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

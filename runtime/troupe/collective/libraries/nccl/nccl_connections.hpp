@@ -6,7 +6,7 @@
 #include "troupe/collective/calls/collective_error.hpp"
 #include "troupe/tensor/device.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 class nccl_connection;
 
@@ -41,4 +41,4 @@ class nccl_connections {
   std::vector<nccl_connection*> all_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -4,7 +4,7 @@
 
 #include "troupe/tensor/cuda/dynamic_library.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 nccl_functions find_all() {
@@ -38,4 +38,4 @@ const nccl_functions& nccl() {
   return all;
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

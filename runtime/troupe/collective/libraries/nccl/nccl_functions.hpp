@@ -7,7 +7,7 @@
 
 #include "troupe/error/function_name.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// The NCCL functions that are used. The library is loaded when the first group is made, so a program runs
 /// without NCCL until then.
@@ -53,4 +53,4 @@ inline void check(ncclResult_t status, const std::source_location& where = std::
       status);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -9,12 +9,14 @@
 
 namespace troupe {
 
+namespace collective {
 class nccl_connections;
+}  // namespace collective
 
 /// What all groups of a process on one GPU share: make one for each GPU, before its groups. When a group is
 /// aborted, calls of the others have `time_for_others` to end before they are aborted too. Throws bad_input
 /// for a CPU.
-std::shared_ptr<nccl_connections> make_nccl_connections(
+std::shared_ptr<collective::nccl_connections> make_nccl_connections(
     device gpu, std::chrono::milliseconds time_for_others = std::chrono::milliseconds(200));
 
 /// Makes this process's communicator of a group over NCCL, whose processes have one GPU each. All members
@@ -48,8 +50,8 @@ std::shared_ptr<nccl_connections> make_nccl_connections(
 /// Throws collective_error (timed_out, transport) if the group does not come together within options.timeout
 /// or CUDA or NCCL refuses; bad_input if the GPU is not there, NCCL cannot be loaded, or Troupe was built
 /// without it.
-std::unique_ptr<communicator> make_nccl_group(const group_description& group, store& keys,
-                                              std::shared_ptr<nccl_connections> on,
+std::unique_ptr<communicator> make_nccl_group(const group_description& group, collective::store& keys,
+                                              std::shared_ptr<collective::nccl_connections> on,
                                               const communicator_options& options = {});
 
 /// `--backend nccl` for a World: each process takes the GPU of its local rank. Groups of one process too are

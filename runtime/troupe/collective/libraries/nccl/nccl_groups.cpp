@@ -15,7 +15,7 @@ class nccl_instance final : public backend_instance {
                     " (see `troupe doctor`); start fewer processes, or use --backend ucx for tensors in CPU "
                     "memory");
   }
-  std::unique_ptr<communicator> make(const group_description& group, store& keys,
+  std::unique_ptr<communicator> make(const group_description& group, collective::store& keys,
                                      const communicator_options& options) override {
     if (!on_) on_ = make_nccl_connections(gpu_);
     return make_nccl_group(group, keys, on_, options);
@@ -23,7 +23,7 @@ class nccl_instance final : public backend_instance {
 
  private:
   device gpu_;
-  std::shared_ptr<nccl_connections> on_;
+  std::shared_ptr<collective::nccl_connections> on_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "troupe/collective/calls/collective_error.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 /// Of messages that may wait unreceived at a member.
@@ -89,4 +89,4 @@ void call_transfers::release(int member) {
     if (peer(member).status.lost_cause.empty()) fabric_.connections().release(each);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -8,7 +8,7 @@
 #include "troupe/collective/net/exchange/network_fabric.hpp"
 #include "troupe/collective/net/exchange/recent_calls.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// The transfers of a group's calls: it matches received messages with posted receives, and keeps those that
 /// come before. Called with the fabric's lock.
@@ -53,4 +53,4 @@ class call_transfers {
   bool is_stopped_ = false;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace troupe {
+namespace troupe::collective {
 
 void early_messages::keep(const net::message_header& header, std::span<const std::byte> body) {
   auto& group = groups_[header.group];
@@ -26,4 +26,4 @@ early_messages::of_group early_messages::take(std::uint64_t number) {
   return std::move(found.mapped());
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

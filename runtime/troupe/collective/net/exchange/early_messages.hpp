@@ -7,7 +7,7 @@
 
 #include "troupe/collective/net/exchange/messages.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Messages of groups that this process has not made yet. Not thread-safe.
 ///
@@ -39,4 +39,4 @@ class early_messages {
   std::map<std::uint64_t, of_group> groups_;  ///< by number
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace troupe {
+namespace troupe::collective {
 
 void ended_groups::add(std::uint64_t group, std::map<int, member> others, bool is_aborted) {
   if (!others.empty()) groups_[group] = {std::move(others), is_aborted};
@@ -34,4 +34,4 @@ bool ended_groups::has_aborted() const {
   return std::ranges::any_of(groups_, [](const auto& each) { return each.second.is_aborted; });
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

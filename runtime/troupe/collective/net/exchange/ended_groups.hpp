@@ -6,7 +6,7 @@
 
 #include "troupe/collective/net/exchange/messages.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// The groups that this process has ended and some other members have not, which may still send messages. Not
 /// thread-safe.
@@ -46,4 +46,4 @@ class ended_groups {
   std::map<std::uint64_t, ended_group> groups_;  ///< by number; none without others
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -1,6 +1,6 @@
 #include "troupe/collective/net/exchange/exchange_peer.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 std::shared_ptr<ucx_message> exchange_peer::take_posted(const net::message_key& key) {
   auto posted = posted_.extract(key);
@@ -31,4 +31,4 @@ std::vector<void*> exchange_peer::take_unfetched() {
   return descriptors;
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -12,7 +12,7 @@
 #include "troupe/collective/diagnostics/failure_report.hpp"
 #include "troupe/collective/net/exchange/ucx_connections.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// What this member knows of another one from its messages.
 struct peer_status {
@@ -68,4 +68,4 @@ class exchange_peer {
   std::map<net::message_key, early_message> early_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-namespace troupe {
+namespace troupe::collective {
 
 void exchange_peers::record_call(const net::message_header& header) {
   if (header.channel != net::channel::collectives) return;
@@ -82,4 +82,4 @@ std::map<int, ended_groups::member> exchange_peers::take_present() {
   return present;
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -9,7 +9,7 @@
 #include "troupe/collective/net/exchange/network_fabric.hpp"
 #include "troupe/collective/net/exchange/recent_calls.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// The other members of a group in an exchange, and what their messages and connections say about them.
 /// Called with the fabric's lock.
@@ -49,4 +49,4 @@ class exchange_peers {
   std::vector<exchange_peer> peers_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -9,7 +9,7 @@
 
 #include "troupe/collective/calls/operation.hpp"
 
-namespace troupe::net {
+namespace troupe::collective::net {
 
 /// Which counter a message's call is numbered by: one for all collectives, one for each pair and direction.
 enum class channel : std::uint8_t { collectives, point_to_point };
@@ -79,4 +79,4 @@ struct message_header {
 };
 static_assert(std::is_trivially_copyable_v<message_header> && sizeof(message_header) == 56);
 
-}  // namespace troupe::net
+}  // namespace troupe::collective::net

@@ -12,7 +12,7 @@
 #include "troupe/hash/fnv1a.hpp"
 #include "troupe/ucx/ucx_library.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -60,7 +60,7 @@ network_fabric::network_fabric(ucp_context_h context, std::chrono::milliseconds 
 
 network_fabric::~network_fabric() {
   place_.reset();
-  ucx_log_suppressor lost_peers_are_expected;
+  ucx::ucx_log_suppressor lost_peers_are_expected;
   poll_until([&] { return !ended_.has_aborted(); }, flush_timeout_, nullptr);
   connections_.flush(clock::now() + flush_timeout_);
 }
@@ -153,7 +153,7 @@ void network_fabric::on_lost(int connection, const std::string& cause) {
 }
 
 bool network_fabric::poll(const message_owner* by) {
-  ucx_log_suppressor failures_are_reported_as_errors;
+  ucx::ucx_log_suppressor failures_are_reported_as_errors;
   struct scope {
     const message_owner*& polling;
     ~scope() { polling = nullptr; }
@@ -241,4 +241,4 @@ void network_fabric::announce_end(const message_owner& of, const std::string& ca
   poll_until([&] { return !connections_.has_other_in_flight(silent); }, flush_timeout_, &of);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -16,7 +16,7 @@
 #include "troupe/collective/net/exchange/ended_groups.hpp"
 #include "troupe/collective/net/exchange/ucx_connections.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// One group's part of a fabric, for this member. Called with the fabric's lock, by any thread.
 class message_owner {
@@ -159,4 +159,4 @@ class network_fabric final : private ucx_connections::listener, private progress
   std::optional<progress_engine::place> place_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

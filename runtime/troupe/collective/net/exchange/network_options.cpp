@@ -10,7 +10,7 @@
 #include "troupe/posix/sockets/interface_address.hpp"
 #include "troupe/ucx/ucx_context.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 namespace {
 
@@ -85,7 +85,7 @@ std::string to_string(const network_sizes& sizes) {
 }
 
 struct network_context::shared_context {
-  ucx_context context;
+  ucx::ucx_context context;
 };
 
 network_context::network_context(network_options options, progress_engine& engine)
@@ -98,17 +98,17 @@ std::shared_ptr<network_fabric> network_context::fabric(std::uint64_t generation
   std::lock_guard lock(mutex_);
   if (!context_)
     context_ = std::make_unique<shared_context>(
-        shared_context{make_ucx_context("tcp", options_.interface, rendezvous_scheme::put)});
+        shared_context{make_ucx_context("tcp", options_.interface, ucx::rendezvous_scheme::put)});
   if (fabric_ && generation < generation_)
     throw_invalid("make_ucx_group", "generation " + std::to_string(generation_) + " or a later one",
                   std::to_string(generation));
   if (fabric_ && generation == generation_) return fabric_;
   auto made = std::make_shared<network_fabric>(context_->context.get(), options_.flush_timeout,
                                                options_.answer_timeout, engine_,
-                                               address_of_interface(options_.interface));
+                                               posix::address_of_interface(options_.interface));
   generation_ = generation;
   ended = std::exchange(fabric_, made);
   return made;
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace troupe {
+namespace troupe::collective {
 
 class network_fabric;
 class progress_engine;
@@ -88,4 +88,4 @@ class network_context {
   std::shared_ptr<network_fabric> fabric_;  ///< of that generation; null: none was needed yet
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -2,7 +2,7 @@
 
 #include "troupe/collective/diagnostics/failure_diagnosis.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 void recent_calls::add(std::uint64_t sequence, const call_signature& signature) {
   calls_.insert_or_assign(sequence, signature);
@@ -29,4 +29,4 @@ void recent_calls::require(const call_signature& own, const net::message_header&
   }
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -8,7 +8,7 @@
 #include "troupe/collective/calls/operation.hpp"
 #include "troupe/collective/net/exchange/messages.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// The last collective calls of this member, with which messages of the others are compared.
 class recent_calls {
@@ -31,4 +31,4 @@ class recent_calls {
   std::map<std::uint64_t, call_signature> calls_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -7,7 +7,7 @@
 #include "troupe/ucx/ucx_context.hpp"
 #include "troupe/ucx/ucx_library.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 constexpr unsigned message_id = 1;
@@ -21,7 +21,7 @@ ucx_connections::ucx_connections(ucp_context_h context, listener& callbacks)
 
 void ucx_connections::begin() {
   if (worker_) return;
-  auto made = std::make_unique<ucx_worker>(context_);
+  auto made = std::make_unique<ucx::ucx_worker>(context_);
   made->handle_messages(message_id, on_message, this);
   events_.add(made->event_fd(), EPOLLIN);
   worker_ = std::move(made);
@@ -48,7 +48,7 @@ void ucx_connections::end(const std::string& cause) {
 
 void ucx_connections::destroy() {
   if (!worker_) return;
-  ucx_log_suppressor requests_in_flight_are_expected;
+  ucx::ucx_log_suppressor requests_in_flight_are_expected;
   std::vector<peer*> all;
   for (auto& each : peers_) all.push_back(&each);
   phase_ = phase::closing;
@@ -85,7 +85,7 @@ int ucx_connections::connect(const std::string& address) {
   auto& to = peers_.emplace_back();
   to.at = this;
   to.connection = static_cast<int>(peers_.size()) - 1;
-  auto params = endpoint_params(std::as_bytes(std::span(address)));
+  auto params = ucx::endpoint_params(std::as_bytes(std::span(address)));
   params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {on_broken, &to};
@@ -245,4 +245,4 @@ void ucx_connections::flush(std::chrono::steady_clock::time_point deadline) {
   if (ucp_request_check_status(request) != UCS_INPROGRESS) ucp_request_free(request);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

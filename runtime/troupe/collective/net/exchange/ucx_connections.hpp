@@ -15,7 +15,7 @@
 #include "troupe/posix/sockets/epoll_set.hpp"
 #include "troupe/ucx/ucx_worker.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 class message_owner;
 
@@ -129,8 +129,8 @@ class ucx_connections {
 
   ucp_context_h context_;
   listener& listener_;
-  epoll_set events_;                    ///< sleeps on the worker's descriptor
-  std::unique_ptr<ucx_worker> worker_;  ///< null once end() was called
+  posix::epoll_set events_;                  ///< sleeps on the worker's descriptor
+  std::unique_ptr<ucx::ucx_worker> worker_;  ///< null once end() was called
   std::atomic<std::uint32_t> num_ends_ = 0;
   std::deque<peer> peers_;     ///< by connection
   std::vector<peer*> broken_;  ///< lost, with an endpoint that has to be closed
@@ -140,4 +140,4 @@ class ucx_connections {
   std::exception_ptr failure_;  ///< an exception of the listener, which the next poll throws
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

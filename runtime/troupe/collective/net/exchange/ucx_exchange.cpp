@@ -4,7 +4,7 @@
 
 #include "troupe/collective/diagnostics/failure_diagnosis.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 ucx_exchange::ucx_exchange(std::shared_ptr<network_fabric> over, const group_description& group,
                            const std::vector<int>& connections, callbacks hooks)
     : fabric_(std::move(over)),
@@ -268,4 +268,4 @@ void ucx_exchange::on_lost(int connection, const std::string& cause) {
   if (peers_.on_lost(connection, cause)) has_losses_.store(true, std::memory_order_relaxed);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -17,7 +17,7 @@
 #include "troupe/collective/net/exchange/network_fabric.hpp"
 #include "troupe/collective/net/exchange/recent_calls.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Exchanges the messages of one member of a group over the process's fabric. It compares all messages with
 /// the calls that this member makes, and records what they say about their senders. Used by one thread at a
@@ -116,4 +116,4 @@ class ucx_exchange final : public net::message_exchange, private message_owner {
   std::atomic<bool> has_losses_ = false;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -12,7 +12,7 @@
 #include "troupe/posix/futex.hpp"
 #include "troupe/posix/wake_event.hpp"
 
-namespace troupe::shm {
+namespace troupe::collective::shm {
 namespace {
 
 constexpr std::size_t max_cause_bytes = 4000;
@@ -177,9 +177,9 @@ void control_block::notify() {
 void control_block::notify(int member) {
   auto& its = block_of(member);
   if (its.is_sleeping.load() == on_engine_event)
-    return wake_event::set(engine_events_[static_cast<std::size_t>(member)]);
+    return posix::wake_event::set(engine_events_[static_cast<std::size_t>(member)]);
   its.notifications.fetch_add(1);
-  futex_wake(its.notifications, 1);
+  posix::futex_wake(its.notifications, 1);
 }
 
 void control_block::announce_sleep(int engine_event) {
@@ -193,7 +193,7 @@ void control_block::announce_sleep(int engine_event) {
 void control_block::cancel_sleep() { block_of(member_).is_sleeping.store(awake); }
 
 void control_block::sleep(std::chrono::microseconds at_most) {
-  futex_wait(block_of(member_).notifications, seen_notifications_, bounded(at_most));
+  posix::futex_wait(block_of(member_).notifications, seen_notifications_, bounded(at_most));
 }
 
 std::chrono::microseconds control_block::bounded(std::chrono::microseconds sleep) const {
@@ -227,4 +227,4 @@ control_block::abort_info control_block::aborted_by() const {
   return {info.member, info.kind, info.sequence, {info.ranks, info.ranks + info.num_ranks}, info.cause};
 }
 
-}  // namespace troupe::shm
+}  // namespace troupe::collective::shm

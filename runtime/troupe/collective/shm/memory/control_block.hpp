@@ -9,7 +9,7 @@
 #include "troupe/collective/calls/collective_error.hpp"
 #include "troupe/collective/calls/operation.hpp"
 
-namespace troupe::shm {
+namespace troupe::collective::shm {
 
 /// Where the elements of a tensor are, in a form that has the same meaning in every member's process.
 struct buffer_location {
@@ -142,4 +142,4 @@ class control_block {
   std::byte* inline_bytes_;
 };
 
-}  // namespace troupe::shm
+}  // namespace troupe::collective::shm

@@ -13,7 +13,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/posix/futex.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 /// Of addresses: only what groups use takes memory.
@@ -28,11 +28,13 @@ struct directory {
   std::atomic<std::uint32_t> changes;
   entry entries[max_new_groups];
 };
-constexpr std::size_t first_area = whole_pages(sizeof(directory));
+constexpr std::size_t first_area = shared_memory::whole_pages(sizeof(directory));
 
-directory& directory_of(const mapping& memory) { return *reinterpret_cast<directory*>(memory.first()); }
+directory& directory_of(const shared_memory::mapping& memory) {
+  return *reinterpret_cast<directory*>(memory.first());
+}
 
-directory::entry* find_entry(const mapping& in, std::uint64_t number) {
+directory::entry* find_entry(const shared_memory::mapping& in, std::uint64_t number) {
   auto& all = directory_of(in).entries;
   auto* found = std::ranges::find_if(all, [&](const auto& each) { return each.number == number; });
   return found == std::end(all) ? nullptr : found;
@@ -40,7 +42,7 @@ directory::entry* find_entry(const mapping& in, std::uint64_t number) {
 
 void announce_change(std::atomic<std::uint32_t>& changes) {
   ++changes;
-  futex_wake(changes);
+  posix::futex_wake(changes);
 }
 
 /// An area begins with words: the number of changes, and a state for each member.
@@ -58,10 +60,11 @@ std::size_t words_bytes(int num_members) {
 }  // namespace
 
 std::size_t group_area::size_bytes(int num_members) {
-  return whole_pages(words_bytes(num_members) + shm::control_block::size_bytes(num_members));
+  return shared_memory::whole_pages(words_bytes(num_members) + shm::control_block::size_bytes(num_members));
 }
 
-group_area::group_area(std::shared_ptr<mapping> of, std::size_t offset, int num_members, int member)
+group_area::group_area(std::shared_ptr<shared_memory::mapping> of, std::size_t offset, int num_members,
+                       int member)
     : of_(std::move(of)), memory_(of_->first() + offset), num_members_(num_members), member_(member) {}
 
 group_area::~group_area() { set_state(has_begun_ ? left : given_up); }
@@ -78,8 +81,8 @@ void group_area::set_state(std::uint32_t next) {
 }
 
 group_memory::group_memory()
-    : segment_(make_segment(0, memory_bytes)),
-      memory_(map_segment(segment_->fd.get(), memory_bytes, paging::when_used)),
+    : segment_(shared_memory::make_segment(0, memory_bytes)),
+      memory_(map_segment(segment_->fd.get(), memory_bytes, shared_memory::paging::when_used)),
       end_(first_area) {}
 
 bool group_memory::is_free(const used_area& area) const {
@@ -135,7 +138,7 @@ void group_memory::remove(std::uint64_t number) {
 }
 
 attached_group_memory::attached_group_memory(int descriptor)
-    : memory_(map_received_segment(descriptor, memory_bytes, paging::when_used)) {}
+    : memory_(map_received_segment(descriptor, memory_bytes, shared_memory::paging::when_used)) {}
 
 std::atomic<std::uint32_t>& attached_group_memory::changes() const { return directory_of(*memory_).changes; }
 
@@ -150,4 +153,4 @@ std::unique_ptr<group_area> attached_group_memory::find(std::uint64_t number, in
   return std::make_unique<group_area>(memory_, offset, num_members, member);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

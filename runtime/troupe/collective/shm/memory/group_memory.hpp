@@ -9,7 +9,7 @@
 
 #include "troupe/shared_memory/shared_heap.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 class peer_process;
 
@@ -17,7 +17,7 @@ class peer_process;
 /// block. Zero at first.
 class group_area {
  public:
-  group_area(std::shared_ptr<mapping> of, std::size_t offset, int num_members, int member);
+  group_area(std::shared_ptr<shared_memory::mapping> of, std::size_t offset, int num_members, int member);
   /// The member leaves.
   ~group_area();
   group_area(const group_area&) = delete;
@@ -37,7 +37,7 @@ class group_area {
  private:
   void set_state(std::uint32_t next);
 
-  std::shared_ptr<mapping> of_;
+  std::shared_ptr<shared_memory::mapping> of_;
   std::byte* memory_;
   int num_members_, member_;
   bool has_begun_ = false;
@@ -70,8 +70,8 @@ class group_memory {
   void take_back_free();
   std::size_t allocate(std::size_t size);
 
-  std::shared_ptr<shared_segment> segment_;
-  std::shared_ptr<mapping> memory_;
+  std::shared_ptr<shared_memory::shared_segment> segment_;
+  std::shared_ptr<shared_memory::mapping> memory_;
   std::mutex mutex_;  // guards the rest
   std::vector<used_area> used_;
   std::multimap<std::size_t, std::size_t> free_;  ///< free ranges: size and offset, in bytes
@@ -90,7 +90,7 @@ class attached_group_memory {
   std::atomic<std::uint32_t>& changes() const;
 
  private:
-  std::shared_ptr<mapping> memory_;
+  std::shared_ptr<shared_memory::mapping> memory_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace troupe::shm {
+namespace troupe::collective::shm {
 namespace {
 
 void copy_elements(const tensor& from, std::span<std::byte> to) {
@@ -70,4 +70,4 @@ exposed_range::~exposed_range() {
   if (own != all.end()) all.erase(own);
 }
 
-}  // namespace troupe::shm
+}  // namespace troupe::collective::shm

@@ -7,7 +7,7 @@
 #include "troupe/ops/tree_reduction.hpp"
 #include "troupe/tensor/tensor.hpp"
 
-namespace troupe::shm {
+namespace troupe::collective::shm {
 
 /// How to store `size_bytes` of results: beyond the size of the caches with streaming stores, around them.
 inline store_kind store_for(std::size_t size_bytes) {
@@ -84,4 +84,4 @@ class exposed_tensors {
   buffer_location input_location_, output_location_;
 };
 
-}  // namespace troupe::shm
+}  // namespace troupe::collective::shm

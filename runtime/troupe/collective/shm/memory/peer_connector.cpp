@@ -14,7 +14,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 constexpr std::size_t max_token_bytes = 128;
@@ -110,10 +110,10 @@ std::shared_ptr<peer_process> peer_connector::connection_to(std::uint64_t proces
 namespace {
 
 /// Waits until the listener's queue has a place.
-unique_fd connect_in_time(const std::string& address, std::chrono::steady_clock::time_point deadline,
-                          const std::function<void()>& check) {
+posix::unique_fd connect_in_time(const std::string& address, std::chrono::steady_clock::time_point deadline,
+                                 const std::function<void()>& check) {
   while (true) {
-    if (auto made = connect_privately(address)) return made;
+    if (auto made = posix::connect_privately(address)) return made;
     if (std::chrono::steady_clock::now() >= deadline)
       throw std::runtime_error(address + " did not accept connections in time: too many wait there");
     check();
@@ -151,10 +151,11 @@ bool peer_connector::send_hello(int socket, std::uint64_t process) const {
   return send_packet(socket, std::as_bytes(std::span(&sent, 1)), descriptors_) >= 0;
 }
 
-std::shared_ptr<peer_process> peer_connector::add(std::uint64_t process, unique_fd socket,
-                                                  std::array<unique_fd, most_descriptors> descriptors) {
+std::shared_ptr<peer_process> peer_connector::add(
+    std::uint64_t process, posix::unique_fd socket,
+    std::array<posix::unique_fd, most_descriptors> descriptors) {
   auto pid = credentials_of(socket.get()).pid;
-  unique_fd process_fd(static_cast<int>(check_posix(
+  posix::unique_fd process_fd(static_cast<int>(check_posix(
       ::syscall(SYS_pidfd_open, pid, 0), "watch process " + std::to_string(pid) + " of this host")));
   auto added = std::make_shared<peer_process>(process, std::move(socket), std::move(process_fd),
                                               std::move(descriptors[0]), descriptors[1]);
@@ -199,7 +200,7 @@ void peer_connector::accept_waiting() {
   // Those of other users, whom an abstract name lets in, are closed at once. Others are served in between.
   constexpr int most_at_a_time = 1024;
   for (int i = 0; i < most_at_a_time && unauthenticated_.size() < max_unauthenticated; ++i) {
-    unique_fd accepted(::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    posix::unique_fd accepted(::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     // Without free descriptors the listener stays readable; it is polled again after one sleep.
     note_accepting(accepted ? 0 : errno);
     if (!accepted) return;
@@ -221,7 +222,7 @@ void peer_connector::note_unusable(std::uint64_t process, const std::string& why
 }
 
 /// Checks the hello of an accepted connection and answers it. False: it has not come yet.
-bool peer_connector::authenticate(unique_fd& with) {
+bool peer_connector::authenticate(posix::unique_fd& with) {
   hello received;
   auto packet = receive_packet(with.get(), std::as_writable_bytes(std::span(&received, 1)));
   if (packet.size_bytes < 0 && errno == EAGAIN) return false;
@@ -270,4 +271,4 @@ peer_connector::watch::~watch() {
   of_.watches_.erase(place_);
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -15,7 +15,7 @@
 #include "troupe/posix/sockets/private_listener.hpp"
 #include "troupe/posix/wake_event.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 /// Connects the processes of a job on one host: a private_listener, one connection to each other process,
 /// made once for all groups, and a thread that accepts connections and notices when a
@@ -62,26 +62,26 @@ class peer_connector {
 
   void serve();
   void accept_waiting();
-  bool authenticate(unique_fd& with);
+  bool authenticate(posix::unique_fd& with);
   bool send_hello(int socket, std::uint64_t process) const;
   void note_unusable(std::uint64_t process, const std::string& why);
   void note_accepting(int error_number);
   std::shared_ptr<peer_process> connect(std::uint64_t process, const std::string& address,
                                         std::chrono::steady_clock::time_point deadline,
                                         const std::function<void()>& check);
-  std::shared_ptr<peer_process> add(std::uint64_t process, unique_fd socket,
-                                    std::array<unique_fd, most_descriptors> descriptors);
+  std::shared_ptr<peer_process> add(std::uint64_t process, posix::unique_fd socket,
+                                    std::array<posix::unique_fd, most_descriptors> descriptors);
   void report_ended(const std::vector<std::shared_ptr<peer_process>>& watched,
                     const std::vector<bool>& ended);
 
   std::string job_token_;
   std::array<int, most_descriptors> descriptors_;
   std::uint64_t process_ = 0;
-  private_listener listener_;
-  wake_event waker_;
+  posix::private_listener listener_;
+  posix::wake_event waker_;
   // Used by the thread only.
   struct pending_connection {
-    unique_fd socket;
+    posix::unique_fd socket;
     std::chrono::steady_clock::time_point since;
   };
   std::vector<pending_connection> unauthenticated_;  // accepted, no hello yet
@@ -99,4 +99,4 @@ class peer_connector {
   std::thread thread_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

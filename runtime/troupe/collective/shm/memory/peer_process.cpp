@@ -8,7 +8,7 @@
 
 #include "troupe/error/errors.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 namespace {
 
 enum : std::uint32_t { segment_sent, segment_released };
@@ -46,15 +46,15 @@ struct packet {
     part->cmsg_len = CMSG_LEN(descriptors.size_bytes());
     std::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size_bytes());
   }
-  std::array<unique_fd, most_descriptors> attached() const {
-    std::array<unique_fd, most_descriptors> all;
+  std::array<posix::unique_fd, most_descriptors> attached() const {
+    std::array<posix::unique_fd, most_descriptors> all;
     const auto* part = CMSG_FIRSTHDR(&head);
     if (!part || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) return all;
     auto count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (std::size_t i = 0; i < count && i < all.size(); ++i) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
-      all[i] = unique_fd(fd);
+      all[i] = posix::unique_fd(fd);
     }
     return all;
   }
@@ -80,7 +80,7 @@ received_packet receive_packet(int socket, std::span<std::byte> into) {
   return {size, received.attached(), (received.head.msg_flags & MSG_CTRUNC) != 0};
 }
 
-void peer_process::send_segment(const shared_segment& own) {
+void peer_process::send_segment(const shared_memory::shared_segment& own) {
   std::lock_guard lock(mutex_);
   if (sent_.contains(own.id)) return;
   send_message(segment_sent, own.id, own.size_bytes, own.fd.get());
@@ -101,7 +101,7 @@ void peer_process::send_message(std::uint32_t kind, std::uint64_t id, std::uint6
   throw system_failure("send a shared segment to a process that has not received the ones before", errno);
 }
 
-std::shared_ptr<mapping> peer_process::find_segment(std::uint64_t id) {
+std::shared_ptr<shared_memory::mapping> peer_process::find_segment(std::uint64_t id) {
   std::lock_guard lock(mutex_);
   while (!received_.contains(id))
     if (!receive_one()) return nullptr;
@@ -125,8 +125,9 @@ bool peer_process::receive_one() {
   if (message.kind == segment_released)
     received_.erase(message.id);
   else
-    received_[message.id] = map_received_segment(received.descriptors[0].get(), message.size_bytes);
+    received_[message.id] =
+        shared_memory::map_received_segment(received.descriptors[0].get(), message.size_bytes);
   return true;
 }
 
-}  // namespace troupe
+}  // namespace troupe::collective

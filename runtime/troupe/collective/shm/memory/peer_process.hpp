@@ -14,7 +14,7 @@
 #include "troupe/collective/shm/memory/group_memory.hpp"
 #include "troupe/shared_memory/shared_heap.hpp"
 
-namespace troupe {
+namespace troupe::collective {
 
 constexpr std::size_t most_descriptors = 2;
 
@@ -23,7 +23,8 @@ ssize_t send_packet(int socket, std::span<const std::byte> bytes, std::span<cons
 
 struct received_packet {
   ssize_t size_bytes = -1;  ///< what recvmsg returned: -1 is an error, 0 the end
-  std::array<unique_fd, most_descriptors> descriptors{};  ///< the file descriptors that came with the bytes
+  std::array<posix::unique_fd, most_descriptors>
+      descriptors{};               ///< the file descriptors that came with the bytes
   bool lacks_descriptors = false;  ///< more came, but this process could not have them: EMFILE
 };
 /// Does not block.
@@ -36,8 +37,8 @@ class peer_process {
  public:
   /// socket: connected to the process, SOCK_SEQPACKET, non-blocking. process_fd: its pidfd. engine_event: its
   /// progress engine's. groups: its group_memory. Throws what attached_group_memory throws.
-  peer_process(std::uint64_t process, unique_fd socket, unique_fd process_fd, unique_fd engine_event,
-               const unique_fd& groups)
+  peer_process(std::uint64_t process, posix::unique_fd socket, posix::unique_fd process_fd,
+               posix::unique_fd engine_event, const posix::unique_fd& groups)
       : process_(process),
         socket_(std::move(socket)),
         process_fd_(std::move(process_fd)),
@@ -48,12 +49,12 @@ class peer_process {
 
   /// Sends a segment of this process, unless it has been sent. Does nothing if the peer has ended. Throws
   /// system_failure if the peer's socket is full.
-  void send_segment(const shared_segment& own);
+  void send_segment(const shared_memory::shared_segment& own);
   /// Tells the peer that segments of this process do not exist any more, so that it unmaps them.
   void release_segments(const std::vector<std::uint64_t>& ids);
   /// The peer's segment `id`, mapped into this process; null if the peer has not sent it. Throws
   /// std::runtime_error if it cannot be mapped.
-  std::shared_ptr<mapping> find_segment(std::uint64_t id);
+  std::shared_ptr<shared_memory::mapping> find_segment(std::uint64_t id);
   /// Receives what the peer has sent, so that the socket does not fill up.
   void receive_segments();
 
@@ -69,12 +70,12 @@ class peer_process {
   void send_message(std::uint32_t kind, std::uint64_t id, std::uint64_t size_bytes, int fd);
 
   std::uint64_t process_;
-  unique_fd socket_, process_fd_, engine_event_;
+  posix::unique_fd socket_, process_fd_, engine_event_;
   attached_group_memory groups_;
   std::atomic<bool> has_ended_ = false;
   std::mutex mutex_;  // guards the rest
   std::set<std::uint64_t> sent_;
-  std::map<std::uint64_t, std::shared_ptr<mapping>> received_;
+  std::map<std::uint64_t, std::shared_ptr<shared_memory::mapping>> received_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::collective

@@ -18,15 +18,15 @@ namespace {
 
 Pipeline usual() { return Pipeline(four_layer_model()); }
 
-job_description described(const Pipeline& pipeline) {
-  job_description made;
-  describe_pipeline(pipeline, made);
+agreement::job_description described(const Pipeline& pipeline) {
+  agreement::job_description made;
+  detail::describe_pipeline(pipeline, made);
   return made;
 }
 
 /// In which fields they differ.
 std::string difference(const Pipeline& one, const Pipeline& other) {
-  return description_difference({{0, described(one)}, {1, described(other)}}).value_or("");
+  return agreement::description_difference({{0, described(one)}, {1, described(other)}}).value_or("");
 }
 
 bool names(const std::string& text, const std::string& field) {

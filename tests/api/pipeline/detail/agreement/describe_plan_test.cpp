@@ -9,14 +9,15 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-job_description described(const plan& of) {
-  job_description made;
-  describe_plan(of, made);
+agreement::job_description described(const plan& of) {
+  agreement::job_description made;
+  detail::describe_plan(of, made);
   return made;
 }
 
 std::string difference(const plan& of_rank_0, const plan& of_rank_1) {
-  return description_difference({{0, described(of_rank_0)}, {1, described(of_rank_1)}}).value_or("none");
+  return agreement::description_difference({{0, described(of_rank_0)}, {1, described(of_rank_1)}})
+      .value_or("none");
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ class reads_unready : public nn::module_of<reads_unready> {
 /// The exchange of a deferred update as the interpreter drives it: with each wait one bucket comes, in
 /// `order`, then the optimizer's step.
 struct deferred_exchange {
-  stage_program& program;
+  program::stage_program& program;
   std::uint64_t step = 0;
   std::vector<int> order;
   int& num_taken;
@@ -100,7 +100,8 @@ struct deferred_exchange {
 void check_deferred(const nn::Graph& model, const numeric_options& numerics, const std::vector<int>& order,
                     int& num_taken) {
   auto make = [&] {
-    return make_module_programs(model, 1, {.optimizer = optim::Adam(), .seed = 7, .numerics = numerics})(0);
+    return detail::make_module_programs(model, 1,
+                                        {.optimizer = optim::Adam(), .seed = 7, .numerics = numerics})(0);
   };
   auto program = make(), expected = make();
   std::deque<deferred_exchange> exchanges;
@@ -151,8 +152,8 @@ TEST_CASE(
     "a layer that reads a weight without waiting for it is an error in the first step, where updates may be "
     "deferred") {
   auto first_step = [](const numeric_options& numerics) {
-    auto program = make_module_programs(nn::Sequential(reads_unready()), 1,
-                                        {.optimizer = optim::Adam(), .numerics = numerics})(0);
+    auto program = detail::make_module_programs(nn::Sequential(reads_unready()), 1,
+                                                {.optimizer = optim::Adam(), .numerics = numerics})(0);
     compute(*program, 0);
   };
   CHECK_THROWS_WITH(first_step({}), ContainsSubstring("in layer 0") &&
@@ -178,7 +179,7 @@ TEST_CASE("a forward waits for the first use of a weight that it uses several ti
 
 TEST_CASE("an update is deferred only where a weight's step needs nothing but its own gradient") {
   auto none = [](bool) {};
-  auto defers = [&none](stage_program& program) {
+  auto defers = [&none](program::stage_program& program) {
     compute(program, 0);
     return program.defer_update(none);
   };
@@ -210,7 +211,7 @@ TEST_CASE(
     waits.push_back(is_waiting);
     is_stepped = is_waiting;
   };
-  deferred_update update(
+  detail::deferred_update update(
       {{"0.weight", &first}},
       {{.uses = {"0.weight", "1.weight"}, .here = {{"0.weight", &first}, {"1.weight", &second}}}},
       [&](std::size_t) { return is_stepped; });

@@ -26,7 +26,7 @@ TEST_CASE("a large gradient is cut into views of its own memory, small ones are 
        frozen = with_gradient("frozen", {40000}, 0), unused = with_gradient("unused", {2}, 5);
   frozen.requires_gradient = false;
   unused.has_gradient = false;
-  replica_buckets buckets({&frozen, &large, &small, &unused});
+  detail::replica_buckets buckets({&frozen, &large, &small, &unused});
   REQUIRE(buckets.count() == 4);  // 1,200,000 elements in three
   CHECK(buckets.buckets_of(large) == std::pair(1, 3));
   CHECK(buckets.buckets_of(small).second == 0);
@@ -47,7 +47,7 @@ TEST_CASE("a large gradient is cut into views of its own memory, small ones are 
 TEST_CASE("sums come back in parts, and tell which parameters any replica had a gradient of") {
   auto large = with_gradient("large", {20000}, 0), small = with_gradient("small", {3}, 7);
   large.has_gradient = small.has_gradient = false;
-  replica_buckets buckets({&large, &small});
+  detail::replica_buckets buckets({&large, &small});
   REQUIRE(buckets.count() == 2);
   CHECK(values_of(buckets.elements_of(1)) == std::vector<float>(20000, 0));
   buckets.set_elements(1, {tensor::full({1}, 2), tensor::full({19999}, 3)});
@@ -63,7 +63,7 @@ TEST_CASE("sums come back in parts, and tell which parameters any replica had a 
 TEST_CASE("buckets are numbered in the order in which the next forward needs them") {
   auto first = with_gradient("a", {20000}, 0), second = with_gradient("b", {20000}, 0),
        small = with_gradient("c", {2}, 0);
-  replica_buckets buckets({&first, &second, &small}, {2, 1, 0});
+  detail::replica_buckets buckets({&first, &second, &small}, {2, 1, 0});
   CHECK(buckets.is_packed(0));
   CHECK(buckets.buckets_of(second) == std::pair(1, 1));
   CHECK(buckets.buckets_of(first) == std::pair(2, 1));
@@ -72,7 +72,7 @@ TEST_CASE("buckets are numbered in the order in which the next forward needs the
 TEST_CASE("where nothing is trained one bucket travels all the same") {
   auto frozen = with_gradient("frozen", {4}, 0);
   frozen.requires_gradient = false;
-  replica_buckets buckets({&frozen});
+  detail::replica_buckets buckets({&frozen});
   CHECK(buckets.count() == 1);
   CHECK(buckets.elements_of(0).num_elements() == 1);
   buckets.set_elements(0, {tensor::zeros({1})});

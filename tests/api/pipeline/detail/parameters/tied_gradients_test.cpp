@@ -15,7 +15,7 @@ parameter use_of(float gradient) { return {"weight", tensor::zeros({3}), tensor:
 
 TEST_CASE("a weight tied within a stage has a gradient only if one of its uses has") {
   auto first = use_of(1), second = use_of(2);
-  tied_gradients tied({{{"a", "b"}, {{"a", &first}, {"b", &second}}, false}});
+  detail::tied_gradients tied({{{"a", "b"}, {{"a", &first}, {"b", &second}}, false}});
   tied.combine_own();
   CHECK_FALSE(first.has_gradient);
   second.has_gradient = true;
@@ -29,7 +29,8 @@ TEST_CASE("a weight tied within a stage has a gradient only if one of its uses h
 TEST_CASE("a weight tied across stages has a gradient in all of them if a use has one in any") {
   auto first = use_of(1), second = use_of(2), third = use_of(4);
   const std::vector<std::string> uses{"a", "b", "c"};
-  tied_gradients one({{uses, {{"a", &first}, {"b", &second}}, true}}), other({{uses, {{"c", &third}}, true}});
+  detail::tied_gradients one({{uses, {{"a", &first}, {"b", &second}}, true}}),
+      other({{uses, {{"c", &third}}, true}});
   auto combine = [&] {
     std::vector<tensor> shares{one.share(), other.share()};
     for (auto* each : {&one, &other}) each->combine(shares);

@@ -14,11 +14,11 @@ parameter weight_of(const std::string& name, shape extents, float value) {
 }  // namespace
 
 TEST_CASE("weights are averaged after every so many optimizer steps") {
-  weight_average third(3, {});
+  detail::weight_average third(3, {});
   std::vector<bool> due;
   for (std::uint64_t step = 0; step < 7; ++step) due.push_back(third.is_due(step));
   CHECK(due == std::vector<bool>{false, false, true, false, false, true, false});
-  CHECK(weight_average(1, {}).is_due(0));
+  CHECK(detail::weight_average(1, {}).is_due(0));
   CHECK(third.num_buckets() == 0);
 }
 
@@ -26,7 +26,7 @@ TEST_CASE("large weights travel in views of their own, small ones packed, frozen
   auto large = weight_of("large", {1000, 600}, 3), small = weight_of("small", {2}, 5),
        frozen = weight_of("frozen", {40000}, 7), none = weight_of("none", {0}, 0);
   frozen.requires_gradient = false;
-  weight_average average(2, {&large, &small, &frozen, &none});
+  detail::weight_average average(2, {&large, &small, &frozen, &none});
   REQUIRE(average.num_buckets() == 3);
   CHECK(average.values_of(0).bytes().data() == large.value().bytes().data());
   CHECK(average.values_of(0).num_elements() + average.values_of(1).num_elements() == 600000);

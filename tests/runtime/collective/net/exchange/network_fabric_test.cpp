@@ -8,6 +8,7 @@
 #include "troupe/ucx/ucx_context.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using namespace troupe::testing;
 
 namespace {
@@ -39,7 +40,7 @@ struct process {
   static constexpr std::uint64_t first = 1, second = 2;
   int member;
   progress_engine engine;
-  ucx_context context = make_ucx_context("tcp", "lo", rendezvous_scheme::put);
+  ucx::ucx_context context = make_ucx_context("tcp", "lo", ucx::rendezvous_scheme::put);
   std::unique_ptr<network_fabric> fabric;
   recording_part parts[2];
   int connection = -1;

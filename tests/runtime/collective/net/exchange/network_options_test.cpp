@@ -7,6 +7,7 @@
 #include "troupe/error/errors.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 

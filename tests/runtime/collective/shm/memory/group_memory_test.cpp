@@ -6,6 +6,7 @@
 #include "troupe/collective/shm/memory/peer_process.hpp"
 
 using namespace troupe;
+using namespace troupe::collective;
 
 namespace {
 
@@ -13,8 +14,9 @@ namespace {
 struct pair_of_members {
   group_memory own;
   attached_group_memory other{own.descriptor()};
-  std::shared_ptr<peer_process> peer = std::make_shared<peer_process>(
-      1, unique_fd(), unique_fd(), unique_fd(), unique_fd(::dup(own.descriptor())));
+  std::shared_ptr<peer_process> peer =
+      std::make_shared<peer_process>(1, posix::unique_fd(), posix::unique_fd(), posix::unique_fd(),
+                                     posix::unique_fd(::dup(own.descriptor())));
 
   std::unique_ptr<group_area> add(std::uint64_t number) { return own.add(number, {nullptr, peer}, 0); }
   std::unique_ptr<group_area> find(std::uint64_t number) const { return other.find(number, 2, 1); }
@@ -77,6 +79,6 @@ TEST_CASE("memory that all members have left, or whose processes have ended, is 
 }
 
 TEST_CASE("memory of another kind is refused") {
-  auto segment = make_segment(1, 4096);
+  auto segment = shared_memory::make_segment(1, 4096);
   CHECK_THROWS_AS(attached_group_memory(segment->fd.get()), std::runtime_error);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 using namespace troupe;
+using namespace troupe::collective;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 using std::chrono::steady_clock;
@@ -35,7 +36,7 @@ class few_descriptors {
 
  private:
   rlimit before_{};
-  std::vector<unique_fd> held_;
+  std::vector<posix::unique_fd> held_;
 };
 
 /// Connections to `address` until its queue is full, while it lives.
@@ -46,7 +47,7 @@ class full_queue {
     if (before_.rlim_max < 2 * SOMAXCONN) SKIP("this user may not have enough descriptors (ulimit -Hn)");
     rlimit most{before_.rlim_max, before_.rlim_max};
     ::setrlimit(RLIMIT_NOFILE, &most);
-    while (auto made = connect_privately(address)) held_.push_back(std::move(made));
+    while (auto made = posix::connect_privately(address)) held_.push_back(std::move(made));
   }
   ~full_queue() { ::setrlimit(RLIMIT_NOFILE, &before_); }
   full_queue(const full_queue&) = delete;
@@ -55,7 +56,7 @@ class full_queue {
 
  private:
   rlimit before_{};
-  std::vector<unique_fd> held_;
+  std::vector<posix::unique_fd> held_;
 };
 
 constexpr std::uint64_t lowest_process = 0;  // such a process connects to this one, which waits for it
@@ -63,7 +64,7 @@ constexpr std::uint64_t lowest_process = 0;  // such a process connects to this 
 }  // namespace
 
 TEST_CASE("waiting for a process to connect ends when that process is lost") {
-  wake_event event;
+  posix::wake_event event;
   peer_connector own("token", {event.fd(), event.fd()});
   int num_checks = 0;
   auto lost_at_second_check = [&num_checks] {
@@ -76,14 +77,14 @@ TEST_CASE("waiting for a process to connect ends when that process is lost") {
 }
 
 TEST_CASE("a process that does not connect in time is told as such") {
-  wake_event event;
+  posix::wake_event event;
   peer_connector own("token", {event.fd(), event.fd()});
   CHECK_THROWS_MATCHES(own.connection_to(lowest_process, "nowhere", steady_clock::now(), [] {}),
                        std::runtime_error, MessageMatches(ContainsSubstring("did not connect")));
 }
 
 TEST_CASE("descriptors that have run out are named to both processes, with the limit and what to do") {
-  wake_event event;
+  posix::wake_event event;
   peer_connector one("token", {event.fd(), event.fd()}), other("token", {event.fd(), event.fd()});
   auto& connects = one.process() < other.process() ? one : other;
   auto& waits = &connects == &one ? other : one;
@@ -102,7 +103,7 @@ TEST_CASE("descriptors that have run out are named to both processes, with the l
 }
 
 TEST_CASE("a process whose memory cannot be mapped is told as such to both, at once") {
-  wake_event event;  // which is no memory
+  posix::wake_event event;  // which is no memory
   peer_connector one("token", {event.fd(), event.fd()}), other("token", {event.fd(), event.fd()});
   auto& connects = one.process() < other.process() ? one : other;
   auto& waits = &connects == &one ? other : one;
@@ -114,7 +115,7 @@ TEST_CASE("a process whose memory cannot be mapped is told as such to both, at o
 }
 
 TEST_CASE("a process waits for a place in a full queue of connections") {
-  wake_event event;
+  posix::wake_event event;
   group_memory groups;
   peer_connector one("token", {event.fd(), groups.descriptor()}),
       other("token", {event.fd(), groups.descriptor()});
