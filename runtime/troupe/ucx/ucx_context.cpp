@@ -5,6 +5,7 @@
 
 #include "troupe/ucx/ucx_error.hpp"
 #include "troupe/ucx/ucx_library.hpp"
+#include "troupe/ucx/ucx_overrides.hpp"
 
 namespace troupe::ucx {
 namespace {
@@ -14,10 +15,10 @@ struct config_deleter {
 };
 using ucx_config = std::unique_ptr<ucp_config_t, config_deleter>;
 
-/// Nothing we use needs registered memory, so there is no need to cache it. But without the cache UCX 1.18
-/// crashes when an endpoint with error handling fails or is closed while a rendezvous waits (mended in 1.22),
-/// as groups have them. With it, UCX aborts when a worker is destroyed with requests, as the data plane's
-/// are.
+/// Nothing we use needs registered memory, so there is no need to cache it (nor to tell a cache what is
+/// unmapped). But without the cache UCX 1.18 crashes when an endpoint with error handling fails or is closed
+/// while a rendezvous waits (mended in 1.22), as groups have them. With it, UCX aborts when a worker is
+/// destroyed with requests, as the data plane's are.
 const char* registration_cache(rendezvous_scheme large) {
   return large == rendezvous_scheme::put && !is_ucx_before(1, 14) ? "try" : "n";
 }
@@ -47,6 +48,11 @@ ucx_config make_config(const std::string& transports, const std::string& interfa
 
 }  // namespace
 
+void ucx_context_deleter::operator()(ucp_context_h context) const {
+  memory_events_left_out scope;
+  ucp_cleanup(context);
+}
+
 void check_ucx(ucs_status_t status, std::string_view action, std::source_location where) {
   if (status != UCS_OK) throw ucx_error(action, status, where);
 }
@@ -60,6 +66,7 @@ ucx_context make_ucx_context(const std::string& transports, const std::string& i
   params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
   params.mt_workers_shared = 0;
   ucp_context_h context = nullptr;
+  memory_events_left_out scope;
   check_ucx(ucp_init(&params, config.get(), &context),
             "initialise UCX over " + transports + " on network interface " + interface);
   return ucx_context(context);

@@ -9,7 +9,7 @@
 namespace troupe::ucx {
 
 struct ucx_context_deleter {
-  void operator()(ucp_context_h context) const { ucp_cleanup(context); }
+  void operator()(ucp_context_h context) const;
 };
 using ucx_context = std::unique_ptr<ucp_context, ucx_context_deleter>;
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <sys/stat.h>
+#include <ucm/api/ucm.h>
 #include <ucs/sys/uid.h>
 #include <ucs/type/status.h>
 #include <uct/api/uct.h>
@@ -51,6 +52,8 @@ std::uint64_t namespaces() {
 /// Whether UCX takes a wireup message that waits to be sent when its endpoint ends for a bug, and aborts.
 bool is_wireup_purge_fatal() { return troupe::ucx::is_ucx_before(1, 14); }
 
+thread_local int num_events_left_out = 0;
+
 }  // namespace
 
 extern "C" ucs_status_t ucs_sysv_alloc(std::size_t* size, std::size_t max_size, void** address, int flags,
@@ -75,25 +78,43 @@ extern "C" void ucp_ep_err_pending_purge(uct_pending_req_t* pending, void* statu
   purge(pending, status);
 }
 
+extern "C" ucs_status_t ucm_set_event_handler(int events, int priority, ucm_event_callback_t callback,
+                                              void* argument) {
+  static auto* const set = original(&ucm_set_event_handler, "ucm_set_event_handler");
+  return num_events_left_out > 0 ? UCS_OK : set(events, priority, callback, argument);
+}
+
+extern "C" void ucm_unset_event_handler(int events, ucm_event_callback_t callback, void* argument) {
+  static auto* const unset = original(&ucm_unset_event_handler, "ucm_unset_event_handler");
+  if (num_events_left_out == 0) unset(events, callback, argument);
+}
+
 namespace troupe::ucx {
 namespace {
 
-void check_override(void* replacement, const char* name) {
+void check_override(void* replacement, const char* name, const std::string& effect) {
   if (::dlsym(RTLD_DEFAULT, name) == replacement && ::dlsym(RTLD_NEXT, name)) return;
-  throw std::runtime_error("UCX in this program calls its own " + std::string(name) +
-                           ", with which shared memory is neither private nor safe between containers: link "
-                           "the program with -Wl,--export-dynamic-symbol=" +
-                           name + " and the shared libraries of UCX");
+  throw std::runtime_error("UCX in this program calls its own " + std::string(name) + ", with which " +
+                           effect + ": link the program with -Wl,--export-dynamic-symbol=" + name +
+                           " and the shared libraries of UCX");
 }
 
 }  // namespace
 
 void check_ucx_overrides() {
-  check_override(reinterpret_cast<void*>(&ucs_sysv_alloc), "ucs_sysv_alloc");
-  check_override(reinterpret_cast<void*>(&ucs_get_system_id), "ucs_get_system_id");
+  const std::string shared = "shared memory is neither private nor safe between containers";
+  check_override(reinterpret_cast<void*>(&ucs_sysv_alloc), "ucs_sysv_alloc", shared);
+  check_override(reinterpret_cast<void*>(&ucs_get_system_id), "ucs_get_system_id", shared);
+  const std::string events = "a process may hang when it connects or ends";
+  check_override(reinterpret_cast<void*>(&ucm_set_event_handler), "ucm_set_event_handler", events);
+  check_override(reinterpret_cast<void*>(&ucm_unset_event_handler), "ucm_unset_event_handler", events);
   if (is_wireup_purge_fatal())
-    check_override(reinterpret_cast<void*>(&ucp_ep_err_pending_purge), "ucp_ep_err_pending_purge");
+    check_override(reinterpret_cast<void*>(&ucp_ep_err_pending_purge), "ucp_ep_err_pending_purge",
+                   "the process may abort where a peer is lost");
   ucs_get_system_id();  // an exception is thrown here instead of inside UCX
 }
+
+memory_events_left_out::memory_events_left_out() { ++num_events_left_out; }
+memory_events_left_out::~memory_events_left_out() { --num_events_left_out; }
 
 }  // namespace troupe::ucx

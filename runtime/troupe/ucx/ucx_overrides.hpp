@@ -2,8 +2,8 @@
 
 namespace troupe::ucx {
 
-/// Three functions of UCX that this library replaces, for all of UCX in this process. The dynamic linker
-/// takes the program's definitions instead of those in libucs and libucp.
+/// Five functions of UCX that this library replaces, for all of UCX in this process. The dynamic linker
+/// takes the program's definitions instead of those in libucs, libucp and libucm.
 ///
 /// - `ucs_sysv_alloc` makes the System V segments through which tensors pass. UCX makes them for user and
 ///   group (0660); here they are the user's alone (0600) from the call of shmget on.
@@ -18,8 +18,22 @@ namespace troupe::ucx {
 ///   its worker. Before 1.14, UCX aborts the process ("ucp_request.c:684") if that is its own reply to a
 ///   process that connects, which waits while the connection is made or its socket is full. Here such a reply
 ///   is dropped as UCX 1.14 does it.
+/// - `ucm_set_event_handler` and `ucm_unset_event_handler` make a registration cache hear what is unmapped.
+///   UCX 1.18 hooks mmap and its kin as soon as it is loaded. Each call holds a lock that these two take
+///   alone; now and then one is never given back, and they wait for ever. Within memory_events_left_out they
+///   do nothing.
 ///
 /// Throws std::runtime_error unless UCX in this process calls the replacements.
 void check_ucx_overrides();
+
+/// While one lives, contexts that its thread makes or destroys register no handler of memory events. Their
+/// registration caches do not hear of memory that is unmapped: they must register none, as those for TCP.
+class memory_events_left_out {
+ public:
+  memory_events_left_out();
+  ~memory_events_left_out();
+  memory_events_left_out(const memory_events_left_out&) = delete;
+  memory_events_left_out& operator=(const memory_events_left_out&) = delete;
+};
 
 }  // namespace troupe::ucx
