@@ -147,8 +147,9 @@ void try_safetensors_header(input bytes) {
 }
 
 std::vector<std::string> safetensors_header_seeds() {
-  safetensors::safetensors_header header{
-      {{"weight", dtype::f32, {2, 3}, 0, 24}, {"empty", dtype::u8, {0}, 24, 24}}, {}};
+  safetensors::safetensors_header header{{{"weight", "F32", stored_as(dtype::f32), {2, 3}, 0, 24},
+                                          {"empty", "U8", stored_as(dtype::u8), {0}, 24, 24}},
+                                         {}};
   return {std::string(1, 24) + std::string(7, 0) + to_text(header)};
 }
 
