@@ -2,6 +2,7 @@
 
 #include "troupe/posix/sysv_limits.hpp"
 #include "troupe/ucx/ucx_context.hpp"
+#include "troupe/ucx/ucx_error.hpp"
 #include "troupe/ucx/ucx_library.hpp"
 
 namespace troupe::ucx {
