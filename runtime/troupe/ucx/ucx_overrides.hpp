@@ -19,9 +19,9 @@ namespace troupe::ucx {
 ///   process that connects, which waits while the connection is made or its socket is full. Here such a reply
 ///   is dropped as UCX 1.14 does it.
 /// - `ucm_set_event_handler` and `ucm_unset_event_handler` make a registration cache hear what is unmapped.
-///   UCX 1.18 hooks mmap and its kin as soon as it is loaded. Each call holds a lock that these two take
-///   alone; now and then one is never given back, and they wait for ever. Within memory_events_left_out they
-///   do nothing.
+///   UCX hooks mmap and its kin as soon as it is loaded. A hooked call holds a lock for reading, which these
+///   two take for writing; in 1.18 some calls never release it, and the two wait for ever. Within
+///   memory_events_left_out they do nothing.
 ///
 /// Throws std::runtime_error unless UCX in this process calls the replacements.
 void check_ucx_overrides();

@@ -91,6 +91,7 @@ TEST_CASE("one thread advances all clients, while they ask for it") {
   std::set<std::thread::id> threads;
   for (auto& each : clients) threads.insert(each->thread());
   CHECK(threads.size() == 1);
+  CHECK_FALSE(threads.contains(std::this_thread::get_id()));
   CHECK(num_threads() <= threads_before + 1);
   may_end.count_down();
 }

@@ -15,8 +15,8 @@ constexpr std::int64_t row_panels_at_once = 18;
 /// Columns that are read at once, so that 16-bit elements stay in the L2 cache between widening and packing.
 constexpr std::int64_t read_at_once = 128;
 /// With at most so many rows, to copy B into panels would take longer than to multiply: where columns of B
-/// lie along the inner axis, and where lines of neighbouring columns do.
-constexpr std::int64_t few_rows = 8, few_rows_of_lines = 16;
+/// are contiguous, and where its rows are.
+constexpr std::int64_t few_rows = 8, few_rows_by_lines = 16;
 /// Columns of B that few rows are multiplied with before the next block of the inner axis: so many lines that
 /// memory is read in long runs along the inner axis, or along the columns.
 constexpr std::int64_t few_columns = 16, line_columns = 1024;
@@ -113,7 +113,7 @@ void multiply_packed(const packed_product& product, const product_part& part, co
 
 void multiply_part(const packed_product& product, const product_part& part, const product_loops& loops) {
   default_rounding scope;
-  if (part.rows <= (product.b.inner_is_contiguous() ? few_rows : few_rows_of_lines))
+  if (part.rows <= (product.b.inner_is_contiguous() ? few_rows : few_rows_by_lines))
     multiply_few(product, part, loops);
   else
     multiply_packed(product, part, loops);
