@@ -31,7 +31,7 @@ struct gradient_bucket {
   tensor sum;
   std::vector<int> own_replicas;  ///< [leaves]: the number of each among all replicas, ascending
   /// The replicas of each member: contiguous blocks in the order of the members. The same on all members.
-  std::shared_ptr<const collective::leaf_hosting> replicas;
+  std::shared_ptr<const collective::logical_rank_map> replicas;
 };
 
 /// The reduction of one bucket in progress, in one or more rounds of communication.

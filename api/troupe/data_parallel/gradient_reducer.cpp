@@ -79,7 +79,7 @@ void gradient_reducer::use(std::shared_ptr<comm_hook> hook) {
 void gradient_reducer::make_hooked_buckets() {
   hooked_buckets_.clear();
   if (!hook_) return;
-  auto replicas = std::make_shared<const collective::leaf_hosting>(options_.replicas);
+  auto replicas = std::make_shared<const collective::logical_rank_map>(options_.replicas);
   for (const auto& each : buckets_) {
     gradient_bucket added{
         static_cast<int>(hooked_buckets_.size()), each.parts(), {}, each.sum(), own_replicas(), replicas};

@@ -13,7 +13,7 @@ namespace troupe {
 
 struct gradient_reducer_options {
   bucket_limits buckets;
-  collective::leaf_hosting replicas;  ///< the virtual replicas of each member
+  collective::logical_rank_map replicas;  ///< the virtual replicas of each member
   bool gradient_as_bucket_view = true;
   bool find_unused_parameters = false;
 };
@@ -29,7 +29,7 @@ class gradient_reducer {
                    const gradient_reducer_options& options);
 
   /// The replicas of each member.
-  const collective::leaf_hosting& replicas() const { return options_.replicas; }
+  const collective::logical_rank_map& replicas() const { return options_.replicas; }
   /// The replicas of this member.
   const std::vector<int>& own_replicas() const { return options_.replicas.leaves_of(group_.rank()); }
   /// The index, within this member, of the replica that runs.

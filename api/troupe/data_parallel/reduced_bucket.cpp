@@ -9,13 +9,13 @@
 namespace troupe {
 
 reduced_bucket::reduced_bucket(const planned_bucket& planned, const std::vector<named_parameter>& parameters,
-                               const collective::leaf_hosting& replicas, communicator& group)
+                               const collective::logical_rank_map& replicas, communicator& group)
     : parts_(planned.parts),
       replicas_(replicas),
       group_(group),
       here_(gradients::summed_by_member(replicas, group)) {
   memory_scope counted(memory_category::gradients);
-  auto num_nodes = static_cast<std::int64_t>(here_.hosting.nodes_of(here_.member).size());
+  auto num_nodes = static_cast<std::int64_t>(here_.logical_ranks.nodes_of(here_.member).size());
   nodes_ = group.allocate({std::max(num_nodes, std::int64_t{1}), planned.num_elements}, dtype::f32);
   sum_ = nodes_.rows(0, 1).reshape({planned.num_elements});
   for (auto index : planned.parameters) {
@@ -34,10 +34,10 @@ void reduced_bucket::set_leaf_storage(leaf_storage storage) {
   memory_scope counted(memory_category::gradients);
   sums_.clear();
   leaves_.clear();
-  auto num_leaves = here_.hosting.leaves_of(here_.member).size();
+  auto num_leaves = here_.logical_ranks.leaves_of(here_.member).size();
   if (num_leaves == 0) return;
   if (storage == leaf_storage::partial_sums)
-    sums_.emplace_back(here_.hosting, here_.member, sum_.num_elements(), nodes_,
+    sums_.emplace_back(here_.logical_ranks, here_.member, sum_.num_elements(), nodes_,
                        [](tensor& left, const tensor& right) { axpy(1, right, left); });
   else
     leaves_.push_back(sum_);
@@ -61,7 +61,7 @@ void reduced_bucket::add_leaf(int index) {
   auto& sums = sums_.front();
   if (index == 0) sums.restart();
   auto at = static_cast<std::size_t>(index);
-  sums.add(here_.hosting.leaves_of(here_.member).at(at), sums.place_of(at));
+  sums.add(here_.logical_ranks.leaves_of(here_.member).at(at), sums.place_of(at));
 }
 
 work reduced_bucket::all_reduce(std::int64_t first, std::int64_t count) const {

@@ -17,7 +17,7 @@ class reduced_bucket {
   /// Allocates the sum in memory of `group`. Throws std::invalid_argument if it is on another device than a
   /// parameter. `replicas` and the group must outlive this object.
   reduced_bucket(const planned_bucket& planned, const std::vector<named_parameter>& parameters,
-                 const collective::leaf_hosting& replicas, communicator& group);
+                 const collective::logical_rank_map& replicas, communicator& group);
 
   /// Sets from the next step on whether all leaves are kept, or only the partial sums.
   void set_leaf_storage(leaf_storage storage);
@@ -40,7 +40,7 @@ class reduced_bucket {
  private:
   std::vector<bucket_part> parts_;
   std::vector<parameter*> parameters_;
-  const collective::leaf_hosting& replicas_;
+  const collective::logical_rank_map& replicas_;
   communicator& group_;
   gradients::summed_here here_;
   tensor nodes_;                                    // [nodes of this member, at least one; n]

@@ -59,7 +59,7 @@ shape agreed(const std::vector<metric_shape>& told, const communicator& group) {
   return first->extents;
 }
 
-collective::leaf_hosting in_blocks(const std::vector<metric_shape>& told) {
+collective::logical_rank_map in_blocks(const std::vector<metric_shape>& told) {
   std::vector<std::vector<int>> replicas;
   int next = 0;
   for (const auto& each : told) {
@@ -67,7 +67,7 @@ collective::leaf_hosting in_blocks(const std::vector<metric_shape>& told) {
     std::iota(of_member.begin(), of_member.end(), next);
     next += each.count;
   }
-  return collective::leaf_hosting(std::move(replicas));
+  return collective::logical_rank_map(std::move(replicas));
 }
 
 void require_one_shape(const std::vector<tensor>& of_replicas) {

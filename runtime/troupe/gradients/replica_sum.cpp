@@ -21,7 +21,7 @@ std::vector<int> numbers_below(std::size_t count) {
 
 }  // namespace
 
-collective::leaf_hosting spread_replicas(int num_replicas, int num_members) {
+collective::logical_rank_map spread_replicas(int num_replicas, int num_members) {
   constexpr int max_replicas = 32767;
   if (num_replicas < 1 || num_replicas > max_replicas)
     throw_invalid("DataParallel", "1 to " + std::to_string(max_replicas) + " virtual replicas",
@@ -32,22 +32,22 @@ collective::leaf_hosting spread_replicas(int num_replicas, int num_members) {
   std::vector<std::vector<int>> result(static_cast<std::size_t>(num_members));
   for (int i = 0; i < num_replicas; ++i)
     result[static_cast<std::size_t>(hosts.member_of({i}).rank)].push_back(i);
-  return collective::leaf_hosting(std::move(result));
+  return collective::logical_rank_map(std::move(result));
 }
 
-summed_here summed_by_member(const collective::leaf_hosting& replicas, const communicator& group) {
+summed_here summed_by_member(const collective::logical_rank_map& replicas, const communicator& group) {
   if (group.has_fixed_tree()) return {replicas, group.rank()};
   auto own = numbers_below(replicas.leaves_of(group.rank()).size());
-  if (own.empty()) return {collective::leaf_hosting({{}, {0}}), 0};
-  return {collective::leaf_hosting(std::vector<std::vector<int>>{std::move(own)}), 0};
+  if (own.empty()) return {collective::logical_rank_map({{}, {0}}), 0};
+  return {collective::logical_rank_map(std::vector<std::vector<int>>{std::move(own)}), 0};
 }
 
-bool is_plain_all_reduce(const collective::leaf_hosting& replicas, const communicator& group) {
+bool is_plain_all_reduce(const collective::logical_rank_map& replicas, const communicator& group) {
   return !group.has_fixed_tree() ||
          (replicas.num_leaves() == replicas.num_members() && replicas.is_tree_of_members());
 }
 
-work all_reduce_nodes(const tensor& nodes, const tensor& sum, const collective::leaf_hosting& replicas,
+work all_reduce_nodes(const tensor& nodes, const tensor& sum, const collective::logical_rank_map& replicas,
                       communicator& group, const call_options& options) {
   if (!is_plain_all_reduce(replicas, group))
     return group.all_reduce_leaves(nodes, sum, replicas, reduce_op::sum, options);
@@ -60,9 +60,9 @@ work all_reduce_nodes(const tensor& nodes, const tensor& sum, const collective::
 }
 
 tensor own_nodes(const std::vector<tensor>& of_replicas, const tensor& sum,
-                 const collective::leaf_hosting& replicas, const communicator& group) {
+                 const collective::logical_rank_map& replicas, const communicator& group) {
   auto here = summed_by_member(replicas, group);
-  auto nodes = here.hosting.nodes_of(here.member);
+  auto nodes = here.logical_ranks.nodes_of(here.member);
   if (nodes.empty()) return {};
   if (of_replicas.size() == 1) return of_replicas.front();
   auto count = sum.num_elements();
@@ -80,7 +80,7 @@ tensor own_nodes(const std::vector<tensor>& of_replicas, const tensor& sum,
 }
 
 work all_reduce_replicas(const std::vector<tensor>& of_replicas, const tensor& sum,
-                         const collective::leaf_hosting& replicas, communicator& group,
+                         const collective::logical_rank_map& replicas, communicator& group,
                          const call_options& options) {
   return all_reduce_nodes(own_nodes(of_replicas, sum, replicas, group), sum, replicas, group, options);
 }

@@ -40,10 +40,10 @@ void leaf_accumulator::add_on_cpu(tensor& left, const tensor& right) {
   reduce_node(inputs, left.bytes().data(), left.num_elements(), dtype::f32, reduce_op::sum);
 }
 
-leaf_accumulator::leaf_accumulator(const leaf_hosting& hosting, member_index member,
+leaf_accumulator::leaf_accumulator(const logical_rank_map& map, member_index member,
                                    std::int64_t num_elements, tensor nodes, addition add)
     : num_elements_(num_elements), add_(add) {
-  auto own = hosting.nodes_of(member);
+  auto own = map.nodes_of(member);
   nodes_ = checked_nodes(std::move(nodes), static_cast<std::int64_t>(own.size()), num_elements);
   int deepest = 0;
   for (std::size_t i = 0; i < own.size(); ++i) append_steps(own[i], static_cast<int>(i), 0, steps_);

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/collective/calls/leaf_hosting.hpp"
+#include "troupe/collective/calls/logical_rank_map.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe::collective {
@@ -21,7 +21,7 @@ class leaf_accumulator {
   /// nodes: memory for the nodes, f32, `num_elements` for each; the reduction needs no copy of it if it is
   /// from communicator::allocate. Undefined: allocated here, on the CPU. Otherwise throws
   /// std::invalid_argument. What else is needed is allocated on the same device, for which `add` is.
-  leaf_accumulator(const leaf_hosting& hosting, member_index member, std::int64_t num_elements,
+  leaf_accumulator(const logical_rank_map& map, member_index member, std::int64_t num_elements,
                    tensor nodes = {}, addition add = add_on_cpu);
 
   /// Memory in which the gradient of the member's leaf number `index` may be computed, so that add() does not

@@ -39,7 +39,7 @@ std::string to_string(const call_signature& signature) {
   text += std::string(to_string(signature.type)) + '[' + std::to_string(signature.count) + ']';
   if (signature.layout != 0)
     text += signature.kind == collective_kind::all_reduce
-                ? " of " + text_of_hosting(signature.layout)
+                ? " of " + text_of_logical_ranks(signature.layout)
                 : " in unequal parts, " + hash_text(signature.layout);
   if (signature.root >= 0) text += ", root " + std::to_string(signature.root);
   return text + ')';
@@ -135,7 +135,7 @@ call_signature signed_as(collective_kind kind, dtype type, std::int64_t count) {
 
 int num_contributions(const collective_operation& what, int member) {
   if (what.nodes.empty()) return 1;
-  return static_cast<int>(std::ranges::count(what.nodes, member, &hosted_process::member));
+  return static_cast<int>(std::ranges::count(what.nodes, member, &member_node::member));
 }
 
 int max_contributions(const collective_operation& what, int num_members) {
@@ -166,12 +166,12 @@ collective_operation all_reduce_of(const tensor& x, const tensor& result, reduce
 }
 
 collective_operation all_reduce_leaves_of(const tensor& nodes, const tensor& result,
-                                          const leaf_hosting& hosting, reduce_op op, member_index member) {
+                                          const logical_rank_map& map, reduce_op op, member_index member) {
   constexpr auto where = "all_reduce_leaves";
   if (op != reduce_op::sum && op != reduce_op::mean) throw_invalid(where, "sum or mean", to_string(op));
   if (!result.defined() || !is_floating(result.dtype()))
     throw_invalid(where, "f32, bf16 or f16 as result", describe(result));
-  auto num_nodes = static_cast<std::int64_t>(hosting.nodes_of(member).size());
+  auto num_nodes = static_cast<std::int64_t>(map.nodes_of(member).size());
   if (num_nodes > 0)
     require_same_call(nodes, dtype::f32, num_nodes * result.num_elements(), where, "nodes");
   else if (nodes.defined() && nodes.num_elements() > 0)
@@ -179,13 +179,13 @@ collective_operation all_reduce_leaves_of(const tensor& nodes, const tensor& res
 
   auto signature = signed_as(collective_kind::all_reduce, result.dtype(), result.num_elements());
   signature.op = op;
-  signature.layout = hosting.signature();
+  signature.layout = map.signature();
   collective_operation made(signature, num_nodes > 0 ? nodes : tensor(), result);
   require_nodes_apart(made);
   // Then the members are the leaves of the same tree, and every backend of a fixed order has the bits.
-  bool is_plain = hosting.is_tree_of_members() && result.dtype() == dtype::f32 &&
-                  (op == reduce_op::sum || hosting.num_leaves() == hosting.num_members());
-  if (!is_plain) made.nodes = hosting.nodes();
+  bool is_plain = map.is_tree_of_members() && result.dtype() == dtype::f32 &&
+                  (op == reduce_op::sum || map.num_leaves() == map.num_members());
+  if (!is_plain) made.nodes = map.nodes();
   return made;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "troupe/collective/calls/group.hpp"
-#include "troupe/collective/calls/leaf_hosting.hpp"
+#include "troupe/collective/calls/logical_rank_map.hpp"
 #include "troupe/ops/tree_reduction.hpp"
 #include "troupe/tensor/tensor.hpp"
 
@@ -39,13 +39,13 @@ struct call_signature {
   /// Elements of the tensor; of all parts together in reduce_scatter, all_gather, gather, scatter and
   /// all_to_all.
   std::int64_t count = 0;
-  /// A hash of the parts' sizes where they are unequal, the leaf_hosting's signature where leaves are
+  /// A hash of the parts' sizes where they are unequal, the logical_rank_map's signature where leaves are
   /// reduced, else 0.
   std::uint64_t layout = 0;
   bool operator==(const call_signature&) const = default;
 };
 
-/// "all_reduce(sum, f32[1024])", "all_reduce(sum, f32[8] of 4 leaves hosted as 5d21c0e8a94f)",
+/// "all_reduce(sum, f32[1024])", "all_reduce(sum, f32[8] of 4 leaves mapped as 5d21c0e8a94f)",
 /// "all_gather(f32[6] in unequal parts, list 5d21c0e8a94f0b12)", "broadcast(f32[8], root 2)", "barrier"
 std::string to_string(const call_signature& signature);
 
@@ -75,7 +75,7 @@ struct collective_operation {
   std::vector<std::int64_t> parts;  ///< elements, by member
   /// Of an all_reduce over leaves whose members contribute nodes of the tree: all nodes, in order. The input
   /// of a member without nodes is undefined. Otherwise empty, and each member contributes one leaf.
-  std::vector<hosted_process> nodes;
+  std::vector<member_node> nodes;
   member_index peer = -1;  ///< member index, of send and receive
 
   /// The elements of the output. Not const, since `output` is a handle to them.
@@ -92,7 +92,7 @@ collective_operation all_reduce_of(const tensor& x, const tensor& result, reduce
 /// nodes: f32 [m, c] for the m nodes of the member, undefined if it has none. result: f32, bf16 or f16 [c].
 /// op: sum or mean.
 collective_operation all_reduce_leaves_of(const tensor& nodes, const tensor& result,
-                                          const leaf_hosting& hosting, reduce_op op, member_index member);
+                                          const logical_rank_map& map, reduce_op op, member_index member);
 collective_operation reduce_scatter_of(const tensor& x, tensor result, std::vector<std::int64_t> parts,
                                        reduce_op op, member_index member);
 collective_operation all_gather_of(const tensor& part, tensor all, std::vector<std::int64_t> parts,

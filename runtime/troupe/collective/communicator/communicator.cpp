@@ -108,10 +108,10 @@ work communicator::all_reduce(const tensor& x, const tensor& result, reduce_op o
 }
 
 work communicator::all_reduce_leaves(const tensor& nodes, const tensor& result,
-                                     const collective::leaf_hosting& hosting, reduce_op op,
+                                     const collective::logical_rank_map& map, reduce_op op,
                                      const call_options& options) {
-  require_fixed_tree(hosting);
-  return start(all_reduce_leaves_of(nodes, result, hosting, op, rank()), options);
+  require_fixed_tree(map);
+  return start(all_reduce_leaves_of(nodes, result, map, op, rank()), options);
 }
 
 work communicator::reduce_scatter(const tensor& x, tensor result, reduce_op op, const call_options& options) {
@@ -266,12 +266,13 @@ void communicator::require_on_root(const tensor& given, member_index root, const
     throw_invalid(where, std::string("a tensor as ") + what + " on the root", "an undefined one");
 }
 
-void communicator::require_fixed_tree(const collective::leaf_hosting& hosting) const {
+void communicator::require_fixed_tree(const collective::logical_rank_map& map) const {
   if (!has_fixed_tree())
     throw_invalid("all_reduce_leaves", "a group over ucx or local, which reduce in the fixed tree",
                   "group " + group_.name + " over " + std::string(backend()));
-  if (hosting.num_members() != size())
-    throw_invalid("all_reduce_leaves", "a hosting of " + std::to_string(size()) + " members", hosting.text());
+  if (map.num_members() != size())
+    throw_invalid("all_reduce_leaves", "a logical-rank map of " + std::to_string(size()) + " members",
+                  map.text());
 }
 
 void communicator::require_member(member_index member, const char* where) const {

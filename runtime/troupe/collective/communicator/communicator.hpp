@@ -8,7 +8,7 @@
 
 #include "troupe/collective/calls/collective_error.hpp"
 #include "troupe/collective/calls/group.hpp"
-#include "troupe/collective/calls/leaf_hosting.hpp"
+#include "troupe/collective/calls/logical_rank_map.hpp"
 #include "troupe/collective/calls/operation.hpp"
 #include "troupe/collective/calls/work.hpp"
 #include "troupe/collective/communicator/group_progress.hpp"
@@ -71,7 +71,7 @@ class communicator {
   work all_reduce(const tensor& x, reduce_op op = reduce_op::sum, const call_options& options = {});
   work all_reduce(const tensor& x, const tensor& result, reduce_op op, const call_options& options = {});
 
-  /// The reduction of leaves that the members host (leaf_hosting): L leaves give the bits that all_reduce
+  /// The reduction of leaves that the members host (logical_rank_map): L leaves give the bits that all_reduce
   /// gives L members with a leaf each, however they are hosted.
   /// - nodes: those of this member's leaves (leaf_accumulator), f32 [m, k] for m nodes, undefined without
   ///   leaves
@@ -79,15 +79,15 @@ class communicator {
   ///   node
   /// - op: sum, or mean over the leaves
   ///
-  /// Throws std::invalid_argument over a backend without the fixed tree. Members whose hostings differ fail
-  /// as those do that make different calls.
+  /// Throws std::invalid_argument over a backend without the fixed tree. Members whose logical-rank maps
+  /// differ fail as those do that make different calls.
   ///
   /// The nodes of a member are 4 m k bytes. Between hosts it sends (m + 1) (n-1) messages for each block,
   /// with (n-1)/n of its nodes' bytes and of the result's (net/algorithms.hpp, which is also taken where
   /// hosts have several members). On one host it reads 1/n of all nodes and writes 1/n of the n results
   /// (shm/algorithms.hpp). Where each member has one node of equal height, in order, and the result is f32,
   /// the call is an all_reduce of them, if op is sum or each has one leaf.
-  work all_reduce_leaves(const tensor& nodes, const tensor& result, const collective::leaf_hosting& hosting,
+  work all_reduce_leaves(const tensor& nodes, const tensor& result, const collective::logical_rank_map& map,
                          reduce_op op = reduce_op::sum, const call_options& options = {});
 
   /// x: [n * k]; result: [k], part `rank()` of the reduction. The result may be that part of x.
@@ -148,7 +148,7 @@ class communicator {
   void on_waited(const collective::call& what, collective::call::clock::time_point since);
   collective::profile_key key_of(const collective::call& what) const;
   void require_member(member_index member, const char* where) const;
-  void require_fixed_tree(const collective::leaf_hosting& hosting) const;
+  void require_fixed_tree(const collective::logical_rank_map& map) const;
   void require_place(const tensor& x, const collective::collective_operation& what) const;
   void require_on_root(const tensor& given, member_index root, const char* where, const char* what) const;
 

@@ -52,7 +52,7 @@ struct contributions {
                                                   static_cast<std::size_t>(range.count) * element_bytes);
   }
 
-  std::vector<hosted_process> nodes;  ///< in the order of the tree
+  std::vector<member_node> nodes;  ///< in the order of the tree
   bool are_nodes;
   std::size_t element_bytes;
   std::vector<int> numbers;  ///< of nodes, by member

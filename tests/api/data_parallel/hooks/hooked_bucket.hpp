@@ -20,7 +20,7 @@ inline gradient_bucket bucket_of(communicator& group, const std::vector<std::pai
     size += (extents.num_elements() + 15) / 16 * 16;
   }
   result.sum = group.allocate({size});
-  result.replicas = std::make_shared<collective::leaf_hosting>(
+  result.replicas = std::make_shared<collective::logical_rank_map>(
       gradients::spread_replicas(num_replicas == 0 ? group.size() : num_replicas, group.size()));
   result.own_replicas = result.replicas->leaves_of(group.rank());
   for (std::size_t i = 0; i < result.own_replicas.size(); ++i)

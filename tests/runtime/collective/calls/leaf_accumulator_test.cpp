@@ -54,10 +54,10 @@ std::vector<int> consecutive(int first, int count) {
 }
 
 /// The most partial sums while the member's leaves are added.
-int most_partial_sums(const leaf_hosting& hosting, int member) {
-  leaf_accumulator sums(hosting, member, size);
+int most_partial_sums(const logical_rank_map& map, int member) {
+  leaf_accumulator sums(map, member, size);
   int most = 0;
-  for (int leaf : hosting.leaves_of(member)) {
+  for (int leaf : map.leaves_of(member)) {
     sums.add(leaf, gradient_of(leaf));
     most = std::max(most, sums.num_partial_sums());
   }
@@ -73,16 +73,16 @@ TEST_CASE("leaves are added up to the bits of the member's nodes") {
                                                                       {{1, 2, 3, 4, 5}, {0, 6}},
                                                                       {{0, 1, 2, 3, 4, 5, 6}},
                                                                       {{0, 3}, {}, {1, 2, 4}}}) {
-    leaf_hosting hosting(lists);
+    logical_rank_map map(lists);
     for (auto type : {dtype::f32, dtype::bf16, dtype::f16})
-      for (int member = 0; member < hosting.num_members(); ++member) {
-        leaf_accumulator sums(hosting, member, size);
-        for (int leaf : hosting.leaves_of(member)) sums.add(leaf, gradient_of(leaf, type));
-        auto nodes = hosting.nodes_of(member);
+      for (int member = 0; member < map.num_members(); ++member) {
+        leaf_accumulator sums(map, member, size);
+        for (int leaf : map.leaves_of(member)) sums.add(leaf, gradient_of(leaf, type));
+        auto nodes = map.nodes_of(member);
         REQUIRE(sums.is_complete());
         CHECK(sums.nodes().defined() == !nodes.empty());
         for (std::size_t i = 0; i < nodes.size(); ++i) {
-          INFO(to_string(type) << ", node " << i << " of member " << member << ", " << hosting.text());
+          INFO(to_string(type) << ", node " << i << " of member " << member << ", " << map.text());
           CHECK(same_bits(sums.nodes().rows(static_cast<std::int64_t>(i), 1), node_sum(nodes[i], type)));
         }
       }
@@ -92,16 +92,16 @@ TEST_CASE("leaves are added up to the bits of the member's nodes") {
 TEST_CASE("k consecutive and aligned leaves need at most 1 + log2(k) partial sums") {
   for (int k : {1, 2, 4, 8, 16, 32}) {
     int log2 = std::countr_zero(static_cast<unsigned>(k));
-    leaf_hosting hosting({consecutive(0, k), consecutive(k, k)});
-    for (int member : {0, 1}) CHECK(most_partial_sums(hosting, member) <= 1 + log2);
+    logical_rank_map map({consecutive(0, k), consecutive(k, k)});
+    for (int member : {0, 1}) CHECK(most_partial_sums(map, member) <= 1 + log2);
   }
 }
 
 TEST_CASE("other leaves need one sum for each node more") {
-  CHECK(most_partial_sums(leaf_hosting({{0, 2, 4, 6}, {1, 3, 5, 7}}), 0) == 4);
-  CHECK(most_partial_sums(leaf_hosting({{1, 2, 3, 4, 5}, {0, 6, 7}}), 0) == 3);
+  CHECK(most_partial_sums(logical_rank_map({{0, 2, 4, 6}, {1, 3, 5, 7}}), 0) == 4);
+  CHECK(most_partial_sums(logical_rank_map({{1, 2, 3, 4, 5}, {0, 6, 7}}), 0) == 3);
   // (0 1)(2 3) is complete when 4 and 5 come.
-  CHECK(most_partial_sums(leaf_hosting({{0, 1, 2, 3, 4, 5}, {6, 7}}), 0) == 2);
+  CHECK(most_partial_sums(logical_rank_map({{0, 1, 2, 3, 4, 5}, {6, 7}}), 0) == 2);
 }
 
 TEST_CASE("leaves that were computed in their places have the same bits") {
@@ -109,17 +109,17 @@ TEST_CASE("leaves that were computed in their places have the same bits") {
                                                                       {{1, 2, 3, 4, 5}, {0, 6}},
                                                                       {{0, 1, 2, 3, 4, 5, 6}},
                                                                       {{0, 3}, {1, 2, 4}}}) {
-    leaf_hosting hosting(lists);
-    leaf_accumulator sums(hosting, 0, size);
+    logical_rank_map map(lists);
+    leaf_accumulator sums(map, 0, size);
     for (int step = 0; step < 2; ++step) {
       for (std::size_t i = 0; i < lists[0].size(); ++i) {
         auto place = sums.place_of(i);
         place.copy_from(gradient_of(lists[0][i]));
         sums.add(lists[0][i], place);
       }
-      auto nodes = hosting.nodes_of(0);
+      auto nodes = map.nodes_of(0);
       for (std::size_t i = 0; i < nodes.size(); ++i) {
-        INFO("node " << i << " of " << hosting.text() << " in step " << step);
+        INFO("node " << i << " of " << map.text() << " in step " << step);
         CHECK(same_bits(sums.nodes().rows(static_cast<std::int64_t>(i), 1), node_sum(nodes[i], dtype::f32)));
       }
       sums.restart();
@@ -128,8 +128,8 @@ TEST_CASE("leaves that were computed in their places have the same bits") {
 }
 
 TEST_CASE("a leaf that comes twice, too early or beside the member's is refused and changes nothing") {
-  leaf_hosting hosting({{0, 1, 4}, {2, 3}});
-  leaf_accumulator sums(hosting, 0, size);
+  logical_rank_map map({{0, 1, 4}, {2, 3}});
+  leaf_accumulator sums(map, 0, size);
   CHECK_REFUSED(sums.add(1, gradient_of(1)), "[leaf_accumulator::add] expected leaf 0 next, got leaf 1");
   sums.add(0, gradient_of(0));
   CHECK_REFUSED(sums.add(0, gradient_of(0)), "expected leaf 1 next, got leaf 0, which has been added");
@@ -144,8 +144,8 @@ TEST_CASE("a leaf that comes twice, too early or beside the member's is refused 
 }
 
 TEST_CASE("gradients that do not fit are refused") {
-  leaf_hosting hosting(std::vector<std::vector<int>>{{0}});
-  leaf_accumulator sums(hosting, 0, 4);
+  logical_rank_map map(std::vector<std::vector<int>>{{0}});
+  leaf_accumulator sums(map, 0, 4);
   CHECK_REFUSED(sums.add(0, tensor::zeros({5})), "4 elements of f32, bf16 or f16 on the CPU, got f32[5]");
   CHECK_REFUSED(sums.add(0, tensor::zeros({4}, dtype::i32)), "got i32[4]");
   CHECK_REFUSED(sums.add(0, {}), "got undefined");
@@ -153,9 +153,9 @@ TEST_CASE("gradients that do not fit are refused") {
 }
 
 TEST_CASE("an accumulator keeps its nodes in the memory that it is given, and is used again") {
-  leaf_hosting hosting({{0, 1, 2}, {3}});
+  logical_rank_map map({{0, 1, 2}, {3}});
   auto memory = tensor::full({2 * size}, 7);
-  leaf_accumulator sums(hosting, 0, size, memory);
+  leaf_accumulator sums(map, 0, size, memory);
   for (int step = 0; step < 2; ++step) {
     for (int leaf : {0, 1, 2}) sums.add(leaf, gradient_of(leaf + step));
     CHECK(sums.nodes().bytes().data() == std::as_const(memory).bytes().data());
@@ -165,7 +165,7 @@ TEST_CASE("an accumulator keeps its nodes in the memory that it is given, and is
     sums.restart();
     CHECK(sums.num_partial_sums() == 0);
   }
-  CHECK_REFUSED(leaf_accumulator(hosting, 0, size, tensor::zeros({size})),
+  CHECK_REFUSED(leaf_accumulator(map, 0, size, tensor::zeros({size})),
                 "expected f32[2, 517] for the member's nodes, got f32[517]");
-  CHECK_REFUSED(leaf_accumulator(hosting, 0, -1), "num_elements >= 0, got -1");
+  CHECK_REFUSED(leaf_accumulator(map, 0, -1), "num_elements >= 0, got -1");
 }

@@ -29,18 +29,18 @@ tensor tree_reduced(int num_leaves, std::int64_t count, dtype type, reduce_op op
   return result;
 }
 
-void expect_same_bits(const tensor& given, const tensor& wanted, const collective::leaf_hosting& hosting) {
+void expect_same_bits(const tensor& given, const tensor& wanted, const collective::logical_rank_map& map) {
   expect(std::memcmp(given.bytes().data(), wanted.bytes().data(), wanted.size_bytes()) == 0,
-         "the bits of the tree in " + describe(wanted) + " of " + hosting.text());
+         "the bits of the tree in " + describe(wanted) + " of " + map.text());
 }
 
 /// The nodes of this member, in memory of its group or in its own.
-tensor added_up(communicator& group, const collective::leaf_hosting& hosting, std::int64_t count, dtype type,
+tensor added_up(communicator& group, const collective::logical_rank_map& map, std::int64_t count, dtype type,
                 bool is_group_memory) {
-  auto num_nodes = static_cast<std::int64_t>(hosting.nodes_of(group.rank()).size());
+  auto num_nodes = static_cast<std::int64_t>(map.nodes_of(group.rank()).size());
   auto memory = is_group_memory ? group.allocate({num_nodes, count}) : tensor();
-  collective::leaf_accumulator sums(hosting, group.rank(), count, memory);
-  for (int leaf : hosting.leaves_of(group.rank())) sums.add(leaf, gradient_of(leaf, count, type));
+  collective::leaf_accumulator sums(map, group.rank(), count, memory);
+  for (int leaf : map.leaves_of(group.rank())) sums.add(leaf, gradient_of(leaf, count, type));
   return sums.nodes();
 }
 
@@ -52,19 +52,19 @@ struct leaf_call {
   bool is_in_place = false;  ///< the result replaces the first node, on members that have one
 };
 
-void expect_bits_of_one_member(communicator& group, const collective::leaf_hosting& hosting,
+void expect_bits_of_one_member(communicator& group, const collective::logical_rank_map& map,
                                const leaf_call& how) {
-  auto nodes = added_up(group, hosting, how.count, how.type, how.is_group_memory);
+  auto nodes = added_up(group, map, how.count, how.type, how.is_group_memory);
   bool replaces = how.is_in_place && how.type == dtype::f32 && nodes.defined();
   auto result = replaces              ? nodes.rows(0, 1).reshape({how.count})
                 : how.is_group_memory ? group.allocate({how.count}, how.type)
                                       : tensor::empty({how.count}, how.type);
-  group.all_reduce_leaves(nodes, result, hosting, how.op).wait();
-  expect_same_bits(result, tree_reduced(hosting.num_leaves(), how.count, how.type, how.op), hosting);
+  group.all_reduce_leaves(nodes, result, map, how.op).wait();
+  expect_same_bits(result, tree_reduced(map.num_leaves(), how.count, how.type, how.op), map);
 }
 
 /// 1 to 8 leaves; some members may have none. The same on all members.
-collective::leaf_hosting drawn_hosting(std::minstd_rand& random, int num_members) {
+collective::logical_rank_map drawn_map(std::minstd_rand& random, int num_members) {
   auto num_leaves = static_cast<int>(random() % 8 + 1);
   std::vector<std::vector<int>> leaves(static_cast<std::size_t>(num_members));
   std::size_t member = 0;
@@ -73,10 +73,10 @@ collective::leaf_hosting drawn_hosting(std::minstd_rand& random, int num_members
     if (leaf == 0 || !is_in_runs || random() % 2 == 0) member = random() % leaves.size();
     leaves[member].push_back(leaf);
   }
-  return collective::leaf_hosting(std::move(leaves));
+  return collective::logical_rank_map(std::move(leaves));
 }
 
-void drawn_hostings(members& given) {
+void drawn_maps(members& given) {
   if (!given.has_fixed_order) return;
   auto& group = given.all;
   std::minstd_rand random(static_cast<unsigned>(group.size()));
@@ -87,19 +87,19 @@ void drawn_hostings(members& given) {
         how.op = random() % 3 == 0 ? reduce_op::mean : reduce_op::sum;
         how.is_group_memory = random() % 2 == 0;
         how.is_in_place = random() % 2 == 0;
-        expect_bits_of_one_member(group, drawn_hosting(random, group.size()), how);
+        expect_bits_of_one_member(group, drawn_map(random, group.size()), how);
       }
 }
 
 /// Member i hosts the leaves [i * each, (i + 1) * each), or those of the member `shift` after it.
-collective::leaf_hosting even_hosting(int num_members, int each, int shift) {
+collective::logical_rank_map even_map(int num_members, int each, int shift) {
   std::vector<std::vector<int>> leaves(static_cast<std::size_t>(num_members));
   for (int leaf = 0; leaf < num_members * each; ++leaf)
     leaves[static_cast<std::size_t>((leaf / each + shift) % num_members)].push_back(leaf);
-  return collective::leaf_hosting(std::move(leaves));
+  return collective::logical_rank_map(std::move(leaves));
 }
 
-void even_hostings(members& given) {
+void even_maps(members& given) {
   if (!given.has_fixed_order) return;
   auto& group = given.all;
   for (int each : {1, 2, 3, 4})
@@ -107,7 +107,7 @@ void even_hostings(members& given) {
       for (auto type : {dtype::f32, dtype::bf16})
         for (auto op : {reduce_op::sum, reduce_op::mean})
           for (std::int64_t count : {33, 5000})
-            expect_bits_of_one_member(group, even_hosting(group.size(), each, shift),
+            expect_bits_of_one_member(group, even_map(group.size(), each, shift),
                                       {.count = count, .type = type, .op = op});
 }
 
@@ -118,7 +118,7 @@ void all_on_one_member(members& given) {
     for (std::int64_t count : {0, 5, 4001}) {
       std::vector<std::vector<int>> leaves(static_cast<std::size_t>(group.size()));
       leaves[static_cast<std::size_t>(host)] = {0, 1, 2, 3, 4};
-      expect_bits_of_one_member(group, collective::leaf_hosting(leaves),
+      expect_bits_of_one_member(group, collective::logical_rank_map(leaves),
                                 {.count = count, .type = dtype::f16});
     }
 }
@@ -127,26 +127,26 @@ void all_on_one_member(members& given) {
 void one_leaf_on_each_member(members& given) {
   if (!given.has_fixed_order) return;
   auto& group = given.all;
-  auto hosting = even_hosting(group.size(), 1, 0);
+  auto map = even_map(group.size(), 1, 0);
   for (auto type : {dtype::f32, dtype::bf16, dtype::f16})
     for (auto op : {reduce_op::sum, reduce_op::mean})
       for (std::int64_t count : {7, 1000, 30011}) {
         auto wanted = gradient_of(group.rank(), count, type), result = tensor::empty({count}, type);
-        auto nodes = added_up(group, hosting, count, type, false);
+        auto nodes = added_up(group, map, count, type, false);
         auto by_members = group.all_reduce(wanted, op);
-        group.all_reduce_leaves(nodes, result, hosting, op).wait();
+        group.all_reduce_leaves(nodes, result, map, op).wait();
         by_members.wait();
-        expect_same_bits(result, wanted, hosting);
+        expect_same_bits(result, wanted, map);
       }
 }
 
 void other_orders(members& given) {
   if (given.has_fixed_order) return;
   auto& group = given.all;
-  auto hosting = even_hosting(group.size(), 1, 0);
+  auto map = even_map(group.size(), 1, 0);
   std::string told;
   try {
-    group.all_reduce_leaves(tensor::zeros({1, 3}), tensor::zeros({3}), hosting);
+    group.all_reduce_leaves(tensor::zeros({1, 3}), tensor::zeros({3}), map);
   } catch (const std::invalid_argument& refused) {
     told = refused.what();
   }
@@ -158,8 +158,8 @@ void other_orders(members& given) {
 }  // namespace
 
 std::vector<collective_case> leaf_reduction_cases() {
-  return {{"leaves have the bits of one member that hosts all, however they are hosted", drawn_hostings},
-          {"leaves in equal numbers have the bits of one member that hosts all", even_hostings},
+  return {{"leaves have the bits of one member that hosts all, however they are hosted", drawn_maps},
+          {"leaves in equal numbers have the bits of one member that hosts all", even_maps},
           {"leaves that are all on one member reach the others", all_on_one_member},
           {"a leaf on each member has the bits of all_reduce", one_leaf_on_each_member},
           {"leaves are refused where reductions have another order", other_orders}};

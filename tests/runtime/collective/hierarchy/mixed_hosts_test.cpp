@@ -81,7 +81,7 @@ TEST_CASE("the profile shows which calls used the hierarchy of hosts") {
     communicator_options options{.profile = std::make_shared<communication_profile>()};
     auto all = make_ucx_group(world_group(self), place, resources, options);
     auto x = tensor::zeros({300}), gathered = tensor::zeros({900}), sum = tensor::zeros({300});
-    leaf_hosting even({{0, 1}, {2, 3}, {4, 5}}), uneven({{0, 1}, {2}, {}});
+    logical_rank_map even({{0, 1}, {2, 3}, {4, 5}}), uneven({{0, 1}, {2}, {}});
     all->all_reduce(x).wait();
     all->all_reduce_leaves(x, sum, even).wait();
     all->all_reduce_leaves(self.rank() < 2 ? x : tensor(), sum, uneven).wait();

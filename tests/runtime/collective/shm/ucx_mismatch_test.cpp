@@ -90,21 +90,22 @@ TEST_CASE("a member with another root or another reduction is named on all membe
                   "all_reduce(sum", "all_reduce(max");
 }
 
-TEST_CASE("a member with another hosting of leaves is named on all members") {
-  const std::vector<leaf_hosting> hostings{
-      leaf_hosting({{0}, {1}, {2}}), leaf_hosting({{1}, {0}, {2}}), leaf_hosting({{0, 1, 2}, {}, {}}),
-      leaf_hosting({{}, {0, 1, 2}, {}}), leaf_hosting({{0, 1}, {2, 3}, {4, 5}})};
+TEST_CASE("a member with another logical-rank map is named on all members") {
+  const std::vector<logical_rank_map> maps{
+      logical_rank_map({{0}, {1}, {2}}), logical_rank_map({{1}, {0}, {2}}),
+      logical_rank_map({{0, 1, 2}, {}, {}}), logical_rank_map({{}, {0, 1, 2}, {}}),
+      logical_rank_map({{0, 1}, {2, 3}, {4, 5}})};
   for (std::int64_t size : {4, 100000})
-    for (std::size_t i = 0; i < hostings.size(); ++i) {
-      auto with = [size](const leaf_hosting& hosting) {
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+      auto with = [size](const logical_rank_map& map) {
         return [=](communicator& group) {
-          auto num_nodes = static_cast<std::int64_t>(hosting.nodes_of(group.rank()).size());
-          group.all_reduce_leaves(group.allocate({num_nodes, size}), group.allocate({size}), hosting).wait();
+          auto num_nodes = static_cast<std::int64_t>(map.nodes_of(group.rank()).size());
+          group.all_reduce_leaves(group.allocate({num_nodes, size}), group.allocate({size}), map).wait();
         };
       };
-      const auto &ours = hostings[i], &theirs = hostings[(i + 1) % hostings.size()];
-      expect_mismatch(with(ours), with(theirs), text_of_hosting(ours.signature()),
-                      text_of_hosting(theirs.signature()));
+      const auto &ours = maps[i], &theirs = maps[(i + 1) % maps.size()];
+      expect_mismatch(with(ours), with(theirs), text_of_logical_ranks(ours.signature()),
+                      text_of_logical_ranks(theirs.signature()));
     }
 }
 

@@ -1,4 +1,4 @@
-#include "troupe/collective/calls/leaf_hosting.hpp"
+#include "troupe/collective/calls/logical_rank_map.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -16,10 +16,10 @@ std::string on_member(std::size_t member) { return "on member " + std::to_string
 void require_ascending(const std::vector<int>& leaves, std::size_t member) {
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     if (leaves[i] < 0 || leaves[i] >= max_leaves)
-      throw_invalid("leaf_hosting", "leaves from 0 to " + std::to_string(max_leaves - 1),
+      throw_invalid("logical_rank_map", "leaves from 0 to " + std::to_string(max_leaves - 1),
                     "leaf " + std::to_string(leaves[i]) + ' ' + on_member(member));
     if (i == 0 || leaves[i] > leaves[i - 1]) continue;
-    throw_invalid("leaf_hosting", "the leaves of a member in ascending order, each once",
+    throw_invalid("logical_rank_map", "the leaves of a member in ascending order, each once",
                   "leaf " + std::to_string(leaves[i]) + " after leaf " + std::to_string(leaves[i - 1]) + ' ' +
                       on_member(member));
   }
@@ -35,18 +35,18 @@ int require_each_once(const std::vector<std::vector<int>>& leaves) {
       auto at = static_cast<std::size_t>(leaf);
       if (at >= host_of.size()) host_of.resize(at + 1, no_member);
       if (host_of[at] != no_member)
-        throw_invalid("leaf_hosting", "each leaf on one member",
+        throw_invalid("logical_rank_map", "each leaf on one member",
                       "leaf " + std::to_string(leaf) + " on members " + std::to_string(host_of[at]) +
                           " and " + std::to_string(member));
       host_of[at] = static_cast<int>(member);
     }
   }
   if (host_of.empty())
-    throw_invalid("leaf_hosting", "at least one leaf",
+    throw_invalid("logical_rank_map", "at least one leaf",
                   "none on " + std::to_string(leaves.size()) + " members");
   auto missing = std::ranges::find(host_of, no_member) - host_of.begin();
   if (missing != static_cast<std::ptrdiff_t>(host_of.size()))
-    throw_invalid("leaf_hosting",
+    throw_invalid("logical_rank_map",
                   "each of the leaves 0 to " + std::to_string(host_of.size() - 1) + " on a member",
                   "leaf " + std::to_string(missing) + " on none");
   return static_cast<int>(host_of.size());
@@ -54,29 +54,29 @@ int require_each_once(const std::vector<std::vector<int>>& leaves) {
 
 }  // namespace
 
-leaf_hosting::leaf_hosting(std::vector<std::vector<int>> leaves)
+logical_rank_map::logical_rank_map(std::vector<std::vector<int>> leaves)
     : leaves_(std::move(leaves)), num_leaves_(require_each_once(leaves_)) {
   for (int member = 0; member < num_members(); ++member) {
     int row = 0;
     for (const auto& node : nodes_of(member)) nodes_.push_back({node, member, row++});
   }
-  std::ranges::sort(nodes_, {}, [](const hosted_process& each) { return each.node.first; });
+  std::ranges::sort(nodes_, {}, [](const member_node& each) { return each.node.first; });
 }
 
-const std::vector<int>& leaf_hosting::leaves_of(member_index member) const {
+const std::vector<int>& logical_rank_map::leaves_of(member_index member) const {
   if (member < 0 || member >= num_members())
-    throw_invalid("leaf_hosting", "a member in [0, " + std::to_string(num_members()) + ")",
+    throw_invalid("logical_rank_map", "a member in [0, " + std::to_string(num_members()) + ")",
                   std::to_string(member));
   return leaves_[static_cast<std::size_t>(member)];
 }
 
-std::vector<tree_node> leaf_hosting::nodes_of(member_index member) const {
+std::vector<tree_node> logical_rank_map::nodes_of(member_index member) const {
   return nodes_within(leaves_of(member), num_leaves_);
 }
 
 /// A tree of n k leaves splits at nodes of k leaves as a tree of n members does if k is a power of two. If it
 /// is not, no two members have whole nodes of k leaves.
-bool leaf_hosting::is_tree_of_members() const {
+bool logical_rank_map::is_tree_of_members() const {
   if (nodes_.size() != leaves_.size()) return false;
   for (int member = 0; member < num_members(); ++member) {
     const auto& at = nodes_[static_cast<std::size_t>(member)];
@@ -86,7 +86,7 @@ bool leaf_hosting::is_tree_of_members() const {
 }
 
 /// A hash of the leaves in the upper 48 bits, their number in the lower 16.
-std::uint64_t leaf_hosting::signature() const {
+std::uint64_t logical_rank_map::signature() const {
   fnv1a hash;
   for (const auto& leaves : leaves_) {
     for (int leaf : leaves) hash.add(static_cast<std::uint64_t>(leaf) + 1);
@@ -95,7 +95,7 @@ std::uint64_t leaf_hosting::signature() const {
   return (hash.value() >> 16 << 16) | static_cast<std::uint64_t>(num_leaves_);
 }
 
-std::string leaf_hosting::text() const {
+std::string logical_rank_map::text() const {
   std::string made;
   for (const auto& leaves : leaves_) {
     made += made.empty() ? "leaves {" : ", {";
@@ -105,10 +105,10 @@ std::string leaf_hosting::text() const {
   return made + " on " + std::to_string(num_members()) + (num_members() == 1 ? " member" : " members");
 }
 
-std::string text_of_hosting(std::uint64_t signature) {
+std::string text_of_logical_ranks(std::uint64_t signature) {
   char hash[13];
   std::snprintf(hash, sizeof hash, "%012llx", static_cast<unsigned long long>(signature >> 16));
-  return std::to_string(signature & 0xffff) + " leaves hosted as " + hash;
+  return std::to_string(signature & 0xffff) + " leaves mapped as " + hash;
 }
 
 }  // namespace troupe::collective
