@@ -28,15 +28,15 @@ std::unique_ptr<collective_backend> make_backend(rendezvous& at, const std::vect
                                                  ucx_group_resources& resources) {
   std::vector<std::string> hosts;
   for (const auto& info : infos) hosts.push_back(info.host);
-  hierarchy::placement layout(hosts);
-  bool all_are_alone = layout.num_hosts() == layout.num_members() && layout.num_members() > 1;
+  hierarchy::host_topology topology(hosts);
+  bool all_are_alone = topology.num_hosts() == topology.num_members() && topology.num_members() > 1;
   if (all_are_alone || resources.network.options().path == group_path::network)
     return std::make_unique<network_backend>(at, resources);
   auto local = connect_host_members(at, infos, resources);
-  if (layout.num_hosts() == 1)
+  if (topology.num_hosts() == 1)
     return std::make_unique<process_backend>(at.group(), resources, std::move(local.peers),
                                              std::move(local.area));
-  return std::make_unique<hierarchy_backend>(at, resources, std::move(layout), std::move(local));
+  return std::make_unique<hierarchy_backend>(at, resources, std::move(topology), std::move(local));
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 /// each other their inputs in shared memory. Then each member receives from one member of each other host
 /// what all members of that host have to say (hierarchy_call.hpp).
 ///
-/// Large calls cut the elements into chunks with one owner each (placement.hpp). The owner collects a chunk
-/// from all hosts, reduces it and sends the result back. All chunks are in flight side by side
+/// Large calls cut the elements into chunks with one owner each (host_topology.hpp). The owner collects a
+/// chunk from all hosts, reduces it and sends the result back. All chunks are in flight side by side
 /// (pipeline.hpp), and a byte crosses from one host to another once.
 ///
 /// Between hosts, for n members. Nodes: bytes of the tree nodes that a host sends instead of its inputs, S if

@@ -12,7 +12,7 @@ namespace {
 /// Copies the parts of a host's members, which are one after the other, to their places in the output.
 void copy_parts(const hierarchy_call& call, int host, const std::vector<std::byte>& parts) {
   const auto* from = parts.data();
-  for (int member : call.layout.members_on(host)) {
+  for (int member : call.topology.members_on(host)) {
     auto place = call.remote.output(part_of(call.operation(), member));
     copy_bytes(from, place.data(), place.size(), store_kind::cached);
     from += place.size();
@@ -26,25 +26,25 @@ algorithm all_gather_small(hierarchy_call& call) {
   call.local.post_inline([&](int) { return own; });
   co_await until([&] { return call.local.all_arrived(); });
   host_messages messages;
-  for (int host = 0; host < call.layout.num_hosts(); ++host) {
+  for (int host = 0; host < call.topology.num_hosts(); ++host) {
     std::size_t size = 0;
-    for (int member : call.layout.members_on(host))
+    for (int member : call.topology.members_on(host))
       size += call.bytes_of(part_of(call.operation(), member).count);
     messages.from_host.emplace_back(size);
   }
   auto& here = messages.from_host[static_cast<std::size_t>(call.host())];
   auto* to = here.data();
-  for (int member : call.layout.members_on(call.host())) {
+  for (int member : call.topology.members_on(call.host())) {
     auto size = call.bytes_of(part_of(call.operation(), member).count);
     const auto* part = member == call.member()
                            ? own.data()
-                           : call.local.inline_from(call.layout.local_index_of(member), size);
+                           : call.local.inline_from(call.topology.local_index_of(member), size);
     copy_bytes(part, std::exchange(to, to + size), size, store_kind::cached);
   }
   messages.own = here;
   auto exchange = exchange_host_messages(call, messages);
   co_await finished(exchange);
-  for (int host = 0; host < call.layout.num_hosts(); ++host)
+  for (int host = 0; host < call.topology.num_hosts(); ++host)
     copy_parts(call, host, messages.from_host[static_cast<std::size_t>(host)]);
 }
 
@@ -92,16 +92,16 @@ algorithm all_gather_large(hierarchy_call& call) {
 // that it serves.
 algorithm broadcast_small(hierarchy_call& call) {
   auto root = call.operation().signature.root;
-  auto root_host = call.layout.host_of(root);
+  auto root_host = call.topology.host_of(root);
   auto output = call.operation().output;
   auto bytes = output.bytes();
   call.local.post_inline([&](int) { return call.member() == root ? bytes : bytes.first(0); });
   co_await until([&] { return call.local.all_arrived(); });
   if (call.host() == root_host && call.member() != root)
-    copy_bytes(call.local.inline_from(call.layout.local_index_of(root), bytes.size()), bytes.data(),
+    copy_bytes(call.local.inline_from(call.topology.local_index_of(root), bytes.size()), bytes.data(),
                bytes.size(), store_kind::cached);
   host_messages messages{.own = bytes, .source_host = root_host};
-  messages.from_host.resize(static_cast<std::size_t>(call.layout.num_hosts()));
+  messages.from_host.resize(static_cast<std::size_t>(call.topology.num_hosts()));
   auto& received = messages.from_host[static_cast<std::size_t>(root_host)];
   received.resize(bytes.size());
   auto exchange = exchange_host_messages(call, messages);
@@ -120,17 +120,17 @@ algorithm broadcast_large(hierarchy_call& call) {
   co_await until([&] { return call.local.all_arrived(); });
   call.local.begin_access();
   const auto& signature = call.operation().signature;
-  auto root_host = call.layout.host_of(signature.root);
+  auto root_host = call.topology.host_of(signature.root);
   auto other_hosts = all_hosts(call);
   std::erase(other_hosts, root_host);
-  auto owned = ranges_by_host(call.layout, other_hosts, signature.count, call.remote.element_bytes());
+  auto owned = ranges_by_host(call.topology, other_hosts, signature.count, call.remote.element_bytes());
   pipeline flow{.call = call,
                 .plan = make_plan(call, owned),
                 .outputs = all_local_indices(call),
                 .results_to = other_hosts};
   std::vector<algorithm> steps;
   if (call.host() == root_host) {
-    steps.push_back(send_input_of(flow, call.layout.local_index_of(signature.root)));
+    steps.push_back(send_input_of(flow, call.topology.local_index_of(signature.root)));
   } else {
     steps.push_back(receive_results(flow));
     steps.push_back(forward(flow, root_host));

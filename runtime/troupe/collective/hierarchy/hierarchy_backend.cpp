@@ -49,9 +49,9 @@ bool is_hierarchical(const collective_operation& what) {
 }  // namespace
 
 hierarchy_backend::hierarchy_backend(rendezvous& at, ucx_group_resources& resources,
-                                     hierarchy::placement layout, host_members local)
+                                     hierarchy::host_topology topology, host_members local)
     : network_backend(at, resources),
-      layout_(std::move(layout)),
+      topology_(std::move(topology)),
       local_(std::move(local)),
       block_(local_.area->control_block(), local_.members.size(), local_.members.member,
              engine_events_of(local_.peers, *resources.engine)),
@@ -108,13 +108,13 @@ hierarchy::hierarchy_call hierarchy_backend::make_call(const collective_operatio
   shm::call_scope scope(local_calls_, block_, what, sequence);
   return {.local = shm::shm_call(block_, *memory_, local_.members, std::move(scope), what, sequence),
           .remote = make_net_call(what, sequence),
-          .layout = layout_};
+          .topology = topology_};
 }
 
 /// A send or receive in shared memory, where the peer is named by its local index.
 algorithm hierarchy_backend::local_message(const collective_operation& what, std::uint64_t sequence) {
   auto local = what;
-  local.peer = layout_.local_index_of(what.peer);
+  local.peer = topology_.local_index_of(what.peer);
   shm::call_scope scope(local_calls_, block_, local, sequence);
   auto message = local.signature.kind == collective_kind::send
                      ? shm::send(block_, *memory_, std::move(scope), local, sequence)
@@ -132,7 +132,7 @@ bool hierarchy_backend::has_arrived(int local_index, std::uint64_t sequence) con
 /// have entered it.
 bool hierarchy_backend::waits_for_member(int member) const {
   if (network_backend::waits_for_member(member)) return true;
-  auto index = layout_.local_index_of(member);
+  auto index = topology_.local_index_of(member);
   return std::ranges::any_of(local_calls_, [&](const shm::running_call& each) {
     if (each.what->peer >= 0) return is_local(member) && each.what->peer == index;
     if (is_local(member)) return !has_arrived(index, each.sequence) || !block_.has_finished_phase(index);

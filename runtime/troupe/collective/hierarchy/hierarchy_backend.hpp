@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "troupe/collective/hierarchy/hierarchy_call.hpp"
-#include "troupe/collective/hierarchy/placement.hpp"
+#include "troupe/collective/hierarchy/host_topology.hpp"
 #include "troupe/collective/net/network_backend.hpp"
 #include "troupe/collective/shm/memory/control_block.hpp"
 #include "troupe/collective/shm/memory/member_memory.hpp"
@@ -17,7 +17,7 @@ namespace troupe::collective {
 /// members.
 class hierarchy_backend final : public network_backend {
  public:
-  hierarchy_backend(rendezvous& at, ucx_group_resources& resources, hierarchy::placement layout,
+  hierarchy_backend(rendezvous& at, ucx_group_resources& resources, hierarchy::host_topology topology,
                     host_members local);
 
   std::string_view algorithm_of(const collective_operation& what) const override;
@@ -36,11 +36,11 @@ class hierarchy_backend final : public network_backend {
  private:
   /// Whether the local member has entered collective call `sequence`.
   bool has_arrived(int local_index, std::uint64_t sequence) const;
-  bool is_local(int member) const { return layout_.host_of(member) == layout_.host_of(group().member); }
+  bool is_local(int member) const { return topology_.host_of(member) == topology_.host_of(group().member); }
   hierarchy::hierarchy_call make_call(const collective_operation& what, std::uint64_t sequence);
   algorithm local_message(const collective_operation& what, std::uint64_t sequence);
 
-  hierarchy::placement layout_;
+  hierarchy::host_topology topology_;
   host_members local_;
   shm::control_block block_;
   std::unique_ptr<shm::member_memory> memory_;

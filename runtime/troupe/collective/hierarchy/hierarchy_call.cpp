@@ -18,15 +18,15 @@ bool fits_inline(const hierarchy_call& call, std::int64_t count) {
 
 std::size_t bytes_of_nodes(const hierarchy_call& call, int host, std::int64_t count) {
   std::size_t size = 0;
-  for (const auto& node : call.layout.nodes_on(host)) size += bytes_of_node(call, node, count);
+  for (const auto& node : call.topology.nodes_on(host)) size += bytes_of_node(call, node, count);
   return size;
 }
 
 void reduce_own_nodes(const hierarchy_call& call, std::span<const std::byte* const> inputs,
                       std::int64_t count, std::byte* nodes) {
   const auto& signature = call.operation().signature;
-  for (const auto& node : call.layout.nodes_on(call.host())) {
-    auto first = static_cast<std::size_t>(call.layout.local_index_of(node.first));
+  for (const auto& node : call.topology.nodes_on(call.host())) {
+    auto first = static_cast<std::size_t>(call.topology.local_index_of(node.first));
     reduce_node(inputs.subspan(first, static_cast<std::size_t>(node.count)), nodes, count, signature.type,
                 signature.op);
     nodes += bytes_of_node(call, node, count);
@@ -37,14 +37,15 @@ void reduce_with_nodes(const hierarchy_call& call, std::span<const std::byte* co
                        std::span<const std::byte* const> nodes, std::int64_t count,
                        std::span<std::byte* const> outputs) {
   std::vector<std::pair<int, node_elements>> found;  // with its first member
-  for (int host = 0; host < call.layout.num_hosts(); ++host) {
+  for (int host = 0; host < call.topology.num_hosts(); ++host) {
     if (host == call.host()) {
-      for (int member : call.layout.members_on(host))
-        found.push_back({member, {inputs[static_cast<std::size_t>(call.layout.local_index_of(member))], 1}});
+      for (int member : call.topology.members_on(host))
+        found.push_back(
+            {member, {inputs[static_cast<std::size_t>(call.topology.local_index_of(member))], 1}});
       continue;
     }
     const auto* place = nodes[static_cast<std::size_t>(host)];
-    for (const auto& node : call.layout.nodes_on(host)) {
+    for (const auto& node : call.topology.nodes_on(host)) {
       found.push_back({node.first, {place, node.count}});
       place += bytes_of_node(call, node, count);
     }
@@ -74,8 +75,8 @@ std::vector<const std::byte*> local_inputs(hierarchy_call& call, bool are_inline
 /// The members of `host` to which this member sends the message of its own host.
 std::vector<int> served_on(const hierarchy_call& call, int host) {
   std::vector<int> served;
-  for (int member : call.layout.members_on(host))
-    if (call.layout.sender_for(member, call.host()) == call.member()) served.push_back(member);
+  for (int member : call.topology.members_on(host))
+    if (call.topology.sender_for(member, call.host()) == call.member()) served.push_back(member);
   return served;
 }
 
@@ -89,10 +90,10 @@ bool is_small(const hierarchy_call& call, std::int64_t count) {
 algorithm exchange_host_messages(hierarchy_call& call, host_messages& messages) {
   bool sends = messages.source_host < 0 || messages.source_host == call.host();
   bool receives = messages.receiver < 0 || messages.receiver == call.member();
-  for (int host = 0; host < call.layout.num_hosts(); ++host) {
+  for (int host = 0; host < call.topology.num_hosts(); ++host) {
     if (host == call.host()) continue;
     if (receives && (messages.source_host < 0 || messages.source_host == host))
-      call.remote.receive(call.layout.sender_for(call.member(), host), payload::inputs, 0,
+      call.remote.receive(call.topology.sender_for(call.member(), host), payload::inputs, 0,
                           messages.from_host[static_cast<std::size_t>(host)]);
     if (!sends) continue;
     for (int member : served_on(call, host))
@@ -103,14 +104,14 @@ algorithm exchange_host_messages(hierarchy_call& call, host_messages& messages) 
 }
 
 algorithm host_dissemination(hierarchy_call& call) {
-  int num_hosts = call.layout.num_hosts();
+  int num_hosts = call.topology.num_hosts();
   std::uint32_t round = 0;
   for (int distance = 1; distance < num_hosts; distance *= 2, ++round) {
     for (int member : served_on(call, (call.host() + distance) % num_hosts))
       call.remote.send(member, payload::arrivals, round, {});
     auto before = (call.host() + num_hosts - distance) % num_hosts;
     auto arrival =
-        call.remote.receive(call.layout.sender_for(call.member(), before), payload::arrivals, round, {});
+        call.remote.receive(call.topology.sender_for(call.member(), before), payload::arrivals, round, {});
     co_await until([&] { return arrival->is_done(); });
   }
 }
@@ -139,7 +140,7 @@ algorithm reduce_whole_inputs(hierarchy_call& call, element_range wanted, std::b
   reduce_own_nodes(call, inputs, count, nodes.data());
 
   host_messages messages{.own = nodes, .receiver = receiver};
-  for (int host = 0; host < call.layout.num_hosts(); ++host)
+  for (int host = 0; host < call.topology.num_hosts(); ++host)
     messages.from_host.emplace_back(host == call.host() ? 0 : bytes_of_nodes(call, host, count));
   auto exchange = exchange_host_messages(call, messages);
   co_await finished(exchange);

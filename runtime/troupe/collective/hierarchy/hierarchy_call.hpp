@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "troupe/collective/engine/algorithm.hpp"
-#include "troupe/collective/hierarchy/placement.hpp"
+#include "troupe/collective/hierarchy/host_topology.hpp"
 #include "troupe/collective/net/net_call.hpp"
 #include "troupe/collective/shm/shm_call.hpp"
 
@@ -14,12 +14,12 @@ namespace troupe::collective::hierarchy {
 struct hierarchy_call {
   shm::shm_call local;
   net::net_call remote;
-  const placement& layout;
+  const host_topology& topology;
 
   const collective_operation& operation() const { return remote.operation(); }
   int member() const { return remote.member(); }
-  int host() const { return layout.host_of(member()); }
-  int local_index() const { return layout.local_index_of(member()); }
+  int host() const { return topology.host_of(member()); }
+  int local_index() const { return topology.local_index_of(member()); }
   int num_local() const { return local.num_members(); }  ///< local members, with this one
   std::size_t bytes_of(std::int64_t count) const {
     return static_cast<std::size_t>(count) * remote.element_bytes();
@@ -49,7 +49,7 @@ struct host_messages {
 };
 
 /// Each receiver gets the message of each other source host, from the member there that serves it
-/// (placement::sender_for). n members and H hosts: n (H-1) messages.
+/// (host_topology::sender_for). n members and H hosts: n (H-1) messages.
 algorithm exchange_host_messages(hierarchy_call& call, host_messages& messages);
 
 /// Ends when members of all hosts have arrived, and with them their local members: a dissemination (see

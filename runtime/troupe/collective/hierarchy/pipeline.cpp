@@ -39,10 +39,10 @@ struct remote_chunk {
 std::vector<remote_chunk> served_chunks(const pipeline& flow) {
   std::vector<remote_chunk> served;
   for (std::uint32_t number = 0; number < flow.plan.max_chunks(); ++number)
-    for (int distance = 1; distance < flow.call.layout.num_members(); ++distance) {
+    for (int distance = 1; distance < flow.call.topology.num_members(); ++distance) {
       auto owner = flow.call.remote.after(distance);
       const auto& all = flow.plan.of(owner);
-      if (flow.call.layout.host_of(owner) == flow.call.host() || number >= all.size()) continue;
+      if (flow.call.topology.host_of(owner) == flow.call.host() || number >= all.size()) continue;
       if (partner(all[number], flow.call.host()) == flow.call.member())
         served.push_back({owner, number, &all[number]});
     }
@@ -61,8 +61,8 @@ struct pending_chunk {
 };
 
 void receive_chunk(hierarchy_call& call, const chunk& owned, std::uint32_t number, pending_chunk& into) {
-  into.nodes.resize(static_cast<std::size_t>(call.layout.num_hosts()));
-  for (int host = 0; host < call.layout.num_hosts(); ++host) {
+  into.nodes.resize(static_cast<std::size_t>(call.topology.num_hosts()));
+  for (int host = 0; host < call.topology.num_hosts(); ++host) {
     if (host == call.host()) continue;
     auto& nodes = into.nodes[static_cast<std::size_t>(host)];
     nodes.resize(bytes_of_nodes(call, host, owned.elements.count));
@@ -92,7 +92,7 @@ algorithm send_nodes(pipeline& flow) {
     std::vector<std::byte> nodes;
     std::shared_ptr<const transfer> sent;
   };
-  std::vector<buffer> buffers(window(call) * static_cast<std::size_t>(call.layout.num_hosts() - 1));
+  std::vector<buffer> buffers(window(call) * static_cast<std::size_t>(call.topology.num_hosts() - 1));
   std::size_t num_used = 0;
   for (const auto& each : served_chunks(flow)) {
     const auto& elements = each.elements();
@@ -205,7 +205,7 @@ algorithm run_all(hierarchy_call& call, std::vector<algorithm> steps) {
 }
 
 std::vector<int> all_hosts(const hierarchy_call& call) {
-  std::vector<int> hosts(static_cast<std::size_t>(call.layout.num_hosts()));
+  std::vector<int> hosts(static_cast<std::size_t>(call.topology.num_hosts()));
   std::iota(hosts.begin(), hosts.end(), 0);
   return hosts;
 }
@@ -217,12 +217,12 @@ std::vector<int> all_local_indices(const hierarchy_call& call) {
 }
 
 chunk_plan make_plan(const hierarchy_call& call, const std::vector<element_range>& owned) {
-  return {call.layout, owned, {call.remote.element_bytes(), call.remote.sizes().block}};
+  return {call.topology, owned, {call.remote.element_bytes(), call.remote.sizes().block}};
 }
 
 std::vector<element_range> owned_parts(const hierarchy_call& call) {
   std::vector<element_range> parts;
-  for (int i = 0; i < call.layout.num_members(); ++i) parts.push_back(part_of(call.operation(), i));
+  for (int i = 0; i < call.topology.num_members(); ++i) parts.push_back(part_of(call.operation(), i));
   return parts;
 }
 

@@ -4,7 +4,7 @@
 
 #include "troupe/collective/engine/algorithm.hpp"
 #include "troupe/collective/hierarchy/hierarchy_call.hpp"
-#include "troupe/collective/hierarchy/placement.hpp"
+#include "troupe/collective/hierarchy/host_topology.hpp"
 
 namespace troupe::collective::hierarchy {
 

@@ -22,7 +22,7 @@ algorithm all_reduce_large(hierarchy_call& call) {
   call.local.post_tensors(shm::exposure::both);
   co_await until([&] { return call.local.all_arrived(); });
   call.local.begin_access();
-  auto owned = ranges_by_host(call.layout, all_hosts(call), call.operation().signature.count,
+  auto owned = ranges_by_host(call.topology, all_hosts(call), call.operation().signature.count,
                               call.remote.element_bytes());
   pipeline flow{.call = call,
                 .plan = make_plan(call, owned),
@@ -55,7 +55,7 @@ algorithm reduce_scatter_large(hierarchy_call& call, std::byte* result) {
 
 /// Between two hosts the root's members own all elements, since all results go there anyway.
 std::vector<int> owning_hosts(const hierarchy_call& call, int root_host) {
-  return call.layout.num_hosts() == 2 ? std::vector{root_host} : all_hosts(call);
+  return call.topology.num_hosts() == 2 ? std::vector{root_host} : all_hosts(call);
 }
 
 // As all_reduce, with the root's output as the only one. Owners on other hosts reduce into memory of their
@@ -65,13 +65,13 @@ algorithm reduce_large(hierarchy_call& call) {
   co_await until([&] { return call.local.all_arrived(); });
   call.local.begin_access();
   const auto& signature = call.operation().signature;
-  auto root_host = call.layout.host_of(signature.root);
-  auto owned = ranges_by_host(call.layout, owning_hosts(call, root_host), signature.count,
+  auto root_host = call.topology.host_of(signature.root);
+  auto owned = ranges_by_host(call.topology, owning_hosts(call, root_host), signature.count,
                               call.remote.element_bytes());
   pipeline flow{.call = call, .plan = make_plan(call, owned), .results_to = {root_host}};
   std::vector<std::byte> reduced;
   if (call.host() == root_host) {
-    flow.outputs = {call.layout.local_index_of(signature.root)};
+    flow.outputs = {call.topology.local_index_of(signature.root)};
   } else {
     std::int64_t count = 0;
     for (const auto& each : flow.plan.of(call.member())) count += each.elements.count;

@@ -8,7 +8,7 @@
 #include "support/processes/spawn_ranks.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/collective/group/ucx_group.hpp"
-#include "troupe/collective/hierarchy/placement.hpp"
+#include "troupe/collective/hierarchy/host_topology.hpp"
 #include "troupe/collective/rendezvous/store.hpp"
 
 using namespace troupe;
@@ -103,20 +103,20 @@ TEST_CASE("the profile shows which calls used the hierarchy of hosts") {
 
 TEST_CASE("each byte is sent between two hosts once: every chunk has one owner on each host") {
   for (const auto& hosts : placements) {
-    hierarchy::placement layout(hosts);
-    std::vector<int> all_hosts(static_cast<std::size_t>(layout.num_hosts()));
+    hierarchy::host_topology topology(hosts);
+    std::vector<int> all_hosts(static_cast<std::size_t>(topology.num_hosts()));
     std::iota(all_hosts.begin(), all_hosts.end(), 0);
-    auto owned = hierarchy::ranges_by_host(layout, all_hosts, 10007, 4);
-    hierarchy::chunk_plan plan(layout, owned, {.element_bytes = 4, .max_bytes = 1000});
+    auto owned = hierarchy::ranges_by_host(topology, all_hosts, 10007, 4);
+    hierarchy::chunk_plan plan(topology, owned, {.element_bytes = 4, .max_bytes = 1000});
     std::vector<int> num_owners(10007);
     std::vector<std::vector<std::int64_t>> sent(hosts.size());
-    for (int member = 0; member < layout.num_members(); ++member)
+    for (int member = 0; member < topology.num_members(); ++member)
       for (const auto& each : plan.of(member)) {
         CHECK(each.elements.count * 4 <= 1000);
-        REQUIRE(static_cast<int>(each.partners.size()) == layout.num_hosts());
-        CHECK(each.partners[static_cast<std::size_t>(layout.host_of(member))] == member);
-        for (int host = 0; host < layout.num_hosts(); ++host)
-          CHECK(layout.host_of(each.partners[static_cast<std::size_t>(host)]) == host);
+        REQUIRE(static_cast<int>(each.partners.size()) == topology.num_hosts());
+        CHECK(each.partners[static_cast<std::size_t>(topology.host_of(member))] == member);
+        for (int host = 0; host < topology.num_hosts(); ++host)
+          CHECK(topology.host_of(each.partners[static_cast<std::size_t>(host)]) == host);
         for (std::int64_t i = 0; i < each.elements.count; ++i)
           ++num_owners[static_cast<std::size_t>(each.elements.first + i)];
         for (int partner : each.partners)

@@ -1,10 +1,10 @@
-#include "troupe/collective/hierarchy/placement.hpp"
+#include "troupe/collective/hierarchy/host_topology.hpp"
 
 #include <algorithm>
 
 namespace troupe::collective::hierarchy {
 
-placement::placement(const std::vector<std::string>& hosts) {
+host_topology::host_topology(const std::vector<std::string>& hosts) {
   std::vector<std::string> known;
   for (int member = 0; member < static_cast<int>(hosts.size()); ++member) {
     const auto& name = hosts[static_cast<std::size_t>(member)];
@@ -21,7 +21,7 @@ placement::placement(const std::vector<std::string>& hosts) {
   for (const auto& members : members_) nodes_.push_back(nodes_within(members, num_members()));
 }
 
-int placement::sender_for(int member, int host) const {
+int host_topology::sender_for(int member, int host) const {
   const auto& members = members_on(host);
   return members[static_cast<std::size_t>(local_index_of(member)) % members.size()];
 }
@@ -37,18 +37,18 @@ int range_containing(std::int64_t element, std::int64_t total, std::size_t eleme
 
 }  // namespace
 
-chunk_plan::chunk_plan(const placement& layout, const std::vector<element_range>& owned,
+chunk_plan::chunk_plan(const host_topology& topology, const std::vector<element_range>& owned,
                        const options& wanted)
-    : chunks_(static_cast<std::size_t>(layout.num_members())) {
-  for (int host = 0; host < layout.num_hosts(); ++host) plan_host(layout, owned, host, wanted);
+    : chunks_(static_cast<std::size_t>(topology.num_members())) {
+  for (int host = 0; host < topology.num_hosts(); ++host) plan_host(topology, owned, host, wanted);
 }
 
 /// Takes what the owners of `host` own as one row of elements. Another host with as many members lets member
 /// i serve owner i; any other host divides the row evenly among its members. A chunk ends where it reaches
 /// the maximal size, or where on some host the next member begins to serve.
-void chunk_plan::plan_host(const placement& layout, const std::vector<element_range>& owned, int host,
+void chunk_plan::plan_host(const host_topology& topology, const std::vector<element_range>& owned, int host,
                            const options& wanted) {
-  const auto& owners = layout.members_on(host);
+  const auto& owners = topology.members_on(host);
   std::int64_t total = 0;
   for (int owner : owners) total += owned[static_cast<std::size_t>(owner)].count;
   auto max_elements =
@@ -59,9 +59,9 @@ void chunk_plan::plan_host(const placement& layout, const std::vector<element_ra
     for (std::int64_t begin = 0; begin < own.count;) {
       auto end = std::min(own.count, begin + max_elements);
       chunk next;
-      for (int other = 0; other < layout.num_hosts(); ++other) {
-        const auto& members = layout.members_on(other);
-        auto index = layout.local_index_of(owner);
+      for (int other = 0; other < topology.num_hosts(); ++other) {
+        const auto& members = topology.members_on(other);
+        auto index = topology.local_index_of(owner);
         if (members.size() != owners.size()) {
           auto num_ranges = static_cast<int>(members.size());
           index = range_containing(row_begin + begin, total, wanted.element_bytes, num_ranges);
@@ -84,12 +84,12 @@ std::size_t chunk_plan::max_chunks() const {
   return most;
 }
 
-std::vector<element_range> ranges_by_host(const placement& layout, const std::vector<int>& hosts,
+std::vector<element_range> ranges_by_host(const host_topology& topology, const std::vector<int>& hosts,
                                           std::int64_t count, std::size_t element_bytes) {
-  std::vector<element_range> ranges(static_cast<std::size_t>(layout.num_members()));
+  std::vector<element_range> ranges(static_cast<std::size_t>(topology.num_members()));
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     auto of_host = range_of_member(count, element_bytes, static_cast<int>(hosts.size()), static_cast<int>(i));
-    const auto& members = layout.members_on(hosts[i]);
+    const auto& members = topology.members_on(hosts[i]);
     for (std::size_t index = 0; index < members.size(); ++index) {
       auto own = range_of_member(of_host.count, element_bytes, static_cast<int>(members.size()),
                                  static_cast<int>(index));

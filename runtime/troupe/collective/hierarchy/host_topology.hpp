@@ -10,10 +10,10 @@ namespace troupe::collective::hierarchy {
 
 /// On which hosts the members of a group are. Hosts are numbered in the order of their first members; the
 /// members of a host have local indices in the order of the group. A value; the same on all members.
-class placement {
+class host_topology {
  public:
   /// hosts: by member, a name that is equal for members of one host.
-  explicit placement(const std::vector<std::string>& hosts);
+  explicit host_topology(const std::vector<std::string>& hosts);
 
   int num_members() const { return static_cast<int>(hosts_.size()); }
   int num_hosts() const { return static_cast<int>(members_.size()); }
@@ -51,7 +51,7 @@ class chunk_plan {
     std::size_t max_bytes = std::size_t{1} << 19;  ///< most bytes in a chunk
   };
   /// owned: by member, the elements that it owns; ascending on each host.
-  chunk_plan(const placement& layout, const std::vector<element_range>& owned, const options& wanted);
+  chunk_plan(const host_topology& topology, const std::vector<element_range>& owned, const options& wanted);
 
   /// The chunks that `member` owns, ascending.
   const std::vector<chunk>& of(int member) const { return chunks_[static_cast<std::size_t>(member)]; }
@@ -59,7 +59,7 @@ class chunk_plan {
   std::size_t max_chunks() const;
 
  private:
-  void plan_host(const placement& layout, const std::vector<element_range>& owned, int host,
+  void plan_host(const host_topology& topology, const std::vector<element_range>& owned, int host,
                  const options& wanted);
 
   std::vector<std::vector<chunk>> chunks_;  // by member
@@ -67,7 +67,7 @@ class chunk_plan {
 
 /// By member: `count` elements divided evenly among `hosts`, and on each host among its members. Members of
 /// other hosts get none.
-std::vector<element_range> ranges_by_host(const placement& layout, const std::vector<int>& hosts,
+std::vector<element_range> ranges_by_host(const host_topology& topology, const std::vector<int>& hosts,
                                           std::int64_t count, std::size_t element_bytes);
 
 }  // namespace troupe::collective::hierarchy
