@@ -92,7 +92,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   if (start.resume_from) resume_data(*start.resume_from);
   schedule::stage_graph graph(plan_.num_stages, plan_.edges);
   for (const auto& [one, device] : job->placed.device_of_cell())
-    if (job->home.member_of(device).rank == world_.rank())
+    if (job->home.member_of(device) == world_.rank())
       reads_samples_ |= graph.takes_samples(one.stage) || graph.computes_loss(one.stage);
   if (gets_complete_copies(*job, world_.rank(), world_.world_size()))
     latest_ = job->latest = std::make_shared<actors::job::latest_copies>(job->parts);

@@ -12,7 +12,7 @@ void device_state::send(const transport::tensor_tag& tag, tensor value) {
   const auto& job = *command_.job;
   auto host = host_of(job.placed, job.hosts,
                       {.stage = static_cast<int>(tag.stage), .replica = static_cast<int>(tag.replica)});
-  options_.out->send_tensor(host.rank, tag, std::move(value));
+  options_.out->send_tensor(host, tag, std::move(value));
 }
 
 /// Afterwards the action goes on, which may take long.

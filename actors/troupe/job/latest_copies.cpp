@@ -48,7 +48,7 @@ std::optional<latest_copies::complete_copy> latest_copies::get() const {
 
 bool gets_complete_copies(const job_definition& job, int rank, int world_size) {
   auto world = mesh::view_of_world(world_size);
-  mesh::member_id self{rank};
+  world_rank self{rank};
   auto comes_here = [&](const layout::job_part& part) {
     return host_of(job.placed, job.home, part.id.of) == self ||
            recovery::copy_keeper(part, job.parts, job.placed, job.home, world) == self;

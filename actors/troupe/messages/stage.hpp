@@ -47,7 +47,7 @@ struct restore_stage {
   caf::actor scheduler;  ///< the scheduler of this generation
   /// Those of this generation; they may have been restarted.
   caf::actor peer_copy_store, snapshot_writer;
-  std::optional<mesh::member_id> keeper;  ///< gets a replica of each copy in this generation, see copy_keeper
+  std::optional<world_rank> keeper;  ///< gets a replica of each copy in this generation, see copy_keeper
 };
 struct stage_ready {
   layout::cell of;

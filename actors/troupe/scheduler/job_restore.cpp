@@ -58,16 +58,16 @@ void job_restore::begin() {
 
 /// Members that host no device, or hold copies of a part whose cell another member hosts from now on: no
 /// device of theirs tells all that hold copies what is committed.
-std::set<mesh::member_id> job_restore::keepers_without_device() const {
-  std::set<mesh::member_id> found;
+std::set<world_rank> job_restore::keepers_without_device() const {
+  std::set<world_rank> found;
   for (const auto& one : options_.present.members)
-    if (job_.hosts.devices_of(one.id).empty()) found.insert(one.id);
+    if (job_.hosts.devices_of(one.rank).empty()) found.insert(one.rank);
   for (const auto& process : commits_.inventories())
     for (const auto& part : process.parts)
       if (part.location == recovery::part_location::own_memory &&
           job().placed.device_of_cell().contains(part.part.of) &&
-          host_of(job().placed, job_.hosts, part.part.of) != mesh::member_id{process.rank})
-        found.insert({process.rank});
+          host_of(job().placed, job_.hosts, part.part.of) != process.rank)
+        found.insert(process.rank);
   return found;
 }
 
@@ -170,7 +170,7 @@ void job_restore::restore_from(const snapshot::snapshot_manifest& manifest) {
   recovery::restore_plan plan{manifest.step, false, {}};
   for (const auto& part : job().parts)
     plan.sources.push_back(
-        {part.id, host_of(job().placed, job_.hosts, part.id.of).rank, recovery::part_location::disk});
+        {part.id, host_of(job().placed, job_.hosts, part.id.of), recovery::part_location::disk});
   restore(plan);
 }
 

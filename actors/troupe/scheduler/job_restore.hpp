@@ -45,7 +45,7 @@ class job_restore {
   bool has_restored(int rank) const { return process_restored_.at(static_cast<std::size_t>(rank)); }
 
  private:
-  std::set<mesh::member_id> keepers_without_device() const;
+  std::set<world_rank> keepers_without_device() const;
   void restore_from_disk_or_scratch();
   void search_disk();
   void on_found(const messages::found_on_disk& found);

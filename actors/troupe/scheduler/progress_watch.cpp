@@ -94,7 +94,7 @@ void progress_watch::act_on(const schedule::stall& found) {
   switch (found.cause) {
     case schedule::stall_cause::device:
     case schedule::stall_cause::loader:
-      return options_.members->suspect(job_.hosts.member_of({found.device}).rank, cause);
+      return options_.members->suspect(job_.hosts.member_of({found.device}), cause);
     case schedule::stall_cause::lost_tensor:
     case schedule::stall_cause::lost_samples:
     case schedule::stall_cause::missing_credit:

@@ -23,7 +23,7 @@ void snapshot_commits::set_inventory(const recovery::process_inventory& inventor
   note_since_last(std::chrono::duration<double>(inventory.since_disk_s));
 }
 
-void snapshot_commits::begin(const recovery::restore_plan& plan, std::set<mesh::member_id> keepers) {
+void snapshot_commits::begin(const recovery::restore_plan& plan, std::set<world_rank> keepers) {
   bool is_on_disk = !plan.sources.empty() && plan.sources.front().location == recovery::part_location::disk;
   if (is_on_disk) step_on_disk_ = plan.step;
   keepers_ = std::move(keepers);
@@ -121,8 +121,7 @@ void snapshot_commits::tell_committed() {
   if (committed <= told_committed_) return;
   told_committed_ = committed;
   for (auto member : keepers_)
-    self_->send(options_.supervisor_of(member.rank),
-                messages::copies_committed{options_.generation, committed});
+    self_->send(options_.supervisor_of(member), messages::copies_committed{options_.generation, committed});
 }
 
 void snapshot_commits::on_replicas_lost(const messages::replicas_lost& lost) {
@@ -134,7 +133,7 @@ void snapshot_commits::on_replicas_lost(const messages::replicas_lost& lost) {
 void snapshot_commits::on_replicas_wanted(const messages::replicas_wanted& wanted) {
   if (wanted.generation != options_.generation) return;
   for (auto owner : recovery::kept_by(options_.present, {wanted.rank}))
-    self_->send(options_.supervisor_of(owner.rank), messages::replicate_copies{options_.generation});
+    self_->send(options_.supervisor_of(owner), messages::replicate_copies{options_.generation});
 }
 
 // ---- snapshots on disk
@@ -213,7 +212,7 @@ void snapshot_commits::on_writes_lost(const messages::writes_lost& lost) {
   if (lost.generation != options_.generation || !job_.known.job || job_.hosts.empty()) return;
   std::vector<layout::part_id> parts;
   for (const auto& part : job_.job().parts)
-    if (is_written(part) && host_of(job_.job().placed, job_.hosts, part.id.of) == mesh::member_id{lost.rank})
+    if (is_written(part) && host_of(job_.job().placed, job_.hosts, part.id.of) == world_rank{lost.rank})
       parts.push_back(part.id);
   for (auto step : disk_.steps_without(parts))
     self_->send(options_.supervisor_of(lost.rank), messages::write_copies{options_.generation, step});

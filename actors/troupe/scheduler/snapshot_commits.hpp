@@ -35,7 +35,7 @@ class snapshot_commits {
   void note_since_last(std::chrono::duration<double> since) { disk_.note_since_last(since, now()); }
   std::chrono::duration<double> since_last() const { return disk_.since_last(now()); }
   /// All processes restore `plan`. `keepers`: members that no device tells what is committed.
-  void begin(const recovery::restore_plan& plan, std::set<mesh::member_id> keepers);
+  void begin(const recovery::restore_plan& plan, std::set<world_rank> keepers);
   void forget_job();
 
   // while steps run
@@ -105,7 +105,7 @@ class snapshot_commits {
   copy_interval interval_;
   std::uint64_t last_copy_due_ = 0;
   held_copies held_;
-  std::set<mesh::member_id> keepers_;  ///< members that copies_committed goes to
+  std::set<world_rank> keepers_;  ///< members that copies_committed goes to
   std::uint64_t told_committed_ = 0;
 
   disk_snapshots disk_;

@@ -119,7 +119,7 @@ void stage_state::replicate(std::uint64_t step, const tensor& packed) {
 void stage_state::send_replica(std::uint64_t step, const tensor& packed) {
   if (keeper_)
     options_.out->send_tensor(
-        keeper_->rank,
+        *keeper_,
         job::part_tag(transport::tensor_role::snapshot_part, generation_, step, options_.job, options_.part),
         packed);
 }

@@ -90,8 +90,8 @@ class stage_state {
   std::uint64_t generation_ = 0;
   caf::actor scheduler_;
   caf::actor peer_copy_store_;
-  std::optional<mesh::member_id> keeper_;  ///< gets a replica of each copy
-  std::set<std::uint64_t> to_write_{};     ///< copies to write when the device has made them
+  std::optional<world_rank> keeper_;    ///< gets a replica of each copy
+  std::set<std::uint64_t> to_write_{};  ///< copies to write when the device has made them
   caf::actor snapshot_writer_;
 };
 

@@ -14,7 +14,7 @@ namespace {
 mesh::view active_view(const cluster::membership_view& formed) {
   mesh::view present{formed.generation, {}};
   for (const auto& member : formed.members)
-    present.members.push_back({{member.rank}, mesh::member_role::active});
+    present.members.push_back({member.rank, mesh::member_role::active});
   return present;
 }
 

@@ -95,7 +95,7 @@ void state_restore::read_again() {
 /// Spawns the children that the command gives to this process. Stages that it takes away keep their copies
 /// until their new host's are committed.
 void state_restore::host_devices() {
-  children_.host(command_->hosts.devices_of(self_id()));
+  children_.host(command_->hosts.devices_of(self_rank()));
   for (const auto& [number, stage] : children_.stages())
     if (!children_.hosts(number)) self_->send(stage, messages::set_aside{command_->plan.step});
   if (command_->plan.from_scratch) children_.stop_set_aside();
@@ -108,9 +108,9 @@ void state_restore::tell_devices() {
   messages::devices_known known{generation_.number, {}};
   for (const auto& device : children_.job().placed.devices()) {
     auto host = command_->hosts.member_of(device.id);
-    known.devices.push_back(
-        host == self_id() ? children_.devices().at(device.id.number)
-                          : connections_.remote(host.rank, actor::actor_role::device, device.id.number));
+    known.devices.push_back(host == self_rank()
+                                ? children_.devices().at(device.id.number)
+                                : connections_.remote(host, actor::actor_role::device, device.id.number));
   }
   self_->send(connections_.local_scheduler(), known);
 }
@@ -210,7 +210,7 @@ void state_restore::send_copy(const recovery::restore_source& source) {
   request_copy(source, [this, generation, step, host, number = job.number,
                         part = source.part](const messages::stage_copy& copy) {
     options_.out->send_tensor(
-        host.rank, job::part_tag(transport::tensor_role::restored_state, generation, step, number, part),
+        host, job::part_tag(transport::tensor_role::restored_state, generation, step, number, part),
         copy.packed);
   });
 }

@@ -77,7 +77,7 @@ class state_restore {
   void begin_devices();
   std::shared_ptr<const messages::device_job> make_device_job() const;
   std::chrono::duration<double> since_disk() const { return self_->clock().now() - snapshot_at_; }
-  mesh::member_id self_id() const { return {options_.rank}; }
+  world_rank self_rank() const { return options_.rank; }
 
   // constant
   caf::event_based_actor* self_;

@@ -30,8 +30,7 @@ collective::logical_rank_map spread_replicas(int num_replicas, int num_members) 
   for (int i = 0; i < num_replicas; ++i) replicas[static_cast<std::size_t>(i)].id = {i};
   auto hosts = spread(mesh::placement(std::move(replicas), {}), mesh::view_of_world(num_members));
   std::vector<std::vector<int>> result(static_cast<std::size_t>(num_members));
-  for (int i = 0; i < num_replicas; ++i)
-    result[static_cast<std::size_t>(hosts.member_of({i}).rank)].push_back(i);
+  for (int i = 0; i < num_replicas; ++i) result[static_cast<std::size_t>(hosts.member_of({i}))].push_back(i);
   return collective::logical_rank_map(std::move(result));
 }
 

@@ -10,7 +10,7 @@
 namespace troupe::mesh {
 namespace {
 
-std::vector<member_id> active_members(const char* function, const view& present) {
+std::vector<world_rank> active_members(const char* function, const view& present) {
   auto active = present.with_role(member_role::active);
   if (active.empty())
     throw_invalid(
@@ -20,7 +20,7 @@ std::vector<member_id> active_members(const char* function, const view& present)
 }
 
 /// 0: own, 1: a copy, 2: nothing.
-int rank_of_holding(const std::vector<holding>& held, member_id member, device_id device) {
+int rank_of_holding(const std::vector<holding>& held, world_rank member, device_id device) {
   int best = 2;
   for (const auto& one : held)
     if (one.member == member && one.device == device) best = std::min(best, one.as == held_as::own ? 0 : 1);
@@ -29,18 +29,18 @@ int rank_of_holding(const std::vector<holding>& held, member_id member, device_i
 
 }  // namespace
 
-hosting::hosting(const std::vector<member_id>& member_of_device) {
-  for (auto member : member_of_device) ranks_.push_back(member.rank);
+hosting::hosting(const std::vector<world_rank>& member_of_device) {
+  for (auto member : member_of_device) ranks_.push_back(member);
 }
 
-member_id hosting::member_of(device_id device) const {
+world_rank hosting::member_of(device_id device) const {
   if (device.number < 0 || device.number >= num_devices())
     throw_invalid("hosting::member_of", "one of the job's " + std::to_string(num_devices()) + " devices",
                   to_string(device));
   return {ranks_[static_cast<std::size_t>(device.number)]};
 }
 
-std::vector<device_id> hosting::devices_of(member_id member) const {
+std::vector<device_id> hosting::devices_of(world_rank member) const {
   std::vector<device_id> devices;
   for (int number = 0; number < num_devices(); ++number)
     if (member_of({number}) == member) devices.push_back({number});
@@ -50,11 +50,11 @@ std::vector<device_id> hosting::devices_of(member_id member) const {
 std::string hosting_text(const hosting& of) {
   std::string text;
   for (int number = 0; number < of.num_devices(); ++number)
-    text += to_string(device_id{number}) + ": " + to_string(of.member_of({number})) + "\n";
+    text += to_string(device_id{number}) + ": rank " + to_string(of.member_of({number})) + "\n";
   return text;
 }
 
-member_id host_of(const placement& placed, const hosting& hosts, const layout::cell& wanted) {
+world_rank host_of(const placement& placed, const hosting& hosts, const layout::cell& wanted) {
   return hosts.member_of(placed.device_of(wanted));
 }
 
@@ -68,7 +68,7 @@ bool is_on_several_members(const placement& placed, const hosting& hosts, int st
 hosting spread(const placement& placed, const view& present) {
   auto active = active_members("spread", present);
   auto num_devices = static_cast<std::size_t>(placed.num_devices());
-  std::vector<member_id> member_of_device;
+  std::vector<world_rank> member_of_device;
   for (std::size_t at = 0; at < active.size(); ++at) {
     auto share = num_devices / active.size() + (at < num_devices % active.size() ? 1 : 0);
     member_of_device.insert(member_of_device.end(), share, active[at]);
@@ -83,10 +83,10 @@ hosting assign(const placement& placed, const view& present, const std::vector<h
     throw_invalid("assign", std::to_string(placed.num_devices()) + " devices before",
                   std::to_string(before.num_devices()));
   auto share = (placed.devices().size() + active.size() - 1) / active.size();
-  std::map<member_id, std::size_t> load;
+  std::map<world_rank, std::size_t> load;
   for (auto member : active) load[member] = 0;
 
-  std::vector<member_id> member_of_device;
+  std::vector<world_rank> member_of_device;
   std::vector<device_id> to_move;
   for (const auto& device : placed.devices()) {
     auto member = before.member_of(device.id);

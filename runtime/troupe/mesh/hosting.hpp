@@ -14,14 +14,14 @@ class hosting {
  public:
   hosting() = default;
   /// [number of devices], by device.
-  explicit hosting(const std::vector<member_id>& member_of_device);
+  explicit hosting(const std::vector<world_rank>& member_of_device);
 
   bool empty() const { return ranks_.empty(); }
   int num_devices() const { return static_cast<int>(ranks_.size()); }
   /// Throws std::invalid_argument for a device that the job does not have.
-  member_id member_of(device_id device) const;
+  world_rank member_of(device_id device) const;
   /// In ascending order.
-  std::vector<device_id> devices_of(member_id member) const;
+  std::vector<device_id> devices_of(world_rank member) const;
 
   template <class Archive>
   void serialize(Archive& archive) {
@@ -38,7 +38,7 @@ std::string hosting_text(const hosting& of);
 
 /// The member that hosts a cell, by both tables. Throws std::invalid_argument for a cell that the job does
 /// not have.
-member_id host_of(const placement& placed, const hosting& hosts, const layout::cell& wanted);
+world_rank host_of(const placement& placed, const hosting& hosts, const layout::cell& wanted);
 
 /// Whether several members host the replicas of a stage.
 bool is_on_several_members(const placement& placed, const hosting& hosts, int stage, int num_replicas);
@@ -52,7 +52,7 @@ hosting spread(const placement& placed, const view& present);
 enum class held_as : std::uint8_t { own = 0, copy = 1 };
 
 struct holding {
-  member_id member;
+  world_rank member;
   device_id device;
   held_as as = held_as::copy;
   bool operator==(const holding&) const = default;

@@ -1,27 +1,18 @@
 #pragma once
-#include <compare>
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "troupe/mesh/world_rank.hpp"
+
 namespace troupe::mesh {
-
-/// A member of a job: a process, by its rank in the world. One that replaces a lost process is the same
-/// member. No number of a device: hosting says which devices a member has.
-struct member_id {
-  int rank = 0;
-  auto operator<=>(const member_id&) const = default;
-};
-
-/// "rank 2"
-std::string to_string(member_id shown);
 
 /// active: may host devices. spare: keeps copies and is ready to become active. leaving: is about to go and
 /// gets nothing new.
 enum class member_role : std::uint8_t { active = 1, spare = 2, leaving = 3 };
 
+/// A process by its rank. No number of a device: hosting says which devices a member has.
 struct view_member {
-  member_id id;
+  world_rank rank;
   member_role role = member_role::active;
   bool operator==(const view_member&) const = default;
 };
@@ -32,9 +23,9 @@ struct view {
   std::uint64_t generation = 0;
   std::vector<view_member> members;
 
-  std::vector<member_id> with_role(member_role role) const;
+  std::vector<world_rank> with_role(member_role role) const;
   /// Active ones and spares: those whose memory outlives the view.
-  std::vector<member_id> staying() const;
+  std::vector<world_rank> staying() const;
   bool operator==(const view&) const = default;
 };
 

@@ -6,10 +6,10 @@
 
 namespace troupe::recovery {
 
-std::optional<mesh::member_id> keeper_of(const mesh::view& present, mesh::member_id member) {
-  if (std::ranges::find(present.members, member, &mesh::view_member::id) == present.members.end())
+std::optional<world_rank> keeper_of(const mesh::view& present, world_rank member) {
+  if (std::ranges::find(present.members, member, &mesh::view_member::rank) == present.members.end())
     throw_invalid("keeper_of", "one of the view's " + std::to_string(present.members.size()) + " members",
-                  to_string(member));
+                  "rank " + to_string(member));
   auto staying = present.staying();
   auto next = std::ranges::upper_bound(staying, member);
   if (next == staying.end()) next = staying.begin();
@@ -17,10 +17,10 @@ std::optional<mesh::member_id> keeper_of(const mesh::view& present, mesh::member
   return *next;
 }
 
-std::optional<mesh::member_id> copy_keeper(const layout::job_part& part,
-                                           const std::vector<layout::job_part>& parts,
-                                           const mesh::placement& placed, const mesh::hosting& hosts,
-                                           const mesh::view& present) {
+std::optional<world_rank> copy_keeper(const layout::job_part& part,
+                                      const std::vector<layout::job_part>& parts,
+                                      const mesh::placement& placed, const mesh::hosting& hosts,
+                                      const mesh::view& present) {
   auto host = host_of(placed, hosts, part.id.of);
   auto keeper = keeper_of(present, host);
   auto staying = present.staying();
@@ -34,10 +34,10 @@ std::optional<mesh::member_id> copy_keeper(const layout::job_part& part,
   return keeper;
 }
 
-std::vector<mesh::member_id> kept_by(const mesh::view& present, mesh::member_id keeper) {
-  std::vector<mesh::member_id> kept;
+std::vector<world_rank> kept_by(const mesh::view& present, world_rank keeper) {
+  std::vector<world_rank> kept;
   for (const auto& one : present.members)
-    if (keeper_of(present, one.id) == keeper) kept.push_back(one.id);
+    if (keeper_of(present, one.rank) == keeper) kept.push_back(one.rank);
   return kept;
 }
 

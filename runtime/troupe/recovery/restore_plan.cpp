@@ -16,13 +16,13 @@ struct offered_part {
 /// By the replica-independent id: with replica 0.
 using offers = std::multimap<layout::part_id, std::pair<layout::part_id, offered_part>>;
 
-auto preference(const restore_source& source, mesh::member_id host) {
-  return std::tuple(source.location == part_location::disk, source.rank != host.rank,
-                    source.held != source.part, source.location, source.rank, source.held);
+auto preference(const restore_source& source, world_rank host) {
+  return std::tuple(source.location == part_location::disk, source.rank != host, source.held != source.part,
+                    source.location, source.rank, source.held);
 }
 
 std::optional<restore_source> best_source(const offers& offered, const layout::job_part& wanted,
-                                          mesh::member_id host) {
+                                          world_rank host) {
   std::optional<restore_source> best;
   auto [begin, end] = offered.equal_range(without_replica(wanted.id));
   for (auto one = begin; one != end; ++one) {

@@ -55,7 +55,7 @@ actors::messages::scheduler_report running_job() {
   report.committed_step = 6;
   report.step_on_disk = 5;
   report.job = job;
-  report.hosts = mesh::hosting(std::vector<mesh::member_id>{{0}, {1}});
+  report.hosts = mesh::hosting(std::vector<world_rank>{{0}, {1}});
   report.steps = {2, 0, {{6, 1000, 0.5, 32, 0.25, 0.2, 0.1, 0}, {7, 1250, 0.25, 32, 0.25, 0.2, 0.1, 0.01}}};
   return report;
 }

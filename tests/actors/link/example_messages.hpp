@@ -33,7 +33,7 @@ inline recovery::process_inventory example_inventory(fields size) {
           std::vector<recovery::held_part>(size == fields::large ? 10'000 : 2,
                                            {1, {{2}}, 3, recovery::part_location::disk}),
           4,
-          {7, mesh::hosting(std::vector<mesh::member_id>(3, {2}))}};
+          {7, mesh::hosting(std::vector<world_rank>(3, {2}))}};
 }
 
 inline recovery::restore_plan example_plan(fields size) {
@@ -83,7 +83,7 @@ inline auto example_messages(fields size) {
       actors::messages::get_cached{3, 1, 5},
       actors::messages::cached_sent{indices},
       actors::messages::restore_command{2, example_plan(size), 1.5,
-                                        mesh::hosting(std::vector<mesh::member_id>(empty ? 0 : 3, {2}))},
+                                        mesh::hosting(std::vector<world_rank>(empty ? 0 : 3, {2}))},
       actors::messages::call_finished{3, example_result(size)},
       actors::messages::want_results{5},
       actors::messages::inspect_process{9},

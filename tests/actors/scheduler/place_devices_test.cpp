@@ -9,7 +9,7 @@ using namespace troupe::testing;
 namespace {
 
 mesh::hosting on_ranks(const std::vector<int>& ranks) {
-  std::vector<mesh::member_id> members;
+  std::vector<world_rank> members;
   for (auto rank : ranks) members.push_back({rank});
   return mesh::hosting(members);
 }

@@ -39,9 +39,9 @@ struct one_stage {
   std::ostringstream log;
   caf::actor stage;
 
-  std::optional<mesh::member_id> keeper;
+  std::optional<world_rank> keeper;
 
-  explicit one_stage(std::optional<mesh::member_id> with_keeper = mesh::member_id{2},
+  explicit one_stage(std::optional<world_rank> with_keeper = world_rank{2},
                      const layout::job_part& part = {{{.stage = 2}}})
       : keeper(with_keeper) {
     model->num_stages = 4;

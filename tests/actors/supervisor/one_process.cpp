@@ -148,7 +148,7 @@ void one_process::activations_come(std::uint64_t generation, std::uint64_t step,
 
 void one_process::part_arrives(std::uint64_t generation, std::uint64_t step, int stage,
                                const tensor& packed) {
-  bool restores = host_of(job->placed, hosts, {.stage = stage}) == mesh::member_id{rank};
+  bool restores = host_of(job->placed, hosts, {.stage = stage}) == world_rank{rank};
   auto role = restores ? transport::tensor_role::restored_state : transport::tensor_role::snapshot_part;
   directory.deliver(actors::job::part_tag(role, generation, step, 0, {{stage}}), packed);
   actors.run();

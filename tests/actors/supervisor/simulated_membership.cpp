@@ -67,9 +67,9 @@ void simulated_membership::leave() {
 void simulated_job::draw_homes() {
   if (!options_.moves_devices) return;
   auto draw = [&](int num_devices) {
-    std::vector<mesh::member_id> members(static_cast<std::size_t>(num_devices));
+    std::vector<world_rank> members(static_cast<std::size_t>(num_devices));
     for (auto& member : members)
-      member.rank = static_cast<int>(random_() % static_cast<unsigned>(options_.world_size));
+      member = static_cast<int>(random_() % static_cast<unsigned>(options_.world_size));
     return mesh::hosting(members);
   };
   for (auto& job : jobs_) job->home = draw(job->placed.num_devices());

@@ -22,7 +22,7 @@ troupe::mesh::placement devices(int num_devices) {
 }
 
 hosting on_ranks(const std::vector<int>& ranks) {
-  std::vector<member_id> members;
+  std::vector<world_rank> members;
   for (auto rank : ranks) members.push_back({rank});
   return hosting(members);
 }
@@ -65,7 +65,7 @@ TEST_CASE("with as many devices for each member, device d begins on rank d / (de
     for (int each = 1; each <= 3; ++each) {
       auto hosts = spread(devices(world_size * each), view_of_world(world_size));
       for (int device = 0; device < world_size * each; ++device)
-        CHECK(hosts.member_of({device}).rank == device / each);
+        CHECK(hosts.member_of({device}) == device / each);
     }
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("members without a device, and with several, tell so") {
   CHECK(hosts.devices_of({0}).empty());
   CHECK(hosts.devices_of({1}) == std::vector<device_id>{{0}, {1}});
   CHECK(hosts.devices_of({3}) == std::vector<device_id>{{2}});
-  CHECK(host_of(devices(3), hosts, {.stage = 2}) == member_id{3});
+  CHECK(host_of(devices(3), hosts, {.stage = 2}) == world_rank{3});
   CHECK_THROWS_AS(hosts.member_of({3}), std::invalid_argument);
   CHECK_THROWS_AS(hosts.member_of({-1}), std::invalid_argument);
 }
@@ -108,7 +108,8 @@ TEST_CASE("for any view and whatever is held: each device on one active member, 
       moved += hosts.member_of({device}) != before.member_of({device}) ? 1 : 0;
     for (int rank = 0; rank < 10; ++rank) {
       auto had = before.devices_of({rank}).size();
-      must += std::ranges::find(members, member_id{rank}) == members.end() ? had : had - std::min(had, share);
+      must +=
+          std::ranges::find(members, world_rank{rank}) == members.end() ? had : had - std::min(had, share);
     }
     REQUIRE(moved == must);
     // The same members: nothing moves, whatever they hold then.
@@ -126,7 +127,7 @@ TEST_CASE("equal membership keeps what the job began with, also where a member w
       // The neighbour holds copies of what the process that was started again lacks.
       std::vector<holding> held;
       for (int device = 0; device < num_devices; ++device)
-        held.push_back({{(before.member_of({device}).rank + 1) % world_size}, {device}, copy});
+        held.push_back({{(before.member_of({device}) + 1) % world_size}, {device}, copy});
       CHECK(assign(placed, view_of_world(world_size, 7), held, before) == before);
     }
 }

@@ -14,12 +14,11 @@ using namespace troupe::mesh;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
-// Stages, devices and members do not convert to each other, nor from numbers.
+// Stages, devices and members do not convert to each other; stages and devices nor from numbers.
 static_assert(!std::is_convertible_v<int, device_id>);
-static_assert(!std::is_convertible_v<int, member_id>);
 static_assert(!std::is_convertible_v<int, layout::cell>);
-static_assert(!std::is_constructible_v<device_id, member_id>);
-static_assert(!std::is_constructible_v<member_id, device_id>);
+static_assert(!std::is_convertible_v<world_rank, device_id>);
+static_assert(!std::is_constructible_v<world_rank, device_id>);
 static_assert(!std::is_constructible_v<device_id, layout::cell>);
 
 TEST_CASE("a plan's placement has every cell exactly once, on its stage's device") {

@@ -14,7 +14,7 @@ TEST_CASE("the view of a world has all its members, active and in order") {
 
 TEST_CASE("a view tells its members by role") {
   view present{1, {{{0}, active}, {{2}, spare}, {{5}, leaving}, {{7}, active}}};
-  CHECK(present.with_role(active) == std::vector<member_id>{{0}, {7}});
-  CHECK(present.with_role(spare) == std::vector<member_id>{{2}});
-  CHECK(present.staying() == std::vector<member_id>{{0}, {2}, {7}});
+  CHECK(present.with_role(active) == std::vector<world_rank>{{0}, {7}});
+  CHECK(present.with_role(spare) == std::vector<world_rank>{{2}});
+  CHECK(present.staying() == std::vector<world_rank>{{0}, {2}, {7}});
 }

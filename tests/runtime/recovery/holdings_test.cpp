@@ -44,7 +44,7 @@ TEST_CASE("devices were where the process says that has seen the newest generati
   process_inventory fresh{0, 0, {}}, older{1, 0, {}}, newer{2, 0, {}}, other_job{3, 0, {}};
   older.before = {2, second};
   newer.before = {3, third};
-  other_job.before = {4, mesh::hosting(std::vector<mesh::member_id>{{0}})};
+  other_job.before = {4, mesh::hosting(std::vector<world_rank>{{0}})};
   CHECK(newest_hosting({}, home) == home);
   CHECK(newest_hosting({fresh, other_job}, home) == home);
   CHECK(newest_hosting({fresh, newer, older, other_job}, home) == third);

@@ -21,7 +21,7 @@ inline placed_job job_on(const std::vector<int>& rank_of, int num_replicas = 1,
                          layout::replica_content content = layout::replica_content::own) {
   std::vector<mesh::logical_device> devices;
   std::map<layout::cell, mesh::device_id> device_of_cell;
-  std::vector<mesh::member_id> members;
+  std::vector<world_rank> members;
   auto num_stages = static_cast<int>(rank_of.size()) / num_replicas;
   for (auto rank : rank_of) {
     auto number = static_cast<int>(devices.size());

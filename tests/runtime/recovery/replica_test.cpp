@@ -18,8 +18,8 @@ TEST_CASE("every member's parts are kept by another member, and each member keep
       auto present = mesh::view_of_world(world_size);
       auto keeper = keeper_of(present, {rank});
       REQUIRE(keeper);
-      CHECK(keeper->rank == (rank + 1) % world_size);
-      CHECK(kept_by(present, *keeper) == std::vector<mesh::member_id>{{rank}});
+      CHECK(*keeper == (rank + 1) % world_size);
+      CHECK(kept_by(present, *keeper) == std::vector<world_rank>{{rank}});
     }
 }
 
@@ -28,16 +28,16 @@ TEST_CASE("a member alone has nobody to keep a copy") {
   CHECK(kept_by(mesh::view_of_world(1), {0}).empty());
   mesh::view with_one_that_leaves{1, {{{3}, active}, {{4}, leaving}}};
   CHECK_FALSE(keeper_of(with_one_that_leaves, {3}));
-  CHECK(keeper_of(with_one_that_leaves, {4}) == mesh::member_id{3});
+  CHECK(keeper_of(with_one_that_leaves, {4}) == world_rank{3});
 }
 
 TEST_CASE("the ring goes over the members that stay, whatever their ranks") {
   mesh::view present{1, {{{1}, active}, {{2}, leaving}, {{5}, spare}, {{8}, active}}};
-  CHECK(keeper_of(present, {1}) == mesh::member_id{5});
-  CHECK(keeper_of(present, {2}) == mesh::member_id{5});
-  CHECK(keeper_of(present, {5}) == mesh::member_id{8});
-  CHECK(keeper_of(present, {8}) == mesh::member_id{1});
-  CHECK(kept_by(present, {5}) == std::vector<mesh::member_id>{{1}, {2}});
+  CHECK(keeper_of(present, {1}) == world_rank{5});
+  CHECK(keeper_of(present, {2}) == world_rank{5});
+  CHECK(keeper_of(present, {5}) == world_rank{8});
+  CHECK(keeper_of(present, {8}) == world_rank{1});
+  CHECK(kept_by(present, {5}) == std::vector<world_rank>{{1}, {2}});
   CHECK(kept_by(present, {2}).empty());
 }
 
@@ -48,8 +48,8 @@ TEST_CASE("a member outside the view is refused") {
 
 namespace {
 
-std::optional<mesh::member_id> keeper_in(const testing::placed_job& job, const layout::cell& of,
-                                         const mesh::view& present) {
+std::optional<world_rank> keeper_in(const testing::placed_job& job, const layout::cell& of,
+                                    const mesh::view& present) {
   for (const auto& part : job.parts)
     if (part.id.of == of) return copy_keeper(part, job.parts, job.placed, job.hosts, present);
   return {};
@@ -61,12 +61,12 @@ TEST_CASE("no copy of a part is sent where an equal one lives on another member"
   auto job = testing::job_on({0, 1, 2, 3}, 2, layout::replica_content::equal);
   for (const auto& part : job.parts) CHECK_FALSE(keeper_in(job, part.id.of, mesh::view_of_world(4)));
   job = testing::job_on({0, 1, 2, 3}, 2, layout::replica_content::own);
-  CHECK(keeper_in(job, {.stage = 0, .replica = 1}, mesh::view_of_world(4)) == mesh::member_id{3});
+  CHECK(keeper_in(job, {.stage = 0, .replica = 1}, mesh::view_of_world(4)) == world_rank{3});
 }
 
 TEST_CASE("of equal parts on one member one copy is sent, and none if a third lives elsewhere") {
   auto job = testing::job_on({0, 0}, 2, layout::replica_content::equal);
-  CHECK(keeper_in(job, {.replica = 0}, mesh::view_of_world(2)) == mesh::member_id{1});
+  CHECK(keeper_in(job, {.replica = 0}, mesh::view_of_world(2)) == world_rank{1});
   CHECK_FALSE(keeper_in(job, {.replica = 1}, mesh::view_of_world(2)));
   job = testing::job_on({0, 0, 1}, 3, layout::replica_content::equal);
   for (int replica : {0, 1, 2}) CHECK_FALSE(keeper_in(job, {.replica = replica}, mesh::view_of_world(2)));
@@ -75,7 +75,7 @@ TEST_CASE("of equal parts on one member one copy is sent, and none if a third li
 TEST_CASE("a part on a member that leaves is no second copy") {
   auto job = testing::job_on({0, 1}, 2, layout::replica_content::equal);
   mesh::view present{1, {{{0}, active}, {{1}, leaving}, {{2}, active}}};
-  CHECK(keeper_in(job, {.replica = 0}, present) == mesh::member_id{2});
+  CHECK(keeper_in(job, {.replica = 0}, present) == world_rank{2});
   CHECK_FALSE(keeper_in(job, {.replica = 1}, present));
 }
 
@@ -87,13 +87,13 @@ TEST_CASE("the copies that are sent make each step of drawn jobs safe, and none 
       part.content = of_stage.emplace(part.id.of.stage, part.content).first->second;
     auto present = mesh::view_of_world(4);
     std::map<int, process_inventory> processes;
-    for (const auto& member : present.members) processes[member.id.rank].rank = member.id.rank;
+    for (const auto& member : present.members) processes[member.rank].rank = member.rank;
     std::vector<std::pair<int, held_part>> sent;
     for (const auto& part : job.parts) {
-      auto host = host_of(job.placed, job.hosts, part.id.of).rank;
+      auto host = host_of(job.placed, job.hosts, part.id.of);
       processes[host].parts.push_back({1, part.id, 1, part_location::own_memory});
       auto keeper = copy_keeper(part, job.parts, job.placed, job.hosts, present);
-      if (keeper) sent.emplace_back(keeper->rank, held_part{1, part.id, 1, part_location::peer_memory});
+      if (keeper) sent.emplace_back(*keeper, held_part{1, part.id, 1, part_location::peer_memory});
     }
     auto committed_with = [&](std::size_t left_out) {
       auto all = processes;

@@ -17,7 +17,7 @@ namespace {
 /// Tries the rules of choose_restore one after the other for one part, by looking at everything each time.
 std::optional<restore_source> best_source(const testing::random_case& made, std::uint64_t step,
                                           const layout::job_part& wanted) {
-  auto host = host_of(made.job.placed, made.job.hosts, wanted.id.of).rank;
+  auto host = host_of(made.job.placed, made.job.hosts, wanted.id.of);
   auto first = [&](part_location location, bool here, bool itself) -> std::optional<restore_source> {
     for (const auto& process : made.inventories) {  // in rank order
       if ((process.rank == host) != here) continue;

@@ -26,7 +26,7 @@ finding finding_of(const schedule::stall& chain, const job_view& view) {
   found.kind = finding_kind::stuck_rank;
   found.device = chain.device;
   const auto& hosts = view.scheduler->hosts;
-  if (chain.device < hosts.num_devices()) found.rank = hosts.member_of({chain.device}).rank;
+  if (chain.device < hosts.num_devices()) found.rank = hosts.member_of({chain.device});
   bool is_loader =
       chain.cause == schedule::stall_cause::loader || chain.cause == schedule::stall_cause::lost_samples;
   if (auto shown = view.processes.find(found.rank); shown != view.processes.end())

@@ -175,7 +175,7 @@ std::vector<finding> fault_watch::paces(const job_view& view) const {
     auto device = static_cast<int>(problem.device);
     one.kind = problem.is_slower_than_before ? finding_kind::straggler : finding_kind::unbalanced_partition;
     one.device = device;
-    if (device < hosts.num_devices()) one.rank = hosts.member_of({device}).rank;
+    if (device < hosts.num_devices()) one.rank = hosts.member_of({device});
     if (auto process = view.processes.find(one.rank); process != view.processes.end())
       one.actor = actor_id(process->second.report, "device", device);
     one.since_ms = problem.since_ms;

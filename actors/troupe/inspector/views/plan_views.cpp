@@ -40,7 +40,8 @@ json plan_json(const job_view& view) {
       actions.push_back(to_string(one));
     for (int stage = 0; stage < shown->num_stages; ++stage)
       if (shown->device_of_stage[static_cast<std::size_t>(stage)] == device) stages.push_back(stage);
-    if (device < view.scheduler->hosts.num_devices()) rank = view.scheduler->hosts.member_of({device}).rank;
+    if (device < view.scheduler->hosts.num_devices())
+      rank = view.scheduler->hosts.member_of({device}).value();
     devices.push_back({{"device", device}, {"rank", rank}, {"stages", stages}, {"actions", actions}});
   }
   json known = {{"schedule", to_string(shown->kind)},

@@ -7,27 +7,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "troupe/mesh/world_rank.hpp"
+
 namespace troupe {
-
-class member_index;
-
-/// The rank of a process in the World, 0 to world_size - 1: what launchers, errors and logs call "rank". It
-/// converts from and to int, so that `{0, 2}` is a list of ranks, and `rank % 2` and `parts[rank]` are what
-/// they are with an int. Its index in a group is another number and of another type, member_index: neither
-/// converts to the other, and they do not compare.
-class world_rank {
- public:
-  constexpr world_rank() = default;
-  constexpr world_rank(int value) : value_(value) {}
-  world_rank(member_index) = delete;  // the rank of a member: group_description::rank_of(member)
-
-  constexpr operator int() const { return value_; }
-  constexpr int value() const { return value_; }
-
- private:
-  int value_ = 0;
-};
-inline std::string to_string(world_rank rank) { return std::to_string(rank.value()); }
 
 /// The index of a member in its group, 0 to n-1, in the order of group_description::ranks: what roots and
 /// peers of a communicator's calls are, what NCCL and MPI call the rank in a communicator. It converts from
@@ -82,13 +64,3 @@ struct group_description {
 };
 
 }  // namespace troupe
-
-/// What algorithms of std::ranges ask for to compare the two: `std::ranges::find(ranks, 3)`.
-template <>
-struct std::common_type<troupe::world_rank, int> {
-  using type = int;
-};
-template <>
-struct std::common_type<int, troupe::world_rank> {
-  using type = int;
-};
