@@ -226,10 +226,10 @@ class layer_by_layer {
 
   void reduce(int number) {
     const auto& stages = reductions_[static_cast<std::size_t>(number)];
-    std::vector<tensor> shares;
+    std::vector<tensor> partials;
     for (auto stage : stages)
-      shares.push_back(programs_[static_cast<std::size_t>(stage)]->contribution_to(number));
-    for (auto stage : stages) programs_[static_cast<std::size_t>(stage)]->reduce(number, shares);
+      partials.push_back(programs_[static_cast<std::size_t>(stage)]->partial_for_reduction(number));
+    for (auto stage : stages) programs_[static_cast<std::size_t>(stage)]->reduce(number, partials);
   }
 
   /// What the layer keeps from step to step.

@@ -138,12 +138,12 @@ bool plan_interpreter::run_weight_gradient(const action& op) {
 bool plan_interpreter::run_reduction(const action& op) {
   std::vector<transport::tensor_tag> tags;
   for (int from : running().reductions[static_cast<std::size_t>(op.microbatch)])
-    tags.push_back(run_.tag(transport::tensor_role::contribution, op.stage, op.microbatch,
+    tags.push_back(run_.tag(transport::tensor_role::reduction_partial, op.stage, op.microbatch,
                             static_cast<std::size_t>(from)));
-  auto contributions = run_.take(tags);
-  if (!contributions) return false;
+  auto partials = run_.take(tags);
+  if (!partials) return false;
   run_.host().on_begin(op);
-  run_.program(op.stage).reduce(reduction_of_step(op.microbatch), *contributions);
+  run_.program(op.stage).reduce(reduction_of_step(op.microbatch), *partials);
   run_.host().on_end(op);
   return true;
 }
@@ -151,11 +151,11 @@ bool plan_interpreter::run_reduction(const action& op) {
 /// To all that take part, this one included.
 void plan_interpreter::contribute(const action& next) {
   if (next.kind == action_kind::all_reduce) return updates_.give_buckets(next);
-  auto contribution = run_.program(next.stage).contribution_to(reduction_of_step(next.microbatch));
+  auto partial = run_.program(next.stage).partial_for_reduction(reduction_of_step(next.microbatch));
   for (int to : running().reductions[static_cast<std::size_t>(next.microbatch)])
-    run_.deliver(run_.tag(transport::tensor_role::contribution, to, next.microbatch,
+    run_.deliver(run_.tag(transport::tensor_role::reduction_partial, to, next.microbatch,
                           static_cast<std::size_t>(next.stage)),
-                 contribution);
+                 partial);
 }
 
 /// None unless all replicas run the action together.

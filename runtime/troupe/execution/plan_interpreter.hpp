@@ -19,7 +19,7 @@ namespace troupe::execution {
 /// | F | the tensor of each input port | here |
 /// | I, B | the gradient of each edge from the stage | here |
 /// | W | none | here |
-/// | R | the contributions of all its stages | here |
+/// | R | the partials of all its stages | here |
 /// | G, A | buckets of gradients and sums from other replicas | stage_updates |
 ///
 /// Results go to the inbox if the receiving stage is on this device, otherwise to the host (edge_tensors). A

@@ -21,13 +21,14 @@ double step_metrics::accuracy() const {
   return num_samples == 0 ? 0 : static_cast<double>(num_correct) / static_cast<double>(num_samples);
 }
 
-tensor stage_program::contribution_to(int reduction) {
-  throw std::logic_error("[stage_program::contribution_to] expected a program that takes part in reduction " +
-                         std::to_string(reduction) + " of the plan, got one that takes part in none");
+tensor stage_program::partial_for_reduction(int reduction) {
+  throw std::logic_error(
+      "[stage_program::partial_for_reduction] expected a program that takes part in reduction " +
+      std::to_string(reduction) + " of the plan, got one that takes part in none");
 }
 
 void stage_program::reduce(int reduction, const std::vector<tensor>& /*shares*/) {
-  contribution_to(reduction);
+  partial_for_reduction(reduction);
 }
 
 void stage_program::backward_last_weight(const microbatch& which, const bucket_callback& /*on_bucket*/) {

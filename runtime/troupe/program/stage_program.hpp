@@ -78,7 +78,7 @@ struct step_metrics {
 /// 1. For each microbatch forward, then (training only) backward_input before backward_weight. Forwards of
 ///    later microbatches may come between, also of the next step if their weights are older
 ///    (microbatch::delay).
-/// 2. The plan's reductions that the stage takes part in, in order: contribution_to, then reduce.
+/// 2. The plan's reductions that the stage takes part in, in order: partial_for_reduction, then reduce.
 /// 3. With several replicas, replica_gradients and take_summed_gradients of each bucket of gradients. They
 ///    come after those reductions that a plan has before G, and before the others.
 /// 4. apply.
@@ -121,13 +121,14 @@ class stage_program {
   virtual void backward_last(const microbatch& which, std::vector<tensor> output_gradients,
                              const inputs_callback& on_inputs, const bucket_callback& on_bucket);
 
-  /// This stage's contribution to a reduction of the plan; `reduce` gets those of all stages. Its elements
-  /// must not change afterwards. The default throws std::logic_error, for programs without reductions.
-  virtual tensor contribution_to(int reduction);
+  /// What a reduction of the plan combines of this stage: its partial gradients of tied weights, or the norms
+  /// of its gradients. `reduce` gets those of all stages. The elements must not change afterwards. The
+  /// default throws std::logic_error, for programs without reductions.
+  virtual tensor partial_for_reduction(int reduction);
 
-  /// Combines the contributions of all participating stages, in ascending stage order, this one's included.
-  /// All stages get the same contributions in the same order, so all compute the same bits.
-  virtual void reduce(int reduction, const std::vector<tensor>& contributions);
+  /// Combines the partials of all participating stages, in ascending stage order, this one's included. All
+  /// stages get the same partials in the same order, so all compute the same bits.
+  virtual void reduce(int reduction, const std::vector<tensor>& partials);
 
   /// In how many buckets the gradients of optimizer step `step` go to the other replicas and come back, the
   /// same in all replicas. 0: nothing is exchanged in this step.

@@ -9,7 +9,7 @@ enum class tensor_role : std::uint8_t {
   gradient = 2,
   parameter = 3,
   snapshot_part = 4,      ///< a copy of a stage's state, for the receiving process to keep
-  contribution = 5,       ///< of one stage to a reduction of the plan
+  reduction_partial = 5,  ///< of one stage: its partial gradients, or norms, for a reduction of the plan
   gathered = 6,           ///< for the program of the receiving process
   restored_state = 7,     ///< of a stage that the receiving process restores
   replica_gradients = 8,  ///< of one replica, the elements that the receiving one adds up
@@ -21,7 +21,7 @@ enum class tensor_role : std::uint8_t {
 /// Whether an action of the receiving stage takes it before it runs.
 constexpr bool is_input(tensor_role role) {
   return role == tensor_role::activation || role == tensor_role::gradient ||
-         role == tensor_role::contribution || role == tensor_role::replica_gradients ||
+         role == tensor_role::reduction_partial || role == tensor_role::replica_gradients ||
          role == tensor_role::summed_gradients;
 }
 
@@ -38,12 +38,12 @@ constexpr bool is_between_replicas(tensor_role role) {
 /// |---|---|---|
 /// | stage | what an action takes | the receiving stage, with `replica` |
 /// | stage | parameters and snapshot parts | the owning stage |
-/// | microbatch | a contribution | the reduction |
+/// | microbatch | a reduction_partial | the reduction |
 /// | microbatch | gradients over replicas | the optimizer step |
 /// | microbatch | a gathered tensor | its index in the call |
 /// | port | an activation | the input port that takes it |
 /// | port | a gradient | the edge that it comes back on: its index in stage_graph::outputs_of(stage) |
-/// | port | a contribution | the stage that sends it |
+/// | port | a reduction_partial | the stage that sends it |
 /// | port | gradients over replicas | bucket * number of replicas + the replica that sends it |
 /// | port | replica_values | the same with the number of the message in this step instead of the bucket |
 /// | call | a snapshot part | number of the job |

@@ -179,7 +179,7 @@ void with_reductions(one_device& here, int num_devices) {
 
 transport::tensor_tag share(const one_device& here, std::uint32_t to_stage, std::uint32_t reduction,
                             std::uint32_t from_stage) {
-  auto tag = here.tag(0, to_stage, reduction, transport::tensor_role::contribution);
+  auto tag = here.tag(0, to_stage, reduction, transport::tensor_role::reduction_partial);
   tag.port = from_stage;
   return tag;
 }
@@ -187,7 +187,7 @@ transport::tensor_tag share(const one_device& here, std::uint32_t to_stage, std:
 std::vector<transport::tensor_tag> sent_shares(const one_device& here) {
   std::vector<transport::tensor_tag> tags;
   for (const auto& sent : here.out.tensors)
-    if (sent.tag.role == transport::tensor_role::contribution) tags.push_back(sent.tag);
+    if (sent.tag.role == transport::tensor_role::reduction_partial) tags.push_back(sent.tag);
   return tags;
 }
 
@@ -295,7 +295,7 @@ TEST_CASE("shares of an interrupted generation are not used in the next one") {
   here.give(here.training(0, 1));
   gradients_come(here, 1);
   CHECK(here.model->calls.back() == "S1.1");
-  here.tensor_comes({1, 0, 3, 1, 1, transport::tensor_role::contribution, 0});  // late, of generation 1
+  here.tensor_comes({1, 0, 3, 1, 1, transport::tensor_role::reduction_partial, 0});  // late, of generation 1
   here.tensor_comes(share(here, 1, 1, 2));
   CHECK(here.model->calls.back() == "S1.1");
   here.tensor_comes(share(here, 1, 1, 0));

@@ -48,7 +48,8 @@ TEST_CASE("the first parameter whose gradient is NaN is named, by its stage only
     bad_gradients(model, 0);
     if (max_norm > 0)
       for (int stage : {0, 1})
-        model.at(stage).reduce(0, {model.at(0).contribution_to(0), model.at(1).contribution_to(0)});
+        model.at(stage).reduce(0,
+                               {model.at(0).partial_for_reduction(0), model.at(1).partial_for_reduction(0)});
     CHECK(model.at(0).non_finite() == "the gradient of 2.bias");
     CHECK(model.at(1).non_finite().empty());
   }
@@ -150,7 +151,7 @@ TEST_CASE("steps that loss scaling skips are not reported as non-finite") {
   for (int index = 0; index < num_microbatches; ++index) model.forward(0, index);
   for (int index = 0; index < num_microbatches; ++index) model.backward(0, index);
   for (int stage : {0, 1})
-    model.at(stage).reduce(0, {model.at(0).contribution_to(0), model.at(1).contribution_to(0)});
+    model.at(stage).reduce(0, {model.at(0).partial_for_reduction(0), model.at(1).partial_for_reduction(0)});
   for (auto& stage : model.stages) CHECK(stage->non_finite().empty());
 }
 
@@ -165,7 +166,7 @@ struct bad_steps {
 bad_steps train_with_bad_gradients(pipeline& model, int most) {
   for (int step = 0; step < most; ++step) {
     bad_gradients(model, static_cast<std::uint64_t>(step));
-    std::vector<tensor> norms{model.at(0).contribution_to(0), model.at(1).contribution_to(0)};
+    std::vector<tensor> norms{model.at(0).partial_for_reduction(0), model.at(1).partial_for_reduction(0)};
     for (int stage : {0, 1}) model.at(stage).reduce(0, norms);
     if (!model.at(0).non_finite().empty() || !model.at(1).non_finite().empty()) return {step, true};
     for (int stage : {0, 1}) model.at(stage).apply(static_cast<std::uint64_t>(step));

@@ -183,9 +183,9 @@ TEST_CASE("a step without the reductions that it needs is refused") {
     model.backward(0, index);
   }
   CHECK_THROWS_AS(model.at(0).apply(0), std::logic_error);
-  CHECK_THROWS_AS(model.at(0).contribution_to(7), std::logic_error);
+  CHECK_THROWS_AS(model.at(0).partial_for_reduction(7), std::logic_error);
   CHECK_THROWS_AS(model.at(0).reduce(0, {tensor::zeros({2})}), std::runtime_error);
-  CHECK_THROWS_AS(with(1, {}).at(0).contribution_to(0), std::logic_error);
+  CHECK_THROWS_AS(with(1, {}).at(0).partial_for_reduction(0), std::logic_error);
 }
 
 TEST_CASE("without tied weights, clipping and loss scale there are no reductions") {

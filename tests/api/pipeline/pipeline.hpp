@@ -92,10 +92,10 @@ class pipeline {
   /// The reductions, then the optimizers' steps.
   void apply(std::uint64_t step) {
     for (std::size_t index = 0; index < reductions_.size(); ++index) {
-      std::vector<tensor> shares;
+      std::vector<tensor> partials;
       for (int stage : reductions_[index])
-        shares.push_back(at(stage).contribution_to(static_cast<int>(index)));
-      for (int stage : reductions_[index]) at(stage).reduce(static_cast<int>(index), shares);
+        partials.push_back(at(stage).partial_for_reduction(static_cast<int>(index)));
+      for (int stage : reductions_[index]) at(stage).reduce(static_cast<int>(index), partials);
     }
     for (auto& stage : stages) stage->apply(step);
   }

@@ -31,7 +31,7 @@ class scripted_program : public program::stage_program {
     return input_gradients;
   }
   void backward_weight(const program::microbatch&) override {}
-  tensor contribution_to(int) override { return tensor::zeros({1}); }
+  tensor partial_for_reduction(int) override { return tensor::zeros({1}); }
   void reduce(int, const std::vector<tensor>&) override {}
   std::string non_finite() override { return found; }
   void apply(std::uint64_t) override { ++num_applied; }
@@ -197,7 +197,7 @@ TEST_CASE("a stage contributes to a reduction right after its action before it")
   device.events.clear();
   device.run();
   CHECK(device.events == texts{"begin 0B0", "end 0B0", "send to 1"});
-  device.box.put({3, 7, 4, 0, 0, transport::tensor_role::contribution, 1}, number(1));
+  device.box.put({3, 7, 4, 0, 0, transport::tensor_role::reduction_partial, 1}, number(1));
   device.run();
   CHECK(texts(device.events.begin() + 3, device.events.end()) ==
         texts{"begin 0R0", "end 0R0", "begin 0R1", "end 0R1", "begin 0A", "end 0A"});

@@ -66,14 +66,14 @@ void traced_program::backward_weight(const program::microbatch& which) {
   saved_.erase(which.index);
 }
 
-tensor traced_program::contribution_to(int reduction) {
-  expect(saved_.empty(), "all weight gradients before a contribution");
+tensor traced_program::partial_for_reduction(int reduction) {
+  expect(saved_.empty(), "all weight gradients before a partial for a reduction");
   return small_number(mixed(sum_, static_cast<std::uint64_t>(reduction)));
 }
 
-void traced_program::reduce(int reduction, const std::vector<tensor>& contributions) {
+void traced_program::reduce(int reduction, const std::vector<tensor>& partials) {
   sum_ = mixed(sum_, static_cast<std::uint64_t>(reduction));
-  for (const auto& each : contributions) sum_ = mixed(sum_, number_in(each));
+  for (const auto& each : partials) sum_ = mixed(sum_, number_in(each));
 }
 
 void traced_program::apply(std::uint64_t step) {
@@ -136,9 +136,9 @@ std::vector<std::uint64_t> expected_results(const plan& running, bool training, 
     if (!training) return;
     for (int reduction = 0; reduction < running.reductions_per_step(); ++reduction) {
       const auto& members = running.reductions[static_cast<std::size_t>(reduction)];
-      std::vector<tensor> contributions;
-      for (int stage : members) contributions.push_back(at(stage).contribution_to(reduction));
-      for (int stage : members) at(stage).reduce(reduction, contributions);
+      std::vector<tensor> partials;
+      for (int stage : members) partials.push_back(at(stage).partial_for_reduction(reduction));
+      for (int stage : members) at(stage).reduce(reduction, partials);
     }
     for (auto& stage : stages) stage->apply(step);
   };

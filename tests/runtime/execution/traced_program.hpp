@@ -22,8 +22,8 @@ class traced_program : public program::stage_program {
   std::vector<tensor> backward_input(const program::microbatch& which,
                                      std::vector<tensor> output_gradients) override;
   void backward_weight(const program::microbatch& which) override;
-  tensor contribution_to(int reduction) override;
-  void reduce(int reduction, const std::vector<tensor>& contributions) override;
+  tensor partial_for_reduction(int reduction) override;
+  void reduce(int reduction, const std::vector<tensor>& partials) override;
   std::string non_finite() override { return non_finite_text; }
   void apply(std::uint64_t step) override;
   void discard() override {}

@@ -152,7 +152,7 @@ std::vector<tagged_tensor> changing_tensors(std::uint32_t count) {
     auto change = random() % 60;
     if (change == 0) tag.call ^= 1;
     if (change == 1) tag.stage ^= 1;
-    if (change == 2) tag.role = random() % 2 == 0 ? tensor_role::gradient : tensor_role::contribution;
+    if (change == 2) tag.role = random() % 2 == 0 ? tensor_role::gradient : tensor_role::reduction_partial;
     if (change == 3) type = random() % 2 == 0 ? troupe::dtype::i32 : troupe::dtype::f32;
     if (change < 8) rows = static_cast<std::int64_t>(random() % (change == 7 ? 4000 : 150));
     all.push_back({tag, troupe::tensor::empty({rows, 2}, type)});

@@ -22,7 +22,7 @@ struct fake_model {
   /// | "F1.0" | forward, stage 1, microbatch 0 |
   /// | "E1.0" | forward that is no training |
   /// | "I1.0", "W1.0" | backward_input, backward_weight |
-  /// | "S1.0", "R1.0" | contribution to reduction 0, reduction 0 |
+  /// | "S1.0", "R1.0" | partial for reduction 0, reduction 0 |
   /// | "G1.0" | gradients for the replicas |
   /// | "A1@3" | apply step 3 |
   /// | "D1", "L1" | discard, load_state |
@@ -101,17 +101,17 @@ class fake_program : public program::stage_program {
     for (std::size_t i = 0; i < input.size(); ++i) sum_ += input[i] * gradient[i];
   }
 
-  tensor contribution_to(int reduction) override {
+  tensor partial_for_reduction(int reduction) override {
     note("S", reduction);
     expect(saved_.empty(), "all weight gradients before a reduction");
     return tensor::full({1}, sum_);
   }
 
-  void reduce(int reduction, const std::vector<tensor>& shares) override {
+  void reduce(int reduction, const std::vector<tensor>& partials) override {
     note("R", reduction);
     sum_ = 0;
-    for (const auto& share : shares)
-      sum_ = 0.5f * sum_ + share.values<float>()[0];  // depends on the order of the shares
+    for (const auto& partial : partials)
+      sum_ = 0.5f * sum_ + partial.values<float>()[0];  // depends on the order of the partials
   }
 
   tensor replica_gradients(int bucket) override {

@@ -46,7 +46,7 @@ void stage_directory::deliver(const transport::tensor_tag& tag, tensor value) {
   switch (tag.role) {
     case transport::tensor_role::activation:
     case transport::tensor_role::gradient:
-    case transport::tensor_role::contribution:
+    case transport::tensor_role::reduction_partial:
       if (!hosted) return;
       charge(device->second, value);
       caf::anon_send(device->second.device, messages::tensor_arrived{tag, std::move(value)});

@@ -71,9 +71,11 @@ class module_program : public program::stage_program {
   }
   void backward_last(const program::microbatch& mb, std::vector<tensor> output_gradients,
                      const inputs_callback& on_inputs, const bucket_callback& on_bucket) override;
-  tensor contribution_to(int reduction) override { return gradients_->contribution_to(reduction); }
-  void reduce(int reduction, const std::vector<tensor>& shares) override {
-    gradients_->reduce(reduction, shares);
+  tensor partial_for_reduction(int reduction) override {
+    return gradients_->partial_for_reduction(reduction);
+  }
+  void reduce(int reduction, const std::vector<tensor>& partials) override {
+    gradients_->reduce(reduction, partials);
   }
   int num_gradient_buckets(std::uint64_t step) override;
   tensor replica_gradients(int bucket) override;

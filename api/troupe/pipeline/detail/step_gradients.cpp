@@ -30,19 +30,19 @@ step_gradients::step_gradients(const numeric_options& numerics, const stage_redu
     skipped_steps_ = tensor::zeros({}, dtype::i64);
 }
 
-tensor step_gradients::contribution_to(int reduction) {
-  if (reduction == reductions_.tied) return tied_.share();
+tensor step_gradients::partial_for_reduction(int reduction) {
+  if (reduction == reductions_.tied) return tied_.partial_gradients();
   if (reduction == reductions_.norms) return gradient_norms(counted_);
-  throw std::logic_error("[module_program::contribution_to] expected one of " +
+  throw std::logic_error("[module_program::partial_for_reduction] expected one of " +
                          std::to_string(reductions_.stages.size()) + " reductions, got number " +
                          std::to_string(reduction));
 }
 
-void step_gradients::reduce(int reduction, const std::vector<tensor>& shares) {
+void step_gradients::reduce(int reduction, const std::vector<tensor>& partials) {
   if (reduction == reductions_.tied)
-    tied_.combine(shares);
+    tied_.combine(partials);
   else
-    use_norm(combined_norm(shares));
+    use_norm(combined_norm(partials));
   reduced_.insert(reduction);
 }
 

@@ -32,8 +32,8 @@ class step_gradients {
 
   /// Called when all weight gradients of the step are complete.
   void accumulated() { tied_.combine_own(); }
-  tensor contribution_to(int reduction);
-  void reduce(int reduction, const std::vector<tensor>& shares);
+  tensor partial_for_reduction(int reduction);
+  void reduce(int reduction, const std::vector<tensor>& partials);
   /// See stage_program. After the reduction of tied weights, before that of norms.
   int num_gradient_buckets() const { return compressed_.buckets().count(); }
   /// The first `num_elements` of the gradient of a parameter are complete. Calls `on_bucket` once for each

@@ -133,14 +133,14 @@ call_signature signed_as(collective_kind kind, dtype type, std::int64_t count) {
 
 }  // namespace
 
-int num_contributions(const collective_operation& what, int member) {
+int num_inputs(const collective_operation& what, int member) {
   if (what.nodes.empty()) return 1;
   return static_cast<int>(std::ranges::count(what.nodes, member, &member_node::member));
 }
 
-int max_contributions(const collective_operation& what, int num_members) {
+int max_inputs(const collective_operation& what, int num_members) {
   int most = 0;
-  for (int i = 0; i < num_members; ++i) most = std::max(most, num_contributions(what, i));
+  for (int i = 0; i < num_members; ++i) most = std::max(most, num_inputs(what, i));
   return most;
 }
 

@@ -110,9 +110,9 @@ collective_operation receive_of(tensor x, member_index peer);
 void require_parts(const std::vector<std::int64_t>& parts, int num_members, const char* where);
 
 /// How many of the operation's nodes are the member's; 1 of an operation without nodes.
-int num_contributions(const collective_operation& what, int member);
+int num_inputs(const collective_operation& what, int member);
 /// The largest of these numbers.
-int max_contributions(const collective_operation& what, int num_members);
+int max_inputs(const collective_operation& what, int num_members);
 
 /// Consecutive elements of a tensor.
 struct element_range {

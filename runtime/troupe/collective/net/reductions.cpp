@@ -28,24 +28,24 @@ namespace {
 /// Called for each block of the own range when it has been reduced.
 using block_callback = std::function<void(std::uint32_t block, std::span<const std::byte> reduced)>;
 
-/// What the members contribute to a reduction: a leaf of the call's dtype each, or nodes in f32.
-struct contributions {
-  explicit contributions(const net_call& call)
+/// The inputs of the members to a reduction: a leaf of the call's dtype each, or nodes in f32.
+struct reduction_inputs {
+  explicit reduction_inputs(const net_call& call)
       : nodes(call.operation().nodes),
         are_nodes(!nodes.empty()),
         element_bytes(are_nodes ? sizeof(float) : call.element_bytes()) {
     for (int i = 0; i < call.num_members(); ++i) {
       if (!are_nodes) nodes.push_back({{i, 1}, i, 0});
-      numbers.push_back(num_contributions(call.operation(), i));
+      numbers.push_back(num_inputs(call.operation(), i));
     }
   }
   int number_of(int member) const { return numbers[static_cast<std::size_t>(member)]; }
-  bool all_contribute() const { return std::ranges::find(numbers, 0) == numbers.end(); }
+  bool all_have_inputs() const { return std::ranges::find(numbers, 0) == numbers.end(); }
   /// The number of a message among those of a payload.
   std::uint32_t message(int member, int row, std::uint32_t block) const {
     return block * static_cast<std::uint32_t>(number_of(member)) + static_cast<std::uint32_t>(row);
   }
-  /// Some elements of one of this member's contributions.
+  /// Some elements of one of this member's inputs.
   std::span<const std::byte> own(const net_call& call, int row, const element_range& range) const {
     auto first = row * call.operation().signature.count + range.first;
     return call.operation().input.bytes().subspan(static_cast<std::size_t>(first) * element_bytes,
@@ -70,8 +70,8 @@ struct pending_block {
   }
 };
 
-void receive_block(net_call& call, const contributions& from, pending_block& into, const element_range& range,
-                   std::uint32_t block) {
+void receive_block(net_call& call, const reduction_inputs& from, pending_block& into,
+                   const element_range& range, std::uint32_t block) {
   auto size = static_cast<std::size_t>(range.count) * from.element_bytes;
   auto num_own = static_cast<std::size_t>(from.number_of(call.member()));
   into.memory.resize(std::max(into.memory.size(), size * (from.nodes.size() - num_own)));
@@ -92,15 +92,15 @@ void receive_block(net_call& call, const contributions& from, pending_block& int
   }
 }
 
-void send_block(net_call& call, const contributions& from, int to, const element_range& range,
+void send_block(net_call& call, const reduction_inputs& from, int to, const element_range& range,
                 std::uint32_t block) {
   for (int row = 0; row < from.number_of(call.member()); ++row)
     call.send(to, payload::inputs, from.message(call.member(), row, block), from.own(call, row, range));
 }
 
-/// Sends the others their ranges of the own contributions. In rounds: the first blocks of all members, then
+/// Sends the others their ranges of the own inputs. In rounds: the first blocks of all members, then
 /// the second ones, so that all can begin early.
-void send_inputs(net_call& call, const contributions& from, const std::vector<element_range>& ranges) {
+void send_inputs(net_call& call, const reduction_inputs& from, const std::vector<element_range>& ranges) {
   bool sent_any = true;
   for (std::uint32_t block = 0; std::exchange(sent_any, false); ++block)
     for (int i = 1; i < call.num_members(); ++i) {
@@ -122,7 +122,7 @@ void reduce_block(const net_call& call, const pending_block& block, std::int64_t
 /// reduced to; it may be that range of the own input. Own sends may still be in flight when it ends.
 algorithm reduce_ranges(net_call& call, std::vector<element_range> ranges, std::byte* result,
                         block_callback on_reduced) {
-  contributions from(call);
+  reduction_inputs from(call);
   blocks own(call, ranges[static_cast<std::size_t>(call.member())]);
   auto ahead = std::min(own.count(), static_cast<std::uint32_t>(std::max(1, call.sizes().blocks_ahead)));
   std::vector<pending_block> pending(ahead);
@@ -163,7 +163,7 @@ void receive_results(net_call& call, const std::vector<element_range>& ranges) {
 }
 
 algorithm all_reduce_small(net_call& call) {
-  contributions from(call);
+  reduction_inputs from(call);
   pending_block whole;
   receive_block(call, from, whole, whole_range(call), 0);
   for (int i = 1; i < call.num_members(); ++i) send_block(call, from, call.after(i), whole_range(call), 0);
@@ -185,7 +185,7 @@ algorithm all_reduce_large(net_call& call) {
 
 algorithm reduce_small(net_call& call) {
   auto root = call.operation().signature.root;
-  contributions from(call);
+  reduction_inputs from(call);
   pending_block whole;
   if (call.member() == root)
     receive_block(call, from, whole, whole_range(call), 0);
@@ -222,14 +222,14 @@ algorithm reduce_large(net_call& call) {
 }  // namespace
 
 algorithm all_reduce(net_call call) {
-  contributions from(call);
-  auto sent = static_cast<std::size_t>(max_contributions(call.operation(), call.num_members()) *
+  reduction_inputs from(call);
+  auto sent = static_cast<std::size_t>(max_inputs(call.operation(), call.num_members()) *
                                        call.operation().signature.count * (call.num_members() - 1)) *
               from.element_bytes;
   auto chosen = sent <= call.sizes().whole_inputs ? all_reduce_small(call) : all_reduce_large(call);
-  if (sent > call.sizes().whole_inputs || !from.all_contribute()) call.announce_to_next();
+  if (sent > call.sizes().whole_inputs || !from.all_have_inputs()) call.announce_to_next();
   co_await finished(chosen);
-  if (from.all_contribute()) co_return;
+  if (from.all_have_inputs()) co_return;
   auto arrival = dissemination(call);
   co_await finished(arrival);
 }

@@ -71,7 +71,7 @@ algorithm all_reduce_small_nodes(shm_call call) {
   co_await until([&] { return call.all_arrived(); });
   const auto& signature = call.operation().signature;
   auto nodes = node_inputs(call, 0, [&](int member) {
-    auto size = static_cast<std::size_t>(num_contributions(call.operation(), member) * signature.count);
+    auto size = static_cast<std::size_t>(num_inputs(call.operation(), member) * signature.count);
     return member == call.member() ? bytes.data() : call.inline_from(member, size * sizeof(float));
   });
   std::byte* result = call.operation().output_bytes().data();
@@ -150,7 +150,7 @@ algorithm reduce_large(shm_call call) {
 
 algorithm all_reduce(shm_call call) {
   if (!call.operation().nodes.empty()) {
-    auto most = max_contributions(call.operation(), call.num_members()) * call.operation().signature.count;
+    auto most = max_inputs(call.operation(), call.num_members()) * call.operation().signature.count;
     bool is_inline = static_cast<std::size_t>(most) * sizeof(float) <= control_block::max_inline_bytes;
     return is_inline ? all_reduce_small_nodes(std::move(call)) : all_reduce_large(std::move(call));
   }

@@ -19,7 +19,7 @@ send_order send_order_of(const tensor_tag& tag) {
     case tensor_role::activation:
     case tensor_role::gradient:
     case tensor_role::parameter:
-    case tensor_role::contribution:
+    case tensor_role::reduction_partial:
     case tensor_role::gathered:
     case tensor_role::restored_state:
     case tensor_role::replica_values:

@@ -138,7 +138,7 @@ TEST_CASE("a restored stage goes on with the same bits, and an interrupted step 
   for (int index = 0; index < num_microbatches; ++index)
     restored.forward(pipeline::which(1, index), tokens_of(7, index), tokens_of(8, index));
   for (int index = 0; index < num_microbatches; ++index) restored.backward(1, index);
-  restored.at(0).contribution_to(0);
+  restored.at(0).partial_for_reduction(0);
   for (int stage : {0, 1, 2}) restored.at(stage).discard();
   restored.take_metrics();
   for (auto* model : {&continued, &restored}) train(*model, 1);

@@ -140,7 +140,7 @@ std::vector<named_tensor> one_stage(const training& job) {
       },
       [&](std::uint64_t step) {
         for (int number = 0; number < static_cast<int>(reductions); ++number)
-          program->reduce(number, {program->contribution_to(number)});
+          program->reduce(number, {program->partial_for_reduction(number)});
         program->apply(step);
       },
       [&] { program->load_state(program->state()); });

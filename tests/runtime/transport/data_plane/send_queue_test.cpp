@@ -25,7 +25,7 @@ outgoing_tensor outgoing(const tensor_tag& tag, float value = 0) {
 
 TEST_CASE("what an action waits for goes first, then gradients by need, and copies of the state at last") {
   using enum tensor_role;
-  for (auto role : {activation, gradient, contribution, replica_values, restored_state})
+  for (auto role : {activation, gradient, reduction_partial, replica_values, restored_state})
     CHECK(send_order_of(tag_of(role)) < send_order_of(tag_of(replica_gradients)));
   CHECK(send_order_of(tag_of(replica_gradients, 3)) < send_order_of(tag_of(summed_gradients, 4)));
   CHECK(send_order_of(tag_of(replica_gradients, 9, 7, 1)) <

@@ -33,7 +33,7 @@ void tied_gradients::combine_own() {
   }
 }
 
-tensor tied_gradients::share() {
+tensor tied_gradients::partial_gradients() {
   std::vector<named_tensor> gradients;
   for (const auto& each : weights_)
     if (each.in_several_stages)
@@ -44,9 +44,9 @@ tensor tied_gradients::share() {
   return pack_state(gradients, pool);
 }
 
-void tied_gradients::combine(const std::vector<tensor>& shares) {
+void tied_gradients::combine(const std::vector<tensor>& partials) {
   std::map<std::string, tensor> gradients;
-  for (const auto& packed : shares)
+  for (const auto& packed : partials)
     for (auto& [name, value] : wire::unpack_state(packed)) gradients.emplace(name, std::move(value));
   for (const auto& each : weights_) {
     if (!each.in_several_stages) continue;

@@ -27,11 +27,11 @@ class tied_gradients {
   bool is_use(const parameter& one) const;
   /// Sums the gradients of weights that are used only in this stage.
   void combine_own();
-  /// Returns a packed copy of this stage's gradients of weights that other stages also use.
-  tensor share();
-  /// Sums the gradients of these weights from the shares of all stages. Throws std::runtime_error, naming the
-  /// use, if one is missing.
-  void combine(const std::vector<tensor>& shares);
+  /// Returns a packed copy of this stage's partial gradients: those of weights that other stages also use.
+  tensor partial_gradients();
+  /// Sums the gradients of these weights from the partial gradients of all stages. Throws std::runtime_error,
+  /// naming the use, if one is missing.
+  void combine(const std::vector<tensor>& partials);
 
   /// Called after the optimizer's step: clears gradients and cached conversions of the uses that share the
   /// value, unless mark_stepped(first) has.

@@ -32,8 +32,8 @@ TEST_CASE("a weight tied across stages has a gradient in all of them if a use ha
   detail::tied_gradients one({{uses, {{"a", &first}, {"b", &second}}, true}}),
       other({{uses, {{"c", &third}}, true}});
   auto combine = [&] {
-    std::vector<tensor> shares{one.share(), other.share()};
-    for (auto* each : {&one, &other}) each->combine(shares);
+    std::vector<tensor> partials{one.partial_gradients(), other.partial_gradients()};
+    for (auto* each : {&one, &other}) each->combine(partials);
   };
   combine();
   CHECK_FALSE(first.has_gradient);
