@@ -21,8 +21,8 @@ void print_as_json(const snapshot::snapshot_manifest& manifest) {
   for (const auto& [name, value] : manifest.identity) object["identity"][name] = value;
   if (manifest.data) object["data"] = *manifest.data;
   for (const auto& part : manifest.parts)
-    object["parts"].push_back({{"stage", part.part.of.stage},
-                               {"replica", part.part.of.replica},
+    object["parts"].push_back({{"stage", part.part.cell.stage},
+                               {"replica", part.part.cell.replica},
                                {"of_all_replicas", part.content == layout::replica_content::equal},
                                {"file", part.file},
                                {"size_bytes", part.size_bytes},
@@ -95,7 +95,7 @@ int show_snapshot(const snapshot_query& query) {
   if (!query.json) print_header();
   for (const auto& part : manifest.parts)
     for (const auto& named : store.read_part(manifest, part.part).tensors)
-      query.json ? print_as_json(part.part.of.stage, named) : print_as_row(part.part.of.stage, named);
+      query.json ? print_as_json(part.part.cell.stage, named) : print_as_row(part.part.cell.stage, named);
   return 0;
 }
 

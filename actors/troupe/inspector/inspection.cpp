@@ -44,8 +44,8 @@ std::string shown_address(http::listen_address at, const std::string& host_name)
 
 inspection::inspection(const inspection_options& options) {
   http::http_server_options served;
-  served.at = of_option([&] { return http::listen_address_from(options.address); });
-  if (!served.at.is_loopback() && options.token_file.empty())
+  served.address = of_option([&] { return http::listen_address_from(options.address); });
+  if (!served.address.is_loopback() && options.token_file.empty())
     throw bad_input("--inspect " + options.address +
                     " can be reached by other machines: choose the token yourself, in a "
                     "file that only you can read, and name it with --inspect-token-file FILE; or leave the "
@@ -55,9 +55,9 @@ inspection::inspection(const inspection_options& options) {
   policy.session = wire::to_hex(messaging::make_job_secret());
   policy.public_paths = {"/", "/healthz"};
   for (const auto& file : page_files()) policy.public_paths.emplace_back(file.path);
-  if (!served.at.is_loopback()) policy.host_names = {options.host_name};
+  if (!served.address.is_loopback()) policy.host_names = {options.host_name};
   server_ = of_option([&] { return std::make_unique<http::http_server>(served, job_->events()); });
-  const auto& at = server_->at();
+  const auto& at = server_->address();
   policy.cookie_name = "troupe_" + std::to_string(at.port);
   url_ = "http://" + shown_address(at, options.host_name) + "/#token=" + policy.token;
   if (!at.is_loopback())

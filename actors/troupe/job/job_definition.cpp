@@ -17,7 +17,7 @@ void job_definition::place(plan made, int world_size, const std::vector<layout::
 }
 
 const layout::job_part& job_definition::part_of(const layout::cell& wanted) const {
-  auto found = std::ranges::find(parts, wanted, [](const layout::job_part& each) { return each.id.of; });
+  auto found = std::ranges::find(parts, wanted, [](const layout::job_part& each) { return each.id.cell; });
   if (found == parts.end())
     throw_invalid("job_definition::part_of", "one of the job's " + std::to_string(parts.size()) + " cells",
                   to_string(wanted));

@@ -8,10 +8,10 @@ transport::tensor_tag part_tag(transport::tensor_role role, std::uint64_t genera
   return {.generation = generation,
           .step = step,
           .call = job,
-          .stage = number(part.of.stage),
+          .stage = number(part.cell.stage),
           .role = role,
-          .replica = number(part.of.replica),
-          .slice = number(part.of.slice),
+          .replica = number(part.cell.replica),
+          .slice = number(part.cell.slice),
           .shard = number(part.shard)};
 }
 

@@ -43,17 +43,17 @@ caf::result<messages::stage_ready> stage_state::on_restore(const messages::resto
   if (!program_ || command.from_scratch) make_program();
   if (command.from_scratch) {
     copies_.clear();
-    return messages::stage_ready{options_.part.of, program_, {}};
+    return messages::stage_ready{options_.part.cell, program_, {}};
   }
   auto found = copies_.find(command.step);
   if (!command.packed.defined() && found == copies_.end())
     return actor::unavailable(to_string(options_.part) + " holds no copy of step " +
                               std::to_string(command.step));
   auto packed = command.packed.defined() ? command.packed : found->second.packed;
-  messages::stage_ready ready{options_.part.of, program_, {}};
+  messages::stage_ready ready{options_.part.cell, program_, {}};
   program_->discard();
   auto state = wire::unpack_state(packed);
-  ready.metrics = job::extract_metrics(state, options_.part.of.replica);
+  ready.metrics = job::extract_metrics(state, options_.part.cell.replica);
   program_->load_state(state);
   copies_[command.step] = {generation_, packed};
   replicate(command.step, packed);
@@ -64,7 +64,7 @@ caf::result<messages::stage_ready> stage_state::on_restore(const messages::resto
 /// incarnation of the process.
 void stage_state::make_program() {
   account_scope charged(options_.account);
-  program_ = options_.make_program(options_.part.of.stage);
+  program_ = options_.make_program(options_.part.cell.stage);
   std::vector<named_tensor> found;
   for (const auto& [name, value] : program_->state())
     if (is_floating(value.dtype()) && !all_finite(std::span(&value, 1)))
@@ -134,7 +134,7 @@ messages::contents_listed stage_state::on_contents(const messages::list_contents
   if (!program_) make_program();
   messages::contents_listed listed{whole_contents(program_->state())};
   if (wanted.with_new_optimizer)
-    listed.new_optimizer = options_.make_program(options_.part.of.stage)->optimizer_state();
+    listed.new_optimizer = options_.make_program(options_.part.cell.stage)->optimizer_state();
   return listed;
 }
 

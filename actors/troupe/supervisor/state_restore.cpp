@@ -52,7 +52,7 @@ void state_restore::begin(const messages::restore_command& command) {
   if (command.plan.from_scratch)
     for (const auto& stage : children_.hosted()) hand_to_stage(stage, command_for(stage, 0, true));
   for (const auto& source : command.plan.sources) {
-    if (children_.hosts(source.part.of))
+    if (children_.hosts(source.part.cell))
       restore_one(source);
     else if (source.rank == options_.rank && source.location != recovery::part_location::disk)
       send_copy(source);
@@ -124,7 +124,7 @@ void state_restore::on_committed(const messages::copies_committed& committed) {
 }
 
 void state_restore::restore_one(const recovery::restore_source& source) {
-  const auto& stage = source.part.of;
+  const auto& stage = source.part.cell;
   auto command = command_for(stage, command_->plan.step);
   if (source.location == recovery::part_location::disk) return read_from_disk_for(source.part);
   bool is_own = source.location == recovery::part_location::own_memory && source.held == source.part;
@@ -137,7 +137,7 @@ void state_restore::restore_one(const recovery::restore_source& source) {
 /// This process takes over a part whose copy it has kept, or has an equal part of another replica.
 void state_restore::restore_from_this_process(const recovery::restore_source& source) {
   request_copy(source,
-               [this, stage = source.part.of, command = command_for(source.part.of, command_->plan.step)](
+               [this, stage = source.part.cell, command = command_for(source.part.cell, command_->plan.step)](
                    const messages::stage_copy& copy) mutable {
                  command.packed = copy.packed;
                  hand_to_stage(stage, command);
@@ -152,7 +152,8 @@ void state_restore::request_copy(const recovery::restore_source& source, Take ta
     on_replica_missing(generation, problem);
   };
   if (source.location == recovery::part_location::own_memory)
-    self_->request(children_.stages().at(source.held.of), options_.restore_timeout, messages::get_copy{step})
+    self_
+        ->request(children_.stages().at(source.held.cell), options_.restore_timeout, messages::get_copy{step})
         .then(std::move(take), failed);
   else
     self_
@@ -166,7 +167,7 @@ void state_restore::read_from_disk_for(const layout::part_id& part) {
   reading_.insert(part);
   auto generation = generation_.number;
   self_
-      ->request(children_.stages().at(part.of), options_.restore_timeout,
+      ->request(children_.stages().at(part.cell), options_.restore_timeout,
                 messages::list_contents{children_.job().reset_optimizer})
       .then(
           [this, part, generation](const messages::contents_listed& listed) {
@@ -182,7 +183,7 @@ void state_restore::read_from_disk_for(const layout::part_id& part) {
 void state_restore::read_from_disk_for(const layout::part_id& part, const messages::contents_listed& listed) {
   const auto& job = children_.job();
   auto wanted = listed.contents;
-  bool is_last = part.of.stage == job.training.num_stages - 1;
+  bool is_last = part.cell.stage == job.training.num_stages - 1;
   if (is_last && !job.shares_metrics()) wanted.push_back(job::metrics_contents());
   messages::read_from_disk request{command_->plan.step, part, std::move(wanted),
                                    is_last && job.shares_metrics() ? job.training.num_replicas : 0,
@@ -192,9 +193,9 @@ void state_restore::read_from_disk_for(const layout::part_id& part, const messag
       .then(
           [this, part, generation](const messages::stage_copy& copy) {
             if (generation != generation_.number || reading_.erase(part) == 0) return;
-            auto command = command_for(part.of, command_->plan.step);
+            auto command = command_for(part.cell, command_->plan.step);
             command.packed = copy.packed;
-            hand_to_stage(part.of, command);
+            hand_to_stage(part.cell, command);
           },
           [this, generation](const caf::error& problem) {
             generations_.fail_unless_restarted(generation, "a snapshot cannot be read: ", problem);
@@ -206,7 +207,7 @@ void state_restore::send_copy(const recovery::restore_source& source) {
   auto step = command_->plan.step;
   auto generation = generation_.number;
   const auto& job = children_.job();
-  auto host = host_of(job.placed, command_->hosts, source.part.of);
+  auto host = host_of(job.placed, command_->hosts, source.part.cell);
   request_copy(source, [this, generation, step, host, number = job.number,
                         part = source.part](const messages::stage_copy& copy) {
     options_.out->send_tensor(
@@ -227,10 +228,10 @@ void state_restore::on_replica_missing(std::uint64_t generation, const caf::erro
 void state_restore::on_state(const messages::state_arrived& arrived) {
   if (arrived.generation < generation_.number) return;
   arrived_.add(arrived.generation, arrived.part, arrived.packed);
-  if (!command_ || arrived.generation != generation_.number || !children_.hosts(arrived.part.of)) return;
-  auto command = command_for(arrived.part.of, command_->plan.step);
+  if (!command_ || arrived.generation != generation_.number || !children_.hosts(arrived.part.cell)) return;
+  auto command = command_for(arrived.part.cell, command_->plan.step);
   command.packed = arrived.packed;
-  hand_to_stage(arrived.part.of, command);
+  hand_to_stage(arrived.part.cell, command);
 }
 
 messages::restore_stage state_restore::command_for(const layout::cell& stage, std::uint64_t step,

@@ -36,9 +36,9 @@ std::string text_of(const std::string& name, ranks_by_value groups) {
   return text;
 }
 
-const described_field* find(const job_description& in, const std::string& name) {
-  auto found = std::ranges::find(in.fields(), name, &described_field::name);
-  return found == in.fields().end() ? nullptr : &*found;
+const described_field* find(const job_description& description, const std::string& name) {
+  auto found = std::ranges::find(description.fields(), name, &described_field::name);
+  return found == description.fields().end() ? nullptr : &*found;
 }
 
 /// Who has which value of a field, the group of the lowest rank first.

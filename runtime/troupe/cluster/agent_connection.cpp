@@ -30,8 +30,8 @@ void agent_connection::finish() {
 std::vector<agent_wire::client_message> agent_connection::read() {
   if (!wants_read()) return {};
   // Of a peer that is not authenticated only the bytes of its proof are read.
-  auto limit = authenticated() ? max_read_bytes : messaging::reply_bytes - in_.size();
-  auto state = messaging::read_available(fd(), in_, limit);
+  auto limit = authenticated() ? max_read_bytes : messaging::reply_bytes - received_.size();
+  auto state = messaging::read_available(fd(), received_, limit);
   if (!authenticated()) read_reply();
   auto messages = authenticated() ? read_frames() : std::vector<agent_wire::client_message>();
   if (state == messaging::io_result::closed) peer_closed_ = true;
@@ -39,9 +39,9 @@ std::vector<agent_wire::client_message> agent_connection::read() {
 }
 
 void agent_connection::read_reply() {
-  if (in_.size() < messaging::reply_bytes) return;
-  auto keys = responder_.check(std::span(in_).first<messaging::reply_bytes>());
-  in_.clear();
+  if (received_.size() < messaging::reply_bytes) return;
+  auto keys = responder_.check(std::span(received_).first<messaging::reply_bytes>());
+  received_.clear();
   auto verdict = messaging::handshake_responder::verdict(keys);
   out_.insert(out_.end(), verdict.begin(), verdict.end());
   if (keys)
@@ -54,7 +54,7 @@ void agent_connection::read_reply() {
 std::vector<agent_wire::client_message> agent_connection::read_frames() {
   std::vector<agent_wire::client_message> messages;
   try {
-    while (auto body = channel_->open(in_))
+    while (auto body = channel_->open(received_))
       messages.push_back(wire::decode<agent_wire::client_message>(*body));
   } catch (const messaging::bad_frame&) {
     closed_ = true;

@@ -48,7 +48,7 @@ class agent_connection {
   time_point opened_;
   messaging::handshake_responder responder_;
   std::optional<messaging::sealed_channel> channel_;
-  std::vector<std::byte> in_, out_;
+  std::vector<std::byte> received_, out_;
   bool finishing_ = false;
   bool closed_ = false;
   bool peer_closed_ = false;

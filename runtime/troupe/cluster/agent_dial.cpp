@@ -26,7 +26,7 @@ struct attempt {
   const agent_client_options& options;
   clock::time_point deadline;
   posix::unique_fd socket;
-  bytes in;
+  bytes received;
   std::string problem;
   std::string waits_for_name;  ///< what to tell about it; empty: the name has an address
 
@@ -59,15 +59,15 @@ struct attempt {
   }
 
   bool receive(std::size_t size) {
-    while (in.size() < size)
-      if (!receive_some(size - in.size())) return false;
+    while (received.size() < size)
+      if (!receive_some(size - received.size())) return false;
     return true;
   }
   bool receive_some(std::size_t limit_bytes) {
-    auto before = in.size();
+    auto before = received.size();
     if (!messaging::wait_for(socket.get(), POLLIN, time_left())) return silent();
-    return messaging::read_available(socket.get(), in, limit_bytes) == messaging::io_result::open ||
-           in.size() > before || broken();
+    return messaging::read_available(socket.get(), received, limit_bytes) == messaging::io_result::open ||
+           received.size() > before || broken();
   }
 
   bool broken() {
@@ -85,52 +85,52 @@ struct attempt {
                   messaging::endpoint_name(options.address, options.port) + ": " + why);
 }
 
-std::optional<messaging::sealed_channel> shake_hands(attempt& with) {
-  if (!with.receive(messaging::greeting_bytes)) return {};
-  auto greeting = std::span<const std::byte>(with.in).first<messaging::greeting_bytes>();
+std::optional<messaging::sealed_channel> shake_hands(attempt& current) {
+  if (!current.receive(messaging::greeting_bytes)) return {};
+  auto greeting = std::span<const std::byte>(current.received).first<messaging::greeting_bytes>();
   if (auto fault = greeting_fault(greeting, messaging::agent_protocol))
-    refuse(with.options,
+    refuse(current.options,
            *fault + ". It is no troupe agent of this version: check MASTER_ADDR and MASTER_PORT");
   auto mine = messaging::make_nonce();
-  auto proofs = answer_greeting(greeting, with.options.secret, messaging::agent_protocol, mine);
-  with.in.clear();
+  auto proofs = answer_greeting(greeting, current.options.secret, messaging::agent_protocol, mine);
+  current.received.clear();
   auto reply = reply_of(proofs, mine);
-  if (!with.send({reply.begin(), reply.end()}) || !with.receive(messaging::verdict_bytes)) return {};
-  if (with.in[0] != messaging::verdict_accepted)
-    refuse(with.options,
+  if (!current.send({reply.begin(), reply.end()}) || !current.receive(messaging::verdict_bytes)) return {};
+  if (current.received[0] != messaging::verdict_accepted)
+    refuse(current.options,
            "the agent refused this process's job secret. All processes of a job need the same "
            "TROUPE_JOB_SECRET; is this the port of another job?");
   if (!proofs.verify(messaging::handshake_role::responder,
-                     std::span(with.in).subspan<1, sizeof(messaging::handshake_proof)>()))
-    refuse(with.options,
+                     std::span(current.received).subspan<1, sizeof(messaging::handshake_proof)>()))
+    refuse(current.options,
            "the agent does not know the job's secret, so it is not this job's. Check MASTER_PORT");
-  with.in.clear();
+  current.received.clear();
   return messaging::sealed_channel(messaging::handshake_role::initiator, proofs);
 }
 
-bool say_hello(attempt& with, messaging::sealed_channel& channel) {
+bool say_hello(attempt& current, messaging::sealed_channel& channel) {
   bytes out;
   agent_wire::client_message hello =
-      agent_wire::hello{with.options.rank, with.options.world_size, with.options.incarnation};
+      agent_wire::hello{current.options.rank, current.options.world_size, current.options.incarnation};
   channel.seal(wire::encode(hello), out);
-  if (!with.send(std::move(out))) return false;
+  if (!current.send(std::move(out))) return false;
   while (true) {
-    if (auto body = channel.open(with.in)) {
+    if (auto body = channel.open(current.received)) {
       auto message = wire::decode<agent_wire::agent_message>(*body);
       auto* answer = std::get_if<agent_wire::answer>(&message);
-      if (!answer) refuse(with.options, "expected the agent's answer to hello, got another message");
-      if (!answer->refusal.empty()) refuse(with.options, answer->refusal);
+      if (!answer) refuse(current.options, "expected the agent's answer to hello, got another message");
+      if (!answer->refusal.empty()) refuse(current.options, answer->refusal);
       return true;
     }
-    if (!with.receive_some(1 << 16)) return false;
+    if (!current.receive_some(1 << 16)) return false;
   }
 }
 
-std::optional<authenticated_connection> dial_once(attempt& with) {
-  if (!with.reach()) return {};
-  auto channel = shake_hands(with);
-  if (!channel || !say_hello(with, *channel)) return {};
-  return authenticated_connection{std::move(with.socket), *channel, std::move(with.in)};
+std::optional<authenticated_connection> dial_once(attempt& current) {
+  if (!current.reach()) return {};
+  auto channel = shake_hands(current);
+  if (!channel || !say_hello(current, *channel)) return {};
+  return authenticated_connection{std::move(current.socket), *channel, std::move(current.received)};
 }
 
 }  // namespace

@@ -50,10 +50,10 @@ void check_prefix(std::span<const std::byte> found) {
                          std::to_string(block_version));
 }
 
-void check_beginning(regular_file& in, const written_blocks& expected) {
+void check_beginning(regular_file& file, const written_blocks& expected) {
   auto least = std::max<std::uint64_t>(expected.size_bytes, block_prefix_bytes);
-  if (expected.size_bytes < block_prefix_bytes || in.size_bytes() < least)
-    throw snapshot_error("it has " + std::to_string(in.size_bytes()) + " bytes, of which " +
+  if (expected.size_bytes < block_prefix_bytes || file.size_bytes() < least)
+    throw snapshot_error("it has " + std::to_string(file.size_bytes()) + " bytes, of which " +
                          std::to_string(expected.size_bytes) + " are to be read, expected at least " +
                          std::to_string(least));
   running_checksum sum;
@@ -61,7 +61,7 @@ void check_beginning(regular_file& in, const written_blocks& expected) {
   bool is_first = true;
   for (auto left = expected.size_bytes; left > 0;) {
     auto bytes = std::span(piece).first(std::min<std::uint64_t>(left, piece.size()));
-    in.read_all(bytes);
+    file.read_all(bytes);
     if (std::exchange(is_first, false)) check_prefix(bytes);
     sum.add(bytes);
     left -= bytes.size();
@@ -74,15 +74,15 @@ void check_beginning(regular_file& in, const written_blocks& expected) {
 /// The first `left` bytes of a file.
 class buffered_input {
  public:
-  buffered_input(regular_file& in, std::uint64_t left) : in_(in), left_(left) {}
-  std::uint64_t left() const { return left_ + buffer_.size() - at_; }
+  buffered_input(regular_file& file, std::uint64_t left) : file_(file), left_(left) {}
+  std::uint64_t left() const { return left_ + buffer_.size() - position_; }
   /// At most left() bytes.
   void read(std::span<std::byte> bytes) {
     while (!bytes.empty()) {
-      if (at_ == buffer_.size()) fill();
-      auto count = std::min(bytes.size(), buffer_.size() - at_);
-      std::ranges::copy(std::span(buffer_).subspan(at_, count), bytes.begin());
-      at_ += count;
+      if (position_ == buffer_.size()) fill();
+      auto count = std::min(bytes.size(), buffer_.size() - position_);
+      std::ranges::copy(std::span(buffer_).subspan(position_, count), bytes.begin());
+      position_ += count;
       bytes = bytes.subspan(count);
     }
   }
@@ -90,15 +90,15 @@ class buffered_input {
  private:
   void fill() {
     buffer_.resize(std::min<std::uint64_t>(left_, block_buffer_bytes));
-    in_.read_all(buffer_);
+    file_.read_all(buffer_);
     left_ -= buffer_.size();
-    at_ = 0;
+    position_ = 0;
   }
 
-  regular_file& in_;
+  regular_file& file_;
   std::uint64_t left_;
   std::vector<std::byte> buffer_;
-  std::size_t at_ = 0;
+  std::size_t position_ = 0;
 };
 
 /// Call it after check_beginning: a block size that does not fit then is a bug of the writer or a forged

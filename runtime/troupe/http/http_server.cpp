@@ -28,7 +28,7 @@ using boost::system::error_code;
 /// Where the process has no descriptor left, connections are accepted again after this.
 constexpr auto accept_pause = std::chrono::milliseconds(200);
 
-[[noreturn]] void refuse_to_listen(const listen_address& at, const error_code& problem) {
+[[noreturn]] void refuse_to_listen(const listen_address& address, const error_code& problem) {
   std::string what_to_do = "Name another address";
   if (problem == asio::error::address_in_use)
     what_to_do = "Name another port, or none for one that is free";
@@ -36,7 +36,7 @@ constexpr auto accept_pause = std::chrono::milliseconds(200);
     what_to_do = "Ports below 1024 are the system's: name another one, or none for one that is free";
   else if (problem.value() == EADDRNOTAVAIL)
     what_to_do = "This machine has no such address: name one of its own (see `ip address`)";
-  throw bad_input("cannot listen on " + to_string(at) + ": " + problem.message() + ". " + what_to_do);
+  throw bad_input("cannot listen on " + to_string(address) + ": " + problem.message() + ". " + what_to_do);
 }
 
 /// Signals go to the threads of the program, not to one started while this lives.
@@ -83,14 +83,14 @@ class http_server::state {
   state(const state&) = delete;
   state& operator=(const state&) = delete;
 
-  const listen_address& at() const { return options_.at; }
+  const listen_address& address() const { return options_.address; }
 
  private:
   void listen() {
     error_code problem;
-    tcp::endpoint endpoint(asio::ip::make_address(options_.at.address), options_.at.port);
+    tcp::endpoint endpoint(asio::ip::make_address(options_.address.address), options_.address.port);
     auto check = [&] {
-      if (problem) refuse_to_listen(options_.at, problem);
+      if (problem) refuse_to_listen(options_.address, problem);
     };
     acceptor_.open(endpoint.protocol(), problem);
     check();
@@ -101,7 +101,7 @@ class http_server::state {
     check();
     acceptor_.listen(asio::socket_base::max_listen_connections, problem);
     check();
-    options_.at.port = acceptor_.local_endpoint().port();
+    options_.address.port = acceptor_.local_endpoint().port();
   }
 
   void accept() {
@@ -191,6 +191,6 @@ http_server::http_server(const http_server_options& options, std::shared_ptr<eve
 http_server::~http_server() = default;
 
 void http_server::serve(handler answer) { state_->serve(std::move(answer)); }
-const listen_address& http_server::at() const { return state_->at(); }
+const listen_address& http_server::address() const { return state_->address(); }
 
 }  // namespace troupe::http

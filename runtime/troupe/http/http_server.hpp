@@ -12,7 +12,7 @@
 namespace troupe::http {
 
 struct http_server_options {
-  listen_address at;
+  listen_address address;
   /// Connections at a time. Beyond, one is closed for a new one: the first of these that exists.
   /// 1. Of those whose last request has not shown the token (http_response::is_to_trusted), the one that has
   ///    waited for its client for longest, with a request or with taking a response.
@@ -54,7 +54,7 @@ class http_server {
   /// Starts to answer. To be called once.
   void serve(handler answer);
   /// With the port that it listens on.
-  const listen_address& at() const;
+  const listen_address& address() const;
 
  private:
   class state;

@@ -51,31 +51,31 @@ bool listen_address::is_loopback() const {
 }
 
 listen_address listen_address_from(std::string_view text) {
-  listen_address at;
+  listen_address address;
   if (text.empty()) refuse_address(text, "it is empty");
   if (std::ranges::all_of(text, [](char one) { return one >= '0' && one <= '9'; })) {
-    at.port = port_from(text, text);
-    return at;
+    address.port = port_from(text, text);
+    return address;
   }
   if (text.front() == '[') {
     auto end = text.find(']');
     if (end == std::string_view::npos) refuse_address(text, "']' is missing");
-    at.address = address_from(text.substr(1, end - 1), text);
+    address.address = address_from(text.substr(1, end - 1), text);
     auto rest = text.substr(end + 1);
     if (!rest.empty() && rest.front() != ':') refuse_address(text, "':' is missing after ']'");
-    if (!rest.empty()) at.port = port_from(rest.substr(1), text);
-    return at;
+    if (!rest.empty()) address.port = port_from(rest.substr(1), text);
+    return address;
   }
   auto colon = text.find(':');
   bool has_port = colon != std::string_view::npos && colon == text.rfind(':');
-  at.address = address_from(has_port ? text.substr(0, colon) : text, text);
-  if (has_port) at.port = port_from(text.substr(colon + 1), text);
-  return at;
+  address.address = address_from(has_port ? text.substr(0, colon) : text, text);
+  if (has_port) address.port = port_from(text.substr(colon + 1), text);
+  return address;
 }
 
-std::string to_string(const listen_address& at) {
-  bool is_v6 = at.address.find(':') != std::string::npos;
-  return (is_v6 ? "[" + at.address + "]" : at.address) + ":" + std::to_string(at.port);
+std::string to_string(const listen_address& shown) {
+  bool is_v6 = shown.address.find(':') != std::string::npos;
+  return (is_v6 ? "[" + shown.address + "]" : shown.address) + ":" + std::to_string(shown.port);
 }
 
 }  // namespace troupe::http

@@ -20,7 +20,7 @@ struct listen_address {
 listen_address listen_address_from(std::string_view text);
 
 /// ADDRESS:PORT, an IPv6 address in brackets.
-std::string to_string(const listen_address& at);
+std::string to_string(const listen_address& shown);
 
 /// Whether the text is an IPv4 or IPv6 address in numbers, without brackets.
 bool is_ip_address(std::string_view text);

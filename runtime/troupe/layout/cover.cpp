@@ -48,13 +48,13 @@ std::string problem_of(const holders& all) {
   }
   if (missing.empty()) return {};
   return "no part holds " + to_string(missing[0]) + " of " + described(*all[0].held) + " in " +
-         to_string(part_id{{.stage = all[0].part.of.stage, .replica = all[0].part.of.replica}});
+         to_string(part_id{{.stage = all[0].part.cell.stage, .replica = all[0].part.cell.replica}});
 }
 
 /// Of one stage and replica.
 std::string problem_of_stage(const holders& all) {
   std::map<int, holders> by_slice;
-  for (const auto& one : all) by_slice[one.part.of.slice].push_back(one);
+  for (const auto& one : all) by_slice[one.part.cell.slice].push_back(one);
   bool alike = by_slice.size() > 1;
   for (const auto& [slice, some] : by_slice) alike = alike && problem_of(some).empty();
   return alike ? "" : problem_of(all);
@@ -65,7 +65,7 @@ std::string problem_of(const holder& one, const holder& first) {
   if (one.held->type != first.held->type || one.held->whole != first.held->whole)
     return described(*first.held) + " of " + to_string(first.part) + " is " + described(*one.held) + " in " +
            to_string(one.part);
-  if (one.held->replica && *one.held->replica != one.part.of.replica)
+  if (one.held->replica && *one.held->replica != one.part.cell.replica)
     return to_string(one.part) + " holds " + one.held->name + " of replica " +
            std::to_string(*one.held->replica);
   return {};
@@ -81,7 +81,7 @@ std::string cover_problem(const std::vector<part_contents>& parts) {
       holder one{part, &held};
       auto [known, is_first] = first.emplace(held.name, one);
       if (auto problem = problem_of(one, known->second); !problem.empty()) return problem;
-      groups[{held.name, part.of.replica, part.of.stage}].push_back(one);
+      groups[{held.name, part.cell.replica, part.cell.stage}].push_back(one);
     }
   for (const auto& [key, all] : groups)
     if (auto problem = problem_of_stage(all); !problem.empty()) return problem;

@@ -8,15 +8,15 @@ std::string to_string(const cell& shown) {
 }
 
 std::string to_string(const part_id& shown) {
-  auto text = "stage " + std::to_string(shown.of.stage);
-  if (shown.of.replica != 0) text += " replica " + std::to_string(shown.of.replica);
-  if (shown.of.slice != 0) text += " slice " + std::to_string(shown.of.slice);
+  auto text = "stage " + std::to_string(shown.cell.stage);
+  if (shown.cell.replica != 0) text += " replica " + std::to_string(shown.cell.replica);
+  if (shown.cell.slice != 0) text += " slice " + std::to_string(shown.cell.slice);
   if (shown.shard != 0) text += " shard " + std::to_string(shown.shard);
   return text;
 }
 
 part_id without_replica(part_id id) {
-  id.of.replica = 0;
+  id.cell.replica = 0;
   return id;
 }
 
@@ -26,7 +26,7 @@ bool stands_for(const part_id& held, const job_part& wanted) {
 }
 
 bool is_written(const job_part& part) {
-  return part.content == replica_content::own || part.id.of.replica == 0;
+  return part.content == replica_content::own || part.id.cell.replica == 0;
 }
 
 }  // namespace troupe::layout

@@ -10,13 +10,13 @@ namespace troupe::layout {
 /// Names what a cell, or one shard of it, keeps: the unit in which state is copied, written and restored. A
 /// cell that is not sharded has one shard, 0. Constant for a job.
 struct part_id {
-  cell of;
+  layout::cell cell;
   int shard = 0;
   auto operator<=>(const part_id&) const = default;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(of.stage, of.replica, of.slice, shard);
+    archive(cell.stage, cell.replica, cell.slice, shard);
   }
 };
 

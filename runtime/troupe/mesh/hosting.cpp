@@ -47,10 +47,10 @@ std::vector<device_id> hosting::devices_of(world_rank member) const {
   return devices;
 }
 
-std::string hosting_text(const hosting& of) {
+std::string hosting_text(const hosting& shown) {
   std::string text;
-  for (int number = 0; number < of.num_devices(); ++number)
-    text += to_string(device_id{number}) + ": rank " + to_string(of.member_of({number})) + "\n";
+  for (int number = 0; number < shown.num_devices(); ++number)
+    text += to_string(device_id{number}) + ": rank " + to_string(shown.member_of({number})) + "\n";
   return text;
 }
 

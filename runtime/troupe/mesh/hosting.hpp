@@ -34,7 +34,7 @@ class hosting {
 };
 
 /// "device 0: rank 0", a line for each device.
-std::string hosting_text(const hosting& of);
+std::string hosting_text(const hosting& shown);
 
 /// The member that hosts a cell, by both tables. Throws std::invalid_argument for a cell that the job does
 /// not have.

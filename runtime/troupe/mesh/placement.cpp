@@ -62,12 +62,12 @@ std::vector<layout::job_part> parts_of(const placement& placed, layout::replica_
   return parts;
 }
 
-std::string placement_text(const placement& of) {
+std::string placement_text(const placement& shown) {
   std::string text;
-  for (const auto& device : of.devices())
+  for (const auto& device : shown.devices())
     text += to_string(device.id) + (device.place == device::kind::cuda ? " cuda " : " cpu ") +
             std::to_string(device.memory_limit_bytes) + "\n";
-  for (const auto& [placed, on] : of.device_of_cell())
+  for (const auto& [placed, on] : shown.device_of_cell())
     text += to_string(placed) + ": " + to_string(on) + "\n";
   return text;
 }

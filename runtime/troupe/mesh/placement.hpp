@@ -43,6 +43,6 @@ std::vector<layout::job_part> parts_of(const placement& placed,
 std::vector<layout::job_part> parts_of(const placement& placed, layout::replica_content content);
 
 /// Devices and cells, a line each: placements are equal if and only if these are.
-std::string placement_text(const placement& of);
+std::string placement_text(const placement& shown);
 
 }  // namespace troupe::mesh

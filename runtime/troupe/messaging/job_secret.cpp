@@ -108,10 +108,10 @@ locked_file lock_private_file(const std::filesystem::path& path) {
   }
 }
 
-posix::private_folder folder_for_secret(const std::filesystem::path& in) {
-  auto resolved = in;
+posix::private_folder folder_for_secret(const std::filesystem::path& folder) {
+  auto resolved = folder;
   std::error_code missing;
-  if (auto target = std::filesystem::canonical(in, missing); !missing) resolved = target;
+  if (auto target = std::filesystem::canonical(folder, missing); !missing) resolved = target;
   if (posix::problem_of_private(resolved).empty()) return {resolved, {}};
   return posix::private_folder_in(resolved);
 }
@@ -131,9 +131,9 @@ std::string names_of(const folder_list& folders) {
   return names;
 }
 
-std::optional<secret_file> find_living(const std::filesystem::path& in, std::uint16_t port) {
+std::optional<secret_file> find_living(const std::filesystem::path& given, std::uint16_t port) {
   std::error_code missing;
-  auto folder = std::filesystem::canonical(in, missing);
+  auto folder = std::filesystem::canonical(given, missing);
   if (missing) return {};
   if (posix::problem_of_private(folder).empty())
     if (auto found = read_living(job_secret_path(folder, port))) return found;

@@ -62,19 +62,19 @@ void outgoing_stream::shake_hands() {
     answer();
   }
   if (!socket_ || !receive(verdict_bytes)) return;
-  if (in_[0] != verdict_accepted) return fail("is refused: the peer has another job secret");
+  if (received_[0] != verdict_accepted) return fail("is refused: the peer has another job secret");
   if (!handshake_->verify(handshake_role::responder,
-                          std::span<const std::byte>(in_).subspan<1, sizeof(handshake_proof)>()))
+                          std::span<const std::byte>(received_).subspan<1, sizeof(handshake_proof)>()))
     return fail("cannot be made: the process that listens there does not know the job's secret");
   establish();
 }
 
 void outgoing_stream::answer() {
-  auto greeting = std::span<const std::byte>(in_).first<greeting_bytes>();
+  auto greeting = std::span<const std::byte>(received_).first<greeting_bytes>();
   if (auto fault = greeting_fault(greeting, control_protocol)) return fail("cannot be made: " + *fault);
   auto nonce = make_nonce();
   handshake_ = answer_greeting(greeting, ends_.secret, control_protocol, nonce);
-  in_.clear();
+  received_.clear();
   auto reply = reply_of(*handshake_, nonce);
   kept_.emplace_back(reply.begin(), reply.end());
   num_unsent_ += reply.size();
@@ -98,12 +98,12 @@ void outgoing_stream::establish() {
 bool outgoing_stream::receive(std::size_t size) {
   std::array<std::byte, greeting_bytes> bytes;
   static_assert(greeting_bytes >= verdict_bytes);
-  auto received = ::recv(socket_.get(), bytes.data(), size - in_.size(), MSG_DONTWAIT);
-  if (received > 0) in_.insert(in_.end(), bytes.begin(), bytes.begin() + received);
+  auto received = ::recv(socket_.get(), bytes.data(), size - received_.size(), MSG_DONTWAIT);
+  if (received > 0) received_.insert(received_.end(), bytes.begin(), bytes.begin() + received);
   if (received == 0) lose("broke: closed by the peer", ECONNRESET);
   if (received < 0 && !means_later(errno) && errno != ENOTCONN)
     lose(std::string("broke: ") + std::strerror(errno), errno);
-  return socket_ && in_.size() == size;
+  return socket_ && received_.size() == size;
 }
 
 void outgoing_stream::send(frame_kind kind, std::uint64_t generation, std::span<const std::byte> body) {
@@ -167,7 +167,7 @@ void outgoing_stream::lose(const std::string& cause, int error_number) {
   auto now = clock::now();
   if (key_ || error_number == ECONNREFUSED || now >= last_attempt_) return fail(cause);
   socket_.reset();
-  in_.clear();
+  received_.clear();
   handshake_.reset();
   for (const auto& one : kept_) num_unsent_ -= one.size();
   num_unsent_ += sent_of_first_;

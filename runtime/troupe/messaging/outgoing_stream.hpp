@@ -75,7 +75,7 @@ class outgoing_stream {
   const clock::time_point last_attempt_;  ///< after it no attempt to connect starts
   clock::time_point next_attempt_;
   posix::unique_fd socket_;
-  std::vector<std::byte> in_;               ///< bytes of the handshake that have come
+  std::vector<std::byte> received_;         ///< bytes of the handshake that have come
   std::optional<handshake> handshake_;      ///< once the greeting was answered
   std::optional<frame_authenticator> key_;  ///< once the handshake is done
   std::deque<message> waiting_;             ///< for the end of the handshake

@@ -36,9 +36,9 @@ authentication_code code_of(const frame_key& key, std::uint64_t sequence, std::s
   return made;
 }
 
-std::size_t length_at(const std::vector<std::byte>& in) {
+std::size_t length_at(const std::vector<std::byte>& received) {
   std::size_t length = 0;
-  for (int i = 3; i >= 0; --i) length = length << 8 | std::to_integer<std::size_t>(in[i]);
+  for (int i = 3; i >= 0; --i) length = length << 8 | std::to_integer<std::size_t>(received[i]);
   return length;
 }
 
@@ -62,18 +62,18 @@ void sealed_channel::seal(std::span<const std::byte> body, std::vector<std::byte
   out.insert(out.end(), body.begin(), body.end());
 }
 
-std::optional<std::vector<std::byte>> sealed_channel::open(std::vector<std::byte>& in) {
-  if (in.size() < 4) return {};
-  auto length = length_at(in);
+std::optional<std::vector<std::byte>> sealed_channel::open(std::vector<std::byte>& received) {
+  if (received.size() < 4) return {};
+  auto length = length_at(received);
   if (length > max_received_bytes_) throw bad_frame("a frame claims " + std::to_string(length) + " bytes");
-  if (in.size() < header_bytes + length) return {};
-  auto end = in.begin() + static_cast<std::ptrdiff_t>(header_bytes + length);
-  std::vector<std::byte> body(in.begin() + header_bytes, end);
+  if (received.size() < header_bytes + length) return {};
+  auto end = received.begin() + static_cast<std::ptrdiff_t>(header_bytes + length);
+  std::vector<std::byte> body(received.begin() + header_bytes, end);
   auto code = code_of(receiving_, received_, body);
-  if (::sodium_memcmp(code.data(), in.data() + 4, code.size()) != 0)
+  if (::sodium_memcmp(code.data(), received.data() + 4, code.size()) != 0)
     throw bad_frame("a frame's authentication code is wrong");
   ++received_;
-  in.erase(in.begin(), end);
+  received.erase(received.begin(), end);
   return body;
 }
 

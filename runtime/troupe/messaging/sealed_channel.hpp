@@ -34,9 +34,9 @@ class sealed_channel {
 
   /// Appends the next frame to `out`. std::invalid_argument for a body over the limit.
   void seal(std::span<const std::byte> body, std::vector<std::byte>& out);
-  /// Removes the next frame from the front of `in` and returns its body; empty if it is not complete yet.
-  /// Throws bad_frame; the connection must be closed then.
-  std::optional<std::vector<std::byte>> open(std::vector<std::byte>& in);
+  /// Removes the next frame from the front of `received` and returns its body; empty if it is not complete
+  /// yet. Throws bad_frame; the connection must be closed then.
+  std::optional<std::vector<std::byte>> open(std::vector<std::byte>& received);
 
  private:
   frame_key sending_, receiving_;

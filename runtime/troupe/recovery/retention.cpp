@@ -6,7 +6,7 @@
 
 namespace troupe::recovery {
 void step_holders::add(int rank, const held_part& part) {
-  auto& holders = holders_[without_replica(part.part)][part.part.of.replica];
+  auto& holders = holders_[without_replica(part.part)][part.part.cell.replica];
   if (part.location == part_location::disk)
     holders.on_disk = true;
   else
@@ -18,7 +18,7 @@ bool step_holders::is_safe(const layout::job_part& part, std::size_t num_nodes) 
   if (found == holders_.end()) return false;
   std::set<int> in_memory;
   for (const auto& [replica, holders] : found->second) {
-    if (part.content == layout::replica_content::own && replica != part.id.of.replica) continue;
+    if (part.content == layout::replica_content::own && replica != part.id.cell.replica) continue;
     if (holders.on_disk) return true;
     in_memory.insert(holders.in_memory.begin(), holders.in_memory.end());
   }

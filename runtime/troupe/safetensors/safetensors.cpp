@@ -25,19 +25,19 @@ static_assert(std::endian::native == std::endian::little,
 constexpr std::size_t length_bytes = 8;
 constexpr std::uint64_t max_header_bytes = 100'000'000;
 
-std::string read_header_text(files::regular_file& in) {
-  auto size = std::to_string(in.size_bytes());
-  if (in.size_bytes() < length_bytes)
+std::string read_header_text(files::regular_file& file) {
+  auto size = std::to_string(file.size_bytes());
+  if (file.size_bytes() < length_bytes)
     throw bad_input("expected the header's length in 8 bytes, found a file of " + size + " bytes");
   std::array<std::byte, length_bytes> length;
-  in.read_all(length);
+  file.read_all(length);
   auto header_bytes = std::bit_cast<std::uint64_t>(length);
-  if (header_bytes > max_header_bytes || header_bytes > in.size_bytes() - length_bytes)
+  if (header_bytes > max_header_bytes || header_bytes > file.size_bytes() - length_bytes)
     throw bad_input("expected a header of at most " + std::to_string(max_header_bytes) +
                     " bytes and within the file's " + size + ", found a length of " +
                     std::to_string(header_bytes));
   std::string text(header_bytes, '\0');
-  in.read_all(std::as_writable_bytes(std::span(text)));
+  file.read_all(std::as_writable_bytes(std::span(text)));
   return text;
 }
 
@@ -50,9 +50,9 @@ void check_booleans(const safetensors::safetensors_entry& entry, std::span<const
                   std::to_string(wrong - bytes.begin()));
 }
 
-safetensors::safetensors_header read_header(files::regular_file& in) {
-  auto text = read_header_text(in);
-  return safetensors::parse_safetensors_header(text, in.size_bytes() - length_bytes - text.size());
+safetensors::safetensors_header read_header(files::regular_file& file) {
+  auto text = read_header_text(file);
+  return safetensors::parse_safetensors_header(text, file.size_bytes() - length_bytes - text.size());
 }
 
 /// Names what cannot be read as `options` say.
@@ -78,16 +78,16 @@ void check_numbers(const std::filesystem::path& file,
                   "eave it out with {.others = other_numbers::leave_out}, or save it with another dtype");
 }
 
-tensor read_tensor(const files::regular_file& in, std::uint64_t offset,
+tensor read_tensor(const files::regular_file& file, std::uint64_t offset,
                    const safetensors::safetensors_entry& entry) {
   auto value = tensor::empty(entry.extents, usual_dtype(*entry.type));
   if (same_dtype(*entry.type)) {
-    in.read_at(offset, value.bytes());
+    file.read_at(offset, value.bytes());
     if (entry.type == stored_number::boolean) check_booleans(entry, value.bytes());
     return value;
   }
   std::vector<std::byte> stored(entry.end - entry.begin);
-  in.read_at(offset, stored);
+  file.read_at(offset, stored);
   try {
     convert_numbers(stored, *entry.type, value.bytes(), value.dtype());
   } catch (const bad_input& problem) {
@@ -96,19 +96,19 @@ tensor read_tensor(const files::regular_file& in, std::uint64_t offset,
   return value;
 }
 
-safetensors_file read_tensors(files::regular_file& in, safetensors::safetensors_header header,
+safetensors_file read_tensors(files::regular_file& file, safetensors::safetensors_header header,
                               other_numbers others) {
-  safetensors_file file{{}, std::move(header.metadata)};
-  std::uint64_t begin = in.size_bytes();
-  for (const auto& entry : header.tensors) begin = std::min(begin, in.size_bytes() - entry.end);
+  safetensors_file read{{}, std::move(header.metadata)};
+  std::uint64_t begin = file.size_bytes();
+  for (const auto& entry : header.tensors) begin = std::min(begin, file.size_bytes() - entry.end);
   for (auto& entry : header.tensors) {
     auto is_ours = entry.type && same_dtype(*entry.type);
     if (is_ours || others == other_numbers::convert)
-      file.tensors.push_back({entry.name, read_tensor(in, begin + entry.begin, entry)});
+      read.tensors.push_back({entry.name, read_tensor(file, begin + entry.begin, entry)});
     else
-      file.left_out.push_back({entry.name, entry.dtype_name, entry.extents});
+      read.left_out.push_back({entry.name, entry.dtype_name, entry.extents});
   }
-  return file;
+  return read;
 }
 
 /// Errors of `call` name the file, and its format if that is another one.
@@ -150,8 +150,8 @@ void write_safetensors(const std::filesystem::path& file, const std::vector<name
                        const std::map<std::string, std::string>& metadata) {
   check_tensors(tensors);
   auto sorted = tensors;
-  std::ranges::sort(sorted, {}, [](const named_tensor& of) {
-    return std::pair(safetensors::order_in_file(of.value.dtype()), of.name);
+  std::ranges::sort(sorted, {}, [](const named_tensor& one) {
+    return std::pair(safetensors::order_in_file(one.value.dtype()), one.name);
   });
   safetensors::safetensors_header header{{}, metadata};
   std::uint64_t end = 0;
@@ -165,7 +165,7 @@ void write_safetensors(const std::filesystem::path& file, const std::vector<name
   auto text = to_text(header);
   auto length = std::bit_cast<std::array<std::byte, length_bytes>>(std::uint64_t{text.size()});
   std::vector<std::span<const std::byte>> pieces{length, std::as_bytes(std::span(text))};
-  for (const auto& of : sorted) pieces.push_back(of.value.bytes());
+  for (const auto& one : sorted) pieces.push_back(one.value.bytes());
   try {
     files::write_durably(file, pieces);
   } catch (const files::snapshot_error& problem) {

@@ -10,28 +10,28 @@ std::vector<action>& device_with(int stage, plan& made) {
   return made.devices[static_cast<std::size_t>(device)];
 }
 
-bool averages_weights(const plan& of) { return of.num_replicas > 1 && of.averages_weights; }
-bool sums_gradients(const plan& of) { return of.num_replicas > 1 && !of.averages_weights; }
+bool averages_weights(const plan& training) { return training.num_replicas > 1 && training.averages_weights; }
+bool sums_gradients(const plan& training) { return training.num_replicas > 1 && !training.averages_weights; }
 
 }  // namespace
 
-std::vector<action> with_reductions(const std::vector<action>& actions, const plan& of) {
+std::vector<action> with_reductions(const std::vector<action>& actions, const plan& training) {
   std::vector<action> result;
   for (const auto& op : actions) {
     auto add_all_reduce = [&] { result.push_back({op.stage, action_kind::all_reduce, op.microbatch}); };
     auto sum_over_replicas = [&](int after) {
-      if (sums_gradients(of) && after == of.reductions_before_all_reduce) add_all_reduce();
+      if (sums_gradients(training) && after == training.reductions_before_all_reduce) add_all_reduce();
     };
     if (op.kind == action_kind::apply) sum_over_replicas(0);
-    for (int index = 0; op.kind == action_kind::apply && index < of.reductions_per_step(); ++index) {
-      int number = op.microbatch * of.reductions_per_step() + index;
-      const auto& stages = of.reductions[static_cast<std::size_t>(number)];
+    for (int index = 0; op.kind == action_kind::apply && index < training.reductions_per_step(); ++index) {
+      int number = op.microbatch * training.reductions_per_step() + index;
+      const auto& stages = training.reductions[static_cast<std::size_t>(number)];
       if (std::ranges::count(stages, op.stage) > 0)
         result.push_back({op.stage, action_kind::reduce_gradient, number});
       sum_over_replicas(index + 1);
     }
     result.push_back(op);
-    if (op.kind == action_kind::apply && averages_weights(of)) add_all_reduce();
+    if (op.kind == action_kind::apply && averages_weights(training)) add_all_reduce();
   }
   return result;
 }

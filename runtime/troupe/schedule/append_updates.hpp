@@ -7,7 +7,7 @@ namespace troupe::schedule {
 
 /// The actions with the Rs of the plan's reductions and, with several replicas, the G of its stage around
 /// each A, as append_updates places them. Their numbers are those of the A's step.
-std::vector<action> with_reductions(const std::vector<action>& actions, const plan& of);
+std::vector<action> with_reductions(const std::vector<action>& actions, const plan& training);
 
 /// Appends what comes after the last weight gradients of the last optimizer step; nothing if there are
 /// forwards only. In order:

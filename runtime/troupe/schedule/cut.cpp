@@ -18,7 +18,7 @@ std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
 /// What has to be inside a cut together with each action of a plan.
 class closure {
  public:
-  explicit closure(const plan& of) : plan_(of), graph_(of), needs_(graph_.nodes.size()) {
+  explicit closure(const plan& training) : plan_(training), graph_(training), needs_(graph_.nodes.size()) {
     for (std::size_t node = 0; node < graph_.nodes.size(); ++node) {
       const auto& [op, device, inputs] = graph_.nodes[node];
       for (int input : inputs)
@@ -35,37 +35,37 @@ class closure {
   const std::vector<schedule::action_graph::node>& nodes() const { return graph_.nodes; }
 
   /// In how many steps of the cut the action is inside: of steps 0 to this - 1.
-  std::uint64_t num_inside(const cut& at, int node) const {
-    const auto& position = at.devices[index_of(this->node(node).device)];
+  std::uint64_t num_inside(const cut& reached, int node) const {
+    const auto& position = reached.devices[index_of(this->node(node).device)];
     return position.step + (place(node) < position.action ? 1 : 0);
   }
 
   /// Moves the device of the action, if necessary, so that the action is inside in `step`.
-  void include(cut& at, int node, std::uint64_t step) const {
-    auto& position = at.devices[index_of(this->node(node).device)];
+  void include(cut& reached, int node, std::uint64_t step) const {
+    auto& position = reached.devices[index_of(this->node(node).device)];
     position = std::max(position, normal(this->node(node).device, {step, place(node) + 1}));
   }
 
-  void close(cut& at) const {
+  void close(cut& reached) const {
     for (bool changed = true; changed;) {
       changed = false;
       each_open(
           [&](int node, int needed) {
-            include(at, needed, num_inside(at, node) - 1);
+            include(reached, needed, num_inside(reached, node) - 1);
             changed = true;
             return false;
           },
-          at);
+          reached);
     }
   }
 
   /// Calls `handle(node, needed)` for each action that is inside in more steps than one that it needs, until
   /// it returns true.
   template <class Handler>
-  void each_open(Handler handle, const cut& at) const {
+  void each_open(Handler handle, const cut& reached) const {
     for (int node = 0; node < static_cast<int>(needs_.size()); ++node)
       for (int needed : needs_[index_of(node)])
-        if (num_inside(at, needed) < num_inside(at, node) && handle(node, needed)) return;
+        if (num_inside(reached, needed) < num_inside(reached, node) && handle(node, needed)) return;
   }
 
   plan_position normal(int device, plan_position position) const {
@@ -73,24 +73,25 @@ class closure {
     return position.action < size || size == 0 ? position : plan_position{position.step + 1, 0};
   }
 
-  void check(const cut& at) const {
+  void check(const cut& reached) const {
     auto num_devices = index_of(plan_.num_job_devices());
-    if (at.devices.size() != num_devices)
+    if (reached.devices.size() != num_devices)
       throw_invalid("cut", std::to_string(num_devices) + " positions, one for each device",
-                    std::to_string(at.devices.size()));
+                    std::to_string(reached.devices.size()));
     for (std::size_t device = 0; device < num_devices; ++device)
-      if (auto size = plan_.actions_of(static_cast<int>(device)).size(); at.devices[device].action > size)
+      if (auto size = plan_.actions_of(static_cast<int>(device)).size();
+          reached.devices[device].action > size)
         throw_invalid(
             "cut",
             "a position among the " + std::to_string(size) + " actions of device " + std::to_string(device),
-            std::to_string(at.devices[device].action));
+            std::to_string(reached.devices[device].action));
   }
 
-  std::string text_of(int node, int needed, const cut& at) const {
+  std::string text_of(int node, int needed, const cut& reached) const {
     const auto& inside = this->node(node);
     const auto& outside = this->node(needed);
-    auto step = num_inside(at, needed);
-    const auto& stop = at.devices[index_of(outside.device)];
+    auto step = num_inside(reached, needed);
+    const auto& stop = reached.devices[index_of(outside.device)];
     const auto& list = plan_.actions_of(outside.device);
     auto stops_before = stop.action < list.size() ? to_string(list[stop.action]) : "its end";
     return "device " + std::to_string(inside.device) + " runs " + to_string(inside.op) + " of step " +
@@ -128,16 +129,16 @@ class closure {
   std::vector<std::vector<int>> needs_;  // [node] nodes that are inside wherever it is
 };
 
-std::uint64_t num_actions(const plan& of, const cut& at) {
+std::uint64_t num_actions(const plan& training, const cut& reached) {
   std::uint64_t sum = 0;
-  for (std::size_t device = 0; device < at.devices.size(); ++device)
-    sum +=
-        at.devices[device].step * of.actions_of(static_cast<int>(device)).size() + at.devices[device].action;
+  for (std::size_t device = 0; device < reached.devices.size(); ++device)
+    sum += reached.devices[device].step * training.actions_of(static_cast<int>(device)).size() +
+           reached.devices[device].action;
   return sum;
 }
 
-cut after_steps(const plan& of, const cut& from, std::uint64_t count) {
-  auto next = step_cut(of, std::ranges::min(from.devices).step + count);
+cut after_steps(const plan& training, const cut& from, std::uint64_t count) {
+  auto next = step_cut(training, std::ranges::min(from.devices).step + count);
   for (std::size_t device = 0; device < next.devices.size(); ++device)
     next.devices[device] = std::max(next.devices[device], from.devices[device]);
   return next;
@@ -162,16 +163,16 @@ cut after_microbatch(const closure& relations, const cut& from) {
 }
 
 /// Of all devices that which adds the fewest actions, then the one that is furthest behind.
-cut after_action(const plan& of, const closure& relations, const cut& from) {
+cut after_action(const plan& training, const closure& relations, const cut& from) {
   std::optional<std::pair<std::uint64_t, plan_position>> best;
   cut chosen = from;
-  for (int device = 0; device < of.num_job_devices(); ++device) {
+  for (int device = 0; device < training.num_job_devices(); ++device) {
     const auto& at = from.devices[index_of(device)];
-    if (of.actions_of(device).empty()) continue;
+    if (training.actions_of(device).empty()) continue;
     auto next = from;
     next.devices[index_of(device)] = relations.normal(device, {at.step, at.action + 1});
     relations.close(next);
-    std::pair cost(num_actions(of, next), at);
+    std::pair cost(num_actions(training, next), at);
     if (best && *best <= cost) continue;
     best = cost;
     chosen = std::move(next);
@@ -181,48 +182,48 @@ cut after_action(const plan& of, const closure& relations, const cut& from) {
 
 }  // namespace
 
-cut step_cut(const plan& of, std::uint64_t step) {
-  return {std::vector(index_of(of.num_job_devices()), plan_position{step, 0})};
+cut step_cut(const plan& training, std::uint64_t step) {
+  return {std::vector(index_of(training.num_job_devices()), plan_position{step, 0})};
 }
 
-cut gradients_cut(const plan& of, std::uint64_t step) {
-  auto wanted = step_cut(of, step);
+cut gradients_cut(const plan& training, std::uint64_t step) {
+  auto wanted = step_cut(training, step);
   for (std::size_t device = 0; device < wanted.devices.size(); ++device) {
-    const auto& list = of.actions_of(static_cast<int>(device));
+    const auto& list = training.actions_of(static_cast<int>(device));
     auto last = std::find_if(list.rbegin(), list.rend(), is_of_microbatch);
     wanted.devices[device].action = static_cast<std::uint32_t>(list.rend() - last);
   }
-  return smallest_closed_cut(of, wanted);
+  return smallest_closed_cut(training, wanted);
 }
 
-std::optional<open_wait> find_open_wait(const plan& of, const cut& at) {
-  closure relations(of);
-  relations.check(at);
+std::optional<open_wait> find_open_wait(const plan& training, const cut& reached) {
+  closure relations(training);
+  relations.check(reached);
   std::optional<open_wait> found;
   relations.each_open(
       [&](int node, int needed) {
         const auto& inside = relations.nodes()[index_of(node)];
         const auto& outside = relations.nodes()[index_of(needed)];
-        found = {relations.num_inside(at, needed),
+        found = {relations.num_inside(reached, needed),
                  inside.device,
                  inside.op,
                  outside.device,
                  outside.op,
                  !is_of_microbatch(inside.op) || inside.op == outside.op,
-                 relations.text_of(node, needed, at)};
+                 relations.text_of(node, needed, reached)};
         return true;
       },
-      at);
+      reached);
   return found;
 }
 
-bool is_closed(const plan& of, const cut& at) { return !find_open_wait(of, at); }
+bool is_closed(const plan& training, const cut& reached) { return !find_open_wait(training, reached); }
 
-cut smallest_closed_cut(const plan& of, const cut& wanted) {
-  closure relations(of);
+cut smallest_closed_cut(const plan& training, const cut& wanted) {
+  closure relations(training);
   relations.check(wanted);
   auto closed = wanted;
-  for (int device = 0; device < of.num_job_devices(); ++device)
+  for (int device = 0; device < training.num_job_devices(); ++device)
     closed.devices[index_of(device)] = relations.normal(device, closed.devices[index_of(device)]);
   relations.close(closed);
   return closed;
@@ -236,13 +237,14 @@ step_unit step_unit_from(std::string_view text) {
   return static_cast<step_unit>(found - unit_names.begin());
 }
 
-cut advanced_cut(const plan& of, const cut& from, step_unit unit, std::uint64_t count) {
-  closure relations(of);
+cut advanced_cut(const plan& training, const cut& from, step_unit unit, std::uint64_t count) {
+  closure relations(training);
   relations.check(from);
-  if (unit == step_unit::step) return after_steps(of, from, count);
+  if (unit == step_unit::step) return after_steps(training, from, count);
   auto at = from;
   for (std::uint64_t i = 0; i < count; ++i)
-    at = unit == step_unit::microbatch ? after_microbatch(relations, at) : after_action(of, relations, at);
+    at = unit == step_unit::microbatch ? after_microbatch(relations, at)
+                                       : after_action(training, relations, at);
   return at;
 }
 

@@ -37,11 +37,11 @@ struct cut {
 };
 
 /// All steps before `step`; closed.
-cut step_cut(const plan& of, std::uint64_t step);
+cut step_cut(const plan& training, std::uint64_t step);
 
 /// All forwards and backwards of `step` and the steps before, and of the reductions and optimizer steps of
 /// `step` only those that the plan has before them; closed. Expects a sound plan.
-cut gradients_cut(const plan& of, std::uint64_t step);
+cut gradients_cut(const plan& training, std::uint64_t step);
 
 /// Why a cut is not closed: `inside`, on `device`, needs `outside` of the same step.
 struct open_wait {
@@ -59,11 +59,11 @@ struct open_wait {
 /// The first one in the order of devices and their lists; none: the cut is closed. This and all functions
 /// below expect a sound plan (check_plan) and throw std::invalid_argument unless the cut has a position in
 /// the list of each device.
-std::optional<open_wait> find_open_wait(const plan& of, const cut& at);
-bool is_closed(const plan& of, const cut& at);
+std::optional<open_wait> find_open_wait(const plan& training, const cut& reached);
+bool is_closed(const plan& training, const cut& reached);
 
 /// The closed cut with the fewest actions that has all actions of `wanted` inside.
-cut smallest_closed_cut(const plan& of, const cut& wanted);
+cut smallest_closed_cut(const plan& training, const cut& wanted);
 
 /// What a single step adds to a cut.
 enum class step_unit : std::uint8_t {
@@ -76,6 +76,6 @@ enum class step_unit : std::uint8_t {
 step_unit step_unit_from(std::string_view text);
 
 /// The closed cut that `count` single steps after `from`, which is closed, lead to.
-cut advanced_cut(const plan& of, const cut& from, step_unit unit, std::uint64_t count = 1);
+cut advanced_cut(const plan& training, const cut& from, step_unit unit, std::uint64_t count = 1);
 
 }  // namespace troupe

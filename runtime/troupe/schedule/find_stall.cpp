@@ -17,9 +17,9 @@ std::string seconds(double s) {
   return text;
 }
 
-bool waits(const device_position& at) {
-  return at.activity == device_activity::waiting_for_tensor ||
-         at.activity == device_activity::waiting_for_samples;
+bool waits(const device_position& position) {
+  return position.activity == device_activity::waiting_for_tensor ||
+         position.activity == device_activity::waiting_for_samples;
 }
 
 /// Follows the waits from one device.
@@ -63,15 +63,16 @@ class wait_walk {
   bool follow_samples(int device) {
     const auto& loader = seen_.loaders[static_cast<std::size_t>(device)];
     if (loader.is_working)
-      return blame(stall_cause::loader, device, std::min(loader.for_s, found_.chain.back().at.for_s),
+      return blame(stall_cause::loader, device, std::min(loader.for_s, found_.chain.back().position.for_s),
                    "waits for samples" + of_step() + ", and its loader does not return from the dataset");
-    return blame(stall_cause::lost_samples, device, std::min(loader.for_s, found_.chain.back().at.for_s),
+    return blame(stall_cause::lost_samples, device,
+                 std::min(loader.for_s, found_.chain.back().position.for_s),
                  "waits for samples" + of_step() + ", which its loader does not make");
   }
 
   bool follow_tensor(int device) {
     auto& link = found_.chain.back();
-    const auto& waiting = graph_.nodes[static_cast<std::size_t>(node_of(device, link.at.action))];
+    const auto& waiting = graph_.nodes[static_cast<std::size_t>(node_of(device, link.position.action))];
     bool is_synchronized = seen_.running.is_synchronized(waiting.op);
     std::vector<int> sent;
     for (auto input : waiting.inputs) {
@@ -79,7 +80,7 @@ class wait_walk {
       const auto& sender = graph_.nodes[static_cast<std::size_t>(input)];
       if (sender.device == device || (is_synchronized && !is_of_same_replica(sender.device, device)))
         continue;
-      if (is_past(input, link.at.step)) {
+      if (is_past(input, link.position.step)) {
         sent.push_back(input);
         continue;
       }
@@ -99,7 +100,7 @@ class wait_walk {
       return true;
     }
     for (int other = 0; other < seen_.running.num_job_devices(); ++other)
-      if (other != device && runs_same(other, device)) sent.push_back(node_of(other, link.at.action));
+      if (other != device && runs_same(other, device)) sent.push_back(node_of(other, link.position.action));
     return blame_lost(device, sent);
   }
 
@@ -119,7 +120,7 @@ class wait_walk {
   /// The device of another replica that has yet to do its part of the synchronized action of `device`; none:
   /// all have begun it and wait within.
   std::optional<int> replica_outside(int device) const {
-    const auto& at = found_.chain.back().at;
+    const auto& at = found_.chain.back().position;
     for (int other = 0; other < seen_.running.num_job_devices(); ++other) {
       if (other == device || !runs_same(other, device)) continue;
       auto node = node_of(other, at.action);
@@ -155,7 +156,7 @@ class wait_walk {
   /// All of `sent` have been made, and which of them did not come is not known.
   bool blame_lost(int device, const std::vector<int>& sent) {
     auto& link = found_.chain.back();
-    double for_s = link.at.for_s;
+    double for_s = link.position.for_s;
     std::string what;
     for (int node : sent) {
       const auto& sender = graph_.nodes[static_cast<std::size_t>(node)];
@@ -180,13 +181,14 @@ class wait_walk {
 
   action action_at(int device) const {
     const auto& actions = seen_.running.actions_of(device);
-    return actions[found_.chain.back().at.action];
+    return actions[found_.chain.back().position.action];
   }
 
-  std::string of_step() const { return " of step " + std::to_string(found_.chain.back().at.step); }
+  std::string of_step() const { return " of step " + std::to_string(found_.chain.back().position.step); }
 
   double shortest_wait() const {
-    return std::ranges::min(found_.chain, {}, [](const wait_link& link) { return link.at.for_s; }).at.for_s;
+    return std::ranges::min(found_.chain, {}, [](const wait_link& link) { return link.position.for_s; })
+        .position.for_s;
   }
 
   bool blame(stall_cause cause, int device, double for_s, const std::string& does) {
@@ -201,25 +203,26 @@ class wait_walk {
     auto who = name(link.device);
     if (link.wanted)
       return who + " waits for " + to_string(*link.wanted) + " of " + name(link.from) + " since " +
-             seconds(link.at.for_s);
-    auto step = " of step " + std::to_string(link.at.step);
-    switch (link.at.activity) {
+             seconds(link.position.for_s);
+    auto step = " of step " + std::to_string(link.position.step);
+    switch (link.position.activity) {
       case device_activity::computing:
         return who + " has been computing " +
-               to_string(seen_.running.actions_of(link.device)[link.at.action]) + step + " for " +
-               seconds(link.at.for_s);
+               to_string(seen_.running.actions_of(link.device)[link.position.action]) + step + " for " +
+               seconds(link.position.for_s);
       case device_activity::applying:
-        return who + " has been in the optimizer's step" + step + " for " + seconds(link.at.for_s);
+        return who + " has been in the optimizer's step" + step + " for " + seconds(link.position.for_s);
       case device_activity::waiting_for_samples: {
         const auto& loader = seen_.loaders[static_cast<std::size_t>(link.device)];
-        return who + " waits for samples" + step + " since " + seconds(link.at.for_s) + "; its loader " +
+        return who + " waits for samples" + step + " since " + seconds(link.position.for_s) +
+               "; its loader " +
                (loader.is_working ? "has been reading the dataset for " : "has done nothing for ") +
                seconds(loader.for_s);
       }
       case device_activity::waiting_for_tensor:
-        return who + " waits" + step + " since " + seconds(link.at.for_s);
+        return who + " waits" + step + " since " + seconds(link.position.for_s);
       case device_activity::idle:
-        return who + " has been granted no step for " + seconds(link.at.for_s);
+        return who + " has been granted no step for " + seconds(link.position.for_s);
     }
     return who;
   }

@@ -52,7 +52,7 @@ enum class stall_cause : std::uint8_t {
 /// One device of a chain of waits.
 struct wait_link {
   int device = 0;
-  device_position at;
+  device_position position;
   std::optional<action> wanted;  ///< what it waits for, of `from`
   int from = -1;
 };

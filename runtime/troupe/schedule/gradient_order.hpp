@@ -15,6 +15,6 @@ std::string_view to_string(gradient_order order);
 /// Descending if each stage has its Bs and Ws so, as in PyTorch's ScheduleLoopedBFS (breadth-first pipeline,
 /// Lamy-Poirier 2022, arXiv:2211.05953), and the plan has one optimizer step. Else ascending, which
 /// check_plan holds the plan to.
-gradient_order gradient_order_of(const plan& of);
+gradient_order gradient_order_of(const plan& training);
 
 }  // namespace troupe::schedule

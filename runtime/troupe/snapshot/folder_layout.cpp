@@ -54,9 +54,9 @@ std::string part_file_name(const layout::part_id& part) {
   auto numbered = [](const char* name, int number) {
     return name + with_zeros(static_cast<std::uint64_t>(number), 4);
   };
-  auto text = numbered("stage-", part.of.stage);
-  if (part.of.replica != 0) text += numbered("-replica-", part.of.replica);
-  if (part.of.slice != 0) text += numbered("-slice-", part.of.slice);
+  auto text = numbered("stage-", part.cell.stage);
+  if (part.cell.replica != 0) text += numbered("-replica-", part.cell.replica);
+  if (part.cell.slice != 0) text += numbered("-slice-", part.cell.slice);
   if (part.shard != 0) text += numbered("-shard-", part.shard);
   return text + ".part";
 }

@@ -40,10 +40,10 @@ std::string checksum_text(const json& fields) {
 
 /// What is 0 is left out, except for the stage.
 json to_json(const manifest_part& part) {
-  json fields = {{"stage", part.part.of.stage}};
-  if (part.part.of.replica != 0) fields["replica"] = part.part.of.replica;
+  json fields = {{"stage", part.part.cell.stage}};
+  if (part.part.cell.replica != 0) fields["replica"] = part.part.cell.replica;
   if (part.content == layout::replica_content::equal) fields["replicas"] = "equal";
-  if (part.part.of.slice != 0) fields["slice"] = part.part.of.slice;
+  if (part.part.cell.slice != 0) fields["slice"] = part.part.cell.slice;
   if (part.part.shard != 0) fields["shard"] = part.part.shard;
   fields["file"] = part.file;
   fields["size_bytes"] = part.size_bytes;
@@ -62,10 +62,10 @@ layout::replica_content content_from(const json& fields) {
 
 manifest_part part_from(const json& fields) {
   manifest_part part;
-  fields.at("stage").get_to(part.part.of.stage);
-  part.part.of.replica = fields.value("replica", 0);
+  fields.at("stage").get_to(part.part.cell.stage);
+  part.part.cell.replica = fields.value("replica", 0);
   part.content = content_from(fields);
-  part.part.of.slice = fields.value("slice", 0);
+  part.part.cell.slice = fields.value("slice", 0);
   part.part.shard = fields.value("shard", 0);
   if (fields.contains("tensors")) part.contents = contents_from_json(fields.at("tensors"));
   fields.at("file").get_to(part.file);
@@ -171,7 +171,7 @@ std::string problem_of_parts(const snapshot_manifest& manifest) {
     if (before && before->part >= part.part)
       return "it lists " + to_string(part.part) + " after " + to_string(before->part);
     before = &part;
-    stages.insert(part.part.of.stage);
+    stages.insert(part.part.cell.stage);
     if (part.contents) contents.push_back({part.part, *part.contents});
   }
   auto num_stages = static_cast<int>(manifest.num_stages);

@@ -29,11 +29,11 @@ std::vector<stored_box> stored_boxes(const tensor_contents& held) {
 }
 
 /// Where an element is stored, by its index on each axis.
-std::int64_t index_of(const stored_box& in, const std::vector<std::int64_t>& at) {
+std::int64_t index_of(const stored_box& box, const std::vector<std::int64_t>& position) {
   std::int64_t index = 0;
-  for (std::size_t axis = 0; axis < at.size(); ++axis)
-    index = index * in.elements.extent[axis] + at[axis] - in.elements.offset[axis];
-  return in.first + index;
+  for (std::size_t axis = 0; axis < position.size(); ++axis)
+    index = index * box.elements.extent[axis] + position[axis] - box.elements.offset[axis];
+  return box.first + index;
 }
 
 /// Calls visit(number of elements, index in a, index in b) for each run of `common`, which lies in both
@@ -150,7 +150,7 @@ bool is_needed(const manifest_part& entry, const tensors_by_name& gathered) {
 /// `wanted`'s replica come before all others.
 int distance(const layout::part_id& held, const layout::part_id& wanted) {
   if (held == wanted) return 0;
-  return held.of.replica == wanted.of.replica ? 1 : 2;
+  return held.cell.replica == wanted.cell.replica ? 1 : 2;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace troupe::trace {
 
 std::optional<clock_offset> estimate_offset(std::span<const clock_sample> samples) {
   const clock_sample* best = nullptr;
-  auto round_trip = [](const clock_sample& of) { return of.received_ns - of.sent_ns; };
+  auto round_trip = [](const clock_sample& sample) { return sample.received_ns - sample.sent_ns; };
   for (const auto& one : samples)
     if (round_trip(one) >= 0 && (!best || round_trip(one) < round_trip(*best))) best = &one;
   if (!best) return {};

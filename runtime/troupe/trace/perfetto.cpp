@@ -89,9 +89,12 @@ struct track {
   std::size_t thread;
 };
 
-nlohmann::json metadata(const char* what, track of, nlohmann::json arguments) {
-  return {
-      {"ph", "M"}, {"name", what}, {"pid", of.process}, {"tid", of.thread}, {"args", std::move(arguments)}};
+nlohmann::json metadata(const char* what, track target, nlohmann::json arguments) {
+  return {{"ph", "M"},
+          {"name", what},
+          {"pid", target.process},
+          {"tid", target.thread},
+          {"args", std::move(arguments)}};
 }
 
 double microseconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
@@ -118,10 +121,10 @@ nlohmann::json arguments_of(const trace_event& event, const std::string& name) {
   return arguments;
 }
 
-nlohmann::json span_event(const trace_event& event, const std::string& name, track of) {
+nlohmann::json span_event(const trace_event& event, const std::string& name, track target) {
   nlohmann::json written = {{"name", to_string(event.kind)},
-                            {"pid", of.process},
-                            {"tid", of.thread},
+                            {"pid", target.process},
+                            {"tid", target.thread},
                             {"ts", microseconds(event.begin_ns)},
                             {"args", arguments_of(event, name)}};
   if (is_begun(event)) {
@@ -147,28 +150,29 @@ std::string flow_of(const trace_event& event, int from, int to) {
 }
 
 /// An arrow begins in the span of the sending and ends in that of the arrival.
-nlohmann::json flow_event(const trace_event& event, int rank, track of) {
+nlohmann::json flow_event(const trace_event& event, int rank, track target) {
   bool sends = event.kind == trace_kind::send;
   nlohmann::json written = {
       {"ph", sends ? "s" : "f"},
       {"name", "tensor"},
       {"cat", "tensor"},
       {"id", sends ? flow_of(event, rank, event.peer) : flow_of(event, event.peer, rank)},
-      {"pid", of.process},
-      {"tid", of.thread},
+      {"pid", target.process},
+      {"tid", target.thread},
       {"ts", microseconds(event.begin_ns)}};
   if (!sends) written["bp"] = "e";
   return written;
 }
 
-void add_thread(trace_writer& writer, const process_events& process, const thread_events& thread, track of) {
-  writer.add(metadata("thread_name", of, {{"name", thread.name}}));
+void add_thread(trace_writer& writer, const process_events& process, const thread_events& thread,
+                track target) {
+  writer.add(metadata("thread_name", target, {{"name", thread.name}}));
   const auto& events = thread.events;
   for (std::size_t i = 0; i < events.size(); ++i) {
     // The event that follows when it has ended tells more.
     if (is_begun(events[i]) && i + 1 < events.size()) continue;
-    writer.add(span_event(events[i], process.name_of(events[i]), of));
-    if (is_tensor(events[i])) writer.add(flow_event(events[i], process.rank, of));
+    writer.add(span_event(events[i], process.name_of(events[i]), target));
+    if (is_tensor(events[i])) writer.add(flow_event(events[i], process.rank, target));
   }
 }
 
@@ -187,12 +191,12 @@ nlohmann::json read_trace(const std::filesystem::path& file) {
 void write_perfetto(const std::vector<process_events>& processes, const std::filesystem::path& file) {
   trace_writer writer(file);
   for (const auto& process : processes) {
-    track of{process.rank + 1, 1};
-    writer.add(metadata("process_name", of, {{"name", "rank " + std::to_string(process.rank)}}));
-    writer.add(metadata("process_sort_index", of, {{"sort_index", process.rank}}));
+    track target{process.rank + 1, 1};
+    writer.add(metadata("process_name", target, {{"name", "rank " + std::to_string(process.rank)}}));
+    writer.add(metadata("process_sort_index", target, {{"sort_index", process.rank}}));
     for (const auto& thread : process.threads) {
-      add_thread(writer, process, thread, of);
-      ++of.thread;
+      add_thread(writer, process, thread, target);
+      ++target.thread;
     }
   }
   writer.finish();

@@ -184,7 +184,7 @@ void write_events(const process_events& written, const std::filesystem::path& fi
   write_bytes(file, made.bytes());
 }
 
-std::string describe(const process_events& of, const trace_event& event) {
+std::string describe(const process_events& process, const trace_event& event) {
   using enum trace_kind;
   std::string text(to_string(event.kind));
   bool is_wait = event.kind == wait || event.kind == wait_begun;
@@ -192,7 +192,7 @@ std::string describe(const process_events& of, const trace_event& event) {
   bool is_call = event.kind == collective || event.kind == collective_begun || waits_for_call;
   if (event.kind == action_begun) text += " " + std::string(to_string(static_cast<trace_kind>(event.detail)));
   if (is_wait) text += " for " + std::string(to_string(static_cast<wait_reason>(event.detail)));
-  if (auto name = of.name_of(event); !name.empty()) text += " " + name;
+  if (auto name = process.name_of(event); !name.empty()) text += " " + name;
   auto add = [&text](const char* what, auto number) {
     text += std::string(" ") + what + " " + std::to_string(number);
   };

@@ -43,6 +43,6 @@ void write_events(const process_events& written, const std::filesystem::path& fi
                   std::size_t events_per_thread = 4096);
 
 /// "F stage 1 microbatch 3 step 7 generation 2", "collective begun all_reduce dp sequence 4 4096 bytes"
-std::string describe(const process_events& of, const trace_event& event);
+std::string describe(const process_events& process, const trace_event& event);
 
 }  // namespace troupe::trace

@@ -33,12 +33,12 @@ constinit thread_local bool has_looked = false;
 
 /// A thread's own ring, given back when the thread ends.
 struct own_ring {
-  event_segment* of = nullptr;
+  event_segment* segment = nullptr;
   event_ring* ring = nullptr;
   ~own_ring() {
     if (current == ring) current = nullptr;
     has_looked = true;
-    if (ring) of->release(*ring);
+    if (ring) segment->release(*ring);
   }
 };
 thread_local own_ring own;
@@ -62,7 +62,7 @@ event_ring* find_ring() {
   auto* segment = recording().segment.load(std::memory_order_acquire);
   if (!segment) return nullptr;
   has_looked = true;
-  own.of = segment;
+  own.segment = segment;
   own.ring = segment->claim(name_of_thread());
   if (!own.ring && !recording().has_told_dropped.exchange(true) && recording().on_problem)
     recording().on_problem("events of some threads are not recorded: more than " +

@@ -75,7 +75,9 @@ std::string counted(std::int64_t number, const char* one, const char* many) {
 }
 
 std::string without_separators(std::string_view text) {
-  auto is_digit = [text](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  auto is_digit = [text](std::size_t index) {
+    return index < text.size() && text[index] >= '0' && text[index] <= '9';
+  };
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i)
     if (text[i] != '_' || i == 0 || !is_digit(i - 1) || !is_digit(i + 1)) result += text[i];

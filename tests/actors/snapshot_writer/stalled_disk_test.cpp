@@ -100,7 +100,7 @@ TEST_CASE("at most two states of each stage are held: a new state replaces the o
   here.finish_write();
   REQUIRE(here.disk->begun.size() == 3);
   CHECK(here.disk->begun[1].step == 6);
-  CHECK(here.disk->begun[2].part.of.stage == 1);
+  CHECK(here.disk->begun[2].part.cell.stage == 1);
 }
 
 TEST_CASE("a disk that stalls is reported once, and so is its recovery") {

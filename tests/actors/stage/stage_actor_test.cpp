@@ -312,7 +312,7 @@ TEST_CASE("of equal parts that of replica 0 is written, and every replica keeps 
     here.actors.send(here.stage, actors::messages::write_copy{3});
     CHECK(here.snapshot_writer.all<actors::messages::write_part>().size() == (replica == 0 ? 2U : 0U));
     CHECK(here.scheduler.all<actors::messages::part_written>().empty());
-    CHECK(here.scheduler.last<actors::messages::part_held>().part.part.of.replica == replica);
+    CHECK(here.scheduler.last<actors::messages::part_held>().part.part.cell.replica == replica);
     CHECK(here.out.tensors.empty());
   }
 }

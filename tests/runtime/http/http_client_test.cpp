@@ -26,7 +26,7 @@ namespace {
 struct echo {
   explicit echo(std::uint16_t port = 0) {
     http_server_options options;
-    options.at.port = port;
+    options.address.port = port;
     server = std::make_unique<http_server>(options, std::make_shared<event_log>());
     server->serve([](const http_request& request) {
       http_response response;
@@ -37,7 +37,7 @@ struct echo {
       return response;
     });
   }
-  std::uint16_t port() const { return server->at().port; }
+  std::uint16_t port() const { return server->address().port; }
   std::unique_ptr<http_server> server;
 };
 
@@ -115,7 +115,7 @@ TEST_CASE("a client connects again to a server that was started again") {
 TEST_CASE("a client does not wait for ever for a server that says nothing") {
   http_server_options options;
   http_server silent(options, std::make_shared<event_log>());  // accepts, and serves nobody yet
-  http_client client({.port = silent.at().port, .timeout = std::chrono::milliseconds(50)});
+  http_client client({.port = silent.address().port, .timeout = std::chrono::milliseconds(50)});
   CHECK_THROWS_MATCHES(client.get("/"), http_failure,
                        MessageMatches(ContainsSubstring("no answer within 50 ms")));
 }

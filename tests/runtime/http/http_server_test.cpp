@@ -33,7 +33,7 @@ http_response echo(const http_request& request) {
 
 struct served {
   explicit served(http_server_options options = {}) : server(options, events) { server.serve(echo); }
-  std::uint16_t port() const { return server.at().port; }
+  std::uint16_t port() const { return server.address().port; }
   std::shared_ptr<event_log> events = std::make_shared<event_log>();
   http_server server;
 };
@@ -183,7 +183,7 @@ TEST_CASE("a client that does not read its stream costs no memory and is told wh
   auto events = std::make_shared<event_log>(10);
   http_server server({}, events);
   server.serve(echo);
-  client_socket connection(server.at().port);
+  client_socket connection(server.address().port);
   connection.send("GET /events HTTP/1.1\r\nHost: x\r\n\r\n");
   events->append("n", "\"first\"");
   connection.read_until("\"first\"");
@@ -198,7 +198,7 @@ TEST_CASE("a port that is in use and an address of others are refused with what 
   served one;
   auto listen_on = [&](const listen_address& at) {
     http_server_options options;
-    options.at = at;
+    options.address = at;
     served another(options);
   };
   CHECK_THROWS_AS(listen_on({"127.0.0.1", one.port()}), bad_input);

@@ -82,17 +82,17 @@ TEST_CASE("drawn requests are answered or refused, none without the token sees a
   std::set<int> seen;
   for (int i = 0; i < 600; ++i) {
     auto bytes = drawn.next();
-    client_socket connection(server.at().port);
+    client_socket connection(server.address().port);
     connection.send(bytes);
     if (i % 10 != 0) continue;                      // closed without reading what came
     bytes = drawn.next() + "\r\n\r\n\xff\r\n\r\n";  // ends in what is no request, so that the server ends it
-    auto text = send_http(server.at().port, bytes);
+    auto text = send_http(server.address().port, bytes);
     seen.insert(text.status);
     if (bytes.find(token) == std::string::npos && bytes.find("/healthz") == std::string::npos)
       CHECK((text.head + text.body).find("the secret of the job") == std::string::npos);
   }
   CHECK(seen.contains(400));
-  CHECK(ask_http(server.at().port, "GET", "/", {"Authorization: Bearer " + token}).body ==
+  CHECK(ask_http(server.address().port, "GET", "/", {"Authorization: Bearer " + token}).body ==
         "the secret of the job");
 }
 

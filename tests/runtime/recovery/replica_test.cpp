@@ -51,7 +51,7 @@ namespace {
 std::optional<world_rank> keeper_in(const testing::placed_job& job, const layout::cell& of,
                                     const mesh::view& present) {
   for (const auto& part : job.parts)
-    if (part.id.of == of) return copy_keeper(part, job.parts, job.placed, job.hosts, present);
+    if (part.id.cell == of) return copy_keeper(part, job.parts, job.placed, job.hosts, present);
   return {};
 }
 
@@ -59,7 +59,7 @@ std::optional<world_rank> keeper_in(const testing::placed_job& job, const layout
 
 TEST_CASE("no copy of a part is sent where an equal one lives on another member") {
   auto job = testing::job_on({0, 1, 2, 3}, 2, layout::replica_content::equal);
-  for (const auto& part : job.parts) CHECK_FALSE(keeper_in(job, part.id.of, mesh::view_of_world(4)));
+  for (const auto& part : job.parts) CHECK_FALSE(keeper_in(job, part.id.cell, mesh::view_of_world(4)));
   job = testing::job_on({0, 1, 2, 3}, 2, layout::replica_content::own);
   CHECK(keeper_in(job, {.stage = 0, .replica = 1}, mesh::view_of_world(4)) == world_rank{3});
 }
@@ -84,13 +84,13 @@ TEST_CASE("the copies that are sent make each step of drawn jobs safe, and none 
     auto job = testing::make_random_case(seed).job;
     std::map<int, layout::replica_content> of_stage;  // alike in all replicas
     for (auto& part : job.parts)
-      part.content = of_stage.emplace(part.id.of.stage, part.content).first->second;
+      part.content = of_stage.emplace(part.id.cell.stage, part.content).first->second;
     auto present = mesh::view_of_world(4);
     std::map<int, process_inventory> processes;
     for (const auto& member : present.members) processes[member.rank].rank = member.rank;
     std::vector<std::pair<int, held_part>> sent;
     for (const auto& part : job.parts) {
-      auto host = host_of(job.placed, job.hosts, part.id.of);
+      auto host = host_of(job.placed, job.hosts, part.id.cell);
       processes[host].parts.push_back({1, part.id, 1, part_location::own_memory});
       auto keeper = copy_keeper(part, job.parts, job.placed, job.hosts, present);
       if (keeper) sent.emplace_back(*keeper, held_part{1, part.id, 1, part_location::peer_memory});

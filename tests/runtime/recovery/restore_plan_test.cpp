@@ -17,14 +17,14 @@ namespace {
 /// Tries the rules of choose_restore one after the other for one part, by looking at everything each time.
 std::optional<restore_source> best_source(const testing::random_case& made, std::uint64_t step,
                                           const layout::job_part& wanted) {
-  auto host = host_of(made.job.placed, made.job.hosts, wanted.id.of);
+  auto host = host_of(made.job.placed, made.job.hosts, wanted.id.cell);
   auto first = [&](part_location location, bool here, bool itself) -> std::optional<restore_source> {
     for (const auto& process : made.inventories) {  // in rank order
       if ((process.rank == host) != here) continue;
       std::optional<layout::part_id> found;
       for (const auto& part : process.parts) {
         bool stands =
-            wanted.content == layout::replica_content::equal && part.part.of.stage == wanted.id.of.stage;
+            wanted.content == layout::replica_content::equal && part.part.cell.stage == wanted.id.cell.stage;
         if (part.step == step && part.location == location && (part.part == wanted.id) == itself &&
             (itself || stands) && (!found || part.part < *found))
           found = part.part;

@@ -61,7 +61,7 @@ drawn_layout draw_layout(const std::vector<named_tensor>& model, std::mt19937_64
 snapshot_manifest write(snapshot_store& store, const std::vector<named_tensor>& model,
                         const drawn_layout& layout) {
   snapshot_manifest manifest = example_manifest(5, {});
-  manifest.num_stages = static_cast<std::uint32_t>(layout.rbegin()->first.of.stage + 1);
+  manifest.num_stages = static_cast<std::uint32_t>(layout.rbegin()->first.cell.stage + 1);
   for (const auto& [id, contents] : layout) {
     snapshot_part part{"job-7", 5, id, manifest.num_stages, 3, "avx2", {}, contents};
     for (const auto& held : contents)
@@ -139,7 +139,7 @@ TEST_CASE("what belongs to a replica is read for this replica only") {
   std::vector<manifest_part> parts;
   for (int replica : {0, 1}) {
     auto part = example_part(5, 0, 1);
-    part.part.of.replica = replica;
+    part.part.cell.replica = replica;
     part.tensors = {{"0.weight", tensor::full({2}, 7)},
                     {"0.running_mean", tensor::full({2}, static_cast<float>(replica))}};
     part.contents = whole_contents(part.tensors);
@@ -172,7 +172,7 @@ TEST_CASE("a replica in another partition gets its own values of what its parts 
   for (int stage : {0, 1})
     for (int replica : {0, 1}) {
       auto part = example_part(5, stage, 2);
-      part.part.of.replica = replica;
+      part.part.cell.replica = replica;
       part.tensors = {{name_of(stage), value_of(stage, replica)}};
       part.contents = whole_contents(part.tensors);
       parts.push_back(store.write_part(5, part.part, encode_part(part).bytes()));

@@ -23,7 +23,7 @@ std::string read_from(const std::set<std::string>& parts) {
     return response;
   });
   try {
-    snapshot_source({.host = "127.0.0.1", .port = server.at().port, .token = "t"}).read();
+    snapshot_source({.host = "127.0.0.1", .port = server.address().port, .token = "t"}).read();
   } catch (const inspector_refusal& refusal) {
     return refusal.what();
   }

@@ -41,7 +41,7 @@ void stage_directory::set_scheduler(caf::actor scheduler) {
 
 void stage_directory::deliver(const transport::tensor_tag& tag, tensor value) {
   std::lock_guard lock(mutex_);
-  auto device = receivers_.devices.find(job::part_of(tag).of);
+  auto device = receivers_.devices.find(job::part_of(tag).cell);
   bool hosted = device != receivers_.devices.end();
   switch (tag.role) {
     case transport::tensor_role::activation:

@@ -24,19 +24,19 @@ void require_same_sizes(const std::vector<member_info>& infos, const group_descr
                       to_string(group.ranks[i]) + ": start all processes with the same");
 }
 
-std::unique_ptr<collective_backend> make_backend(rendezvous& at, const std::vector<member_info>& infos,
+std::unique_ptr<collective_backend> make_backend(rendezvous& point, const std::vector<member_info>& infos,
                                                  ucx_group_resources& resources) {
   std::vector<std::string> hosts;
   for (const auto& info : infos) hosts.push_back(info.host);
   hierarchy::host_topology topology(hosts);
   bool all_are_alone = topology.num_hosts() == topology.num_members() && topology.num_members() > 1;
   if (all_are_alone || resources.network.options().path == group_path::network)
-    return std::make_unique<network_backend>(at, resources);
-  auto local = connect_host_members(at, infos, resources);
+    return std::make_unique<network_backend>(point, resources);
+  auto local = connect_host_members(point, infos, resources);
   if (topology.num_hosts() == 1)
-    return std::make_unique<process_backend>(at.group(), resources, std::move(local.peers),
+    return std::make_unique<process_backend>(point.group(), resources, std::move(local.peers),
                                              std::move(local.area));
-  return std::make_unique<hierarchy_backend>(at, resources, std::move(topology), std::move(local));
+  return std::make_unique<hierarchy_backend>(point, resources, std::move(topology), std::move(local));
 }
 
 }  // namespace
@@ -44,17 +44,17 @@ std::unique_ptr<collective_backend> make_backend(rendezvous& at, const std::vect
 std::unique_ptr<communicator> make_ucx_group(const group_description& group, store& keys,
                                              ucx_group_resources& resources, communicator_options options) {
   options.engine = resources.engine;
-  rendezvous at(group, keys, options.timeout);
+  rendezvous point(group, keys, options.timeout);
   const auto& options_here = resources.network.options();
   auto host = options_here.host.empty() ? this_host() + '/' + resources.connector.place() : options_here.host;
   member_info own{std::move(host), resources.connector.process(), resources.connector.address(),
                   to_string(options_here.sizes)};
   std::vector<member_info> infos;
-  for (const auto& text : resources.processes.texts_of(at, "member info", [&] { return to_string(own); }))
+  for (const auto& text : resources.processes.texts_of(point, "member info", [&] { return to_string(own); }))
     infos.push_back(parse_member_info(text));
-  require_own_processes(infos, at.member());
+  require_own_processes(infos, point.member());
   require_same_sizes(infos, group);
-  auto backend = make_backend(at, infos, resources);
+  auto backend = make_backend(point, infos, resources);
   return std::make_unique<communicator>(group, std::move(backend), std::move(options));
 }
 

@@ -48,10 +48,10 @@ struct group_description {
   std::uint64_t generation = 0;
 
   int size() const { return static_cast<int>(ranks.size()); }
-  std::uint32_t incarnation_of(member_index of) const {
-    return incarnations.empty() ? 0 : incarnations[static_cast<std::size_t>(of)];
+  std::uint32_t incarnation_of(member_index member) const {
+    return incarnations.empty() ? 0 : incarnations[static_cast<std::size_t>(member)];
   }
-  world_rank rank_of(member_index of) const { return ranks[static_cast<std::size_t>(of)]; }
+  world_rank rank_of(member_index member) const { return ranks[static_cast<std::size_t>(member)]; }
   /// Nothing if the process of this rank is no member.
   std::optional<member_index> member_of(world_rank rank) const {
     auto at = std::ranges::find(ranks, rank);

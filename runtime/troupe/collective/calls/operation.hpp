@@ -66,9 +66,13 @@ std::string to_string(const call_signature& signature);
 /// | receive | undefined | [c] | |
 struct collective_operation {
   collective_operation() = default;
-  collective_operation(const call_signature& says, tensor from, tensor to, std::vector<std::int64_t> of = {},
-                       member_index with = -1)
-      : signature(says), input(std::move(from)), output(std::move(to)), parts(std::move(of)), peer(with) {}
+  collective_operation(const call_signature& says, tensor from, tensor to,
+                       std::vector<std::int64_t> part_sizes = {}, member_index partner = -1)
+      : signature(says),
+        input(std::move(from)),
+        output(std::move(to)),
+        parts(std::move(part_sizes)),
+        peer(partner) {}
 
   call_signature signature;
   tensor input, output;

@@ -33,7 +33,7 @@ struct call {
   using clock = std::chrono::steady_clock;
 
   call() = default;
-  call(collective_operation of, const call_options& how) : what(std::move(of)), options(how) {}
+  call(collective_operation operation, const call_options& how) : what(std::move(operation)), options(how) {}
 
   collective_operation what;
   std::uint64_t sequence = 0;
@@ -58,8 +58,8 @@ class work {
  public:
   /// A handle to nothing, which counts as ended.
   work() = default;
-  work(std::shared_ptr<collective::call> of, collective::group_progress& group)
-      : call_(std::move(of)), group_(&group) {}
+  work(std::shared_ptr<collective::call> started, collective::group_progress& group)
+      : call_(std::move(started)), group_(&group) {}
 
   /// Blocks until the call has ended, at most for its timeout. Throws collective_error if it failed.
   void wait();

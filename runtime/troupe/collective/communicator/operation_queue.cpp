@@ -28,7 +28,7 @@ std::exception_ptr operation_queue::failure() {
 
 bool operation_queue::begin(const std::shared_ptr<call>& added) {
   if (has_added_.load(std::memory_order_relaxed)) take_added();
-  auto& its_queue = queues_.of(added->what);
+  auto& its_queue = queues_.queue_for(added->what);
   // Written by fail() only, which is called by one thread at a time with this.
   if (failure_ || !its_queue.calls.empty()) return false;
   its_queue.add(added);
@@ -50,9 +50,9 @@ bool operation_queue::advance() {
   return moved;
 }
 
-bool operation_queue::advance(call_queues::queue& of) {
-  if (of.calls.empty()) return false;
-  auto& first = *of.calls.front();
+bool operation_queue::advance(call_queues::queue& pending) {
+  if (pending.calls.empty()) return false;
+  auto& first = *pending.calls.front();
   if (!first.running) {
     if (is_timed(first)) first.begun = call::clock::now();
     first.running.emplace(backend_.run(first.what, first.sequence));
@@ -61,8 +61,8 @@ bool operation_queue::advance(call_queues::queue& of) {
     if (!std::exchange(first.has_waited, true)) on_first_wait(first);
     return false;
   }
-  auto done = std::move(of.calls.front());
-  of.calls.pop_front();
+  auto done = std::move(pending.calls.front());
+  pending.calls.pop_front();
   --num_unfinished_;
   end(*done, nullptr);
   return true;
@@ -84,7 +84,7 @@ void operation_queue::take_added() {
   std::lock_guard lock(adding_);
   has_added_.store(false, std::memory_order_relaxed);
   for (auto& each : added_) {
-    auto& queue = queues_.of(each->what);
+    auto& queue = queues_.queue_for(each->what);
     queue.add(std::move(each));
   }
   added_.clear();

@@ -26,7 +26,7 @@ class call_queues {
     call* first() const { return calls.empty() ? nullptr : calls.front().get(); }
   };
 
-  queue& of(const collective_operation& what) {
+  queue& queue_for(const collective_operation& what) {
     std::size_t index = 0;
     if (what.peer >= 0)
       index = 1 + 2 * static_cast<std::size_t>(what.peer) +
@@ -97,7 +97,7 @@ class operation_queue {
   void fail(const std::exception_ptr& cause);
 
  private:
-  bool advance(call_queues::queue& of);
+  bool advance(call_queues::queue& pending);
   void end(call& last, std::exception_ptr error);
   void abort_backend(const std::exception_ptr& error);
   bool is_timed(const call& what) const;

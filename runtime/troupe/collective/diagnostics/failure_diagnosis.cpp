@@ -56,13 +56,13 @@ collective_error failure_diagnosis::aborted_by(member_index from, const failure_
           "group " + group_.name + " was aborted by " + rank_text(from) + ": " + report.cause};
 }
 
-collective_error failure_diagnosis::lost(const failed_call& of, member_index member, const std::string& how,
-                                         const std::string& activity) const {
+collective_error failure_diagnosis::lost(const failed_call& failed, member_index member,
+                                         const std::string& how, const std::string& activity) const {
   return {collective_failure::lost_member,
           group_.name,
-          of.sequence,
+          failed.sequence,
           {rank_of(member)},
-          text_of(of) + ": " + how + "; it " + activity};
+          text_of(failed) + ": " + how + "; it " + activity};
 }
 
 collective_error failure_diagnosis::mismatch(const failed_call& own, member_index other,
@@ -87,19 +87,20 @@ collective_error failure_diagnosis::wrong_message(const failed_call& expected, m
               group_.name + ": expected " + to_string(expected.signature) + ", got " + to_string(theirs)};
 }
 
-collective_error failure_diagnosis::local_failure(const failed_call& of, const std::string& problem) const {
+collective_error failure_diagnosis::local_failure(const failed_call& failed,
+                                                  const std::string& problem) const {
   return {collective_failure::transport,
           group_.name,
-          of.sequence,
+          failed.sequence,
           {rank_of(group_.member)},
-          text_of(of) + ", failed on " + rank_text(group_.member) + ": " + problem};
+          text_of(failed) + ", failed on " + rank_text(group_.member) + ": " + problem};
 }
 
-collective_error failure_diagnosis::library_failure(const failed_call& of, const std::string& problem,
+collective_error failure_diagnosis::library_failure(const failed_call& failed, const std::string& problem,
                                                     const member_reports& reports) const {
   auto kind = collective_failure::transport;
   std::vector<world_rank> silent;
-  std::string message = local_failure(of, problem).what();
+  std::string message = local_failure(failed, problem).what();
   for (int i = 0; i < group_.size(); ++i) {
     const auto& report = reports[static_cast<std::size_t>(i)];
     if (i == group_.member) continue;
@@ -109,7 +110,7 @@ collective_error failure_diagnosis::library_failure(const failed_call& of, const
     message += "; " + rank_text(i) + ' ' + (report ? report->activity : "has sent no report");
   }
   if (kind == collective_failure::transport && !silent.empty()) kind = collective_failure::lost_member;
-  return {kind, group_.name, of.sequence, std::move(silent), message};
+  return {kind, group_.name, failed.sequence, std::move(silent), message};
 }
 
 }  // namespace troupe::collective

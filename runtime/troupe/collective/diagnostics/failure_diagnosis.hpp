@@ -35,7 +35,7 @@ class failure_diagnosis {
   /// Member `from` has aborted the group.
   collective_error aborted_by(member_index from, const failure_report& report) const;
   /// A member has ended. how: "the process of rank 3 has ended"; activity: what it did before.
-  collective_error lost(const failed_call& of, member_index member, const std::string& how,
+  collective_error lost(const failed_call& failed, member_index member, const std::string& how,
                         const std::string& activity) const;
   /// Members have made different calls.
   collective_error mismatch(const failed_call& own, member_index other, const call_signature& theirs) const;
@@ -43,10 +43,10 @@ class failure_diagnosis {
   collective_error wrong_message(const failed_call& expected, member_index from,
                                  const call_signature& theirs) const;
   /// The library below has failed with `problem`. The others' reports may have the cause.
-  collective_error library_failure(const failed_call& of, const std::string& problem,
+  collective_error library_failure(const failed_call& failed, const std::string& problem,
                                    const member_reports& reports) const;
   /// This member has failed, whatever the others do.
-  collective_error local_failure(const failed_call& of, const std::string& problem) const;
+  collective_error local_failure(const failed_call& failed, const std::string& problem) const;
 
   world_rank rank_of(member_index member) const { return group_.rank_of(member); }
 

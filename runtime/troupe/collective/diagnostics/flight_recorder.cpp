@@ -51,20 +51,21 @@ flight_recorder::entry* flight_recorder::find(const call& what) {
   return nullptr;
 }
 
-std::string flight_recorder::describe(const entry& of) const {
-  auto text = '#' + std::to_string(of.sequence) + ' ' + to_string(of.signature);
-  if (of.peer >= 0)
-    text += (of.signature.kind == collective_kind::send ? " to rank " : " from rank ") +
-            to_string(ranks_.at(static_cast<std::size_t>(of.peer)));
+std::string flight_recorder::describe(const entry& recorded) const {
+  auto text = '#' + std::to_string(recorded.sequence) + ' ' + to_string(recorded.signature);
+  if (recorded.peer >= 0)
+    text += (recorded.signature.kind == collective_kind::send ? " to rank " : " from rank ") +
+            to_string(ranks_.at(static_cast<std::size_t>(recorded.peer)));
   return text;
 }
 
-std::string flight_recorder::outcome(const entry& of) {
-  if (of.is == entry::phase::running)
-    return "waiting for " + milliseconds_text(call::clock::now() - of.begun);
-  std::string is = of.is == entry::phase::done ? "done" : "failed";
-  if (of.ended == of.begun) return is + " at once";
-  return is + (of.is == entry::phase::done ? " in " : " after ") + milliseconds_text(of.ended - of.begun);
+std::string flight_recorder::outcome(const entry& recorded) {
+  if (recorded.is == entry::phase::running)
+    return "waiting for " + milliseconds_text(call::clock::now() - recorded.begun);
+  std::string is = recorded.is == entry::phase::done ? "done" : "failed";
+  if (recorded.ended == recorded.begun) return is + " at once";
+  return is + (recorded.is == entry::phase::done ? " in " : " after ") +
+         milliseconds_text(recorded.ended - recorded.begun);
 }
 
 collective_position flight_recorder::position() const {

@@ -34,8 +34,8 @@ class flight_recorder {
     call::clock::time_point begun, ended;
     enum class phase : std::uint8_t { running, done, failed } is = phase::running;
   };
-  std::string describe(const entry& of) const;
-  static std::string outcome(const entry& of);
+  std::string describe(const entry& recorded) const;
+  static std::string outcome(const entry& recorded);
   entry& add(const call& what);
   entry* find(const call& what);
   std::size_t place_of(std::size_t age) const {

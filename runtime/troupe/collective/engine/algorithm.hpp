@@ -59,7 +59,7 @@ class [[nodiscard]] algorithm {
 
  private:
   using handle = std::coroutine_handle<promise_type>;
-  explicit algorithm(handle of) : handle_(of) {}
+  explicit algorithm(handle coroutine) : handle_(coroutine) {}
   handle handle_;
 };
 

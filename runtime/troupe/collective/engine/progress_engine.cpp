@@ -11,16 +11,16 @@
 namespace troupe::collective {
 
 struct progress_engine::place::entry {
-  explicit entry(client& its) : of(its) {}
+  explicit entry(client& its) : polled(its) {}
 
-  client& of;
+  client& polled;
   std::atomic<bool> is_active = false;   ///< the client is in the engine's lists
   std::atomic<bool> is_removed = false;  ///< the client is not called any more
   std::mutex in_round;                   ///< held while it is called
 };
 
-progress_engine::place::place(progress_engine& engine, client& of)
-    : engine_(engine), entry_(std::make_shared<entry>(of)) {}
+progress_engine::place::place(progress_engine& engine, client& polled)
+    : engine_(engine), entry_(std::make_shared<entry>(polled)) {}
 
 progress_engine::place::~place() {
   entry_->is_removed = true;
@@ -75,11 +75,11 @@ bool progress_engine::run_round() {
   std::erase_if(active_, [&](const auto& each) {
     std::lock_guard lock(each->in_round);
     if (each->is_removed) return true;
-    moved = each->of.advance() || moved;
-    if (!each->of.is_idle()) return false;
+    moved = each->polled.advance() || moved;
+    if (!each->polled.is_idle()) return false;
     // Work that was added before this store is seen after it; later work adds the entry again.
     each->is_active = false;
-    return each->of.is_idle() || each->is_active.exchange(true);
+    return each->polled.is_idle() || each->is_active.exchange(true);
   });
   return moved;
 }
@@ -90,7 +90,7 @@ void progress_engine::sleep() {
   bool may_sleep = !take_added();
   for (const auto& each : active_) {
     std::lock_guard lock(each->in_round);
-    if (!each->is_removed) may_sleep = each->of.prepare_sleep(sources) && may_sleep;
+    if (!each->is_removed) may_sleep = each->polled.prepare_sleep(sources) && may_sleep;
   }
   if (may_sleep && !is_stopping_) {
     std::vector<pollfd> polled;

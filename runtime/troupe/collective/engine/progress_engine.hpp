@@ -40,7 +40,7 @@ class progress_engine {
   /// A client's place in the engine. While it lives, the engine may call the client.
   class place {
    public:
-    place(progress_engine& engine, client& of);
+    place(progress_engine& engine, client& polled);
     /// Waits for the running round of the client.
     ~place();
     place(const place&) = delete;

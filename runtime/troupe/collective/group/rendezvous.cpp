@@ -133,8 +133,9 @@ member_info parse_member_info(const std::string& text) {
   return info;
 }
 
-std::string known_processes::key_of(const rendezvous& at, const std::string& name, member_index of) {
-  return name + '/' + to_string(at.rank_of(of)) + '/' + std::to_string(at.group().incarnation_of(of));
+std::string known_processes::key_of(const rendezvous& point, const std::string& name, member_index member) {
+  return name + '/' + to_string(point.rank_of(member)) + '/' +
+         std::to_string(point.group().incarnation_of(member));
 }
 
 std::optional<std::string> known_processes::find(const std::string& key) {
@@ -155,33 +156,33 @@ std::string known_processes::remember_first(const std::string& key, const std::s
   return known_.try_emplace(key, text).first->second;
 }
 
-std::string known_processes::tell(rendezvous& at, const std::string& key,
+std::string known_processes::tell(rendezvous& point, const std::string& key,
                                   const std::function<std::string()>& own) {
   std::lock_guard lock(telling_);
   auto text = own();
   if (find(key) != text) {
-    at.keys_.put(key, std::as_bytes(std::span(text)));
+    point.keys_.put(key, std::as_bytes(std::span(text)));
     remember(key, text);
   }
   return text;
 }
 
-std::vector<std::string> known_processes::texts_of(rendezvous& at, const std::string& name,
+std::vector<std::string> known_processes::texts_of(rendezvous& point, const std::string& name,
                                                    const std::function<std::string()>& own) {
-  std::vector<std::string> texts(static_cast<std::size_t>(at.group().size()));
-  texts[static_cast<std::size_t>(at.member())] = tell(at, key_of(at, name, at.member()), own);
-  for (int i = 0; i < at.group().size(); ++i) {
-    if (i == at.member()) continue;
-    auto key = key_of(at, name, i);
+  std::vector<std::string> texts(static_cast<std::size_t>(point.group().size()));
+  texts[static_cast<std::size_t>(point.member())] = tell(point, key_of(point, name, point.member()), own);
+  for (int i = 0; i < point.group().size(); ++i) {
+    if (i == point.member()) continue;
+    auto key = key_of(point, name, i);
     auto known = find(key);
-    texts[static_cast<std::size_t>(i)] = known ? *known : remember_first(key, at.wait_for(key, name, i));
+    texts[static_cast<std::size_t>(i)] = known ? *known : remember_first(key, point.wait_for(key, name, i));
   }
   return texts;
 }
 
-std::string known_processes::read_again(rendezvous& at, const std::string& name, member_index from) {
-  auto key = key_of(at, name, from);
-  if (auto text = at.find(key, 0ms)) remember(key, *text);
+std::string known_processes::read_again(rendezvous& point, const std::string& name, member_index from) {
+  auto key = key_of(point, name, from);
+  if (auto text = point.find(key, 0ms)) remember(key, *text);
   return find(key).value();
 }
 

@@ -82,14 +82,14 @@ class known_processes {
  public:
   /// By member of a group. `own` returns that of this process; if it is another one than before, it is put
   /// again. name: what is told, a "member info" or "network address".
-  std::vector<std::string> texts_of(rendezvous& at, const std::string& name,
+  std::vector<std::string> texts_of(rendezvous& point, const std::string& name,
                                     const std::function<std::string()>& own);
   /// What a member has put last. After texts_of().
-  std::string read_again(rendezvous& at, const std::string& name, member_index from);
+  std::string read_again(rendezvous& point, const std::string& name, member_index from);
 
  private:
-  static std::string key_of(const rendezvous& at, const std::string& name, member_index of);
-  std::string tell(rendezvous& at, const std::string& key, const std::function<std::string()>& own);
+  static std::string key_of(const rendezvous& point, const std::string& name, member_index member);
+  std::string tell(rendezvous& point, const std::string& key, const std::function<std::string()>& own);
   std::optional<std::string> find(const std::string& key);
   void remember(const std::string& key, const std::string& text);
   std::string remember_first(const std::string& key, const std::string& text);

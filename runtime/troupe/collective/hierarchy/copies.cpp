@@ -54,7 +54,7 @@ algorithm distribute_own(pipeline& flow) {
   auto& call = flow.call;
   auto own = call.operation().input.bytes();
   auto first = part_of(call.operation(), call.member()).first;
-  const auto& owned = flow.plan.of(call.member());
+  const auto& owned = flow.plan.chunks_of(call.member());
   auto bytes_at = [&](const element_range& elements) {
     return own.subspan(call.bytes_of(elements.first - first), call.bytes_of(elements.count));
   };

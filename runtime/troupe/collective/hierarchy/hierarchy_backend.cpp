@@ -48,9 +48,9 @@ bool is_hierarchical(const collective_operation& what) {
 
 }  // namespace
 
-hierarchy_backend::hierarchy_backend(rendezvous& at, ucx_group_resources& resources,
+hierarchy_backend::hierarchy_backend(rendezvous& point, ucx_group_resources& resources,
                                      hierarchy::host_topology topology, host_members local)
-    : network_backend(at, resources),
+    : network_backend(point, resources),
       topology_(std::move(topology)),
       local_(std::move(local)),
       block_(local_.area->control_block(), local_.members.size(), local_.members.member,

@@ -17,7 +17,7 @@ namespace troupe::collective {
 /// members.
 class hierarchy_backend final : public network_backend {
  public:
-  hierarchy_backend(rendezvous& at, ucx_group_resources& resources, hierarchy::host_topology topology,
+  hierarchy_backend(rendezvous& point, ucx_group_resources& resources, hierarchy::host_topology topology,
                     host_members local);
 
   std::string_view algorithm_of(const collective_operation& what) const override;

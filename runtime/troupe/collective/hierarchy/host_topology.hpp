@@ -54,7 +54,7 @@ class chunk_plan {
   chunk_plan(const host_topology& topology, const std::vector<element_range>& owned, const options& wanted);
 
   /// The chunks that `member` owns, ascending.
-  const std::vector<chunk>& of(int member) const { return chunks_[static_cast<std::size_t>(member)]; }
+  const std::vector<chunk>& chunks_of(int member) const { return chunks_[static_cast<std::size_t>(member)]; }
   /// The largest number of chunks that one member owns.
   std::size_t max_chunks() const;
 

@@ -23,15 +23,15 @@ std::size_t window(const hierarchy_call& call) {
   return static_cast<std::size_t>(std::max(1, call.remote.sizes().blocks_ahead));
 }
 
-int partner(const chunk& of, int host) { return of.partners[static_cast<std::size_t>(host)]; }
+int partner(const chunk& planned, int host) { return planned.partners[static_cast<std::size_t>(host)]; }
 
 /// A chunk of an owner on another host.
 struct remote_chunk {
   int owner;
   std::uint32_t number;
-  const chunk* of;
+  const chunk* planned;
 
-  const element_range& elements() const { return of->elements; }
+  const element_range& elements() const { return planned->elements; }
 };
 
 /// The chunks of owners on other hosts for which this member is the partner on this host. In rounds: the
@@ -41,7 +41,7 @@ std::vector<remote_chunk> served_chunks(const pipeline& flow) {
   for (std::uint32_t number = 0; number < flow.plan.max_chunks(); ++number)
     for (int distance = 1; distance < flow.call.topology.num_members(); ++distance) {
       auto owner = flow.call.remote.after(distance);
-      const auto& all = flow.plan.of(owner);
+      const auto& all = flow.plan.chunks_of(owner);
       if (flow.call.topology.host_of(owner) == flow.call.host() || number >= all.size()) continue;
       if (partner(all[number], flow.call.host()) == flow.call.member())
         served.push_back({owner, number, &all[number]});
@@ -131,7 +131,7 @@ algorithm send_input_of(pipeline& flow, int source) {
 // Only the owner reads these elements of the local members' inputs, so they may be the outputs too.
 algorithm reduce_owned(pipeline& flow, std::byte* result) {
   auto& call = flow.call;
-  const auto& owned = flow.plan.of(call.member());
+  const auto& owned = flow.plan.chunks_of(call.member());
   std::vector<pending_chunk> pending(std::min(owned.size(), window(call)));
   for (std::uint32_t i = 0; i < pending.size(); ++i) receive_chunk(call, owned[i], i, pending[i]);
   for (std::uint32_t i = 0; i < owned.size(); ++i) {
@@ -168,7 +168,8 @@ algorithm receive_results(pipeline& flow) {
   for (const auto& each : served_chunks(flow)) {
     const auto& elements = each.elements();
     std::span<std::byte> output(flow.output_addresses(elements)[0], call.bytes_of(elements.count));
-    receives.emplace_back(each.of, call.remote.receive(each.owner, payload::results, each.number, output));
+    receives.emplace_back(each.planned,
+                          call.remote.receive(each.owner, payload::results, each.number, output));
   }
   for (; !receives.empty(); receives.pop_front()) {
     co_await until([&] { return receives.front().second->is_done(); });
@@ -178,7 +179,7 @@ algorithm receive_results(pipeline& flow) {
 
 algorithm forward(pipeline& flow, int host) {
   auto& call = flow.call;
-  const auto& owned = flow.plan.of(call.member());
+  const auto& owned = flow.plan.chunks_of(call.member());
   std::vector<std::shared_ptr<const transfer>> receives;
   for (std::uint32_t i = 0; i < owned.size(); ++i) {
     const auto& elements = owned[i].elements;

@@ -74,7 +74,7 @@ algorithm reduce_large(hierarchy_call& call) {
     flow.outputs = {call.topology.local_index_of(signature.root)};
   } else {
     std::int64_t count = 0;
-    for (const auto& each : flow.plan.of(call.member())) count += each.elements.count;
+    for (const auto& each : flow.plan.chunks_of(call.member())) count += each.elements.count;
     reduced.resize(call.bytes_of(count));
   }
   std::vector<algorithm> steps;

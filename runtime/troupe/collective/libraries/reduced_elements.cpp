@@ -11,15 +11,15 @@ namespace troupe::collective {
 namespace {
 
 template <class T>
-void divide(tensor& x, int by) {
-  for (T& each : x.values<T>()) each = static_cast<T>(each / static_cast<T>(by));
+void divide(tensor& x, int divisor) {
+  for (T& each : x.values<T>()) each = static_cast<T>(each / static_cast<T>(divisor));
 }
 
-void divide_elements(tensor& x, int by) {
-  if (x.dtype() == dtype::f32) return divide<float>(x, by);
-  if (x.dtype() == dtype::i32) return divide<std::int32_t>(x, by);
-  if (x.dtype() == dtype::i64) return divide<std::int64_t>(x, by);
-  divide<std::uint8_t>(x, by);
+void divide_elements(tensor& x, int divisor) {
+  if (x.dtype() == dtype::f32) return divide<float>(x, divisor);
+  if (x.dtype() == dtype::i32) return divide<std::int32_t>(x, divisor);
+  if (x.dtype() == dtype::i64) return divide<std::int64_t>(x, divisor);
+  divide<std::uint8_t>(x, divisor);
 }
 
 /// The bits of a negative float rise with its magnitude: without its sign they are inverted. The function is

@@ -20,10 +20,10 @@ constexpr auto poll_interval = std::chrono::milliseconds(5);
 
 }  // namespace
 
-network_backend::network_backend(rendezvous& at, ucx_group_resources& resources)
-    : group_(at.group()), options_(resources.network.options()) {
+network_backend::network_backend(rendezvous& point, ucx_group_resources& resources)
+    : group_(point.group()), options_(resources.network.options()) {
   ucx::ucx_log_suppressor failures_are_reported_as_errors;
-  network_formation forming(at, resources);
+  network_formation forming(point, resources);
   auto connections = forming.connect();
   try {
     exchange_ =
@@ -31,7 +31,7 @@ network_backend::network_backend(rendezvous& at, ucx_group_resources& resources)
                                        ucx_exchange::callbacks{.describe = [this] { return own_report(); },
                                                                .wake = [this] { network_backend::wake(); }});
   } catch (const std::exception& problem) {  // the others wait for this member
-    at.fail("rank " + to_string(at.rank_of(at.member())) + ": " + problem.what());
+    point.fail("rank " + to_string(point.rank_of(point.member())) + ": " + problem.what());
   }
   try {
     forming.wait_for_all(*exchange_);

@@ -20,7 +20,7 @@ class network_backend : public collective_backend {
  public:
   /// Returns when all members have made it. Throws what rendezvous throws, collective_error (transport) that
   /// names the members that cannot reach each other, and the error of a member that has given up meanwhile.
-  network_backend(rendezvous& at, ucx_group_resources& resources);
+  network_backend(rendezvous& point, ucx_group_resources& resources);
   ~network_backend() override;
 
   std::string_view name() const override { return "ucx"; }

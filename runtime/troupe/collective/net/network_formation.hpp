@@ -27,7 +27,7 @@ struct ucx_group_resources;
 class network_formation {
  public:
   /// Both outlive it.
-  network_formation(rendezvous& at, ucx_group_resources& resources);
+  network_formation(rendezvous& point, ucx_group_resources& resources);
 
   const std::shared_ptr<network_fabric>& fabric() const { return fabric_; }
   /// The connections to the other members, by member. What a process tells the others is read once, and again
@@ -48,21 +48,22 @@ class network_formation {
   };
 
   network_fabric::process process_of(int member) const;
-  std::vector<int> missing(const std::vector<peer_status>& of) const;
-  std::vector<int> not_ready(const std::vector<peer_status>& of) const;
-  void look_at_store(ucx_exchange& exchange, const std::vector<peer_status>& of, bool is_late);
+  std::vector<int> missing(const std::vector<peer_status>& statuses) const;
+  std::vector<int> not_ready(const std::vector<peer_status>& statuses) const;
+  void look_at_store(ucx_exchange& exchange, const std::vector<peer_status>& statuses, bool is_late);
   void reconnect(ucx_exchange& exchange);
   void fail_if_unreachable(const ucx_exchange& exchange, int member, const attempts& made);
-  void tell_lost(const std::vector<peer_status>& of);
-  void tell_missing(const std::vector<peer_status>& of);
+  void tell_lost(const std::vector<peer_status>& statuses);
+  void tell_missing(const std::vector<peer_status>& statuses);
   void check(int member);
   void require_own_connections();
-  void throw_missing(const std::vector<peer_status>& of);
-  std::string rank_text(int member) const { return "rank " + to_string(at_.rank_of(member)); }
+  void throw_missing(const std::vector<peer_status>& statuses);
+  std::string rank_text(int member) const { return "rank " + to_string(point_.rank_of(member)); }
   std::string text_of_connection(int from, int to, const std::string& lost_cause) const;
-  std::string text_of_missing(const std::vector<peer_status>& of, const std::vector<int>& members) const;
+  std::string text_of_missing(const std::vector<peer_status>& statuses,
+                              const std::vector<int>& members) const;
 
-  rendezvous& at_;
+  rendezvous& point_;
   known_processes& processes_;
   std::shared_ptr<network_fabric> fabric_;
   const std::uint32_t num_ends_;  ///< of this process's connections, when this began

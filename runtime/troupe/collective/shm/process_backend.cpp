@@ -109,9 +109,9 @@ namespace {
 using peer_list = std::vector<std::shared_ptr<peer_process>>;
 
 /// The members on this member's host, with this one.
-std::vector<int> local_members_of(const rendezvous& at, const std::vector<member_info>& infos) {
+std::vector<int> local_members_of(const rendezvous& point, const std::vector<member_info>& infos) {
   std::vector<int> found;
-  const auto& own = infos[static_cast<std::size_t>(at.member())];
+  const auto& own = infos[static_cast<std::size_t>(point.member())];
   for (std::size_t i = 0; i < infos.size(); ++i)
     if (infos[i].is_on_host_of(own)) found.push_back(static_cast<int>(i));
   return found;
@@ -119,10 +119,10 @@ std::vector<int> local_members_of(const rendezvous& at, const std::vector<member
 
 /// Throws if the membership, within a second, says that the member is lost: that comes a little later than
 /// what its connections tell.
-void check_for_loss(rendezvous& at, member_index member) {
+void check_for_loss(rendezvous& point, member_index member) {
   using clock = std::chrono::steady_clock;
   for (auto end = clock::now() + std::chrono::seconds(1); clock::now() < end;) {
-    at.check("connection", member);
+    point.check("connection", member);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }
@@ -130,19 +130,19 @@ void check_for_loss(rendezvous& at, member_index member) {
 /// Connections to the local members, by member. Empty if one cannot be reached, with the reason in
 /// `obstacle`.
 peer_list connect_to_all(const std::vector<int>& local_members, const std::vector<member_info>& infos,
-                         rendezvous& at, ucx_group_resources& resources, std::string& obstacle) {
+                         rendezvous& point, ucx_group_resources& resources, std::string& obstacle) {
   peer_list peers(infos.size());
   for (int member : local_members) {
-    if (member == at.member()) continue;
+    if (member == point.member()) continue;
     auto i = static_cast<std::size_t>(member);
     try {
-      peers[i] = resources.connector.connection_to(infos[i].process, infos[i].address, at.half_time(),
-                                                   [&] { at.check("connection", member); });
+      peers[i] = resources.connector.connection_to(infos[i].process, infos[i].address, point.half_time(),
+                                                   [&] { point.check("connection", member); });
     } catch (const collective_error&) {
       throw;
     } catch (const std::runtime_error& error) {
-      check_for_loss(at, member);
-      obstacle = "members of one host do not share memory (rank " + to_string(at.rank_of(member)) + ": " +
+      check_for_loss(point, member);
+      obstacle = "members of one host do not share memory (rank " + to_string(point.rank_of(member)) + ": " +
                  error.what() + ')';
       return {};
     }
@@ -161,7 +161,7 @@ std::uint64_t number_of(const group_description& group) {
 /// Waits until `find_missing` returns no member, which others change together with `changes`. At first
 /// without sleeping: members make groups at the same time.
 template <class FindMissing>
-void wait_for_members(rendezvous& at, std::atomic<std::uint32_t>& changes, const std::string& name,
+void wait_for_members(rendezvous& point, std::atomic<std::uint32_t>& changes, const std::string& name,
                       FindMissing find_missing) {
   using clock = std::chrono::steady_clock;
   constexpr auto longest_yielding = std::chrono::microseconds(100);
@@ -172,8 +172,8 @@ void wait_for_members(rendezvous& at, std::atomic<std::uint32_t>& changes, const
     auto missing = find_missing();
     if (!missing) return;
     auto now = clock::now();
-    if (now >= next_check || at.time_left().count() == 0) {
-      at.check(name, *missing);
+    if (now >= next_check || point.time_left().count() == 0) {
+      point.check(name, *missing);
       next_check = now + check_interval;
     }
     if (now - begin < longest_yielding)
@@ -181,22 +181,22 @@ void wait_for_members(rendezvous& at, std::atomic<std::uint32_t>& changes, const
     else
       posix::futex_wait(
           changes, known,
-          std::chrono::ceil<std::chrono::microseconds>(std::min(next_check - now, at.time_left())));
+          std::chrono::ceil<std::chrono::microseconds>(std::min(next_check - now, point.time_left())));
   }
 }
 
-[[noreturn]] void throw_given_up(const rendezvous& at, member_index member) {
-  auto rank = at.rank_of(member);
-  throw collective_error(collective_failure::timed_out, at.group().name, 0, {rank},
-                         "rank " + to_string(rank) + " gave up making group " + at.group().name +
+[[noreturn]] void throw_given_up(const rendezvous& point, member_index member) {
+  auto rank = point.rank_of(member);
+  throw collective_error(collective_failure::timed_out, point.group().name, 0, {rank},
+                         "rank " + to_string(rank) + " gave up making group " + point.group().name +
                              " before all of its members had come: make a new group on all of them");
 }
 
 /// The first local member adds the group to its group_memory, where the others find it. Returns when all are
 /// there.
-std::unique_ptr<group_area> meet(rendezvous& at, const host_members& all, const std::vector<int>& indices,
+std::unique_ptr<group_area> meet(rendezvous& point, const host_members& all, const std::vector<int>& indices,
                                  group_memory& own) {
-  auto number = number_of(at.group());
+  auto number = number_of(point.group());
   auto num_members = all.members.size();
   int member = all.members.member;
   std::unique_ptr<group_area> area;
@@ -204,7 +204,7 @@ std::unique_ptr<group_area> meet(rendezvous& at, const host_members& all, const 
     area = own.add(number, all.peers, member);
   } else {
     const auto& first = all.peers.front()->groups();
-    wait_for_members(at, first.changes(), "group", [&]() -> std::optional<member_index> {
+    wait_for_members(point, first.changes(), "group", [&]() -> std::optional<member_index> {
       area = first.find(number, num_members, member);
       return area ? std::optional<member_index>() : indices.front();
     });
@@ -217,10 +217,10 @@ std::unique_ptr<group_area> meet(rendezvous& at, const host_members& all, const 
     }
   } when_all_have_come{member == 0 ? &own : nullptr, number};
   area->arrive();
-  wait_for_members(at, area->changes(), "arrival", [&]() -> std::optional<member_index> {
+  wait_for_members(point, area->changes(), "arrival", [&]() -> std::optional<member_index> {
     for (int i = 0; i < num_members; ++i) {
       member_index each = indices[static_cast<std::size_t>(i)];
-      if (area->has_given_up(i)) throw_given_up(at, each);
+      if (area->has_given_up(i)) throw_given_up(point, each);
       if (!area->has_arrived(i)) return each;
     }
     return {};
@@ -231,20 +231,20 @@ std::unique_ptr<group_area> meet(rendezvous& at, const host_members& all, const 
 
 }  // namespace
 
-host_members connect_host_members(rendezvous& at, const std::vector<member_info>& infos,
+host_members connect_host_members(rendezvous& point, const std::vector<member_info>& infos,
                                   ucx_group_resources& resources) {
-  auto local_members = local_members_of(at, infos);
+  auto local_members = local_members_of(point, infos);
   std::string obstacle;
-  auto peers = connect_to_all(local_members, infos, at, resources, obstacle);
-  if (!obstacle.empty()) at.fail(obstacle);
-  at.watch(peers);
-  host_members made{.members = {at.group().name, {}, 0}, .peers = {}, .area = {}};
+  auto peers = connect_to_all(local_members, infos, point, resources, obstacle);
+  if (!obstacle.empty()) point.fail(obstacle);
+  point.watch(peers);
+  host_members made{.members = {point.group().name, {}, 0}, .peers = {}, .area = {}};
   for (int member : local_members) {
-    if (member == at.member()) made.members.member = made.members.size();
-    made.members.ranks.push_back(at.rank_of(member));
+    if (member == point.member()) made.members.member = made.members.size();
+    made.members.ranks.push_back(point.rank_of(member));
     made.peers.push_back(peers[static_cast<std::size_t>(member)]);
   }
-  made.area = meet(at, made, local_members, resources.groups);
+  made.area = meet(point, made, local_members, resources.groups);
   return made;
 }
 

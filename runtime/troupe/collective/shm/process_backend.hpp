@@ -70,7 +70,7 @@ struct host_members {
 /// Connects the members of each host with each other; all members of the group call this together. infos: of
 /// all members. Throws what rendezvous throws, and collective_error (transport) on all members if members of
 /// one host cannot share memory.
-host_members connect_host_members(rendezvous& at, const std::vector<member_info>& infos,
+host_members connect_host_members(rendezvous& point, const std::vector<member_info>& infos,
                                   ucx_group_resources& resources);
 
 }  // namespace troupe::collective

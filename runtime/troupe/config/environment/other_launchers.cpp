@@ -38,28 +38,28 @@ std::string text_of(const environment_reader& read, const char* name) {
 }
 
 /// "PMI_RANK=3, PMI_SIZE=8"
-std::string seen(const environment_reader& read, const other_launcher& of) {
+std::string seen(const environment_reader& read, const other_launcher& launcher) {
   std::string text;
-  for (const char* name : {of.rank, of.world_size, of.local_rank})
+  for (const char* name : {launcher.rank, launcher.world_size, launcher.local_rank})
     if (auto value = text_of(read, name); !value.empty())
       text += (text.empty() ? "" : ", ") + std::string(name) + '=' + value;
   return text;
 }
 
 /// "RANK=$PMI_RANK WORLD_SIZE=$PMI_SIZE LOCAL_RANK=$MPI_LOCALRANKID"
-std::string settings(const environment_reader& read, const other_launcher& of) {
-  auto text = "RANK=$" + std::string(of.rank) +
-              (of.world_size ? " WORLD_SIZE=$" + std::string(of.world_size) : " WORLD_SIZE=N");
-  if (!text_of(read, of.local_rank).empty()) text += " LOCAL_RANK=$" + std::string(of.local_rank);
+std::string settings(const environment_reader& read, const other_launcher& launcher) {
+  auto text = "RANK=$" + std::string(launcher.rank) +
+              (launcher.world_size ? " WORLD_SIZE=$" + std::string(launcher.world_size) : " WORLD_SIZE=N");
+  if (!text_of(read, launcher.local_rank).empty()) text += " LOCAL_RANK=$" + std::string(launcher.local_rank);
   return text;
 }
 
-std::string warning_of(const environment_reader& read, const other_launcher& of) {
-  return "this process runs as a job of its own. Was it started by " + std::string(of.name) +
-         " as one of several (" + seen(read, of) +
+std::string warning_of(const environment_reader& read, const other_launcher& launcher) {
+  return "this process runs as a job of its own. Was it started by " + std::string(launcher.name) +
+         " as one of several (" + seen(read, launcher) +
          ")? Its variables are not read: give each process RANK, WORLD_SIZE and LOCAL_RANK, for example as "
          "`sh -c '" +
-         settings(read, of) +
+         settings(read, launcher) +
          " exec PROGRAM'`, and MASTER_ADDR and TROUPE_JOB_SECRET if there are several hosts; or use "
          "`troupe launch`, srun, or mpirun of Open MPI";
 }

@@ -51,32 +51,32 @@ struct occurrences {
   int stage = 0;
   int microbatch = 0;
   std::array<int, 4> of_kind = {};
-  int of(action_kind kind) const { return of_kind[static_cast<std::size_t>(kind)]; }
+  int count(action_kind kind) const { return of_kind[static_cast<std::size_t>(kind)]; }
   std::string name(action_kind kind) const { return to_string(action{stage, kind, microbatch}); }
 };
 
 void check_backward(const occurrences& seen, findings& found) {
   using enum action_kind;
-  bool split = seen.of(input_gradient) > 0 || seen.of(weight_gradient) > 0;
-  if (seen.of(backward) > 0 && split)
+  bool split = seen.count(input_gradient) > 0 || seen.count(weight_gradient) > 0;
+  if (seen.count(backward) > 0 && split)
     found.push_back(seen.name(backward) + " is a whole backward, so " +
-                    seen.name(seen.of(input_gradient) > 0 ? input_gradient : weight_gradient) +
+                    seen.name(seen.count(input_gradient) > 0 ? input_gradient : weight_gradient) +
                     " is done twice");
-  if (seen.of(backward) > 0) return;
+  if (seen.count(backward) > 0) return;
   if (!split) found.push_back(seen.name(backward) + " is missing");
-  if (split && seen.of(input_gradient) == 0) found.push_back(seen.name(input_gradient) + " is missing");
-  if (split && seen.of(weight_gradient) == 0) found.push_back(seen.name(weight_gradient) + " is missing");
+  if (split && seen.count(input_gradient) == 0) found.push_back(seen.name(input_gradient) + " is missing");
+  if (split && seen.count(weight_gradient) == 0) found.push_back(seen.name(weight_gradient) + " is missing");
 }
 
 void check_cell(schedule_kind kind, const occurrences& seen, findings& found) {
   using enum action_kind;
   for (auto each : {forward, backward, input_gradient, weight_gradient}) {
-    if (seen.of(each) > 1)
-      found.push_back(seen.name(each) + " occurs " + std::to_string(seen.of(each)) + " times");
-    if (kind == schedule_kind::forward_only && each != forward && seen.of(each) > 0)
+    if (seen.count(each) > 1)
+      found.push_back(seen.name(each) + " occurs " + std::to_string(seen.count(each)) + " times");
+    if (kind == schedule_kind::forward_only && each != forward && seen.count(each) > 0)
       found.push_back(seen.name(each) + " occurs in a plan of forwards only");
   }
-  if (seen.of(forward) == 0) found.push_back(seen.name(forward) + " is missing");
+  if (seen.count(forward) == 0) found.push_back(seen.name(forward) + " is missing");
   if (kind != schedule_kind::forward_only) check_backward(seen, found);
 }
 

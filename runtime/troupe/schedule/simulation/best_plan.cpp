@@ -101,9 +101,9 @@ costed_plan simulated(const candidate& chosen, const measured_cut& measured) {
 }
 
 /// Of the part of the model that a device has, on the device that keeps most.
-double peak_share(const costed_plan& of) {
-  return *std::ranges::max_element(of.ran.peak_activations) * 1.0 / of.made.num_stages /
-         of.made.num_microbatches;
+double peak_share(const costed_plan& costed) {
+  return *std::ranges::max_element(costed.ran.peak_activations) * 1.0 / costed.made.num_stages /
+         costed.made.num_microbatches;
 }
 
 /// Faster; or as fast, but for rounding, and with fewer activations kept, or fewer stages.

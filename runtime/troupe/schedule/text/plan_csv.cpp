@@ -108,31 +108,31 @@ class csv_reader {
   [[noreturn]] void refuse(const std::string& problem) const { throw bad_input(file_ + ": " + problem); }
 
   void read_line(std::string_view line) {
-    ++at_.line;
+    ++current_cell_.line;
     if (line.starts_with('#')) return;
     if (line.empty() || line == "\"\"") {  // Python's csv quotes a line that is one empty cell
-      empty_line_ = empty_line_ == 0 ? at_.line : empty_line_;
+      empty_line_ = empty_line_ == 0 ? current_cell_.line : empty_line_;
       return;
     }
-    at_.rank = static_cast<int>(read_.devices.size());
-    at_.number = 0;
+    current_cell_.rank = static_cast<int>(read_.devices.size());
+    current_cell_.number = 0;
     if (empty_line_ != 0)
-      refuse("line " + std::to_string(empty_line_) + " is empty, but rank " + std::to_string(at_.rank) +
-             " needs actions. Remove the line, or begin it with #");
+      refuse("line " + std::to_string(empty_line_) + " is empty, but rank " +
+             std::to_string(current_cell_.rank) + " needs actions. Remove the line, or begin it with #");
     read_.devices.emplace_back();
     for_each_part(line, ',', [this](std::string_view cell) { read_cell(unquoted(trimmed(cell))); });
     if (read_.devices.back().empty())
-      refuse("line " + std::to_string(at_.line) + " has no action. Give rank " + std::to_string(at_.rank) +
-             " some, or remove the line");
+      refuse("line " + std::to_string(current_cell_.line) + " has no action. Give rank " +
+             std::to_string(current_cell_.rank) + " some, or remove the line");
   }
 
   void read_cell(std::string_view cell) {
-    ++at_.number;
+    ++current_cell_.number;
     if (cell.empty() || is_implied(cell)) return;
     if (!cell.starts_with('(')) return add(cell);
     auto end = cell.find(')');
     if (end == std::string_view::npos || cell.substr(end + 1) != "OVERLAP_F_B")
-      refuse(to_string(at_) + ": " + quoted(cell) +
+      refuse(to_string(current_cell_) + ": " + quoted(cell) +
              " is no group of actions. Write them as in (0F7;7B3)OVERLAP_F_B");
     for_each_part(cell.substr(1, end - 1), ';', [this](std::string_view each) { add(trimmed(each)); });
   }
@@ -142,10 +142,11 @@ class csv_reader {
     try {
       op = action_from(text);
     } catch (const bad_input&) {
-      refuse(to_string(at_) + ": " + quoted(text) +
+      refuse(to_string(current_cell_) + ": " + quoted(text) +
              " is no action. Write stage, kind (F, B, I or W) and microbatch, for example 2F0");
     }
-    if (op.kind == action_kind::reduce_gradient || op.kind == action_kind::all_reduce) refuse_update(at_, op);
+    if (op.kind == action_kind::reduce_gradient || op.kind == action_kind::all_reduce)
+      refuse_update(current_cell_, op);
     has_backwards_ |= op.kind != action_kind::forward;
     bool is_too_large = op.stage >= most_csv_cells || op.microbatch >= most_csv_cells;
     if (!is_too_large) {
@@ -153,14 +154,14 @@ class csv_reader {
       auto& count = op.kind == action_kind::apply ? read_.flush_every : read_.num_microbatches;
       count = std::max(count, op.microbatch + 1);
     }
-    if (op.kind == action_kind::apply && !first_apply_) first_apply_ = {at_, op};
+    if (op.kind == action_kind::apply && !first_apply_) first_apply_ = {current_cell_, op};
     if (is_too_large || static_cast<std::int64_t>(read_.num_stages) * read_.num_microbatches > most_csv_cells)
-      refuse(to_string(at_) + ": with " + troupe::to_string(op) +
+      refuse(to_string(current_cell_) + ": with " + troupe::to_string(op) +
              " there are more stages times microbatches than " + std::to_string(most_csv_cells) +
              ". Number both from 0");
     read_.devices.back().push_back(op);
-    cells_[troupe::to_string(op)].push_back(at_);
-    line_of_stage_.emplace(op.stage, at_);
+    cells_[troupe::to_string(op)].push_back(current_cell_);
+    line_of_stage_.emplace(op.stage, current_cell_);
   }
 
   [[noreturn]] void refuse_update(const csv_cell& cell, const action& op) const {
@@ -226,7 +227,7 @@ class csv_reader {
   }
 
   std::string file_;
-  csv_cell at_;
+  csv_cell current_cell_;
   int empty_line_ = 0;  // the first one; 0: none
   bool has_backwards_ = false;
   plan read_;

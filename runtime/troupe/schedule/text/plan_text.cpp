@@ -5,35 +5,35 @@
 namespace troupe::schedule {
 namespace {
 
-bool is_chain(const plan& of) {
-  auto num_edges = static_cast<std::int64_t>(of.edges.size());
-  return num_edges + 1 == of.num_stages && of.edges == chain_edges(of.num_stages);
+bool is_chain(const plan& shown) {
+  auto num_edges = static_cast<std::int64_t>(shown.edges.size());
+  return num_edges + 1 == shown.num_stages && shown.edges == chain_edges(shown.num_stages);
 }
 
 }  // namespace
 
-std::string plan_text(const plan& of) {
-  auto text = std::string(to_string(of.kind)) + ", " + std::to_string(of.num_stages) + " stages, " +
-              std::to_string(of.num_microbatches) + " microbatches" +
-              (of.flush_every == 1 ? "" : ", " + std::to_string(of.flush_every) + " optimizer steps") +
-              (of.num_replicas == 1 ? "" : ", " + std::to_string(of.num_replicas) + " replicas") +
-              (of.averages_weights ? ", which average their weights" : "") + "\n";
-  if (!is_chain(of)) {
+std::string plan_text(const plan& shown) {
+  auto text = std::string(to_string(shown.kind)) + ", " + std::to_string(shown.num_stages) + " stages, " +
+              std::to_string(shown.num_microbatches) + " microbatches" +
+              (shown.flush_every == 1 ? "" : ", " + std::to_string(shown.flush_every) + " optimizer steps") +
+              (shown.num_replicas == 1 ? "" : ", " + std::to_string(shown.num_replicas) + " replicas") +
+              (shown.averages_weights ? ", which average their weights" : "") + "\n";
+  if (!is_chain(shown)) {
     text += "edges";
-    for (const auto& each : of.edges) text += " " + to_string(each) + ",";
+    for (const auto& each : shown.edges) text += " " + to_string(each) + ",";
     text += "\n";
   }
-  if (!of.synchronized_stages.empty()) {
+  if (!shown.synchronized_stages.empty()) {
     text += "all replicas together";
-    for (auto stage : of.synchronized_stages) text += " " + std::to_string(stage);
+    for (auto stage : shown.synchronized_stages) text += " " + std::to_string(stage);
     text += "\n";
   }
-  for (auto device : of.device_of_stage) text += std::to_string(device) + " ";
-  for (const auto& actions : of.devices) {
+  for (auto device : shown.device_of_stage) text += std::to_string(device) + " ";
+  for (const auto& actions : shown.devices) {
     text += "\n";
     for (const auto& each : actions) text += to_string(each) + " ";
   }
-  for (const auto& stages : of.reductions) {
+  for (const auto& stages : shown.reductions) {
     text += "\nR ";
     for (auto stage : stages) text += std::to_string(stage) + " ";
   }

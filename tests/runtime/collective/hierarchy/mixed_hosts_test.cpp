@@ -111,7 +111,7 @@ TEST_CASE("each byte is sent between two hosts once: every chunk has one owner o
     std::vector<int> num_owners(10007);
     std::vector<std::vector<std::int64_t>> sent(hosts.size());
     for (int member = 0; member < topology.num_members(); ++member)
-      for (const auto& each : plan.of(member)) {
+      for (const auto& each : plan.chunks_of(member)) {
         CHECK(each.elements.count * 4 <= 1000);
         REQUIRE(static_cast<int>(each.partners.size()) == topology.num_hosts());
         CHECK(each.partners[static_cast<std::size_t>(topology.host_of(member))] == member);

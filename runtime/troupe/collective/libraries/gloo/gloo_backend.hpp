@@ -42,13 +42,13 @@ namespace troupe::collective::gloo_calls {
 
 using context = std::shared_ptr<::gloo::Context>;
 
-void all_reduce(const context& with, const collective_operation& what);
-void reduce_scatter(const context& with, const collective_operation& what);
-void reduce(const context& with, const collective_operation& what);
-void all_gather(const context& with, const collective_operation& what);
-void broadcast(const context& with, const collective_operation& what);
-void gather(const context& with, const collective_operation& what);
-void scatter(const context& with, const collective_operation& what);
-void all_to_all(const context& with, const collective_operation& what);
+void all_reduce(const context& group, const collective_operation& what);
+void reduce_scatter(const context& group, const collective_operation& what);
+void reduce(const context& group, const collective_operation& what);
+void all_gather(const context& group, const collective_operation& what);
+void broadcast(const context& group, const collective_operation& what);
+void gather(const context& group, const collective_operation& what);
+void scatter(const context& group, const collective_operation& what);
+void all_to_all(const context& group, const collective_operation& what);
 
 }  // namespace troupe::collective::gloo_calls

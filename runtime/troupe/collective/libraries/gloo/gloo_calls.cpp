@@ -53,40 +53,41 @@ void set_up(Options& options, tensor& x, reduce_op op) {
 
 }  // namespace
 
-void all_reduce(const context& with, const collective_operation& what) {
+void all_reduce(const context& group, const collective_operation& what) {
   auto elements = own_copy(what.input);
-  ::gloo::AllreduceOptions options(with);
+  ::gloo::AllreduceOptions options(group);
   set_up(options, elements, what.signature.op);
   ::gloo::allreduce(options);
-  reduced_elements::finish(elements, what.signature.op, with->size, what.output);
+  reduced_elements::finish(elements, what.signature.op, group->size, what.output);
 }
 
-void reduce(const context& with, const collective_operation& what) {
+void reduce(const context& group, const collective_operation& what) {
   auto elements = own_copy(what.input);
-  ::gloo::ReduceOptions options(with);
+  ::gloo::ReduceOptions options(group);
   set_up(options, elements, what.signature.op);
   options.setRoot(what.signature.root);
   ::gloo::reduce(options);
-  if (with->rank == what.signature.root)
-    reduced_elements::finish(elements, what.signature.op, with->size, what.output);
+  if (group->rank == what.signature.root)
+    reduced_elements::finish(elements, what.signature.op, group->size, what.output);
 }
 
 // Each member sends the others their parts and reduces the parts that it receives. No algorithm needs fewer
 // bytes.
-void reduce_scatter(const context& with, const collective_operation& what) {
+void reduce_scatter(const context& group, const collective_operation& what) {
   auto type = what.signature.type;
-  auto own = what.parts[static_cast<std::size_t>(with->rank)];
-  auto came = tensor::empty({own * with->size}, type);
+  auto own = what.parts[static_cast<std::size_t>(group->rank)];
+  auto came = tensor::empty({own * group->size}, type);
   auto bytes = static_cast<std::int64_t>(size_bytes(type));
-  std::vector<std::int64_t> sent, received(static_cast<std::size_t>(with->size), own * bytes);
+  std::vector<std::int64_t> sent, received(static_cast<std::size_t>(group->size), own * bytes);
   for (auto part : what.parts) sent.push_back(part * bytes);
   auto input = what.input;
-  ::gloo::AlltoallvOptions options(with);
+  ::gloo::AlltoallvOptions options(group);
   options.setInput(reinterpret_cast<std::uint8_t*>(input.bytes().data()), sent);
   options.setOutput(reinterpret_cast<std::uint8_t*>(came.bytes().data()), received);
   ::gloo::alltoallv(options);
   std::vector<const std::byte*> inputs;
-  for (int i = 0; i < with->size; ++i) inputs.push_back(std::as_const(came).bytes().data() + i * own * bytes);
+  for (int i = 0; i < group->size; ++i)
+    inputs.push_back(std::as_const(came).bytes().data() + i * own * bytes);
   auto output = what.output;
   std::byte* result = output.bytes().data();
   tree_reduce(inputs, {&result, 1}, own, type, what.signature.op);
@@ -106,39 +107,39 @@ std::uint8_t* bytes_of(const tensor& x) {
 
 }  // namespace
 
-void all_gather(const context& with, const collective_operation& what) {
-  ::gloo::AllgathervOptions options(with);
+void all_gather(const context& group, const collective_operation& what) {
+  ::gloo::AllgathervOptions options(group);
   std::vector<std::size_t> sizes;
   for (auto part : what.parts)
     sizes.push_back(static_cast<std::size_t>(part) * size_bytes(what.signature.type));
   auto* own = bytes_of(what.output) +
-              static_cast<std::size_t>(part_begin(what, with->rank)) * size_bytes(what.signature.type);
+              static_cast<std::size_t>(part_begin(what, group->rank)) * size_bytes(what.signature.type);
   if (bytes_of(what.input) != own) options.setInput(bytes_of(what.input), what.input.size_bytes());
   options.setOutput(bytes_of(what.output), sizes);
   ::gloo::allgatherv(options);
 }
 
-void broadcast(const context& with, const collective_operation& what) {
-  ::gloo::BroadcastOptions options(with);
+void broadcast(const context& group, const collective_operation& what) {
+  ::gloo::BroadcastOptions options(group);
   options.setOutput(bytes_of(what.output), what.output.size_bytes());
   options.setRoot(what.signature.root);
   ::gloo::broadcast(options);
 }
 
-void gather(const context& with, const collective_operation& what) {
-  ::gloo::GatherOptions options(with);
+void gather(const context& group, const collective_operation& what) {
+  ::gloo::GatherOptions options(group);
   options.setInput(bytes_of(what.input), what.input.size_bytes());
-  if (with->rank == what.signature.root) options.setOutput(bytes_of(what.output), what.output.size_bytes());
+  if (group->rank == what.signature.root) options.setOutput(bytes_of(what.output), what.output.size_bytes());
   options.setRoot(what.signature.root);
   ::gloo::gather(options);
 }
 
-void scatter(const context& with, const collective_operation& what) {
-  ::gloo::ScatterOptions options(with);
+void scatter(const context& group, const collective_operation& what) {
+  ::gloo::ScatterOptions options(group);
   auto size = what.output.size_bytes();
-  if (with->rank == what.signature.root) {
+  if (group->rank == what.signature.root) {
     std::vector<std::uint8_t*> parts;
-    for (int i = 0; i < with->size; ++i)
+    for (int i = 0; i < group->size; ++i)
       parts.push_back(bytes_of(what.input) + static_cast<std::size_t>(i) * size);
     options.setInputs(parts, size);
   }
@@ -147,8 +148,8 @@ void scatter(const context& with, const collective_operation& what) {
   ::gloo::scatter(options);
 }
 
-void all_to_all(const context& with, const collective_operation& what) {
-  ::gloo::AlltoallOptions options(with);
+void all_to_all(const context& group, const collective_operation& what) {
+  ::gloo::AlltoallOptions options(group);
   options.setInput(bytes_of(what.input), what.input.size_bytes());
   options.setOutput(bytes_of(what.output), what.output.size_bytes());
   ::gloo::alltoall(options);

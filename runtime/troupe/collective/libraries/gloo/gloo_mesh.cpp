@@ -27,22 +27,24 @@ constexpr auto no_timeout = std::chrono::hours(24 * 365);
 
 class closable_context::buffer final : public UnboundBuffer {
  public:
-  buffer(closable_context& of, void* bytes, std::size_t size)
-      : UnboundBuffer(bytes, size), of_(of), inner_(of.connections_->createUnboundBuffer(bytes, size)) {
-    std::lock_guard lock(of_.mutex_);
-    of_.buffers_.insert(this);
+  buffer(closable_context& context, void* bytes, std::size_t size)
+      : UnboundBuffer(bytes, size),
+        context_(context),
+        inner_(context.connections_->createUnboundBuffer(bytes, size)) {
+    std::lock_guard lock(context_.mutex_);
+    context_.buffers_.insert(this);
   }
   ~buffer() override {
-    std::lock_guard lock(of_.mutex_);
-    of_.buffers_.erase(this);
+    std::lock_guard lock(context_.mutex_);
+    context_.buffers_.erase(this);
   }
 
   bool waitRecv(int* member, std::chrono::milliseconds) override {
-    of_.require_open();
+    context_.require_open();
     return inner_->waitRecv(member, no_timeout) || throw_broken();
   }
   bool waitSend(int* member, std::chrono::milliseconds) override {
-    of_.require_open();
+    context_.require_open();
     return inner_->waitSend(member, no_timeout) || throw_broken();
   }
   void abortWaitRecv() override { inner_->abortWaitRecv(); }
@@ -62,7 +64,7 @@ class closable_context::buffer final : public UnboundBuffer {
   [[noreturn]] static bool throw_broken() { throw ::gloo::IoException("the connections were broken off"); }
 
  private:
-  closable_context& of_;
+  closable_context& context_;
   std::unique_ptr<UnboundBuffer> inner_;
 };
 

@@ -19,11 +19,11 @@ int bytes_of(const tensor& x) {
 
 }  // namespace
 
-mpi_backend::mpi_backend(group_description group, store& keys, mpi_group_resources& resources, MPI_Comm with)
-    : library_backend(std::move(group), keys), resources_(resources), with_(with) {}
+mpi_backend::mpi_backend(group_description group, store& keys, mpi_group_resources& resources, MPI_Comm comm)
+    : library_backend(std::move(group), keys), resources_(resources), comm_(comm) {}
 
 mpi_backend::~mpi_backend() {
-  if (!is_closed_) MPI_Comm_free(&with_);
+  if (!is_closed_) MPI_Comm_free(&comm_);
 }
 
 algorithm mpi_backend::run(const collective_operation& what, std::uint64_t sequence) {
@@ -35,13 +35,13 @@ algorithm mpi_backend::run(const collective_operation& what, std::uint64_t seque
 algorithm mpi_backend::run_collective(const collective_operation& what, std::uint64_t sequence) {
   enter(what, sequence);
   auto agreement = std::make_shared<mpi_call>();
-  check_mpi(mpi_calls::exchange_signatures(*agreement, with_, what));
+  check_mpi(mpi_calls::exchange_signatures(*agreement, comm_, what));
   in_flight_.push_back(agreement);
   co_await until([&] { return has_ended(*agreement, what, sequence); });
   require_agreement(agreement->signatures, sequence);
   if (what.signature.count > 0) {
     auto elements = std::make_shared<mpi_call>();
-    check_mpi(mpi_calls::begin(*elements, with_, what, group().member, group().size()));
+    check_mpi(mpi_calls::begin(*elements, comm_, what, group().member, group().size()));
     in_flight_.push_back(elements);
     co_await until([&] { return has_ended(*elements, what, sequence); });
     mpi_calls::finish(*elements, what, group().member, group().size());
@@ -52,12 +52,12 @@ algorithm mpi_backend::run_collective(const collective_operation& what, std::uin
 algorithm mpi_backend::send(const collective_operation& what, std::uint64_t sequence) {
   auto head = std::make_shared<mpi_call>();
   head->own = what.signature;
-  check_mpi(MPI_Isend(&head->own, sizeof head->own, MPI_BYTE, what.peer, head_tag, with_, &head->request));
+  check_mpi(MPI_Isend(&head->own, sizeof head->own, MPI_BYTE, what.peer, head_tag, comm_, &head->request));
   in_flight_.push_back(head);
   auto elements = std::make_shared<mpi_call>();
   elements->input = what.input;
   check_mpi(MPI_Isend(std::as_const(elements->input).bytes().data(), bytes_of(what.input), MPI_BYTE,
-                      what.peer, elements_tag, with_, &elements->request));
+                      what.peer, elements_tag, comm_, &elements->request));
   in_flight_.push_back(elements);
   co_await until([&] { return has_ended(*head, what, sequence); });
   co_await until([&] { return has_ended(*elements, what, sequence); });
@@ -65,14 +65,14 @@ algorithm mpi_backend::send(const collective_operation& what, std::uint64_t sequ
 
 algorithm mpi_backend::receive(const collective_operation& what, std::uint64_t sequence) {
   auto head = std::make_shared<mpi_call>();
-  check_mpi(MPI_Irecv(&head->own, sizeof head->own, MPI_BYTE, what.peer, head_tag, with_, &head->request));
+  check_mpi(MPI_Irecv(&head->own, sizeof head->own, MPI_BYTE, what.peer, head_tag, comm_, &head->request));
   in_flight_.push_back(head);
   co_await until([&] { return has_ended(*head, what, sequence); });
   require_message(head->own, what, sequence);
   auto elements = std::make_shared<mpi_call>();
   elements->output = tensor::empty(what.output.shape(), what.output.dtype());
   check_mpi(MPI_Irecv(elements->output.bytes().data(), bytes_of(what.output), MPI_BYTE, what.peer,
-                      elements_tag, with_, &elements->request));
+                      elements_tag, comm_, &elements->request));
   in_flight_.push_back(elements);
   co_await until([&] { return has_ended(*elements, what, sequence); });
   auto output = what.output;

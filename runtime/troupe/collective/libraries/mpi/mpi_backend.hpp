@@ -28,11 +28,11 @@ struct mpi_call {
 /// They start non-blocking MPI calls and return the MPI status.
 namespace mpi_calls {
 
-int exchange_signatures(mpi_call& in, MPI_Comm with, const collective_operation& what);
+int exchange_signatures(mpi_call& running, MPI_Comm comm, const collective_operation& what);
 /// what: a collective with elements. size: of the group; member: this one.
-int begin(mpi_call& in, MPI_Comm with, const collective_operation& what, int member, int size);
+int begin(mpi_call& running, MPI_Comm comm, const collective_operation& what, int member, int size);
 /// Copies the results to the caller's output.
-void finish(mpi_call& in, const collective_operation& what, int member, int size);
+void finish(mpi_call& running, const collective_operation& what, int member, int size);
 
 }  // namespace mpi_calls
 
@@ -55,7 +55,7 @@ inline void check_mpi(int status, const std::source_location& where = std::sourc
 class mpi_backend final : public library_backend {
  public:
   /// Takes ownership of the communicator.
-  mpi_backend(group_description group, store& keys, mpi_group_resources& resources, MPI_Comm with);
+  mpi_backend(group_description group, store& keys, mpi_group_resources& resources, MPI_Comm comm);
   ~mpi_backend() override;
 
   std::string_view name() const override { return "mpi"; }
@@ -70,7 +70,7 @@ class mpi_backend final : public library_backend {
   std::chrono::microseconds poll_interval() const override { return std::chrono::microseconds(200); }
 
   mpi_group_resources& resources_;
-  MPI_Comm with_;
+  MPI_Comm comm_;
   std::list<std::shared_ptr<mpi_call>> in_flight_;
   bool is_closed_ = false;
 };

@@ -46,86 +46,87 @@ bool is_reduction(collective_kind kind) {
          kind == collective_kind::reduce_scatter;
 }
 
-void lay_out(mpi_call& in, const collective_operation& what) {
+void lay_out(mpi_call& running, const collective_operation& what) {
   int begin = 0;
   for (auto part : what.parts) {
-    in.counts.push_back(count_of(part));
-    in.offsets.push_back(begin);
-    begin += in.counts.back();
+    running.counts.push_back(count_of(part));
+    running.offsets.push_back(begin);
+    begin += running.counts.back();
   }
 }
 
-int begin_reduction(mpi_call& in, MPI_Comm with, const collective_operation& what, int member) {
+int begin_reduction(mpi_call& running, MPI_Comm comm, const collective_operation& what, int member) {
   auto op = op_of(what.signature.op);
   auto count = count_of(what.signature.count);
-  in.input = reduced_elements::widened(what.input);
+  running.input = reduced_elements::widened(what.input);
   if (has_ordered_keys(what.signature))
-    in.input = reduced_elements::ordered_keys(in.input, what.signature.op);
-  auto type = reduced_type(in.input.dtype());
+    running.input = reduced_elements::ordered_keys(running.input, what.signature.op);
+  auto type = reduced_type(running.input.dtype());
   auto part = what.parts.empty() ? what.signature.count : what.parts[static_cast<std::size_t>(member)];
-  in.output = tensor::empty({part}, in.input.dtype());
-  const void* from = std::as_const(in.input).bytes().data();
-  void* to = in.output.bytes().data();
+  running.output = tensor::empty({part}, running.input.dtype());
+  const void* from = std::as_const(running.input).bytes().data();
+  void* to = running.output.bytes().data();
   if (what.signature.kind == collective_kind::all_reduce)
-    return MPI_Iallreduce(from, to, count, type, op, with, &in.request);
+    return MPI_Iallreduce(from, to, count, type, op, comm, &running.request);
   if (what.signature.kind == collective_kind::reduce)
-    return MPI_Ireduce(from, to, count, type, op, what.signature.root, with, &in.request);
-  return MPI_Ireduce_scatter(from, to, in.counts.data(), type, op, with, &in.request);
+    return MPI_Ireduce(from, to, count, type, op, what.signature.root, comm, &running.request);
+  return MPI_Ireduce_scatter(from, to, running.counts.data(), type, op, comm, &running.request);
 }
 
 }  // namespace
 
-int exchange_signatures(mpi_call& in, MPI_Comm with, const collective_operation& what) {
+int exchange_signatures(mpi_call& running, MPI_Comm comm, const collective_operation& what) {
   int size = 0;
-  MPI_Comm_size(with, &size);
-  in.own = what.signature;
-  in.signatures.resize(static_cast<std::size_t>(size));
+  MPI_Comm_size(comm, &size);
+  running.own = what.signature;
+  running.signatures.resize(static_cast<std::size_t>(size));
   constexpr int bytes = sizeof(call_signature);
-  return MPI_Iallgather(&in.own, bytes, MPI_BYTE, in.signatures.data(), bytes, MPI_BYTE, with, &in.request);
+  return MPI_Iallgather(&running.own, bytes, MPI_BYTE, running.signatures.data(), bytes, MPI_BYTE, comm,
+                        &running.request);
 }
 
-int begin(mpi_call& in, MPI_Comm with, const collective_operation& what, int member, int size) {
-  lay_out(in, what);
+int begin(mpi_call& running, MPI_Comm comm, const collective_operation& what, int member, int size) {
+  lay_out(running, what);
   auto kind = what.signature.kind;
-  if (is_reduction(kind)) return begin_reduction(in, with, what, member);
+  if (is_reduction(kind)) return begin_reduction(running, comm, what, member);
   auto type = copied_type(what.signature.type);
   auto root = what.signature.root;
-  auto part = in.counts.empty() ? 0 : in.counts[static_cast<std::size_t>(member)];
-  in.input = what.input;
+  auto part = running.counts.empty() ? 0 : running.counts[static_cast<std::size_t>(member)];
+  running.input = what.input;
   bool writes = what.output.defined();
-  if (writes) in.output = tensor::empty(what.output.shape(), what.signature.type);
-  const void* from = in.input.defined() ? std::as_const(in.input).bytes().data() : nullptr;
-  void* to = writes ? in.output.bytes().data() : nullptr;
+  if (writes) running.output = tensor::empty(what.output.shape(), what.signature.type);
+  const void* from = running.input.defined() ? std::as_const(running.input).bytes().data() : nullptr;
+  void* to = writes ? running.output.bytes().data() : nullptr;
   switch (kind) {
     case collective_kind::all_gather:
-      return MPI_Iallgatherv(from, part, type, to, in.counts.data(), in.offsets.data(), type, with,
-                             &in.request);
+      return MPI_Iallgatherv(from, part, type, to, running.counts.data(), running.offsets.data(), type, comm,
+                             &running.request);
     case collective_kind::broadcast:
-      if (member == root) in.output.copy_from(what.input);
-      return MPI_Ibcast(to, count_of(what.signature.count), type, root, with, &in.request);
+      if (member == root) running.output.copy_from(what.input);
+      return MPI_Ibcast(to, count_of(what.signature.count), type, root, comm, &running.request);
     case collective_kind::gather:
-      return MPI_Igather(from, part, type, to, part, type, root, with, &in.request);
+      return MPI_Igather(from, part, type, to, part, type, root, comm, &running.request);
     case collective_kind::scatter:
-      return MPI_Iscatter(from, part, type, to, part, type, root, with, &in.request);
+      return MPI_Iscatter(from, part, type, to, part, type, root, comm, &running.request);
     case collective_kind::all_to_all:
       return MPI_Ialltoall(from, count_of(what.signature.count / size), type, to,
-                           count_of(what.signature.count / size), type, with, &in.request);
+                           count_of(what.signature.count / size), type, comm, &running.request);
     default:
       throw std::logic_error("[mpi] no call of elements");
   }
 }
 
-void finish(mpi_call& in, const collective_operation& what, int member, int size) {
+void finish(mpi_call& running, const collective_operation& what, int member, int size) {
   bool writes = what.output.defined() &&
                 !(what.signature.kind == collective_kind::reduce && what.signature.root != member);
   if (!writes) return;
   if (is_reduction(what.signature.kind)) {
-    auto reduced =
-        has_ordered_keys(what.signature) ? reduced_elements::from_ordered_keys(in.output) : in.output;
+    auto reduced = has_ordered_keys(what.signature) ? reduced_elements::from_ordered_keys(running.output)
+                                                    : running.output;
     return reduced_elements::finish(reduced, what.signature.op, size, what.output);
   }
   auto output = what.output;
-  output.copy_from(in.output);
+  output.copy_from(running.output);
 }
 
 }  // namespace troupe::collective::mpi_calls

@@ -61,93 +61,96 @@ class grouped {
   bool has_ended_ = false;
 };
 
-void send(const arguments& with, const std::byte* from, std::size_t count, int to) {
-  if (count > 0) check(nccl().send(from, count, with.type, to, with.on.communicator(), with.on.stream()));
+void send(const arguments& given, const std::byte* from, std::size_t count, int to) {
+  if (count > 0) check(nccl().send(from, count, given.type, to, given.on.communicator(), given.on.stream()));
 }
-void receive(const arguments& with, std::byte* to, std::size_t count, int from) {
-  if (count > 0) check(nccl().receive(to, count, with.type, from, with.on.communicator(), with.on.stream()));
+void receive(const arguments& given, std::byte* to, std::size_t count, int from) {
+  if (count > 0)
+    check(nccl().receive(to, count, given.type, from, given.on.communicator(), given.on.stream()));
 }
 
 // NCCL has no unequal parts: one reduction for each member.
-void reduce_scatter(const arguments& with) {
-  auto own = with.part(with.on.member());
-  if (with.what.signature.layout == 0)
-    return check(nccl().reduce_scatter(with.from, with.to, own, with.type, with.op, with.on.communicator(),
-                                       with.on.stream()));
+void reduce_scatter(const arguments& given) {
+  auto own = given.part(given.on.member());
+  if (given.what.signature.layout == 0)
+    return check(nccl().reduce_scatter(given.from, given.to, own, given.type, given.op,
+                                       given.on.communicator(), given.on.stream()));
   grouped calls;
-  for (int i = 0; i < with.on.num_members(); ++i)
-    if (with.part(i) > 0)
-      check(nccl().reduce(with.from + with.offset(i), with.to, with.part(i), with.type, with.op, i,
-                          with.on.communicator(), with.on.stream()));
+  for (int i = 0; i < given.on.num_members(); ++i)
+    if (given.part(i) > 0)
+      check(nccl().reduce(given.from + given.offset(i), given.to, given.part(i), given.type, given.op, i,
+                          given.on.communicator(), given.on.stream()));
   calls.end();
 }
 
 // NCCL has no unequal parts: one broadcast from each member.
-void all_gather(const arguments& with) {
-  if (with.what.signature.layout == 0)
-    return check(nccl().all_gather(with.from, with.to, with.part(0), with.type, with.on.communicator(),
-                                   with.on.stream()));
+void all_gather(const arguments& given) {
+  if (given.what.signature.layout == 0)
+    return check(nccl().all_gather(given.from, given.to, given.part(0), given.type, given.on.communicator(),
+                                   given.on.stream()));
   grouped calls;
-  for (int i = 0; i < with.on.num_members(); ++i)
-    if (with.part(i) > 0)
-      check(nccl().broadcast(i == with.on.member() ? with.from : with.to + with.offset(i),
-                             with.to + with.offset(i), with.part(i), with.type, i, with.on.communicator(),
-                             with.on.stream()));
+  for (int i = 0; i < given.on.num_members(); ++i)
+    if (given.part(i) > 0)
+      check(nccl().broadcast(i == given.on.member() ? given.from : given.to + given.offset(i),
+                             given.to + given.offset(i), given.part(i), given.type, i,
+                             given.on.communicator(), given.on.stream()));
   calls.end();
 }
 
-void gather(const arguments& with) {
+void gather(const arguments& given) {
   grouped calls;
-  send(with, with.from, with.part(with.on.member()), with.root);
-  if (with.on.member() == with.root)
-    for (int i = 0; i < with.on.num_members(); ++i) receive(with, with.to + with.offset(i), with.part(i), i);
+  send(given, given.from, given.part(given.on.member()), given.root);
+  if (given.on.member() == given.root)
+    for (int i = 0; i < given.on.num_members(); ++i)
+      receive(given, given.to + given.offset(i), given.part(i), i);
   calls.end();
 }
 
-void scatter(const arguments& with) {
+void scatter(const arguments& given) {
   grouped calls;
-  if (with.on.member() == with.root)
-    for (int i = 0; i < with.on.num_members(); ++i) send(with, with.from + with.offset(i), with.part(i), i);
-  receive(with, with.to, with.part(with.on.member()), with.root);
+  if (given.on.member() == given.root)
+    for (int i = 0; i < given.on.num_members(); ++i)
+      send(given, given.from + given.offset(i), given.part(i), i);
+  receive(given, given.to, given.part(given.on.member()), given.root);
   calls.end();
 }
 
-void all_to_all(const arguments& with) {
+void all_to_all(const arguments& given) {
   grouped calls;
-  for (int i = 0; i < with.on.num_members(); ++i) {
-    send(with, with.from + with.offset(i), with.part(i), i);
-    receive(with, with.to + with.offset(i), with.part(i), i);
+  for (int i = 0; i < given.on.num_members(); ++i) {
+    send(given, given.from + given.offset(i), given.part(i), i);
+    receive(given, given.to + given.offset(i), given.part(i), i);
   }
   calls.end();
 }
 
 /// Issues a call on its connection, where it proceeds by itself. Throws nccl_error.
 void issue_call(const nccl_connection& on, const collective_operation& what) {
-  arguments with{on, what};
+  arguments given{on, what};
   switch (what.signature.kind) {
     case collective_kind::all_reduce:
-      return check(nccl().all_reduce(with.from, with.to, with.count, with.type, with.op, on.communicator(),
-                                     on.stream()));
+      return check(nccl().all_reduce(given.from, given.to, given.count, given.type, given.op,
+                                     on.communicator(), on.stream()));
     case collective_kind::reduce_scatter:
-      return reduce_scatter(with);
+      return reduce_scatter(given);
     case collective_kind::all_gather:
-      return all_gather(with);
+      return all_gather(given);
     case collective_kind::broadcast:
-      return check(nccl().broadcast(with.from, with.to, with.count, with.type, with.root, on.communicator(),
-                                    on.stream()));
+      return check(nccl().broadcast(given.from, given.to, given.count, given.type, given.root,
+                                    on.communicator(), on.stream()));
     case collective_kind::reduce:
-      return check(nccl().reduce(with.from, with.to, with.count, with.type, with.op, with.root,
+      return check(nccl().reduce(given.from, given.to, given.count, given.type, given.op, given.root,
                                  on.communicator(), on.stream()));
     case collective_kind::gather:
-      return gather(with);
+      return gather(given);
     case collective_kind::scatter:
-      return scatter(with);
+      return scatter(given);
     case collective_kind::all_to_all:
-      return all_to_all(with);
+      return all_to_all(given);
     case collective_kind::send:  // in a communicator of two, whose member 0 sends
-      return send(with, with.from, with.count, 1);
+      return send(given, given.from, given.count, 1);
     case collective_kind::receive:
-      return receive(with, with.to, with.count, 0);
+      return receive(given, given.to, given.count, 0);
     case collective_kind::barrier:
       return;
   }

@@ -24,7 +24,7 @@ void exchange_peers::compare_call(std::uint64_t sequence, const call_signature& 
     newest.signature = peer.status.signature;
     if (newest.sequence == sequence) calls_.require(signature, newest);
     for (const auto& [key, early] : peer.early())
-      if (key.of == net::channel::collectives && key.sequence == sequence)
+      if (key.channel == net::channel::collectives && key.sequence == sequence)
         calls_.require(signature, early.header);
   }
 }
@@ -39,9 +39,9 @@ void exchange_peers::record_hello(const net::message_header& header) {
 /// A hello does not count that its sender has sent before it ended its connections. Nor does one that was
 /// sent over newer connections, or while the connection to the sender is lost, until this member has
 /// reconnected.
-void exchange_peers::update_connected(exchange_peer& of) const {
-  of.status.is_connected =
-      of.status.lost_cause.empty() && of.greeted_by == fabric_.num_ends_of(of.connection);
+void exchange_peers::update_connected(exchange_peer& peer) const {
+  peer.status.is_connected =
+      peer.status.lost_cause.empty() && peer.greeted_by == fabric_.num_ends_of(peer.connection);
 }
 
 void exchange_peers::set_connection(int member, int connection) {

@@ -41,7 +41,7 @@ class exchange_peers {
   std::map<int, ended_groups::member> take_present();
 
  private:
-  void update_connected(exchange_peer& of) const;
+  void update_connected(exchange_peer& peer) const;
 
   network_fabric& fabric_;
   const group_description& group_;

@@ -18,7 +18,7 @@ enum class channel : std::uint8_t { collectives, point_to_point };
 struct message_key {
   std::uint64_t sequence = 0;  ///< number of the call
   std::uint32_t step = 0;      ///< which message of the call
-  channel of = channel::collectives;
+  net::channel channel = net::channel::collectives;
   auto operator<=>(const message_key&) const = default;
 };
 

@@ -48,7 +48,7 @@ fabric_address parse_address(const std::string& text) {
 }  // namespace
 
 network_fabric::network_fabric(ucp_context_h context, std::chrono::milliseconds flush_timeout,
-                               std::chrono::milliseconds answer_timeout, progress_engine& by,
+                               std::chrono::milliseconds answer_timeout, progress_engine& engine,
                                std::string host)
     : flush_timeout_(flush_timeout),
       answer_timeout_(answer_timeout),
@@ -56,7 +56,7 @@ network_fabric::network_fabric(ucp_context_h context, std::chrono::milliseconds 
       early_(max_early),
       ended_([this](void* descriptor) { connections_.release(descriptor); }),
       connections_(context, *this),
-      place_(std::in_place, by, static_cast<progress_engine::client&>(*this)) {}
+      place_(std::in_place, engine, static_cast<progress_engine::client&>(*this)) {}
 
 network_fabric::~network_fabric() {
   place_.reset();
@@ -152,24 +152,24 @@ void network_fabric::on_lost(int connection, const std::string& cause) {
   }
 }
 
-bool network_fabric::poll(const message_owner* by) {
+bool network_fabric::poll(const message_owner* waiting) {
   ucx::ucx_log_suppressor failures_are_reported_as_errors;
   struct scope {
     const message_owner*& polling;
     ~scope() { polling = nullptr; }
-  } ends{polling_ = by};
+  } ends{polling_ = waiting};
   return connections_.progress();
 }
 
-bool network_fabric::progress(const message_owner* by) {
-  if (by) was_polled_.store(true, std::memory_order_relaxed);
+bool network_fabric::progress(const message_owner* waiting) {
+  if (waiting) was_polled_.store(true, std::memory_order_relaxed);
   std::unique_lock lock(mutex_, std::try_to_lock);
-  return lock && poll(by);
+  return lock && poll(waiting);
 }
 
-bool network_fabric::progress_next(const message_owner* by) {
+bool network_fabric::progress_next(const message_owner* waiting) {
   std::lock_guard lock(mutex_);
-  return poll(by);
+  return poll(waiting);
 }
 
 bool network_fabric::arm() {
@@ -189,11 +189,11 @@ bool network_fabric::prepare_sleep(wake_sources& sources) {
 /// Whether `is_done`, which is called with the lock, has returned true in time.
 template <class Condition>
 bool network_fabric::poll_until(Condition is_done, std::chrono::milliseconds at_most,
-                                const message_owner* by) {
+                                const message_owner* waiting) {
   for (auto end = clock::now() + at_most;;) {
     {
       std::lock_guard lock(mutex_);
-      poll(by);
+      poll(waiting);
       if (is_done()) return true;
       if (clock::now() >= end) return false;
       if (!connections_.arm()) continue;
@@ -203,19 +203,20 @@ bool network_fabric::poll_until(Condition is_done, std::chrono::milliseconds at_
   }
 }
 
-void network_fabric::finish_transfers(const message_owner& of) {
+void network_fabric::finish_transfers(const message_owner& owner) {
   auto are_finished = [&] {
-    if (connections_.has_in_flight(&of)) return false;
-    connections_.forget(&of);
+    if (connections_.has_in_flight(&owner)) return false;
+    connections_.forget(&owner);
     return true;
   };
   std::unique_lock lock(mutex_);
-  auto at_most = answer_timeout_ + std::chrono::milliseconds(connections_.bytes_in_flight(&of) / slow_link);
+  auto at_most =
+      answer_timeout_ + std::chrono::milliseconds(connections_.bytes_in_flight(&owner) / slow_link);
   lock.unlock();
-  if (poll_until(are_finished, at_most, &of)) return;
+  if (poll_until(are_finished, at_most, &owner)) return;
   auto cause =
       " did not answer within " + std::to_string(at_most.count()) + " ms after the failure of a group";
-  announce_end(of, cause);
+  announce_end(owner, cause);
   lock.lock();
   if (are_finished()) return;  // meanwhile, or another group has ended the connections
   connections_.end("a member" + cause);
@@ -223,11 +224,11 @@ void network_fabric::finish_transfers(const message_owner& of) {
 }
 
 /// Gives the groups the time to tell their members, which otherwise take this process for lost.
-void network_fabric::announce_end(const message_owner& of, const std::string& cause) {
+void network_fabric::announce_end(const message_owner& owner, const std::string& cause) {
   std::set<int> silent;
   {
     std::lock_guard lock(mutex_);
-    silent = connections_.in_flight_of(&of);
+    silent = connections_.in_flight_of(&owner);
     std::set<world_rank> ranks;
     for (int each : silent) ranks.insert(made_[static_cast<std::size_t>(each)].to);
     if (ranks.empty() || parts_.empty()) return;  // they have answered meanwhile, or nobody is to be told
@@ -238,7 +239,7 @@ void network_fabric::announce_end(const message_owner& of, const std::string& ca
       part->wake();
     }
   }
-  poll_until([&] { return !connections_.has_other_in_flight(silent); }, flush_timeout_, &of);
+  poll_until([&] { return !connections_.has_other_in_flight(silent); }, flush_timeout_, &owner);
 }
 
 }  // namespace troupe::collective

@@ -55,10 +55,10 @@ class message_owner {
 /// many ends came before it, so that nobody takes an old connection for the new one.
 class network_fabric final : private ucx_connections::listener, private progress_engine::client {
  public:
-  /// `by` outlives it. Throws ucx_error. flush_timeout and answer_timeout: see network_options.
+  /// `engine` outlives it. Throws ucx_error. flush_timeout and answer_timeout: see network_options.
   /// host: the address of its network interface, for messages to people; empty: unknown.
   network_fabric(ucp_context_h context, std::chrono::milliseconds flush_timeout,
-                 std::chrono::milliseconds answer_timeout, progress_engine& by, std::string host = {});
+                 std::chrono::milliseconds answer_timeout, progress_engine& engine, std::string host = {});
   /// After its groups. Waits up to flush_timeout until the last messages have been sent, and the others have
   /// aborted the groups that this process has. A connection that closes while its peer sends on it discards
   /// what the peer has not read yet. The peer would then be told of a lost connection instead of the cause.
@@ -77,9 +77,9 @@ class network_fabric final : private ucx_connections::listener, private progress
   static std::uint64_t number_of(const group_description& group);
 
   /// Advances all messages, unless another thread does. Whether anything was done.
-  bool progress(const message_owner* by);
+  bool progress(const message_owner* waiting);
   /// The same, after the other thread.
-  bool progress_next(const message_owner* by);
+  bool progress_next(const message_owner* waiting);
   bool arm();
   /// From any thread, without the lock.
   int event_fd() const { return connections_.event_fd(); }
@@ -87,18 +87,18 @@ class network_fabric final : private ucx_connections::listener, private progress
   /// wake two threads.
   class sleeper {
    public:
-    explicit sleeper(network_fabric& of) : of_(of) { ++of_.num_sleepers_; }
-    ~sleeper() { --of_.num_sleepers_; }
+    explicit sleeper(network_fabric& fabric) : fabric_(fabric) { ++fabric_.num_sleepers_; }
+    ~sleeper() { --fabric_.num_sleepers_; }
     sleeper(const sleeper&) = delete;
     sleeper& operator=(const sleeper&) = delete;
 
    private:
-    network_fabric& of_;
+    network_fabric& fabric_;
   };
   /// No tensor of the group's calls is read or written any more when this returns. Takes up to
   /// answer_timeout, longer for many bytes, if members do not answer, and then ends all connections. Without
   /// the lock; after remove().
-  void finish_transfers(const message_owner& of);
+  void finish_transfers(const message_owner& owner);
 
   /// Guards everything; the functions below are called with it.
   std::mutex& mutex() { return mutex_; }
@@ -135,10 +135,10 @@ class network_fabric final : private ucx_connections::listener, private progress
                   void* descriptor) override;
   void on_done(ucx_message& done) override;
   void on_lost(int connection, const std::string& cause) override;
-  bool poll(const message_owner* by);
+  bool poll(const message_owner* waiting);
   template <class Condition>
-  bool poll_until(Condition is_done, std::chrono::milliseconds at_most, const message_owner* by);
-  void announce_end(const message_owner& of, const std::string& cause);
+  bool poll_until(Condition is_done, std::chrono::milliseconds at_most, const message_owner* waiting);
+  void announce_end(const message_owner& owner, const std::string& cause);
 
   bool advance() override { return progress(nullptr); }
   bool prepare_sleep(wake_sources& sources) override;

@@ -50,15 +50,16 @@ const field& field_named(std::string_view name) {
 }
 
 /// "64", "64K", "1M"
-std::size_t size_from(const field& of, std::string_view text) {
+std::size_t size_from(const field& setting, std::string_view text) {
   std::size_t value = 0;
   auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : -1;
-  bool fits = status == std::errc() && shift >= 0 && value <= (of.max >> shift) && value << shift >= of.min;
+  bool fits =
+      status == std::errc() && shift >= 0 && value <= (setting.max >> shift) && value << shift >= setting.min;
   if (fits) return value << shift;
-  refuse(std::string(of.name) + " from " + std::to_string(of.min) + " to " + std::to_string(of.max) +
-             ", such as 4096, 64K or 1M",
+  refuse(std::string(setting.name) + " from " + std::to_string(setting.min) + " to " +
+             std::to_string(setting.max) + ", such as 4096, 64K or 1M",
          text);
 }
 

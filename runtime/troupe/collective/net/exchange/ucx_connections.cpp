@@ -83,7 +83,7 @@ void ucx_connections::close(const std::vector<peer*>& closed) {
 int ucx_connections::connect(const std::string& address) {
   begin();
   auto& to = peers_.emplace_back();
-  to.at = this;
+  to.connections = this;
   to.connection = static_cast<int>(peers_.size()) - 1;
   auto params = ucx::endpoint_params(std::as_bytes(std::span(address)));
   params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -133,15 +133,15 @@ void ucx_connections::forget(const message_owner* owner) {
     if (each.message->owner == owner) each.message->owner = nullptr;
 }
 
-ucx_connections::pending_message& ucx_connections::start(const std::shared_ptr<ucx_message>& of) {
-  auto& made = in_flight_.emplace_back(pending_message{this, of, {}});
+ucx_connections::pending_message& ucx_connections::start(const std::shared_ptr<ucx_message>& message) {
+  auto& made = in_flight_.emplace_back(pending_message{this, message, {}});
   made.self = std::prev(in_flight_.end());
   return made;
 }
 
-void ucx_connections::finish(pending_message& of, ucs_status_t status) {
-  auto message = std::move(of.message);
-  in_flight_.erase(of.self);
+void ucx_connections::finish(pending_message& pending, ucs_status_t status) {
+  auto message = std::move(pending.message);
+  in_flight_.erase(pending.self);
   if (status == UCS_OK)
     listener_.on_done(*message);
   else
@@ -183,15 +183,15 @@ void ucx_connections::fetch(const std::shared_ptr<ucx_message>& received, void* 
   if (!UCS_PTR_IS_PTR(request)) finish(started, UCS_PTR_STATUS(request));
 }
 
-void ucx_connections::on_completed(void* handle, pending_message& of, ucs_status_t status) {
+void ucx_connections::on_completed(void* handle, pending_message& pending, ucs_status_t status) {
   if (phase_ == phase::destroying) return;
   ucp_request_free(handle);
-  if (phase_ == phase::running) finish(of, status);
+  if (phase_ == phase::running) finish(pending, status);
 }
 
 void ucx_connections::on_sent(void* request, ucs_status_t status, void* user_data) {
-  auto& of = *static_cast<ucx_connections::pending_message*>(user_data);
-  of.at->on_completed(request, of, status);
+  auto& pending = *static_cast<ucx_connections::pending_message*>(user_data);
+  pending.connections->on_completed(request, pending, status);
 }
 
 void ucx_connections::on_fetched(void* request, ucs_status_t status, std::size_t, void* user_data) {
@@ -216,15 +216,16 @@ ucs_status_t ucx_connections::on_message(void* self, const void* head, std::size
   }
 }
 
-void ucx_connections::on_broken(void* of, ucp_ep_h, ucs_status_t status) {
-  auto& lost = *static_cast<peer*>(of);
-  if (lost.at->phase_ == phase::running) lost.at->mark_lost(lost, ucs_status_string(status));
+void ucx_connections::on_broken(void* lost_peer, ucp_ep_h, ucs_status_t status) {
+  auto& lost = *static_cast<peer*>(lost_peer);
+  if (lost.connections->phase_ == phase::running)
+    lost.connections->mark_lost(lost, ucs_status_string(status));
 }
 
-void ucx_connections::mark_lost(peer& of, const std::string& cause) {
-  if (std::exchange(of.is_lost, true)) return;
-  broken_.push_back(&of);
-  listener_.on_lost(of.connection, cause);
+void ucx_connections::mark_lost(peer& lost, const std::string& cause) {
+  if (std::exchange(lost.is_lost, true)) return;
+  broken_.push_back(&lost);
+  listener_.on_lost(lost.connection, cause);
 }
 
 bool ucx_connections::progress() {

@@ -102,13 +102,13 @@ class ucx_connections {
 
  private:
   struct peer {
-    ucx_connections* at = nullptr;
+    ucx_connections* connections = nullptr;
     int connection = 0;
     ucp_ep_h endpoint = nullptr;
     bool is_lost = false;
   };
   struct pending_message {
-    ucx_connections* at;
+    ucx_connections* connections;
     std::shared_ptr<ucx_message> message;
     std::list<pending_message>::iterator self;
   };
@@ -118,12 +118,12 @@ class ucx_connections {
                                  std::size_t body_bytes, const ucp_am_recv_param_t* param);
   static void on_sent(void* request, ucs_status_t status, void* user_data);
   static void on_fetched(void* request, ucs_status_t status, std::size_t bytes, void* user_data);
-  static void on_broken(void* of, ucp_ep_h endpoint, ucs_status_t status);
+  static void on_broken(void* lost_peer, ucp_ep_h endpoint, ucs_status_t status);
 
-  pending_message& start(const std::shared_ptr<ucx_message>& of);
-  void on_completed(void* handle, pending_message& of, ucs_status_t status);
-  void finish(pending_message& of, ucs_status_t status);
-  void mark_lost(peer& of, const std::string& cause);
+  pending_message& start(const std::shared_ptr<ucx_message>& message);
+  void on_completed(void* handle, pending_message& pending, ucs_status_t status);
+  void finish(pending_message& pending, ucs_status_t status);
+  void mark_lost(peer& lost, const std::string& cause);
   void close(const std::vector<peer*>& closed);
   void destroy();
 

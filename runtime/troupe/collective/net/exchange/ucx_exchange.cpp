@@ -100,7 +100,7 @@ net::message_header ucx_exchange::header_of_call(const net::message_key& key,
   auto made = header(net::message_kind::elements);
   made.sequence = key.sequence;
   made.step = key.step;
-  made.channel = key.of;
+  made.channel = key.channel;
   made.signature = signature;
   return made;
 }

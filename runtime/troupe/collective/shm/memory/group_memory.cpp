@@ -34,8 +34,8 @@ directory& directory_of(const shared_memory::mapping& memory) {
   return *reinterpret_cast<directory*>(memory.first());
 }
 
-directory::entry* find_entry(const shared_memory::mapping& in, std::uint64_t number) {
-  auto& all = directory_of(in).entries;
+directory::entry* find_entry(const shared_memory::mapping& memory, std::uint64_t number) {
+  auto& all = directory_of(memory).entries;
   auto* found = std::ranges::find_if(all, [&](const auto& each) { return each.number == number; });
   return found == std::end(all) ? nullptr : found;
 }
@@ -63,9 +63,12 @@ std::size_t group_area::size_bytes(int num_members) {
   return shared_memory::whole_pages(words_bytes(num_members) + shm::control_block::size_bytes(num_members));
 }
 
-group_area::group_area(std::shared_ptr<shared_memory::mapping> of, std::size_t offset, int num_members,
+group_area::group_area(std::shared_ptr<shared_memory::mapping> memory, std::size_t offset, int num_members,
                        int member)
-    : of_(std::move(of)), memory_(of_->first() + offset), num_members_(num_members), member_(member) {}
+    : mapping_(std::move(memory)),
+      memory_(mapping_->first() + offset),
+      num_members_(num_members),
+      member_(member) {}
 
 group_area::~group_area() { set_state(has_begun_ ? left : given_up); }
 

@@ -17,7 +17,7 @@ class peer_process;
 /// block. Zero at first.
 class group_area {
  public:
-  group_area(std::shared_ptr<shared_memory::mapping> of, std::size_t offset, int num_members, int member);
+  group_area(std::shared_ptr<shared_memory::mapping> memory, std::size_t offset, int num_members, int member);
   /// The member leaves.
   ~group_area();
   group_area(const group_area&) = delete;
@@ -37,7 +37,7 @@ class group_area {
  private:
   void set_state(std::uint32_t next);
 
-  std::shared_ptr<shared_memory::mapping> of_;
+  std::shared_ptr<shared_memory::mapping> mapping_;
   std::byte* memory_;
   int num_members_, member_;
   bool has_begun_ = false;

@@ -222,26 +222,26 @@ void peer_connector::note_unusable(std::uint64_t process, const std::string& why
 }
 
 /// Checks the hello of an accepted connection and answers it. False: it has not come yet.
-bool peer_connector::authenticate(posix::unique_fd& with) {
+bool peer_connector::authenticate(posix::unique_fd& connection) {
   hello received;
-  auto packet = receive_packet(with.get(), std::as_writable_bytes(std::span(&received, 1)));
+  auto packet = receive_packet(connection.get(), std::as_writable_bytes(std::span(&received, 1)));
   if (packet.size_bytes < 0 && errno == EAGAIN) return false;
   std::array<char, max_token_bytes> token{};
   job_token_.copy(token.data(), token.size());
   bool is_of_job =
       packet.size_bytes == sizeof received && received.magic == hello_magic && received.token == token;
   if (is_of_job && packet.lacks_descriptors) {
-    refuse(with.get(), "take descriptors, since it has too many open. Raise its limit with ulimit -n");
+    refuse(connection.get(), "take descriptors, since it has too many open. Raise its limit with ulimit -n");
     note_unusable(received.process, system_failure("its descriptors cannot be taken", EMFILE).what());
     return true;
   }
   if (!is_of_job || !packet.descriptors.back()) {
-    refuse(with.get(), {});
+    refuse(connection.get(), {});
     return true;
   }
   try {
-    check_posix(send_hello(with.get(), process_) ? 0 : -1, "answer it");
-    add(received.process, std::move(with), std::move(packet.descriptors));
+    check_posix(send_hello(connection.get(), process_) ? 0 : -1, "answer it");
+    add(received.process, std::move(connection), std::move(packet.descriptors));
   } catch (const std::exception& problem) {  // it cannot be watched, or its memory not be mapped
     note_unusable(received.process, problem.what());
   }
@@ -261,14 +261,15 @@ void peer_connector::report_ended(const std::vector<std::shared_ptr<peer_process
     for (const auto& on_end : watches_) on_end();
 }
 
-peer_connector::watch::watch(peer_connector& of, std::function<void()> on_end) : of_(of) {
-  std::lock_guard lock(of_.mutex_);
-  place_ = of_.watches_.insert(of_.watches_.end(), std::move(on_end));
+peer_connector::watch::watch(peer_connector& connector, std::function<void()> on_end)
+    : connector_(connector) {
+  std::lock_guard lock(connector_.mutex_);
+  place_ = connector_.watches_.insert(connector_.watches_.end(), std::move(on_end));
 }
 
 peer_connector::watch::~watch() {
-  std::lock_guard lock(of_.mutex_);
-  of_.watches_.erase(place_);
+  std::lock_guard lock(connector_.mutex_);
+  connector_.watches_.erase(place_);
 }
 
 }  // namespace troupe::collective

@@ -47,13 +47,13 @@ class peer_connector {
   /// While it lives, `on_end` is called on the connector's thread whenever a peer has ended.
   class watch {
    public:
-    watch(peer_connector& of, std::function<void()> on_end);
+    watch(peer_connector& connector, std::function<void()> on_end);
     ~watch();
     watch(const watch&) = delete;
     watch& operator=(const watch&) = delete;
 
    private:
-    peer_connector& of_;
+    peer_connector& connector_;
     std::list<std::function<void()>>::iterator place_;
   };
 
@@ -62,7 +62,7 @@ class peer_connector {
 
   void serve();
   void accept_waiting();
-  bool authenticate(posix::unique_fd& with);
+  bool authenticate(posix::unique_fd& connection);
   bool send_hello(int socket, std::uint64_t process) const;
   void note_unusable(std::uint64_t process, const std::string& why);
   void note_accepting(int error_number);
