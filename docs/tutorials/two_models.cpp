@@ -7,7 +7,7 @@
 #include <iostream>
 #include <numbers>
 #include <troupe/config/environment/launch_environment.hpp>
-#include <troupe/random/uniform.hpp>
+#include <troupe/random/fill.hpp>
 #include <troupe/snapshot/weights_hash.hpp>
 #include <troupe/troupe.hpp>
 

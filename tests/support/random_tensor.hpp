@@ -1,7 +1,7 @@
 #pragma once
 #include <string_view>
 
-#include "troupe/random/uniform.hpp"
+#include "troupe/random/fill.hpp"
 
 namespace troupe::testing {
 

@@ -2,8 +2,7 @@
 
 #include <cmath>
 
-#include "troupe/random/normal.hpp"
-#include "troupe/random/uniform.hpp"
+#include "troupe/random/fill.hpp"
 
 namespace troupe::nn::init {
 

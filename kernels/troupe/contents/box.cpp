@@ -7,33 +7,33 @@ namespace troupe {
 namespace {
 
 /// Elements of one index of `axis`.
-std::int64_t row_size(const box& of, std::size_t axis) {
+std::int64_t row_size(const box& whole, std::size_t axis) {
   std::int64_t size = 1;
-  for (auto next = axis + 1; next < of.extent.size(); ++next) size *= of.extent[next];
+  for (auto next = axis + 1; next < whole.extent.size(); ++next) size *= whole.extent[next];
   return size;
 }
 
-/// `of` has one index on each axis before `axis`. A range that begins or ends within a row has up to three
+/// `whole` has one index on each axis before `axis`. A range that begins or ends within a row has up to three
 /// pieces: the end of a row, whole rows, the beginning of a row.
-void append_elements(std::vector<box>& pieces, box of, std::size_t axis, std::int64_t begin,
+void append_elements(std::vector<box>& pieces, box whole, std::size_t axis, std::int64_t begin,
                      std::int64_t end) {
   if (begin >= end) return;
-  auto row = row_size(of, axis);
+  auto row = row_size(whole, axis);
   auto first = begin / row;
   if (begin % row == 0 && end % row == 0) {
-    of.offset[axis] += first;
-    of.extent[axis] = (end - begin) / row;
-    return pieces.push_back(std::move(of));
+    whole.offset[axis] += first;
+    whole.extent[axis] = (end - begin) / row;
+    return pieces.push_back(std::move(whole));
   }
   if (first == (end - 1) / row) {
-    of.offset[axis] += first;
-    of.extent[axis] = 1;
-    return append_elements(pieces, std::move(of), axis + 1, begin - first * row, end - first * row);
+    whole.offset[axis] += first;
+    whole.extent[axis] = 1;
+    return append_elements(pieces, std::move(whole), axis + 1, begin - first * row, end - first * row);
   }
   auto rows_begin = (begin + row - 1) / row * row, rows_end = end / row * row;
-  append_elements(pieces, of, axis, begin, rows_begin);
-  append_elements(pieces, of, axis, rows_begin, rows_end);
-  append_elements(pieces, of, axis, rows_end, end);
+  append_elements(pieces, whole, axis, begin, rows_begin);
+  append_elements(pieces, whole, axis, rows_begin, rows_end);
+  append_elements(pieces, whole, axis, rows_end, end);
 }
 
 }  // namespace
@@ -99,10 +99,10 @@ std::vector<box> difference(const box& from, const box& taken) {
   return rest;
 }
 
-std::vector<box> elements_of(const box& of, std::int64_t begin, std::int64_t end) {
+std::vector<box> elements_of(const box& whole, std::int64_t begin, std::int64_t end) {
   std::vector<box> pieces;
-  if (of.extent.empty() && begin < end) return {of};
-  append_elements(pieces, of, 0, begin, end);
+  if (whole.extent.empty() && begin < end) return {whole};
+  append_elements(pieces, whole, 0, begin, end);
   return pieces;
 }
 

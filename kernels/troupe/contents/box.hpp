@@ -34,8 +34,8 @@ bool is_inside(const box& inner, const shape& extents);
 std::optional<box> intersection(const box& a, const box& b);
 /// The elements of `from` that are not in `taken`, as disjoint boxes.
 std::vector<box> difference(const box& from, const box& taken);
-/// The elements [begin, end) of `of` in row-major order, as disjoint boxes: one after the other, each in
+/// The elements [begin, end) of `whole` in row-major order, as disjoint boxes: one after the other, each in
 /// row-major order, they are in that order too.
-std::vector<box> elements_of(const box& of, std::int64_t begin, std::int64_t end);
+std::vector<box> elements_of(const box& whole, std::int64_t begin, std::int64_t end);
 
 }  // namespace troupe

@@ -1,7 +1,6 @@
 #include "troupe/ops/embedding.hpp"
 
 #include "troupe/ops/detail/arguments.hpp"
-#include "troupe/ops/detail/row_arguments.hpp"
 #include "troupe/ops/kernels/all.hpp"
 
 namespace troupe {

@@ -2,7 +2,6 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/ops/detail/arguments.hpp"
-#include "troupe/ops/detail/row_arguments.hpp"
 #include "troupe/ops/kernels/all.hpp"
 
 namespace troupe {

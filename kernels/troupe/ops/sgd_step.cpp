@@ -21,13 +21,13 @@ void require_slots(std::span<const sgd_slot> slots, bool with_momentum) {
 void sgd_step(std::span<const sgd_slot> slots, const sgd_step_options& options) {
   require_slots(slots, options.momentum != 0);
   if (slots.empty()) return;
-  sgd_factors by{static_cast<float>(options.learning_rate), static_cast<float>(options.momentum),
-                 static_cast<float>(options.weight_decay)};
+  sgd_factors factors{static_cast<float>(options.learning_rate), static_cast<float>(options.momentum),
+                      static_cast<float>(options.weight_decay)};
   const auto& kernels = kernels_on(slots.front().weight.device()).sgd_step;
   auto step = options.momentum == 0 ? kernels.plain
               : options.nesterov    ? kernels.with_nesterov
                                     : kernels.with_momentum;
-  step(slots, by);
+  step(slots, factors);
 }
 
 }  // namespace troupe

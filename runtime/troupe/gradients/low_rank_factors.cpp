@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "troupe/random/normal.hpp"
+#include "troupe/random/fill.hpp"
 
 namespace troupe::gradients {
 

@@ -10,7 +10,7 @@
 #include "troupe/nn/sequential.hpp"
 #include "troupe/optim/adam.hpp"
 #include "troupe/pipeline/detail/module_program.hpp"
-#include "troupe/random/uniform.hpp"
+#include "troupe/random/fill.hpp"
 
 namespace troupe::testing {
 namespace {

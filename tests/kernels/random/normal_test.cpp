@@ -1,4 +1,4 @@
-#include "troupe/random/normal.hpp"
+#include "troupe/random/fill.hpp"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>

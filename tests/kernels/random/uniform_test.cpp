@@ -1,4 +1,4 @@
-#include "troupe/random/uniform.hpp"
+#include "troupe/random/fill.hpp"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>

@@ -11,8 +11,8 @@
 #include "troupe/nn/pooling.hpp"
 #include "troupe/nn/sequential.hpp"
 #include "troupe/optim/adam.hpp"
+#include "troupe/random/fill.hpp"
 #include "troupe/random/philox.hpp"
-#include "troupe/random/uniform.hpp"
 #include "troupe/tensor/devices.hpp"
 #include "troupe/tensor/memory.hpp"
 

@@ -8,7 +8,7 @@
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/matmul.hpp"
 #include "troupe/ops/matmul_precision.hpp"
-#include "troupe/random/uniform.hpp"
+#include "troupe/random/fill.hpp"
 #include "troupe/tensor/devices.hpp"
 
 namespace troupe::bench {

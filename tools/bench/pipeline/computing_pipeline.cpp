@@ -18,7 +18,7 @@
 #include "troupe/optim/adam.hpp"
 #include "troupe/pipeline/detail/module_program.hpp"
 #include "troupe/pipeline/partition.hpp"
-#include "troupe/random/uniform.hpp"
+#include "troupe/random/fill.hpp"
 #include "troupe/schedule/simulation/measured.hpp"
 #include "troupe/schedule/text/draw.hpp"
 

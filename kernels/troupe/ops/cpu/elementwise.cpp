@@ -16,56 +16,56 @@ using wrapping =
 
 struct sum_of {
   template <class T>
-  [[gnu::always_inline]] static T of(T a, T b) {
+  [[gnu::always_inline]] static T apply(T a, T b) {
     return static_cast<T>(wrapping<T>(a) + wrapping<T>(b));
   }
 };
 struct difference_of {
   template <class T>
-  [[gnu::always_inline]] static T of(T a, T b) {
+  [[gnu::always_inline]] static T apply(T a, T b) {
     return static_cast<T>(wrapping<T>(a) - wrapping<T>(b));
   }
 };
 struct product_of {
   template <class T>
-  [[gnu::always_inline]] static T of(T a, T b) {
+  [[gnu::always_inline]] static T apply(T a, T b) {
     return static_cast<T>(wrapping<T>(a) * wrapping<T>(b));
   }
 };
 struct quotient_of {
   template <class T>
-  [[gnu::always_inline]] static T of(T a, T b) {
+  [[gnu::always_inline]] static T apply(T a, T b) {
     return a / b;
   }
 };
 struct smaller_of {
   template <class T>
-  [[gnu::always_inline]] static T of(T a, T b) {
+  [[gnu::always_inline]] static T apply(T a, T b) {
     return static_cast<bool>((b < a) | (b != b)) ? b : a;
   }
 };
 struct larger_of {
   template <class T>
-  [[gnu::always_inline]] static T of(T a, T b) {
+  [[gnu::always_inline]] static T apply(T a, T b) {
     return static_cast<bool>((b > a) | (b != b)) ? b : a;
   }
 };
 struct is_equal {
   template <class T>
-  [[gnu::always_inline]] static bool of(T a, T b) {
+  [[gnu::always_inline]] static bool apply(T a, T b) {
     return a == b;
   }
 };
 struct is_less {
   template <class T>
-  [[gnu::always_inline]] static bool of(T a, T b) {
+  [[gnu::always_inline]] static bool apply(T a, T b) {
     return a < b;
   }
 };
 
 template <class Op, class T, class Result>
 TROUPE_CLONES void binary_loop(const T* a, const T* b, Result* c, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) c[i] = Op::of(a[i], b[i]);
+  for (std::int64_t i = 0; i < size; ++i) c[i] = Op::apply(a[i], b[i]);
 }
 
 /// The same for a group of runs in place; an operand may be a single repeated element.
@@ -76,13 +76,13 @@ TROUPE_CLONES void binary_runs(const run_group& group, const T* __restrict a, co
        ++run, a += group.steps[0], b += group.steps[1], c += group.count) {
     auto left = a[0], right = b[0];
     if (group.strides[0] == 0 && group.strides[1] == 0)
-      std::fill_n(c, group.count, Op::of(left, right));
+      std::fill_n(c, group.count, Op::apply(left, right));
     else if (group.strides[0] == 0)
-      for (std::int64_t i = 0; i < group.count; ++i) c[i] = Op::of(left, b[i]);
+      for (std::int64_t i = 0; i < group.count; ++i) c[i] = Op::apply(left, b[i]);
     else if (group.strides[1] == 0)
-      for (std::int64_t i = 0; i < group.count; ++i) c[i] = Op::of(a[i], right);
+      for (std::int64_t i = 0; i < group.count; ++i) c[i] = Op::apply(a[i], right);
     else
-      for (std::int64_t i = 0; i < group.count; ++i) c[i] = Op::of(a[i], b[i]);
+      for (std::int64_t i = 0; i < group.count; ++i) c[i] = Op::apply(a[i], b[i]);
   }
 }
 
@@ -154,27 +154,27 @@ void where(const tensor& condition, const tensor& a, const tensor& b, tensor& c)
 }
 
 struct exponential_of {
-  [[gnu::always_inline]] static float of(float x) { return exp_f32(x); }
+  [[gnu::always_inline]] static float apply(float x) { return exp_f32(x); }
 };
 struct logarithm_of {
-  [[gnu::always_inline]] static float of(float x) { return log_f32(x); }
+  [[gnu::always_inline]] static float apply(float x) { return log_f32(x); }
 };
 struct root_of {
-  [[gnu::always_inline]] static float of(float x) { return std::sqrt(x); }
+  [[gnu::always_inline]] static float apply(float x) { return std::sqrt(x); }
 };
 struct negative_of {
-  [[gnu::always_inline]] static float of(float x) { return -x; }
+  [[gnu::always_inline]] static float apply(float x) { return -x; }
 };
 struct magnitude_of {
-  [[gnu::always_inline]] static float of(float x) { return vector_math::magnitude(x); }
+  [[gnu::always_inline]] static float apply(float x) { return vector_math::magnitude(x); }
 };
 struct reciprocal_of {
-  [[gnu::always_inline]] static float of(float x) { return 1 / x; }
+  [[gnu::always_inline]] static float apply(float x) { return 1 / x; }
 };
 
 template <class Op>
 TROUPE_CLONES void unary_loop(const float* x, float* y, std::int64_t size) {
-  for (std::int64_t i = 0; i < size; ++i) y[i] = Op::of(x[i]);
+  for (std::int64_t i = 0; i < size; ++i) y[i] = Op::apply(x[i]);
 }
 
 template <class Op>

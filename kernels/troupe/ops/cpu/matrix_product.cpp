@@ -3,11 +3,11 @@
 #include <array>
 
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/loops/float_copy.hpp"
+#include "troupe/ops/cpu/loops/block_conversion.hpp"
 #include "troupe/ops/cpu/loops/parallel.hpp"
 #include "troupe/ops/cpu/loops/relu.hpp"
 #include "troupe/ops/cpu/product/packed_product.hpp"
-#include "troupe/ops/cpu/reductions/row_sum.hpp"
+#include "troupe/ops/cpu/reductions/reductions.hpp"
 
 namespace troupe::cpu {
 namespace {

@@ -1,7 +1,7 @@
 #include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/loops/map_in_blocks.hpp"
 #include "troupe/ops/cpu/loops/vector_clones.hpp"
-#include "troupe/ops/cpu/reductions/total_reduction.hpp"
+#include "troupe/ops/cpu/reductions/reductions.hpp"
 
 namespace troupe::cpu {
 namespace {

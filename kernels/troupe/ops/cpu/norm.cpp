@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/loops/float_copy.hpp"
+#include "troupe/ops/cpu/loops/block_conversion.hpp"
 #include "troupe/ops/cpu/loops/lanes.hpp"
 #include "troupe/ops/cpu/loops/map_in_blocks.hpp"
 #include "troupe/ops/cpu/loops/vector_clones.hpp"

@@ -2,8 +2,7 @@
 #include "troupe/ops/cpu/loops/lanes.hpp"
 #include "troupe/ops/cpu/loops/map_in_blocks.hpp"
 #include "troupe/ops/cpu/loops/vector_clones.hpp"
-#include "troupe/ops/cpu/reductions/argmax.hpp"
-#include "troupe/ops/cpu/reductions/total_reduction.hpp"
+#include "troupe/ops/cpu/reductions/reductions.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -76,7 +75,7 @@ struct reducer {
 };
 
 /// Rows of x: [outer, count] become `parts` elements each; short rows are processed in groups.
-void reduce_rows(const reducer& by, const tensor& x, const reduced_axis& along, std::int64_t parts,
+void reduce_rows(const reducer& operation, const tensor& x, const reduced_axis& along, std::int64_t parts,
                  float* y) {
   auto together = std::max<std::int64_t>(1, block_elements / along.count);
   auto num_groups = quotient_up(along.outer, together);
@@ -87,13 +86,13 @@ void reduce_rows(const reducer& by, const tensor& x, const reduced_axis& along, 
     auto size = std::min(row_part, along.count - part * row_part);
     auto first = row * along.count + part * row_part;
     const auto* values = read_block(x, first, rows * size, scratch);
-    by.rows(values, rows, size, y + row * parts + part, parts);
+    operation.rows(values, rows, size, y + row * parts + part, parts);
   });
 }
 
 /// Rows of x: [outer, count, inner] are combined to `parts` rows for each of `outer`, a strip of columns at a
 /// time.
-void reduce_columns(const reducer& by, const tensor& x, const reduced_axis& along, std::int64_t parts,
+void reduce_columns(const reducer& operation, const tensor& x, const reduced_axis& along, std::int64_t parts,
                     float* y) {
   auto strips = quotient_up(along.inner, block_elements);
   parallel_for(along.outer * parts * strips, x.num_elements(), [&](std::int64_t index) {
@@ -106,19 +105,21 @@ void reduce_columns(const reducer& by, const tensor& x, const reduced_axis& alon
     std::copy_n(read_block(x, at(row), width, scratch), width, result);
     ++row;
     if (x.dtype() == dtype::f32)
-      by.combine(result, x.values<float>().data() + at(row), along.inner, last - row, width);
+      operation.combine(result, x.values<float>().data() + at(row), along.inner, last - row, width);
     else
-      for (; row < last; ++row) by.combine(result, read_block(x, at(row), width, scratch), 0, 1, width);
+      for (; row < last; ++row)
+        operation.combine(result, read_block(x, at(row), width, scratch), 0, 1, width);
   });
 }
 
 /// [outer, inner] in f32.
-tensor reduced(const reducer& by, tensor x, reduced_axis along) {
+tensor reduced(const reducer& operation, tensor x, reduced_axis along) {
   do {
     auto parts = quotient_up(along.count, along.inner == 1 ? row_part : column_part);
     auto y = tensor::empty({along.outer, parts, along.inner});
     auto* values = y.values<float>().data();
-    along.inner == 1 ? reduce_rows(by, x, along, parts, values) : reduce_columns(by, x, along, parts, values);
+    along.inner == 1 ? reduce_rows(operation, x, along, parts, values)
+                     : reduce_columns(operation, x, along, parts, values);
     x = y;
     along.count = parts;
   } while (along.count > 1);

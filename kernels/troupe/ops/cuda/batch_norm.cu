@@ -41,9 +41,9 @@ struct gradient_term {
   const float* mean;
 
   template <bool IsAligned, int Lanes>
-  __device__ void load(std::int64_t at, vector<Lanes>& to) const {
-    read_vector<IsAligned>(dy + at, to.dy);
-    read_vector<IsAligned>(x + at, to.x);
+  __device__ void load(std::int64_t offset, vector<Lanes>& to) const {
+    read_vector<IsAligned>(dy + offset, to.dy);
+    read_vector<IsAligned>(x + offset, to.x);
   }
   template <class Run>
   __device__ double2 sum_of(const Run& run, std::int64_t channel) const {

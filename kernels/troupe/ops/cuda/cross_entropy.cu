@@ -108,15 +108,15 @@ struct gradient_factors {
 template <class T>
 __global__ void __launch_bounds__(row_threads)
     backward_kernel(row_layout layout, const T* logits, label_list labels, const float* log_sum_exp,
-                    gradient_factors by, T* gradient) {
+                    gradient_factors factors, T* gradient) {
   std::int64_t sample = blockIdx.x, label = labels.at(sample);
-  auto is_ignored = label == by.ignored;
-  auto scale = is_ignored || (label >= 0 && label < layout.size) ? by.scale : nanf("");
+  auto is_ignored = label == factors.ignored;
+  auto scale = is_ignored || (label >= 0 && label < layout.size) ? factors.scale : nanf("");
   auto shift = log_sum_exp[sample];
   map_row(logits + sample * layout.size, gradient + sample * layout.size, layout,
           [=](std::int64_t j, float score) {
             if (is_ignored) return 0.0F;
-            return scale * (expf(score - shift) - by.spread) - (j == label ? by.peak : 0);
+            return scale * (expf(score - shift) - factors.spread) - (j == label ? factors.peak : 0);
           });
 }
 
@@ -131,9 +131,9 @@ void forward(const tensor& logits, const tensor& labels, const cross_entropy_opt
   auto of_samples = memory_for(num_samples, logits.device()), all = memory_for(1, logits.device());
   with_floating(logits.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    loss_options by{static_cast<float>(options.label_smoothing), options.ignore_index};
+    loss_options label_options{static_cast<float>(options.label_smoothing), options.ignore_index};
     launch_rows<T, softmax_threads>(logits.device(), num_samples, layout_of_rows(logits), forward_kernel<T>,
-                                    elements_of<T>(logits), label_list(labels), by,
+                                    elements_of<T>(logits), label_list(labels), label_options,
                                     elements_of<float>(result.log_sum_exp), elements_of<totals>(of_samples));
   });
   launch(logits.device(), 1, block_threads, total_kernel, elements_of<totals>(of_samples), num_samples,
@@ -155,13 +155,13 @@ void forward(const tensor& logits, const tensor& labels, const cross_entropy_opt
 void backward(const tensor& logits, const tensor& labels, const tensor& log_sum_exp, double scale,
               const cross_entropy_options& options, tensor& gradient) {
   auto size = static_cast<double>(logits.shape()[-1]);
-  gradient_factors by{static_cast<float>(scale), static_cast<float>(options.label_smoothing / size),
-                      static_cast<float>(scale * (1 - options.label_smoothing)), options.ignore_index};
+  gradient_factors factors{static_cast<float>(scale), static_cast<float>(options.label_smoothing / size),
+                           static_cast<float>(scale * (1 - options.label_smoothing)), options.ignore_index};
   with_floating(logits.dtype(), [&](auto zero) {
     using T = decltype(zero);
     launch_rows<T>(logits.device(), labels.num_elements(), layout_of_rows(logits, gradient),
                    backward_kernel<T>, elements_of<T>(logits), label_list(labels),
-                   elements_of<float>(log_sum_exp), by, elements_of<T>(gradient));
+                   elements_of<float>(log_sum_exp), factors, elements_of<T>(gradient));
   });
 }
 

@@ -26,12 +26,12 @@ __device__ uint4 words_of_block(const mask& drawn, std::uint32_t index) {
   return counter;
 }
 
-__device__ float kept(float x, std::uint32_t word, const mask& by) {
-  return word >= by.threshold ? x * by.factor : x - x;  // 0, but NaN for infinity and NaN
+__device__ float kept(float x, std::uint32_t word, const mask& dropped) {
+  return word >= dropped.threshold ? x * dropped.factor : x - x;  // 0, but NaN for infinity and NaN
 }
 
 template <class T>
-__global__ void dropout_kernel(mask by, row_layout layout, const T* x, T* y) {
+__global__ void dropout_kernel(mask dropped, row_layout layout, const T* x, T* y) {
   constexpr int lanes = pack<T>::size;
   auto first = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * lanes;
   if (first >= layout.size) return;
@@ -39,26 +39,26 @@ __global__ void dropout_kernel(mask by, row_layout layout, const T* x, T* y) {
   auto values = read_lanes(x, first, layout, 0);
 #pragma unroll
   for (int i = 0; i < lanes; i += 4) {
-    auto words = words_of_block(by, static_cast<std::uint32_t>((first + i) / 4));
-    values.lane[i] = kept(values.lane[i], words.x, by);
-    values.lane[i + 1] = kept(values.lane[i + 1], words.y, by);
-    values.lane[i + 2] = kept(values.lane[i + 2], words.z, by);
-    values.lane[i + 3] = kept(values.lane[i + 3], words.w, by);
+    auto words = words_of_block(dropped, static_cast<std::uint32_t>((first + i) / 4));
+    values.lane[i] = kept(values.lane[i], words.x, dropped);
+    values.lane[i + 1] = kept(values.lane[i + 1], words.y, dropped);
+    values.lane[i + 2] = kept(values.lane[i + 2], words.z, dropped);
+    values.lane[i + 3] = kept(values.lane[i + 3], words.w, dropped);
   }
   write_lanes(y, first, layout, values);
 }
 
 void apply(const tensor& x, const dropout_mask& dropout, tensor& y) {
-  mask by{{dropout.key[0], dropout.key[1]},
-          {dropout.place[0], dropout.place[1], dropout.place[2]},
-          dropout.threshold,
-          dropout.factor};
+  mask dropped{{dropout.key[0], dropout.key[1]},
+               {dropout.place[0], dropout.place[1], dropout.place[2]},
+               dropout.threshold,
+               dropout.factor};
   row_layout layout{x.num_elements(), is_aligned(x) && is_aligned(y)};
   with_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     auto num_packs = (layout.size + pack<T>::size - 1) / pack<T>::size;
-    launch(x.device(), blocks_for(num_packs), block_threads, dropout_kernel<T>, by, layout, elements_of<T>(x),
-           elements_of<T>(y));
+    launch(x.device(), blocks_for(num_packs), block_threads, dropout_kernel<T>, dropped, layout,
+           elements_of<T>(x), elements_of<T>(y));
   });
 }
 

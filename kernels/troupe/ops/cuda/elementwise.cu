@@ -95,41 +95,41 @@ class elements_as {
   explicit elements_as(const tensor& x)
       : elements_(const_cast<std::byte*>(x.bytes().data())), type_(x.dtype()) {}
 
-  __device__ T read(std::int64_t at) const {
+  __device__ T read(std::int64_t index) const {
     switch (type_) {
       case dtype::f32:
-        return static_cast<T>(static_cast<const float*>(elements_)[at]);
+        return static_cast<T>(static_cast<const float*>(elements_)[index]);
       case dtype::bf16:
-        return static_cast<T>(as_float(static_cast<const bfloat16*>(elements_)[at]));
+        return static_cast<T>(as_float(static_cast<const bfloat16*>(elements_)[index]));
       case dtype::f16:
-        return static_cast<T>(as_float(static_cast<const float16*>(elements_)[at]));
+        return static_cast<T>(as_float(static_cast<const float16*>(elements_)[index]));
       case dtype::i32:
-        return static_cast<T>(static_cast<const std::int32_t*>(elements_)[at]);
+        return static_cast<T>(static_cast<const std::int32_t*>(elements_)[index]);
       case dtype::i64:
-        return static_cast<T>(static_cast<const std::int64_t*>(elements_)[at]);
+        return static_cast<T>(static_cast<const std::int64_t*>(elements_)[index]);
       default:
-        return static_cast<T>(static_cast<const unsigned char*>(elements_)[at]);
+        return static_cast<T>(static_cast<const unsigned char*>(elements_)[index]);
     }
   }
-  __device__ void write(std::int64_t at, T value) const {
+  __device__ void write(std::int64_t index, T value) const {
     switch (type_) {
       case dtype::f32:
-        static_cast<float*>(elements_)[at] = static_cast<float>(value);
+        static_cast<float*>(elements_)[index] = static_cast<float>(value);
         break;
       case dtype::bf16:
-        static_cast<bfloat16*>(elements_)[at] = rounded<bfloat16>(static_cast<float>(value));
+        static_cast<bfloat16*>(elements_)[index] = rounded<bfloat16>(static_cast<float>(value));
         break;
       case dtype::f16:
-        static_cast<float16*>(elements_)[at] = rounded<float16>(static_cast<float>(value));
+        static_cast<float16*>(elements_)[index] = rounded<float16>(static_cast<float>(value));
         break;
       case dtype::i32:
-        static_cast<std::int32_t*>(elements_)[at] = static_cast<std::int32_t>(value);
+        static_cast<std::int32_t*>(elements_)[index] = static_cast<std::int32_t>(value);
         break;
       case dtype::i64:
-        static_cast<std::int64_t*>(elements_)[at] = static_cast<std::int64_t>(value);
+        static_cast<std::int64_t*>(elements_)[index] = static_cast<std::int64_t>(value);
         break;
       default:
-        static_cast<unsigned char*>(elements_)[at] = value != T{};
+        static_cast<unsigned char*>(elements_)[index] = value != T{};
     }
   }
 

@@ -14,23 +14,25 @@ struct double_sum {
   __device__ double operator()(double a, double b) const { return a + b; }
 };
 
-__device__ float update_of(float w, float m, float v, const lamb_factors& by) {
-  return by.mean_scale * m / (by.root_scale * sqrtf(v) + by.epsilon) + by.weight_decay * w;
+__device__ float update_of(float w, float m, float v, const lamb_factors& factors) {
+  return factors.mean_scale * m / (factors.root_scale * sqrtf(v) + factors.epsilon) +
+         factors.weight_decay * w;
 }
 
 /// squares[block]: of the block's weights, and of their updates.
-__global__ void begin_kernel(const __grid_constant__ step_batch batch, lamb_factors by, double2* squares) {
+__global__ void begin_kernel(const __grid_constant__ step_batch batch, lamb_factors factors,
+                             double2* squares) {
   auto part = part_of_block(batch);
   const auto& slot = batch.slots[part.slot];
   double2 total{0, 0};
   for (auto i = part.first + threadIdx.x; i < part.end; i += block_threads) {
     auto gradient = slot.g[i];
     auto m = slot.m[i], v = slot.v[i], w = slot.w[i];
-    m += by.one_minus_beta1 * (gradient - m);
-    v = by.beta2 * v + by.one_minus_beta2 * (gradient * gradient);
+    m += factors.one_minus_beta1 * (gradient - m);
+    v = factors.beta2 * v + factors.one_minus_beta2 * (gradient * gradient);
     slot.m[i] = m;
     slot.v[i] = v;
-    auto update = update_of(w, m, v, by);
+    auto update = update_of(w, m, v, factors);
     total.x += static_cast<double>(w) * w;
     total.y += static_cast<double>(update) * update;
   }
@@ -55,19 +57,20 @@ __global__ void rate_kernel(const __grid_constant__ step_batch batch, double lea
   rates[slot] = static_cast<float>(learning_rate * trust);
 }
 
-__global__ void move_kernel(const __grid_constant__ step_batch batch, lamb_factors by, const float* rates) {
+__global__ void move_kernel(const __grid_constant__ step_batch batch, lamb_factors factors,
+                            const float* rates) {
   auto part = part_of_block(batch);
   const auto& slot = batch.slots[part.slot];
   auto rate = rates[part.slot];
   for (auto i = part.first + threadIdx.x; i < part.end; i += block_threads) {
     auto w = slot.w[i];
-    w -= rate * update_of(w, slot.m[i], slot.v[i], by);
+    w -= rate * update_of(w, slot.m[i], slot.v[i], factors);
     slot.w[i] = w;
     write_low(slot, i, w);
   }
 }
 
-void step(std::span<const adam_slot> slots, const lamb_factors& by) {
+void step(std::span<const adam_slot> slots, const lamb_factors& factors) {
   auto describe = [](const adam_slot& slot) {
     return slot_of(slot.weight, slot.gradient, slot.exp_avg, slot.exp_avg_sq, slot.low_precision);
   };
@@ -76,10 +79,10 @@ void step(std::span<const adam_slot> slots, const lamb_factors& by) {
     auto squares =
         tensor::empty({num_blocks * static_cast<std::int64_t>(sizeof(double2))}, dtype::u8, target);
     auto rates = tensor::empty({batch.count}, dtype::f32, target);
-    launch(target, num_blocks, block_threads, begin_kernel, batch, by, elements_of<double2>(squares));
-    launch(target, static_cast<unsigned>(batch.count), warp_threads, rate_kernel, batch, by.learning_rate,
-           elements_of<double2>(squares), elements_of<float>(rates));
-    launch(target, num_blocks, block_threads, move_kernel, batch, by, elements_of<float>(rates));
+    launch(target, num_blocks, block_threads, begin_kernel, batch, factors, elements_of<double2>(squares));
+    launch(target, static_cast<unsigned>(batch.count), warp_threads, rate_kernel, batch,
+           factors.learning_rate, elements_of<double2>(squares), elements_of<float>(rates));
+    launch(target, num_blocks, block_threads, move_kernel, batch, factors, elements_of<float>(rates));
   });
 }
 

@@ -1,6 +1,6 @@
 #include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/loops/map_elements.cuh"
-#include "troupe/ops/cuda/reductions/total_reduction.hpp"
+#include "troupe/ops/cuda/reductions/reductions.hpp"
 
 namespace troupe::cuda {
 namespace {

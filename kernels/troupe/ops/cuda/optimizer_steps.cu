@@ -6,45 +6,47 @@ namespace {
 
 struct adam {
   static constexpr int num_states = 2;
-  adam_factors by;
+  adam_factors factors;
   __device__ void operator()(float& w, float g, float& m, float& v) const {
-    auto gradient = g + by.gradient_decay * w;
-    m += by.one_minus_beta1 * (gradient - m);
-    v = by.beta2 * v + by.one_minus_beta2 * (gradient * gradient);
-    w = by.shrink * w - by.rate * m / (sqrtf(v) / by.correction + by.epsilon);
+    auto gradient = g + factors.gradient_decay * w;
+    m += factors.one_minus_beta1 * (gradient - m);
+    v = factors.beta2 * v + factors.one_minus_beta2 * (gradient * gradient);
+    w = factors.shrink * w - factors.rate * m / (sqrtf(v) / factors.correction + factors.epsilon);
   }
 };
 
 struct plain_sgd {
   static constexpr int num_states = 0;
-  sgd_factors by;
-  __device__ void operator()(float& w, float g, float&, float&) const { w -= by.rate * (g + by.decay * w); }
+  sgd_factors factors;
+  __device__ void operator()(float& w, float g, float&, float&) const {
+    w -= factors.rate * (g + factors.decay * w);
+  }
 };
 
 template <bool is_nesterov>
 struct momentum_sgd {
   static constexpr int num_states = 1;
-  sgd_factors by;
+  sgd_factors factors;
   __device__ void operator()(float& w, float g, float& m, float&) const {
-    auto gradient = g + by.decay * w;
-    m = by.momentum * m + gradient;
-    w -= by.rate * (is_nesterov ? gradient + by.momentum * m : m);
+    auto gradient = g + factors.decay * w;
+    m = factors.momentum * m + gradient;
+    w -= factors.rate * (is_nesterov ? gradient + factors.momentum * m : m);
   }
 };
 
-void step_adam(std::span<const adam_slot> slots, const adam_factors& by) {
+void step_adam(std::span<const adam_slot> slots, const adam_factors& factors) {
   auto describe = [](const adam_slot& slot) {
     return slot_of(slot.weight, slot.gradient, slot.exp_avg, slot.exp_avg_sq, slot.low_precision);
   };
-  step_slots(slots, describe, adam{by});
+  step_slots(slots, describe, adam{factors});
 }
 
 template <class Step>
-void step_sgd(std::span<const sgd_slot> slots, const sgd_factors& by) {
+void step_sgd(std::span<const sgd_slot> slots, const sgd_factors& factors) {
   auto describe = [](const sgd_slot& slot) {
     return slot_of(slot.weight, slot.gradient, slot.momentum_buffer, {}, slot.low_precision);
   };
-  step_slots(slots, describe, Step{by});
+  step_slots(slots, describe, Step{factors});
 }
 
 }  // namespace

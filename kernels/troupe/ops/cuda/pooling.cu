@@ -146,13 +146,13 @@ struct max_shares {
   const T* dy;
   const Index* indices;
 
-  __device__ window_share of(const pooling_windows& windows, window_over_pack at) const {
-    auto tap_of_row = (at.row - windows.rows.first_of(at.i)) * windows.columns.kernel;
-    auto column_in_window = static_cast<int>(indices[at.index]) - tap_of_row;
-    auto lane = windows.columns.first_of(at.j) + column_in_window - at.left;
+  __device__ window_share share_of(const pooling_windows& windows, window_over_pack window) const {
+    auto tap_of_row = (window.row - windows.rows.first_of(window.i)) * windows.columns.kernel;
+    auto column_in_window = static_cast<int>(indices[window.index]) - tap_of_row;
+    auto lane = windows.columns.first_of(window.j) + column_in_window - window.left;
     auto is_here = column_in_window >= 0 && column_in_window < windows.columns.kernel && lane >= 0 &&
                    lane < pack<T>::size;
-    return {as_float(dy[at.index]), is_here ? 1U << lane : 0U};
+    return {as_float(dy[window.index]), is_here ? 1U << lane : 0U};
   }
 
   /// What a window of 2 x 2 adds to the two pixels of its line 0 or 1.
@@ -169,10 +169,10 @@ struct average_shares {
   static constexpr bool last_column_first = true;
   const T* dy;
 
-  __device__ window_share of(const pooling_windows& windows, window_over_pack at) const {
-    auto rows = windows.rows.pixels_of(at.i), columns = windows.columns.pixels_of(at.j);
-    auto begin = max(columns.begin - at.left, 0), end = min(columns.end - at.left, pack<T>::size);
-    return {as_float(dy[at.index]) / windows.count_of(rows, columns), (1U << end) - (1U << begin)};
+  __device__ window_share share_of(const pooling_windows& windows, window_over_pack window) const {
+    auto rows = windows.rows.pixels_of(window.i), columns = windows.columns.pixels_of(window.j);
+    auto begin = max(columns.begin - window.left, 0), end = min(columns.end - window.left, pack<T>::size);
+    return {as_float(dy[window.index]) / windows.count_of(rows, columns), (1U << end) - (1U << begin)};
   }
 
   __device__ float2 of_2x2(std::int64_t index, int) const {
@@ -223,7 +223,7 @@ __global__ void gradient_kernel(pooling_windows windows, std::int64_t count, boo
       auto line = (plane * windows.out.h + i) * windows.out.w;
       for (auto next = js.begin; next < js.end; ++next) {
         auto j = Shares::last_column_first ? js.begin + js.end - 1 - next : next;
-        auto share = shares.of(windows, {line + j, i, j, row, left});
+        auto share = shares.share_of(windows, {line + j, i, j, row, left});
 #pragma unroll
         for (int lane = 0; lane < lanes; ++lane)
           if (share.lanes >> lane & 1U) sums[lane] += share.value;

@@ -3,8 +3,7 @@
 #include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/loops/column_parts.cuh"
 #include "troupe/ops/cuda/loops/rows.cuh"
-#include "troupe/ops/cuda/reductions/argmax.hpp"
-#include "troupe/ops/cuda/reductions/total_reduction.hpp"
+#include "troupe/ops/cuda/reductions/reductions.hpp"
 
 // Reductions along an axis in parts, whose f32 results are reduced again until one is left.
 
@@ -22,13 +21,13 @@ struct smaller {
 
 /// Results times `factor`, rounded to the dtype of `y`.
 struct scaled_output {
-  scaled_output(tensor& to, float by) : y(to.bytes().data()), type(to.dtype()), factor(by) {}
+  scaled_output(tensor& to, float scale) : y(to.bytes().data()), type(to.dtype()), factor(scale) {}
 
-  __device__ void write(std::int64_t at, float value) const {
+  __device__ void write(std::int64_t index, float value) const {
     value *= factor;
-    if (type == dtype::f32) static_cast<float*>(y)[at] = value;
-    if (type == dtype::bf16) static_cast<bfloat16*>(y)[at] = rounded<bfloat16>(value);
-    if (type == dtype::f16) static_cast<float16*>(y)[at] = rounded<float16>(value);
+    if (type == dtype::f32) static_cast<float*>(y)[index] = value;
+    if (type == dtype::bf16) static_cast<bfloat16*>(y)[index] = rounded<bfloat16>(value);
+    if (type == dtype::f16) static_cast<float16*>(y)[index] = rounded<float16>(value);
   }
 
   void* y;
@@ -62,8 +61,8 @@ __device__ float reduce_lanes(float (&values)[lane_elements]) {
 template <class Combine, class T>
 __global__ void __launch_bounds__(part_threads)
     reduce_rows_kernel(axis_parts parts, const T* x, scaled_output y) {
-  for_each_part_of_warp(parts, [&](std::int64_t at) {
-    auto part = parts.at(at);
+  for_each_part_of_warp(parts, [&](std::int64_t index) {
+    auto part = parts.at(index);
     float values[lane_elements];
 #pragma unroll
     for (float& value : values) value = Combine::neutral;
@@ -74,7 +73,7 @@ __global__ void __launch_bounds__(part_threads)
                               values[lane_element + i] = Combine()(values[lane_element + i], elements[i]);
                           });
     auto result = reduce_lanes<Combine>(values);
-    if (threadIdx.x % warp_threads == 0) y.write(at, result);
+    if (threadIdx.x % warp_threads == 0) y.write(index, result);
   });
 }
 
@@ -82,16 +81,16 @@ __global__ void __launch_bounds__(part_threads)
 template <class Combine, int Columns, class T>
 __global__ void __launch_bounds__(part_threads)
     reduce_columns_kernel(axis_parts parts, const T* x, scaled_output y) {
-  for_parts_of_thread<Columns>(parts, [&](std::int64_t at) {
+  for_parts_of_thread<Columns>(parts, [&](std::int64_t index) {
     float values[Columns];
 #pragma unroll
     for (float& value : values) value = Combine::neutral;
-    for_each_row_of_part<Columns>(parts.at(at), x, parts.along.inner, [&](int, const auto& elements) {
+    for_each_row_of_part<Columns>(parts.at(index), x, parts.along.inner, [&](int, const auto& elements) {
 #pragma unroll
       for (int i = 0; i < Columns; ++i) values[i] = Combine()(values[i], elements[i]);
     });
 #pragma unroll
-    for (int i = 0; i < Columns; ++i) y.write(at + i, values[i]);
+    for (int i = 0; i < Columns; ++i) y.write(index + i, values[i]);
   });
 }
 

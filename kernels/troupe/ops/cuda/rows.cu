@@ -139,11 +139,12 @@ struct position_bits {
 /// Visits the positions of position_bits in ascending order.
 class position_cursor {
  public:
-  __device__ explicit position_cursor(const position_bits& of) : of_(of), left_(of.bits[0]) {}
+  __device__ explicit position_cursor(const position_bits& positions)
+      : positions_(positions), left_(positions.bits[0]) {}
 
   /// -1 behind the last one.
   __device__ int next() {
-    while (left_ == 0 && word_ + 1 < position_bits::words) left_ = of_.bits[++word_];
+    while (left_ == 0 && word_ + 1 < position_bits::words) left_ = positions_.bits[++word_];
     if (left_ == 0) return -1;
     auto bit = __ffs(static_cast<int>(left_)) - 1;
     left_ &= left_ - 1;
@@ -151,7 +152,7 @@ class position_cursor {
   }
 
  private:
-  const position_bits& of_;
+  const position_bits& positions_;
   int word_ = 0;
   unsigned left_;
 };

@@ -1,5 +1,10 @@
 #pragma once
+
+#include <array>
+#include <cstdint>
+
 #include "troupe/ops/kernels/kernel.hpp"
+#include "troupe/random/philox.hpp"
 
 namespace troupe {
 
@@ -30,6 +35,46 @@ struct elementwise_kernels {
   with_number add_number{"add"};
   with_number multiply_by_number{"multiply"};
   kernel<void(const tensor& x, float low, float high, tensor& y)> clamp{"clamp"};
+};
+
+/// What troupe/ops/activation.hpp needs from a device. Arguments have been checked; outputs are allocated.
+struct activation_kernels {
+  using forward = kernel<void(const tensor& x, tensor& y)>;
+  /// `from` is the second argument of the public function of that name (x or y).
+  using backward = kernel<void(const tensor& dy, const tensor& from, tensor& dx)>;
+
+  forward relu_forward{"relu"};
+  backward relu_backward{"relu_backward"};
+  forward gelu_forward{"gelu"};
+  backward gelu_backward{"gelu_backward"};
+  forward gelu_tanh_forward{"gelu"};
+  backward gelu_tanh_backward{"gelu_backward"};
+  forward silu_forward{"silu"};
+  backward silu_backward{"silu_backward"};
+  forward tanh_forward{"tanh"};
+  backward tanh_backward{"tanh_backward"};
+  forward sigmoid_forward{"sigmoid"};
+  backward sigmoid_backward{"sigmoid_backward"};
+};
+
+/// What troupe/ops/convert.hpp needs from a device. Arguments have been checked; outputs are allocated.
+struct convert_kernels {
+  kernel<void(const tensor& x, tensor& y)> cast{"cast"};
+  kernel<void(const tensor& x, float scale, tensor& y)> to_float{"to_float"};
+};
+
+/// Element i is multiplied by `factor` if word i of the philox_stream with this key and place is at least
+/// `threshold`, else set to 0.
+struct dropout_mask {
+  philox_key key;
+  std::array<std::uint32_t, 3> place;
+  std::uint32_t threshold;
+  float factor;
+};
+
+/// What troupe/ops/dropout.hpp needs from a device.
+struct dropout_kernels {
+  kernel<void(const tensor& x, const dropout_mask& mask, tensor& y)> apply{"dropout"};
 };
 
 }  // namespace troupe

@@ -48,19 +48,20 @@ class stream_capture {
 
 class cuda_graph final : public device_graph {
  public:
-  explicit cuda_graph(gpu& on) : on_(on) {}
+  explicit cuda_graph(gpu& target) : target_(target) {}
   ~cuda_graph() override {
-    gpu_scope scope(on_.index(), std::nothrow);
+    gpu_scope scope(target_.index(), std::nothrow);
     drop();
   }
 
   bool is_captured() const override { return executable_ != nullptr; }
 
   void capture(const std::function<void()>& work) override {
-    gpu_scope scope(on_.index());
+    gpu_scope scope(target_.index());
     drop();
     owned_stream stream;
-    graph_capture made{on_.index(), stream.get(), std::make_shared<capture_pool>(on_.allocator()), {}};
+    graph_capture made{
+        target_.index(), stream.get(), std::make_shared<capture_pool>(target_.allocator()), {}};
     auto graph = capture_into(work, made);
     check(cudaGraphInstantiateWithFlags(&executable_, graph.get(), 0));
     pool_ = std::move(made.pool);
@@ -69,18 +70,18 @@ class cuda_graph final : public device_graph {
 
   // A replay within another capture would become part of that graph, but its memory would not.
   void replay() override {
-    if (capture_on(on_.index()))
+    if (capture_on(target_.index()))
       throw std::logic_error(
           "[captured_step] expected runs outside of another one's work, got one while that is recorded; call "
           "the inner one's work itself");
-    gpu_scope scope(on_.index());
-    check(cudaGraphLaunch(executable_, on_.own_stream()));
+    gpu_scope scope(target_.index());
+    check(cudaGraphLaunch(executable_, target_.own_stream()));
   }
 
  private:
-  static owned_graph capture_into(const std::function<void()>& work, graph_capture& into) {
-    stream_capture running(into.stream);
-    capture_scope current(into);
+  static owned_graph capture_into(const std::function<void()>& work, graph_capture& capture) {
+    stream_capture running(capture.stream);
+    capture_scope current(capture);
     work();
     return running.end();
   }
@@ -88,13 +89,13 @@ class cuda_graph final : public device_graph {
   /// Waits for the last replay, which uses the graph's memory. This GPU must be current.
   void drop() noexcept {
     if (!executable_) return;
-    cudaStreamSynchronize(on_.own_stream());
+    cudaStreamSynchronize(target_.own_stream());
     cudaGraphExecDestroy(std::exchange(executable_, nullptr));
     pinned_.clear();
     pool_ = nullptr;
   }
 
-  gpu& on_;
+  gpu& target_;
   std::shared_ptr<capture_pool> pool_;
   std::vector<std::shared_ptr<void>> pinned_;
   cudaGraphExec_t executable_ = nullptr;

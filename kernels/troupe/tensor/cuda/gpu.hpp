@@ -1,12 +1,27 @@
 #pragma once
+
 #include <cuda_runtime_api.h>
 
 #include "troupe/tensor/cuda/gpu_scope.hpp"
-#include "troupe/tensor/cuda/owned_stream.hpp"
 #include "troupe/tensor/cuda/staging_buffer.hpp"
 #include "troupe/tensor/detail/caching_allocator.hpp"
 
 namespace troupe {
+
+/// Owns a CUDA stream of the GPU that is current at construction and at destruction.
+class owned_stream {
+ public:
+  /// Throws cuda_error.
+  owned_stream();
+  ~owned_stream() { cudaStreamDestroy(stream_); }
+  owned_stream(const owned_stream&) = delete;
+  owned_stream& operator=(const owned_stream&) = delete;
+
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
 
 /// The stream and allocator of one GPU in this process. All threads use one stream, so work runs in the order
 /// in which it was queued. Freed memory may therefore be reused at once: work that still uses it was queued

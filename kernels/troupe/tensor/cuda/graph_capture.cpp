@@ -48,10 +48,10 @@ void refuse_in_capture(std::string_view function) {
         "each run");
 }
 
-const void* keep_pinned(graph_capture& in, const void* from, std::size_t size_bytes) {
+const void* keep_pinned(graph_capture& capture, const void* from, std::size_t size_bytes) {
   void* memory = nullptr;
   check(cudaHostAlloc(&memory, size_bytes, cudaHostAllocDefault));
-  in.pinned.emplace_back(memory, [](void* pinned) { cudaFreeHost(pinned); });
+  capture.pinned.emplace_back(memory, [](void* pinned) { cudaFreeHost(pinned); });
   std::memcpy(memory, from, size_bytes);
   return memory;
 }

@@ -65,6 +65,6 @@ void refuse_to_wait(int index, std::string_view function);
 void refuse_in_capture(std::string_view function);
 
 /// Copies CPU memory to pinned memory that lives as long as the capture.
-const void* keep_pinned(graph_capture& in, const void* from, std::size_t size_bytes);
+const void* keep_pinned(graph_capture& capture, const void* from, std::size_t size_bytes);
 
 }  // namespace troupe

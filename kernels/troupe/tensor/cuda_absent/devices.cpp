@@ -1,6 +1,7 @@
 #include "troupe/tensor/devices.hpp"
-
 #include "troupe/error/errors.hpp"
+#include "troupe/tensor/captured_step.hpp"
+#include "troupe/tensor/detail/device_graph.hpp"
 #include "troupe/tensor/detail/device_memory.hpp"
 
 namespace troupe {
@@ -21,5 +22,25 @@ std::string cuda_name(int index) {
 }
 
 void synchronize_cuda(int index) { require_cuda(index); }
+
+caching_allocator& cuda_allocator_of(int index) {
+  require_cuda(index);
+  throw std::logic_error("a GPU without CUDA");
+}
+
+std::shared_ptr<caching_allocator> cuda_capture_allocator_of(int) { return nullptr; }
+
+void copy_bytes_cuda(void*, device to_where, const void*, device from_where, std::size_t) {
+  require_cuda(to_where.type == device::kind::cuda ? to_where.index : from_where.index);
+}
+
+void fill_zero_cuda(void*, device target, std::size_t) { require_cuda(target.index); }
+
+std::unique_ptr<device_graph> make_cuda_graph(int index) {
+  require_cuda(index);
+  return nullptr;
+}
+
+void refuse_in_capture(std::string_view) {}  // no thread captures
 
 }  // namespace troupe

@@ -25,13 +25,14 @@ struct axis {
   std::int64_t in, kernel, stride, padding, dilation;
 };
 
-std::vector<pixel_class> classes_along(const axis& of) {
+std::vector<pixel_class> classes_along(const axis& side) {
   std::vector<pixel_class> classes;
-  for (std::int64_t first = 0; first < std::min(of.stride, of.in); ++first) {
-    auto& added = classes.emplace_back(pixel_class{first, (of.in - first + of.stride - 1) / of.stride, {}});
-    for (std::int64_t k = 0; k < of.kernel; ++k)
-      if (auto from_window = first + of.padding - k * of.dilation; from_window % of.stride == 0)
-        added.taps.push_back({k, from_window / of.stride});
+  for (std::int64_t first = 0; first < std::min(side.stride, side.in); ++first) {
+    auto& added =
+        classes.emplace_back(pixel_class{first, (side.in - first + side.stride - 1) / side.stride, {}});
+    for (std::int64_t k = 0; k < side.kernel; ++k)
+      if (auto from_window = first + side.padding - k * side.dilation; from_window % side.stride == 0)
+        added.taps.push_back({k, from_window / side.stride});
   }
   return classes;
 }

@@ -1,6 +1,6 @@
 #include "troupe/ops/cpu/convolution/convolution.hpp"
 #include "troupe/ops/cpu/kernel_tables.hpp"
-#include "troupe/ops/cpu/loops/float_copy.hpp"
+#include "troupe/ops/cpu/loops/block_conversion.hpp"
 #include "troupe/ops/cpu/reductions/weight_gradient.hpp"
 
 namespace troupe::cpu {

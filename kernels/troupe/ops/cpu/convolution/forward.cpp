@@ -14,8 +14,8 @@ struct forward_pass {
   std::vector<std::int64_t> taps = taps_of_windows(problem, planes, group_inputs(problem));
   std::vector<packed_weights> weights;  ///< [groups]
 
-  forward_pass(const conv2d_problem& of, const tensor& weight, const product_loops& by)
-      : problem(of), loops(by) {
+  forward_pass(const conv2d_problem& problem, const tensor& weight, const product_loops& loops)
+      : problem(problem), loops(loops) {
     auto inner = std::ssize(taps);
     const auto* from = weight.values<float>().data();
     for (std::int64_t group = 0; group < problem.options.groups; ++group)

@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <bit>
 
+#include "troupe/ops/cpu/loops/map_in_blocks.hpp"
 #include "troupe/ops/cpu/loops/vector_clones.hpp"
 
 namespace troupe::cpu {
+namespace {
+
+void copy(const float* from, float* to, std::int64_t size) { std::copy_n(from, size, to); }
+
+}  // namespace
 
 TROUPE_CLONES void to_float(const bfloat16* from, float* to, std::int64_t size) {
   for (std::int64_t i = 0; i < size; ++i) to[i] = static_cast<float>(from[i]);
@@ -54,5 +60,14 @@ void write_block(tensor& to, std::int64_t first, std::int64_t count, const float
   if (to.dtype() == dtype::bf16) from_float(written, to.values<bfloat16>().data() + first, count);
   if (to.dtype() == dtype::f16) from_float(written, to.values<float16>().data() + first, count);
 }
+
+tensor float_copy(const tensor& x) {
+  if (x.dtype() == dtype::f32) return x;
+  auto copied = tensor::empty(x.shape());
+  map_in_blocks(copy, copied, x);
+  return copied;
+}
+
+void store_floats(const tensor& from, tensor& to) { map_in_blocks(copy, to, from); }
 
 }  // namespace troupe::cpu

@@ -1,4 +1,5 @@
 #pragma once
+
 #include <cstdint>
 #include <span>
 
@@ -22,5 +23,11 @@ void to_float(const bfloat16* from, float* to, std::int64_t size);
 void to_float(const float16* from, float* to, std::int64_t size);
 void from_float(const float* from, bfloat16* to, std::int64_t size);
 void from_float(const float* from, float16* to, std::int64_t size);
+
+/// The elements of an f32, bf16 or f16 tensor as f32: the tensor itself if it is f32.
+tensor float_copy(const tensor& x);
+
+/// Rounds f32 elements to the dtype of `to`, which has as many.
+void store_floats(const tensor& from, tensor& to);
 
 }  // namespace troupe::cpu

@@ -20,10 +20,10 @@ struct lane_block {
 
 /// Combines the lanes with op(lane, term(i)) for i in [0, size). `op` is for floats and for four_lanes.
 template <class Op, class Term>
-[[gnu::always_inline]] inline void combine_in_lanes(lane_block& in, std::int64_t size, const Op& op,
+[[gnu::always_inline]] inline void combine_in_lanes(lane_block& lanes, std::int64_t size, const Op& op,
                                                     const Term& term) {
   constexpr auto width = lane_block::width, vectors = lane_block::vectors;
-  auto& lane = in.lane;
+  auto& lane = lanes.lane;
   std::int64_t i = 0;
   for (; i + lane_block::size <= size; i += lane_block::size)
 #pragma GCC unroll 4
@@ -33,33 +33,33 @@ template <class Op, class Term>
   for (; i + width <= size; i += width)
 #pragma GCC unroll 1
     for (std::int64_t l = 0; l < width; ++l) lane[0][l] = op(lane[0][l], term(i + l));
-  for (; i < size; ++i) in.rest = op(in.rest, term(i));
+  for (; i < size; ++i) lanes.rest = op(lanes.rest, term(i));
 }
 
 /// The lanes in a tree, which is in registers from sixteen lanes on: i with i + 8, with i + 4, and so on.
 template <class Op>
-[[gnu::always_inline]] inline float fold_lanes(lane_block& in, const Op& op) {
-  auto& lane = in.lane;
+[[gnu::always_inline]] inline float fold_lanes(lane_block& lanes, const Op& op) {
+  auto& lane = lanes.lane;
 #pragma GCC unroll 1
   for (std::int64_t l = 0; l < lane_block::width; ++l)
     lane[0][l] = op(op(lane[0][l], lane[2][l]), op(lane[1][l], lane[3][l]));
   four_lanes quarter[4];
   std::memcpy(quarter, lane[0], sizeof quarter);
   auto all = op(op(quarter[0], quarter[2]), op(quarter[1], quarter[3]));
-  return op(op(op(all[0], all[2]), op(all[1], all[3])), in.rest);
+  return op(op(op(all[0], all[2]), op(all[1], all[3])), lanes.rest);
 }
 
 /// `first` combined with term(i) for i in [0, size).
 template <class Op, class Term>
 [[gnu::always_inline]] inline float reduce_lanes(std::int64_t size, float first, const Op& op,
                                                  const Term& term) {
-  lane_block in;
+  lane_block lanes;
 #pragma GCC unroll 4
-  for (auto& vector : in.lane)
+  for (auto& vector : lanes.lane)
     for (auto& each : vector) each = first;
-  in.rest = first;
-  combine_in_lanes(in, size, op, term);
-  return fold_lanes(in, op);
+  lanes.rest = first;
+  combine_in_lanes(lanes, size, op, term);
+  return fold_lanes(lanes, op);
 }
 
 constexpr auto plus = [](auto a, auto b) { return a + b; };

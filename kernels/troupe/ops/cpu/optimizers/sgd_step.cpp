@@ -16,25 +16,25 @@ struct sgd_block {
 };
 
 TROUPE_CLONES void plain_step(float* __restrict w, const float* __restrict g, float*, std::int64_t size,
-                              sgd_factors by) {
-  for (std::int64_t i = 0; i < size; ++i) w[i] -= by.rate * (g[i] + by.decay * w[i]);
+                              sgd_factors factors) {
+  for (std::int64_t i = 0; i < size; ++i) w[i] -= factors.rate * (g[i] + factors.decay * w[i]);
 }
 
 TROUPE_CLONES void momentum_step(float* __restrict w, const float* __restrict g, float* __restrict m,
-                                 std::int64_t size, sgd_factors by) {
+                                 std::int64_t size, sgd_factors factors) {
   for (std::int64_t i = 0; i < size; ++i) {
-    auto gradient = g[i] + by.decay * w[i];
-    m[i] = by.momentum * m[i] + gradient;
-    w[i] -= by.rate * m[i];
+    auto gradient = g[i] + factors.decay * w[i];
+    m[i] = factors.momentum * m[i] + gradient;
+    w[i] -= factors.rate * m[i];
   }
 }
 
 TROUPE_CLONES void nesterov_step(float* __restrict w, const float* __restrict g, float* __restrict m,
-                                 std::int64_t size, sgd_factors by) {
+                                 std::int64_t size, sgd_factors factors) {
   for (std::int64_t i = 0; i < size; ++i) {
-    auto gradient = g[i] + by.decay * w[i];
-    m[i] = by.momentum * m[i] + gradient;
-    w[i] -= by.rate * (gradient + by.momentum * m[i]);
+    auto gradient = g[i] + factors.decay * w[i];
+    m[i] = factors.momentum * m[i] + gradient;
+    w[i] -= factors.rate * (gradient + factors.momentum * m[i]);
   }
 }
 
@@ -55,11 +55,11 @@ std::span<const sgd_block> blocks_of(std::span<const sgd_slot> slots, bool with_
 }
 
 template <void (*step)(float*, const float*, float*, std::int64_t, sgd_factors), bool with_momentum>
-void step_all(std::span<const sgd_slot> slots, const sgd_factors& by) {
+void step_all(std::span<const sgd_slot> slots, const sgd_factors& factors) {
   auto blocks = blocks_of(slots, with_momentum);
   parallel_for(static_cast<std::int64_t>(blocks.size()), elements_of(blocks), [&](std::int64_t index) {
     const auto& block = blocks[static_cast<std::size_t>(index)];
-    step(block.w, block.g, block.m, block.size, by);
+    step(block.w, block.g, block.m, block.size, factors);
     block.low.write(block.w, block.size);
   });
 }

@@ -43,9 +43,9 @@ inline __attribute__((always_inline)) void max_columns(const float* x, const poo
 
 /// Combines column l of a row of windows. Of equal elements the one with the smaller index wins.
 inline __attribute__((always_inline)) void take_column(const float* value, const float* tap, float l,
-                                                       std::int64_t stride, window_range at,
+                                                       std::int64_t stride, window_range windows,
                                                        float* __restrict best, float* __restrict index) {
-  for (auto j = at.begin; j < at.end; ++j) {
+  for (auto j = windows.begin; j < windows.end; ++j) {
     auto candidate = value[j * stride], number = tap[j * stride] + l;
     auto better =
         (candidate > best[j]) | ((candidate == best[j]) & (number < index[j])) | (candidate != candidate);

@@ -25,22 +25,22 @@ inline __attribute__((always_inline)) float count_of(const pool2d_problem& probl
 }
 
 /// sum[j] += x[j stride]
-inline __attribute__((always_inline)) void add_pixels(const float* x, std::int64_t stride, window_range at,
-                                                      float* sum) {
-  for (auto j = at.begin; j < at.end; ++j) sum[j] += x[j * stride];
+inline __attribute__((always_inline)) void add_pixels(const float* x, std::int64_t stride,
+                                                      window_range windows, float* sum) {
+  for (auto j = windows.begin; j < windows.end; ++j) sum[j] += x[j * stride];
 }
 
 TROUPE_CLONES void average_plane(const float* x, const pool2d_problem& problem, float* y) {
   auto stride = problem.options.stride.w;
   for (std::int64_t i = 0; i < problem.out.h; ++i, y += problem.out.w) {
     std::fill_n(y, problem.out.w, 0.0F);
-    for_each_tap(problem, i, [&](std::int64_t, std::int64_t first, window_range at) {
+    for_each_tap(problem, i, [&](std::int64_t, std::int64_t first, window_range windows) {
       if (stride == 1)
-        add_pixels(x + first, 1, at, y);
+        add_pixels(x + first, 1, windows, y);
       else if (stride == 2)
-        add_pixels(x + first, 2, at, y);
+        add_pixels(x + first, 2, windows, y);
       else
-        add_pixels(x + first, stride, at, y);
+        add_pixels(x + first, stride, windows, y);
     });
     for (std::int64_t j = 0; j < problem.out.w; ++j) y[j] /= count_of(problem, i, j);
   }
@@ -77,8 +77,8 @@ TROUPE_CLONES void average_plane_gradient(const float* dy, const pool2d_problem&
   std::fill_n(dx, problem.in.h * problem.in.w, 0.0F);
   for (std::int64_t i = 0; i < problem.out.h; ++i, dy += problem.out.w) {
     for (std::int64_t j = 0; j < problem.out.w; ++j) row[j] = dy[j] / count_of(problem, i, j);
-    for_each_tap(problem, i, [&](std::int64_t, std::int64_t first, window_range at) {
-      for (auto j = at.begin; j < at.end; ++j) dx[first + j * stride] += row[j];
+    for_each_tap(problem, i, [&](std::int64_t, std::int64_t first, window_range windows) {
+      for (auto j = windows.begin; j < windows.end; ++j) dx[first + j * stride] += row[j];
     });
   }
 }

@@ -123,9 +123,9 @@ void multiply_lines(const strided_block& a, const strided_block& b, const block_
       finish(V::load(sums[row] + column), to, row, column);
 }
 
-inline strided_block lanes_from(const strided_block& of, std::int64_t first, std::int64_t lanes) {
-  auto part = of;
-  part.elements += first * of.lane_step;
+inline strided_block lanes_from(const strided_block& block, std::int64_t first, std::int64_t lanes) {
+  auto part = block;
+  part.elements += first * block.lane_step;
   part.lanes = lanes;
   return part;
 }

@@ -16,15 +16,15 @@ namespace {
 constexpr int gathered_rows = 6;
 
 template <class V, int Rows, int Vectors>
-void multiply_gathered_tile(const gathered_block& of, std::int64_t first_row, const float* b,
+void multiply_gathered_tile(const gathered_block& block, std::int64_t first_row, const float* b,
                             const block_target& to) {
   prefetch_rows<Rows>(to);
   tile_sums<V, Rows, Vectors> tile;
-  for (const auto& run : of.runs) {
+  for (const auto& run : block.runs) {
     const float* rows[Rows];
 #pragma GCC unroll 6
     for (int row = 0; row < Rows; ++row)
-      rows[row] = of.rows[static_cast<std::size_t>(first_row + row)] + run.first;
+      rows[row] = block.rows[static_cast<std::size_t>(first_row + row)] + run.first;
     for (std::int64_t i = 0; i < run.size; ++i)
       tile.add(b + i * panel_columns_of<V>, [&](int row) { return rows[row] + i; });
     b += run.size * panel_columns_of<V>;
@@ -32,7 +32,7 @@ void multiply_gathered_tile(const gathered_block& of, std::int64_t first_row, co
   tile.finish_all(to);
 }
 
-using gathered_function = void (*)(const gathered_block& of, std::int64_t first_row, const float* b,
+using gathered_function = void (*)(const gathered_block& block, std::int64_t first_row, const float* b,
                                    const block_target& to);
 
 /// multiply_gathered_tile for Rows from 1 on, by Rows - 1.
@@ -43,18 +43,18 @@ constexpr auto gathered_tiles = []<int... Row>(std::integer_sequence<int, Row...
 (std::make_integer_sequence<int, std::min(gathered_rows, V::max_rows)>{});
 
 template <class V>
-void multiply_gathered(const gathered_block& of, const block_target& to) {
-  const auto num_rows = static_cast<std::int64_t>(of.rows.size());
+void multiply_gathered(const gathered_block& block, const block_target& to) {
+  const auto num_rows = static_cast<std::int64_t>(block.rows.size());
   const even_panels panels(num_rows, std::ssize(gathered_tiles<V, 1>));
-  const auto* b = of.b;
-  for (std::int64_t column = 0; column < of.columns; column += panel_columns_of<V>) {
-    auto columns = std::min(of.columns - column, panel_columns_of<V>);
+  const auto* b = block.b;
+  for (std::int64_t column = 0; column < block.columns; column += panel_columns_of<V>) {
+    auto columns = std::min(block.columns - column, panel_columns_of<V>);
     const auto& functions = columns > V::width ? gathered_tiles<V, tile_vectors> : gathered_tiles<V, 1>;
     std::int64_t row = 0;
     for (std::int64_t panel = 0; panel < panels.count; ++panel) {
       auto rows = panels.lanes_of(panel);
       auto run = [&](const block_target& target) {
-        functions[static_cast<std::size_t>(rows - 1)](of, row, b, target);
+        functions[static_cast<std::size_t>(rows - 1)](block, row, b, target);
       };
       if (fills_vectors<V>(columns))
         run(to.from(row, column));
@@ -62,7 +62,7 @@ void multiply_gathered(const gathered_block& of, const block_target& to) {
         at_edge<V>(to.from(row, column), rows, columns, run);
       row += rows;
     }
-    b += panel_columns_of<V> * of.inner + panel_gap;
+    b += panel_columns_of<V> * block.inner + panel_gap;
   }
 }
 

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "troupe/ops/cpu/product/block_product.hpp"
-#include "troupe/ops/cpu/product/strided_block.hpp"
+#include "troupe/ops/cpu/product/product_operand.hpp"
 
 namespace troupe::cpu {
 
@@ -86,8 +86,8 @@ struct product_loops {
   /// Copies one panel. Whole vectors are read from the beginning of each run on: what is too much is replaced
   /// by the next run or line.
   void (*pack_gathered)(const gathered_panel& from, float* to);
-  void (*multiply_packed)(const packed_block& of, const block_target& to);
-  void (*multiply_gathered)(const gathered_block& of, const block_target& to);
+  void (*multiply_packed)(const packed_block& block, const block_target& to);
+  void (*multiply_gathered)(const gathered_block& block, const block_target& to);
   /// The product of a few rows of A, without packing.
   void (*multiply_few_rows)(const strided_block& a, const strided_block& b, const block_target& to);
   /// block_product.

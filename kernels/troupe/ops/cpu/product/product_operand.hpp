@@ -1,10 +1,19 @@
 #pragma once
-#include <cstddef>
 
-#include "troupe/ops/cpu/product/strided_block.hpp"
+#include <cstddef>
+#include <cstdint>
+
 #include "troupe/tensor/dtype.hpp"
 
 namespace troupe::cpu {
+
+/// f32 elements of one side of a product: `lanes` rows of A or columns of B, `inner` elements of each. One of
+/// the steps, in elements, is 1.
+struct strided_block {
+  const float* elements = nullptr;
+  std::int64_t lanes = 0, inner = 0;
+  std::int64_t lane_step = 0, inner_step = 0;
+};
 
 /// A range of lanes (rows of A or columns of B) and of the inner axis.
 struct operand_range {

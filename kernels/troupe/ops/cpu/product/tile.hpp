@@ -134,32 +134,32 @@ constexpr bool fills_vectors(std::int64_t columns) {
 
 /// All panels of A with one panel of B, which stays in the L1 cache.
 template <class V>
-void multiply_panel(const packed_block& of, const block_target& to) {
-  const auto& functions = of.columns > V::width ? tiles<V, tile_vectors> : tiles<V, 1>;
-  const even_panels panels(of.rows, V::max_rows);
-  const auto* a = of.a;
+void multiply_panel(const packed_block& block, const block_target& to) {
+  const auto& functions = block.columns > V::width ? tiles<V, tile_vectors> : tiles<V, 1>;
+  const even_panels panels(block.rows, V::max_rows);
+  const auto* a = block.a;
   std::int64_t row = 0;
   for (std::int64_t panel = 0; panel < panels.count; ++panel) {
     auto rows = panels.lanes_of(panel);
     auto run = [&](const block_target& target) {
-      functions[static_cast<std::size_t>(rows - 1)](a, of.b, of.inner, target);
+      functions[static_cast<std::size_t>(rows - 1)](a, block.b, block.inner, target);
     };
-    if (fills_vectors<V>(of.columns))
+    if (fills_vectors<V>(block.columns))
       run(to.from(row, 0));
     else
-      at_edge<V>(to.from(row, 0), rows, of.columns, run);
-    a += rows * of.inner + panel_gap;
+      at_edge<V>(to.from(row, 0), rows, block.columns, run);
+    a += rows * block.inner + panel_gap;
     row += rows;
   }
 }
 
 template <class V>
-void multiply_packed(const packed_block& of, const block_target& to) {
-  auto panel = of;
-  for (std::int64_t column = 0; column < of.columns; column += panel_columns_of<V>) {
-    panel.columns = std::min(of.columns - column, panel_columns_of<V>);
+void multiply_packed(const packed_block& block, const block_target& to) {
+  auto panel = block;
+  for (std::int64_t column = 0; column < block.columns; column += panel_columns_of<V>) {
+    panel.columns = std::min(block.columns - column, panel_columns_of<V>);
     multiply_panel<V>(panel, to.from(0, column));
-    panel.b += panel_columns_of<V> * of.inner + panel_gap;
+    panel.b += panel_columns_of<V> * block.inner + panel_gap;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/cpu/reductions/argmax.hpp"
+#include "troupe/ops/cpu/reductions/reductions.hpp"
 
 #include "troupe/ops/cpu/loops/map_in_blocks.hpp"
 #include "troupe/ops/cpu/loops/vector_clones.hpp"
@@ -60,10 +60,10 @@ void argmax_of_rows(const tensor& x, const reduced_axis& along, const float* lar
 void argmax_of_columns(const tensor& x, const reduced_axis& along, const float* largest,
                        std::int64_t* index) {
   auto strips = quotient_up(along.inner, block_elements);
-  parallel_for(along.outer * strips, x.num_elements(), [&](std::int64_t at) {
+  parallel_for(along.outer * strips, x.num_elements(), [&](std::int64_t task) {
     alignas(64) block_floats scratch;
-    auto column = at % strips * block_elements, width = std::min(block_elements, along.inner - column);
-    auto outer = at / strips, target = outer * along.inner + column;
+    auto column = task % strips * block_elements, width = std::min(block_elements, along.inner - column);
+    auto outer = task / strips, target = outer * along.inner + column;
     std::fill_n(index + target, width, 0);
     for (auto row = along.count; row-- > 0;) {
       auto first = (outer * along.count + row) * along.inner + column;

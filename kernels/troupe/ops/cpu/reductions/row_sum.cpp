@@ -1,4 +1,4 @@
-#include "troupe/ops/cpu/reductions/row_sum.hpp"
+#include "troupe/ops/cpu/reductions/reductions.hpp"
 
 #include <algorithm>
 

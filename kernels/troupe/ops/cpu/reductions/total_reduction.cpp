@@ -1,4 +1,4 @@
-#include "troupe/ops/cpu/reductions/total_reduction.hpp"
+#include "troupe/ops/cpu/reductions/reductions.hpp"
 
 #include <bit>
 #include <vector>

@@ -43,7 +43,9 @@ struct alignas(4 * sizeof(T)) four {
 template <int Rows, int Columns, class T>
 __device__ void load_part(float* to, int stride, head_rows<const T> from, int first, int column,
                           const attention_heads& heads) {
-  auto there = [&](int row, int at) { return first + row < heads.positions && column + at < heads.width; };
+  auto there = [&](int row, int offset) {
+    return first + row < heads.positions && column + offset < heads.width;
+  };
   if (!heads.rows_aligned) {
 #pragma unroll 1
     for (int i = threadIdx.x; i < Rows * Columns; i += square_threads) {

@@ -61,10 +61,10 @@ __device__ void begin_rows(shared_rows<T, Width, Rows> to, head_rows<const T> fr
 }
 
 /// Writes a warp's tiles, times `factors(row tile, half)` of their rows, through its own rows of the shared
-/// memory `by`, which no other warp reads any more.
+/// memory `buffer`, which no other warp reads any more.
 template <class T, int Width, int Rows, int RowTiles, class Factors>
 __device__ void write_rows(const sum_tile (&sums)[RowTiles][Width / tile_size], const Factors& factors,
-                           shared_rows<T, Width, Rows> by, head_rows<T> to, int first,
+                           shared_rows<T, Width, Rows> buffer, head_rows<T> to, int first,
                            const attention_heads& heads) {
   constexpr int packs = Width / pack<T>::size, rows = RowTiles * tile_size;
   auto first_row = warp_of_block() * rows;
@@ -76,15 +76,15 @@ __device__ void write_rows(const sum_tile (&sums)[RowTiles][Width / tile_size], 
       for (int i = 0; i < 8; i += 2) {
         const auto* values = sums[row_tile][column_tile].values + i;
         auto factor = factors(row_tile, i / 2 % 2);
-        auto* place =
-            by.tile(first_row + row_tile * tile_size + sum_row(i), column_tile * tile_size + sum_column(i));
+        auto* place = buffer.tile(first_row + row_tile * tile_size + sum_row(i),
+                                  column_tile * tile_size + sum_column(i));
         store_pair(place, values[0] * factor, values[1] * factor);
       }
   __syncwarp();
   for (int i = threadIdx.x % warp_threads; i < rows * packs; i += warp_threads) {
     auto row = first_row + i / packs, column = i % packs * pack<T>::size, position = first + row;
     if (position >= heads.positions || column >= heads.width) continue;
-    const auto* from = by.tile(row, column);
+    const auto* from = buffer.tile(row, column);
     auto* place = to.row(position) + column;
     if (heads.rows_aligned)
       store_pack(place, load_pack(from));

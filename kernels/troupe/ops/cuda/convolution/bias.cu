@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/convolution/bias.hpp"
+#include "troupe/ops/cuda/convolution/convolution_passes.hpp"
 
 #include "troupe/ops/cuda/loops/channel_sums.cuh"
 #include "troupe/ops/cuda/loops/floating_values.cuh"

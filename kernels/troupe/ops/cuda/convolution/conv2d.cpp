@@ -1,6 +1,4 @@
-#include "troupe/ops/cuda/convolution/bias.hpp"
-#include "troupe/ops/cuda/convolution/cudnn_convolution.hpp"
-#include "troupe/ops/cuda/convolution/direct_convolution.hpp"
+#include "troupe/ops/cuda/convolution/convolution_passes.hpp"
 #include "troupe/ops/cuda/kernel_tables.hpp"
 
 // Uses cuDNN if it supports the problem, else the project's kernels. Both sum in a fixed order.

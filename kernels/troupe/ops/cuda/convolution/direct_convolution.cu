@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/convolution/direct_convolution.hpp"
+#include "troupe/ops/cuda/convolution/convolution_passes.hpp"
 
 #include <algorithm>
 
@@ -52,10 +52,10 @@ __global__ void forward_kernel(conv2d_problem problem, std::int64_t count, const
   y[index] = rounded<T>(sum);
 }
 
-/// Along one axis, the window in which pixel `at` is multiplied by tap `tap`, or -1 if there is none.
-__device__ std::int64_t window_of(std::int64_t at, std::int64_t tap, std::int64_t stride,
+/// Along one axis, the window in which pixel `pixel` is multiplied by tap `tap`, or -1 if there is none.
+__device__ std::int64_t window_of(std::int64_t pixel, std::int64_t tap, std::int64_t stride,
                                   std::int64_t padding, std::int64_t dilation, std::int64_t windows) {
-  auto begin = at + padding - tap * dilation;
+  auto begin = pixel + padding - tap * dilation;
   if (begin < 0 || begin % stride != 0 || begin / stride >= windows) return -1;
   return begin / stride;
 }

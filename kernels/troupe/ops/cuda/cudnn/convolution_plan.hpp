@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "troupe/ops/cuda/convolution/cudnn_convolution.hpp"
+#include "troupe/ops/cuda/convolution/convolution_passes.hpp"
 #include "troupe/ops/cuda/cudnn/cudnn.hpp"
 
 namespace troupe::cuda {

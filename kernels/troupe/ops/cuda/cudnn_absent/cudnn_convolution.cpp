@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/convolution/cudnn_convolution.hpp"
+#include "troupe/ops/cuda/convolution/convolution_passes.hpp"
 
 #include "troupe/ops/cuda/libraries/cudnn_version.hpp"
 

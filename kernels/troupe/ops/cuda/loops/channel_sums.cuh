@@ -81,9 +81,9 @@ struct channel_vectors {
   divisor<std::int64_t> by_in_image;
 
   /// The number of the vector in the whole tensor.
-  __device__ std::int64_t in_tensor(std::int64_t at, std::int64_t channel) const {
-    auto image = by_in_image.quotient(at);
-    return (image * channels + channel) * in_image + (at - image * in_image);
+  __device__ std::int64_t in_tensor(std::int64_t position, std::int64_t channel) const {
+    auto image = by_in_image.quotient(position);
+    return (image * channels + channel) * in_image + (position - image * in_image);
   }
 };
 
@@ -165,8 +165,8 @@ struct value_term {
   const T* x;
 
   template <bool IsAligned, int Lanes>
-  __device__ void load(std::int64_t at, vector<Lanes>& to) const {
-    read_vector<IsAligned>(x + at, to.x);
+  __device__ void load(std::int64_t position, vector<Lanes>& to) const {
+    read_vector<IsAligned>(x + position, to.x);
   }
   template <class Run>
   __device__ double2 sum_of(const Run& run, std::int64_t) const {

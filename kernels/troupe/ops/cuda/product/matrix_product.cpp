@@ -1,5 +1,3 @@
-#include "troupe/ops/cuda/product/matrix_product.hpp"
-
 #include <deque>
 #include <map>
 #include <mutex>
@@ -10,7 +8,7 @@
 #include "troupe/ops/cuda/loops/alignment.hpp"
 #include "troupe/ops/cuda/product/product_plan.hpp"
 #include "troupe/ops/cuda/product/tiled_product.hpp"
-#include "troupe/ops/cuda/reductions/row_sum.hpp"
+#include "troupe/ops/cuda/reductions/reductions.hpp"
 #include "troupe/ops/matmul_precision.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
@@ -94,8 +92,11 @@ bool product_then_epilogue(const matrix_product_shape& extents, product_key key,
   return true;
 }
 
-}  // namespace
-
+/// As in troupe/ops/kernels/products.hpp, on one GPU, with sums in f32, and products too unless
+/// set_matmul_precision has chosen TF32 (which tiled_product() never uses). Computed by cuBLASLt; if it has
+/// no algorithm with the bias, by cuBLASLt without it and product_epilogue(); if it has no algorithm at all,
+/// by tiled_product(). The choice depends only on shape, dtypes and alignment, so equal arguments give equal
+/// bits on equal GPUs with one version of cuBLASLt. Throws cuda_error, naming the product.
 void matrix_product(const matrix_product_shape& pairs, const tensor& a, const tensor& b, const tensor& bias,
                     tensor& c) {
   auto product = pairs.joined();
@@ -122,6 +123,8 @@ void matrix_product(const matrix_product_shape& pairs, const tensor& a, const te
   if (has_epilogue && product_then_epilogue(product, key, a, b, bias, c)) return;
   tiled_product(product, a, b, bias, c);
 }
+
+}  // namespace
 
 product_kernels products() { return {.matrix_product = matrix_product, .row_sum = row_sum}; }
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/reductions/argmax.hpp"
+#include "troupe/ops/cuda/reductions/reductions.hpp"
 
 #include <cmath>
 #include <utility>
@@ -21,19 +21,19 @@ struct largest_elements {
   float* values;                     ///< none: they are not asked for
   std::int64_t* indices;
 
-  /// The largest of part `at` is element `i` of it.
-  __device__ void write(std::int64_t at, const axis_parts& parts, std::int64_t i, float value) const {
-    auto part = parts.at(at);
-    indices[at] = indices_of_x ? indices_of_x[part.start + i * parts.along.inner] : part.first + i;
-    if (values) values[at] = value;
+  /// The largest of part `index` is element `i` of it.
+  __device__ void write(std::int64_t index, const axis_parts& parts, std::int64_t i, float value) const {
+    auto part = parts.at(index);
+    indices[index] = indices_of_x ? indices_of_x[part.start + i * parts.along.inner] : part.first + i;
+    if (values) values[index] = value;
   }
 };
 
 template <class T>
 __global__ void __launch_bounds__(part_threads)
     argmax_rows_kernel(axis_parts parts, const T* x, largest_elements results) {
-  for_each_part_of_warp(parts, [&](std::int64_t at) {
-    auto part = parts.at(at);
+  for_each_part_of_warp(parts, [&](std::int64_t index) {
+    auto part = parts.at(index);
     const auto* row = x + part.start;
     auto size = static_cast<int>(part.size), lane = static_cast<int>(threadIdx.x % warp_threads);
     auto value = -HUGE_VALF;
@@ -60,19 +60,19 @@ __global__ void __launch_bounds__(part_threads)
     auto is_in_pack = lane < pack<T>::size && i < size;
     auto element = is_in_pack ? as_float(row[i]) : 0;
     auto matches = __ballot_sync(~0U, is_in_pack && (element == value || element != element));
-    if (lane == 0) results.write(at, parts, pack_with_it + __ffs(static_cast<int>(matches)) - 1, value);
+    if (lane == 0) results.write(index, parts, pack_with_it + __ffs(static_cast<int>(matches)) - 1, value);
   });
 }
 
 template <int Columns, class T>
 __global__ void __launch_bounds__(part_threads)
     argmax_columns_kernel(axis_parts parts, const T* x, largest_elements results) {
-  for_parts_of_thread<Columns>(parts, [&](std::int64_t at) {
+  for_parts_of_thread<Columns>(parts, [&](std::int64_t index) {
     float values[Columns];
     int rows[Columns] = {};
 #pragma unroll
     for (float& value : values) value = -HUGE_VALF;
-    for_each_row_of_part<Columns>(parts.at(at), x, parts.along.inner, [&](int row, const auto& elements) {
+    for_each_row_of_part<Columns>(parts.at(index), x, parts.along.inner, [&](int row, const auto& elements) {
 #pragma unroll
       for (int i = 0; i < Columns; ++i) {
         auto is_larger = exceeds(elements[i], values[i]);
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(part_threads)
       }
     });
 #pragma unroll
-    for (int i = 0; i < Columns; ++i) results.write(at + i, parts, rows[i], values[i]);
+    for (int i = 0; i < Columns; ++i) results.write(index + i, parts, rows[i], values[i]);
   });
 }
 

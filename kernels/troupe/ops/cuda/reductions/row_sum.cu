@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/reductions/row_sum.hpp"
+#include "troupe/ops/cuda/reductions/reductions.hpp"
 
 #include "troupe/ops/cuda/loops/sums_over_rows.cuh"
 

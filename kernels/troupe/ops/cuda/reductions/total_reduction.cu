@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/reductions/total_reduction.hpp"
+#include "troupe/ops/cuda/reductions/reductions.hpp"
 
 #include "troupe/ops/cuda/loops/map_elements.cuh"
 #include "troupe/ops/cuda/loops/rows.cuh"

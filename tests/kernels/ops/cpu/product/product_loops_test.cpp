@@ -7,7 +7,7 @@
 #include "kernels/ops/cpu/product/wide_product_loops.hpp"
 #include "support/bits.hpp"
 #include "support/reference.hpp"
-#include "troupe/random/uniform.hpp"
+#include "troupe/random/fill.hpp"
 
 using troupe::tensor;
 using troupe::cpu::block_product_shape;

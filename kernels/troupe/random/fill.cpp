@@ -1,4 +1,4 @@
-#include "troupe/random/normal.hpp"
+#include "troupe/random/fill.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,10 +8,24 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/math/exponential.hpp"
-#include "troupe/random/initial_weight_stream.hpp"
+#include "troupe/random/philox.hpp"
 
 namespace troupe {
 namespace {
+
+/// The random stream of the parameter with this full name. Throws std::invalid_argument for more than 2^34
+/// elements.
+philox_stream initial_weight_stream(std::size_t num_elements, std::uint64_t seed, std::string_view name) {
+  constexpr std::size_t most_elements = std::size_t{4} << 32;
+  if (num_elements > most_elements)
+    throw_invalid("initial weights", "at most 2^34 elements in a parameter", std::to_string(num_elements));
+  auto hash = hash_of_name(name);
+  return {seed,
+          random_purpose::initial_weights,
+          {static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32), 0}};
+}
+
+float unit_interval(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24F; }
 
 /// Coefficients from the constant term up.
 double polynomial(std::span<const double> coefficients, double x) {
@@ -59,6 +73,18 @@ double quantile(double p) {
 double uniform_number(std::uint32_t word) { return ((word >> 8) * 2.0 + 1) * 0x1p-25; }
 
 }  // namespace
+
+void fill_uniform(tensor target, float low, float high, std::uint64_t seed, std::string_view name) {
+  if (!(low < high))
+    throw_invalid("fill_uniform", "low < high", std::to_string(low) + " and " + std::to_string(high));
+  auto elements = target.values<float>();
+  auto words = initial_weight_stream(elements.size(), seed, name);
+  for (std::size_t first = 0; first < elements.size(); first += 4) {
+    auto block = words.block(static_cast<std::uint32_t>(first / 4));
+    for (std::size_t lane = 0; lane < std::min<std::size_t>(4, elements.size() - first); ++lane)
+      elements[first + lane] = low + (high - low) * unit_interval(block[lane]);
+  }
+}
 
 void fill_normal(tensor target, float mean, float standard_deviation, std::uint64_t seed,
                  std::string_view name) {
