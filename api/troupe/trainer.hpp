@@ -12,7 +12,7 @@
 #include "troupe/batch_source_registry.hpp"
 #include "troupe/data/dataset.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/job_error/result_gone.hpp"
+#include "troupe/job_error/job_errors.hpp"
 #include "troupe/memory_report.hpp"
 #include "troupe/pipeline/pipeline.hpp"
 #include "troupe/program/batch_source.hpp"

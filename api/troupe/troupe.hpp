@@ -24,7 +24,7 @@
 #include "troupe/data_parallel/sync_batch_norm.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/gpt2_weights.hpp"
-#include "troupe/job_error/job_stopped.hpp"
+#include "troupe/job_error/job_errors.hpp"
 #include "troupe/nn/activation.hpp"
 #include "troupe/nn/batch_norm.hpp"
 #include "troupe/nn/checkpoint.hpp"

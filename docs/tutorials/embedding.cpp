@@ -5,7 +5,7 @@
 #include <future>
 #include <iostream>
 #include <thread>
-#include <troupe/job_error/job_stopped.hpp>
+#include <troupe/job_error/job_errors.hpp>
 #include <troupe/troupe.hpp>
 
 using namespace troupe;

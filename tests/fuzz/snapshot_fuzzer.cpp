@@ -11,7 +11,7 @@
 #include "troupe/safetensors/safetensors.hpp"
 #include "troupe/safetensors/safetensors_header.hpp"
 #include "troupe/snapshot/contents_json.hpp"
-#include "troupe/snapshot/numeric_class_problem.hpp"
+#include "troupe/snapshot/manifest.hpp"
 #include "troupe/wire/byte_order.hpp"
 
 namespace troupe::fuzz {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "child_process.hpp"
-#include "troupe/job_error/failure_kind.hpp"
+#include "troupe/job_error/job_errors.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 
 #include "troupe/config/stop_signals.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/job_error/job_stopped.hpp"
+#include "troupe/job_error/job_errors.hpp"
 #include "troupe/usage/output_problem.hpp"
 #include "troupe/usage/parse_command_line.hpp"
 #include "troupe/usage/usage_problem.hpp"

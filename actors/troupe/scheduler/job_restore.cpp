@@ -7,7 +7,7 @@
 #include "troupe/actor/actor_error.hpp"
 #include "troupe/messages/supervisor.hpp"
 #include "troupe/recovery/holdings.hpp"
-#include "troupe/snapshot/numeric_class_problem.hpp"
+#include "troupe/snapshot/manifest.hpp"
 
 namespace troupe::actors::scheduler {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 #include <exception>
 
-#include "troupe/job_error/failure_kind.hpp"
+#include "troupe/job_error/job_errors.hpp"
 #include "troupe/process/process.hpp"
 
 namespace troupe::detail {

@@ -15,7 +15,7 @@
 #include "troupe/posix/files/safe_file.hpp"
 #include "troupe/process/process.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
-#include "troupe/snapshot/numeric_class_problem.hpp"
+#include "troupe/snapshot/manifest.hpp"
 #include "troupe/snapshot/snapshot_store.hpp"
 
 namespace troupe::detail {

@@ -3,7 +3,7 @@
 
 #include "troupe/collective/backends/backend_registry.hpp"
 #include "troupe/collective/group/group_builder.hpp"
-#include "troupe/config/environment/profile_environment.hpp"
+#include "troupe/config/environment/events_environment.hpp"
 #include "troupe/detail/running_call.hpp"
 #include "troupe/files/folder_lock.hpp"
 #include "troupe/process/process.hpp"

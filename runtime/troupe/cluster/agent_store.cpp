@@ -2,7 +2,7 @@
 
 #include "troupe/cluster/key_values.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/job_error/job_stopped.hpp"
+#include "troupe/job_error/job_errors.hpp"
 
 namespace troupe::cluster {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "troupe/collective/rendezvous/store.hpp"
-#include "troupe/job_error/failure_kind.hpp"
+#include "troupe/job_error/job_errors.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe::cluster {

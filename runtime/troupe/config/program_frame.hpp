@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "troupe/job_error/failure_kind.hpp"
+#include "troupe/job_error/job_errors.hpp"
 
 namespace troupe::config {
 

@@ -1,7 +1,6 @@
 #include "troupe/snapshot/manifest.hpp"
 
 #include <time.h>
-
 #include <map>
 #include <set>
 #include <span>
@@ -258,6 +257,14 @@ snapshot_manifest manifest_from_text(std::string_view text) {
   } catch (const json_text::json_error& problem) {
     throw files::snapshot_error(std::string("it is no manifest: ") + problem.what());
   }
+}
+
+std::string numeric_class_problem(const snapshot_manifest& manifest, const std::string& own) {
+  if (manifest.numeric_class == own) return {};
+  return "the snapshot of step " + std::to_string(manifest.step) + " was computed with the numeric class " +
+         manifest.numeric_class + ", these processes have " + own +
+         ": continuing from it would not give the bits of its job. Use the version of Troupe, the GPUs "
+         "and libraries that wrote it, or start from scratch in another --snapshot-dir";
 }
 
 }  // namespace troupe::snapshot

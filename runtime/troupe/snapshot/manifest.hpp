@@ -1,4 +1,5 @@
 #pragma once
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -99,5 +100,9 @@ std::string manifest_text(const snapshot_manifest& manifest);
 
 /// Parses manifest_text's form. Throws snapshot_error saying what is wrong with the text.
 snapshot_manifest manifest_from_text(std::string_view text);
+
+/// Why processes of the numeric class `own` cannot continue from a snapshot with the bits of the job that
+/// wrote it, and what to do; empty if they can.
+std::string numeric_class_problem(const snapshot_manifest& manifest, const std::string& own);
 
 }  // namespace troupe::snapshot

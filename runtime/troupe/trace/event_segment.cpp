@@ -12,7 +12,6 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/posix/files/memory_file.hpp"
-#include "troupe/trace/read_layout.hpp"
 
 namespace troupe::trace {
 namespace {

@@ -1,4 +1,5 @@
 #pragma once
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -117,5 +118,12 @@ class event_segment {
   std::map<std::string, std::uint16_t, std::less<>> names_;
   std::vector<std::size_t> ended_;  ///< rings, in the order in which their threads ended
 };
+
+/// Copies what a segment holds, while others write to it. Whatever the memory contains, only what lies in it
+/// is read.
+process_events copy_layout(const event_segment_layout& segment);
+
+/// The size of the segment in a memfd. Throws bad_input if it is none that can be mapped.
+event_segment_size size_of_sealed(int file);
 
 }  // namespace troupe::trace

@@ -11,7 +11,7 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/posix/files/safe_file.hpp"
-#include "troupe/trace/read_layout.hpp"
+#include "troupe/trace/event_segment.hpp"
 
 namespace troupe::trace {
 namespace {

@@ -10,7 +10,7 @@
 #include "troupe/cluster/key_values.hpp"
 #include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/job_error/job_stopped.hpp"
+#include "troupe/job_error/job_errors.hpp"
 
 using namespace troupe;
 using namespace troupe::cluster;

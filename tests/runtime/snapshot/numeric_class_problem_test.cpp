@@ -1,4 +1,4 @@
-#include "troupe/snapshot/numeric_class_problem.hpp"
+#include "troupe/snapshot/manifest.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

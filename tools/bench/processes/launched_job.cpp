@@ -9,7 +9,7 @@
 #include "bench/processes/subprocess.hpp"
 #include "child_process.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/job_error/job_stopped.hpp"
+#include "troupe/job_error/job_errors.hpp"
 #include "troupe/messaging/tcp_socket.hpp"
 
 namespace troupe::bench {

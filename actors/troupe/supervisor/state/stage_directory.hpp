@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "troupe/execution/arrivals.hpp"
-#include "troupe/layout/cell.hpp"
+#include "troupe/layout/part_id.hpp"
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/job_error/job_stopped.hpp"
+#include "troupe/job_error/job_errors.hpp"
 
 namespace troupe::collective {
 namespace {

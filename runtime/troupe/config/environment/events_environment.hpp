@@ -1,4 +1,5 @@
 #pragma once
+
 #include <cstddef>
 
 #include "troupe/config/environment/launch_environment.hpp"
@@ -16,5 +17,12 @@ struct events_environment {
 /// TROUPE_EVENTS: 0, or a number from 64 to 1048576; empty or not set: 16384. Throws bad_input for anything
 /// else.
 events_environment read_events_environment(const environment_reader& read);
+
+/// How a process tells where its time in collective calls went when it ends.
+enum class profile_form : std::uint8_t { none, table, json };
+
+/// TROUPE_PROFILE: 1 for a table, json for one JSON object; 0, empty or not set: nothing. Throws bad_input
+/// for anything else.
+profile_form read_profile_environment(const environment_reader& read);
 
 }  // namespace troupe::config

@@ -1,4 +1,4 @@
-#include "troupe/schedule/checks/check_all_reduces.hpp"
+#include "troupe/schedule/checks/plan_checks.hpp"
 
 #include <map>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "troupe/schedule/checks/check_applies.hpp"
+#include "troupe/schedule/checks/plan_checks.hpp"
 
 #include <map>
 #include <utility>

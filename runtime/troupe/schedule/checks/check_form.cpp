@@ -1,4 +1,4 @@
-#include "troupe/schedule/checks/check_form.hpp"
+#include "troupe/schedule/checks/plan_checks.hpp"
 
 #include <algorithm>
 #include <functional>

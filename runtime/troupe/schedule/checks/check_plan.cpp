@@ -6,10 +6,7 @@
 #include <map>
 
 #include "troupe/schedule/action_graph.hpp"
-#include "troupe/schedule/checks/check_all_reduces.hpp"
-#include "troupe/schedule/checks/check_applies.hpp"
-#include "troupe/schedule/checks/check_form.hpp"
-#include "troupe/schedule/checks/find_cycles.hpp"
+#include "troupe/schedule/checks/plan_checks.hpp"
 #include "troupe/schedule/gradient_order.hpp"
 
 namespace troupe::schedule {

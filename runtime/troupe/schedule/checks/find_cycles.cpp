@@ -1,4 +1,4 @@
-#include "troupe/schedule/checks/find_cycles.hpp"
+#include "troupe/schedule/checks/plan_checks.hpp"
 
 #include <algorithm>
 

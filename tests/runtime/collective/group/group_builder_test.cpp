@@ -11,7 +11,7 @@
 #include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/collective/shm/local_group.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/job_error/job_failed.hpp"
+#include "troupe/job_error/job_errors.hpp"
 
 using namespace troupe;
 using namespace troupe::collective;

@@ -6,7 +6,7 @@
 #include <future>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/job_error/job_stopped.hpp"
+#include "troupe/job_error/job_errors.hpp"
 
 using namespace troupe;
 using namespace troupe::collective;
