@@ -5,7 +5,7 @@
 
 #include "troupe/autograd/grad_mode.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/math/exponential.hpp"
+#include "troupe/math/elementary_functions.hpp"
 #include "troupe/nn/evaluation_scope.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/random/philox.hpp"

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/math/cosine.hpp"
+#include "troupe/math/elementary_functions.hpp"
 #include "troupe/optim/detail/number_text.hpp"
 
 namespace troupe::optim {

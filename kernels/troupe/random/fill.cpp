@@ -7,7 +7,7 @@
 #include <string>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/math/exponential.hpp"
+#include "troupe/math/elementary_functions.hpp"
 #include "troupe/random/philox.hpp"
 
 namespace troupe {

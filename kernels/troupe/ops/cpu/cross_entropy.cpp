@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "troupe/math/exponential.hpp"
+#include "troupe/math/elementary_functions.hpp"
 #include "troupe/ops/cpu/kernel_tables.hpp"
 #include "troupe/ops/cpu/loops/lanes.hpp"
 #include "troupe/ops/cpu/loops/vector_clones.hpp"

@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(block_threads)
   auto row = (static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x) / warp_threads;
   if (row >= num_rows) return;
   auto lane = threadIdx.x % warp_threads;
-  auto first = [=](int at) { return (at * warp_threads + lane) * std::int64_t{pack<T>::size}; };
+  auto first = [=](int index) { return (index * warp_threads + lane) * std::int64_t{pack<T>::size}; };
   auto size = static_cast<float>(layout.size);
   lanes_of<T> values[packs_per_lane];
 #pragma unroll
