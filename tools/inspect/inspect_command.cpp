@@ -138,12 +138,12 @@ int inspect_lost(const inspect_arguments& arguments, bool prints) {
                      "what lost processes left"});
 }
 
-int send_command(const inspect_arguments& arguments, const inspector_address& at) {
+int send_command(const inspect_arguments& arguments, const inspector_address& address) {
   auto words = arguments.command_details;
   words.action = *arguments.command;
   auto command = command_from(words);
   if (command.is_disruptive() && !arguments.yes && !is_confirmed(command)) return 1;
-  return give_command(at, command, arguments.as_json ? outcome_form::json : outcome_form::text);
+  return give_command(address, command, arguments.as_json ? outcome_form::json : outcome_form::text);
 }
 
 int inspect(const inspect_arguments& arguments) {
@@ -152,7 +152,8 @@ int inspect(const inspect_arguments& arguments) {
   if (!arguments.replay.empty()) {
     job_record record(arguments.replay);
     if (!prints)
-      return replay_job({record.size(), [&](std::size_t at) { return record.at(at); }, record.warning()});
+      return replay_job(
+          {record.size(), [&](std::size_t index) { return record.at(index); }, record.warning()});
     if (!record.warning().empty()) std::fprintf(stderr, "troupe: %s\n", record.warning().c_str());
     return print_job(record.at(record.size() - 1), arguments);
   }

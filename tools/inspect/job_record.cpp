@@ -108,13 +108,13 @@ job_record::job_record(const std::filesystem::path& file) {
   if (snapshots_.empty()) throw bad_input(file.string() + " has no snapshot: nothing was recorded");
 }
 
-job_snapshot job_record::at(std::size_t at) const {
-  auto first = at;
+job_snapshot job_record::at(std::size_t index) const {
+  auto first = index;
   while (!is_whole(snapshots_.at(first))) --first;
   job_snapshot made;
-  for (auto i = first; i <= at; ++i)
+  for (auto i = first; i <= index; ++i)
     for (const auto& [name, value] : snapshots_[i]["parts"].items()) made.parts[name] = value;
-  made.at_ms = static_cast<std::int64_t>(number_in(snapshots_[at], "at_ms"));
+  made.at_ms = static_cast<std::int64_t>(number_in(snapshots_[index], "at_ms"));
   return made;
 }
 

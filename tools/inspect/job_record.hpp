@@ -40,8 +40,8 @@ class job_record {
   /// Throws bad_input for a file that is none, has another version, or has no snapshot.
   explicit job_record(const std::filesystem::path& file);
   std::size_t size() const { return snapshots_.size(); }
-  /// Snapshot `at`, below size().
-  job_snapshot at(std::size_t at) const;
+  /// Snapshot `index`, below size().
+  job_snapshot at(std::size_t index) const;
   /// Not empty: what of the file was not read, and why.
   const std::string& warning() const { return warning_; }
 

@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-snapshot_poller::snapshot_poller(const inspector_address& at, const std::filesystem::path& record)
-    : thread_([this, at, record](const std::stop_token& stop) { work(stop, at, record); }) {}
+snapshot_poller::snapshot_poller(const inspector_address& address, const std::filesystem::path& record)
+    : thread_([this, address, record](const std::stop_token& stop) { work(stop, address, record); }) {}
 
 snapshot_poller::state snapshot_poller::read() const {
   std::lock_guard lock(mutex_);
@@ -32,12 +32,12 @@ std::vector<command_answer> snapshot_poller::take_answers() {
   return std::exchange(answers_, {});
 }
 
-void snapshot_poller::send_commands(const inspector_address& at) {
+void snapshot_poller::send_commands(const inspector_address& address) {
   std::unique_lock lock(mutex_);
   auto commands = std::exchange(commands_, {});
   lock.unlock();
   for (const auto& command : commands) {
-    auto answer = command_client(at).send(command);
+    auto answer = command_client(address).send(command);
     lock.lock();
     answers_.push_back(std::move(answer));
     lock.unlock();
@@ -45,13 +45,13 @@ void snapshot_poller::send_commands(const inspector_address& at) {
   }
 }
 
-void snapshot_poller::work(const std::stop_token& stop, const inspector_address& at,
+void snapshot_poller::work(const std::stop_token& stop, const inspector_address& address,
                            const std::filesystem::path& record) {
-  snapshot_source source(at);
+  snapshot_source source(address);
   std::unique_ptr<job_record_writer> writer;
   while (!stop.stop_requested()) {
     auto begun = std::chrono::steady_clock::now();
-    send_commands(at);
+    send_commands(address);
     std::optional<job_snapshot> made;
     std::string problem;
     bool is_refused = false;

@@ -24,7 +24,7 @@ class snapshot_poller {
   static constexpr std::chrono::milliseconds interval{500};
 
   /// Records each snapshot, unless `record` is empty. Throws system_failure if that file cannot be made.
-  snapshot_poller(const inspector_address& at, const std::filesystem::path& record);
+  snapshot_poller(const inspector_address& address, const std::filesystem::path& record);
 
   struct state {
     job_snapshot newest;  ///< at_ms 0: there was no answer yet
@@ -42,8 +42,9 @@ class snapshot_poller {
   posix::wake_event& news() { return news_; }
 
  private:
-  void work(const std::stop_token& stop, const inspector_address& at, const std::filesystem::path& record);
-  void send_commands(const inspector_address& at);
+  void work(const std::stop_token& stop, const inspector_address& address,
+            const std::filesystem::path& record);
+  void send_commands(const inspector_address& address);
 
   mutable std::mutex mutex_;
   std::condition_variable_any wait_;

@@ -30,7 +30,8 @@ inspector_refusal refused_answer(const std::string& part, const http::http_answe
 job_snapshot snapshot_source::read() {
   job_snapshot made;
   for (const auto& name : snapshot_parts()) {
-    auto answer = client_.get(target_of(name, made.part("job")), {{"Authorization", "Bearer " + at_.token}});
+    auto answer =
+        client_.get(target_of(name, made.part("job")), {{"Authorization", "Bearer " + address_.token}});
     if (answer.status == 404) continue;  // of an older version
     if (answer.status != 200) throw refused_answer(name, answer);
     auto value = json::parse(answer.body, nullptr, false);

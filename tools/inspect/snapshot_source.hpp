@@ -21,8 +21,9 @@ inspector_refusal refused_answer(const std::string& part, const http::http_answe
 /// Asks an inspector for snapshots of its job. Blocks. For one thread at a time.
 class snapshot_source {
  public:
-  explicit snapshot_source(inspector_address at)
-      : client_({.host = at.host, .port = at.port, .timeout = std::chrono::seconds(2)}), at_(std::move(at)) {}
+  explicit snapshot_source(inspector_address address)
+      : client_({.host = address.host, .port = address.port, .timeout = std::chrono::seconds(2)}),
+        address_(std::move(address)) {}
 
   /// All parts. Throws http_failure if nobody answers, inspector_refusal if the answer is none of an
   /// inspector's.
@@ -32,7 +33,7 @@ class snapshot_source {
 
  private:
   http::http_client client_;
-  inspector_address at_;
+  inspector_address address_;
 };
 
 }  // namespace troupe

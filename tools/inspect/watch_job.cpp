@@ -57,7 +57,7 @@ bool apply_keys(watched_job& watched, snapshot_poller& poller, const std::vector
 
 /// Where a replay is.
 struct replay_state {
-  std::size_t at = 0;
+  std::size_t position = 0;
   bool is_playing = false;
   bool is_command = false;  ///< the newest key was one for commands
 };
@@ -65,8 +65,8 @@ struct replay_state {
 void apply_replay_key(replay_state& replay, const key& pressed, std::size_t size) {
   auto last = size - 1;
   if (pressed == key{key_kind::text, ' '}) replay.is_playing = !replay.is_playing;
-  if (pressed.kind == key_kind::left) replay.at -= std::min<std::size_t>(1, replay.at);
-  if (pressed.kind == key_kind::right) replay.at = std::min(replay.at + 1, last);
+  if (pressed.kind == key_kind::left) replay.position -= std::min<std::size_t>(1, replay.position);
+  if (pressed.kind == key_kind::right) replay.position = std::min(replay.position + 1, last);
 }
 
 /// Applies keys until one ends the program; false then.
@@ -74,7 +74,7 @@ bool apply_keys(view_state& shown, replay_state& replay, const std::vector<key>&
                 screen_size size) {
   return std::ranges::all_of(keys, [&](const key& one) {
     bool was_filtering = shown.is_filtering;
-    auto job = past.at(replay.at);
+    auto job = past.snapshot(replay.position);
     if (!apply_key(shown, one, draw_list(job, shown, size.columns).rows.size())) return false;
     if (!was_filtering) apply_replay_key(replay, one, past.size);
     replay.is_command = !was_filtering && is_command_key(one);
@@ -85,8 +85,8 @@ bool apply_keys(view_state& shown, replay_state& replay, const std::vector<key>&
 std::string replay_note(const replay_state& replay, const past_job& past, const job_snapshot& now) {
   if (replay.is_command) return "this is " + past.what + ": only a running job takes commands";
   if (past.size == 1) return past.note;
-  auto first = past.at(0).at_ms;
-  return "replay " + std::to_string(replay.at + 1) + "/" + std::to_string(past.size) + ", " +
+  auto first = past.snapshot(0).at_ms;
+  return "replay " + std::to_string(replay.position + 1) + "/" + std::to_string(past.size) + ", " +
          time_text(static_cast<double>(now.at_ms - first) / 1000) + " after its begin" +
          (replay.is_playing ? ", playing" : "") + "   left right: one on   space: play" +
          (past.note.empty() ? "" : "   " + past.note);
@@ -94,9 +94,9 @@ std::string replay_note(const replay_state& replay, const past_job& past, const 
 
 }  // namespace
 
-int watch_job(const inspector_address& at, const std::filesystem::path& record) {
+int watch_job(const inspector_address& address, const std::filesystem::path& record) {
   terminal screen;
-  snapshot_poller poller(at, record);
+  snapshot_poller poller(address, record);
   watched_job watched;
   while (true) {
     auto seen = poller.read();
@@ -112,12 +112,12 @@ int watch_job(const inspector_address& at, const std::filesystem::path& record) 
   }
 }
 
-int record_job(const inspector_address& at, const std::filesystem::path& record) {
-  auto before = snapshot_source(at).read();  // to say at once that nobody answers
+int record_job(const inspector_address& address, const std::filesystem::path& record) {
+  auto before = snapshot_source(address).read();  // to say at once that nobody answers
   job_record_writer writer(record);
   writer.add(before);
   std::fprintf(stderr, "troupe: recording to %s until the job or a signal ends it\n", record.c_str());
-  snapshot_source source(at);
+  snapshot_source source(address);
   std::size_t num = 1;
   auto answered_ms = posix::unix_now_ms();
   while (posix::unix_now_ms() - answered_ms < recorded_silence_ms) {
@@ -140,15 +140,15 @@ int replay_job(const past_job& past) {
   view_state shown;
   replay_state replay;
   while (true) {
-    auto now = past.at(replay.at);
+    auto now = past.snapshot(replay.position);
     auto size = screen.size();
     screen.show(draw_screen(now, shown, {{replay_note(replay, past, now), row_style::bad}}, size));
     auto input = screen.wait(-1, replay.is_playing ? snapshot_poller::interval : milliseconds(60'000));
     if (input.signal != 0) return exit_code_of(input.signal);
     if (!apply_keys(shown, replay, input.keys, past, size)) return 0;
     if (replay.is_playing && input.keys.empty() && !input.was_resized) {
-      replay.at = std::min(replay.at + 1, past.size - 1);
-      replay.is_playing = replay.at + 1 < past.size;
+      replay.position = std::min(replay.position + 1, past.size - 1);
+      replay.is_playing = replay.position + 1 < past.size;
     }
   }
 }

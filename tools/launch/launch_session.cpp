@@ -65,64 +65,64 @@ int launcher::session::run() {
 
 // --- processes
 
-void launcher::session::on_child_end(worker& of) {
+void launcher::session::on_child_end(worker& child) {
   auto detected = clock::now();
-  auto status = of.process->reap();
-  of.dead_by.reset();
-  of.kill_at.reset();
+  auto status = child.process->reap();
+  child.dead_by.reset();
+  child.kill_at.reset();
   // Handle earlier callbacks first: the agent may have ended the job, and the process ended because of that.
   posted_.run_all();
   if (phase_ > phase::stopping) {
     on_end_while_ending(status);
-    of.process.reset();
+    child.process.reset();
   } else if (status.success()) {
-    of.process.reset();
-    agent_->process_exited(of.rank);
+    child.process.reset();
+    agent_->process_exited(child.rank);
   } else {
-    on_loss(of, status, detected);
+    on_loss(child, status, detected);
   }
 }
 
 /// The process has ended, so the agent may raise the generation; the next incarnation starts while the
 /// survivors quiesce. Also while the job is stopping, since restoring the lost state needs all members.
-void launcher::session::on_loss(worker& of, const exit_status& status, clock::time_point detected) {
-  of.process.reset();
-  workers_.write_events(of);
-  bool was_killed_by_others = status.signal == SIGKILL && of.kill_cause.empty() && !of.drilled_at;
-  if (was_killed_by_others) of.kill_cause = explain_processor_time(status, processor_time_limit());
-  if (was_killed_by_others && of.kill_cause.empty()) of.kill_cause = memory_kills_.explain();
-  auto cause = status.describe() + (of.kill_cause.empty() ? "" : " (" + of.kill_cause + ")");
-  was_killed_by_others &= of.kill_cause.empty();
-  auto said = agent_->failure_of(of.rank, status.signal ? 0ms : time_to_hear_failure);
+void launcher::session::on_loss(worker& lost, const exit_status& status, clock::time_point detected) {
+  lost.process.reset();
+  workers_.write_events(lost);
+  bool was_killed_by_others = status.signal == SIGKILL && lost.kill_cause.empty() && !lost.drilled_at;
+  if (was_killed_by_others) lost.kill_cause = explain_processor_time(status, processor_time_limit());
+  if (was_killed_by_others && lost.kill_cause.empty()) lost.kill_cause = memory_kills_.explain();
+  auto cause = status.describe() + (lost.kill_cause.empty() ? "" : " (" + lost.kill_cause + ")");
+  was_killed_by_others &= lost.kill_cause.empty();
+  auto said = agent_->failure_of(lost.rank, status.signal ? 0ms : time_to_hear_failure);
   if (!said.message.empty()) cause += ": " + said.message;
-  auto outcome = agent_->process_lost(of.rank, cause, detected, of.drilled_at);
+  auto outcome = agent_->process_lost(lost.rank, cause, detected, lost.drilled_at);
   // A recovery that the agent completed before it knew of this loss does not include it.
   posted_.run_all();
   if (outcome == cluster::loss_outcome::had_left) {
     outcome_.note_exit_code(status.shell_code());
-    return output_.say(describe_loss({of.rank, cause}) + " after it had left the job");
+    return output_.say(describe_loss({lost.rank, cause}) + " after it had left the job");
   }
   if (outcome == cluster::loss_outcome::not_needed) {
     // A kill is harmless then; an exit code of the program itself is reported to the user.
     if (!status.signal) outcome_.note_exit_code(status.shell_code());
-    return output_.say(describe_loss({of.rank, cause}) + " when the job was done" +
+    return output_.say(describe_loss({lost.rank, cause}) + " when the job was done" +
                        (status.signal ? ", and is not restarted" : ""));
   }
   if (outcome == cluster::loss_outcome::came_too_late)
-    return output_.say(describe_loss({of.rank, cause}) + ": the job was done before it had joined again");
+    return output_.say(describe_loss({lost.rank, cause}) + ": the job was done before it had joined again");
   if (outcome == cluster::loss_outcome::job_failed || phase_ > phase::stopping)
     return on_end_while_ending(status);
-  auto first = "rank " + std::to_string(of.rank) + " failed first: " + cause;
+  auto first = "rank " + std::to_string(lost.rank) + " failed first: " + cause;
   if (status.code == bad_input_exit_code || said.kind == failure_kind::bad_input)
     return fail(first + "; starting it again would not cure that", bad_input_exit_code);
   auto refusal = restarts_.refusal(
-      {of.rank, cause, newest_step_, of.drilled_at.has_value(), was_killed_by_others, num_advances_},
+      {lost.rank, cause, newest_step_, lost.drilled_at.has_value(), was_killed_by_others, num_advances_},
       clock::now());
   if (refusal) return fail(first + ", and " + *refusal, status.shell_code());
   if (lost_ranks_.empty()) step_at_loss_ = step_;
-  if (had_view_) lost_ranks_[of.rank] = cause;
-  ++of.incarnation;
-  if (phase_ <= phase::stopping) workers_.restart(of);
+  if (had_view_) lost_ranks_[lost.rank] = cause;
+  ++lost.incarnation;
+  if (phase_ <= phase::stopping) workers_.restart(lost);
 }
 
 /// Ends all processes. The first failure is the cause; it becomes the last line of the output.
@@ -169,26 +169,28 @@ void launcher::session::on_deadline() {
 }
 
 /// Stops waiting for a killed process that does not end, because it is blocked in the kernel.
-void launcher::session::abandon(worker& of) {
-  auto line = "rank " + std::to_string(of.rank) + " (pid " + std::to_string(of.process->pid()) +
+void launcher::session::abandon(worker& abandoned) {
+  auto line = "rank " + std::to_string(abandoned.rank) + " (pid " + std::to_string(abandoned.process->pid()) +
               ") was killed and has not ended within " + config::to_text(options_.time_to_die) +
               ": it is blocked in the kernel (a disk or network file system that does not answer), and the "
               "job ends without it";
-  of.process->abandon();
-  of.process.reset();
-  of.dead_by.reset();
-  of.kill_at.reset();
+  abandoned.process->abandon();
+  abandoned.process.reset();
+  abandoned.dead_by.reset();
+  abandoned.kill_at.reset();
   if (phase_ <= phase::stopping) return fail(line, 1);
   outcome_.abandon();
   output_.say(line);
 }
 
-void launcher::session::on_worker_deadlines(worker& of) {
+void launcher::session::on_worker_deadlines(worker& checked) {
   auto now = clock::now();
-  if (!of.process) of.kill_at = of.dead_by = {};
-  if (of.start_again_at && now >= *of.start_again_at) workers_.restart(of);
-  if (of.process && of.kill_at && now >= *of.kill_at && !of.process->has_ended()) kill_suspect(of);
-  if (of.process && of.dead_by && now >= *of.dead_by && !of.process->has_ended()) abandon(of);
+  if (!checked.process) checked.kill_at = checked.dead_by = {};
+  if (checked.start_again_at && now >= *checked.start_again_at) workers_.restart(checked);
+  if (checked.process && checked.kill_at && now >= *checked.kill_at && !checked.process->has_ended())
+    kill_suspect(checked);
+  if (checked.process && checked.dead_by && now >= *checked.dead_by && !checked.process->has_ended())
+    abandon(checked);
 }
 
 // --- the loop
@@ -320,13 +322,13 @@ void launcher::session::on_kill(int rank, std::uint32_t incarnation, const std::
   worker.kill_at = clock::now() + time_to_die_alone;
 }
 
-void launcher::session::kill_suspect(worker& of) {
-  of.kill_at.reset();
-  output_.say("rank " + std::to_string(of.rank) + " (pid " + std::to_string(of.process->pid()) +
-              ") is killed: " + of.suspected_of);
-  of.kill_cause = of.suspected_of;
-  of.dead_by = clock::now() + options_.time_to_die;
-  of.process->signal(SIGKILL);
+void launcher::session::kill_suspect(worker& suspect) {
+  suspect.kill_at.reset();
+  output_.say("rank " + std::to_string(suspect.rank) + " (pid " + std::to_string(suspect.process->pid()) +
+              ") is killed: " + suspect.suspected_of);
+  suspect.kill_cause = suspect.suspected_of;
+  suspect.dead_by = clock::now() + options_.time_to_die;
+  suspect.process->signal(SIGKILL);
 }
 
 void launcher::session::on_progress(const cluster::job_progress& progress) {

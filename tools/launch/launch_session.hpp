@@ -35,13 +35,13 @@ class launcher::session {
   void loop_once(signal_guard& signals);
   int poll_timeout_ms() const;
   void on_signal(int number);
-  void on_child_end(worker& of);
-  void on_loss(worker& of, const exit_status& status, clock::time_point detected);
+  void on_child_end(worker& child);
+  void on_loss(worker& lost, const exit_status& status, clock::time_point detected);
   void on_end_while_ending(const exit_status& status);
   void on_deadline();
-  void on_worker_deadlines(worker& of);
-  void kill_suspect(worker& of);
-  void abandon(worker& of);
+  void on_worker_deadlines(worker& checked);
+  void kill_suspect(worker& suspect);
+  void abandon(worker& abandoned);
   void begin_stopping(int signal);
   void kill_stopping();
   void on_job_stopped(int signal, const std::string& what);

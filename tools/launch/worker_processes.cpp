@@ -37,13 +37,13 @@ void worker_processes::start_all(const job_identity& job) {
 }
 
 /// A job also runs without: descriptors may have run out.
-void worker_processes::make_events(worker& of) {
-  of.events.reset();
+void worker_processes::make_events(worker& owner) {
+  owner.events.reset();
   if (options_.events_per_thread == 0) return;
   trace::event_segment_size size;
   size.events_per_ring = static_cast<std::uint32_t>(options_.events_per_thread);
   try {
-    of.events = trace::event_segment::make_file(size, of.rank, of.incarnation);
+    owner.events = trace::event_segment::make_file(size, owner.rank, owner.incarnation);
   } catch (const system_failure& problem) {
     if (std::exchange(has_told_no_events_, true)) return;
     output_.say("the events of some processes are lost with them: " + std::string(problem.what()) +
@@ -51,47 +51,48 @@ void worker_processes::make_events(worker& of) {
   }
 }
 
-void worker_processes::write_events(const worker& of) {
-  if (options_.log_dir.empty() || !of.events) return;
-  auto file = options_.log_dir / (std::string("events-") + std::to_string(of.rank) + "." +
-                                  std::to_string(of.incarnation) + ".bin");
+void worker_processes::write_events(const worker& owner) {
+  if (options_.log_dir.empty() || !owner.events) return;
+  auto file = options_.log_dir / (std::string("events-") + std::to_string(owner.rank) + "." +
+                                  std::to_string(owner.incarnation) + ".bin");
   try {
-    auto left = trace::read_events(of.events.get());
+    auto left = trace::read_events(owner.events.get());
     if (left.pid == 0) return;
     troupe::trace::write_events(left, file);
-    output_.say("the last events of rank " + std::to_string(of.rank) + " are in " + file.string() +
+    output_.say("the last events of rank " + std::to_string(owner.rank) + " are in " + file.string() +
                 " (troupe events prints them)");
   } catch (const std::exception& problem) {
-    output_.say("the last events of rank " + std::to_string(of.rank) + " are lost: " + problem.what());
+    output_.say("the last events of rank " + std::to_string(owner.rank) + " are lost: " + problem.what());
   }
 }
 
-void worker_processes::start(worker& of) {
-  make_events(of);
-  of.process.emplace(
-      child_spec{.program = program_,
-                 .arguments = options_.command,
-                 .environment = job_environment(job_, {of.rank, of.incarnation, of.events.get()}),
-                 .send_signal = options_.send_signal,
-                 .inherited = of.events.get()});
-  of.drilled_at.reset();
-  of.kill_at.reset();
-  of.dead_by.reset();
-  of.kill_cause.clear();
-  output_.add(of.rank, of.incarnation, of.process->take_output(), of.process->take_errors());
-  if (callbacks_.on_started) callbacks_.on_started(of.rank, of.incarnation, of.process->pid());
+void worker_processes::start(worker& started) {
+  make_events(started);
+  started.process.emplace(child_spec{
+      .program = program_,
+      .arguments = options_.command,
+      .environment = job_environment(job_, {started.rank, started.incarnation, started.events.get()}),
+      .send_signal = options_.send_signal,
+      .inherited = started.events.get()});
+  started.drilled_at.reset();
+  started.kill_at.reset();
+  started.dead_by.reset();
+  started.kill_cause.clear();
+  output_.add(started.rank, started.incarnation, started.process->take_output(),
+              started.process->take_errors());
+  if (callbacks_.on_started) callbacks_.on_started(started.rank, started.incarnation, started.process->pid());
 }
 
-void worker_processes::restart(worker& of) {
-  bool is_first_try = !of.start_again_at;
-  of.start_again_at.reset();
+void worker_processes::restart(worker& restarted) {
+  bool is_first_try = !restarted.start_again_at;
+  restarted.start_again_at.reset();
   try {
-    start(of);
+    start(restarted);
   } catch (const system_failure& shortage) {
     if (!is_shortage(shortage.error_number())) throw;
-    of.start_again_at = clock::now() + restart_interval;
+    restarted.start_again_at = clock::now() + restart_interval;
     if (is_first_try)
-      output_.say("rank " + std::to_string(of.rank) + " cannot be restarted yet: " + shortage.what());
+      output_.say("rank " + std::to_string(restarted.rank) + " cannot be restarted yet: " + shortage.what());
   }
 }
 

@@ -38,10 +38,10 @@ class worker_processes {
   void start_all(const job_identity& job);
   /// Starts the next process of a rank. If descriptors or memory have run out it sets start_again_at, to be
   /// tried again; the agent's join timeout ends the job if that never succeeds.
-  void restart(worker& of);
+  void restart(worker& restarted);
   /// Writes the last events of a process that was lost to a file in the folder for logs, and says where.
   /// Nothing without that folder, or if the process recorded nothing.
-  void write_events(const worker& of);
+  void write_events(const worker& owner);
   /// No further attempts of restart().
   void cancel_restarts();
   void signal_all(int number);
@@ -58,8 +58,8 @@ class worker_processes {
   std::optional<clock::time_point> next_deadline() const;
 
  private:
-  void start(worker& of);
-  void make_events(worker& of);
+  void start(worker& started);
+  void make_events(worker& owner);
 
   const launch_options& options_;
   const launch_callbacks& callbacks_;

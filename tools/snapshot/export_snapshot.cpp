@@ -1,4 +1,4 @@
-#include "snapshot/export_snapshot.hpp"
+#include "snapshot/subcommands.hpp"
 
 #include <iostream>
 

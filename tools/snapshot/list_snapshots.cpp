@@ -1,4 +1,4 @@
-#include "snapshot/list_snapshots.hpp"
+#include "snapshot/subcommands.hpp"
 
 #include <iomanip>
 #include <iostream>

@@ -1,4 +1,4 @@
-#include "snapshot/show_snapshot.hpp"
+#include "snapshot/subcommands.hpp"
 
 #include <iomanip>
 #include <iostream>

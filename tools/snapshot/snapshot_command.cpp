@@ -1,10 +1,7 @@
 #include <memory>
 
 #include "commands.hpp"
-#include "snapshot/export_snapshot.hpp"
-#include "snapshot/list_snapshots.hpp"
-#include "snapshot/show_snapshot.hpp"
-#include "snapshot/verify_snapshots.hpp"
+#include "snapshot/subcommands.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "snapshot/verify_snapshots.hpp"
+#include "snapshot/subcommands.hpp"
 
 #include <iostream>
 

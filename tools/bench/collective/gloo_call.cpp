@@ -20,8 +20,8 @@ std::shared_ptr<::gloo::transport::Device> loopback() {
   return ::gloo::transport::tcp::CreateDevice(where);
 }
 
-void all_reduce(const context& with, std::span<float> x) {
-  ::gloo::AllreduceOptions options(with);
+void all_reduce(const context& mesh, std::span<float> x) {
+  ::gloo::AllreduceOptions options(mesh);
   options.setOutput(x.data(), x.size());
   options.setReduceFunction([](void* result, const void* a, const void* b, std::size_t count) {
     ::gloo::sum<float>(result, a, b, count);
@@ -29,17 +29,17 @@ void all_reduce(const context& with, std::span<float> x) {
   ::gloo::allreduce(options);
 }
 
-void all_gather(const context& with, std::span<float> x) {
-  ::gloo::AllgatherOptions options(with);
+void all_gather(const context& mesh, std::span<float> x) {
+  ::gloo::AllgatherOptions options(mesh);
   options.setOutput(x.data(), x.size());
   ::gloo::allgather(options);
 }
 
-void ping_pong(const context& with, std::span<float> x) {
-  auto buffer = with->createUnboundBuffer(x.data(), x.size_bytes());
+void ping_pong(const context& mesh, std::span<float> x) {
+  auto buffer = mesh->createUnboundBuffer(x.data(), x.size_bytes());
   for (int from = 0; from < 2; ++from) {
     constexpr std::uint64_t slot = 1;
-    if (with->rank == from) {
+    if (mesh->rank == from) {
       buffer->send(1 - from, slot);
       buffer->waitSend();
     } else {
@@ -63,8 +63,8 @@ function call_named(const std::string& operation) {
 std::function<void(tensor&)> make_gloo_call(const group_description& group, collective::store& keys,
                                             const std::string& operation) {
   auto call = call_named(operation);
-  context with = std::make_shared<collective::gloo_mesh>(group, keys, loopback(), std::chrono::minutes(5));
-  return [call, with](tensor& x) { call(with, x.values<float>()); };
+  context mesh = std::make_shared<collective::gloo_mesh>(group, keys, loopback(), std::chrono::minutes(5));
+  return [call, mesh](tensor& x) { call(mesh, x.values<float>()); };
 }
 
 }  // namespace troupe::bench

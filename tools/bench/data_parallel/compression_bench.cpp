@@ -162,32 +162,32 @@ nlohmann::json run_job(const compression_job& job) {
   return run_launched_for_object(passively_waiting(worker_command("compression", job)), job.ranks);
 }
 
-/// `plain`: the same round without a hook, which may be `of` itself.
-void measure_speed(hook_results& of, hook_results& plain) {
-  auto seen = run_job(of.job);
-  of.gradient_mib = seen.at("gradient_mib");
-  for (const char* name : {"link_step_s", "memory_step_s"}) of.values[name].push_back(seen.at(name));
-  of.values["rate_over_plain"].push_back(plain.values["link_step_s"].back() /
-                                         of.values["link_step_s"].back());
+/// `plain`: the same round without a hook, which may be `results` itself.
+void measure_speed(hook_results& results, hook_results& plain) {
+  auto seen = run_job(results.job);
+  results.gradient_mib = seen.at("gradient_mib");
+  for (const char* name : {"link_step_s", "memory_step_s"}) results.values[name].push_back(seen.at(name));
+  results.values["rate_over_plain"].push_back(plain.values["link_step_s"].back() /
+                                              results.values["link_step_s"].back());
 }
 
-void measure_accuracy(hook_results& of, hook_results& plain, const std::string& data, int seed) {
-  auto job = of.job;
+void measure_accuracy(hook_results& results, hook_results& plain, const std::string& data, int seed) {
+  auto job = results.job;
   job.data = data;
   job.seed = static_cast<std::uint64_t>(seed);
-  of.values["accuracy"].push_back(run_job(job).at("accuracy"));
-  of.values["points_below_plain"].push_back(100 *
-                                            (plain.values["accuracy"].back() - of.values["accuracy"].back()));
+  results.values["accuracy"].push_back(run_job(job).at("accuracy"));
+  results.values["points_below_plain"].push_back(
+      100 * (plain.values["accuracy"].back() - results.values["accuracy"].back()));
 }
 
-void print(const hook_results& of, const compression_options& options, report& output) {
-  const auto& job = of.job;
+void print(const hook_results& results, const compression_options& options, report& output) {
+  const auto& job = results.job;
   nlohmann::ordered_json line{{"hook", job.hook}, {"ranks", job.ranks}};
   columns shown{{"hook", 8}};
   if (options.rounds > 0) {
     line.update({{"model", job.model},
                  {"batch", job.batch},
-                 {"gradient_mib", of.gradient_mib},
+                 {"gradient_mib", results.gradient_mib},
                  {"link_mbit", job.link_mbit}});
     shown.insert(shown.end(), {{"link_step_s"}, {"rate_over_plain"}, {"memory_step_s"}});
   }
@@ -195,7 +195,7 @@ void print(const hook_results& of, const compression_options& options, report& o
     line.update({{"epochs", job.epochs}, {"dense_steps", job.dense_steps}});
     shown.insert(shown.end(), {{"accuracy"}, {"points_below_plain"}});
   }
-  add_spreads(of.values, line);
+  add_spreads(results.values, line);
   output.add(shown, line);
 }
 

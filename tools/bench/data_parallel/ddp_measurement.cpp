@@ -187,9 +187,9 @@ class ddp_measurement {
         times[i].add(kinds[i](count));
         max_over_ranks(0, *group_);  // none begins before all are here
       }
-    auto result_of = [&](const timed_steps& of) -> timed_step {
-      return {max_over_ranks(of.median_s(), *group_),
-              over_ranks(reduce_op::sum, of.mean_processor_s(), *group_)};
+    auto result_of = [&](const timed_steps& steps) -> timed_step {
+      return {max_over_ranks(steps.median_s(), *group_),
+              over_ranks(reduce_op::sum, steps.mean_processor_s(), *group_)};
     };
     timed_kinds results{result_of(times[0]), result_of(times[1]), result_of(times[2]), {}, {}};
     if (job_.replicas) results.replicas = result_of(times[3]);
@@ -199,8 +199,8 @@ class ddp_measurement {
     return results;
   }
 
-  double items_per_s(const timed_step& of) const {
-    return static_cast<double>(computing_.model().items * num_ranks_) / of.step_s;
+  double items_per_s(const timed_step& step) const {
+    return static_cast<double>(computing_.model().items * num_ranks_) / step.step_s;
   }
 
   /// A link over which the gradients of a step take `ratio` times `compute_s`, about what computing it takes.

@@ -77,34 +77,36 @@ void named_communicator::take_done(
 }
 
 /// Of the part that this member adds up, if it has elements.
-bool named_communicator::has_inputs(const call& of) const {
-  return part_of(of.x, transport_->rank()).count > 0 && std::ranges::all_of(of.inputs, &tensor::defined);
+bool named_communicator::has_inputs(const call& entry) const {
+  return part_of(entry.x, transport_->rank()).count > 0 &&
+         std::ranges::all_of(entry.inputs, &tensor::defined);
 }
 
-bool named_communicator::is_done(const call& of) const {
-  if (!of.x.defined()) return false;
+bool named_communicator::is_done(const call& entry) const {
+  if (!entry.x.defined()) return false;
   for (int member = 0; member < size(); ++member)
-    if (part_of(of.x, member).count > 0 && !of.sums[static_cast<std::size_t>(member)].defined()) return false;
+    if (part_of(entry.x, member).count > 0 && !entry.sums[static_cast<std::size_t>(member)].defined())
+      return false;
   return true;
 }
 
-void named_communicator::add_up(const call_name& name, call& of) {
-  auto part = part_of(of.x, transport_->rank());
+void named_communicator::add_up(const call_name& name, call& entry) {
+  auto part = part_of(entry.x, transport_->rank());
   std::vector<const std::byte*> inputs;
-  for (const auto& each : of.inputs) {
-    if (each.num_elements() != part.count || each.dtype() != of.x.dtype())
-      throw std::logic_error("[named_communicator] expected a part of " + describe(of.x) +
+  for (const auto& each : entry.inputs) {
+    if (each.num_elements() != part.count || each.dtype() != entry.x.dtype())
+      throw std::logic_error("[named_communicator] expected a part of " + describe(entry.x) +
                              " of all members, got " + describe(each));
     inputs.push_back(std::as_const(each).bytes().data());
   }
-  auto sum = sum_memory_.of(0, name.bucket, part.count, of.x.dtype());
+  auto sum = sum_memory_.of(0, name.bucket, part.count, entry.x.dtype());
   auto* output = sum.bytes().data();
-  if (of.x.dtype() == dtype::f32)
+  if (entry.x.dtype() == dtype::f32)
     reduce_node(inputs, output, part.count, dtype::f32, reduce_op::sum);
   else
-    tree_reduce(inputs, std::span(&output, 1), part.count, of.x.dtype(), reduce_op::sum);
-  of.inputs.clear();
-  of.has_sums = true;
+    tree_reduce(inputs, std::span(&output, 1), part.count, entry.x.dtype(), reduce_op::sum);
+  entry.inputs.clear();
+  entry.has_sums = true;
   for (int to = 0; to < size(); ++to) send(transport::tensor_role::summed_gradients, name, to, sum);
 }
 

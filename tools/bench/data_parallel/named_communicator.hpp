@@ -88,11 +88,11 @@ class named_communicator final : public transport::transport_events, private tra
   int size() const { return static_cast<int>(members_.size()); }
   call& call_of(const call_name& name);
   element_range part_of(const tensor& x, int member) const;
-  bool has_inputs(const call& of) const;
-  bool is_done(const call& of) const;
+  bool has_inputs(const call& entry) const;
+  bool is_done(const call& entry) const;
   void receive(bool may_sleep);
   void add_arrivals();
-  void add_up(const call_name& name, call& of);
+  void add_up(const call_name& name, call& entry);
   void send(transport::tensor_role role, const call_name& name, int to, const tensor& value);
 
   std::unique_ptr<transport::transport> transport_;

@@ -22,13 +22,14 @@ named_replica::named_replica(const compute_model& model, actors::process::proces
                              transport::emulated_rate link)
     : rank_(self.rank()),
       num_replicas_(self.world_size()),
-      over_(transport_of(self, std::move(link))),
+      communicator_(transport_of(self, std::move(link))),
       batches_(make_replica_batches(model, self.world_size())),
       program_(make_replica_programs(model, moments_)(0)) {
   static int number = 0;
-  over_.connect(exchange_addresses(self, "named replica " + std::to_string(number++), over_.begin()));
+  communicator_.connect(
+      exchange_addresses(self, "named replica " + std::to_string(number++), communicator_.begin()));
   program_->share_gradients(
-      [this](shape extents, dtype type) { return over_.allocate_shared(std::move(extents), type); });
+      [this](shape extents, dtype type) { return communicator_.allocate_shared(std::move(extents), type); });
 }
 
 std::vector<step_moment> named_replica::run(int count) {
@@ -53,7 +54,7 @@ void named_replica::step() {
       which, {}, [](const std::vector<tensor>&) {},
       [this](int bucket) {
         give(bucket);
-        over_.advance();
+        communicator_.advance();
       });
   for (std::size_t bucket = 0; bucket < given_.size(); ++bucket) give(static_cast<int>(bucket));
   program_->take_metrics();
@@ -63,16 +64,16 @@ void named_replica::step() {
 
 void named_replica::give(int bucket) {
   auto place = given_.begin() + bucket;
-  if (!*place) over_.all_reduce({num_steps_, bucket}, program_->replica_gradients(bucket));
+  if (!*place) communicator_.all_reduce({num_steps_, bucket}, program_->replica_gradients(bucket));
   *place = true;
 }
 
 void named_replica::advance_update(bool waits) {
   if (waits)
-    over_.wait();
+    communicator_.wait();
   else
-    over_.advance();
-  over_.take_done([this](const call_name& name, const std::vector<tensor>& parts) {
+    communicator_.advance();
+  communicator_.take_done([this](const call_name& name, const std::vector<tensor>& parts) {
     program_->take_summed_gradients(name.bucket, parts);
     --num_left_;
   });

@@ -33,7 +33,7 @@ class named_replica {
   void end_update();
 
   int rank_, num_replicas_;
-  named_communicator over_;
+  named_communicator communicator_;
   step_moments moments_ = std::make_shared<std::vector<step_moment>>();
   std::shared_ptr<batch_source> batches_;
   std::unique_ptr<program::stage_program> program_;

@@ -1,4 +1,4 @@
-#include "bench/inspector/gpt_worker.hpp"
+#include "bench/benches.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>

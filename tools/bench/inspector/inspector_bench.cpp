@@ -7,8 +7,6 @@
 #include <stdexcept>
 
 #include "bench/benches.hpp"
-#include "bench/inspector/gpt_worker.hpp"
-#include "bench/inspector/many_stages_worker.hpp"
 #include "bench/inspector/page_reader.hpp"
 #include "bench/measure/report.hpp"
 #include "bench/processes/launched_job.hpp"

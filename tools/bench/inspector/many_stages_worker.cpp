@@ -1,4 +1,4 @@
-#include "bench/inspector/many_stages_worker.hpp"
+#include "bench/benches.hpp"
 
 #include <unistd.h>
 

@@ -29,8 +29,8 @@ struct kernel_options {
 /// What a kernel cannot be faster than.
 struct device_rates {
   double bytes_per_s, flops_per_s;
-  double floor_s(const kernel_case& of) const {
-    return std::max(of.bytes / bytes_per_s, of.flops / flops_per_s);
+  double floor_s(const kernel_case& measured) const {
+    return std::max(measured.bytes / bytes_per_s, measured.flops / flops_per_s);
   }
 };
 
@@ -55,30 +55,30 @@ device_rates measure_rates(const kernel_options& options, device where, report& 
 }
 
 /// `torch`: null if PyTorch is not measured.
-nlohmann::ordered_json measure(const kernel_case& of, device_rates rates, device where,
+nlohmann::ordered_json measure(const kernel_case& measured, device_rates rates, device where,
                                const kernel_options& options, torch_kernels* torch) {
   nlohmann::ordered_json line{{"event", "kernel"},
-                              {"kernel", of.name},
-                              {"extents", of.extents.extents()},
-                              {"dtype", to_string(of.type)}};
+                              {"kernel", measured.name},
+                              {"extents", measured.extents.extents()},
+                              {"dtype", to_string(measured.type)}};
   std::vector<double> own_s, over_torch, fma_rates;
   auto measure_fma = [&] {
     constexpr double as_long_as_a_kernel_s = 5e-3;
-    if (has_fma_floor(options, where) && of.flops > 0)
+    if (has_fma_floor(options, where) && measured.flops > 0)
       fma_rates.push_back(fma_flops_per_s(options.threads, as_long_as_a_kernel_s));
   };
   for (int round = 0; round < options.rounds; ++round) {
     measure_fma();
-    own_s.push_back(best_seconds_of(where, 1, of.run));
+    own_s.push_back(best_seconds_of(where, 1, measured.run));
     measure_fma();
     auto torch_s = torch ? torch->seconds_of(line) : std::nullopt;
     if (torch_s) over_torch.push_back(*torch_s / own_s.back());
   }
   if (!fma_rates.empty()) rates.flops_per_s = std::ranges::max(fma_rates);
-  auto best_s = std::ranges::min(own_s), floor_s = rates.floor_s(of);
+  auto best_s = std::ranges::min(own_s), floor_s = rates.floor_s(measured);
   line.update({{"us", best_s * 1e6}, {"floor_us", floor_s * 1e6}, {"of_floor", floor_s / best_s}});
-  if (of.bytes > 0) line["gb_per_s"] = of.bytes / best_s / 1e9;
-  if (of.flops > 0) line["gflops_per_s"] = of.flops / best_s / 1e9;
+  if (measured.bytes > 0) line["gb_per_s"] = measured.bytes / best_s / 1e9;
+  if (measured.flops > 0) line["gflops_per_s"] = measured.flops / best_s / 1e9;
   if (!fma_rates.empty()) line["fma_gflops_per_s"] = rates.flops_per_s / 1e9;
   if (!over_torch.empty()) line["over_torch"] = spread_json(over_torch);
   return line;

@@ -21,8 +21,8 @@
 
 namespace troupe::bench {
 
-tensor case_builder::values(const shape& extents, dtype of, const char* name) const {
-  return random_values(extents, of, where, name);
+tensor case_builder::values(const shape& extents, dtype type, const char* name) const {
+  return random_values(extents, type, where, name);
 }
 
 tensor case_builder::indices(std::int64_t count, std::int64_t below) const {

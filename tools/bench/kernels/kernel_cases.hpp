@@ -44,7 +44,7 @@ struct case_builder {
   dtype type;
   device where;
 
-  tensor values(const shape& extents, dtype of, const char* name) const;
+  tensor values(const shape& extents, dtype type, const char* name) const;
   tensor zeros(const shape& extents) const { return tensor::zeros(extents, dtype::f32, where); }
   /// [count], each below `below`.
   tensor indices(std::int64_t count, std::int64_t below) const;

@@ -14,8 +14,8 @@ double now_ms() { return 1e-6 * static_cast<double>(trace::now_ns()); }
 /// Records an action from its own construction to its end.
 class recorded_stage::timer {
  public:
-  timer(const recorded_stage& of, std::uint64_t step, action_kind kind, int microbatch)
-      : into_(of.steps_.at(step)), op_{of.stage_, kind, microbatch} {}
+  timer(const recorded_stage& recorded, std::uint64_t step, action_kind kind, int microbatch)
+      : into_(recorded.steps_.at(step)), op_{recorded.stage_, kind, microbatch} {}
   timer(const timer&) = delete;
   timer& operator=(const timer&) = delete;
   ~timer() { into_.push_back({op_, begin_, now_ms()}); }

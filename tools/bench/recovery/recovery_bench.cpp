@@ -13,7 +13,6 @@
 #include "bench/peers/torch.hpp"
 #include "bench/processes/subprocess.hpp"
 #include "bench/recovery/killed_run.hpp"
-#include "bench/recovery/training_worker.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/plan.hpp"
 

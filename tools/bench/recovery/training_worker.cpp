@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "bench/benches.hpp"
 #include "bench/recovery/kept_groups.hpp"
-#include "bench/recovery/training_worker.hpp"
 #include "troupe/config/command_line.hpp"
 #include "troupe/data/dataset.hpp"
 #include "troupe/nn/activation.hpp"

@@ -10,7 +10,7 @@ using json = nlohmann::ordered_json;
 command_answer command_client::send(const job_command& command) {
   try {
     auto answer = client_.post("/api/v1/control/" + command.action, command.body.dump(),
-                               {{"Authorization", "Bearer " + at_.token},
+                               {{"Authorization", "Bearer " + address_.token},
                                 {"Content-Type", "application/json"},
                                 {"User-Agent", "troupe inspect"},
                                 {"X-Troupe-Request", "1"}});
@@ -21,7 +21,7 @@ command_answer command_client::send(const job_command& command) {
 }
 
 json command_client::commands() {
-  auto answer = client_.get("/api/v1/commands", {{"Authorization", "Bearer " + at_.token}});
+  auto answer = client_.get("/api/v1/commands", {{"Authorization", "Bearer " + address_.token}});
   if (answer.status == 404)
     throw inspector_refusal(
         "the inspector has no /api/v1/commands, so that nobody could tell what came of a command: use the "

@@ -11,8 +11,9 @@ namespace troupe {
 /// Gives commands to an inspector. Blocks. For one thread at a time.
 class command_client {
  public:
-  explicit command_client(inspector_address at)
-      : client_({.host = at.host, .port = at.port, .timeout = std::chrono::seconds(5)}), at_(std::move(at)) {}
+  explicit command_client(inspector_address address)
+      : client_({.host = address.host, .port = address.port, .timeout = std::chrono::seconds(5)}),
+        address_(std::move(address)) {}
 
   /// Sends the command, once: that nobody answers is an answer with status 0.
   command_answer send(const job_command& command);
@@ -22,7 +23,7 @@ class command_client {
 
  private:
   http::http_client client_;
-  inspector_address at_;
+  inspector_address address_;
 };
 
 }  // namespace troupe

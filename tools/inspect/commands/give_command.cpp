@@ -88,8 +88,8 @@ bool is_confirmed(const job_command& command) {
   return false;
 }
 
-int give_command(const inspector_address& at, const job_command& command, outcome_form form) {
-  command_client client(at);
+int give_command(const inspector_address& address, const job_command& command, outcome_form form) {
+  command_client client(address);
   client.commands();  // to say before anything is sent that nobody answers
   auto answer = client.send(command);
   if (!answer.id.empty()) return wait_for_outcome(client, answer, form);

@@ -13,6 +13,6 @@ bool is_confirmed(const job_command& command);
 /// Sends a command, waits for its outcome and prints it. Returns the exit code: 0 it is done, 1 it is not, 2
 /// the job could not be asked what came of it. Throws http_failure or inspector_refusal if nobody answers
 /// before the command is sent.
-int give_command(const inspector_address& at, const job_command& command, outcome_form form);
+int give_command(const inspector_address& address, const job_command& command, outcome_form form);
 
 }  // namespace troupe

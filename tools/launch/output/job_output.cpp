@@ -60,12 +60,12 @@ void job_output::say(const std::string& line) { err_.add("troupe: " + line + "\n
 
 void job_output::add_result(const std::string& line) { out_.add(line + "\n"); }
 
-void job_output::watch(poll_round& in) {
+void job_output::watch(poll_round& round) {
   warn_of_lost_output();
   for (auto& splitter : splitters_)
-    if (!splitter.sink().full()) in.watch(splitter.fd(), POLLIN, [&splitter] { splitter.read(); });
+    if (!splitter.sink().full()) round.watch(splitter.fd(), POLLIN, [&splitter] { splitter.read(); });
   for (auto* sink : {&out_, &err_})
-    if (sink->wants_write()) in.watch(sink->fd(), POLLOUT, [sink] { sink->write_some(); });
+    if (sink->wants_write()) round.watch(sink->fd(), POLLOUT, [sink] { sink->write_some(); });
 }
 
 void job_output::drop_ended() {

@@ -21,7 +21,7 @@ class job_output {
   /// Prints a line of the result (JSON).
   void add_result(const std::string& line);
 
-  void watch(poll_round& in);
+  void watch(poll_round& round);
   void drop_ended();
   /// Reads what the processes wrote before they ended.
   void read_rest();
