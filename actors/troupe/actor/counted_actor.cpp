@@ -17,8 +17,9 @@ constinit thread_local running_actor running;
 /// one is through: the time of the handler is kept with the thread.
 class running_scope {
  public:
-  explicit running_scope(actor_counters& of) : before_(std::exchange(running, {&of, steady_ns()})) {
-    of.running_since(running.since_ns);
+  explicit running_scope(actor_counters& counters)
+      : before_(std::exchange(running, {&counters, steady_ns()})) {
+    counters.running_since(running.since_ns);
   }
   running_scope(const running_scope&) = delete;
   running_scope& operator=(const running_scope&) = delete;
@@ -34,22 +35,22 @@ class running_scope {
 /// One message. Counts also if its handler throws.
 class handling_scope {
  public:
-  explicit handling_scope(actor_counters& of) : of_(of) { of_.taken(); }
+  explicit handling_scope(actor_counters& counters) : counters_(counters) { counters_.taken(); }
   handling_scope(const handling_scope&) = delete;
   handling_scope& operator=(const handling_scope&) = delete;
   ~handling_scope() {
     auto now = steady_ns();
     auto begun = std::exchange(running.since_ns, now);
-    of_.running_since(now);
+    counters_.running_since(now);
     if (is_skipped)
-      of_.put_back();
+      counters_.put_back();
     else
-      of_.handled(now - begun);
+      counters_.handled(now - begun);
   }
   bool is_skipped = false;
 
  private:
-  actor_counters& of_;
+  actor_counters& counters_;
 };
 
 std::shared_ptr<actor_counters> counters_of(caf::abstract_actor* one) {

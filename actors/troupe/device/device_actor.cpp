@@ -270,9 +270,9 @@ void device_state::take_metrics() {
   for (auto& attached : command_.stages) metrics_ += attached.program->take_metrics();
 }
 
-void device_state::set_status(schedule::device_activity activity, const plan_position& at) {
+void device_state::set_status(schedule::device_activity activity, const plan_position& place) {
   messages::execution_position position;
-  if (call_) position = {call_->index, call_->kind, activity, at.step, at.action};
+  if (call_) position = {call_->index, call_->kind, activity, place.step, place.action};
   if (std::exchange(last_status_, position) != position) options_.status->set(position);
 }
 

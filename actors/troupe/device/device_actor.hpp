@@ -104,7 +104,7 @@ class device_state : private execution::action_host {
   void begin_call(const messages::step_credit& given);
   void begin_step();
   void set_status(schedule::device_activity activity) { set_status(activity, position()); }
-  void set_status(schedule::device_activity activity, const plan_position& at);
+  void set_status(schedule::device_activity activity, const plan_position& place);
   program::stage_program& program_of(int stage) const;
   void share_memory();
   /// Whether other processes read what this one computes for the stage.

@@ -35,9 +35,9 @@ auto of_option(const Make& make) {
 }
 
 /// An address that stands for all of the machine is no place for a browser to go to.
-std::string shown_address(http::listen_address at, const std::string& host_name) {
-  if (at.address != "0.0.0.0" && at.address != "::") return to_string(at);
-  return host_name + ":" + std::to_string(at.port);
+std::string shown_address(http::listen_address endpoint, const std::string& host_name) {
+  if (endpoint.address != "0.0.0.0" && endpoint.address != "::") return to_string(endpoint);
+  return host_name + ":" + std::to_string(endpoint.port);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ inspector_state::inspector_state(caf::event_based_actor* self, inspector_options
 
 caf::behavior inspector_state::make_behavior() {
   return {[this](const messages::inspected_generation& begun) { on_generation(begun); },
-          [this](const messages::inspected_recovery& over) { on_recovery(over); },
+          [this](const messages::inspected_recovery& recovery) { on_recovery(recovery); },
           [this](const messages::commands_posted&) { commands_->on_posted(); },
           [this](const messages::poll_job&) { on_poll(); }};
 }
@@ -76,8 +76,8 @@ void inspector_state::on_generation(const messages::inspected_generation& begun)
   if (is_first) on_poll();
 }
 
-void inspector_state::on_recovery(const messages::inspected_recovery& over) {
-  const auto& report = over.report;
+void inspector_state::on_recovery(const messages::inspected_recovery& recovery) {
+  const auto& report = recovery.report;
   view_.history.add({report, posix::unix_now_ms()});
   options_.out->events()->append("recovery", dumped({{"generation", report.generation},
                                                      {"rank", report.loss.rank},

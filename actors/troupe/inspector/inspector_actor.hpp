@@ -61,7 +61,7 @@ class inspector_state {
 
  private:
   void on_generation(const messages::inspected_generation& begun);
-  void on_recovery(const messages::inspected_recovery& over);
+  void on_recovery(const messages::inspected_recovery& recovery);
   void on_poll();
   void look_for_faults();
   void ask_process(int rank);

@@ -20,8 +20,8 @@ bool insert_by_generation(std::deque<past_recovery>& to, const past_recovery& ad
 
 }  // namespace
 
-bool job_history::add(const past_recovery& over) {
-  if (!insert_by_generation(recoveries, over)) return false;
+bool job_history::add(const past_recovery& recovery) {
+  if (!insert_by_generation(recoveries, recovery)) return false;
   ++num_recoveries;
   return true;
 }

@@ -29,7 +29,7 @@ struct job_history {
   std::uint64_t num_recoveries = 0;      ///< also those that are not kept any more
 
   /// Adds one that is over. Returns false if it was known: each generation ends one recovery at most.
-  bool add(const past_recovery& over);
+  bool add(const past_recovery& recovery);
   /// Adds what another process knows.
   void learn(const job_history& other);
   /// Whether it knows something that `other` does not.

@@ -50,7 +50,7 @@ struct restore_stage {
   std::optional<world_rank> keeper;  ///< gets a replica of each copy in this generation, see copy_keeper
 };
 struct stage_ready {
-  layout::cell of;
+  layout::cell cell;
   std::shared_ptr<program::stage_program> program;
   std::map<std::int32_t, program::step_metrics>
       metrics;  ///< of the last stage's step, by replica; empty elsewhere

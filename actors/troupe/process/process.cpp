@@ -37,12 +37,13 @@ std::string host_name() {
   return name;
 }
 
-std::string text_of_gone(const job::call_result& of) {
+std::string text_of_gone(const job::call_result& result) {
   std::string repeats =
-      of.from_snapshot ? "this job repeats the calls of the one from whose snapshot it resumes, of which "
-                         "number "
-                       : "this process was restarted and repeats call number ";
-  return repeats + std::to_string(of.index) + " delivered tensors of step " + std::to_string(of.steps_done) +
+      result.from_snapshot ? "this job repeats the calls of the one from whose snapshot it resumes, of which "
+                             "number "
+                           : "this process was restarted and repeats call number ";
+  return repeats + std::to_string(result.index) + " delivered tensors of step " +
+         std::to_string(result.steps_done) +
          ": these are kept nowhere any more, and training has continued. Save tensors of earlier steps with "
          "Trainer::save, which is not repeated";
 }

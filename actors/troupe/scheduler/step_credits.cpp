@@ -14,7 +14,7 @@ constexpr std::uint64_t max_uncommitted_windows = 2;
 constexpr std::size_t max_untaken_events = 4096;
 constexpr auto look_for_user_every = std::chrono::milliseconds(20);
 
-std::uint64_t first_step(const cut& of) { return std::ranges::min(of.devices).step; }
+std::uint64_t first_step(const cut& positions) { return std::ranges::min(positions.devices).step; }
 
 }  // namespace
 

@@ -263,7 +263,7 @@ void state_restore::hand_to_stage(const layout::cell& stage, messages::restore_s
 
 void state_restore::on_stage_ready(const messages::stage_ready& ready) {
   restored_metrics_.insert(ready.metrics.begin(), ready.metrics.end());
-  ready_[ready.of] = {ready.of.stage, ready.program, children_.stages().at(ready.of)};
+  ready_[ready.cell] = {ready.cell.stage, ready.program, children_.stages().at(ready.cell)};
   if (ready_.size() == children_.hosted().size()) begin_devices();
 }
 

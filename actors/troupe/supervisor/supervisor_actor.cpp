@@ -156,9 +156,9 @@ void supervisor_state::on_recovered(const messages::recovery_done& done) {
   if (children_.inspector()) self_->send(children_.inspector(), messages::inspected_recovery{done.report});
 }
 
-void supervisor_state::on_job_over(const job::client_event& over) {
+void supervisor_state::on_job_over(const job::client_event& event) {
   log_dropped_frames();
-  options_.client->put(over);
+  options_.client->put(event);
 }
 
 /// At the end of each generation and of the job.

@@ -104,7 +104,7 @@ class supervisor_state {
   void on_fence(const messages::fence_raised& fence);
   void on_view(const messages::view_formed& formed);
   void on_recovered(const messages::recovery_done& done);
-  void on_job_over(const job::client_event& over);
+  void on_job_over(const job::client_event& event);
   void log_dropped_frames();
   // from the program
   void on_program_received(const messages::program_received& received);

@@ -91,7 +91,7 @@ TEST_CASE("from scratch a stage has its initial weights and no copies") {
   one_stage here;
   auto ready = here.restore(1, 0, {}, true);
   REQUIRE(ready.value);
-  CHECK(ready.value->of.stage == 2);
+  CHECK(ready.value->cell.stage == 2);
   CHECK(weight_of(ready) == 1.25f);
   CHECK(here.steps_held().empty());
   CHECK(here.out.tensors.empty());

@@ -49,7 +49,7 @@ std::string audit_line(std::int64_t at_ms, const std::string& job_id, const audi
   auto line = audit_line_of(at_ms, job_id, command.id);
   line["action"] = command.action.substr(0, longest_action);
   line["caller"] = command.caller;
-  line["by"] = command.by;
+  line["by"] = command.credential;
   line["user_agent"] = command.user_agent.substr(0, longest_user_agent);
   line["body"] = command.body.substr(0, longest_body);
   line["status"] = command.status;

@@ -11,9 +11,9 @@ namespace troupe::actors::inspector {
 
 /// Who has sent a command, and what.
 struct audited_command {
-  std::string id = {};      ///< empty: it was not taken
-  std::string caller = {};  ///< "127.0.0.1:41873"
-  std::string by = {};      ///< "bearer", "cookie"
+  std::string id = {};          ///< empty: it was not taken
+  std::string caller = {};      ///< "127.0.0.1:41873"
+  std::string credential = {};  ///< "bearer", "cookie"
   std::string user_agent = {};
   std::string action = {};  ///< the last part of the request's path, as it came
   std::string body = {};    ///< the request's body, as it came

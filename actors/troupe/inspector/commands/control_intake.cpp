@@ -30,7 +30,7 @@ audited_command audited_from(std::string_view name, const http::http_request& re
   auto agents = request.values("user-agent");
   audited_command command;
   command.caller = request.caller;
-  command.by = request.values("authorization").empty() ? "cookie" : "bearer";
+  command.credential = request.values("authorization").empty() ? "cookie" : "bearer";
   command.user_agent = agents.empty() ? std::string() : std::string(agents[0]);
   command.action = name;
   command.body = request.body;

@@ -22,13 +22,13 @@ std::string list_of(const std::vector<int>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + text;
 }
 
-std::string where_is(const process_view* process, const collective::collective_position* at) {
+std::string where_is(const process_view* process, const collective::collective_position* position) {
   if (!process) return "has not reported yet";
   if (process->is_suspended) return "is suspended";
-  if (!at) return "does not have the group yet";
-  if (at->sequence == 0) return "has made no call of the group yet";
-  auto call = "call " + std::to_string(at->sequence) + ", " + at->call;
-  return (at->is_in_call ? "is in " : "has done nothing since ") + call;
+  if (!position) return "does not have the group yet";
+  if (position->sequence == 0) return "has made no call of the group yet";
+  auto call = "call " + std::to_string(position->sequence) + ", " + position->call;
+  return (position->is_in_call ? "is in " : "has done nothing since ") + call;
 }
 
 const process_view* node_of(const job_view& view, int rank) {
@@ -37,8 +37,9 @@ const process_view* node_of(const job_view& view, int rank) {
 }
 
 /// Seconds for which the call has lasted by now.
-double for_s(const job_view& view, int rank, const collective::collective_position& at, std::int64_t now_ms) {
-  return at.for_s +
+double for_s(const job_view& view, int rank, const collective::collective_position& position,
+             std::int64_t now_ms) {
+  return position.for_s +
          static_cast<double>(std::max<std::int64_t>(0, now_ms - view.processes.at(rank).at_ms)) / 1000;
 }
 

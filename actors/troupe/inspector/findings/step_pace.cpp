@@ -53,12 +53,12 @@ void step_pace::add(const messages::recent_step& step) {
 
 /// Windows of the past do not overlap, and a device that is at fault does not become its own measure: only
 /// better ones count.
-void step_pace::keep_best(const window& over) {
+void step_pace::keep_best(const window& finished) {
   ++num_windows_;
   if (num_windows_ == 1) return;  // a program's first steps are slow
-  if (best_s_.empty()) best_s_ = over.busy_s;
+  if (best_s_.empty()) best_s_ = finished.busy_s;
   for (std::size_t device = 0; device < best_s_.size(); ++device)
-    best_s_[device] = std::min(best_s_[device], over.busy_s[device]);
+    best_s_[device] = std::min(best_s_[device], finished.busy_s[device]);
 }
 
 std::optional<step_pace::window> step_pace::newest() const {

@@ -47,7 +47,7 @@ class step_pace {
     std::vector<double> busy_s;  ///< [num_devices]
   };
   std::optional<window> newest() const;
-  void keep_best(const window& over);
+  void keep_best(const window& finished);
 
   std::deque<messages::recent_step> steps_;  ///< the newest, ascending
   std::size_t num_new_ = 0;  ///< steps in it that are newer than the newest window of the past

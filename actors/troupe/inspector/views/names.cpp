@@ -38,8 +38,9 @@ std::string child_name(std::uint8_t role) {
                  role);
 }
 
-std::string actor_id(const messages::process_report& of, const std::string& role, int number, int replica) {
-  auto id = std::to_string(of.rank) + "#" + std::to_string(of.incarnation) + "/" + role;
+std::string actor_id(const messages::process_report& process, const std::string& role, int number,
+                     int replica) {
+  auto id = std::to_string(process.rank) + "#" + std::to_string(process.incarnation) + "/" + role;
   if (role != "supervisor") id += "/" + std::to_string(number);
   if (replica > 0) id += "/replica/" + std::to_string(replica);
   return id;

@@ -15,7 +15,7 @@ std::string call_name(job::call_kind kind);
 std::string activity_name(schedule::device_activity activity);
 std::string child_name(std::uint8_t role);
 /// The id of an actor of a process: "1#0/device/3", unique also among processes that were replaced.
-std::string actor_id(const messages::process_report& of, const std::string& role, int number,
+std::string actor_id(const messages::process_report& process, const std::string& role, int number,
                      int replica = 0);
 
 }  // namespace troupe::actors::inspector

@@ -116,8 +116,8 @@ counts_by_role counts_of(const job_view& view) {
   return counts;
 }
 
-std::string role_label(const counts_by_role::key_type& of) {
-  return "role=\"" + of.first + "\"," + rank_label(of.second);
+std::string role_label(const counts_by_role::key_type& role) {
+  return "role=\"" + role.first + "\"," + rank_label(role.second);
 }
 
 /// Every fourth bound of the counted times, each 16 times the one before: a histogram of all would be most of

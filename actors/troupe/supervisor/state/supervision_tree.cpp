@@ -55,8 +55,8 @@ restart_command supervision_tree::on_requested_restart(const child_id& ended) co
 }
 
 bool supervision_tree::would_fail_job(const child_id& child, time_point now) const {
-  auto is_exhausted = [now](const recovery::restart_intensity& of) {
-    return of.num_recent(now) >= of.options().intensity;
+  auto is_exhausted = [now](const recovery::restart_intensity& limits) {
+    return limits.num_recent(now) >= limits.options().intensity;
   };
   bool escalates = branch_of(child).part_of == subtree::compute || is_exhausted(io_);
   return escalates && is_exhausted(compute_);
