@@ -13,7 +13,6 @@
 #include "troupe/data/detail/evaluation_source.hpp"
 #include "troupe/data/detail/given_batches.hpp"
 #include "troupe/data/detail/training_source.hpp"
-#include "troupe/detail/fail_job_on_exception.hpp"
 #include "troupe/detail/job_start.hpp"
 #include "troupe/detail/pipeline_job.hpp"
 #include "troupe/detail/refused_call.hpp"

@@ -79,9 +79,9 @@ std::pair<std::int64_t, std::string> find_unreadable(dataset& samples,
 }  // namespace
 
 struct DataLoader::state {
-  state(dataset_ptr from, const data_loader_options& with)
+  state(dataset_ptr from, const data_loader_options& options)
       : samples(std::move(from)),
-        options(with),
+        options(options),
         per_epoch(samples_per_epoch(samples, options)),
         order_hash(hash_of_order(options, *samples)),
         sampler({.num_samples = per_epoch,
@@ -200,7 +200,7 @@ std::optional<labelled_samples> DataLoader::next() {
 DataLoader::iterator DataLoader::begin() { return iterator(state_.get()); }
 
 DataLoader::iterator& DataLoader::iterator::operator++() {
-  batch_ = of_->next();
+  batch_ = loader_->next();
   return *this;
 }
 

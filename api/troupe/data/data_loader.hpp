@@ -121,9 +121,9 @@ class DataLoader::iterator {
 
  private:
   friend class DataLoader;
-  explicit iterator(state* of) : of_(of) { ++*this; }
+  explicit iterator(state* loader) : loader_(loader) { ++*this; }
 
-  state* of_;
+  state* loader_;
   labelled_samples* batch_ = nullptr;  ///< null at the end of the epoch
 };
 

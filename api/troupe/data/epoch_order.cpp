@@ -98,14 +98,14 @@ void epoch_order::begin_stream(std::uint64_t epoch) {
       1 + static_cast<std::int64_t>(random % static_cast<std::uint64_t>(layout.shuffle_buffer));
 }
 
-std::size_t epoch_order::place_of(std::int64_t at) const {
-  return static_cast<std::size_t>(std::ranges::upper_bound(ends_, at) - ends_.begin());
+std::size_t epoch_order::place_of(std::int64_t position) const {
+  return static_cast<std::size_t>(std::ranges::upper_bound(ends_, position) - ends_.begin());
 }
 
-/// The index of sample `at` of the shards put one after the other, the `place`-th of which it is in.
-std::int64_t epoch_order::index_of(std::int64_t at, std::size_t place) const {
+/// The index of sample `position` of the shards put one after the other, the `place`-th of which it is in.
+std::int64_t epoch_order::index_of(std::int64_t position, std::size_t place) const {
   auto shard = static_cast<std::size_t>(order_[place]);
-  return first_of_shard_[shard] + at - (ends_[place] - options_.layout.shard_sizes[shard]);
+  return first_of_shard_[shard] + position - (ends_[place] - options_.layout.shard_sizes[shard]);
 }
 
 std::int64_t epoch_order::index_in_stream(std::int64_t position) const {

@@ -61,8 +61,8 @@ class epoch_order {
 
   void begin_epoch(std::uint64_t epoch);
   void begin_stream(std::uint64_t epoch);
-  std::size_t place_of(std::int64_t at) const;
-  std::int64_t index_of(std::int64_t at, std::size_t place) const;
+  std::size_t place_of(std::int64_t position) const;
+  std::int64_t index_of(std::int64_t position, std::size_t place) const;
   std::int64_t index_in_stream(std::int64_t position) const;
   std::int64_t shuffled(std::int64_t position);
   const block& block_at(std::int64_t position);

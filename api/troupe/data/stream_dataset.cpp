@@ -134,13 +134,15 @@ class concatenated_reader : public sample_reader {
   /// Keeps a shard open while it is read.
   class open_while {
    public:
-    open_while(concatenated_reader& of, std::size_t shard) : of_(of), shard_(shard) { of_.pin(shard_); }
+    open_while(concatenated_reader& reader, std::size_t shard) : reader_(reader), shard_(shard) {
+      reader_.pin(shard_);
+    }
     open_while(const open_while&) = delete;
     open_while& operator=(const open_while&) = delete;
-    ~open_while() { of_.unpin(shard_); }
+    ~open_while() { reader_.unpin(shard_); }
 
    private:
-    concatenated_reader& of_;
+    concatenated_reader& reader_;
     std::size_t shard_;
   };
 

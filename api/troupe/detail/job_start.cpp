@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "troupe/collective/rendezvous/store.hpp"
-#include "troupe/detail/fail_job_on_exception.hpp"
+#include "troupe/detail/refused_call.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/files/durable_file.hpp"
 #include "troupe/files/folder_marker.hpp"

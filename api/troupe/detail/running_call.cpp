@@ -4,26 +4,26 @@
 
 namespace troupe::detail {
 
-running_call::scope::scope(running_call& of, const char* name) : of_(of) {
-  std::lock_guard lock(of_.mutex_);
-  of_.require_none_locked(name);
-  of_.call_ = name;
+running_call::scope::scope(running_call& call, const char* name) : call_(call) {
+  std::lock_guard lock(call_.mutex_);
+  call_.require_none_locked(name);
+  call_.call_ = name;
 }
 
 running_call::scope::~scope() {
-  std::lock_guard lock(of_.mutex_);
-  of_.call_ = nullptr;
+  std::lock_guard lock(call_.mutex_);
+  call_.call_ = nullptr;
 }
 
-running_call::callback::callback(running_call& of, const char* name) : of_(of) {
-  std::lock_guard lock(of_.mutex_);
-  of_.callback_ = name;
-  of_.callback_thread_ = std::this_thread::get_id();
+running_call::callback::callback(running_call& call, const char* name) : call_(call) {
+  std::lock_guard lock(call_.mutex_);
+  call_.callback_ = name;
+  call_.callback_thread_ = std::this_thread::get_id();
 }
 
 running_call::callback::~callback() {
-  std::lock_guard lock(of_.mutex_);
-  of_.callback_ = nullptr;
+  std::lock_guard lock(call_.mutex_);
+  call_.callback_ = nullptr;
 }
 
 void running_call::require_none(const char* name) const {

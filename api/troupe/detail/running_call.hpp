@@ -13,25 +13,25 @@ class running_call {
   /// std::logic_error while another call runs; the message names both, and the callback.
   class [[nodiscard]] scope {
    public:
-    scope(running_call& of, const char* name);
+    scope(running_call& call, const char* name);
     ~scope();
     scope(const scope&) = delete;
     scope& operator=(const scope&) = delete;
 
    private:
-    running_call& of_;
+    running_call& call_;
   };
 
   /// A callback of the running call.
   class [[nodiscard]] callback {
    public:
-    callback(running_call& of, const char* name);
+    callback(running_call& call, const char* name);
     ~callback();
     callback(const callback&) = delete;
     callback& operator=(const callback&) = delete;
 
    private:
-    running_call& of_;
+    running_call& call_;
   };
 
   /// Throws as scope does if `name` could not begin now.

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "troupe/detail/fail_job_on_exception.hpp"
+#include "troupe/detail/refused_call.hpp"
 #include "troupe/detail/world_state.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/trainer.hpp"

@@ -18,9 +18,9 @@ initializer normal(float mean, float standard_deviation) {
   };
 }
 
-initializer constant(float with) {
-  return [with](tensor& value, std::uint64_t, std::string_view) {
-    value.copy_from(tensor::full(value.shape(), with));
+initializer constant(float number) {
+  return [number](tensor& value, std::uint64_t, std::string_view) {
+    value.copy_from(tensor::full(value.shape(), number));
   };
 }
 

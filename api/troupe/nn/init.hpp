@@ -11,7 +11,7 @@ namespace troupe::nn::init {
 initializer uniform(float low, float high);
 /// Normal with this mean and standard deviation.
 initializer normal(float mean, float standard_deviation);
-initializer constant(float value);
+initializer constant(float number);
 
 /// Uniform in +-1/sqrt(fan_in), the default of PyTorch's Linear and Conv2d.
 initializer fan_in_uniform(std::int64_t fan_in);

@@ -77,22 +77,26 @@ class synced_batch_norm_operation : public operation {
  public:
   synced_batch_norm_operation(tensor x, statistics batch, parameter& weight, parameter& bias,
                               sum_over_members sum)
-      : x_(std::move(x)), of_(std::move(batch)), weight_(&weight), bias_(bias), sum_(std::move(sum)) {}
+      : x_(std::move(x)),
+        statistics_(std::move(batch)),
+        weight_(&weight),
+        bias_(bias),
+        sum_(std::move(sum)) {}
 
   /// dx = weight rstd (dy - average(dy) - x' average(dy x')), averages over all members.
   std::vector<tensor> backward_input(const tensor& dy) override {
     auto channels = x_.shape()[1];
     auto sums = tensor::empty({2 * channels});
-    batch_norm_backward_weight(x_, dy, of_.mean, of_.rstd, sums.rows(0, channels),
+    batch_norm_backward_weight(x_, dy, statistics_.mean, statistics_.rstd, sums.rows(0, channels),
                                sums.rows(channels, channels), gradient_mode::assign);
     weight_part_ = sums.rows(0, channels).clone();
     bias_part_ = sums.rows(channels, channels).clone();
     sum_(sums);
-    scale(sums, static_cast<float>(1 / of_.count));
-    auto factor = multiply(of_.rstd, weight_.value());
-    auto slope = negate(multiply(multiply(of_.rstd, sums.rows(0, channels)), factor));
+    scale(sums, static_cast<float>(1 / statistics_.count));
+    auto factor = multiply(statistics_.rstd, weight_.value());
+    auto slope = negate(multiply(multiply(statistics_.rstd, sums.rows(0, channels)), factor));
     auto dx = scaled_distance(dy, sums.rows(channels, channels), factor);
-    axpy(1, scaled_distance(x_, of_.mean, slope), dx);
+    axpy(1, scaled_distance(x_, statistics_.mean, slope), dx);
     return {dx};
   }
   void backward_weight(const tensor&) override {
@@ -106,7 +110,7 @@ class synced_batch_norm_operation : public operation {
 
  private:
   tensor x_;
-  statistics of_;
+  statistics statistics_;
   saved_parameter weight_;
   parameter& bias_;
   sum_over_members sum_;

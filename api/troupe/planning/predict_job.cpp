@@ -100,13 +100,13 @@ std::vector<action_costs> costs_of(const cost_profile& profile, const std::vecto
   return costs;
 }
 
-std::vector<link_load> links_of(const job_prediction& of, const std::vector<stage_value>& values) {
+std::vector<link_load> links_of(const job_prediction& prediction, const std::vector<stage_value>& values) {
   std::map<std::pair<int, int>, std::uint64_t> bytes_of;
   for (const auto& [between, bytes] : values) {
-    auto from = of.stages[static_cast<std::size_t>(between.from)].device;
-    auto to = of.stages[static_cast<std::size_t>(between.to)].device;
+    auto from = prediction.stages[static_cast<std::size_t>(between.from)].device;
+    auto to = prediction.stages[static_cast<std::size_t>(between.to)].device;
     if (from == to) continue;
-    auto in_step = bytes * static_cast<std::uint64_t>(of.made.num_microbatches);
+    auto in_step = bytes * static_cast<std::uint64_t>(prediction.made.num_microbatches);
     bytes_of[{from, to}] += in_step;
     bytes_of[{to, from}] += in_step;
   }

@@ -26,12 +26,13 @@ constexpr std::size_t max_header_bytes = 0xffff;
 constexpr std::size_t elements_at_once = std::size_t{1} << 20;  ///< that are read, then converted
 
 /// `size` bytes of the file as text. Throws bad_input if it has fewer.
-std::string take(files::regular_file& in, std::uint64_t& left, std::size_t size, const std::string& message) {
+std::string take(files::regular_file& input, std::uint64_t& left, std::size_t size,
+                 const std::string& message) {
   if (left < size)
     throw bad_input("it is truncated: expected " + std::to_string(size) + " bytes of " + message +
                     ", found " + std::to_string(left));
   std::string text(size, '\0');
-  in.read_all(std::as_writable_bytes(std::span(text)));
+  input.read_all(std::as_writable_bytes(std::span(text)));
   left -= size;
   return text;
 }
@@ -42,8 +43,8 @@ std::size_t little_endian(std::string_view bytes) {
   return value;
 }
 
-detail::npy_header read_header(files::regular_file& in, std::uint64_t& left) {
-  auto begin = take(in, left, magic.size() + 2, "magic and version");
+detail::npy_header read_header(files::regular_file& input, std::uint64_t& left) {
+  auto begin = take(input, left, magic.size() + 2, "magic and version");
   if (!begin.starts_with(magic)) {
     auto other = files::known_format_of(std::as_bytes(std::span(begin)));
     throw bad_input(
@@ -55,11 +56,11 @@ detail::npy_header read_header(files::regular_file& in, std::uint64_t& left) {
   if (major < 1 || major > 3 || minor != 0)
     throw bad_input("expected format version 1.0, 2.0 or 3.0, found " + std::to_string(major) + "." +
                     std::to_string(minor));
-  auto size = little_endian(take(in, left, major == 1 ? 2 : 4, "the header's length"));
+  auto size = little_endian(take(input, left, major == 1 ? 2 : 4, "the header's length"));
   if (size > max_header_bytes)
     throw bad_input("expected a header of at most " + std::to_string(max_header_bytes) + " bytes, found " +
                     std::to_string(size));
-  return detail::parse_npy_header(take(in, left, size, "header"));
+  return detail::parse_npy_header(take(input, left, size, "header"));
 }
 
 /// Checks the size against the rest of the file.
@@ -97,7 +98,7 @@ detail::npy_layout detail::read_npy_layout(const std::filesystem::path& file) {
 }
 
 tensor read_npy(const std::filesystem::path& file, const npy_options& options) {
-  return with_npy(file, [&](files::regular_file& in, const detail::npy_layout& layout) {
+  return with_npy(file, [&](files::regular_file& input, const detail::npy_layout& layout) {
     const auto& [type, extents] = layout.header;
     auto array = tensor::empty(extents, npy_dtype(layout.header, options.as, "as"));
     auto size = size_bytes(type), converted = size_bytes(array.dtype());
@@ -106,7 +107,7 @@ tensor read_npy(const std::filesystem::path& file, const npy_options& options) {
     for (auto rest = array.bytes(); !rest.empty();) {
       auto count = std::min(elements_at_once, rest.size() / converted);
       auto from = std::span(stored).first(count * size);
-      in.read_all(from);
+      input.read_all(from);
       auto first = static_cast<std::int64_t>((array.bytes().size() - rest.size()) / converted);
       convert_numbers(from, type, rest.first(count * converted), array.dtype(), first);
       rest = rest.subspan(count * converted);

@@ -116,9 +116,9 @@ std::vector<variable> graph_segment::run(std::vector<variable> inputs,
   return outputs;
 }
 
-std::vector<variable> graph_segment::take_inputs(const step& of, std::vector<variable>& slots) {
+std::vector<variable> graph_segment::take_inputs(const step& consumer, std::vector<variable>& slots) {
   std::vector<variable> taken;
-  for (const auto& [slot, is_one_of_several, is_last] : of.inputs) {
+  for (const auto& [slot, is_one_of_several, is_last] : consumer.inputs) {
     auto& value = slots[static_cast<std::size_t>(slot)];
     taken.push_back(is_one_of_several ? as_own_node(value) : value);
     if (is_last) value = {};

@@ -52,7 +52,7 @@ class graph_segment {
 
   void release_after_last_uses();
   void fuse_activations();
-  static std::vector<variable> take_inputs(const step& of, std::vector<variable>& slots);
+  static std::vector<variable> take_inputs(const step& consumer, std::vector<variable>& slots);
   std::vector<variable> outputs_of(std::size_t index, const std::vector<variable>& inputs) const;
 
   std::vector<std::shared_ptr<Module>> modules_;
