@@ -5,7 +5,7 @@
 #include "inspect/inspector_address.hpp"
 #include "inspect/keys.hpp"
 #include "launcher.hpp"
-#include "troupe/collective/net/exchange/network_options.hpp"
+#include "troupe/collective/calls/network_sizes.hpp"
 #include "troupe/config/duration_text.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/fault/fault_plan.hpp"

@@ -104,7 +104,7 @@ struct job_options : replica_exchange_options {
   std::string backend = "ucx";
   std::string network_interface = "lo";
   /// Which algorithm calls of ucx groups take between hosts, for networks unlike the one that was measured:
-  /// "whole_inputs=64K,block=1M", see collective/net/exchange/network_options.hpp. The same in all processes;
+  /// "whole_inputs=64K,block=1M", see collective/calls/network_sizes.hpp. The same in all processes;
   /// no bit depends on it. Empty: as measured.
   std::string network_sizes;
   /// Authenticate tensor bytes too.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "troupe/collective/calls/group.hpp"
-#include "troupe/collective/net/exchange/network_options.hpp"
+#include "troupe/collective/calls/network_sizes.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/collective/net/exchange/network_options.hpp"
+#include "troupe/collective/calls/network_sizes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
