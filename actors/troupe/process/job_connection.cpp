@@ -49,7 +49,7 @@ void job_connection::connect(const launch_environment& launch, event_router& eve
   ucx.secret = secret;
   ucx.interface = options_.network_interface;
   ucx.verify_frames = options_.verify_frames;
-  ucx.link = options_.link;
+  ucx.delay = options_.delay;
   ucx.on_unshared_memory = [log = options_.log](const std::string& cause) {
     log->warn("no memory for gradients that processes of this host read in place: they are copied ({})",
               cause);

@@ -15,7 +15,7 @@
 #include "troupe/job/job_definition.hpp"
 #include "troupe/job/pause.hpp"
 #include "troupe/program/batch_source.hpp"
-#include "troupe/transport/emulated_rate.hpp"
+#include "troupe/transport/send_delay.hpp"
 
 namespace troupe::collective {
 class process_table;
@@ -30,7 +30,7 @@ struct process_options {
   std::string numeric_class;  ///< see ops/numeric_class.hpp; must be equal in all processes
   std::string network_interface = "lo";
   bool verify_frames = false;
-  transport::emulated_rate link = nullptr;  ///< emulates a slow link: ucx_transport_options::link
+  transport::send_delay_ptr delay = nullptr;  ///< of tensors to other processes, for measurements
   std::chrono::milliseconds join_timeout = std::chrono::seconds(60);
   /// A process that sends no heartbeat for this long counts as lost. Used where rank 0 hosts the agent.
   std::chrono::milliseconds suspect_after = std::chrono::seconds(1);

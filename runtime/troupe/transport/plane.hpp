@@ -6,7 +6,7 @@
 
 #include "troupe/messaging/authenticator.hpp"
 #include "troupe/transport/counters.hpp"
-#include "troupe/transport/emulated_rate.hpp"
+#include "troupe/transport/send_delay.hpp"
 #include "troupe/transport/tensor_header.hpp"
 
 namespace troupe::transport {
@@ -21,7 +21,7 @@ struct plane_settings {
   /// the connection, which is cheap to compare. Otherwise each header has an authentication code of its own.
   bool heads_are_private = false;
   transport_counters counters;
-  emulated_rate link = nullptr;
+  send_delay_ptr delay = nullptr;
   int world_size = 1;
   std::string connection_advice = {};  ///< follows the cause of a connection that cannot be made
 };

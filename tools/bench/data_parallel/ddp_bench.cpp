@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -39,7 +38,7 @@ void train(const ddp_job& job) {
   // Before the process's threads begin, which stay on the same cores.
   if (auto launched = read_launch_environment(process_environment()))
     pin_to_own_cores(launched->rank, launched->world_size, job.threads);
-  auto link = std::make_shared<std::atomic<std::uint64_t>>(0);
+  auto link = std::make_shared<emulated_link>();
   auto self = start_launched_process(link);
   set_num_threads(job.threads);
   auto line = measure_ddp(job, *self, link);

@@ -111,8 +111,7 @@ class data_parallel_steps {
 class ddp_measurement {
  public:
   /// `link`: the rate of the link between replicas, which it sets.
-  ddp_measurement(const ddp_job& job, actors::process::process& self,
-                  std::shared_ptr<std::atomic<std::uint64_t>> link)
+  ddp_measurement(const ddp_job& job, actors::process::process& self, std::shared_ptr<emulated_link> link)
       : job_(job),
         self_(self),
         link_(std::move(link)),
@@ -210,9 +209,9 @@ class ddp_measurement {
     auto communication_s = ratio * compute_s;
     auto bytes_per_s = link_bytes(all, num_ranks_) / communication_s;
     auto group = groups_.make("link " + std::to_string(ratio), over_link(num_ranks_, bytes_per_s));
-    *link_ = static_cast<std::uint64_t>(bytes_per_s);
+    link_->set_bytes_per_s(static_cast<std::uint64_t>(bytes_per_s));
     auto measured = time_beside_each_other(*group, std::max(compute_s, communication_s));
-    *link_ = 0;
+    link_->set_bytes_per_s(0);
     const auto& [computing, overlapped, waiting, replicas, named] = measured;
     auto larger = std::max(computing.step_s, communication_s);
     auto parameters = parameters_;
@@ -233,7 +232,7 @@ class ddp_measurement {
 
   const ddp_job& job_;
   actors::process::process& self_;
-  std::shared_ptr<std::atomic<std::uint64_t>> link_;
+  std::shared_ptr<emulated_link> link_;
   int num_ranks_;
   ucx_groups groups_;
   std::unique_ptr<communicator> group_;
@@ -244,7 +243,7 @@ class ddp_measurement {
 }  // namespace
 
 nlohmann::ordered_json measure_ddp(const ddp_job& job, actors::process::process& self,
-                                   const std::shared_ptr<std::atomic<std::uint64_t>>& link) {
+                                   const std::shared_ptr<emulated_link>& link) {
   return ddp_measurement(job, self, link).run();
 }
 

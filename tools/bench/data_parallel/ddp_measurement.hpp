@@ -1,11 +1,11 @@
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "bench/data_parallel/emulated_link.hpp"
 #include "troupe/process/process.hpp"
 
 namespace troupe::bench {
@@ -30,6 +30,6 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ddp_job, model, ranks, threads, 
 /// it sets. The result is that of rank 0, as `troupe bench ddp` prints it. Throws std::runtime_error if the
 /// named communicator and the pipeline give other bits.
 nlohmann::ordered_json measure_ddp(const ddp_job& job, actors::process::process& self,
-                                   const std::shared_ptr<std::atomic<std::uint64_t>>& link);
+                                   const std::shared_ptr<emulated_link>& link);
 
 }  // namespace troupe::bench

@@ -10,16 +10,16 @@ namespace troupe::bench {
 namespace {
 
 named_communicator::transport_maker transport_of(const actors::process::process& self,
-                                                 transport::emulated_rate link) {
+                                                 transport::send_delay_ptr link) {
   auto options = own_transport_options(self);
-  options.link = std::move(link);
+  options.delay = std::move(link);
   return [options](transport::transport_events& events) { return make_ucx_transport(options, events); };
 }
 
 }  // namespace
 
 named_replica::named_replica(const compute_model& model, actors::process::process& self,
-                             transport::emulated_rate link)
+                             transport::send_delay_ptr link)
     : rank_(self.rank()),
       num_replicas_(self.world_size()),
       communicator_(transport_of(self, std::move(link))),

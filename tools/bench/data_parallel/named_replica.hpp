@@ -8,7 +8,6 @@
 #include "bench/data_parallel/replica_of_model.hpp"
 #include "troupe/process/process.hpp"
 #include "troupe/snapshot/weights_hash.hpp"
-#include "troupe/transport/emulated_rate.hpp"
 
 namespace troupe::bench {
 
@@ -17,7 +16,7 @@ namespace troupe::bench {
 class named_replica {
  public:
   /// All processes do this alike. `link`: between the replicas.
-  named_replica(const compute_model& model, actors::process::process& self, transport::emulated_rate link);
+  named_replica(const compute_model& model, actors::process::process& self, transport::send_delay_ptr link);
   named_replica(const named_replica&) = delete;
   named_replica& operator=(const named_replica&) = delete;
 

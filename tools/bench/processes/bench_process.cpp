@@ -19,10 +19,10 @@ class constant_source final : public batch_source {
 };
 
 std::unique_ptr<actors::process::process> start_process(std::optional<launch_environment> launch,
-                                                        transport::emulated_rate link = nullptr) {
+                                                        transport::send_delay_ptr delay = nullptr) {
   actors::process::process_options options;
   options.launch = std::move(launch);
-  options.link = std::move(link);
+  options.delay = std::move(delay);
   options.numeric_class = "none";  // nothing is computed
   options.log = std::make_shared<spdlog::logger>("troupe", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   options.log->set_level(spdlog::level::warn);
@@ -33,8 +33,8 @@ std::unique_ptr<actors::process::process> start_process(std::optional<launch_env
 
 std::unique_ptr<actors::process::process> start_local_process() { return start_process({}); }
 
-std::unique_ptr<actors::process::process> start_launched_process(transport::emulated_rate link) {
-  return start_process(read_launch_environment(process_environment()), std::move(link));
+std::unique_ptr<actors::process::process> start_launched_process(transport::send_delay_ptr delay) {
+  return start_process(read_launch_environment(process_environment()), std::move(delay));
 }
 
 group_description all_ranks(const actors::process::process& self, const std::string& name) {

@@ -12,7 +12,7 @@ namespace troupe::bench {
 /// A job of this one process, whatever the environment says, or one process of the launcher's job. Both log
 /// warnings only. `link`: see ucx_transport_options.
 std::unique_ptr<actors::process::process> start_local_process();
-std::unique_ptr<actors::process::process> start_launched_process(transport::emulated_rate link = nullptr);
+std::unique_ptr<actors::process::process> start_launched_process(transport::send_delay_ptr delay = nullptr);
 
 /// A group of all processes of the job.
 group_description all_ranks(const actors::process::process& self, const std::string& name);

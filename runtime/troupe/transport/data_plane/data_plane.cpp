@@ -44,7 +44,7 @@ data_plane::data_plane(ucp_context_h context, plane_settings& settings, shared_m
       generation_(generation),
       nonce_(messaging::make_nonce()),
       worker_(std::make_unique<ucx::ucx_worker>(context)),
-      outgoing_(settings.link),
+      outgoing_(settings.delay),
       shared_(shared),
       sharing_(shared),
       reader_(settings, nonce_),

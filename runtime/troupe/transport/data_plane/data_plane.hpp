@@ -62,8 +62,8 @@ class data_plane {
   }
   /// False: do not sleep, because there is work already or work that makes no event.
   bool arm() { return arrivals_.empty() && !has_failures() && !sharing_.has_notices() && worker_->arm(); }
-  /// Whether a tensor is on an emulated_link, which makes no event.
-  bool must_look_often() const { return outgoing_.is_on_link(); }
+  /// Whether a tensor is delayed, whose end makes no event.
+  bool must_look_often() const { return outgoing_.has_delayed(); }
   /// A peer that cannot be connected (it may just have died) is added to the failures.
   void connect(std::uint64_t generation, const std::map<int, process_address>& peers);
   /// Sends it in its turn (send_queue). Returns false if the progress thread must poll (a request is in

@@ -18,7 +18,7 @@ struct outgoing_tensor {
   std::optional<messaging::authentication_code>
       body_code;  ///< of the elements; none: tensors are not verified
   tensor value;
-  std::chrono::steady_clock::time_point put_at = {};  ///< when it was queued, for an emulated_link
+  std::chrono::steady_clock::time_point put_at = {};  ///< when it was queued, for a send_delay
 };
 
 /// In which order tensors go over a busy link: the lowest first.

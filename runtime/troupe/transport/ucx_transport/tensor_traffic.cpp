@@ -149,7 +149,7 @@ int tensor_traffic::arm(bool& armed) {
 }
 
 bool tensor_traffic::must_look_often() {
-  if (!dependencies_.settings.link) return false;
+  if (!dependencies_.settings.delay) return false;
   std::lock_guard lock(mutex_);
   return plane_ && plane_->must_look_often();
 }

@@ -61,7 +61,7 @@ class ucx_transport final : public transport {
                   options.verify_frames,
                   !options.verify_frames && options.data_transports.find("tcp") == std::string::npos,
                   {},
-                  options.link,
+                  options.delay,
                   options.world_size,
                   options.connection_advice},
         control_(options.interface, settings_),

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/transport/emulated_rate.hpp"
+#include "troupe/transport/send_delay.hpp"
 #include "troupe/transport/transport.hpp"
 #include "troupe/ucx/ucx_error.hpp"
 
@@ -33,8 +33,8 @@ struct ucx_transport_options {
   /// How long the progress thread polls after the last event before it sleeps on the worker's descriptor.
   /// Longer: lower latency, and a core that others cannot use.
   std::chrono::microseconds spin = std::chrono::microseconds(100);
-  /// Tensors to other processes go over an emulated link with this rate.
-  emulated_rate link = nullptr;
+  /// Of tensors to other processes.
+  send_delay_ptr delay = nullptr;
   /// Follows the cause of a control connection that cannot be made.
   std::string connection_advice = {};
   /// Called in allocate_shared, on its thread, where the system has no descriptor or no memory to share: the

@@ -68,23 +68,39 @@ TEST_CASE(
   CHECK(send_queue::may_go(tag_of(replica_gradients), now));
 }
 
+namespace {
+
+/// The first tensor takes some time.
+class slow_link final : public send_delay {
+ public:
+  explicit slow_link(std::chrono::seconds first) : first_(first) {}
+  bool is_on() const override { return is_used; }
+  time_point end_of(std::size_t, time_point) override {
+    return std::chrono::steady_clock::now() + std::exchange(first_, std::chrono::seconds(0));
+  }
+  std::atomic<bool> is_used = true;
+
+ private:
+  std::chrono::seconds first_;
+};
+
+}  // namespace
+
 TEST_CASE("over a slow link tensors that are needed sooner overtake those that came before") {
   spawn_ranks(2, [](test_rank& self) {
-    auto rate = std::make_shared<std::atomic<std::uint64_t>>(100000);
     auto options = test_options(self.rank());
-    options.link = rate;
+    options.delay = std::make_shared<slow_link>(std::chrono::seconds(1));
     ucx_process node(self, options);
     node.join_all();
     using enum tensor_role;
     constexpr std::size_t piece_bytes = 100000;
     if (self.rank() == 0) {
-      // The first one that goes is on the link for a second.
+      // The first one that goes is on the link for a second, the others for no time.
       for (std::uint32_t port : {5U, 4U, 3U, 2U, 1U})
         node.link().send_tensor(1, tag_of(replica_gradients, port), pattern(piece_bytes, port));
       node.link().send_tensor(1, tag_of(snapshot_part), pattern(piece_bytes, 6));
       node.link().send_tensor(1, tag_of(summed_gradients, 0), pattern(piece_bytes, 0));
       node.link().send_tensor(1, tag_of(activation, 7), pattern(piece_bytes, 7));
-      *rate = 20000000;
       self.wait_for(1, 1);
       return;
     }
@@ -120,9 +136,9 @@ TEST_CASE("more than may be under way at a time arrives whole") {
 
 TEST_CASE("what waits for a link is dropped with its generation") {
   spawn_ranks(2, [](test_rank& self) {
-    auto rate = std::make_shared<std::atomic<std::uint64_t>>(1);
     auto options = test_options(self.rank());
-    options.link = rate;
+    auto link = std::make_shared<slow_link>(std::chrono::hours(1));
+    options.delay = link;
     ucx_process node(self, options);
     node.join_all();
     if (self.rank() == 0)
@@ -133,7 +149,7 @@ TEST_CASE("what waits for a link is dropped with its generation") {
       expect(sent.tensors_sent == 2 && sent.tensors_in_flight == 2, "tensors that wait");
     }
     self.barrier(1);
-    *rate = 0;
+    link->is_used = false;
     node.join_all(2);
     auto tag = tag_of(tensor_role::replica_gradients, 3);
     tag.generation = 2;
