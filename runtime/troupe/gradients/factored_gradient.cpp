@@ -26,9 +26,26 @@ tensor as_list(const tensor& factor) { return factor.reshape({factor.num_element
 
 factored_gradient::factored_gradient(const low_rank_factors& factors, const std::string& parameter)
     : factors_(factors),
+      parameter_(parameter),
       initial_q_(initial_q(factors, 0, parameter)),
       residual_(tensor::zeros({factors.rows, factors.columns})),
       q_(initial_q_.clone()) {}
+
+tensor factored_gradient::message_of(const gradient_part& part, const tensor& gradient) {
+  if (part.round == 0) return first_factor(gradient);
+  return has_first_sum() ? second_factor() : tensor();
+}
+
+std::vector<tensor> factored_gradient::sums_from(const gradient_part& part,
+                                                 const std::vector<tensor>& received) {
+  if (part.round == 1) return {finish(received)};
+  take_first_sum(received);
+  return {};
+}
+
+std::vector<named_tensor> factored_gradient::state() const {
+  return {{"power_sgd.residual/" + parameter_, residual_}, {"power_sgd.q/" + parameter_, q_}};
+}
 
 tensor factored_gradient::first_factor(const tensor& gradient) {
   replace_zero_columns(q_, initial_q_);

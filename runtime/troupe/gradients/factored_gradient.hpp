@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/gradients/gradient_compressor.hpp"
 #include "troupe/gradients/low_rank_factors.hpp"
 
 namespace troupe::gradients {
@@ -12,10 +13,16 @@ namespace troupe::gradients {
 ///
 /// Two sums that are not finite give a result that is not finite, and leave residual and Q as they were.
 /// Not thread-safe.
-class factored_gradient {
+class factored_gradient final : public gradient_compressor {
  public:
   /// `factors`: with a rank of at least 1. `parameter`: its name, on which the first Q depends.
   factored_gradient(const low_rank_factors& factors, const std::string& parameter);
+
+  int num_rounds() const override { return 2; }
+  tensor message_of(const gradient_part& part, const tensor& gradient) override;
+  std::vector<tensor> sums_from(const gradient_part& part, const std::vector<tensor>& received) override;
+  void end_step() override { discard(); }
+  std::vector<named_tensor> state() const override;
 
   /// Adds the residual to `gradient`, f32 [rows * columns], in place, and keeps a handle until the step ends.
   /// Undefined: this replica has none, and its residual waits for its next gradient.
@@ -40,6 +47,7 @@ class factored_gradient {
 
   // Constant after construction.
   low_rank_factors factors_;
+  std::string parameter_;
   tensor initial_q_;
   // The state.
   tensor residual_, q_;

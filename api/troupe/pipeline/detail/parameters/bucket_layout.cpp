@@ -20,7 +20,7 @@ void add_buckets(std::size_t index, std::int64_t num_elements, bucket_layout& la
 bool is_large(const parameter& one) { return one.extents.num_elements() >= min_elements_of_own; }
 
 bucket_layout layout_of(const std::vector<parameter*>& parameters, const std::vector<std::size_t>& by_use,
-                        const std::function<bool(std::size_t index)>& in_two_rounds) {
+                        const std::function<int(std::size_t index)>& num_rounds) {
   bucket_layout layout;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     auto index = by_use.empty() ? i : by_use[i];
@@ -30,8 +30,8 @@ bucket_layout layout_of(const std::vector<parameter*>& parameters, const std::ve
     if (!is_large(each)) {
       layout.small.push_back(index);
       layout.num_small_elements += num_elements;
-    } else if (in_two_rounds && in_two_rounds(index)) {
-      layout.large.insert(layout.large.end(), 2, {index, 0, num_elements});
+    } else if (auto rounds = num_rounds ? num_rounds(index) : 1; rounds > 1) {
+      layout.large.insert(layout.large.end(), static_cast<std::size_t>(rounds), {index, 0, num_elements});
     } else {
       add_buckets(index, num_elements, layout);
     }

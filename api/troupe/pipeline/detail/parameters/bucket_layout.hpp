@@ -21,11 +21,11 @@ struct bucket_layout {
 bool is_large(const parameter& one);
 
 /// Of those of `parameters` that are trainable. `by_use`: all indices, in the order of the buckets; none: as
-/// they are listed. `in_two_rounds`: the indices of large ones that travel twice, each time as one bucket;
-/// none if it is null.
+/// they are listed. `num_rounds`: of a large one, how often it travels, each time as one bucket; with 1
+/// (also if it is null) once, in buckets.
 bucket_layout layout_of(const std::vector<parameter*>& parameters,
                         const std::vector<std::size_t>& by_use = {},
-                        const std::function<bool(std::size_t index)>& in_two_rounds = nullptr);
+                        const std::function<int(std::size_t index)>& num_rounds = nullptr);
 
 /// The elements of a tensor as a list.
 inline tensor in_a_row(const tensor& of) { return of.reshape({of.num_elements()}); }

@@ -1,9 +1,12 @@
 #include "troupe/pipeline/detail/parameters/compressed_gradients.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
-#include "troupe/gradients/sparse_gradients.hpp"
-#include "troupe/ops/convert.hpp"
+#include "troupe/gradients/dense_gradient.hpp"
+#include "troupe/gradients/factored_gradient.hpp"
+#include "troupe/gradients/sparse_gradient.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -17,14 +20,22 @@ std::vector<parameter*> parameters_in(const std::vector<named_parameter>& parame
   return targets;
 }
 
-std::map<std::size_t, gradients::factored_gradient> factored_of(
-    int rank, const std::vector<named_parameter>& parameters) {
-  std::map<std::size_t, gradients::factored_gradient> result;
-  for (std::size_t index = 0; rank > 0 && index < parameters.size(); ++index) {
-    const auto& [name, target] = parameters[index];
-    auto factors = power_sgd_factors_of(*target, rank);
-    if (factors.rank > 0) result.emplace(index, gradients::factored_gradient(factors, name));
-  }
+/// Null for a parameter whose gradient has no bucket of its own.
+std::unique_ptr<gradients::gradient_compressor> compressor_for(const replica_exchange_options& exchange,
+                                                               const named_parameter& one) {
+  if (!one.target->requires_gradient || !is_large(*one.target)) return nullptr;
+  if (exchange.top_k_gradients > 0)
+    return std::make_unique<gradients::sparse_gradient>(exchange.top_k_gradients, one.target->extents,
+                                                        one.name);
+  if (auto factors = power_sgd_factors_of(*one.target, exchange.power_sgd_rank); factors.rank > 0)
+    return std::make_unique<gradients::factored_gradient>(factors, one.name);
+  return std::make_unique<gradients::dense_gradient>(exchange.gradient_sync);
+}
+
+std::vector<std::unique_ptr<gradients::gradient_compressor>> compressors_for(
+    const replica_exchange_options& exchange, const std::vector<named_parameter>& parameters) {
+  std::vector<std::unique_ptr<gradients::gradient_compressor>> result;
+  for (const auto& each : parameters) result.push_back(compressor_for(exchange, each));
   return result;
 }
 
@@ -63,12 +74,6 @@ void move_gradients(const std::vector<parameter*>& of, const program::stage_prog
   }
 }
 
-std::vector<tensor> in_f32(std::vector<tensor> sums) {
-  for (auto& each : sums)
-    if (each.dtype() != dtype::f32) each = cast(each, dtype::f32);
-  return sums;
-}
-
 }  // namespace
 
 gradients::low_rank_factors power_sgd_factors_of(const parameter& of, int rank) {
@@ -79,27 +84,19 @@ gradients::low_rank_factors power_sgd_factors_of(const parameter& of, int rank) 
 compressed_gradients::compressed_gradients(const numeric_options& numerics,
                                            std::vector<named_parameter> parameters,
                                            const std::vector<std::size_t>& by_use)
-    : numerics_(numerics),
-      parameters_(std::move(parameters)),
-      factored_(factored_of(numerics.exchange.power_sgd_rank, parameters_)),
+    : parameters_(std::move(parameters)),
+      of_packed_(std::make_unique<gradients::dense_gradient>(numerics.exchange.gradient_sync)),
+      compressors_(compressors_for(numerics.exchange, parameters_)),
       buckets_(parameters_in(parameters_), by_use,
-               [this](std::size_t index) { return factored_.contains(index); }),
-      had_gradient_(parameters_.size(), false) {
-  for (int bucket = 0; bucket < buckets_.count(); ++bucket)
-    if (is_sparse(bucket)) {
-      auto index = buckets_.part_of(bucket).index;
-      residuals_.try_emplace(index, tensor::zeros(parameters_[index].target->extents));
-    }
-}
+               [this](std::size_t index) { return compressors_[index]->num_rounds(); }),
+      had_gradient_(parameters_.size(), false) {}
 
 void compressed_gradients::share_memory(const program::stage_program::memory_source& shared) {
-  if (has_shared_memory_ || numerics_.exchange.top_k_gradients > 0 ||
-      numerics_.exchange.gradient_sync != dtype::f32)
-    return;
+  if (has_shared_memory_) return;
   std::vector<parameter*> next;
   std::int64_t num_elements = 0;
   for (int bucket = 1; bucket < buckets_.count(); ++bucket)
-    if (is_first_of_its_parameter(bucket) && !factored(bucket)) {
+    if (part_of(bucket).first == 0 && compressor_of(bucket).sends_in_place()) {
       auto* target = parameters_[buckets_.part_of(bucket).index].target;
       if (target->gradient().device() != device{}) continue;
       next.push_back(target);
@@ -112,70 +109,39 @@ void compressed_gradients::share_memory(const program::stage_program::memory_sou
   has_shared_memory_ = true;
 }
 
-bool compressed_gradients::is_first_of_its_parameter(int bucket) const {
-  return buckets_.is_packed(bucket - 1) ||
-         buckets_.part_of(bucket - 1).index != buckets_.part_of(bucket).index;
+gradients::gradient_compressor& compressed_gradients::compressor_of(int bucket) const {
+  return buckets_.is_packed(bucket) ? *of_packed_ : *compressors_[buckets_.part_of(bucket).index];
 }
 
-/// Of the parameter whose bucket it is; null if it is not sent as factors.
-gradients::factored_gradient* compressed_gradients::factored(int bucket) {
-  if (buckets_.is_packed(bucket)) return nullptr;
-  auto found = factored_.find(buckets_.part_of(bucket).index);
-  return found == factored_.end() ? nullptr : &found->second;
+gradients::gradient_part compressed_gradients::part_of(int bucket) const {
+  if (buckets_.is_packed(bucket)) return {};
+  const auto& part = buckets_.part_of(bucket);
+  return {part.first, part.count, buckets_.round_of(bucket)};
 }
 
 tensor compressed_gradients::message_of(int bucket) {
-  auto* factors = factored(bucket);
-  if (!buckets_.is_packed(bucket) && (!factors || is_first_of_its_parameter(bucket))) {
-    auto index = buckets_.part_of(bucket).index;
-    had_gradient_[index] = parameters_[index].target->has_gradient;
-  }
-  if (factors) return factor_of(bucket, *factors);
-  if (is_sparse(bucket)) return take_largest_of(bucket);
-  auto elements = buckets_.elements_of(bucket);
-  return numerics_.exchange.gradient_sync == dtype::f32 ? elements
-                                                        : cast(elements, numerics_.exchange.gradient_sync);
-}
-
-/// What a replica without a gradient has held back waits for its next one.
-tensor compressed_gradients::take_largest_of(int bucket) {
-  const auto& part = buckets_.part_of(bucket);
-  if (!had_gradient_[part.index]) return gradients::nothing_largest();
-  return gradients::take_largest(buckets_.elements_of(bucket),
-                                 optim::elements_of(residuals_.at(part.index), part),
-                                 gradients::num_largest(numerics_.exchange.top_k_gradients, part.count));
-}
-
-tensor compressed_gradients::factor_of(int bucket, gradients::factored_gradient& factors) {
-  if (is_first_of_its_parameter(bucket)) {
-    bool has_one = had_gradient_[buckets_.part_of(bucket).index];
-    return factors.first_factor(has_one ? buckets_.elements_of(bucket) : tensor());
-  }
-  return factors.has_first_sum() ? factors.second_factor() : tensor();
+  auto& compressor = compressor_of(bucket);
+  if (buckets_.is_packed(bucket)) return compressor.message_of({}, buckets_.elements_of(bucket));
+  auto index = buckets_.part_of(bucket).index;
+  auto part = part_of(bucket);
+  if (part.round == 0) had_gradient_[index] = parameters_[index].target->has_gradient;
+  return compressor.message_of(part, had_gradient_[index] ? buckets_.elements_of(bucket) : tensor());
 }
 
 std::vector<tensor> compressed_gradients::sums_from(int bucket, const std::vector<tensor>& received) {
-  if (is_sparse(bucket)) return {gradients::sum_of_largest(received, buckets_.part_of(bucket).count)};
-  auto* factors = factored(bucket);
-  if (!factors) return in_f32(received);
-  if (!is_first_of_its_parameter(bucket)) return {factors->finish(received)};
-  factors->take_first_sum(received);
-  return {};
+  return compressor_of(bucket).sums_from(part_of(bucket), received);
 }
 
 void compressed_gradients::end_step() {
   had_gradient_.assign(parameters_.size(), false);
-  for (auto& [index, each] : factored_) each.discard();
+  for (const auto& each : compressors_)
+    if (each) each->end_step();
 }
 
 std::vector<named_tensor> compressed_gradients::state() const {
   std::vector<named_tensor> result;
-  for (const auto& [index, residual] : residuals_)
-    result.push_back({"top_k.residual/" + parameters_[index].name, residual});
-  for (const auto& [index, each] : factored_) {
-    result.push_back({"power_sgd.residual/" + parameters_[index].name, each.residual()});
-    result.push_back({"power_sgd.q/" + parameters_[index].name, each.q()});
-  }
+  for (const auto& each : compressors_)
+    if (each) std::ranges::move(each->state(), std::back_inserter(result));
   return result;
 }
 

@@ -1,8 +1,9 @@
 #pragma once
-#include <map>
+#include <memory>
 #include <vector>
 
-#include "troupe/gradients/factored_gradient.hpp"
+#include "troupe/gradients/gradient_compressor.hpp"
+#include "troupe/gradients/low_rank_factors.hpp"
 #include "troupe/pipeline/detail/parameters/replica_buckets.hpp"
 #include "troupe/pipeline/numeric_options.hpp"
 #include "troupe/program/stage_program.hpp"
@@ -15,8 +16,7 @@ namespace troupe::detail {
 gradients::low_rank_factors power_sgd_factors_of(const parameter& of, int rank);
 
 /// What one of several replicas sends of a stage's gradients, bucket by bucket, and what it makes of what
-/// comes back, as the numeric_options say. It sends all elements in f32 or 16 bits, or of large gradients the
-/// elements of largest magnitude (take_largest) or two factors (factored_gradient), one after the other.
+/// comes back: small gradients whole, each large one by the compressor that the numeric_options say.
 ///
 /// Not thread-safe.
 class compressed_gradients {
@@ -42,21 +42,16 @@ class compressed_gradients {
   std::vector<named_tensor> state() const;
 
  private:
-  bool is_first_of_its_parameter(int bucket) const;
-  bool is_sparse(int bucket) const {
-    return numerics_.exchange.top_k_gradients > 0 && !buckets_.is_packed(bucket);
-  }
-  gradients::factored_gradient* factored(int bucket);
-  tensor take_largest_of(int bucket);
-  tensor factor_of(int bucket, gradients::factored_gradient& factors);
+  gradients::gradient_compressor& compressor_of(int bucket) const;
+  gradients::gradient_part part_of(int bucket) const;
 
-  numeric_options numerics_;
   std::vector<named_parameter> parameters_;
-  std::map<std::size_t, gradients::factored_gradient> factored_;  ///< by index of the parameter
+  std::unique_ptr<gradients::gradient_compressor> of_packed_;
+  /// [parameters_] null: it is small, or not trainable.
+  std::vector<std::unique_ptr<gradients::gradient_compressor>> compressors_;
   replica_buckets buckets_;
-  std::map<std::size_t, tensor> residuals_;  ///< with top_k_gradients, likewise
-  bool has_shared_memory_ = false;           ///< share_memory was called
-  std::vector<bool> had_gradient_;           ///< [parameters_] in this step
+  bool has_shared_memory_ = false;  ///< share_memory was called
+  std::vector<bool> had_gradient_;  ///< [parameters_] in this step
 };
 
 }  // namespace troupe::detail

@@ -4,13 +4,21 @@
 
 namespace troupe::detail {
 replica_buckets::replica_buckets(std::vector<parameter*> parameters, const std::vector<std::size_t>& by_use,
-                                 const std::function<bool(std::size_t index)>& in_two_rounds)
-    : parameters_(std::move(parameters)), layout_(layout_of(parameters_, by_use, in_two_rounds)) {
+                                 const std::function<int(std::size_t index)>& num_rounds)
+    : parameters_(std::move(parameters)), layout_(layout_of(parameters_, by_use, num_rounds)) {
   for (auto* each : parameters_)
     if (each->requires_gradient) trainable_.push_back(each);
   // At least one: what travels has elements.
   num_packed_ =
       layout_.num_small_elements + std::max<std::int64_t>(static_cast<std::int64_t>(trainable_.size()), 1);
+}
+
+int replica_buckets::round_of(int bucket) const {
+  const auto& part = part_of(bucket);
+  int round = 0;
+  for (int before = bucket - 1; !is_packed(before) && part_of(before).index == part.index; --before)
+    if (part_of(before).first == part.first) ++round;
+  return round;
 }
 
 std::pair<int, int> replica_buckets::buckets_of(const parameter& whose) const {

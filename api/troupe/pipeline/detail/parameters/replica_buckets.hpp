@@ -17,9 +17,9 @@ namespace troupe::detail {
 class replica_buckets {
  public:
   /// Those of `parameters` that are trainable; they outlive this object. Indices are those of `parameters`.
-  /// `by_use`, `in_two_rounds`: see layout_of.
+  /// `by_use`, `num_rounds`: see layout_of.
   explicit replica_buckets(std::vector<parameter*> parameters, const std::vector<std::size_t>& by_use = {},
-                           const std::function<bool(std::size_t index)>& in_two_rounds = nullptr);
+                           const std::function<int(std::size_t index)>& num_rounds = nullptr);
 
   int count() const { return static_cast<int>(layout_.large.size()) + 1; }
   bool is_packed(int bucket) const { return bucket == 0; }
@@ -29,6 +29,8 @@ class replica_buckets {
   const optim::parameter_part& part_of(int bucket) const {
     return layout_.large.at(static_cast<std::size_t>(bucket - 1));
   }
+  /// How often the elements of a bucket that is not packed travel before it.
+  int round_of(int bucket) const;
   /// The first and the number of the buckets that a parameter has for itself; 0 for a small one.
   std::pair<int, int> buckets_of(const parameter& whose) const;
 

@@ -1,8 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "troupe/tensor/tensor.hpp"
+#include "troupe/gradients/gradient_compressor.hpp"
 
 namespace troupe::gradients {
 
@@ -21,5 +22,22 @@ tensor nothing_largest();
 /// The sum of messages, one after the other, as f32 [n]. Throws std::logic_error for one that is no message
 /// of n elements.
 tensor sum_of_largest(const std::vector<tensor>& messages, std::int64_t n);
+
+/// Sends a fraction of the elements of each part of a parameter's gradient, as take_largest does.
+class sparse_gradient final : public gradient_compressor {
+ public:
+  /// `fraction`: in (0, 1]. `extents`, `parameter`: its shape and name.
+  sparse_gradient(double fraction, const shape& extents, std::string parameter);
+
+  /// Without a gradient the residual waits for the next one.
+  tensor message_of(const gradient_part& part, const tensor& gradient) override;
+  std::vector<tensor> sums_from(const gradient_part& part, const std::vector<tensor>& received) override;
+  std::vector<named_tensor> state() const override;
+
+ private:
+  double fraction_;
+  std::string parameter_;
+  tensor residual_;  ///< of the parameter's shape
+};
 
 }  // namespace troupe::gradients

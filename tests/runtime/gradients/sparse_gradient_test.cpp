@@ -1,4 +1,4 @@
-#include "troupe/gradients/sparse_gradients.hpp"
+#include "troupe/gradients/sparse_gradient.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -61,6 +61,20 @@ TEST_CASE("a gradient that is not finite sends NaN and leaves the residual as it
   auto sum = numbers_in(sum_of_largest({sent}, 3));
   CHECK(std::isnan(sum[2]));
   CHECK(numbers_in(residual) == floats{1, 2, 3});
+}
+
+TEST_CASE("a weight's gradient is sent in parts, and without a gradient its residual waits") {
+  sparse_gradient sent(0.25, {2, 4}, "w");
+  gradient_part first{.first = 0, .count = 4}, second{.first = 4, .count = 4};
+  auto message = sent.message_of(first, list_of({1, 5, 2, 3}));
+  CHECK(numbers_in(sent.sums_from(first, {message, message}).front()) == floats{0, 10, 0, 0});
+  CHECK(numbers_in(sum_of_largest({sent.message_of(second, {})}, 4)) == floats{0, 0, 0, 0});
+  sent.end_step();
+  auto state = sent.state();
+  REQUIRE(state.size() == 1);
+  CHECK(state[0].name == "top_k.residual/w");
+  CHECK(state[0].value.shape() == shape{2, 4});
+  CHECK(numbers_in(state[0].value) == floats{1, 0, 2, 3, 0, 0, 0, 0});
 }
 
 TEST_CASE("a message of another gradient is refused with what came") {

@@ -1,4 +1,4 @@
-#include "troupe/gradients/sparse_gradients.hpp"
+#include "troupe/gradients/sparse_gradient.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,6 +7,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "troupe/gradients/largest_magnitudes.hpp"
 #include "troupe/ops/elementwise.hpp"
@@ -53,6 +54,24 @@ tensor sum_of_largest(const std::vector<tensor>& messages, std::int64_t n) {
     }
   }
   return result;
+}
+
+sparse_gradient::sparse_gradient(double fraction, const shape& extents, std::string parameter)
+    : fraction_(fraction), parameter_(std::move(parameter)), residual_(tensor::zeros(extents)) {}
+
+tensor sparse_gradient::message_of(const gradient_part& part, const tensor& gradient) {
+  if (!gradient.defined()) return nothing_largest();
+  auto residual = residual_.reshape({residual_.num_elements()}).rows(part.first, part.count);
+  return take_largest(gradient, residual, num_largest(fraction_, part.count));
+}
+
+std::vector<tensor> sparse_gradient::sums_from(const gradient_part& part,
+                                               const std::vector<tensor>& received) {
+  return {sum_of_largest(received, part.count)};
+}
+
+std::vector<named_tensor> sparse_gradient::state() const {
+  return {{"top_k.residual/" + parameter_, residual_}};
 }
 
 }  // namespace troupe::gradients
