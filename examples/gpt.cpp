@@ -20,6 +20,7 @@
 #include <span>
 #include <sstream>
 #include <stdexcept>
+#include <troupe/collective/every_backend.hpp>
 #include <troupe/troupe.hpp>
 
 using namespace troupe;
@@ -173,7 +174,7 @@ void train(const job_options& options, nn::Sequential model, const nn::gpt_optio
   if (!profile.empty()) return save_profile(profile, profile_job(pipeline, text, options));
   std::optional<cost_profile> costs;
   if (memory != "no" && memory != "yes") costs = read_profile(memory);
-  auto world = World::init(options);
+  auto world = World::init(options, every_backend());
   progress shown(world);
   Trainer trainer(world, pipeline, shown.callbacks());
   auto fitted = trainer.fit(text);

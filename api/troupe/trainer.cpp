@@ -85,6 +85,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
   job->begin_with = start.resume_from;
   job->trained_before = start.trained_before;
   job->job_id = self.job_id();
+  job->make_group = world_.shared_->job_groups();
   number_ = number;
   if (start.resumed_step) resumed_step_ = *start.resumed_step * steps_of_run();
   data_ = job->data;

@@ -50,13 +50,27 @@ World World::started(std::shared_ptr<state> shared) {
     shared->profile = std::make_shared<collective::communication_profile>();
   enter_frame(*shared);
   shared->backends->set_job_token(shared->self->group_token());
-  shared->groups = std::make_unique<collective::group_builder>(
+  shared->groups = std::make_shared<collective::group_builder>(
       shared->self->rank(), shared->self->members(), shared->self->keys(),
       [backends = shared->backends.get()](const group_description& group, collective::store& keys,
                                           const communicator_options& options) {
         return backends->make(group, keys, options);
       });
   return World(std::move(shared));
+}
+
+execution::group_maker World::state::job_groups() const {
+  if (!backends->is_linked()) return {};
+  return [builder = std::weak_ptr(groups), profile = profile,
+          open = open](const execution::wanted_group& wanted) {
+    auto living = builder.lock();
+    if (!living)
+      throw collective_error(collective_failure::cancelled, wanted.name, 0, {},
+                             "this process leaves the job");
+    auto settings = checked({.timeout = longest_timeout}, profile, open);  // a member may restore for long
+    settings.on_call_end = wanted.on_call_end;
+    return living->build_in(wanted.generation, wanted.name, wanted.ranks, settings, wanted.check);
+  };
 }
 
 ProcessGroup World::default_group() {

@@ -39,7 +39,6 @@ World::state::~state() {
   if (!self) return;
   show_profile();
   default_group.reset();
-  groups.reset();
   const auto& frame = options.frame;
   if (std::uncaught_exceptions() > 0) {
     self->abandon();

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "troupe/execution/replicas/replica_groups.hpp"
 #include "troupe/messages/stage.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/trace/recording.hpp"
@@ -43,7 +44,8 @@ device_state::device_state(caf::event_based_actor* self, device_options options)
       shared_memory_([this](shape extents, dtype type) {
         return options_.out->allocate_shared(std::move(extents), type);
       }),
-      sums_(shared_memory_) {}
+      sums_(shared_memory_),
+      own_sums_([](shape extents, dtype type) { return tensor::empty(std::move(extents), type); }) {}
 
 caf::behavior device_state::make_behavior() {
   return {[this](const messages::begin_generation& command) { on_begin(command); },
@@ -71,11 +73,27 @@ void device_state::on_begin(const messages::begin_generation& command) {
   running_ = true;
   set_num_threads(command.job->num_threads);
   share_memory();
+  listen_to_groups();
+}
+
+/// A call of a group that has ended is news as a tensor of another replica is.
+void device_state::listen_to_groups() {
+  const auto& groups = command_.job->groups;
+  if (!groups) return;
+  auto tell = [device = self_->address(), arrived = options_.from_replicas] {
+    arrived->note();
+    if (!arrived->must_notify()) return;
+    if (auto living = caf::actor_cast<caf::actor>(device))
+      caf::anon_send(living, messages::replica_tensors_arrived{});
+  };
+  for (const auto& attached : command_.stages)
+    if (has_group(attached.stage)) groups->listen(attached.stage, tell);
 }
 
 /// All devices of the generation before have stopped: no process reads this device's sums any more.
 void device_state::share_memory() {
   sums_.clear();
+  own_sums_.clear();
   account_scope charged(options_.account);
   memory_scope counted(memory_category::gradients);
   for (auto& attached : command_.stages)
@@ -84,13 +102,19 @@ void device_state::share_memory() {
 
 bool device_state::is_shared(int stage) const {
   const auto& job = *command_.job;
-  return is_on_several_members(job.placed, job.hosts, stage, job.training.num_replicas);
+  return !has_group(stage) && is_on_several_members(job.placed, job.hosts, stage, job.training.num_replicas);
+}
+
+bool device_state::has_group(int stage) const {
+  const auto& groups = command_.job->groups;
+  return groups && groups->has(stage);
 }
 
 messages::stopped device_state::on_quiesce(const messages::quiesce& command) {
   bool training = call_ && call_->kind == job::call_kind::train;
   messages::stopped answer{command.generation, training ? step_ + (step_begun_ ? 1 : 0) : 0};
   waiter_.end_generation();
+  if (command_.job && command_.job->groups) command_.job->groups->end();
   running_ = false;
   set_status(schedule::device_activity::idle);
   interpreter_.reset();

@@ -15,7 +15,7 @@
 #include "troupe/device/step_batches.hpp"
 #include "troupe/device/step_sampling.hpp"
 #include "troupe/execution/plan_interpreter.hpp"
-#include "troupe/execution/sum_buffers.hpp"
+#include "troupe/execution/replicas/sum_buffers.hpp"
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/messages/device.hpp"
 #include "troupe/messages/device_status.hpp"
@@ -107,6 +107,9 @@ class device_state : private execution::action_host {
   void set_status(schedule::device_activity activity, const plan_position& place);
   program::stage_program& program_of(int stage) const;
   void share_memory();
+  void listen_to_groups();
+  /// Whether the replicas of a stage add up over a group.
+  bool has_group(int stage) const;
   /// Whether other processes read what this one computes for the stage.
   bool is_shared(int stage) const;
   /// Whose weights are those of the job, see plan.
@@ -116,8 +119,10 @@ class device_state : private execution::action_host {
   void send(const transport::tensor_tag& tag, tensor value) override;
   tensor sum_memory(int stage, int bucket, std::int64_t num_elements, dtype type) override {
     return is_shared(stage) ? sums_.of(stage, bucket, num_elements, type)
-                            : execution::action_host::sum_memory(stage, bucket, num_elements, type);
+                            : own_sums_.of(stage, bucket, num_elements, type);
   }
+  const execution::replica_group* group_of(int stage) override;
+  void on_group_failure(const std::exception& cause) override;
   void take_arrivals() override { waiter_.take_from_replicas(); }
   void wait_within(const action& op, const plan_position& awaited) override;
   bool may_defer_updates() override;
@@ -152,6 +157,7 @@ class device_state : private execution::action_host {
   step_sampling sampling_;
   const program::stage_program::memory_source shared_memory_;  ///< transport::allocate_shared
   execution::sum_buffers sums_;                                ///< of the stages that are shared
+  execution::sum_buffers own_sums_;                            ///< of the others
 
   // current generation
   std::uint64_t generation_ = 0;

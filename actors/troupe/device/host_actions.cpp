@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "troupe/device/device_actor.hpp"
+#include "troupe/execution/replicas/replica_groups.hpp"
 #include "troupe/fault/action_faults.hpp"
 
 namespace troupe::actors::devices {
@@ -13,6 +14,25 @@ void device_state::send(const transport::tensor_tag& tag, tensor value) {
   auto host = host_of(job.placed, job.hosts,
                       {.stage = static_cast<int>(tag.stage), .replica = static_cast<int>(tag.replica)});
   options_.out->send_tensor(host, tag, std::move(value));
+}
+
+/// Groups are made while a generation begins, so that this waits once, if at all.
+const execution::replica_group* device_state::group_of(int stage) {
+  constexpr auto fence_check_interval = std::chrono::milliseconds(1);
+  if (!has_group(stage)) return nullptr;
+  auto& groups = *command_.job->groups;
+  const auto* found = groups.wait_for(stage, std::chrono::milliseconds(0));
+  if (found) return found;
+  auto before = last_status_.activity;
+  set_status(schedule::device_activity::waiting_for_tensor);
+  while (!(found = groups.wait_for(stage, fence_check_interval)))
+    if (waiter_.is_fenced()) throw program::action_interrupted();
+  set_status(before);
+  return found;
+}
+
+void device_state::on_group_failure(const std::exception& cause) {
+  if (!waiter_.is_fenced()) command_.job->groups->report(cause);
 }
 
 /// Afterwards the action goes on, which may take long.

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/execution/arrivals.hpp"
-#include "troupe/execution/inbox.hpp"
+#include "troupe/execution/inbox/arrivals.hpp"
+#include "troupe/execution/inbox/inbox.hpp"
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"
 

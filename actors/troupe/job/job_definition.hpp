@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "troupe/agreement/job_description.hpp"
+#include "troupe/execution/replicas/group_maker.hpp"
 #include "troupe/job/latest_copies.hpp"
 #include "troupe/job/trained_data.hpp"
 #include "troupe/mesh/hosting.hpp"
@@ -47,6 +48,9 @@ struct job_definition {
   std::vector<layout::job_part> parts;
   /// The member of each logical device when the job begins; later ones come from assign.
   mesh::hosting home;
+  /// Of this process: makes the groups over which replicas in several processes add up gradients; empty: they
+  /// do so by messages.
+  execution::group_maker make_group;
   int num_threads = 1;
   /// Of the data set, in a run of the plan of call_kind::train, over all replicas; 0: not known.
   std::int64_t samples_per_run = 0;

@@ -14,6 +14,10 @@
 #include "troupe/schedule/plan.hpp"
 #include "troupe/transport/transport.hpp"
 
+namespace troupe::execution {
+class replica_groups;
+}  // namespace troupe::execution
+
 namespace troupe::actors::messages {
 
 /// A copy of the stages' state that devices make after an optimizer step.
@@ -48,6 +52,8 @@ struct device_job {
   plan training;
   mesh::placement placed;
   mesh::hosting hosts;  ///< which process has which device in this generation
+  /// Over which replicas in several processes add up gradients; null: by messages.
+  std::shared_ptr<execution::replica_groups> groups;
   int num_threads = 1;
   non_finite_policy on_non_finite = non_finite_policy::stop;
   bool shares_metrics = false;  ///< see job_definition::shares_metrics

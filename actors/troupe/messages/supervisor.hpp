@@ -47,6 +47,15 @@ struct peer_broken {
   std::uint64_t generation = 0;  ///< in which it was noticed
   std::string cause;
 };
+/// From any thread: a group over which replicas add up gradients cannot be made, or has failed. As a rule
+/// since a process was lost, which the agent notices too: it counts if its generation still runs some time
+/// later.
+struct replica_group_failed {
+  std::uint64_t generation = 0;
+  std::string cause;
+  failure_kind kind = failure_kind::error;
+  bool is_due = false;  ///< sent again, after that time
+};
 /// A tensor from `rank` was lost, see transport_events::on_tensor_lost.
 struct tensor_lost {
   int rank = 0;
@@ -223,6 +232,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::job_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::stop_requested)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::job_was_stopped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::peer_broken)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::replica_group_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::tensor_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::state_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::define_job)

@@ -48,10 +48,10 @@ void event_router::on_fence(std::uint64_t generation, const std::vector<cluster:
 }
 
 void event_router::on_view(const cluster::membership_view& view) {
-  tell(messages::view_formed{view});
   std::vector<std::uint32_t> incarnations;
   for (const auto& member : view.members) incarnations.push_back(member.incarnation);
   members.on_view(view.generation, incarnations);
+  tell(messages::view_formed{view});  // then: the job makes groups of these members
 }
 
 void event_router::on_recovered(const cluster::recovery_report& report) {

@@ -174,8 +174,8 @@ void generation_runner::request(const std::string& cause) {
   carry_out(tree_.on_generation_wanted(self_->clock().now()), cause);
 }
 
-void generation_runner::request_after_stall(const std::string& cause) {
-  num_same_stalls_ = std::exchange(stall_, cause) == cause ? num_same_stalls_ + 1 : 1;
+void generation_runner::request_after_stall(const std::string& cause, const std::string& stall) {
+  num_same_stalls_ = std::exchange(stall_, stall) == stall ? num_same_stalls_ + 1 : 1;
   auto allowed = options_.restarts.compute.intensity;
   if (num_same_stalls_ > allowed)
     return fail_job(cause + " (and again after " + std::to_string(allowed) + " restarts)");

@@ -59,9 +59,9 @@ class generation_runner {
   void carry_out(const restart_command& command, const std::string& cause);
   /// Asks for a new generation although no child has failed. Counts as a restart of compute.
   void request(const std::string& cause);
-  /// As request, for the scheduler. The cause names device, action and step, so an equal cause means that no
-  /// step was completed in between.
-  void request_after_stall(const std::string& cause);
+  /// As request, for what ends the job if it happens again and again while no step is completed. `stall`:
+  /// what has happened and at which step, equal in these cases.
+  void request_after_stall(const std::string& cause, const std::string& stall);
   void fail_job(const std::string& cause, failure_kind kind = failure_kind::error) {
     options_.members->fail_job(cause, kind);
   }
@@ -98,7 +98,7 @@ class generation_runner {
   process_generation current_;
   std::set<int> stopping_;         ///< devices that have not stopped for the fence
   std::set<child_id> to_respawn_;  ///< children that start again with the next view
-  std::string stall_;              ///< the newest stall reported, and how often it was reported in a row
+  std::string stall_;              ///< the newest one, and how often it was reported in a row
   int num_same_stalls_ = 0;
   std::optional<int> stop_signal_;  ///< of the request to stop the job
   std::optional<std::uint32_t> cancelled_call_;

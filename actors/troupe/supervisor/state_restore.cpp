@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "troupe/actor/actor_error.hpp"
+#include "troupe/error/errors.hpp"
+#include "troupe/execution/replicas/replica_groups.hpp"
 #include "troupe/job/metrics_tensor.hpp"
 #include "troupe/job/part_tag.hpp"
 #include "troupe/messages/peer_copy_store.hpp"
@@ -296,7 +298,30 @@ std::shared_ptr<const messages::device_job> state_restore::make_device_job() con
   made->num_threads = job.num_threads;
   made->on_non_finite = job.on_non_finite;
   made->shares_metrics = job.shares_metrics();
+  if (job.make_group) made->groups = make_groups();
   return made;
+}
+
+/// Null if no stage that this process hosts has replicas in others.
+std::shared_ptr<execution::replica_groups> state_restore::make_groups() const {
+  const auto& job = children_.job();
+  auto num_replicas = job.training.num_replicas;
+  execution::replica_groups::replica_ranks ranks;
+  for (const auto& stage : children_.hosted()) {
+    if (!is_on_several_members(job.placed, command_->hosts, stage.stage, num_replicas)) continue;
+    auto& of_stage = ranks[stage.stage];
+    if (!of_stage.empty()) continue;
+    for (int replica = 0; replica < num_replicas; ++replica)
+      of_stage.push_back(host_of(job.placed, command_->hosts, {.stage = stage.stage, .replica = replica}));
+  }
+  if (ranks.empty()) return nullptr;
+  auto failed = [supervisor = caf::actor_cast<caf::actor>(self_->address()),
+                 generation = generation_.number](const std::exception& cause) {
+    auto kind = dynamic_cast<const bad_input*>(&cause) ? failure_kind::bad_input : failure_kind::error;
+    caf::anon_send(supervisor, messages::replica_group_failed{generation, cause.what(), kind});
+  };
+  return std::make_shared<execution::replica_groups>(generation_.number, job.number, std::move(ranks),
+                                                     job.make_group, failed);
 }
 
 }  // namespace troupe::actors::supervisor

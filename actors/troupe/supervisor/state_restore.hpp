@@ -76,6 +76,7 @@ class state_restore {
   void on_stage_ready(const messages::stage_ready& ready);
   void begin_devices();
   std::shared_ptr<const messages::device_job> make_device_job() const;
+  std::shared_ptr<execution::replica_groups> make_groups() const;
   std::chrono::duration<double> since_disk() const { return self_->clock().now() - snapshot_at_; }
   world_rank self_rank() const { return options_.rank; }
 

@@ -21,6 +21,9 @@
 namespace troupe::actors::supervisor {
 namespace {
 
+/// After the failure of a group: until a fence comes, if the agent has noticed the same.
+constexpr auto time_for_fence = std::chrono::seconds(2);
+
 messages::process_memory_report memory_now() {
   auto process = program::memory_of_process();
   auto tensors = memory_of({});
@@ -94,6 +97,7 @@ caf::behavior supervisor_state::make_behavior() {
           [this](const messages::inspect_process& asked) { return on_inspect(asked); },
           [this](const messages::call_finished& finished) { return calls_.finish(finished); },
           [this](const messages::peer_broken& broken) { on_peer_broken(broken); },
+          [this](const messages::replica_group_failed& failed) { on_group_failed(failed); },
           [this](const messages::tensor_lost& lost) { on_tensor_lost(lost); },
           [this](const messages::link_failed& failed) { on_link_failed(failed); },
           [this](const messages::restart_requested& wanted) { on_restart_requested(wanted); },
@@ -239,7 +243,7 @@ void supervisor_state::on_replicate(const messages::replicate_copies& command) {
 }
 
 void supervisor_state::on_restart_requested(const messages::restart_requested& wanted) {
-  if (generation().runs(wanted.generation)) generations_.request_after_stall(wanted.cause);
+  if (generation().runs(wanted.generation)) generations_.request_after_stall(wanted.cause, wanted.cause);
 }
 
 // ---- failures
@@ -308,6 +312,26 @@ void supervisor_state::log_restart(const restart_command& command, const std::st
 /// An error of an earlier generation may be about a process that has been replaced since.
 void supervisor_state::on_peer_broken(const messages::peer_broken& broken) {
   if (generation().runs(broken.generation)) options_.members->suspect(broken.rank, broken.cause);
+}
+
+/// Where a process was lost, the agent begins a generation by itself, and this is no restart of compute. All
+/// groups of a process may fail at once, which counts once. If no step is completed between two failures, as
+/// where processes cannot reach each other, generations do not help.
+void supervisor_state::on_group_failed(const messages::replica_group_failed& failed) {
+  if (!generation().runs(failed.generation)) return;
+  auto cause =
+      "replicas cannot add up gradients on rank " + std::to_string(options_.rank) + ": " + failed.cause;
+  if (failed.kind == failure_kind::bad_input) return generations_.fail_job(cause, failed.kind);
+  if (!failed.is_due) {
+    auto due = failed;
+    due.is_due = true;
+    return self_->delayed_send(caf::actor_cast<caf::actor>(self_->address()), time_for_fence, due);
+  }
+  options_.log->warn("{}", cause);
+  if (std::exchange(group_failed_in_, failed.generation) == failed.generation) return;
+  std::uint64_t step = 0;
+  for (const auto& device : children_.progress().positions()) step = std::max(step, device.position.step);
+  generations_.request_after_stall(cause, "groups of replicas at step " + std::to_string(step));
 }
 
 /// A tensor that is not authenticated has an unknown sender (rank -1) and is ignored, since any process may

@@ -72,6 +72,8 @@ namespace troupe::actors::supervisor {
 ///   inspect_process      reply process_report
 ///   call_finished        empty reply, result to the user's thread, or unavailable (3)
 ///   peer_broken          membership::suspect
+///   replica_group_failed membership::request_generation, if the generation still runs two seconds
+///                        later; ends the job if that has not helped
 ///   tensor_lost, link_failed, restart_requested
 ///                        membership::request_generation; ends the job if there are too many
 ///   generation_requested membership::request_generation
@@ -125,6 +127,7 @@ class supervisor_state {
   void on_inspector_down(const std::string& reason);
   void log_restart(const restart_command& command, const std::string& actor, const std::string& reason) const;
   void on_peer_broken(const messages::peer_broken& broken);
+  void on_group_failed(const messages::replica_group_failed& failed);
   void on_tensor_lost(const messages::tensor_lost& lost);
   void on_link_failed(const messages::link_failed& failed);
   messages::process_report on_inspect(const messages::inspect_process& asked);
@@ -156,6 +159,7 @@ class supervisor_state {
   std::map<std::uint64_t, caf::typed_response_promise<messages::pause_carried_out>>
       pause_answers_;  ///< by request
   std::chrono::steady_clock::time_point progress_checked_;
+  std::uint64_t group_failed_in_ = 0;  ///< the newest generation in which one did
 };
 
 }  // namespace troupe::actors::supervisor

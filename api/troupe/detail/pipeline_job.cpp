@@ -202,8 +202,10 @@ actors::job::job_definition definition_of(const Pipeline& pipeline, const job_op
   job.on_lost_state = options.on_lost_state == "restart" ? actors::job::lost_state_policy::restart
                                                          : actors::job::lost_state_policy::stop;
   job.description = describe_job(pipeline, options, job.training, job.placed, job.home, numeric_class());
-  if (training.num_replicas > 1)
+  if (training.num_replicas > 1) {
     job.description.add("stages that all replicas hold alike", text_of(contents));
+    job.description.add("backend over which replicas add up gradients", options.backend);
+  }
   job.identity = identity_of(pipeline, options);
   job.settings = training_settings(pipeline.optimizer(), pipeline.loss());
   job.settings.emplace_back("frozen parameters", frozen_parameters_of(pipeline.model()));

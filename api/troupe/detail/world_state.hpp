@@ -5,6 +5,7 @@
 #include "troupe/collective/group/group_builder.hpp"
 #include "troupe/config/environment/events_environment.hpp"
 #include "troupe/detail/running_call.hpp"
+#include "troupe/execution/replicas/group_maker.hpp"
 #include "troupe/files/folder_lock.hpp"
 #include "troupe/process/process.hpp"
 #include "troupe/world.hpp"
@@ -30,8 +31,11 @@ struct World::state {
   // shuts down, and so is destroyed last, when all have left the job.
   std::unique_ptr<collective::backend_registry> backends;
   std::shared_ptr<actors::process::process> self;
-  std::unique_ptr<collective::group_builder> groups;
+  std::shared_ptr<collective::group_builder> groups;
   std::shared_ptr<communicator> default_group;
+
+  /// Makes the groups of a job's replicas, while this lives; empty: the backend carries no sums of jobs.
+  execution::group_maker job_groups() const;
 
   state() = default;
   ~state();

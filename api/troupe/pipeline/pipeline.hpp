@@ -60,7 +60,8 @@ class Pipeline {
   /// Data parallelism: how many copies of the pipeline train together, each with microbatches() microbatches
   /// of its own, so that a batch is cut into count * microbatches() equal parts; 1 (the default): none.
   /// Before the optimizer's step the replicas' gradients are added up in a fixed tree, so that all keep the
-  /// same weights. The bits depend on the number of replicas, not on the processes that host them.
+  /// same weights. The bits depend on the number of replicas, not on the processes that host them (but over
+  /// the backends gloo, mpi and nccl: docs/tutorials/replicas.md).
   ///
   /// Buffers such as running means belong to each replica; evaluate, predict, state_dict and save use those
   /// of replica 0, which alone computes evaluations. The replicas share the job's devices, as many each, if

@@ -71,7 +71,9 @@ const job_field fields[] = {
      "let those with the inspector's token pause the job, and restart or kill parts of it"},
     {"inspect_audit_log", &o::inspect_audit_log,
      "append the commands to this file; none: inspector_audit.jsonl in the snapshot folder, or the log"},
-    {"backend", &o::backend, "carries the calls of process groups: ucx, local, gloo, mpi or nccl"},
+    {"backend", &o::backend,
+     "carries the calls of process groups: ucx, local, gloo, mpi or nccl; the last three also what replicas "
+     "add up"},
     {"network_interface", &o::network_interface, "the network the job may use; lo: this host only"},
     {"network_sizes", &o::network_sizes,
      "sizes at which ucx groups change algorithms between hosts, such as whole_inputs=64K,block=1M"},

@@ -1,8 +1,10 @@
 #pragma once
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
+#include "troupe/execution/replicas/replica_group.hpp"
 #include "troupe/program/batch_source.hpp"
 #include "troupe/program/stage_program.hpp"
 #include "troupe/schedule/cut.hpp"
@@ -30,6 +32,11 @@ class action_host {
   virtual tensor sum_memory(int /*stage*/, int /*bucket*/, std::int64_t num_elements, dtype type) {
     return tensor::empty({num_elements}, type);
   }
+  /// The group over which the replicas of `stage` add up its gradients; null: by messages to each other. May
+  /// wait until the group is there; throws action_interrupted. The same in all Gs of a generation.
+  virtual const replica_group* group_of(int /*stage*/) { return nullptr; }
+  /// It has failed, though no call of it differed: what it adds up never ends.
+  virtual void on_group_failure(const std::exception& /*cause*/) {}
   /// Within an action: puts what has come from other replicas into the inbox. The default does nothing, for
   /// hosts that put it there at once.
   virtual void take_arrivals() {}

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "troupe/execution/action_host.hpp"
-#include "troupe/execution/inbox.hpp"
+#include "troupe/execution/inbox/inbox.hpp"
 #include "troupe/schedule/stage_graph.hpp"
 
 namespace troupe::execution {

@@ -5,6 +5,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "troupe/execution/replicas/direct_exchange.hpp"
+#include "troupe/execution/replicas/follower_exchange.hpp"
+#include "troupe/execution/replicas/group_exchange.hpp"
+
 namespace troupe::execution {
 namespace {
 
@@ -38,11 +42,27 @@ running_all_reduce::running_all_reduce(plan_run& run, const action& op)
       step_(run.step()),
       num_gradient_buckets_(
           run.program(op.stage).num_gradient_buckets(run.optimizer_step(step_, op.microbatch))),
-      exchange_(run.replica(), run.running().num_replicas, num_gradient_buckets_ + (has_metrics() ? 1 : 0),
-                run.tag(transport::tensor_role::replica_gradients, op.stage, op.microbatch, 0),
-                [&run, stage = op.stage](int bucket, std::int64_t num_elements, dtype type) {
-                  return run.host().sum_memory(stage, bucket, num_elements, type);
-                }) {}
+      exchange_(make_exchange()) {}
+
+std::unique_ptr<replica_exchange> running_all_reduce::make_exchange() {
+  auto stage = op_.stage;
+  auto num_buckets = num_gradient_buckets_ + (has_metrics() ? 1 : 0);
+  replica_messages messages(
+      run_.replica(), run_.running().num_replicas,
+      run_.tag(transport::tensor_role::replica_gradients, stage, op_.microbatch, 0), run_.inputs(),
+      [&run = run_](const transport::tensor_tag& to, tensor value) { run.deliver(to, std::move(value)); });
+  auto memory = [&host = run_.host(), stage](int bucket, std::int64_t num_elements, dtype type) {
+    return host.sum_memory(stage, bucket, num_elements, type);
+  };
+  const auto* group = run_.host().group_of(stage);
+  if (!group) return std::make_unique<direct_exchange>(std::move(messages), num_buckets, memory);
+  auto leader = group->replicas_with(run_.replica()).front();
+  if (leader != run_.replica())
+    return std::make_unique<follower_exchange>(std::move(messages), num_buckets, leader);
+  return std::make_unique<group_exchange>(
+      std::move(messages), num_buckets, *group, memory,
+      [&host = run_.host()](const std::exception& cause) { host.on_group_failure(cause); });
+}
 
 plan_position running_all_reduce::position() const {
   return {step_, static_cast<std::uint32_t>(run_.index_of(op_))};
@@ -57,23 +77,22 @@ bool running_all_reduce::has_metrics() const {
 void running_all_reduce::give_bucket(int bucket) {
   auto value = bucket == num_gradient_buckets_ ? metrics_message(run_.host().metrics())
                                                : run_.program(op_.stage).replica_gradients(bucket);
-  if (value.defined()) exchange_.give(bucket, value, delivering());
+  if (value.defined()) exchange_->give(bucket, value);
 }
 
 void running_all_reduce::give_within_backward(int bucket) {
   give_bucket(bucket);
   run_.host().take_arrivals();
-  exchange_.add_up(run_.inputs(), delivering());
+  exchange_->add_up();
 }
 
 void running_all_reduce::give_buckets() {
-  for (int bucket : exchange_.not_given()) give_bucket(bucket);
+  for (int bucket : exchange_->not_given()) give_bucket(bucket);
 }
 
 void running_all_reduce::go_on() {
   while (can_go_on()) {
-    exchange_.go_on(run_.inputs(), delivering(),
-                    [this](int bucket, const std::vector<tensor>& sums) { take_bucket(bucket, sums); });
+    exchange_->go_on([this](int bucket, const std::vector<tensor>& sums) { take_bucket(bucket, sums); });
     give_buckets();
   }
 }
@@ -83,10 +102,6 @@ void running_all_reduce::take_bucket(int bucket, const std::vector<tensor>& sums
   std::vector<program::step_metrics> of_replicas;
   for (const auto& message : sums) of_replicas.push_back(metrics_in(message));
   run_.host().on_replica_metrics(of_replicas);
-}
-
-replica_exchange::sender running_all_reduce::delivering() {
-  return [this](const transport::tensor_tag& to, tensor value) { run_.deliver(to, std::move(value)); };
 }
 
 }  // namespace troupe::execution

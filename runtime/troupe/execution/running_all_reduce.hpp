@@ -1,9 +1,10 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "troupe/execution/plan_run.hpp"
-#include "troupe/execution/replica_exchange.hpp"
+#include "troupe/execution/replicas/replica_exchange.hpp"
 
 namespace troupe::execution {
 
@@ -26,22 +27,22 @@ class running_all_reduce {
   /// Gives all buckets that are there and were not given.
   void give_buckets();
   /// Whether go_on would do anything.
-  bool can_go_on() const { return exchange_.can_go_on(run_.inputs()); }
+  bool can_go_on() const { return exchange_->can_go_on(); }
   /// Adds up and takes whatever is there, and gives buckets that depend on it.
   void go_on();
-  bool is_done() const { return exchange_.is_done(); }
+  bool is_done() const { return exchange_->is_done(); }
 
  private:
   bool has_metrics() const;
   void give_bucket(int bucket);
   void take_bucket(int bucket, const std::vector<tensor>& sums);
-  replica_exchange::sender delivering();
+  std::unique_ptr<replica_exchange> make_exchange();
 
   plan_run& run_;
   const action& op_;
   std::uint64_t step_;
   int num_gradient_buckets_;
-  replica_exchange exchange_;
+  std::unique_ptr<replica_exchange> exchange_;
 };
 
 }  // namespace troupe::execution

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <caf/scoped_actor.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -11,6 +13,9 @@
 
 #include "one_device.hpp"
 #include "troupe/actor/receiving_actor.hpp"
+#include "troupe/collective/shm/local_group.hpp"
+#include "troupe/execution/replicas/group_exchange.hpp"
+#include "troupe/execution/replicas/replica_groups.hpp"
 #include "troupe/messages/stage.hpp"
 
 using namespace troupe;
@@ -94,9 +99,12 @@ struct threaded_device {
       std::make_shared<execution::arrivals>([this] { out.wake_receiver(); });
   caf::actor device;
 
-  explicit threaded_device(const plan& training = make_plan({schedule_kind::gpipe, 3, 2, 3})) {
+  explicit threaded_device(const plan& training = make_plan({schedule_kind::gpipe, 3, 2, 3}),
+                           std::shared_ptr<execution::replica_groups> groups = nullptr,
+                           std::chrono::nanoseconds spin = std::chrono::microseconds(50)) {
     model->num_stages = 3;
     job->training = training;
+    job->groups = std::move(groups);
     place_on_ranks(*job);
     device = system.spawn<actors::actor::receiving_actor<device_state>, caf::detached>(
         out, device_options{.device = 1,
@@ -105,6 +113,7 @@ struct threaded_device {
                             .faults = &no_faults,
                             .ring = &ring,
                             .fenced = fenced,
+                            .spin = spin,
                             .status = status,
                             .from_replicas = from_replicas});
     actors::messages::begin_generation command{
@@ -334,4 +343,89 @@ TEST_CASE("a deferred update that is not finite ends the step before") {
           },
           [](const caf::error& problem) { FAIL(actors::actor::describe(problem)); });
   CHECK(std::ranges::count(here.model->calls, "A1@0") == 0);
+}
+
+namespace {
+
+plan two_replicas() {
+  return make_plan({.kind = schedule_kind::gpipe,
+                    .num_stages = 3,
+                    .num_microbatches = 2,
+                    .num_devices = 3,
+                    .num_replicas = 2});
+}
+
+/// The other replica of stage 1, in another process: the groups of this one, and its own member.
+struct other_replica {
+  std::vector<std::shared_ptr<communicator>> members;
+  std::shared_ptr<execution::replica_groups> groups;
+  execution::inbox arrived;
+  std::string failure;
+
+  other_replica() {
+    groups = std::make_shared<execution::replica_groups>(
+        1, 0, std::map<int, std::vector<world_rank>>{{1, {1, 4}}},
+        [this](const execution::wanted_group& wanted) {
+          for (auto& each :
+               collective::make_local_group({1, 4}, {.on_call_end = wanted.on_call_end}, "replicas"))
+            members.push_back(std::move(each));
+          return members.front();
+        },
+        [](const std::exception&) {});
+    while (!groups->wait_for(1, std::chrono::milliseconds(10))) continue;
+  }
+  /// Takes part in the first exchange.
+  void add_up() {
+    execution::replica_messages nobody(1, 2, {}, arrived, [](const auto&, const tensor&) {});
+    execution::group_exchange own(
+        std::move(nobody), 1, {.member_of_replica = {0, 1}, .calls = members.at(1)},
+        [](int, std::int64_t count, dtype type) { return tensor::empty({count}, type); },
+        [this](const std::exception& cause) { failure = cause.what(); });
+    own.give(0, tensor::full({1}, 1));
+    while (!own.is_done() && failure.empty()) own.go_on([](int, const std::vector<tensor>&) {});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a device goes on when a call of its group ends, whether it waits in its mailbox or polls") {
+  for (auto spin : {std::chrono::microseconds(0), std::chrono::microseconds(50)}) {
+    for (bool defers : {false, true}) {
+      INFO("spin " << spin.count() << ", defers " << defers);
+      other_replica other;
+      threaded_device here(two_replicas(), other.groups, spin);
+      here.model->defers_updates = defers;
+      here.self->send(here.device, actors::messages::step_credit{
+                                       1, {3, actors::job::call_kind::train, 0, 100, 0, 0}, 0, 2, {}, 0});
+      for (auto role : {troupe::transport::tensor_role::activation, troupe::transport::tensor_role::gradient})
+        for (auto microbatch : {0U, 1U})
+          here.self->send(here.device, actors::messages::tensor_arrived{here.tag(microbatch, role),
+                                                                        tensor::full({2, 1}, 0.5F)});
+      here.out.wait_until_sent(4);  // nothing to the other replica
+      other.add_up();
+      CHECK(other.failure.empty());
+      here.self->receive([](const actors::messages::step_done& done) { CHECK(done.step == 0); });
+      CHECK(std::ranges::count(here.model->calls, "A1@0") == 1);
+      CHECK(std::ranges::none_of(here.out.tensors, [](const auto& each) {
+        return troupe::transport::is_between_replicas(each.tag.role);
+      }));
+    }
+  }
+}
+
+TEST_CASE("a device whose generation is fenced leaves its group's call, and ends the group") {
+  other_replica other;
+  threaded_device here(two_replicas(), other.groups);
+  here.self->send(here.device, actors::messages::step_credit{
+                                   1, {3, actors::job::call_kind::train, 0, 100, 0, 0}, 0, 2, {}, 0});
+  for (auto role : {troupe::transport::tensor_role::activation, troupe::transport::tensor_role::gradient})
+    for (auto microbatch : {0U, 1U}) here.out.add_arrival(here.tag(microbatch, role));
+  here.out.wait_until_sent(4);
+  here.fenced->store(2);
+  here.self->request(here.device, std::chrono::seconds(40), actors::messages::quiesce{2})
+      .receive([](const actors::messages::stopped& answer) { CHECK(answer.interrupted_step == 1); },
+               [](const caf::error& problem) { FAIL(actors::actor::describe(problem)); });
+  CHECK_THROWS_MATCHES(
+      std::rethrow_exception(other.members[0]->failure()), collective_error,
+      Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring("ends with its generation")));
 }

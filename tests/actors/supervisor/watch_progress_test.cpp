@@ -108,3 +108,62 @@ TEST_CASE(
   REQUIRE(here.members.failures.size() == 1);
   CHECK(here.members.failures[0] == "device 1 has not got 0F0 of step 40 (and again after 3 restarts)");
 }
+
+namespace {
+
+/// Goes on to the generation that was asked for.
+void begin_next(one_process& here, std::uint64_t generation) {
+  here.fence(generation);
+  here.view(generation);
+}
+
+}  // namespace
+
+TEST_CASE("groups of replicas that fail ask for a generation once, unless the agent begins one for a loss") {
+  one_process here;
+  here.begin();
+  auto fail = [&here](std::uint64_t generation) {
+    for (const char* cause : {"stage 0: connection broken", "stage 1: connection broken"})
+      here.actors.send(here.supervisor, actors::messages::replica_group_failed{generation, cause});
+  };
+  fail(1);
+  here.advance(1s);
+  begin_next(here, 2);  // a process was lost
+  here.advance(10s);
+  CHECK(here.members.requests.empty());
+  fail(1);  // late
+  fail(2);
+  here.advance(1s);
+  CHECK(here.members.requests.empty());
+  for (int i = 0; i < 10; ++i) here.advance(1s);
+  REQUIRE(here.members.requests.size() == 1);
+  CHECK(here.members.requests[0] ==
+        std::pair<std::uint64_t, std::string>{
+            2, "replicas cannot add up gradients on rank 1: stage 0: connection broken"});
+}
+
+TEST_CASE("groups of replicas that fail in generation after generation, without a step, end the job") {
+  one_process here;
+  here.begin();
+  for (std::uint64_t generation = 1; generation <= 4; ++generation) {
+    CHECK(here.members.failures.empty());
+    std::string cause = "no route in generation ";
+    cause += std::to_string(generation);
+    here.actors.send(here.supervisor, actors::messages::replica_group_failed{generation, cause});
+    for (int i = 0; i < 10; ++i) here.advance(1s);
+    begin_next(here, generation + 1);
+  }
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK(here.members.failures[0] ==
+        "replicas cannot add up gradients on rank 1: no route in generation 4 (and again after 3 restarts)");
+}
+
+TEST_CASE("a group of replicas that is refused ends the job at once, as bad input") {
+  one_process here;
+  here.begin();
+  here.actors.send(here.supervisor, actors::messages::replica_group_failed{
+                                        1, "start one process for each rank", failure_kind::bad_input});
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK(here.members.failures[0] ==
+        "replicas cannot add up gradients on rank 1: start one process for each rank");
+}

@@ -4,6 +4,8 @@
 // - wide: a weight whose gradient is computed by blocks of rows. Says whether it reads those of others in
 // place.
 // - partly_labelled: samples of which some have no label.
+// - three_trainers: three Trainers of one World, one after the other, whose stages lie on other processes;
+// the first one only evaluates.
 //
 // Says what came of it, a line each: "RANK WHAT VALUE".
 #include <cinttypes>
@@ -14,6 +16,7 @@
 #include "package/synthetic.hpp"
 #include "support/models/conditional_model.hpp"
 #include "support/models/partly_labelled.hpp"
+#include "troupe/collective/every_backend.hpp"
 
 using namespace troupe;
 
@@ -60,7 +63,7 @@ bool reads_in_place() {
 
 void run(const std::string& model, const job_options& options) {
   auto pipeline = Pipeline(model_named(model), options).optimizer(optim::Adam({.lr = 1e-2}));
-  auto world = World::init(options);
+  auto world = World::init(options, every_backend());
   auto rank = world.rank().value();
   auto samples = model == "partly_labelled" ? testing::partly_labelled(250) : testing::four_corners(250);
   Trainer trainer(world, pipeline, {.on_step = [rank](const step_event& done) {
@@ -75,11 +78,35 @@ void run(const std::string& model, const job_options& options) {
   std::fflush(stdout);
 }
 
+void run_three_trainers(const job_options& options) {
+  struct layout {
+    int stages, replicas;
+  };
+  auto world = World::init(options, every_backend());
+  auto samples = testing::four_corners(250);
+  int number = 0;
+  for (const auto& [stages, replicas] : {layout{2, 2}, layout{1, 4}, layout{2, 2}}) {
+    auto pipeline = Pipeline(testing::conditional_model(), options)
+                        .stages(stages)
+                        .replicas(replicas)
+                        .optimizer(optim::Adam({.lr = 1e-2}));
+    Trainer trainer(world, pipeline);
+    if (++number > 1) trainer.fit(samples);
+    std::printf("%d evaluated-%d %a\n", world.rank().value(), number, trainer.evaluate(samples).loss);
+    std::printf("%d weights-%d %s\n", world.rank().value(), number, trainer.weights_sha256().c_str());
+  }
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string model;
   return run_program(
-      argc, argv, testing::small_options(), [&](const job_options& options) { run(model, options); },
-      {{"--model", "conditional, sync_batch_norm, sometimes_normed, wide or partly_labelled", &model}});
+      argc, argv, testing::small_options(),
+      [&](const job_options& options) {
+        model == "three_trainers" ? run_three_trainers(options) : run(model, options);
+      },
+      {{"--model", "conditional, sync_batch_norm, sometimes_normed, wide, partly_labelled or three_trainers",
+        &model}});
 }

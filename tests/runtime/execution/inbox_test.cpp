@@ -1,4 +1,4 @@
-#include "troupe/execution/inbox.hpp"
+#include "troupe/execution/inbox/inbox.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <stdexcept>

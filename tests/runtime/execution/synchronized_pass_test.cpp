@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "support/unlike_sums.hpp"
-#include "troupe/execution/arrivals.hpp"
+#include "troupe/execution/inbox/arrivals.hpp"
 
 using namespace troupe;
 using namespace troupe::execution;

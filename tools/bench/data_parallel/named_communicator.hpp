@@ -4,10 +4,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
-#include "troupe/execution/sum_buffers.hpp"
+#include "troupe/execution/inbox/arrivals.hpp"
+#include "troupe/execution/replicas/direct_exchange.hpp"
+#include "troupe/execution/replicas/sum_buffers.hpp"
 #include "troupe/transport/transport.hpp"
 
 namespace troupe::bench {
@@ -23,8 +24,8 @@ struct call_name {
 /// advance on the thread that calls, only within its calls, and none but wait() blocks. One generation of a
 /// transport; a failure of a member ends the process's job elsewhere.
 ///
-/// Each member adds up a part of each tensor, in the fixed tree over the members (troupe/ops/
-/// tree_reduction.hpp), and sends its sums to all. A prototype: only `troupe bench ddp` uses it.
+/// A call is a direct_exchange of one bucket, as replicas of a job have in a G. A prototype: only `troupe
+/// bench ddp` uses it.
 ///
 /// Of one thread. `transport` calls it from its own, too.
 class named_communicator final : public transport::transport_events, private transport::tensor_waiter {
@@ -32,7 +33,8 @@ class named_communicator final : public transport::transport_events, private tra
   using transport_maker =
       std::function<std::unique_ptr<transport::transport>(transport::transport_events& events)>;
 
-  explicit named_communicator(const transport_maker& make) : transport_(make(*this)) {}
+  explicit named_communicator(const transport_maker& make)
+      : arrivals_([this] { transport_->wake_receiver(); }), transport_(make(*this)) {}
   ~named_communicator() override { transport_.reset(); }  // whose thread calls this until then
   named_communicator(const named_communicator&) = delete;
   named_communicator& operator=(const named_communicator&) = delete;
@@ -57,26 +59,12 @@ class named_communicator final : public transport::transport_events, private tra
   /// As advance(); if no call is done after it, sleeps until something comes. Only with a call that has not
   /// been taken.
   void wait();
-  /// Gives the sums of each call that has ended: together, one after the other, its n elements (of a member
-  /// without elements an undefined tensor). They must not be written, nor used after the return, which may be
-  /// in memory of another member.
+  /// Gives the sums of each call that has ended: together, one after the other, its n elements. They must not
+  /// be written, nor used after the return: they may be in memory of another member.
   void take_done(const std::function<void(const call_name&, const std::vector<tensor>& parts)>& take);
 
  private:
   static constexpr std::uint64_t generation = 1;
-
-  struct call {
-    tensor x;  ///< undefined: not begun here
-    bool has_sums = false;
-    std::vector<tensor> inputs, sums;  ///< [member] of the part that this member adds up; of each part
-  };
-  struct arrival {
-    transport::tensor_tag tag;
-    tensor value;
-  };
-  struct element_range {
-    std::int64_t first = 0, count = 0;
-  };
 
   // transport_events and tensor_waiter
   void on_control(int, std::uint64_t, std::span<const std::byte>) override {}
@@ -85,27 +73,19 @@ class named_communicator final : public transport::transport_events, private tra
   bool take(int from_rank, const transport::tensor_tag& tag, tensor& value) override;
   bool waits() const override;
 
-  int size() const { return static_cast<int>(members_.size()); }
-  call& call_of(const call_name& name);
-  element_range part_of(const tensor& x, int member) const;
-  bool has_inputs(const call& entry) const;
-  bool is_done(const call& entry) const;
   void receive(bool may_sleep);
-  void add_arrivals();
-  void add_up(const call_name& name, call& entry);
-  void send(transport::tensor_role role, const call_name& name, int to, const tensor& value);
 
+  execution::arrivals arrivals_;
   std::unique_ptr<transport::transport> transport_;
-  std::map<int, transport::process_address> members_;
-  std::map<call_name, call> calls_;
+  int num_members_ = 0;
+  execution::inbox arrived_;
+  std::map<call_name, std::unique_ptr<execution::direct_exchange>> calls_;  ///< begun and not taken
   /// The same from call to call of a bucket: when all inputs of the next one are here, all members have taken
   /// the last one's sums.
   execution::sum_buffers sum_memory_{
       [this](shape extents, dtype type) { return allocate_shared(std::move(extents), type); }};
   mutable int polls_ = 0;  ///< that receive_for may still do
   bool may_sleep_ = false;
-  mutable std::mutex arriving_;  ///< guards the next one
-  std::vector<arrival> arrived_;
 };
 
 }  // namespace troupe::bench

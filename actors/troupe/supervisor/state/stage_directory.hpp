@@ -4,7 +4,7 @@
 #include <memory>
 #include <mutex>
 
-#include "troupe/execution/arrivals.hpp"
+#include "troupe/execution/inbox/arrivals.hpp"
 #include "troupe/layout/part_id.hpp"
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/transport/transport.hpp"

@@ -8,7 +8,7 @@ namespace troupe::collective {
 struct ucx_group_resources;
 
 /// Makes the groups of this process with the job's backend: "ucx", "local" (threads of one process), or one
-/// that the program links. Used by one thread. Outlives its groups.
+/// that the program links. Outlives its groups.
 class backend_registry {
  public:
   /// The same `backend` in all processes of the job. Throws bad_input, with what to link or install, if it is
@@ -23,8 +23,11 @@ class backend_registry {
   /// Advances the calls of all its groups.
   const std::shared_ptr<progress_engine>& engine() const { return engine_; }
 
+  /// Whether the backend is one that the program links, with sums of its own; else all of a job's are those
+  /// of the fixed tree.
+  bool is_linked() const { return backend_ != "ucx" && backend_ != "local"; }
   /// As backend_instance::make. A group of one process does not need the backend, unless the backend wants
-  /// it.
+  /// it. Where the backend is not linked, by one thread.
   std::unique_ptr<communicator> make(const group_description& group, store& keys,
                                      communicator_options options);
 

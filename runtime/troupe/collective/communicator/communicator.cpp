@@ -79,6 +79,7 @@ collective::operation_queue::callbacks communicator::hooks() {
             on_end(what);
             emit_end(what, name);
           }};
+  all.after_end = options_.on_call_end;
   if (options_.profile)
     all.on_waited = [this](const collective::call& what, collective::call::clock::time_point since) {
       on_waited(what, since);

@@ -28,6 +28,10 @@ struct communicator_options {
   /// Advances the calls that no thread waits for: the same for all groups of a process. Null: one for this
   /// group.
   std::shared_ptr<collective::progress_engine> engine = nullptr;
+  /// Called after each call has ended, well or not, on the thread that advances it: wakes who asks
+  /// work::is_done. In a group that has failed, within the call that submits. Must not block, nor call the
+  /// group. Null: nobody asks.
+  std::function<void()> on_call_end = nullptr;
   /// Wraps the group's backend, for example into a throttled_backend. For measurements and tests.
   std::function<std::unique_ptr<collective::collective_backend>(
       std::unique_ptr<collective::collective_backend>)>

@@ -98,6 +98,7 @@ void operation_queue::end(call& last, std::exception_ptr error) {
   if (had_begun) hooks_.on_end(last);
   last.finished = true;
   last.finished.notify_all();
+  if (hooks_.after_end) hooks_.after_end();
 }
 
 std::shared_ptr<const call> operation_queue::find_late() {

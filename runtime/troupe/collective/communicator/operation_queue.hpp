@@ -58,6 +58,8 @@ class operation_queue {
     std::function<void(const call&)> on_wait;
     /// A call that had begun has ended, well or not.
     std::function<void(const call&)> on_end;
+    /// After `finished` is set. Null: nobody asks for it.
+    std::function<void()> after_end = nullptr;
     /// A thread has waited for a call since `since`, and the call has ended. Called on that thread. Null:
     /// small calls that end soon are not timed.
     std::function<void(const call&, call::clock::time_point since)> on_waited = nullptr;

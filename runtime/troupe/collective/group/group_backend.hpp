@@ -26,14 +26,13 @@ struct backend_options {
   collective::network_sizes sizes = {};
 };
 
-/// A backend in this process: what all its groups share, and what makes them. Used by one thread. Outlives
-/// its groups.
+/// A backend in this process: what all its groups share, and what makes them. Outlives its groups.
 class backend_instance {
  public:
   virtual ~backend_instance() = default;
   /// Makes this member's communicator of a group. The other members call this with the same name and ranks,
   /// and find each other in `keys`, which outlives the group. Throws collective_error if they do not come,
-  /// and bad_input.
+  /// and bad_input. Two threads may each make one at a time: the program, and its job for its replicas.
   virtual std::unique_ptr<communicator> make(const group_description& group, collective::store& keys,
                                              const communicator_options& options) = 0;
 };

@@ -18,6 +18,10 @@ constexpr std::chrono::milliseconds longest_wait_for_fence{3000};
 /// for that time. One that is late only is not lost, and then no fence comes.
 constexpr std::chrono::milliseconds longest_wait_for_stopped{1500};
 
+std::string name_in(std::uint64_t generation, const std::string& name) {
+  return generation == process_table::first_generation ? name : std::to_string(generation) + '/' + name;
+}
+
 template <class Number>
 std::string listed(const std::vector<Number>& numbers, char between) {
   using std::to_string;
@@ -52,8 +56,9 @@ collective_error ended(const std::string& group, const groups_end& why) {
 }  // namespace
 
 struct group_builder::built_group {
-  built_group(group_description wanted, process_table& members, store& all_keys)
-      : description(std::move(wanted)), keys(all_keys, [this, &members] {
+  built_group(group_description wanted, process_table& members, store& all_keys, std::function<void()> check)
+      : description(std::move(wanted)), keys(all_keys, [this, &members, check = std::move(check)] {
+          if (check) check();
           if (auto why = members.end_of(description.generation)) throw ended(description.name, *why);
           for (std::size_t i = 0; i < description.ranks.size(); ++i)
             if (auto cause = members.loss_of(description.ranks[i], description.incarnations[i]))
@@ -86,14 +91,32 @@ std::shared_ptr<communicator> group_builder::build(const std::string& name,
     generation = members_.generation();
     incarnations = wait_for_members(name, ranks, options.timeout);
   } while (members_.generation() != generation);
-  auto unique_name =
-      generation == process_table::first_generation ? name : std::to_string(generation) + '/' + name;
+  auto unique_name = name_in(generation, name);
   if (auto count = ++counts_[unique_name]; count > 1) unique_name += '#' + std::to_string(count);
   group_description description{unique_name, ranks};
-  description.member = description.member_of(rank_).value();
   description.incarnations = std::move(incarnations);
   description.generation = generation;
-  auto made = std::make_shared<built_group>(std::move(description), members_, keys_);
+  return build_group(std::move(description), options, nullptr);
+}
+
+std::shared_ptr<communicator> group_builder::build_in(std::uint64_t generation, const std::string& name,
+                                                      const std::vector<world_rank>& ranks,
+                                                      const communicator_options& options,
+                                                      std::function<void()> check) {
+  auto incarnations = members_.wait_for(ranks, std::chrono::milliseconds(0));
+  if (auto why = members_.end_of(generation)) throw ended(name, *why);
+  if (!incarnations) throw ended(name, {.lost = members_.missing(ranks), .cause = "a member was lost"});
+  group_description description{name_in(generation, name), ranks};
+  description.incarnations = std::move(*incarnations);
+  description.generation = generation;
+  return build_group(std::move(description), options, std::move(check));
+}
+
+std::shared_ptr<communicator> group_builder::build_group(group_description description,
+                                                         const communicator_options& options,
+                                                         std::function<void()> check) {
+  description.member = description.member_of(rank_).value();
+  auto made = std::make_shared<built_group>(std::move(description), members_, keys_, std::move(check));
   made->group = make_(made->description, made->keys, options);
   {
     std::lock_guard listing(listing_);

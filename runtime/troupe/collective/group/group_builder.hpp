@@ -37,6 +37,14 @@ class group_builder {
   std::shared_ptr<communicator> build(const std::string& name, const std::vector<world_rank>& ranks,
                                       const communicator_options& options);
 
+  /// Builds a group of one generation, for a job whose devices run in it; may run beside build(). `name`:
+  /// unique in the generation, and no list of ranks. `check`: called now and then while others are waited
+  /// for, and as long as the group lives; what it throws ends the group. Throws collective_error at once if
+  /// the generation has ended or a member is lost.
+  std::shared_ptr<communicator> build_in(std::uint64_t generation, const std::string& name,
+                                         const std::vector<world_rank>& ranks,
+                                         const communicator_options& options, std::function<void()> check);
+
   /// A name for a group of these ranks: "{0,2,4}"; of long lists, a hash.
   static std::string name_of(const std::vector<world_rank>& ranks);
 
@@ -44,6 +52,8 @@ class group_builder {
   /// A communicator, and what it uses as long as it lives.
   struct built_group;
 
+  std::shared_ptr<communicator> build_group(group_description description,
+                                            const communicator_options& options, std::function<void()> check);
   std::vector<std::uint32_t> wait_for_members(const std::string& name, const std::vector<world_rank>& ranks,
                                               std::chrono::milliseconds timeout);
   void wait_for_fence_of_lost_members(std::chrono::milliseconds timeout);
@@ -54,7 +64,7 @@ class group_builder {
   process_table& members_;
   store& keys_;
   communicator_maker make_;
-  std::mutex building_;
+  std::mutex building_;                // guards the next one, and is held by build()
   std::map<std::string, int> counts_;  ///< by name with its generation
   std::mutex listing_;                 ///< guards groups_
   std::vector<std::weak_ptr<built_group>> groups_;

@@ -1,5 +1,6 @@
 #include "troupe/collective/group/group_builder.hpp"
 
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -183,6 +184,51 @@ TEST_CASE("a group that is being formed at a fence ends, although none of its me
   of.all[0]->members.on_fence(2, {{1, "killed"}}, "rank 1 was killed");
   CHECK_THROWS_MATCHES(waiting.get(), collective_error,
                        MessageMatches(ContainsSubstring("group {0,2} ends with its generation")));
+}
+
+TEST_CASE("a job's groups are built beside those of the program, and named by their generation alone") {
+  job of(2);
+  auto waiting = std::async(std::launch::async, [&] { return of.all[0]->build({0, 1}); });
+  while (!of.shared.keys.get("{0,1}/0", 1s)) continue;  // the program of rank 0 waits for rank 1
+  std::vector<std::shared_ptr<communicator>> built(2);
+  auto build = [&built](process& self, std::uint64_t generation) {
+    auto& group = built[static_cast<std::size_t>(self.rank)];
+    group = self.groups.build_in(generation, "stage 3", {0, 1}, {}, nullptr);
+    expect(sum_of_ranks(*group, self.rank) == 1, "the sum");
+  };
+  of.on({0, 1}, [&](process& self) { build(self, 1); });
+  CHECK(built[0]->group().name == "stage 3");
+  for (auto& self : of.all) self->members.on_fence(2, {}, "a stage failed");
+  CHECK((built[0]->failure() && built[1]->failure()));
+  for (auto& self : of.all) self->members.on_view(2, {0, 0});
+  of.on({0, 1}, [&](process& self) { build(self, 2); });
+  CHECK(built[1]->group().name == "2/stage 3");
+  CHECK_THROWS_AS(waiting.get(), collective_error);
+}
+
+TEST_CASE("a job's group is refused at once if its generation has ended or a member is lost") {
+  job of(2);
+  auto& self = *of.all[0];
+  self.members.suspect(1, 0);
+  CHECK_THROWS_MATCHES(self.groups.build_in(1, "stage 0", {0, 1}, {}, nullptr), collective_error,
+                       MessageMatches(ContainsSubstring("a member was lost")));
+  self.members.on_fence(2, {{1, "killed"}}, "rank 1 was killed");
+  CHECK_THROWS_MATCHES(self.groups.build_in(1, "stage 0", {0, 1}, {}, nullptr), collective_error,
+                       MessageMatches(ContainsSubstring("rank 1 was killed")));
+}
+
+TEST_CASE("a job's group that nobody wants any more stops waiting for its members") {
+  job of(2);
+  std::atomic<bool> is_wanted = true;
+  auto waiting = std::async(std::launch::async, [&] {
+    return of.all[0]->groups.build_in(1, "stage 0", {0, 1}, {}, [&] {
+      if (!is_wanted) throw std::runtime_error("the job has ended");
+    });
+  });
+  while (!of.shared.keys.get("stage 0/0", 1s)) continue;
+  is_wanted = false;
+  CHECK_THROWS_MATCHES(waiting.get(), std::runtime_error,
+                       MessageMatches(ContainsSubstring("the job has ended")));
 }
 
 TEST_CASE("after a loss that a group has noticed, the next group belongs to the generation after the fence") {

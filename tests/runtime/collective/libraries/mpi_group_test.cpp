@@ -68,6 +68,8 @@ TEST_CASE("over MPI a member that times out is named on all waiting members") {
   check_ranks(3, folder, std::chrono::minutes(2));
 }
 
+TEST_CASE("over MPI a member that does not come to make a group is named") { run_ranks(2, "absent"); }
+
 TEST_CASE("a group whose ranks are not those of mpirun is refused") { run_ranks(2, "wrong ranks"); }
 
 TEST_CASE("a build without MPI names the package to install") {

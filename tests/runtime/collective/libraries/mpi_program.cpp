@@ -1,4 +1,4 @@
-// What the processes do that mpirun starts for the test: mpi_program FOLDER cases|mismatch|late|"wrong
+// What the processes do that mpirun starts for the test: mpi_program FOLDER cases|mismatch|late|absent|"wrong
 // ranks", with a folder that all share. Puts "well RANK" there if all is as promised.
 #include <algorithm>
 #include <cstdio>
@@ -70,6 +70,23 @@ void expect_late(store& place, mpi_group_resources& resources) {
   expect(false, "an error");
 }
 
+/// Rank 1 does not come to make the group.
+void expect_absent(store& place, mpi_group_resources& resources) {
+  if (resources.rank() == 1) {
+    place.get("gave up", std::chrono::minutes(5)).value();
+    return;
+  }
+  try {
+    make_group("all", all_ranks(resources), place, resources, {.timeout = std::chrono::seconds(1)});
+  } catch (const collective_error& error) {
+    expect(error.kind() == collective_failure::timed_out, error.what());
+    expect(error.ranks() == std::vector<world_rank>{1}, error.what());
+    place.put("gave up", {});
+    return;
+  }
+  expect(false, "an error");
+}
+
 void expect_refusals(store& place, mpi_group_resources& resources) {
   for (const group_description& wrong :
        {group_description{"all", {0, 2}, 0}, {"all", {1, 0}, resources.rank().value()}}) {
@@ -90,6 +107,7 @@ void run(const std::string& what, store& place) {
   if (what == "mismatch") expect_mismatch(place, resources);
   if (what == "wrong ranks") expect_refusals(place, resources);
   if (what == "late") expect_late(place, resources);
+  if (what == "absent") expect_absent(place, resources);
   place.put("well " + rank, {});
   if (what != "late") return;
   for (auto other : all_ranks(resources))

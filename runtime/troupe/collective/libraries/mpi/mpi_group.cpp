@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "troupe/collective/group/rendezvous.hpp"
 #include "troupe/collective/libraries/mpi/mpi_backend.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/hash/fnv1a.hpp"
@@ -92,6 +93,8 @@ std::unique_ptr<communicator> make_mpi_group(const group_description& group, col
                                              mpi_group_resources& resources,
                                              const communicator_options& options) {
   require_ranks(group, resources);
+  // MPI_Comm_create_group waits for members without end, and names none.
+  collective::rendezvous(group, keys, options.timeout).all_gather("MPI", "begins");
   std::vector<int> ranks;
   for (auto rank : group.ranks) ranks.push_back(rank.value());
   MPI_Group world, members;

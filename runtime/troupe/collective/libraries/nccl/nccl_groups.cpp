@@ -8,7 +8,10 @@ namespace {
 class nccl_instance final : public backend_instance {
  public:
   explicit nccl_instance(const backend_options& options) : gpu_{device::kind::cuda, options.local_rank} {
-    if (options.local_rank < num_cuda_devices()) return;
+    if (options.local_rank < num_cuda_devices()) {
+      on_ = make_nccl_connections(gpu_);
+      return;
+    }
     throw bad_input("--backend nccl wants a GPU for each process of a host: rank " + to_string(options.rank) +
                     " would take " + to_string(gpu_) + ", and there are " +
                     std::to_string(num_cuda_devices()) +
@@ -17,7 +20,6 @@ class nccl_instance final : public backend_instance {
   }
   std::unique_ptr<communicator> make(const group_description& group, collective::store& keys,
                                      const communicator_options& options) override {
-    if (!on_) on_ = make_nccl_connections(gpu_);
     return make_nccl_group(group, keys, on_, options);
   }
 

@@ -1,4 +1,4 @@
-#include "troupe/execution/inbox.hpp"
+#include "troupe/execution/inbox/inbox.hpp"
 
 #include <stdexcept>
 #include <string>

@@ -1,4 +1,4 @@
-#include "jobs/pairwise_rows.hpp"
+#include "jobs/replicas/pairwise_rows.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "troupe/execution/arrivals.hpp"
+#include "troupe/execution/inbox/arrivals.hpp"
 
 namespace troupe::execution {
 
@@ -8,21 +8,33 @@ void arrivals::put(const transport::tensor_tag& tag, tensor value) {
     held_.emplace_back(tag, std::move(value));
     ++num_put_;
   }
+  wake();
+}
+
+void arrivals::note() {
+  {
+    std::lock_guard lock(mutex_);
+    ++num_put_;
+  }
+  wake();
+}
+
+void arrivals::wake() {
   changed_.notify_one();
   if (on_put_) on_put_();
 }
 
 bool arrivals::move_to(inbox& into) {
   is_notified_ = false;  // first: who puts something after the look below tells of it
-  if (num_moved_ == num_put_) return false;
+  if (num_seen_ == num_put_) return false;
   std::vector<std::pair<transport::tensor_tag, tensor>> moved;
   {
     std::lock_guard lock(mutex_);
     moved.swap(held_);
-    num_moved_ += moved.size();
+    num_seen_ = num_put_.load();
   }
   for (auto& [tag, value] : moved) into.put(tag, std::move(value));
-  return !moved.empty();
+  return true;
 }
 
 std::size_t arrivals::num_held() const {

@@ -10,93 +10,13 @@
 #include <sstream>
 #include <utility>
 
-#include "jobs/job.hpp"
-#include "jobs/pairwise_rows.hpp"
+#include "jobs/replicas/pairwise_rows.hpp"
+#include "jobs/replicas/replica_layout.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
 
 namespace {
-
-using values = std::vector<std::string>;
-
-/// What replicas exchange: gradients in a dtype, the largest of them, factors of them, weights, or gradients
-/// that are not clipped, so that updates end within the next step (stage_program::defer_update).
-struct layout {
-  int replicas = 2;
-  int stages = 2;
-  int processes = 1;
-  std::string schedule = "1f1b";
-  std::string killed_in = {};  ///< the kind of action before which a process is lost; empty: none
-  std::string exchange = "f32";
-  int lost_rank = 0;
-};
-
-/// 12 steps of a GPT whose embedding and head share their weights, mostly clipped, in f16 whose loss scale is
-/// too large at first; or in bf16, where a loss scale is refused.
-values job_of(const layout& of, int num_steps = 12) {
-  values options{"--size",         "tiny",
-                 "--steps",        std::to_string(num_steps),
-                 "--batch",        of.replicas == 3 ? "12" : "16",
-                 "--microbatches", "2",
-                 "--replicas",     std::to_string(of.replicas)};
-  auto add = [&options](const values& more) { options.insert(options.end(), more.begin(), more.end()); };
-  if (of.exchange == "unclipped") {
-    add({"--precision", "bf16"});
-    return options;
-  }
-  add({"--clip-grad-norm", "0.5"});
-  if (of.exchange == "top_k") {
-    add({"--precision", "bf16", "--top-k-gradients", "0.05"});
-  } else if (of.exchange == "power_sgd") {
-    add({"--precision", "bf16", "--power-sgd-rank", "2"});
-  } else {
-    add({"--precision", "f16", "--loss-scale", "268435456"});
-    of.exchange == "average" ? add({"--average-every", "3"}) : add({"--gradient-sync", of.exchange});
-  }
-  return options;
-}
-
-struct bits {
-  std::string weights_sha256;
-  std::vector<double> losses;
-  bool operator==(const bits&) const = default;
-};
-
-bits bits_of(const job_outcome& outcome) {
-  bits found{outcome.weights_sha256(), {}};
-  for (const auto& event : outcome.named("step")) found.losses.push_back(event["loss"]);
-  return found;
-}
-
-/// Of one process with one device and one stage for each replica; computed once for each number of replicas
-/// and what they exchange.
-const bits& expected_bits(const layout& of) {
-  static std::map<std::pair<int, std::string>, bits> known;
-  auto [found, is_new] = known.try_emplace({of.replicas, of.exchange});
-  if (is_new) found->second = bits_of(run_local(job_of(of), example::gpt));
-  return found->second;
-}
-
-void check_same_bits(const layout& of) {
-  INFO(of.replicas << " replicas, " << of.stages << " stages, " << of.processes << " processes, "
-                   << of.schedule << ", exchange: " << of.exchange << ", killed: " << of.killed_in
-                   << " in rank " << of.lost_rank);
-  temp_folder folder;
-  auto options = job_of(of);
-  auto add = [&options](const values& more) { options.insert(options.end(), more.begin(), more.end()); };
-  add({"--schedule", of.schedule, "--stages", std::to_string(of.stages)});
-  if (!of.killed_in.empty())
-    add({"--snapshot-every", "2", "--fault",
-         of.killed_in + "@rank=" + std::to_string(of.lost_rank) + ",step=7"});
-  auto outcome = of.processes == 1 ? run_local(options, example::gpt)
-                                   : run_launched(of.processes, options, {}, example::gpt);
-  INFO(outcome.process.errors);
-  auto seen = bits_of(outcome), expected = expected_bits(of);
-  CHECK(seen.weights_sha256 == expected.weights_sha256);
-  if (of.killed_in.empty()) CHECK(seen.losses == expected.losses);
-  CHECK(outcome.named("recovery").size() == (of.killed_in.empty() ? 0U : 1U));
-}
 
 const std::vector<int> numbers_of_replicas{1, 2, 3, 4, 8}, numbers_of_stages{1, 2, 4},
     numbers_of_processes{1, 2, 3, 4};
@@ -104,21 +24,22 @@ const values schedules{"1f1b", "gpipe", "zb_h1"},
     lost_in{"", "forward", "backward", "all_reduce", "reduce", "apply"},
     exchanges{"f32", "bf16", "f16", "top_k", "power_sgd", "average", "unclipped"};
 
-layout layout_of(const test_row& row) {
+replica_layout layout_of(const test_row& row) {
   auto at = [&row](std::size_t factor) { return static_cast<std::size_t>(row[factor]); };
-  layout of{numbers_of_replicas[at(0)], numbers_of_stages[at(1)], numbers_of_processes[at(2)],
-            schedules[at(3)],           lost_in[at(4)],           exchanges[at(5)]};
-  of.lost_rank = std::min(of.processes, of.replicas * of.stages) - 1;  // the last that has a device
-  return of;
+  replica_layout wanted{numbers_of_replicas[at(0)], numbers_of_stages[at(1)], numbers_of_processes[at(2)],
+                        schedules[at(3)],           lost_in[at(4)],           exchanges[at(5)]};
+  wanted.lost_rank =
+      std::min(wanted.processes, wanted.replicas * wanted.stages) - 1;  // the last that has a device
+  return wanted;
 }
 
 /// A process that is alone cannot be lost, and a single replica exchanges nothing.
 bool is_possible(const test_row& row) {
-  auto of = layout_of(row);
-  if (of.processes == 1 && !of.killed_in.empty()) return false;
+  auto wanted = layout_of(row);
+  if (wanted.processes == 1 && !wanted.killed_in.empty()) return false;
   // Without a norm no stage has a reduction: the tied weight is in one stage of the only device.
-  if (of.exchange == "unclipped" && of.killed_in == "reduce" && of.stages == 1) return false;
-  return of.replicas > 1 || (of.killed_in != "all_reduce" && of.exchange == "f32");
+  if (wanted.exchange == "unclipped" && wanted.killed_in == "reduce" && wanted.stages == 1) return false;
+  return wanted.replicas > 1 || (wanted.killed_in != "all_reduce" && wanted.exchange == "f32");
 }
 
 std::vector<test_row> all_layouts() {
@@ -150,7 +71,7 @@ TEST_CASE("each form of what replicas exchange has bits of its own") {
     INFO(exchange);
     CHECK(seen.emplace(expected_bits({.exchange = exchange}).weights_sha256, exchange).second);
   }
-  layout dense{.exchange = "top_k"};
+  replica_layout dense{.exchange = "top_k"};
   auto options = job_of(dense);
   auto fraction = std::ranges::find(options, "--top-k-gradients");
   options.erase(fraction, fraction + 2);
@@ -169,7 +90,7 @@ namespace {
 /// 60 steps of two replicas of two stages in four processes: rank 2 r + s has stage s of replica r.
 values longer_job() { return job_of({}, 60); }
 
-const bits& bits_of_longer_job() {
+const job_bits& bits_of_longer_job() {
   static const auto expected = bits_of(run_local(longer_job(), example::gpt));
   return expected;
 }
@@ -245,8 +166,8 @@ TEST_CASE("a process with several replicas of a stage, or another one with the l
 
 TEST_CASE("a job with replicas resumes from its snapshot, and another number of replicas is refused") {
   temp_folder folder;
-  auto job_with = [&](const layout& of, int num_steps) {
-    auto options = job_of(of, num_steps);
+  auto job_with = [&](const replica_layout& wanted, int num_steps) {
+    auto options = job_of(wanted, num_steps);
     options.insert(options.end(),
                    {"--stages", "2", "--snapshot-dir", (folder.path() / "snapshots").string()});
     if (num_steps == 12) options.emplace_back("--resume");

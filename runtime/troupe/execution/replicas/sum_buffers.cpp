@@ -1,4 +1,4 @@
-#include "troupe/execution/sum_buffers.hpp"
+#include "troupe/execution/replicas/sum_buffers.hpp"
 
 #include <algorithm>
 #include <memory>

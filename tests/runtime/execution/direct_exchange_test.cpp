@@ -6,11 +6,12 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <deque>
+#include <optional>
 #include <random>
 #include <stdexcept>
 
-#include "troupe/execution/replica_exchange.hpp"
-#include "troupe/execution/sum_buffers.hpp"
+#include "troupe/execution/replicas/direct_exchange.hpp"
+#include "troupe/execution/replicas/sum_buffers.hpp"
 #include "troupe/ops/convert.hpp"
 
 using namespace troupe;
@@ -21,8 +22,8 @@ using Catch::Matchers::MessageMatches;
 namespace {
 
 struct member {
-  replica_exchange exchange;
   inbox arrived = {};
+  std::optional<direct_exchange> exchange = {};
   std::vector<std::vector<float>> sums;  ///< by bucket
 };
 
@@ -34,12 +35,13 @@ struct exchanging {
   exchanging(int num_replicas, int num_buckets) {
     for (int i = 0; i < num_replicas; ++i) {
       auto& added = members.emplace_back();
-      added.exchange =
-          replica_exchange(i, num_replicas, num_buckets, transport::tensor_tag{.generation = 1, .stage = 3});
+      added.exchange.emplace(
+          replica_messages(i, num_replicas, {.generation = 1, .stage = 3}, added.arrived, sender()),
+          num_buckets, [](int, std::int64_t count, dtype type) { return tensor::empty({count}, type); });
       added.sums.resize(static_cast<std::size_t>(num_buckets));
     }
   }
-  replica_exchange::sender sender() {
+  replica_messages::sender sender() {
     return [this](const transport::tensor_tag& to, tensor value) { sent.emplace_back(to, std::move(value)); };
   }
   void deliver(std::size_t which) {
@@ -50,8 +52,8 @@ struct exchanging {
     go_on(receiver);
   }
   void go_on(member& one) {
-    if (!one.exchange.can_go_on(one.arrived)) return;
-    one.exchange.go_on(one.arrived, sender(), [&one](int bucket, const std::vector<tensor>& parts) {
+    if (!one.exchange->can_go_on()) return;
+    one.exchange->go_on([&one](int bucket, const std::vector<tensor>& parts) {
       auto& sums = one.sums.at(static_cast<std::size_t>(bucket));
       CHECK(sums.empty());
       for (const auto& part : parts) {
@@ -94,16 +96,16 @@ TEST_CASE("buckets have the sums of the fixed tree in whatever order they are gi
       auto [replica, bucket] = to_give.back();
       to_give.pop_back();
       auto& one = all.members[static_cast<std::size_t>(replica)];
-      CHECK_FALSE(one.exchange.is_done());
+      CHECK_FALSE(one.exchange->is_done());
       auto at = static_cast<std::size_t>(bucket);
-      one.exchange.give(bucket, tensor::from(of[replica][at], {sizes[at]}), all.sender());
+      one.exchange->give(bucket, tensor::from(of[replica][at], {sizes[at]}));
       all.go_on(one);  // what the others sent may be there already
     } else {
       all.deliver(random() % all.sent.size());
     }
   }
   for (const auto& one : all.members) {
-    CHECK(one.exchange.is_done());
+    CHECK(one.exchange->is_done());
     CHECK(one.arrived.num_held() == 0);
     for (std::size_t bucket = 0; bucket < sizes.size(); ++bucket) {
       std::vector<float> expected;
@@ -116,28 +118,28 @@ TEST_CASE("buckets have the sums of the fixed tree in whatever order they are gi
 
 TEST_CASE("a bucket is summed and taken while others are not given") {
   exchanging all(2, 2);
-  for (auto& one : all.members) one.exchange.give(1, tensor::full({4}, 1), all.sender());
+  for (auto& one : all.members) one.exchange->give(1, tensor::full({4}, 1));
   while (!all.sent.empty()) all.deliver(0);
   for (auto& one : all.members) {
     CHECK(one.sums[1] == std::vector<float>(4, 2));
-    CHECK_FALSE(one.exchange.is_done());
-    CHECK(one.exchange.not_given() == std::vector<int>{0});
+    CHECK_FALSE(one.exchange->is_done());
+    CHECK(one.exchange->not_given() == std::vector<int>{0});
   }
 }
 
 TEST_CASE("a bucket that is given again is not sent again") {
   exchanging all(2, 1);
-  all.members[0].exchange.give(0, tensor::full({4}, 1), all.sender());
+  all.members[0].exchange->give(0, tensor::full({4}, 1));
   auto num_sent = all.sent.size();
-  all.members[0].exchange.give(0, tensor::full({4}, 5), all.sender());
+  all.members[0].exchange->give(0, tensor::full({4}, 5));
   CHECK(num_sent == 2);
   CHECK(all.sent.size() == num_sent);
 }
 
 TEST_CASE("replicas that give different numbers of elements are refused with the numbers") {
   exchanging all(2, 1);
-  all.members[0].exchange.give(0, tensor::zeros({8}), all.sender());
-  all.members[1].exchange.give(0, tensor::zeros({6}), all.sender());
+  all.members[0].exchange->give(0, tensor::zeros({8}));
+  all.members[1].exchange->give(0, tensor::zeros({6}));
   CHECK_THROWS_MATCHES(
       [&] {
         while (!all.sent.empty()) all.deliver(0);
@@ -153,13 +155,13 @@ TEST_CASE("gradients in 16 bits travel so, are added up in f32, and their sums a
     const float given[] = {1, half_bit, half_bit, 0};
     exchanging all(4, 1);
     for (std::size_t i = 0; i < 4; ++i)
-      all.members[i].exchange.give(0, cast(tensor::full({6}, given[i]), type), all.sender());
+      all.members[i].exchange->give(0, cast(tensor::full({6}, given[i]), type));
     while (!all.sent.empty()) {
       CHECK(all.sent.front().second.dtype() == type);
       all.deliver(0);
     }
     for (const auto& one : all.members) {
-      CHECK(one.exchange.is_done());
+      CHECK(one.exchange->is_done());
       CHECK(one.sums[0] == std::vector<float>(6, 1 + 2 * half_bit));
     }
   }
@@ -167,28 +169,28 @@ TEST_CASE("gradients in 16 bits travel so, are added up in f32, and their sums a
 
 TEST_CASE("replicas that give different dtypes, or long integers, are refused with both") {
   exchanging all(2, 1);
-  all.members[0].exchange.give(0, tensor::zeros({8}), all.sender());
-  all.members[1].exchange.give(0, tensor::zeros({8}, dtype::bf16), all.sender());
+  all.members[0].exchange->give(0, tensor::zeros({8}));
+  all.members[1].exchange->give(0, tensor::zeros({8}, dtype::bf16));
   CHECK_THROWS_MATCHES(
       [&] {
         while (!all.sent.empty()) all.deliver(0);
       }(),
       std::logic_error, MessageMatches(ContainsSubstring("bf16") && ContainsSubstring("f32")));
   exchanging other(2, 1);
-  CHECK_THROWS_MATCHES(other.members[0].exchange.give(0, tensor::zeros({8}, dtype::i64), other.sender()),
-                       std::logic_error, MessageMatches(ContainsSubstring("f32, bf16, f16 or i32")));
+  CHECK_THROWS_MATCHES(other.members[0].exchange->give(0, tensor::zeros({8}, dtype::i64)), std::logic_error,
+                       MessageMatches(ContainsSubstring("f32, bf16, f16 or i32")));
 }
 
 TEST_CASE("messages of any length go to all replicas, which take them in the order of replicas") {
   exchanging all(3, 1);
   for (std::size_t i = 0; i < 3; ++i) {
     std::vector<std::int32_t> words(i + 1, static_cast<std::int32_t>(i));
-    all.members[i].exchange.give(0, tensor::from(words, {static_cast<std::int64_t>(i + 1)}), all.sender());
+    all.members[i].exchange->give(0, tensor::from(words, {static_cast<std::int64_t>(i + 1)}));
   }
   CHECK(all.sent.size() == 9);
   while (!all.sent.empty()) all.deliver(all.sent.size() - 1);
   for (const auto& one : all.members) {
-    CHECK(one.exchange.is_done());
+    CHECK(one.exchange->is_done());
     CHECK(one.arrived.num_held() == 0);
     CHECK(one.sums[0] == std::vector<float>{0, 1, 1, 2, 2, 2});
   }
@@ -202,8 +204,8 @@ struct member_in_place {
   std::uint64_t step = 0;
   tensor gradients = tensor::empty({num_elements});
   sum_buffers buffers{[](shape extents, dtype type) { return tensor::empty(std::move(extents), type); }};
-  replica_exchange exchange = {};
   inbox arrived = {};
+  std::optional<direct_exchange> exchange = {};
   std::vector<float> sums = std::vector<float>(num_elements);
 
   static constexpr int num_buckets = 3, num_replicas = 3;
@@ -212,15 +214,15 @@ struct member_in_place {
     return static_cast<float>(100 * (replica + 1) + static_cast<int>(step) * 7 + element % 50);
   }
 
-  void begin(const replica_exchange::sender& send) {
-    exchange = replica_exchange(
-        replica, num_replicas, num_buckets, {.generation = 1, .step = step},
+  void begin(const replica_messages::sender& send) {
+    exchange.emplace(
+        replica_messages(replica, num_replicas, {.generation = 1, .step = step}, arrived, send), num_buckets,
         [this](int bucket, std::int64_t count, dtype type) { return buffers.of(0, bucket, count, type); });
     auto values = gradients.values<float>();
     for (std::int64_t i = 0; i < num_elements; ++i)
       values[static_cast<std::size_t>(i)] = gradient(replica, step, i);
     for (int bucket = 0; bucket < num_buckets; ++bucket)
-      exchange.give(bucket, gradients.rows(bucket * per_bucket, per_bucket), send);
+      exchange->give(bucket, gradients.rows(bucket * per_bucket, per_bucket));
   }
   void take(int bucket, const std::vector<tensor>& parts) {
     auto at = sums.begin() + bucket * per_bucket;
@@ -256,10 +258,9 @@ TEST_CASE("gradients and sums may stay where they are: who gives the next ones h
     sent.erase(sent.begin() + static_cast<std::ptrdiff_t>(which));
     auto& receiver = members.at(tag.replica);
     receiver.arrived.put(tag, std::move(value));
-    receiver.exchange.go_on(receiver.arrived, send, [&](int bucket, const std::vector<tensor>& parts) {
-      receiver.take(bucket, parts);
-    });
-    if (!receiver.exchange.is_done()) continue;
+    receiver.exchange->go_on(
+        [&](int bucket, const std::vector<tensor>& parts) { receiver.take(bucket, parts); });
+    if (!receiver.exchange->is_done()) continue;
     REQUIRE(receiver.has_right_sums());
     if (++receiver.step == num_steps)
       ++num_done;
