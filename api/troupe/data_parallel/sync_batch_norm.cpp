@@ -10,9 +10,9 @@ nn::sum_over_members sum_in(const std::shared_ptr<communicator>& group) {
       [group](tensor& x) { group->all_reduce(x, reduce_op::sum, {.progress = progress_by::waiter}).wait(); };
 }
 
-void for_each_batch_norm(nn::Module& in, const std::function<void(nn::BatchNorm2d&)>& visit) {
-  if (auto* found = dynamic_cast<nn::BatchNorm2d*>(&in)) visit(*found);
-  in.each_child([&](const std::string&, nn::Module& child) { for_each_batch_norm(child, visit); });
+void for_each_batch_norm(nn::Module& model, const std::function<void(nn::BatchNorm2d&)>& visit) {
+  if (auto* found = dynamic_cast<nn::BatchNorm2d*>(&model)) visit(*found);
+  model.each_child([&](const std::string&, nn::Module& child) { for_each_batch_norm(child, visit); });
 }
 
 int convert(nn::Module& model, const std::function<void(nn::BatchNorm2d&)>& change) {

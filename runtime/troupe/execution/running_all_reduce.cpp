@@ -28,8 +28,8 @@ program::step_metrics metrics_in(const tensor& message) {
   if (words.size() != 6)
     throw std::logic_error("[plan_interpreter] expected a replica's metrics, i32[6], got " +
                            describe(message));
-  auto number = [&words](std::size_t at) {
-    return std::bit_cast<std::int64_t>(std::array{words[2 * at], words[2 * at + 1]});
+  auto number = [&words](std::size_t index) {
+    return std::bit_cast<std::int64_t>(std::array{words[2 * index], words[2 * index + 1]});
   };
   return {std::bit_cast<double>(number(0)), number(1), number(2)};
 }

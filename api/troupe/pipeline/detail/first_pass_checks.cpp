@@ -101,7 +101,7 @@ std::int64_t check_loss(const nn::Loss& loss, const tensor& output, const tensor
 void check_equal_counts(const nn::Loss& loss, const tensor& output, const tensor& targets,
                         const tensor& batch_targets) {
   if (loss.tells_num_counted() || !batch_targets.defined()) return;
-  auto count_of = [&](const tensor& of) { return loss({output, nullptr}, of, 1).num_counted; };
+  auto count_of = [&](const tensor& counted) { return loss({output, nullptr}, counted, 1).num_counted; };
   auto expected = count_of(targets);
   auto rows = targets.shape()[0];
   for (std::int64_t first = 0; first < batch_targets.shape()[0]; first += rows) {

@@ -214,13 +214,13 @@ module_program::pass& module_program::pass_of(const program::microbatch& mb, con
 /// last microbatch by rows, since products of blocks have other bits than those of whole matrices.
 backward_options module_program::options_of(const program::microbatch& mb) {
   if (mb.num_replicas == 1 || mb.gradient_index() + 1 < mb.count || average_) return {};
-  auto give = [this](const parameter& of, std::int64_t num_elements) {
-    if (on_bucket_) gradients_->give_buckets_of(of, num_elements, on_bucket_);
+  auto give = [this](const parameter& whose, std::int64_t num_elements) {
+    if (on_bucket_) gradients_->give_buckets_of(whose, num_elements, on_bucket_);
   };
-  return {.on_gradient = [give](const parameter& of) { give(of, of.extents.num_elements()); },
+  return {.on_gradient = [give](const parameter& whose) { give(whose, whose.extents.num_elements()); },
           .on_rows =
-              [give](const parameter& of, std::int64_t num_rows) {
-                give(of, num_rows * (of.extents.num_elements() / of.extents[0]));
+              [give](const parameter& whose, std::int64_t num_rows) {
+                give(whose, num_rows * (whose.extents.num_elements() / whose.extents[0]));
               }};
 }
 

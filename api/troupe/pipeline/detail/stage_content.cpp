@@ -12,12 +12,12 @@ using statistics_of = nn::BatchNorm2d::statistics_of;
 
 /// Whether a buffer of it depends on the samples of one replica. A BatchNorm2d has two, a class derived from
 /// it may have more.
-bool has_own_buffers(nn::Module& in) {
-  const auto* norm = dynamic_cast<nn::BatchNorm2d*>(&in);
+bool has_own_buffers(nn::Module& model) {
+  const auto* norm = dynamic_cast<nn::BatchNorm2d*>(&model);
   int num_own = norm && norm->statistics() == statistics_of::replicas ? -2 : 0;
-  in.each_buffer([&num_own](const nn::buffer&) { ++num_own; });
+  model.each_buffer([&num_own](const nn::buffer&) { ++num_own; });
   bool result = num_own > 0;
-  in.each_child(
+  model.each_child(
       [&result](const std::string&, nn::Module& child) { result = result || has_own_buffers(child); });
   return result;
 }

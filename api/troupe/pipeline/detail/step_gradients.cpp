@@ -46,11 +46,11 @@ void step_gradients::reduce(int reduction, const std::vector<tensor>& partials) 
   reduced_.insert(reduction);
 }
 
-void step_gradients::give_buckets_of(const parameter& of, std::int64_t num_elements,
+void step_gradients::give_buckets_of(const parameter& whose, std::int64_t num_elements,
                                      const std::function<void(int bucket)>& on_bucket) {
-  if (tied_.is_use(of)) return;
+  if (tied_.is_use(whose)) return;
   const auto& buckets = compressed_.buckets();
-  auto [first, count] = buckets.buckets_of(of);
+  auto [first, count] = buckets.buckets_of(whose);
   if (count == 0) return;
   for (auto& given = exchanged_[buckets.part_of(first).index].num_given; given < count; ++given) {
     const auto& part = buckets.part_of(first + given);

@@ -39,7 +39,7 @@ class step_gradients {
   /// The first `num_elements` of the gradient of a parameter are complete. Calls `on_bucket` once for each
   /// complete bucket that this gradient has for itself; for none if it is to be added to those of other uses
   /// of the same weight.
-  void give_buckets_of(const parameter& of, std::int64_t num_elements,
+  void give_buckets_of(const parameter& whose, std::int64_t num_elements,
                        const std::function<void(int bucket)>& on_bucket);
   tensor replica_gradients(int bucket) { return compressed_.message_of(bucket); }
   void share_memory(const program::stage_program::memory_source& shared) { compressed_.share_memory(shared); }

@@ -23,16 +23,17 @@ bool header_reader::is_authentic(const messaging::frame_header& header, std::spa
   if (found != senders_.end() && found->second.generation == header.generation)
     return is_authentic(found->second, header.sequence, head, code);
   auto wanted = connection_code(settings_.key, own_, header.generation, header.from_rank, header.to_rank);
-  sender by{header.generation, wanted, messaging::frame_authenticator(wanted), {}};
-  if (!is_authentic(by, header.sequence, head, code)) return false;
-  senders_.insert_or_assign(header.from_rank, std::move(by));
+  sender from{header.generation, wanted, messaging::frame_authenticator(wanted), {}};
+  if (!is_authentic(from, header.sequence, head, code)) return false;
+  senders_.insert_or_assign(header.from_rank, std::move(from));
   return true;
 }
 
-bool header_reader::is_authentic(sender& by, std::uint64_t sequence, std::span<const std::byte> head,
+bool header_reader::is_authentic(sender& from, std::uint64_t sequence, std::span<const std::byte> head,
                                  const messaging::authentication_code& code) const {
-  if (settings_.heads_are_private) return messaging::same_code(code, by.code);
-  return messaging::same_code(code, by.key.code(messaging::covered_head(head))) && by.seen.admit(sequence);
+  if (settings_.heads_are_private) return messaging::same_code(code, from.code);
+  return messaging::same_code(code, from.key.code(messaging::covered_head(head))) &&
+         from.seen.admit(sequence);
 }
 
 }  // namespace troupe::transport

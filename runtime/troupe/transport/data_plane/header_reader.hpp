@@ -30,7 +30,7 @@ class header_reader {
   };
   bool is_authentic(const messaging::frame_header& header, std::span<const std::byte> head,
                     const messaging::authentication_code& code);
-  bool is_authentic(sender& by, std::uint64_t sequence, std::span<const std::byte> head,
+  bool is_authentic(sender& from, std::uint64_t sequence, std::span<const std::byte> head,
                     const messaging::authentication_code& code) const;
 
   const plane_settings& settings_;

@@ -58,7 +58,7 @@ class memory_sharing {
 
  private:
   struct peer {
-    explicit peer(const shared_memory::heap_address& of) : memory(of) {}
+    explicit peer(const shared_memory::heap_address& address) : memory(address) {}
     shared_memory::peer_heap memory;
     std::set<std::uint64_t> offered;  ///< segments of its memory, mapped or not
     std::set<std::uint64_t> reads;    ///< segments of this process that the peer reads

@@ -81,8 +81,8 @@ void tensor_traffic::hand_over() {
 }
 
 /// Polls up to `times` times until something is done, and returns whether anything was done.
-bool tensor_traffic::poll(receiver& by, int times) {
-  by.arrivals.clear();
+bool tensor_traffic::poll(receiver& looking, int times) {
+  looking.arrivals.clear();
   mutex_.yield_to_waiters();
   bool worked = false;
   bool failed = false;
@@ -91,13 +91,13 @@ bool tensor_traffic::poll(receiver& by, int times) {
     plane_->prepare();
     while (!(worked = plane_->progress()) && --times > 0 && !mutex_.is_wanted()) {
     }
-    plane_->take_arrivals(by.arrivals);
+    plane_->take_arrivals(looking.arrivals);
     failed = plane_->has_failures();
   }
   mutex_.unlock();
-  for (auto& arrival : by.arrivals) deliver(arrival, by.waiter);
+  for (auto& arrival : looking.arrivals) deliver(arrival, looking.waiter);
   if (failed) dependencies_.thread.wake();
-  return worked || !by.arrivals.empty();
+  return worked || !looking.arrivals.empty();
 }
 
 void tensor_traffic::deliver(tensor_arrival& arrival, tensor_waiter* waiter) {

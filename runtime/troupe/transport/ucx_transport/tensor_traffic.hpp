@@ -65,7 +65,7 @@ class tensor_traffic {
     tensor_waiter* waiter = nullptr;  ///< none: the transport's thread
     std::vector<tensor_arrival> arrivals;
   };
-  bool poll(receiver& by, int times);
+  bool poll(receiver& looking, int times);
   void hand_over();
   void deliver(tensor_arrival& arrival, tensor_waiter* waiter);
   bool is_authentic(const tensor_arrival& arrival) const;

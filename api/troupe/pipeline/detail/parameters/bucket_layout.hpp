@@ -28,6 +28,6 @@ bucket_layout layout_of(const std::vector<parameter*>& parameters,
                         const std::function<int(std::size_t index)>& num_rounds = nullptr);
 
 /// The elements of a tensor as a list.
-inline tensor in_a_row(const tensor& of) { return of.reshape({of.num_elements()}); }
+inline tensor in_a_row(const tensor& x) { return x.reshape({x.num_elements()}); }
 
 }  // namespace troupe::detail

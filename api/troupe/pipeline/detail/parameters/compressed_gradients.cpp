@@ -43,16 +43,16 @@ std::vector<std::unique_ptr<gradients::gradient_compressor>> compressors_for(
 constexpr std::int64_t least_block_elements = std::int64_t{4} << 20;
 constexpr std::int64_t aligned_elements = 16;
 
-std::int64_t padded_size_of(const parameter& of) {
-  return (of.extents.num_elements() + aligned_elements - 1) / aligned_elements * aligned_elements;
+std::int64_t padded_size_of(const parameter& one) {
+  return (one.extents.num_elements() + aligned_elements - 1) / aligned_elements * aligned_elements;
 }
 
 /// Moves them to one new block of memory. The old memory is freed first: both together would be more than a
 /// step needs.
-void move_gradients(const std::vector<parameter*>& of, const program::stage_program::memory_source& to) {
+void move_gradients(const std::vector<parameter*>& moved, const program::stage_program::memory_source& to) {
   std::vector<tensor> kept;
   std::int64_t num_elements = 0;
-  for (auto* each : of) {
+  for (auto* each : moved) {
     kept.push_back(each->has_gradient ? each->gradient().clone() : tensor());
     each->gradient() = {};
     num_elements += padded_size_of(*each);
@@ -61,24 +61,24 @@ void move_gradients(const std::vector<parameter*>& of, const program::stage_prog
   try {
     block = to({num_elements}, dtype::f32);
   } catch (...) {
-    for (std::size_t i = 0; i < of.size(); ++i)
-      of[i]->gradient() = kept[i].defined() ? kept[i] : tensor::zeros(of[i]->extents);
+    for (std::size_t i = 0; i < moved.size(); ++i)
+      moved[i]->gradient() = kept[i].defined() ? kept[i] : tensor::zeros(moved[i]->extents);
     throw;
   }
   std::int64_t next = 0;
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    auto& gradient = of[i]->gradient();
-    gradient = block.rows(next, of[i]->extents.num_elements()).reshape(of[i]->extents);
+  for (std::size_t i = 0; i < moved.size(); ++i) {
+    auto& gradient = moved[i]->gradient();
+    gradient = block.rows(next, moved[i]->extents.num_elements()).reshape(moved[i]->extents);
     if (kept[i].defined()) gradient.copy_from(kept[i]);
-    next += padded_size_of(*of[i]);
+    next += padded_size_of(*moved[i]);
   }
 }
 
 }  // namespace
 
-gradients::low_rank_factors power_sgd_factors_of(const parameter& of, int rank) {
-  return of.requires_gradient && is_large(of) ? gradients::factors_of(of.extents, rank, least_saving)
-                                              : gradients::low_rank_factors{};
+gradients::low_rank_factors power_sgd_factors_of(const parameter& one, int rank) {
+  return one.requires_gradient && is_large(one) ? gradients::factors_of(one.extents, rank, least_saving)
+                                                : gradients::low_rank_factors{};
 }
 
 compressed_gradients::compressed_gradients(const numeric_options& numerics,

@@ -13,7 +13,7 @@ namespace troupe::detail {
 /// The sizes of the two factors that PowerSGD of this rank sends of a parameter's gradient. They have rank 0
 /// if it is sent whole: the parameter is not trainable, or not large (bucket_layout.hpp), or its factors have
 /// more than half as many elements.
-gradients::low_rank_factors power_sgd_factors_of(const parameter& of, int rank);
+gradients::low_rank_factors power_sgd_factors_of(const parameter& one, int rank);
 
 /// What one of several replicas sends of a stage's gradients, bucket by bucket, and what it makes of what
 /// comes back: small gradients whole, each large one by the compressor that the numeric_options say.

@@ -71,8 +71,8 @@ void tied_gradients::mark_stepped(const parameter& first) {
     if (each.here.front().target == &first && is_marked_.insert(&first).second) mark_uses(each);
 }
 
-void tied_gradients::mark_uses(const weight& of) {
-  for (std::size_t i = 1; i < of.here.size(); ++i) of.here[i].target->mark_stepped();
+void tied_gradients::mark_uses(const weight& shared) {
+  for (std::size_t i = 1; i < shared.here.size(); ++i) shared.here[i].target->mark_stepped();
 }
 
 }  // namespace troupe::detail

@@ -40,7 +40,7 @@ class tied_gradients {
   void mark_stepped(const parameter& first);
 
  private:
-  static void mark_uses(const weight& of);
+  static void mark_uses(const weight& shared);
 
   std::vector<weight> weights_;
   std::set<const parameter*> is_marked_;  ///< first uses, since the last mark_stepped()
