@@ -307,13 +307,9 @@ std::shared_ptr<execution::replica_groups> state_restore::make_groups() const {
   const auto& job = children_.job();
   auto num_replicas = job.training.num_replicas;
   execution::replica_groups::replica_ranks ranks;
-  for (const auto& stage : children_.hosted()) {
-    if (!is_on_several_members(job.placed, command_->hosts, stage.stage, num_replicas)) continue;
-    auto& of_stage = ranks[stage.stage];
-    if (!of_stage.empty()) continue;
-    for (int replica = 0; replica < num_replicas; ++replica)
-      of_stage.push_back(host_of(job.placed, command_->hosts, {.stage = stage.stage, .replica = replica}));
-  }
+  for (const auto& cell : children_.hosted())
+    if (is_on_several_members(job.placed, command_->hosts, cell.stage, num_replicas))
+      ranks[cell.stage] = hosts_of_replicas(job.placed, command_->hosts, cell.stage, num_replicas);
   if (ranks.empty()) return nullptr;
   auto failed = [supervisor = caf::actor_cast<caf::actor>(self_->address()),
                  generation = generation_.number](const std::exception& cause) {

@@ -5,20 +5,11 @@
 #include "troupe/gradients/orthonormalize_columns.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/matmul.hpp"
+#include "troupe/ops/rearrange.hpp"
 #include "troupe/ops/reduction.hpp"
 
 namespace troupe::gradients {
 namespace {
-
-tensor joined(const std::vector<tensor>& parts, const shape& extents) {
-  auto whole = tensor::empty({extents.num_elements()});
-  std::int64_t next = 0;
-  for (const auto& part : parts) {
-    whole.rows(next, part.num_elements()).copy_from(part);
-    next += part.num_elements();
-  }
-  return whole.reshape(extents);
-}
 
 tensor as_list(const tensor& factor) { return factor.reshape({factor.num_elements()}); }
 
@@ -59,7 +50,7 @@ tensor factored_gradient::first_factor(const tensor& gradient) {
 }
 
 void factored_gradient::take_first_sum(const std::vector<tensor>& parts) {
-  p_ = joined(parts, {factors_.rows, factors_.rank});
+  p_ = concat(parts, 0).reshape({factors_.rows, factors_.rank});
   is_finite_ = all_finite(std::span(&p_, 1));
   orthonormalize_columns(p_);
 }
@@ -71,7 +62,7 @@ tensor factored_gradient::second_factor() {
 }
 
 tensor factored_gradient::finish(const std::vector<tensor>& parts) {
-  auto sum_of_second = joined(parts, {factors_.columns, factors_.rank});
+  auto sum_of_second = concat(parts, 0).reshape({factors_.columns, factors_.rank});
   keep_unsent(sum_of_second);
   auto sum = tensor::empty({factors_.rows, factors_.columns});
   matmul_into(p_, sum_of_second, sum, gradient_mode::assign, {.transpose_b = true});

@@ -58,11 +58,17 @@ world_rank host_of(const placement& placed, const hosting& hosts, const layout::
   return hosts.member_of(placed.device_of(wanted));
 }
 
+std::vector<world_rank> hosts_of_replicas(const placement& placed, const hosting& hosts, int stage,
+                                          int num_replicas) {
+  std::vector<world_rank> found;
+  for (int replica = 0; replica < num_replicas; ++replica)
+    found.push_back(host_of(placed, hosts, {.stage = stage, .replica = replica}));
+  return found;
+}
+
 bool is_on_several_members(const placement& placed, const hosting& hosts, int stage, int num_replicas) {
-  auto first = host_of(placed, hosts, {.stage = stage});
-  for (int replica = 1; replica < num_replicas; ++replica)
-    if (host_of(placed, hosts, {.stage = stage, .replica = replica}) != first) return true;
-  return false;
+  auto found = hosts_of_replicas(placed, hosts, stage, num_replicas);
+  return std::ranges::any_of(found, [&](world_rank host) { return host != found.front(); });
 }
 
 hosting spread(const placement& placed, const view& present) {

@@ -40,6 +40,10 @@ std::string hosting_text(const hosting& shown);
 /// not have.
 world_rank host_of(const placement& placed, const hosting& hosts, const layout::cell& wanted);
 
+/// [replica] The members that host the replicas of a stage.
+std::vector<world_rank> hosts_of_replicas(const placement& placed, const hosting& hosts, int stage,
+                                          int num_replicas);
+
 /// Whether several members host the replicas of a stage.
 bool is_on_several_members(const placement& placed, const hosting& hosts, int stage, int num_replicas);
 

@@ -12,6 +12,7 @@
 #include "troupe/execution/replicas/follower_exchange.hpp"
 #include "troupe/execution/replicas/group_exchange.hpp"
 #include "troupe/execution/replicas/sum_buffers.hpp"
+#include "troupe/ops/convert.hpp"
 
 namespace troupe::testing {
 
@@ -127,6 +128,12 @@ inline tensor drawn_gradients(std::int64_t count, std::mt19937& random) {
   auto result = tensor::empty({count});
   for (auto& each : result.values<float>()) each = std::uniform_real_distribution<float>(-1, 1)(random);
   return result;
+}
+
+inline std::vector<float> floats_of(const tensor& x) {
+  auto widened = cast(x, dtype::f32);
+  auto values = std::as_const(widened).values<float>();
+  return {values.begin(), values.end()};
 }
 
 }  // namespace troupe::testing

@@ -26,12 +26,6 @@ std::vector<std::shared_ptr<communicator>> local_members(int size) {
   return members;
 }
 
-std::vector<float> floats_of(const tensor& x) {
-  auto widened = cast(x, dtype::f32);
-  auto values = std::as_const(widened).values<float>();
-  return {values.begin(), values.end()};
-}
-
 }  // namespace
 
 TEST_CASE("over a group, replicas alone in their processes have the sums of the fixed tree") {

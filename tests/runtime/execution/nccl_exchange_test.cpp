@@ -22,12 +22,6 @@ std::vector<std::shared_ptr<communicator>> nccl_ends(collective::store& place, i
   return members;
 }
 
-std::vector<float> floats_of(const tensor& x) {
-  auto widened = cast(x, dtype::f32);
-  auto values = std::as_const(widened).values<float>();
-  return {values.begin(), values.end()};
-}
-
 }  // namespace
 
 TEST_CASE("replicas add up over NCCL what they have on the CPU, in buckets and messages, in several steps") {

@@ -184,4 +184,5 @@ TEST_CASE("the replicas of a stage are on one member or on several") {
   CHECK(several({0, 1, 0, 1, 0, 2}, 1));
   CHECK_FALSE(several({0, 1, 0, 1, 0, 2}, 0));
   CHECK(several({3, 1, 0, 1, 0, 1}, 0));
+  CHECK(hosts_of_replicas(placed, on_ranks({3, 1, 0, 5, 0, 2}), 1, 3) == std::vector<world_rank>{1, 5, 2});
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "troupe/ops/convert.hpp"
+#include "troupe/ops/rearrange.hpp"
 #include "troupe/ops/tree_reduction.hpp"
 
 namespace troupe::execution {
@@ -15,19 +16,6 @@ using transport::tensor_role;
 
 /// A job may be paused within a step: what ends its calls is the end of its generation.
 constexpr call_options no_timeout{.timeout = longest_timeout};
-
-/// One after the other, in new memory on the CPU.
-tensor joined(const std::vector<tensor>& parts) {
-  std::int64_t count = 0;
-  for (const auto& each : parts) count += each.num_elements();
-  auto all = tensor::empty({count}, parts.front().dtype());
-  std::int64_t first = 0;
-  for (const auto& each : parts) {
-    all.rows(first, each.num_elements()).copy_from(each);
-    first += each.num_elements();
-  }
-  return all;
-}
 
 }  // namespace
 
@@ -175,7 +163,7 @@ void group_exchange::begin_gather(bucket_state& begun) {
   auto total = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
   begun.result = tensor::empty({total}, dtype::i32, calls().device());
   begun.call =
-      calls().all_gather(joined(own_messages_).to(calls().device()), begun.result, parts, no_timeout);
+      calls().all_gather(concat(own_messages_, 0).to(calls().device()), begun.result, parts, no_timeout);
   own_messages_.clear();
   end_turn();
 }
