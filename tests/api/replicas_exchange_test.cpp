@@ -97,6 +97,7 @@ TEST_CASE("top-k of replicas has the same bits with any partition, and all eleme
   };
   auto dense = train(1, with(1, 0));
   CHECK(train(1, with(1, 1)) == dense);
+  CHECK(train(2, with(1, 1, 4)) == train(1, with(1, 0, 4)));
   for (int replicas : {2, 4}) {
     auto expected = train(1, with(1, 0.05, replicas));
     CHECK_FALSE(expected == dense);

@@ -64,6 +64,9 @@ class comm_hook {
   virtual std::vector<named_tensor> state() { return {}; }
 };
 
+/// A view of the elements of `leaf` that belong to `part`, in the part's shape.
+tensor part_of(const tensor& leaf, const bucket_part& part);
+
 /// Starts to sum the leaves of all members into `bucket.sum`, in CPU memory, as a DataParallel without a hook
 /// does. The leaves may be overwritten.
 work all_reduce_leaves(const gradient_bucket& bucket, communicator& group);

@@ -1,6 +1,7 @@
 #include "troupe/gradients/factored_gradient.hpp"
 
 #include <span>
+#include <utility>
 
 #include "troupe/gradients/orthonormalize_columns.hpp"
 #include "troupe/ops/elementwise.hpp"
@@ -15,12 +16,15 @@ tensor as_list(const tensor& factor) { return factor.reshape({factor.num_element
 
 }  // namespace
 
-factored_gradient::factored_gradient(const low_rank_factors& factors, const std::string& parameter)
+factored_gradient::factored_gradient(const low_rank_factors& factors, const std::string& parameter,
+                                     std::uint64_t seed, tensor q)
     : factors_(factors),
       parameter_(parameter),
-      initial_q_(initial_q(factors, 0, parameter)),
+      initial_q_(initial_q(factors, seed, parameter)),
       residual_(tensor::zeros({factors.rows, factors.columns})),
-      q_(initial_q_.clone()) {}
+      q_(q.defined() ? std::move(q) : tensor::empty(initial_q_.shape())) {
+  q_.copy_from(initial_q_);
+}
 
 tensor factored_gradient::message_of(const gradient_part& part, const tensor& gradient) {
   if (part.round == 0) return first_factor(gradient);
@@ -35,7 +39,11 @@ std::vector<tensor> factored_gradient::sums_from(const gradient_part& part,
 }
 
 std::vector<named_tensor> factored_gradient::state() const {
-  return {{"power_sgd.residual/" + parameter_, residual_}, {"power_sgd.q/" + parameter_, q_}};
+  return {{"power_sgd.residual/" + parameter_, residual_}};
+}
+
+std::vector<named_tensor> factored_gradient::shared_state() const {
+  return {{"power_sgd.q/" + parameter_, q_}};
 }
 
 tensor factored_gradient::first_factor(const tensor& gradient) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,17 @@ namespace troupe::gradients {
 /// Not thread-safe.
 class factored_gradient final : public gradient_compressor {
  public:
-  /// `factors`: with a rank of at least 1. `parameter`: its name, on which the first Q depends.
-  factored_gradient(const low_rank_factors& factors, const std::string& parameter);
+  /// `factors`: with a rank of at least 1. `parameter`, `seed`: the first Q depends on them. `q`: memory for
+  /// Q, f32 [columns, rank], that other replicas in this process use too; undefined: its own.
+  factored_gradient(const low_rank_factors& factors, const std::string& parameter, std::uint64_t seed = 0,
+                    tensor q = {});
 
   int num_rounds() const override { return 2; }
   tensor message_of(const gradient_part& part, const tensor& gradient) override;
   std::vector<tensor> sums_from(const gradient_part& part, const std::vector<tensor>& received) override;
   void end_step() override { discard(); }
   std::vector<named_tensor> state() const override;
+  std::vector<named_tensor> shared_state() const override;
 
   /// Adds the residual to `gradient`, f32 [rows * columns], in place, and keeps a handle until the step ends.
   /// Undefined: this replica has none, and its residual waits for its next gradient.

@@ -14,25 +14,51 @@
 #include "troupe/ops/reduction.hpp"
 
 namespace troupe::gradients {
+namespace {
+
+/// Residuals become zero, velocities are kept as in an optimizer. A gradient that is not finite is sent as it
+/// is.
+void send_whole(tensor gradient, const unsent_gradient& unsent) {
+  if (!all_finite(std::span(&gradient, 1))) return;
+  unsent.add(gradient);
+  auto residual = unsent.residual;
+  gradient.copy_from(residual);
+  residual.fill_zero();
+}
+
+}  // namespace
 
 std::int64_t num_largest(double fraction, std::int64_t count) {
   auto wanted = static_cast<std::int64_t>(std::ceil(fraction * static_cast<double>(count)));
   return std::clamp<std::int64_t>(wanted, 1, count);
 }
 
-tensor take_largest(const tensor& gradient, tensor residual, std::int64_t k) {
+void unsent_gradient::add(const tensor& gradient) const {
+  if (velocity.defined()) {
+    scale(velocity, momentum);
+    axpy(1, gradient, velocity);
+  }
+  axpy(1, velocity.defined() ? velocity : gradient, residual);
+}
+
+tensor take_largest(const tensor& gradient, const unsent_gradient& unsent, std::int64_t k) {
   bool is_finite = all_finite(std::span(&gradient, 1));
-  if (is_finite) axpy(1, gradient, residual);
-  auto unsent = residual.values<float>();
+  if (is_finite) unsent.add(gradient);
+  auto residual = unsent.residual, velocity = unsent.velocity;
+  auto values = residual.values<float>();
+  auto velocities =
+      velocity.defined() && k < residual.num_elements() ? velocity.values<float>() : std::span<float>();
   auto message = tensor::empty({2 * k}, dtype::i32);
   auto words = message.values<std::int32_t>();
   std::size_t next = 0;
-  for (auto index : largest_magnitudes(unsent, static_cast<std::size_t>(k))) {
-    auto& value = unsent[static_cast<std::size_t>(index)];
+  for (auto index : largest_magnitudes(values, static_cast<std::size_t>(k))) {
+    auto& value = values[static_cast<std::size_t>(index)];
     auto sent = is_finite ? value : std::numeric_limits<float>::quiet_NaN();
     words[next] = index;
     words[static_cast<std::size_t>(k) + next++] = std::bit_cast<std::int32_t>(sent);
-    if (is_finite) value = 0;
+    if (!is_finite) continue;
+    value = 0;
+    if (!velocities.empty()) velocities[static_cast<std::size_t>(index)] = 0;
   }
   return message;
 }
@@ -56,22 +82,46 @@ tensor sum_of_largest(const std::vector<tensor>& messages, std::int64_t n) {
   return result;
 }
 
-sparse_gradient::sparse_gradient(double fraction, const shape& extents, std::string parameter)
-    : fraction_(fraction), parameter_(std::move(parameter)), residual_(tensor::zeros(extents)) {}
+sparse_gradient::sparse_gradient(double fraction, const shape& extents, std::string parameter,
+                                 double momentum)
+    : fraction_(fraction),
+      parameter_(std::move(parameter)),
+      unsent_{.residual = tensor::zeros(extents),
+              .velocity = momentum > 0 ? tensor::zeros(extents) : tensor(),
+              .momentum = static_cast<float>(momentum)} {}
+
+unsent_gradient sparse_gradient::unsent_of(std::int64_t first, std::int64_t count) const {
+  auto elements_of = [&](const tensor& whole) {
+    return whole.defined() ? whole.reshape({whole.num_elements()}).rows(first, count) : tensor();
+  };
+  return {elements_of(unsent_.residual), elements_of(unsent_.velocity), unsent_.momentum};
+}
 
 tensor sparse_gradient::message_of(const gradient_part& part, const tensor& gradient) {
+  auto unsent = unsent_of(part.first, part.count);
+  if (sends_all()) {
+    if (!gradient.defined()) return tensor::zeros({part.count});
+    send_whole(gradient, unsent);
+    return gradient;
+  }
   if (!gradient.defined()) return nothing_largest();
-  auto residual = residual_.reshape({residual_.num_elements()}).rows(part.first, part.count);
-  return take_largest(gradient, residual, num_largest(fraction_, part.count));
+  return take_largest(gradient, unsent, num_largest(fraction_, part.count));
 }
 
 std::vector<tensor> sparse_gradient::sums_from(const gradient_part& part,
                                                const std::vector<tensor>& received) {
+  if (sends_all()) return received;
   return {sum_of_largest(received, part.count)};
 }
 
+void sparse_gradient::before_sent_whole(tensor gradient) {
+  send_whole(gradient, unsent_of(0, gradient.num_elements()));
+}
+
 std::vector<named_tensor> sparse_gradient::state() const {
-  return {{"top_k.residual/" + parameter_, residual_}};
+  std::vector<named_tensor> result{{"top_k.residual/" + parameter_, unsent_.residual}};
+  if (unsent_.velocity.defined()) result.push_back({"top_k.velocity/" + parameter_, unsent_.velocity});
+  return result;
 }
 
 }  // namespace troupe::gradients

@@ -37,19 +37,19 @@ TEST_CASE("a fraction of a gradient is rounded up, and at least one element") {
 
 TEST_CASE("the largest elements are sent, and the others wait in the residual until they are large") {
   auto residual = list_of({0, 0, 0, 0, 0});
-  auto sent = take_largest(list_of({1, -4, 2, 0, 3}), residual, 2);
+  auto sent = take_largest(list_of({1, -4, 2, 0, 3}), {residual}, 2);
   CHECK(numbers_in(sum_of_largest({sent}, 5)) == floats{0, -4, 0, 0, 3});
   CHECK(numbers_in(residual) == floats{1, 0, 2, 0, 0});
-  sent = take_largest(list_of({1, 1, 1, 1, 1}), residual, 2);
+  sent = take_largest(list_of({1, 1, 1, 1, 1}), {residual}, 2);
   CHECK(numbers_in(sum_of_largest({sent}, 5)) == floats{2, 0, 3, 0, 0});
   CHECK(numbers_in(residual) == floats{0, 1, 0, 1, 1});
 }
 
 TEST_CASE("messages of several replicas are added up in their order") {
   auto zeros = [] { return list_of({0, 0}); };
-  auto first = take_largest(list_of({1e8F, 1}), zeros(), 1),
-       second = take_largest(list_of({1, 0}), zeros(), 1),
-       third = take_largest(list_of({-1e8F, 2}), zeros(), 2);
+  auto first = take_largest(list_of({1e8F, 1}), {zeros()}, 1),
+       second = take_largest(list_of({1, 0}), {zeros()}, 1),
+       third = take_largest(list_of({-1e8F, 2}), {zeros()}, 2);
   CHECK(numbers_in(sum_of_largest({first, second, third}, 2)) == floats{0, 2});  // 1e8 + 1 is 1e8
   CHECK(numbers_in(sum_of_largest({first, third, second}, 2)) == floats{1, 2});
   CHECK(numbers_in(sum_of_largest({nothing_largest(), second}, 2)) == floats{1, 0});
@@ -57,7 +57,7 @@ TEST_CASE("messages of several replicas are added up in their order") {
 
 TEST_CASE("a gradient that is not finite sends NaN and leaves the residual as it was") {
   auto residual = list_of({1, 2, 3});
-  auto sent = take_largest(list_of({0, std::numeric_limits<float>::infinity(), 0}), residual, 1);
+  auto sent = take_largest(list_of({0, std::numeric_limits<float>::infinity(), 0}), {residual}, 1);
   auto sum = numbers_in(sum_of_largest({sent}, 3));
   CHECK(std::isnan(sum[2]));
   CHECK(numbers_in(residual) == floats{1, 2, 3});
@@ -78,7 +78,7 @@ TEST_CASE("a weight's gradient is sent in parts, and without a gradient its resi
 }
 
 TEST_CASE("a message of another gradient is refused with what came") {
-  auto sent = take_largest(list_of({0, 0, 7}), list_of({0, 0, 0}), 1);
+  auto sent = take_largest(list_of({0, 0, 7}), {list_of({0, 0, 0})}, 1);
   CHECK_THROWS_MATCHES(sum_of_largest({sent}, 2), std::logic_error,
                        MessageMatches(ContainsSubstring("below 2") && ContainsSubstring("index 2")));
 }

@@ -1,5 +1,5 @@
 #pragma once
-#include "troupe/data_parallel/comm_hook.hpp"
+#include "troupe/data_parallel/hooks/compressed_hook.hpp"
 
 namespace troupe {
 
@@ -10,14 +10,14 @@ namespace troupe {
 /// 65,504 become infinite and those below 6e-8 become zero.
 ///
 ///     replicated.register_comm_hook(std::make_shared<half_precision_gradients>());
-class half_precision_gradients : public comm_hook {
+class half_precision_gradients : public compressed_hook {
  public:
   /// Throws std::invalid_argument for another dtype.
   explicit half_precision_gradients(dtype type = dtype::bf16);
-  void prepare(const std::vector<gradient_bucket>& buckets) override;
-  std::unique_ptr<bucket_reduction> begin(gradient_bucket& bucket, communicator& group) override;
 
  private:
+  std::vector<unit> units_of(const gradient_bucket& bucket, std::size_t num_compressors) const override;
+
   dtype type_;
 };
 

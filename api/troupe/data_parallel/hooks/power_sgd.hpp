@@ -1,7 +1,7 @@
 #pragma once
-#include "troupe/data_parallel/hooks/power_sgd_plan.hpp"
-#include "troupe/data_parallel/hooks/replica_state.hpp"
-#include "troupe/data_parallel/hooks/step_count.hpp"
+#include <cstdint>
+
+#include "troupe/data_parallel/hooks/compressed_hook.hpp"
 
 namespace troupe {
 
@@ -31,20 +31,17 @@ struct power_sgd_options {
 /// contains the loss scale: change that scale rarely. Gradients must be in CPU memory.
 ///
 ///     replicated.register_comm_hook(std::make_shared<power_sgd>(power_sgd_options{.rank = 2}));
-class power_sgd : public comm_hook {
+///
+/// state() has E of each replica, Q (the same on all members) and the number of steps.
+class power_sgd : public compressed_hook {
  public:
   /// Throws std::invalid_argument naming the option that is out of its range.
   explicit power_sgd(const power_sgd_options& options = {});
-  void prepare(const std::vector<gradient_bucket>& buckets) override;
-  std::unique_ptr<bucket_reduction> begin(gradient_bucket& bucket, communicator& group) override;
-  /// E of each replica, Q (the same on all members) and the number of steps.
-  std::vector<named_tensor> state() override;
 
  private:
+  std::vector<unit> units_of(const gradient_bucket& bucket, std::size_t num_compressors) const override;
+
   power_sgd_options options_;
-  step_count steps_;
-  std::vector<power_sgd_plan> plans_;  // by bucket
-  replica_state residuals_{"power_sgd.residual"};
 };
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #pragma once
-#include "troupe/data_parallel/hooks/replica_state.hpp"
-#include "troupe/data_parallel/hooks/step_count.hpp"
+#include <cstdint>
+
+#include "troupe/data_parallel/hooks/compressed_hook.hpp"
 
 namespace troupe {
 
@@ -22,32 +23,25 @@ struct top_k_gradients_options {
 ///
 ///     u = m u + g,  v = v + u;  send v where |v| is among the k largest, and make u and v zero there.
 ///
-/// Indices and values (8 bytes per element) are all-gathered and added in the order of replicas, so the bits
-/// do not depend on which member hosts which replica. A replica whose gradient is not finite sends NaN and
-/// leaves u and v unchanged. u and v contain the loss scale: change that scale rarely. Gradients must be in
-/// CPU memory.
+/// Indices and values (8 bytes per element) are all-gathered and added in the order of replicas; what is sent
+/// completely is summed in f32 in the fixed tree. So the bits do not depend on which member hosts which
+/// replica. A gradient that is not finite is sent as NaN and leaves u and v of all parameters in its bucket
+/// unchanged. u and
+/// v contain the loss scale: change that scale rarely. Gradients must be in CPU memory.
 ///
 ///     replicated.register_comm_hook(std::make_shared<top_k_gradients>());
-class top_k_gradients : public comm_hook {
+///
+/// state() has u and v of each replica, and the number of steps.
+class top_k_gradients : public compressed_hook {
  public:
   /// Throws std::invalid_argument naming the option that is out of its range.
   explicit top_k_gradients(const top_k_gradients_options& options = {});
-  /// Throws std::invalid_argument for more than 2^31 - 1 elements in a bucket.
-  void prepare(const std::vector<gradient_bucket>& buckets) override;
-  std::unique_ptr<bucket_reduction> begin(gradient_bucket& bucket, communicator& group) override;
-  /// u and v of each replica, and the number of steps.
-  std::vector<named_tensor> state() override;
 
  private:
-  void accumulate(const gradient_bucket& bucket, std::size_t leaf);
-  void take_all(gradient_bucket& bucket);
-  void take_largest(const gradient_bucket& bucket, std::size_t leaf, std::span<std::int32_t> message);
-  std::int64_t num_sent(const bucket_part& part) const;
+  /// Throws std::invalid_argument for a parameter of more than 2^31 - 1 elements.
+  std::vector<unit> units_of(const gradient_bucket& bucket, std::size_t num_compressors) const override;
 
   top_k_gradients_options options_;
-  step_count steps_;
-  replica_state residuals_{"top_k.residual"};   // v
-  replica_state velocities_{"top_k.velocity"};  // u; empty without momentum
 };
 
 }  // namespace troupe

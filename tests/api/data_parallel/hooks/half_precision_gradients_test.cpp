@@ -28,6 +28,7 @@ TEST_CASE("leaves are rounded, summed in f32 and rounded once more") {
           bucket.leaves[i].rows(0, 20).copy_from(random_tensor({20}, name));
         }
         half_precision_gradients hook(type);
+        hook.prepare({bucket});
         reduce(hook, bucket, group);
         found[static_cast<std::size_t>(group.rank())] = numbers(bucket.sum);
       });
@@ -49,6 +50,7 @@ TEST_CASE("sums of bf16 are not rounded before the root") {
     auto bucket = bucket_of(group, {{"w", {1}}});
     set(bucket.sum, {group.rank() == 0 ? 256.0F : group.rank() == 3 ? 0.0F : 1.0F});
     half_precision_gradients hook;
+    hook.prepare({bucket});
     reduce(hook, bucket, group);
     static std::mutex checking;
     std::lock_guard lock(checking);

@@ -135,6 +135,26 @@ TEST_CASE("a non-finite gradient gives a non-finite result and does not change t
   }
 }
 
+TEST_CASE("an infinite gradient leaves the state of all parameters in its bucket unchanged") {
+  auto members = collective::make_local_group(1);
+  auto bucket = bucket_of(*members[0], {{"v", {4}}, {"w", {4}}, {"nothing", {0}}});
+  top_k_gradients hook({.ratio = 0.25, .min_compressed_elements = 0, .momentum = 0.5});
+  hook.prepare({bucket});
+  auto step = [&](const floats& v, const floats& w) {
+    set(part_of(bucket.sum, bucket.parts[0]), v);
+    set(part_of(bucket.sum, bucket.parts[1]), w);
+    reduce(hook, bucket, *members[0]);
+  };
+  step({1, 2, 3, 4}, {5, 6, 7, 8});
+  std::vector<tensor> before;
+  for (const auto& each : hook.state())
+    if (each.name != "top_k.steps") before.push_back(each.value.clone());
+  step({0, std::numeric_limits<float>::infinity(), 0, 0}, {1, 1, 1, 1});
+  auto after = hook.state();
+  for (std::size_t i = 0; i < before.size(); ++i) CHECK(same_bits(after[i + 1].value, before[i]));
+  CHECK(before.size() == 6);
+}
+
 TEST_CASE("top-k options out of their ranges are refused by name") {
   CHECK_THROWS_AS(top_k_gradients({.ratio = 0}), std::invalid_argument);
   CHECK_THROWS_AS(top_k_gradients({.ratio = 1.5}), std::invalid_argument);

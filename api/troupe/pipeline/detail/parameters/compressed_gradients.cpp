@@ -141,7 +141,10 @@ void compressed_gradients::end_step() {
 std::vector<named_tensor> compressed_gradients::state() const {
   std::vector<named_tensor> result;
   for (const auto& each : compressors_)
-    if (each) std::ranges::move(each->state(), std::back_inserter(result));
+    if (each) {
+      std::ranges::move(each->state(), std::back_inserter(result));
+      std::ranges::move(each->shared_state(), std::back_inserter(result));
+    }
   return result;
 }
 
