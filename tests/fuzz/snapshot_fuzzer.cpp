@@ -12,6 +12,7 @@
 #include "troupe/safetensors/safetensors_header.hpp"
 #include "troupe/snapshot/contents_json.hpp"
 #include "troupe/snapshot/manifest.hpp"
+#include "troupe/snapshot/part_reader.hpp"
 #include "troupe/wire/byte_order.hpp"
 
 namespace troupe::fuzz {
@@ -63,11 +64,13 @@ std::vector<std::string> manifest_seeds() {
 }
 
 void try_part(input bytes) {
-  allow<files::snapshot_error>([&] { static_cast<void>(snapshot::stored_contents(bytes)); });
+  allow<files::snapshot_error>([&] { snapshot::part_reader(snapshot::source_in(bytes)).check(); });
   std::vector<std::byte> whole(bytes.begin(), bytes.end());
-  if (whole.size() >= files::checksum_bytes)
-    std::ranges::copy(files::checksum_of(std::span(whole).first(whole.size() - files::checksum_bytes)),
-                      whole.end() - files::checksum_bytes);
+  allow<files::snapshot_error>([&] {
+    write_checksums(whole, snapshot::read_prefix(std::span(whole).first(std::min<std::size_t>(
+                                                     whole.size(), snapshot::part_prefix_bytes)),
+                                                 whole.size()));
+  });
   allow<files::snapshot_error>([&] {
     const auto once = encode_part(snapshot::decode_part(whole));
     const auto twice = encode_part(snapshot::decode_part(once.bytes()));

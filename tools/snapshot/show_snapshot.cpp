@@ -93,9 +93,14 @@ int show_snapshot(const snapshot_query& query) {
   auto manifest = choose_finished(store, query);
   query.json ? print_as_json(manifest) : print_as_text(manifest);
   if (!query.json) print_header();
-  for (const auto& part : manifest.parts)
-    for (const auto& named : store.read_part(manifest, part.part).tensors)
-      query.json ? print_as_json(part.part.cell.stage, named) : print_as_row(part.part.cell.stage, named);
+  for (const auto& entry : manifest.parts) {
+    auto part = store.open_part(manifest, entry.part);
+    part.check();
+    for (std::size_t tensor = 0; tensor < part.contents().size(); ++tensor) {
+      auto named = part.read(tensor);
+      query.json ? print_as_json(entry.part.cell.stage, named) : print_as_row(entry.part.cell.stage, named);
+    }
+  }
   return 0;
 }
 

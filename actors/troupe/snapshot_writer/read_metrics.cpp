@@ -15,7 +15,9 @@ std::map<std::int32_t, program::step_metrics> metrics_in(const snapshot::snapsho
   layout::part_id last{{.stage = static_cast<int>(manifest.num_stages) - 1, .replica = replica}};
   if (std::ranges::find(manifest.parts, last, &snapshot::manifest_part::part) == manifest.parts.end())
     return {};
-  auto state = store.read_part(manifest, last).tensors;
+  auto part = store.open_part(manifest, last);
+  if (part.contents().empty()) return {};
+  std::vector<named_tensor> state{part.read(part.contents().size() - 1)};
   return job::extract_metrics(state, replica);
 }
 

@@ -4,10 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <new>
 #include <string>
 
 #include "troupe/files/open_file.hpp"
@@ -33,12 +30,6 @@ void replace(const std::filesystem::path& file, mode_t mode, const Write& write)
     throw;
   }
   sync_folder(file.parent_path());
-}
-
-/// The size of this machine's memory, the limit of the files that can be read as a whole.
-std::uint64_t memory_bytes() {
-  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 std::string kind_of(mode_t mode) {
@@ -104,28 +95,14 @@ void remove_durably(const std::filesystem::path& file) {
   sync_folder(file.parent_path());
 }
 
-tensor read_whole(const std::filesystem::path& file, std::uint64_t size_bytes,
-                  const std::function<void(std::span<const std::byte>)>& check_first,
-                  const std::function<void()>& on_progress) {
+tensor read_whole(const std::filesystem::path& file, std::uint64_t size_bytes) {
   regular_file in(file);
   if (in.size_bytes() != size_bytes)
     throw snapshot_error(file.string() + " has " + std::to_string(in.size_bytes()) + " bytes instead of " +
                          std::to_string(size_bytes));
-  std::array<std::byte, 64> begin{};
-  auto first = std::span(begin).first(std::min<std::uint64_t>(begin.size(), size_bytes));
-  in.read_all(first);
-  check_first(first);
-  auto too_large = file.string() + " has " + std::to_string(size_bytes) + " bytes, and this machine has " +
-                   std::to_string(memory_bytes()) + " bytes of memory. Read it on a larger one";
-  if (size_bytes > memory_bytes()) throw snapshot_error(too_large);
-  try {
-    auto content = tensor::empty({static_cast<std::int64_t>(size_bytes)}, dtype::u8);
-    std::ranges::copy(first, content.bytes().begin());
-    in.read_all(content.bytes().subspan(first.size()), on_progress);
-    return content;
-  } catch (const std::bad_alloc&) {
-    throw snapshot_error(too_large);
-  }
+  auto content = tensor::empty({static_cast<std::int64_t>(size_bytes)}, dtype::u8);
+  in.read_all(content.bytes());
+  return content;
 }
 
 }  // namespace troupe::files

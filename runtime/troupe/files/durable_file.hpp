@@ -46,13 +46,8 @@ void sync_folder(const std::filesystem::path& folder);
 /// Removes a file and syncs its folder; it need not exist. Throws snapshot_error.
 void remove_durably(const std::filesystem::path& file);
 
-/// The bytes of `file` as a u8 tensor [size_bytes]. `check_first` gets the first 64 bytes, or all of a
-/// shorter file, before memory for the whole file is allocated, and throws if they are wrong. Throws
-/// snapshot_error if the file cannot be read, is no regular file, has another size or is larger than this
-/// machine's memory.
-tensor read_whole(
-    const std::filesystem::path& file, std::uint64_t size_bytes,
-    const std::function<void(std::span<const std::byte>)>& check_first = [](auto) {},
-    const std::function<void()>& on_progress = [] {});
+/// The bytes of a small file as a u8 tensor [size_bytes]. Throws snapshot_error if the file cannot be read,
+/// is no regular file or has another size.
+tensor read_whole(const std::filesystem::path& file, std::uint64_t size_bytes);
 
 }  // namespace troupe::files

@@ -82,7 +82,7 @@ void open_file::write_all(std::span<const std::byte> bytes, const std::function<
   }
 }
 
-void open_file::read_all(std::span<std::byte> bytes, const std::function<void()>& on_progress) {
+void open_file::read_all(std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     auto got = ::read(number_.get(), bytes.data(), std::min(bytes.size(), unsynced_bytes));
     if (got < 0 && errno == EINTR) continue;
@@ -90,7 +90,6 @@ void open_file::read_all(std::span<std::byte> bytes, const std::function<void()>
     if (got == 0)
       throw snapshot_error("cannot read " + path_.string() + ": it was truncated during the read");
     bytes = bytes.subspan(static_cast<std::size_t>(got));
-    on_progress();
   }
 }
 

@@ -41,8 +41,7 @@ class open_file {
   void write_all(
       std::span<const std::byte> bytes, const std::function<void()>& on_progress = [] {});
   /// Reads the next bytes of the file. Throws if the file ends before.
-  void read_all(
-      std::span<std::byte> bytes, const std::function<void()>& on_progress = [] {});
+  void read_all(std::span<std::byte> bytes);
   /// Reads the bytes at `offset`, from any thread. Throws if the file ends before.
   void read_at(std::uint64_t offset, std::span<std::byte> bytes) const;
   /// posix_fadvise(2), whose failure changes no result.

@@ -1,6 +1,7 @@
 // snapshot_store: lists and verifies the snapshots on disk.
 #include <algorithm>
 #include <functional>
+#include <new>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/files/durable_file.hpp"
@@ -38,14 +39,12 @@ std::string mismatch(const snapshot_part& part, const snapshot_manifest& manifes
   return {};
 }
 
-snapshot_part decode_as(const snapshot_manifest& manifest, const manifest_part& entry,
-                        std::span<const std::byte> bytes, const std::function<void()>& on_progress) {
-  auto part = decode_part(bytes, on_progress);
-  if (auto found = wire::to_hex(stored_checksum(bytes)); found != entry.checksum)
+void require_listed(const part_reader& part, const snapshot_manifest& manifest, const manifest_part& entry) {
+  if (auto found = wire::to_hex(part.checksum()); found != entry.checksum)
     throw files::snapshot_error("its checksum is " + found + ", expected " + entry.checksum +
                                 " as in the manifest");
-  if (auto problem = mismatch(part, manifest, entry); !problem.empty()) throw files::snapshot_error(problem);
-  return part;
+  if (auto problem = mismatch(part.header(), manifest, entry); !problem.empty())
+    throw files::snapshot_error(problem);
 }
 
 /// `entry`: a part or another file of the manifest. `may_have_grown`: its entry describes its beginning.
@@ -162,34 +161,59 @@ std::vector<std::string> snapshot_store::verify(const snapshot_info& which) cons
     }
   };
   for (const auto& entry : which.manifest->parts)
-    check([&] { read_entry(which.folder, *which.manifest, entry); });
+    check([&] { open_entry(which.folder, *which.manifest, entry).check(); });
   if (which.manifest->calls) check([&] { read_calls(which.folder, *which.manifest->calls, nullptr); });
   return problems;
 }
 
-snapshot_part snapshot_store::read_part(const snapshot_manifest& manifest,
-                                        const layout::part_id& wanted) const {
+stored_part snapshot_store::open_part(const snapshot_manifest& manifest,
+                                      const layout::part_id& wanted) const {
   auto found = std::ranges::find(manifest.parts, wanted, &manifest_part::part);
   if (found == manifest.parts.end())
-    throw_invalid("snapshot_store::read_part",
+    throw_invalid("snapshot_store::open_part",
                   "one of the " + std::to_string(manifest.parts.size()) + " parts of the manifest",
                   to_string(wanted));
-  return read_entry(folder_of(manifest.step), manifest, *found);
+  return open_entry(folder_of(manifest.step), manifest, *found);
 }
 
-snapshot_part snapshot_store::read_entry(const std::filesystem::path& folder,
-                                         const snapshot_manifest& manifest,
-                                         const manifest_part& entry) const {
+stored_part snapshot_store::open_entry(const std::filesystem::path& folder, const snapshot_manifest& manifest,
+                                       const manifest_part& entry) const {
   auto file = folder / entry.file;
   require_here(entry, file);
   try {
-    auto content = files::read_whole(
-        file, entry.size_bytes,
-        [&](std::span<const std::byte> first) { check_part_begin(first, entry.size_bytes); },
-        options_.on_progress);
-    return decode_as(manifest, entry, content.bytes(), options_.on_progress);
+    part_reader reader(source_in(file, entry.size_bytes), options_.on_progress);
+    require_listed(reader, manifest, entry);
+    return stored_part(file, std::move(reader));
   } catch (const files::snapshot_error& failure) {
     refuse_file(file, failure);
+  }
+}
+
+void stored_part::read(std::size_t tensor, std::int64_t first, std::span<std::byte> to) {
+  try {
+    reader_.read(tensor, first, to);
+  } catch (const files::snapshot_error& failure) {
+    refuse_file(file_, failure);
+  }
+}
+
+named_tensor stored_part::read(std::size_t tensor) {
+  try {
+    return reader_.read(tensor);
+  } catch (const files::snapshot_error& failure) {
+    refuse_file(file_, failure);
+  } catch (const std::bad_alloc&) {
+    throw files::snapshot_error(file_.string() + " holds " + contents()[tensor].name + " of shape " +
+                                to_string(stored_shape(contents()[tensor])) +
+                                ", for which there is too little memory. Read it on a larger machine");
+  }
+}
+
+void stored_part::check() {
+  try {
+    reader_.check();
+  } catch (const files::snapshot_error& failure) {
+    refuse_file(file_, failure);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "troupe/contents/tensor_contents.hpp"
-#include "troupe/files/checksum.hpp"
 #include "troupe/files/snapshot_error.hpp"
 #include "troupe/layout/part_id.hpp"
 #include "troupe/tensor/tensor.hpp"
@@ -34,7 +33,7 @@ struct snapshot_part {
 ///
 ///     offset  bytes  what
 ///          0      8  "TROUPEPT"
-///          8      4  format version, 2
+///          8      4  format version, 3
 ///         12      4  zero
 ///         16      8  header_bytes
 ///         24      8  elements_bytes, a multiple of 64
@@ -42,26 +41,17 @@ struct snapshot_part {
 ///         contents; padded to 64. In version 1: stage instead of part_id, names, dtypes and shapes of whole
 ///         tensors
 ///                    elements [elements_bytes] of each tensor in turn, each padded to 64
-///       last     32  BLAKE2b-256 of everything before
+///                    BLAKE2b-256 of each 64 MiB of the elements, and of the rest; not in versions 1 and 2
+///       last     32  BLAKE2b-256 of all before the elements and all after them; in versions 1 and 2 of
+///                    everything before
 tensor encode_part(const snapshot_part& part);
-
-/// Checks magic, version and lengths of a file of `size_bytes` that begins with `first` (its first 64 bytes,
-/// or all). Throws snapshot_error if it is no part.
-void check_part_begin(std::span<const std::byte> first, std::uint64_t size_bytes);
 
 /// Throws snapshot_error naming what is wrong (not a part, other version, truncated, trailing bytes,
 /// checksum, a name that occurs twice). Each length is checked against the size of `bytes` before it is used.
 /// Version 1 is read as the part of its stage with whole tensors. The tensors own their elements, `contents`
-/// is filled in. `on_progress` is called while the checksum is computed, about every 64 MiB.
+/// is filled in. `on_progress` is called about every 64 MiB. What does not fit into memory at once is read by
+/// part_reader.
 snapshot_part decode_part(
     std::span<const std::byte> bytes, const std::function<void()>& on_progress = [] {});
-
-/// What an encoded part holds, from its header. Throws snapshot_error as decode_part does, but does not look
-/// at the elements or the checksum.
-std::vector<tensor_contents> stored_contents(std::span<const std::byte> encoded);
-
-/// The checksum stored at the end of an encoded part. Checks magic, version and lengths, not the elements;
-/// throws snapshot_error if it is no part.
-files::checksum stored_checksum(std::span<const std::byte> encoded);
 
 }  // namespace troupe::snapshot

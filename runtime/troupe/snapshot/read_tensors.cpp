@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <span>
 #include <string_view>
 
 #include "troupe/contents/step_counts.hpp"
@@ -54,6 +56,10 @@ void for_each_run(const box& common, const stored_box& a, const stored_box& b, c
   }
 }
 
+/// Elements of a tensor in a part, from `first` on among those that are stored.
+using read_elements = std::function<void(std::int64_t first, std::span<std::byte> to)>;
+constexpr std::int64_t compared_at_once = std::int64_t{1} << 18;
+
 /// A tensor that is put together.
 class gathered_tensor {
  public:
@@ -77,7 +83,7 @@ class gathered_tensor {
            });
   }
   /// Copies what is missing, and compares the rest.
-  void take(const tensor_contents& held, const tensor& elements, const layout::part_id& from);
+  void take(const tensor_contents& held, const read_elements& read, const layout::part_id& from);
   named_tensor result() const { return {wanted_.name, value_}; }
 
  private:
@@ -85,7 +91,9 @@ class gathered_tensor {
     return held.type == wanted_.type && held.whole == wanted_.whole;
   }
   bool belongs(const tensor_contents& held) const { return !held.replica || held.replica == wanted_.replica; }
-  void take(const box& common, const stored_box& source, const stored_box& target, const tensor& elements);
+  void take(const box& common, const stored_box& source, const stored_box& target, const read_elements& read);
+  void require_equal(std::int64_t count, std::int64_t from, std::int64_t to, const box& where,
+                     const read_elements& read) const;
 
   const tensor_contents& wanted_;
   std::vector<stored_box> boxes_;
@@ -97,19 +105,19 @@ std::string described(const tensor_contents& one) {
   return std::string(to_string(one.type)) + to_string(shape(one.whole));
 }
 
-void gathered_tensor::take(const tensor_contents& held, const tensor& elements, const layout::part_id& from) {
+void gathered_tensor::take(const tensor_contents& held, const read_elements& read,
+                           const layout::part_id& from) {
   if (!is_same_tensor(held))
     throw files::snapshot_error(to_string(from) + " of the snapshot holds " + held.name + " as " +
                                 described(held) + ", but " + described(wanted_) + " is expected");
   if (!belongs(held)) return;
   for (const auto& source : stored_boxes(held))
     for (const auto& target : boxes_)
-      if (auto common = intersection(source.elements, target.elements))
-        take(*common, source, target, elements);
+      if (auto common = intersection(source.elements, target.elements)) take(*common, source, target, read);
 }
 
 void gathered_tensor::take(const box& common, const stored_box& source, const stored_box& target,
-                           const tensor& elements) {
+                           const read_elements& read) {
   auto width = static_cast<std::int64_t>(size_bytes(wanted_.type));
   std::vector<box> known{common}, left;
   for (const auto& hole : missing_) {
@@ -117,8 +125,8 @@ void gathered_tensor::take(const box& common, const stored_box& source, const st
     auto fresh = intersection(hole, common);
     if (!fresh) continue;
     for_each_run(*fresh, source, target, [&](auto count, auto from, auto to) {
-      std::memcpy(value_.bytes().data() + to * width, elements.bytes().data() + from * width,
-                  static_cast<std::size_t>(count * width));
+      read(from, value_.bytes().subspan(static_cast<std::size_t>(to * width),
+                                        static_cast<std::size_t>(count * width)));
     });
     std::vector<box> others;
     for (const auto& one : known)
@@ -127,12 +135,22 @@ void gathered_tensor::take(const box& common, const stored_box& source, const st
   }
   missing_ = std::move(left);
   for (const auto& again : known)
-    for_each_run(again, source, target, [&](auto count, auto from, auto to) {
-      if (std::memcmp(value_.bytes().data() + to * width, elements.bytes().data() + from * width,
-                      static_cast<std::size_t>(count * width)) != 0)
-        throw files::snapshot_error("parts of the snapshot hold different values of " + wanted_.name + " " +
-                                    to_string(again) + ", which must be equal: use another snapshot");
-    });
+    for_each_run(again, source, target,
+                 [&](auto count, auto from, auto to) { require_equal(count, from, to, again, read); });
+}
+
+void gathered_tensor::require_equal(std::int64_t count, std::int64_t from, std::int64_t to, const box& where,
+                                    const read_elements& read) const {
+  auto width = static_cast<std::int64_t>(size_bytes(wanted_.type));
+  std::vector<std::byte> again(static_cast<std::size_t>(std::min(count, compared_at_once) * width));
+  for (std::int64_t done = 0; done < count; done += compared_at_once) {
+    auto bytes =
+        std::span(again).first(static_cast<std::size_t>(std::min(count - done, compared_at_once) * width));
+    read(from + done, bytes);
+    if (std::memcmp(value_.bytes().data() + (to + done) * width, bytes.data(), bytes.size()) != 0)
+      throw files::snapshot_error("parts of the snapshot hold different values of " + wanted_.name + " " +
+                                  to_string(where) + ", which must be equal: use another snapshot");
+  }
 }
 
 using tensors_by_name = std::multimap<std::string_view, gathered_tensor>;
@@ -167,11 +185,11 @@ std::vector<named_tensor> read_tensors(const snapshot_store& store, const snapsh
                            [&](const manifest_part& entry) { return distance(entry.part, first); });
   for (const auto& entry : parts) {
     if (!is_needed(entry, gathered)) continue;
-    auto part = store.read_part(manifest, entry.part);
-    for (std::size_t at = 0; at < part.tensors.size(); ++at) {
-      auto [begin, end] = gathered.equal_range(part.contents[at].name);
-      for (auto one = begin; one != end; ++one)
-        one->second.take(part.contents[at], part.tensors[at].value, entry.part);
+    auto part = store.open_part(manifest, entry.part);
+    for (std::size_t at = 0; at < part.contents().size(); ++at) {
+      auto [begin, end] = gathered.equal_range(part.contents()[at].name);
+      auto read = [&](std::int64_t begin_at, std::span<std::byte> to) { part.read(at, begin_at, to); };
+      for (auto one = begin; one != end; ++one) one->second.take(part.contents()[at], read, entry.part);
     }
   }
   std::vector<named_tensor> result;

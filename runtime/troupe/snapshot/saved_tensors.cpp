@@ -12,7 +12,7 @@ std::map<std::string, tensor_contents> tensors_of(const snapshot_store& store,
                                                   const snapshot_manifest& manifest) {
   std::map<std::string, tensor_contents> all;
   for (const auto& entry : manifest.parts) {
-    auto contents = entry.contents ? *entry.contents : store.read_part(manifest, entry.part).contents;
+    auto contents = entry.contents ? *entry.contents : store.open_part(manifest, entry.part).contents();
     for (auto& held : contents) {
       shape whole(held.whole);
       all.try_emplace(

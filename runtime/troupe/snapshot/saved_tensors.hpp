@@ -15,7 +15,7 @@ enum class saved_part : std::uint8_t { weights, all };
 bool is_weight_name(const std::string& name);
 
 /// The tensors of all parts, whole and in name order. One that several stages hold is listed once. Throws
-/// snapshot_error as read_part does, and if the copies of such a tensor differ.
+/// snapshot_error as stored_part does, and if the copies of such a tensor differ.
 std::vector<named_tensor> saved_tensors(const snapshot_store& store, const snapshot_manifest& manifest,
                                         saved_part which);
 

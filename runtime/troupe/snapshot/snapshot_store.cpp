@@ -71,12 +71,13 @@ auto snapshot_store::write_freeing_space(std::uint64_t step, const Write& write)
 
 manifest_part snapshot_store::write_part(std::uint64_t step, const layout::part_id& part,
                                          std::span<const std::byte> encoded) {
+  part_reader written(source_in(encoded));
   manifest_part entry{part,
                       part_file_name(part),
                       encoded.size(),
-                      wire::to_hex(stored_checksum(encoded)),
+                      wire::to_hex(written.checksum()),
                       files::host_name(),
-                      stored_contents(encoded)};
+                      written.header().contents};
   return write_freeing_space(step, [&] {
     create_folders(step);
     return write_once(entry, folder_of(step), encoded);

@@ -12,7 +12,7 @@
 #include "troupe/files/block_file.hpp"
 #include "troupe/files/snapshot_error.hpp"
 #include "troupe/snapshot/manifest.hpp"
-#include "troupe/snapshot/part.hpp"
+#include "troupe/snapshot/part_reader.hpp"
 #include "troupe/snapshot/snapshot_access.hpp"
 
 namespace troupe::snapshot {
@@ -39,6 +39,23 @@ struct snapshot_info {
 struct unusable_snapshot {
   snapshot_info info;
   std::string reason;
+};
+
+/// A part's file, open for reading; see part_reader. Errors name the file.
+class stored_part {
+ public:
+  stored_part(std::filesystem::path file, part_reader reader)
+      : file_(std::move(file)), reader_(std::move(reader)) {}
+
+  const snapshot_part& header() const { return reader_.header(); }
+  const std::vector<tensor_contents>& contents() const { return header().contents; }
+  void read(std::size_t tensor, std::int64_t first, std::span<std::byte> to);
+  named_tensor read(std::size_t tensor);
+  void check();
+
+ private:
+  std::filesystem::path file_;
+  part_reader reader_;
 };
 
 /// The newest snapshot whose parts all pass their checks, and the newer ones that do not (all if none
@@ -101,9 +118,10 @@ class snapshot_store {
   std::vector<snapshot_info> list_set_aside() const;
   /// Reads and checks every part of a snapshot: the problems found, empty if none.
   std::vector<std::string> verify(const snapshot_info& which) const;
-  /// Throws snapshot_error naming the file and what is wrong with it, and std::invalid_argument if the
-  /// manifest does not list the part.
-  snapshot_part read_part(const snapshot_manifest& manifest, const layout::part_id& wanted) const;
+  /// Checks that it is what the manifest lists; its elements are checked as they are read. Throws
+  /// snapshot_error naming the file and what is wrong with it, and std::invalid_argument if the manifest does
+  /// not list the part.
+  stored_part open_part(const snapshot_manifest& manifest, const layout::part_id& wanted) const;
   /// Checks the file of write_calls, then passes its blocks to `take`. Throws snapshot_error naming the file
   /// and what is wrong with it, and std::invalid_argument if the manifest lists none.
   void read_calls(const snapshot_manifest& manifest, const files::block_sink& take) const;
@@ -121,8 +139,8 @@ class snapshot_store {
                            std::span<const std::byte> encoded);
   // find_snapshots.cpp
   snapshot_info look_at(std::uint64_t step, const std::filesystem::path& folder) const;
-  snapshot_part read_entry(const std::filesystem::path& folder, const snapshot_manifest& manifest,
-                           const manifest_part& entry) const;
+  stored_part open_entry(const std::filesystem::path& folder, const snapshot_manifest& manifest,
+                         const manifest_part& entry) const;
   void read_calls(const std::filesystem::path& folder, const manifest_file& entry,
                   const files::block_sink* take) const;
   // prune_snapshots.cpp

@@ -49,6 +49,12 @@ inline snapshot::snapshot_manifest write_snapshot(snapshot::snapshot_store& stor
   return manifest;
 }
 
+inline std::vector<named_tensor> tensors_in(snapshot::stored_part part) {
+  std::vector<named_tensor> all;
+  for (std::size_t tensor = 0; tensor < part.contents().size(); ++tensor) all.push_back(part.read(tensor));
+  return all;
+}
+
 /// The steps that are listed, newest first.
 inline std::vector<std::uint64_t> listed_steps(const snapshot::snapshot_store& store) {
   std::vector<std::uint64_t> steps;

@@ -4,19 +4,26 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <random>
 #include <string_view>
 
 #include "example_parts.hpp"
+#include "support/bits.hpp"
+#include "support/temp_folder.hpp"
 #include "troupe/snapshot/part_header.hpp"
+#include "troupe/snapshot/part_reader.hpp"
 #include "troupe/wire/codec.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
 using namespace troupe::snapshot;
 using troupe::testing::example_part;
+using troupe::testing::same_bits;
 using troupe::testing::same_tensors;
+using troupe::testing::temp_folder;
 
 namespace {
 
@@ -64,7 +71,7 @@ TEST_CASE("a part of format version 1 is read as that of its stage, with whole t
   CHECK(same_tensors(part.tensors, {{"2.bias", tensor::from(std::vector<float>{1.5F, -2}, {2})},
                                     {"steps", tensor::from(std::vector<std::int64_t>{9}, {})}}));
   CHECK(part.contents == whole_contents(part.tensors));
-  CHECK(stored_contents(bytes) == part.contents);
+  CHECK(part_reader(source_in(bytes)).header().contents == part.contents);
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     auto bad = bytes;
     bad[at] ^= std::byte{1} << (at % 8);
@@ -152,6 +159,71 @@ TEST_CASE("every flipped bit of a part is found") {
   }
 }
 
+TEST_CASE("a part of format version 2, with one checksum for all, is read") {
+  part_header header;
+  header.step = 9;
+  header.tensors.values = {{{"w"}, 0, {{16}}, {{{{{0}}, {{16}}}}}, 0, 16, -1}};
+  auto bytes = forged(wire::encode(header), 64, 2);
+  CHECK(decode_part(bytes).step == 9);
+  CHECK(same_tensors(decode_part(bytes).tensors, {{"w", tensor::zeros({16})}}));
+  bytes[bytes.size() - 50] ^= std::byte{1};
+  CHECK_THROWS_WITH(decode_part(bytes), ContainsSubstring("checksum"));
+}
+
+TEST_CASE("of a part only the blocks are read and checked that hold what is wanted") {
+  constexpr std::int64_t num_elements = 40 << 20;  // 160 MiB: three blocks
+  snapshot_part part;
+  part.tensors.push_back({"first", tensor::full({5}, 1)});
+  auto large = tensor::empty({num_elements});
+  auto values = large.values<float>();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1000);
+  part.tensors.push_back({"large", large});
+  part.tensors.push_back({"last", tensor::full({3}, 7)});
+  temp_folder folder;
+  auto file = folder.path() / "part";
+  {
+    auto bytes = encode_part(part);
+    std::ofstream(file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.bytes().data()),
+               static_cast<std::streamsize>(bytes.size_bytes()));
+  }
+  auto size = std::filesystem::file_size(file);
+  int num_blocks = 0;
+  auto opened = [&] {
+    num_blocks = 0;
+    return part_reader(source_in(file, size), [&] { ++num_blocks; });
+  };
+  auto read = [](part_reader& reader, std::int64_t first, std::size_t count) {
+    std::vector<float> found(count);
+    reader.read(1, first, std::as_writable_bytes(std::span(found)));
+    return found;
+  };
+  auto expected = [&](std::int64_t first, std::size_t count) {
+    auto begin = values.begin() + first;
+    return std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(count));
+  };
+  std::int64_t in_second = 20 << 20, before_third = (32 << 20) - 20;
+  auto reader = opened();
+  CHECK(num_blocks == 0);
+  CHECK(read(reader, in_second, 100) == expected(in_second, 100));
+  CHECK(read(reader, in_second + 5000, 100) == expected(in_second + 5000, 100));
+  CHECK(num_blocks == 1);
+  CHECK(read(reader, before_third, 40) == expected(before_third, 40));
+  CHECK(num_blocks == 2);
+  CHECK(same_bits(reader.read(2).value, part.tensors[2].value));
+  CHECK(num_blocks == 2);
+  CHECK(same_bits(reader.read(1).value, large));
+  {
+    std::fstream damaged(file, std::ios::in | std::ios::out | std::ios::binary);
+    damaged.seekp(static_cast<std::streamoff>(part_block_bytes * 2 + 4096));
+    damaged.put('!');
+  }
+  auto again = opened();
+  CHECK(read(again, in_second, 100) == expected(in_second, 100));
+  CHECK_THROWS_WITH(again.read(2), ContainsSubstring("checksum"));
+  CHECK_THROWS_WITH(again.check(), ContainsSubstring("checksum"));
+}
+
 TEST_CASE("every truncation of a part is found") {
   auto good = encoded(example_part(7, 1, 2, 5));
   for (std::size_t size = 0; size < good.size(); ++size)
@@ -189,7 +261,7 @@ TEST_CASE("the error of a damaged part names the damage") {
     return bad;
   };
   CHECK_THROWS_WITH(decode_part(changed(0)), ContainsSubstring("not a snapshot part"));
-  CHECK_THROWS_WITH(decode_part(changed(8)), ContainsSubstring("format version 66"));
+  CHECK_THROWS_WITH(decode_part(changed(8)), ContainsSubstring("format version 67"));
   CHECK_THROWS_WITH(decode_part(changed(23)), ContainsSubstring("its lengths exceed"));
   CHECK_THROWS_WITH(decode_part(changed(31)), ContainsSubstring("its lengths exceed"));
   CHECK_THROWS_WITH(decode_part(changed(200)), ContainsSubstring("checksum"));

@@ -119,26 +119,32 @@ TEST_CASE("a manifest of no stages is named") {
 
 TEST_CASE("a part with a false size of terabytes is named before memory is allocated") {
   two_snapshots made;
-  auto size = (std::uint64_t{4} << 40) + 128 + 32;
-  auto with_size = [&] {
+  auto elements = std::uint64_t{4} << 40, checksums = elements / part_block_bytes * files::checksum_bytes;
+  auto with_size = [&](std::uint64_t size) {
     auto manifest = *made.store.list()[0].manifest;
     manifest.parts[1].size_bytes = size;
     std::ofstream(made.newest / "manifest.json") << manifest_text(manifest);
     std::filesystem::resize_file(made.newest / "stage-0001.part", size);
   };
-  SECTION("with other lengths in the part") {
-    with_size();
-    made.check_skipped("its lengths say");
-  }
-  SECTION("with the same lengths in the part") {
-    with_size();
-    auto header = std::uint64_t{64}, elements = std::uint64_t{4} << 40;
+  auto with_lengths = [&](std::uint64_t header, std::uint64_t of_elements) {
     std::fstream stream(made.newest / "stage-0001.part", std::ios::in | std::ios::out | std::ios::binary);
     stream.seekp(16);
     stream.write(reinterpret_cast<const char*>(&header), 8);
-    stream.write(reinterpret_cast<const char*>(&elements), 8);
-    stream.close();
-    made.check_skipped("bytes of memory");
+    stream.write(reinterpret_cast<const char*>(&of_elements), 8);
+  };
+  SECTION("with other lengths in the part") {
+    with_size(elements);
+    made.check_skipped("its lengths say");
+  }
+  SECTION("with the same lengths in the part") {
+    with_size(128 + elements + checksums + 32);
+    with_lengths(64, elements);
+    made.check_skipped("checksum");
+  }
+  SECTION("with a header of terabytes") {
+    with_size(64 + elements + 32);
+    with_lengths(elements, 0);
+    made.check_skipped("at most 268435456");
   }
 }
 

@@ -34,7 +34,7 @@ TEST_CASE("a committed snapshot is listed, verified and read back") {
   newest->created.clear();
   CHECK(*newest == manifest);
   for (int stage = 0; stage < 3; ++stage)
-    CHECK(same_tensors(store.read_part(*newest, {stage}).tensors, example_part(120, stage, 3).tensors));
+    CHECK(same_tensors(tensors_in(store.open_part(*newest, {stage})), example_part(120, stage, 3).tensors));
   CHECK(files_below(folder.path() / "deep" / "down") ==
         std::vector<std::string>{"step-000000000120/manifest.json", "step-000000000120/stage-0000.part",
                                  "step-000000000120/stage-0001.part", "step-000000000120/stage-0002.part"});
@@ -166,7 +166,7 @@ TEST_CASE("a step that is written again replaces the one before") {
   auto manifest = *store.newest_valid([](const std::string&) {});
   manifest.parts[1] = store.write_part(10, {1}, encode_part(again).bytes());
   store.commit(manifest);
-  CHECK(store.read_part(manifest, {1}).generation == 9);
+  CHECK(store.open_part(manifest, {1}).header().generation == 9);
   CHECK(newest_valid_step(store) == 10);
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("impossible options and bytes that are no part are refused") {
   CHECK_THROWS_AS(store.write_part(1, {0}, junk), files::snapshot_error);
   CHECK(store.list().empty());
   auto manifest = write_snapshot(store, 10);
-  CHECK_THROWS_AS(store.read_part(manifest, {2}), std::invalid_argument);
+  CHECK_THROWS_AS(store.open_part(manifest, {2}), std::invalid_argument);
 }
 
 TEST_CASE("foreign files are neither listed nor removed") {
