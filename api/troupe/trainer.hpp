@@ -110,8 +110,9 @@ struct pause_status {
   bool is_standing = false;
   std::chrono::system_clock::time_point since;  ///< when the job was paused, on rank 0's clock
   /// Where each device stops: the next action of its list (training_plan().actions_of) that it may not do.
-  /// Steps, here runs of the plan (Pipeline::flush_every), count from 0; in evaluate and predict they are
-  /// batches. Empty if the job is not paused, or waits for its next call.
+  /// Steps, here runs of the plan (Pipeline::flush_every), count from 0. In evaluate and predict they are
+  /// batches, of which each replica runs another one. In the last step some may have none, and pass where
+  /// they stop. Empty if the job is not paused, or waits for its next call.
   cut stop;
   /// How many pauses, steps and resumptions of all processes were carried out so far.
   std::uint64_t num_changes = 0;
@@ -161,7 +162,8 @@ class Trainer {
   /// the job resumes within this fit from a snapshot of another number or shape of samples, or another order
   /// of a stream.
   fit_result fit(dataset_ptr samples);
-  /// Evaluates each sample once. Throws bad_input in every process, after which the job can continue, for a
+  /// Evaluates each sample once; the replicas share the batches, if they have the same weights and buffers.
+  /// Throws bad_input in every process, after which the job can continue, for a
   /// null pointer and for samples or labels that are missing.
   evaluation_result evaluate(dataset_ptr samples);
   /// The SHA-256, in hex, of all parameters in name order, little-endian. With Pipeline::average_every, this

@@ -125,6 +125,26 @@ TEST_CASE("replicas keep running means of their own, and evaluations use those o
   }
 }
 
+TEST_CASE("equal replicas share the batches of an evaluation, which has the bits of one replica's") {
+  for (int num_samples : {250, 97, 31}) {
+    CAPTURE(num_samples);
+    auto samples = four_corners(num_samples);
+    Trainer alone(World::local(1, options_of(4, 48)), replicated(2, 1));
+    auto expected = alone.evaluate(samples);
+    auto outputs = alone.predict(samples);
+    for (int replicas : {2, 3})
+      for (int devices : {1, 2 * replicas}) {
+        CAPTURE(replicas, devices);
+        Trainer trainer(World::local(devices, options_of(4, 48)), replicated(2, replicas));
+        auto found = trainer.evaluate(samples);
+        CHECK(found.num_samples == num_samples);
+        CHECK(found.accuracy == expected.accuracy);
+        CHECK(std::bit_cast<std::uint64_t>(found.loss) == std::bit_cast<std::uint64_t>(expected.loss));
+        CHECK(same_bits(trainer.predict(samples), outputs));
+      }
+  }
+}
+
 TEST_CASE("steps of one's own have the bits of fit with replicas") {
   auto source = detail::make_training_source(points(), {32, 2, small_options().seed, 1, 2});
   Trainer trainer(World::local(4, options_of(6)), replicated(2, 2));

@@ -50,6 +50,7 @@ device_state::device_state(caf::event_based_actor* self, device_options options)
 caf::behavior device_state::make_behavior() {
   return {[this](const messages::begin_generation& command) { on_begin(command); },
           [this](const messages::step_credit& given) { on_credit(given); },
+          [this](const messages::hash_parameters& wanted) { on_hash(wanted); },
           [this](const messages::tensor_arrived& arrived) { on_tensor(arrived); },
           [this](const messages::replica_tensors_arrived&) { run_ready(); },
           [this](const messages::batch_ready& ready) { on_batch(ready); },
@@ -142,7 +143,7 @@ void device_state::on_credit(const messages::step_credit& given) {
   waiter_.stop();
   if (call_->kind == job::call_kind::memory) return send_memory();
   account_scope charged(options_.account, memory_use::snapshots);
-  call_->kind == job::call_kind::hash ? send_parameters() : send_weights();
+  call_->kind == job::call_kind::hash ? list_parameters() : send_weights();
 }
 
 void device_state::on_tensor(const messages::tensor_arrived& arrived) {
@@ -168,10 +169,9 @@ void device_state::begin_call(const messages::step_credit& given) {
   replica_metrics_.clear();
   deferred_step_.reset();
   step_begun_ = false;
-  batches_.begin_call(*call_, step_);
   interpreter_.reset();
   auto pass = pass_of(call_->kind);
-  if (!pass) return;
+  if (!pass) return batches_.begin_call(*call_, step_, {});
   const auto& training = command_.job->training;
   interpreter_.emplace(
       execution::plan_interpreter::options{
@@ -186,6 +186,12 @@ void device_state::begin_call(const messages::step_credit& given) {
       [this](int stage) -> program::stage_program& { return program_of(stage); }, waiter_.arrived(),
       static_cast<execution::action_host&>(*this));
   interpreter_->begin_step(step_);
+  batches_.begin_call(*call_, step_, interpreter_->dealing());
+}
+
+/// In each step of an evaluation every replica runs a batch; for the last step there may be too few.
+bool device_state::has_batch(std::uint64_t step) const {
+  return call_->kind == job::call_kind::train || interpreter_->dealing().batch_of(step) < call_->num_batches;
 }
 
 program::stage_program& device_state::program_of(int stage) const {
@@ -307,9 +313,12 @@ void device_state::begin_step() {
   waiter_.arrived().forget_before(call_->index, deferred_step_ ? deferred_step_->step : step_);
   account_.begin_step(generation_, step_);
   if (interpreter_->actions().empty()) return;
+  if (!has_batch(step_)) return interpreter_->skip_step();
   auto ahead = step_ + static_cast<std::uint64_t>(command_.job->prefetch_steps);
   auto num_granted = end_.step + (end_.action > 0 ? 1 : 0);  // steps, to their end or not
-  batches_.want(step_, std::min(ahead, num_granted));
+  auto end = std::min(ahead, num_granted);
+  if (!has_batch(end - 1)) --end;  // the last one of an evaluation
+  batches_.want(step_, end);
 }
 
 }  // namespace troupe::actors::devices

@@ -58,6 +58,8 @@ struct device_options {
 ///   begin_generation  ->
 ///   step_credit       -> step_done to the scheduler, per step; other generation: dropped
 ///                        cut_reached, at an end within a step
+///                        parameters_listed, for a hash
+///   hash_parameters   -> parameters_hashed                     other call or generation: dropped
 ///   tensor_arrived    ->                                       the same tensor twice: ends the actor
 ///   replica_tensors_arrived ->                                 likewise
 ///   batch_ready       ->
@@ -103,6 +105,7 @@ class device_state : private execution::action_host {
   void take_metrics();
   void begin_call(const messages::step_credit& given);
   void begin_step();
+  bool has_batch(std::uint64_t step) const;
   void set_status(schedule::device_activity activity) { set_status(activity, position()); }
   void set_status(schedule::device_activity activity, const plan_position& place);
   program::stage_program& program_of(int stage) const;
@@ -141,8 +144,9 @@ class device_state : private execution::action_host {
   void begin_next_step();
   void finish_deferred_step();
   void copy_states(const messages::due_copy& due, const program::step_metrics& metrics);
-  void send_parameters();
   // tensors for the program: send_gathered.cpp
+  void list_parameters();
+  void on_hash(const messages::hash_parameters& wanted);
   void send_weights();
   void send_memory();
   void send_gathered(std::uint32_t index, std::uint32_t stage, const tensor& value);

@@ -72,18 +72,4 @@ void device_state::copy_states(const messages::due_copy& due, const program::ste
   }
 }
 
-void device_state::send_parameters() {
-  if (!is_of_first_replica()) return;
-  for (auto& attached : command_.stages) {
-    transport::tensor_tag tag{generation_,
-                              step_,
-                              call_->index,
-                              static_cast<std::uint32_t>(attached.stage),
-                              0,
-                              transport::tensor_role::parameter};
-    options_.out->send_tensor(command_.scheduler_rank, tag,
-                              pack_state(attached.program->parameters(), pool_));
-  }
-}
-
 }  // namespace troupe::actors::devices

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "troupe/execution/plan_run.hpp"
 #include "troupe/messages/device.hpp"
 #include "troupe/messages/loader.hpp"
 #include "troupe/tensor/memory_account.hpp"
@@ -24,8 +25,9 @@ class step_batches {
   void begin_generation(const messages::begin_generation& command);
   /// Forgets the samples and the loader until the next generation.
   void end_generation();
-  /// Of the steps of `call` from `first_step` on.
-  void begin_call(const job::call_request& call, std::uint64_t first_step);
+  /// Of the steps of `call` from `first_step` on, which take those batches of its source.
+  void begin_call(const job::call_request& call, std::uint64_t first_step,
+                  const execution::batch_dealing& dealing);
 
   /// Asks for the steps before `end` that were not asked for, from `first` on.
   void want(std::uint64_t first, std::uint64_t end);
@@ -37,7 +39,7 @@ class step_batches {
   void take(const messages::batch_ready& ready, std::uint64_t first);
   /// Null: they have not come.
   const batch* batch_of(std::uint64_t step) const;
-  void forget(std::uint64_t step) { held_.erase(step); }
+  void forget(std::uint64_t step) { held_.erase(dealing_.batch_of(step)); }
 
  private:
   void ask_for(std::uint64_t step);
@@ -48,8 +50,9 @@ class step_batches {
   bool takes_inputs_ = false, takes_targets_ = false;
   /// Index and source of the call.
   std::optional<std::pair<std::uint32_t, std::uint32_t>> call_;
+  execution::batch_dealing dealing_;
   std::uint64_t next_wanted_ = 0;
-  std::map<std::uint64_t, batch> held_;  ///< by step
+  std::map<std::uint64_t, batch> held_;  ///< by number of the batch
 };
 
 }  // namespace troupe::actors::devices

@@ -83,10 +83,11 @@ using messages_between_processes =
           row<0x0207, messages::replicas_wanted>, row<0x0208, messages::writes_lost>,
           row<0x0210, messages::process_progress>, row<0x0211, messages::known_results>,
           row<0x0212, messages::pause_requested>, row<0x0213, messages::cut_reached>,
-          row<0x0214, messages::copies_held>,                                     //
-          row<0x0220, messages::gathered_received>,                               //
-          row<0x0300, messages::step_credit>,                                     //
-          row<0x0400, messages::get_cached>, row<0x0401, messages::cached_sent>,  //
+          row<0x0214, messages::copies_held>, row<0x0215, messages::parameters_listed>,
+          row<0x0216, messages::parameters_hashed>,                                    //
+          row<0x0220, messages::gathered_received>,                                    //
+          row<0x0300, messages::step_credit>, row<0x0301, messages::hash_parameters>,  //
+          row<0x0400, messages::get_cached>, row<0x0401, messages::cached_sent>,       //
           row<0x0500, messages::process_report>, row<0x0501, messages::command_carried_out>>;
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace troupe::actors::loader {
 namespace {
 
-constexpr std::size_t kept_batches = 4;
+constexpr std::size_t kept_batches = 4;  // of each replica that runs another one
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void loader_state::on_want_batch(const messages::want_batch& wanted) {
     return one.call == wanted.call && one.source == wanted.source && one.step == wanted.step;
   });
   if (found == recent_.end()) {
-    if (recent_.size() == kept_batches) recent_.pop_front();
+    while (recent_.size() >= kept_batches * wanted.num_at_once) recent_.pop_front();
     recent_.push_back({wanted.call, wanted.source, wanted.step, read(wanted)});
     found = std::prev(recent_.end());
   }

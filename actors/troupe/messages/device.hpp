@@ -47,6 +47,21 @@ struct step_credit {
   }
 };
 
+/// Scheduler -> device: go on with the hash of all parameters, with these of a stage. Reply:
+/// parameters_hashed, a message to the scheduler.
+struct hash_parameters {
+  std::uint64_t generation = 0;
+  std::uint32_t call = 0;
+  std::uint32_t stage = 0;
+  std::uint64_t num_hashed = 0;    ///< parameters before these
+  std::vector<std::string> names;  ///< in the order of the hash
+  std::vector<std::byte> state;    ///< of the hash so far (weights_hasher)
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, call, stage, num_hashed, names, state);
+  }
+};
+
 /// The part of the job's definition that devices use, and who hosts its devices; constant in a generation.
 struct device_job {
   plan training;
@@ -76,7 +91,6 @@ struct begin_generation {
   std::vector<attached_stage> stages;
   caf::actor scheduler;
   caf::actor loader;  ///< invalid if the device has neither first nor last stage
-  int scheduler_rank = 0;
   int world_size = 1;
 };
 
@@ -137,5 +151,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::device_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::run_on)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::tensor_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::replica_tensors_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::hash_parameters)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::batch_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::loader_replaced)

@@ -7,12 +7,13 @@
 
 namespace troupe::actors::messages {
 
-/// Device -> loader: read the batch of a step. The loader sends batch_ready to the device. In this process
-/// only.
+/// Device -> loader: read the batch of a step, or of an evaluation the one with this number. The loader sends
+/// batch_ready to the device. In this process only.
 struct want_batch {
   std::uint32_t call = 0;
   std::uint32_t source = 0;
   std::uint64_t step = 0;
+  std::uint64_t num_at_once = 1;  ///< how many batches the replicas run at a time
 };
 
 /// User's thread -> supervisor -> loader: add a source. Sources are numbered from 0 in this order.

@@ -226,6 +226,30 @@ struct device_progress {
   }
 };
 
+/// Device -> scheduler: which parameters a stage has, for a hash.
+struct parameters_listed {
+  std::uint64_t generation = 0;
+  std::uint32_t call = 0;
+  std::uint32_t stage = 0;
+  std::vector<std::string> names;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, call, stage, names);
+  }
+};
+
+/// Device -> scheduler: what it was to hash (hash_parameters) is hashed.
+struct parameters_hashed {
+  std::uint64_t generation = 0;
+  std::uint32_t call = 0;
+  std::uint64_t num_hashed = 0;  ///< of all parameters
+  std::vector<std::byte> state;  ///< of the hash (weights_hasher)
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(generation, call, num_hashed, state);
+  }
+};
+
 /// Supervisor -> scheduler: the positions of the process's devices and its loader. Sent periodically while
 /// one of them makes no progress.
 struct process_progress {
@@ -265,14 +289,6 @@ struct snapshot_saved {
   std::uint64_t step = 0;  ///< runs of the plan that it has
 };
 
-/// Transport -> scheduler: the packed parameters of a stage, for the hash. In this process only.
-struct parameters_arrived {
-  std::uint64_t generation = 0;
-  std::uint32_t call = 0;
-  std::uint32_t stage = 0;
-  tensor packed;
-};
-
 }  // namespace troupe::actors::messages
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::copies_held)
@@ -301,4 +317,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::devices_known)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::inspect_scheduler)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::save_snapshot)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::snapshot_saved)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::parameters_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::parameters_listed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::parameters_hashed)

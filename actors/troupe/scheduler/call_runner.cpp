@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "troupe/job/finished_calls.hpp"
-#include "troupe/snapshot/weights_hash.hpp"
-#include "troupe/wire/packed_state.hpp"
 
 namespace troupe::actors::scheduler {
 
@@ -118,10 +116,12 @@ void call_runner::continue_call() {
     return finish_call(result_);
   }
   if (job_.position < wanted.target_step) return train_on();
-  if (wanted.kind == job::call_kind::evaluate && wanted.num_batches > 0)
-    return start(job::call_kind::evaluate, wanted.source, 0, wanted.num_batches, last_copy::if_due);
-  if (wanted.kind == job::call_kind::predict && wanted.num_batches > 0)
-    return start(job::call_kind::predict, wanted.source, 0, wanted.num_batches, last_copy::if_due);
+  bool is_forward_only = wanted.kind == job::call_kind::evaluate || wanted.kind == job::call_kind::predict;
+  if (is_forward_only && wanted.num_batches > 0) {
+    auto at_once = static_cast<std::uint64_t>(job_.job().training.num_evaluating_replicas());
+    auto num_steps = (wanted.num_batches + at_once - 1) / at_once;
+    return start(wanted.kind, wanted.source, 0, num_steps, last_copy::if_due);
+  }
   if (wanted.kind == job::call_kind::record) result_.value = calls_.entered().at(0).value;
   if (is_answered_at_once(wanted.kind)) return start(wanted.kind, 0, 0, 1, last_copy::if_due);
   if (wanted.kind == job::call_kind::train || is_half_step(wanted.kind)) result_.metrics = job_.metrics;
@@ -187,7 +187,7 @@ void call_runner::start(job::call_kind kind, std::uint32_t source, std::uint64_t
       takes_new_steps_ && request().kind == job::call_kind::forward_backward && !job_.is_stopping;
   auto to = ends_at_gradients ? gradients_cut(training, first) : step_cut(training, end);
   credits_.begin(activity, first, to, copied);
-  parameters_.clear();
+  hash_ = hash_relay(job_.num_stages());
   received_.clear();
   metrics_so_far_.clear();
   last_finished_ = self_->clock().now();
@@ -240,18 +240,27 @@ void call_runner::proceed() {
   finish_training_if_safe();
 }
 
-void call_runner::on_parameters(const messages::parameters_arrived& arrived) {
-  if (arrived.generation != options_.generation || arrived.call != activity().index ||
-      activity().kind != job::call_kind::hash)
-    return;
-  parameters_[arrived.stage] = arrived.packed;
-  if (parameters_.size() < job_.num_stages()) return;
-  std::vector<named_tensor> all;
-  for (const auto& [stage, packed] : parameters_)
-    for (auto& parameter : wire::unpack_state(packed)) all.push_back(std::move(parameter));
-  result_.weights_sha256 = weights_sha256(std::move(all));
-  parameters_.clear();
-  finish_call(result_);
+void call_runner::on_listed(const messages::parameters_listed& listed) {
+  if (listed.generation != options_.generation || !is_hashing(listed.call)) return;
+  if (hash_.add(listed.stage, listed.names)) go_on_with_hash();
+}
+
+void call_runner::on_hashed(const messages::parameters_hashed& hashed) {
+  if (hashed.generation != options_.generation || !is_hashing(hashed.call)) return;
+  if (hash_.on_hashed(hashed.num_hashed, hashed.state)) go_on_with_hash();
+}
+
+void call_runner::go_on_with_hash() {
+  auto turn = hash_.next_turn();
+  if (!turn) {
+    result_.weights_sha256 = hash_.hex();
+    return finish_call(result_);
+  }
+  const auto& training = job_.job().training;
+  auto device = training.job_device(0, training.device_of_stage[turn->stage]);
+  self_->send(job_.devices[static_cast<std::size_t>(device)],
+              messages::hash_parameters{options_.generation, activity().index, turn->stage, turn->num_hashed,
+                                        std::move(turn->names), std::move(turn->state)});
 }
 
 void call_runner::on_received(const messages::gathered_received& received) {

@@ -16,6 +16,7 @@
 #include "troupe/scheduler/pause_control.hpp"
 #include "troupe/scheduler/snapshot_commits.hpp"
 #include "troupe/scheduler/state/entered_calls.hpp"
+#include "troupe/scheduler/state/hash_relay.hpp"
 #include "troupe/scheduler/state/job_state.hpp"
 #include "troupe/scheduler/step_credits.hpp"
 
@@ -37,7 +38,8 @@ class call_runner {
 
   // the running call
   void on_step_done(const messages::step_done& done);
-  void on_parameters(const messages::parameters_arrived& arrived);
+  void on_listed(const messages::parameters_listed& listed);
+  void on_hashed(const messages::parameters_hashed& hashed);
   void on_received(const messages::gathered_received& received);
   void on_retry_credit() { credits_.on_retry(); }
   /// Copies or snapshots have changed: grants steps, and finishes a training call whose last state is safe.
@@ -83,6 +85,7 @@ class call_runner {
   void on_finished(const finished_step& step);
   void finish_training_if_safe();
   void finish_half_step();
+  void go_on_with_hash();
   void finish_if_all_received();
   void finish_call(job::call_result result);
   void publish(const job::call_result& result);
@@ -93,6 +96,9 @@ class call_runner {
   void note_standing();
   void end_recovery();
   void check_stop_later();
+  bool is_hashing(std::uint32_t call) const {
+    return job_.is_running() && activity().kind == job::call_kind::hash && activity().index == call;
+  }
   bool is_cancelled() const { return takes_new_steps_ && cancelled_call_ == request().index; }
   const job::call_request& request() const { return calls_.request(); }
   const job::call_request& activity() const { return credits_.activity(); }
@@ -124,8 +130,8 @@ class call_runner {
   std::map<std::uint32_t, program::step_metrics> metrics_so_far_;  ///< by device, of its newest step
   std::optional<std::uint32_t> cancelled_call_;                    ///< the call of the last cancel_training
   std::chrono::steady_clock::time_point last_finished_;
-  std::map<std::uint32_t, tensor> parameters_;  ///< by stage
-  std::set<int> received_;                      ///< ranks whose programs have received their tensors
+  hash_relay hash_;
+  std::set<int> received_;  ///< ranks whose programs have received their tensors
 };
 
 }  // namespace troupe::actors::scheduler

@@ -38,7 +38,8 @@ caf::behavior scheduler_state::make_behavior() {
       [this](const messages::snapshot_writer_replaced& replaced) { on_snapshot_writer_replaced(replaced); },
       [this](const messages::inspect_scheduler& asked) { return on_inspect(asked); },
       [this](const messages::save_snapshot&) { return on_save(); },
-      [this](const messages::parameters_arrived& arrived) { calls_.on_parameters(arrived); }};
+      [this](const messages::parameters_listed& listed) { calls_.on_listed(listed); },
+      [this](const messages::parameters_hashed& hashed) { calls_.on_hashed(hashed); }};
 }
 
 /// All calls of the previous job have ended when a process defines the next one.

@@ -50,7 +50,8 @@ namespace troupe::actors::scheduler {
 ///   part_written             -> snapshot_failed, when one could not be written
 ///   retry_credit             -> step_credit, when the user's thread has taken enough finished steps
 ///   check_disk_wait          -> step_credit, when the disk has held steps up for long enough
-///   parameters_arrived       -> call_finished
+///   parameters_listed        -> hash_parameters, to the device whose parameters come first
+///   parameters_hashed        -> hash_parameters, to the next one; call_finished
 ///   gathered_received        -> call_finished, when all programs have what the call gives them
 ///   cancel_training          -> step_credit of the last step
 ///   stop_job                 -> membership::stopped, when what is done is on disk

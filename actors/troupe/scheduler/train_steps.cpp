@@ -37,7 +37,9 @@ void call_runner::go_on_with_step() {
 }
 
 void call_runner::on_finished(const finished_step& step) {
-  if (activity().kind == job::call_kind::evaluate) result_.metrics += step.metrics;
+  // One after the other, in the order of batches: the sum has the bits of one replica that runs them all.
+  if (activity().kind == job::call_kind::evaluate)
+    for (const auto& each : step.device_metrics) result_.metrics += each;
   if (activity().kind == job::call_kind::evaluate || activity().kind == job::call_kind::predict) return;
   auto finished = self_->clock().now();
   std::chrono::duration<double> step_time = finished - std::exchange(last_finished_, finished);

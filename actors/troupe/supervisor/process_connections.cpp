@@ -38,7 +38,6 @@ void process_connections::begin(const cluster::membership_view& formed) {
 void process_connections::use_scheduler(const caf::actor& here) {
   local_scheduler_ = scheduler_ = here;
   bind(actor::actor_role::scheduler, 0, here);
-  options_.directory->set_scheduler(here);
 }
 
 void process_connections::use_scheduler_of(int rank) {
@@ -50,7 +49,6 @@ void process_connections::end(const std::vector<cluster::member_loss>& losses, c
 }
 
 void process_connections::end_scheduler() {
-  options_.directory->set_scheduler({});
   if (local_scheduler_) self_->send_exit(local_scheduler_, caf::exit_reason::user_shutdown);
   local_scheduler_ = {};
 }
@@ -61,7 +59,7 @@ void process_connections::bind(actor::actor_role role, int number, const caf::ac
 
 void process_connections::publish(job_children& children) {
   stage_directory::receivers all{caf::actor_cast<caf::actor>(self_->address()), children.peer_copy_store(),
-                                 local_scheduler_, children.receivers_by_cell()};
+                                 children.receivers_by_cell()};
   all.gatherer = children.gatherer();
   all.job = children.job().number;
   options_.directory->set(std::move(all));

@@ -274,8 +274,8 @@ void state_restore::begin_devices() {
   const auto& job = children_.job();
   schedule::stage_graph graph(job.training.num_stages, job.training.edges);
   for (const auto& [number, device] : children_.devices()) {
-    messages::begin_generation command{generation_.number, made, {}, connections_.scheduler(), {}, 0,
-                                       options_.world_size};
+    messages::begin_generation command{generation_.number,       made, {},
+                                       connections_.scheduler(), {},   options_.world_size};
     for (const auto& [stage, attached] : ready_) {
       if (job.placed.device_of(stage).number != number) continue;
       command.stages.push_back(attached);

@@ -35,6 +35,7 @@ schedule::plan_csv_options implied_by(const Pipeline& pipeline, const job_option
           pipeline.replicas(),
           reductions.num_before_all_reduce(),
           pipeline.numerics().exchange.average_every > 0,
+          has_equal_replicas(pipeline.model(), pipeline.numerics()),
           synchronized_stages_of(pipeline.model(), partition)};
 }
 
@@ -86,11 +87,11 @@ plan plan_of_map(const Pipeline& pipeline, const job_options& options, int most_
            std::to_string(most_devices - 1) + (pipeline.replicas() == 1 ? "" : " for each replica") +
            ". Use more processes, or more --devices in each");
   auto implied = implied_by(pipeline, options, pipeline.stages());
-  return plan_placed_by(
-      *pipeline.device_map(),
-      {pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices, implied.reductions,
-       implied.edges, devices, pipeline.flush_every(), implied.num_replicas,
-       implied.reductions_before_all_reduce, implied.averages_weights, implied.synchronized_stages});
+  return plan_placed_by(*pipeline.device_map(),
+                        {pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices,
+                         implied.reductions, implied.edges, devices, pipeline.flush_every(),
+                         implied.num_replicas, implied.reductions_before_all_reduce, implied.averages_weights,
+                         implied.has_equal_replicas, implied.synchronized_stages});
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
@@ -163,6 +164,7 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
                     implied.num_replicas,
                     implied.reductions_before_all_reduce,
                     implied.averages_weights,
+                    implied.has_equal_replicas,
                     implied.synchronized_stages});
 }
 

@@ -64,9 +64,9 @@ class Pipeline {
   /// the backends gloo, mpi and nccl: docs/tutorials/replicas.md).
   ///
   /// Buffers such as running means belong to each replica; evaluate, predict, state_dict and save use those
-  /// of replica 0, which alone computes evaluations. The replicas share the job's devices, as many each, if
-  /// need be with several devices in a process, each on a thread of its own. Throws bad_input
-  /// below 1; the Trainer for a batch that the replicas' microbatches do not divide.
+  /// of replica 0. Without such buffers all replicas share the batches of evaluate and predict. They share
+  /// the job's devices, as many each, if need be with several devices in a process, each on a thread of its
+  /// own. Throws bad_input below 1; the Trainer for a batch that the replicas' microbatches do not divide.
   Pipeline& replicas(int count);
   /// The bits are the same with every one but pipedream_2bw with flush_every of more than 1. The Trainer
   /// throws bad_input for numbers of stages, devices or microbatches that the schedule does not allow
@@ -113,9 +113,9 @@ class Pipeline {
   /// The fraction in (0, 1] of the elements of each large weight's gradient (of 16384 elements or more) that
   /// a replica sends, those of largest magnitude; 0 (the default): all. It adds the others to its gradient of
   /// the next step (error feedback, as in hooks/top_k_gradients.hpp), and keeps them in its snapshots.
-  /// Each replica sends 8 bytes for each element to each other one. Throws bad_input for other numbers; the
-  /// Trainer without replicas, with gradient_sync, and where steps may be skipped: in f16 and with
-  /// on_non_finite `skip`.
+  /// Each replica sends 8 bytes for each element to each other one; with 1 it is as with 0. Throws bad_input
+  /// for other numbers; the Trainer without replicas, with gradient_sync, and where steps may be skipped: in
+  /// f16 and with on_non_finite `skip`.
   Pipeline& top_k_gradients(double fraction);
   /// PowerSGD (hooks/power_sgd.hpp): replicas exchange the gradient of each large weight matrix (as in
   /// top_k_gradients) as two factors of this rank, if these have at most half as many elements. The first

@@ -44,6 +44,8 @@ class plan_interpreter {
   /// Goes to the first action of a step, which is one run of the plan. Programs are told optimizer steps, of
   /// which the plan may have several (plan::flush_every).
   void begin_step(std::uint64_t step);
+  /// Goes to the end of the step that has begun: this replica has no batch in it.
+  void skip_step() { run_.pass_step(); }
   /// Lets deferred updates go on, and runs the next action. False: none was run, since an input is missing,
   /// or the step was halted, or there is none. A tensor that a program gives too many or too few, or in
   /// another form than the edge has (edge_forms), throws std::logic_error; what the program throws is passed
@@ -65,6 +67,7 @@ class plan_interpreter {
   plan_position deferred_at() const { return updates_.deferred_at(); }
   /// Whether a step was not applied since a value was infinite or NaN; nothing runs any more.
   bool is_halted() const { return updates_.is_halted(); }
+  batch_dealing dealing() const { return run_.dealing(); }
   /// Whether the next action misses the samples.
   bool needs_samples() const;
 

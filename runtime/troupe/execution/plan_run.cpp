@@ -30,14 +30,20 @@ std::uint64_t plan_run::optimizer_step(std::uint64_t step, int number) const {
 program::microbatch plan_run::microbatch_of(const action& op) const {
   auto count = running().microbatches_per_step();
   auto number = op.microbatch / count;
+  bool shares_step = running().kind != schedule_kind::forward_only;  // with other replicas
   return {.step = optimizer_step(step_, number),
           .index = op.microbatch % count,
           .count = count,
           .training = options_.pass == pass_kind::train,
           .delay = number == 0 ? 0 : 1,
-          .replica = replica_,
-          .num_replicas = running().num_running_replicas(),
+          .replica = shares_step ? replica_ : 0,
+          .num_replicas = shares_step ? running().num_replicas : 1,
           .gradients_descend = gradients_descend_};
+}
+
+batch_dealing plan_run::dealing() const {
+  if (running().kind != schedule_kind::forward_only) return {};
+  return {static_cast<std::uint64_t>(running().num_running_replicas()), static_cast<std::uint64_t>(replica_)};
 }
 
 tensor plan_run::rows_of(const tensor& samples, int microbatch) const {

@@ -21,6 +21,15 @@ struct plan_run_options {
   bool shares_metrics = false;  ///< each replica's host gets the metrics of all
 };
 
+/// Which batches a device runs: in training all replicas share that of each step, in an evaluation each runs
+/// another one.
+struct batch_dealing {
+  std::uint64_t num_at_once = 1;
+  std::uint64_t first = 0;
+
+  std::uint64_t batch_of(std::uint64_t step) const { return step * num_at_once + first; }
+};
+
 /// A plan as one logical device runs it: where it is, what its actions are of, and how tensors come and go.
 /// The parts of a plan_interpreter share it. Not thread-safe.
 class plan_run {
@@ -46,7 +55,9 @@ class plan_run {
   /// Goes to the first action of a step.
   void begin_step(std::uint64_t step);
   void pass_action() { ++position_; }
+  void pass_step() { position_ = actions().size(); }
   std::uint64_t step() const { return step_; }
+  batch_dealing dealing() const;
   std::size_t position() const { return position_; }  ///< index of the next action
   bool is_at_end() const { return position_ == actions().size(); }
   const action& next() const { return actions()[position_]; }

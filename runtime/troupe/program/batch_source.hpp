@@ -16,7 +16,8 @@ class batch_source {
  public:
   virtual ~batch_source() = default;
   virtual std::uint64_t num_steps_per_epoch() const = 0;
-  /// Batch of global step `step` (training: step / num_steps_per_epoch() is the epoch).
+  /// Batch of global step `step` (training: step / num_steps_per_epoch() is the epoch; evaluation: its
+  /// number).
   virtual batch at(std::uint64_t step) = 0;
 };
 

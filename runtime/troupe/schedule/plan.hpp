@@ -64,7 +64,8 @@ action action_from(std::string_view text);
 ///
 /// A job runs `num_replicas` copies of the pipeline, each on devices and microbatches of its own. All have
 /// the same lists, which are kept once. The job's devices are numbered replica by replica; the functions at
-/// the end translate. Forwards only (evaluation) are run by replica 0 alone.
+/// the end translate. In a plan of forwards only (evaluation, prediction) each replica runs another batch,
+/// or replica 0 runs all (num_evaluating_replicas).
 struct plan {
   schedule_kind kind = schedule_kind::gpipe;
   int num_stages = 0;
@@ -87,6 +88,8 @@ struct plan {
   int reductions_before_all_reduce = 0;
   /// Each replica steps with its own gradients, and G, which comes after A, averages their weights.
   bool averages_weights = false;
+  /// All replicas have the same weights and buffers between two optimizer steps.
+  bool has_equal_replicas = false;
   /// Stages, ascending, whose F and B or I all replicas run together, since they add up something over the
   /// replicas within them (statistics of SyncBatchNorm). None in a plan of one replica or of forwards only.
   std::vector<int> synchronized_stages = {};
@@ -95,8 +98,12 @@ struct plan {
   int reductions_per_step() const { return static_cast<int>(reductions.size()) / flush_every; }
   bool operator==(const plan&) const = default;
 
+  /// Replicas that run the plan's forward_projection: the batches of an evaluation are dealt out to them.
+  int num_evaluating_replicas() const { return has_equal_replicas ? num_replicas : 1; }
   /// Replicas that run the lists.
-  int num_running_replicas() const { return kind == schedule_kind::forward_only ? 1 : num_replicas; }
+  int num_running_replicas() const {
+    return kind == schedule_kind::forward_only ? num_evaluating_replicas() : num_replicas;
+  }
   /// Whether all replicas run it together, since it is an F, B or I of a synchronized stage.
   bool is_synchronized(const action& op) const;
   int num_job_devices() const { return num_replicas * num_devices(); }
@@ -122,6 +129,7 @@ struct plan_options {
   int num_replicas = 1;
   int reductions_before_all_reduce = 0;       ///< plan::reductions_before_all_reduce
   bool averages_weights = false;              ///< plan::averages_weights
+  bool has_equal_replicas = false;            ///< plan::has_equal_replicas
   std::vector<int> synchronized_stages = {};  ///< see plan; left out where there is one replica
 };
 

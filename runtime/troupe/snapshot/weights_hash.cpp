@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
+#include <utility>
 
 #include "troupe/error/errors.hpp"
 #include "troupe/files/checksum.hpp"
@@ -27,15 +29,62 @@ void check(const std::vector<named_tensor>& sorted) {
 std::string weights_sha256(std::vector<named_tensor> parameters) {
   std::ranges::sort(parameters, {}, &named_tensor::name);
   check(parameters);
-  crypto_hash_sha256_state state;
+  snapshot::weights_hasher hasher;
+  for (const auto& named : parameters) hasher.add(named.value);
+  return hasher.hex();
+}
+
+namespace snapshot {
+namespace {
+
+using hash_state = crypto_hash_sha256_state;
+
+hash_state from_bytes(std::span<const std::byte> bytes) {
+  hash_state state;
+  std::memcpy(&state, bytes.data(), sizeof(state));
+  return state;
+}
+
+std::vector<std::byte> to_bytes(const hash_state& state) {
+  std::vector<std::byte> bytes(sizeof(state));
+  std::memcpy(bytes.data(), &state, sizeof(state));
+  return bytes;
+}
+
+}  // namespace
+
+weights_hasher::weights_hasher() {
+  hash_state state;
   ::crypto_hash_sha256_init(&state);
-  for (const auto& named : parameters) {
-    auto bytes = named.value.bytes();
-    ::crypto_hash_sha256_update(&state, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  state_ = to_bytes(state);
+}
+
+weights_hasher::weights_hasher(std::span<const std::byte> state) : state_(state.begin(), state.end()) {
+  if (state.size() != sizeof(hash_state))
+    throw_invalid("weights_hasher", std::to_string(sizeof(hash_state)) + " bytes of a hash's state",
+                  std::to_string(state.size()));
+}
+
+void weights_hasher::add(const tensor& value, const std::function<void()>& on_progress) {
+  auto state = from_bytes(state_);
+  auto here = value.to({});
+  auto bytes = std::as_const(here).bytes();
+  for (constexpr std::size_t at_once = std::size_t{64} << 20; !bytes.empty();) {
+    on_progress();
+    auto piece = bytes.first(std::min(at_once, bytes.size()));
+    ::crypto_hash_sha256_update(&state, reinterpret_cast<const unsigned char*>(piece.data()), piece.size());
+    bytes = bytes.subspan(piece.size());
   }
+  state_ = to_bytes(state);
+}
+
+std::string weights_hasher::hex() const {
+  auto state = from_bytes(state_);
   std::array<std::byte, crypto_hash_sha256_BYTES> digest;
   ::crypto_hash_sha256_final(&state, reinterpret_cast<unsigned char*>(digest.data()));
   return wire::to_hex(digest);
 }
+
+}  // namespace snapshot
 
 }  // namespace troupe

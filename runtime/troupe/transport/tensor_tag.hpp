@@ -7,7 +7,6 @@ namespace troupe::transport {
 enum class tensor_role : std::uint8_t {
   activation = 1,
   gradient = 2,
-  parameter = 3,
   snapshot_part = 4,      ///< a copy of a stage's state, for the receiving process to keep
   reduction_partial = 5,  ///< of one stage: its partial gradients, or norms, for a reduction of the plan
   gathered = 6,           ///< for the program of the receiving process
@@ -17,6 +16,9 @@ enum class tensor_role : std::uint8_t {
   replica_values =
       10  ///< of one replica, for a sum over replicas within an action (plan::synchronized_stages)
 };
+
+/// Of an earlier version.
+constexpr auto unused_tensor_role = static_cast<tensor_role>(3);
 
 /// Whether an action of the receiving stage takes it before it runs.
 constexpr bool is_input(tensor_role role) {

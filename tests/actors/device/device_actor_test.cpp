@@ -238,8 +238,8 @@ TEST_CASE("a stage that takes part only in the second reduction sends its share 
 
 TEST_CASE("stages on one device combine without the transport, and all take the same sum") {
   auto weights = [](one_device& here, std::vector<std::shared_ptr<fake_program>> programs) {
-    actors::messages::begin_generation command{1, here.job, {}, here.scheduler.handle(), here.loader.handle(),
-                                               0};
+    actors::messages::begin_generation command{
+        1, here.job, {}, here.scheduler.handle(), here.loader.handle()};
     for (int stage = 0; stage < 3; ++stage)
       command.stages.push_back({stage, programs[static_cast<std::size_t>(stage)], here.owner.handle()});
     here.actors.send(here.device, command);
@@ -327,9 +327,8 @@ struct second_replica : one_device {
     job->placed = mesh::place_cells(job->training);
     job->hosts = spread(job->placed, mesh::view_of_world(num_processes));
     auto program = std::make_shared<fake_program>(model, 0);
-    actors.send(device,
-                actors::messages::begin_generation{
-                    1, job, {{0, program, owner.handle()}}, scheduler.handle(), loader.handle(), 0, 2});
+    actors.send(device, actors::messages::begin_generation{
+                            1, job, {{0, program, owner.handle()}}, scheduler.handle(), loader.handle(), 2});
   }
 };
 

@@ -5,6 +5,7 @@
 #include "troupe/messages/loader.hpp"
 #include "troupe/messages/stage.hpp"
 #include "troupe/program/device_memory.hpp"
+#include "troupe/snapshot/weights_hash.hpp"
 #include "troupe/wire/packed_state.hpp"
 
 using namespace troupe;
@@ -141,6 +142,30 @@ TEST_CASE("evaluation runs forward only, in the microbatches of its call") {
   CHECK(here.owner.all<actors::messages::state_copied>().empty());
 }
 
+TEST_CASE("batches of an evaluation are dealt out to equal replicas, of which the last ones may have none") {
+  for (int replica : {0, 1}) {
+    CAPTURE(replica);
+    one_device here(make_plan({.num_microbatches = 2, .num_replicas = 2, .has_equal_replicas = true}),
+                    replica);
+    here.begin();
+    actors::job::call_request call{3, actors::job::call_kind::predict, 1, 0, 3, 2};
+    call.num_gathered = 6;
+    here.give({1, call, 0, 2, {}, 0});
+    steps asked, expected = replica == 0 ? steps{0, 2} : steps{1};
+    for (const auto& want : here.loader.all<actors::messages::want_batch>()) asked.push_back(want.step);
+    CHECK(asked == expected);
+    for (auto batch : expected) {
+      here.actors.send(here.device,
+                       actors::messages::batch_ready{3, 1, batch, {fake_source(0).at(batch).inputs, {}}});
+    }
+    CHECK(here.steps_done() == steps{0, 1});
+    std::vector<std::uint32_t> given;
+    for (const auto& sent : here.out.tensors) given.push_back(sent.tag.microbatch);
+    CHECK(given ==
+          (replica == 0 ? std::vector<std::uint32_t>{0, 1, 4, 5} : std::vector<std::uint32_t>{2, 3}));
+  }
+}
+
 TEST_CASE("an evaluation that follows training starts with its own microbatches and source") {
   one_device here(1, 1, 0);
   here.begin();
@@ -170,20 +195,34 @@ TEST_CASE("training continues with other samples when the credit says so") {
   CHECK(here.steps_done() == steps{0, 1});
 }
 
-TEST_CASE("for a hash, each stage sends its parameters, and nothing else, to the scheduler's process") {
+TEST_CASE("for a hash, each stage tells its parameters' names, and hashes them when it is told to") {
   one_device here(4, 2, 1);
   here.begin(6);
   here.give({6, {3, actors::job::call_kind::hash, 0, 0, 0, 0}, 0, 1, {}, 0});
-  REQUIRE(here.out.tensors.size() == 2);
+  auto listed = here.scheduler.all<actors::messages::parameters_listed>();
+  REQUIRE(listed.size() == 2);
   for (std::uint32_t i : {0u, 1u}) {
-    CHECK(here.out.tensors[i].to_rank == 0);
-    CHECK(here.out.tensors[i].tag ==
-          transport::tensor_tag{6, 0, 3, 2 + i, 0, transport::tensor_role::parameter});
-    auto parameters = wire::unpack_state(here.out.tensors[i].value);
-    REQUIRE(parameters.size() == 1);
-    CHECK(parameters[0].name == std::to_string(2 + i) + ".weight");
+    CHECK(listed[i].generation == 6);
+    CHECK(listed[i].call == 3);
+    CHECK(listed[i].stage == 2 + i);
+    CHECK(listed[i].names == std::vector{std::to_string(2 + i) + ".weight"});
   }
+  auto begun = snapshot::weights_hasher();
+  begun.add(tensor::full({5}, 7));
+  auto hash = [&](std::uint64_t generation, std::uint32_t call) {
+    here.actors.send(here.device,
+                     actors::messages::hash_parameters{generation, call, 3, 2, {"3.weight"}, begun.state()});
+  };
+  hash(5, 3);
+  hash(6, 2);
+  CHECK(here.scheduler.all<actors::messages::parameters_hashed>().empty());
+  hash(6, 3);
   CHECK(here.model->calls.empty());
+  begun.add(fake_program(here.model, 3).parameters()[0].value);
+  auto hashed = here.scheduler.last<actors::messages::parameters_hashed>();
+  CHECK(hashed.num_hashed == 3);
+  CHECK(hashed.state == begun.state());
+  CHECK(here.out.tensors.empty());
 }
 
 TEST_CASE("gathered weights go to every process, or to the one process that asks") {

@@ -80,8 +80,7 @@ TEST_CASE("a stopped device releases its stages") {
                                                       here.job,
                                                       {{0, std::move(program), here.owner.handle()}},
                                                       here.scheduler.handle(),
-                                                      here.loader.handle(),
-                                                      0});
+                                                      here.loader.handle()});
   CHECK_FALSE(watched.expired());
   here.stop(2);
   CHECK(watched.expired());

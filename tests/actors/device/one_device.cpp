@@ -8,9 +8,11 @@
 namespace troupe::testing {
 
 one_device::one_device(int num_stages, int num_devices, int device_number, schedule_kind kind)
-    : number(device_number) {
-  model->num_stages = num_stages;
-  job->training = make_plan({kind, num_stages, 2, num_devices});
+    : one_device(make_plan({kind, num_stages, 2, num_devices}), device_number) {}
+
+one_device::one_device(plan training, int device_number) : number(device_number) {
+  model->num_stages = training.num_stages;
+  job->training = std::move(training);
   place_on_ranks(*job);
   device = actors.spawn<actors::actor::actor_of<actors::devices::device_state>>(
       actors::devices::device_options{number, number, &out, &no_faults, &ring, fenced});
@@ -18,9 +20,10 @@ one_device::one_device(int num_stages, int num_devices, int device_number, sched
 
 void one_device::begin(std::uint64_t with_generation, std::uint64_t steps_applied) {
   generation = with_generation;
-  actors::messages::begin_generation command{generation, job, {}, scheduler.handle(), {}, 0, world_size};
+  actors::messages::begin_generation command{generation, job, {}, scheduler.handle(), {}, world_size};
   for (int stage = 0; stage < model->num_stages; ++stage) {
-    if (job->training.device_of_stage[static_cast<std::size_t>(stage)] != number) continue;
+    auto device_of_replica = job->training.device_of(number);
+    if (job->training.device_of_stage[static_cast<std::size_t>(stage)] != device_of_replica) continue;
     auto program = std::make_shared<fake_program>(model, stage);
     program->state()[2].value.values<float>()[0] = static_cast<float>(steps_applied);
     command.stages.push_back({stage, program, owner.handle()});

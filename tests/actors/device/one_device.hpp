@@ -13,10 +13,10 @@
 
 namespace troupe::testing {
 
-/// Device d of the job's plan on rank d.
+/// Device d of the job on rank d.
 inline void place_on_ranks(actors::messages::device_job& job) {
   job.placed = mesh::place_cells(job.training);
-  job.hosts = spread(job.placed, mesh::view_of_world(job.training.num_devices()));
+  job.hosts = spread(job.placed, mesh::view_of_world(job.training.num_job_devices()));
 }
 
 /// One device of a job, its neighbours being probes: 4 samples a batch in 2 microbatches.
@@ -36,6 +36,7 @@ struct one_device {
 
   /// Stages are dealt to `num_devices` devices, one to each rank; this is device `device_number`.
   one_device(int num_stages, int num_devices, int device_number, schedule_kind kind = schedule_kind::gpipe);
+  one_device(plan training, int device_number);
 
   /// Attaches stages made anew, as they are after `steps_applied` steps.
   void begin(std::uint64_t with_generation = 1, std::uint64_t steps_applied = 0);

@@ -74,7 +74,10 @@ TEST_CASE("type numbers are those of the first version") {
   CHECK(number_of(caf::make_message(actors::messages::pause_requested{})) == 0x0212);
   CHECK(number_of(caf::make_message(actors::messages::copies_held{})) == 0x0214);
   CHECK(number_of(caf::make_message(actors::messages::cut_reached{})) == 0x0213);
+  CHECK(number_of(caf::make_message(actors::messages::parameters_listed{})) == 0x0215);
+  CHECK(number_of(caf::make_message(actors::messages::parameters_hashed{})) == 0x0216);
   CHECK(number_of(caf::make_message(actors::messages::step_credit{})) == 0x0300);
+  CHECK(number_of(caf::make_message(actors::messages::hash_parameters{})) == 0x0301);
   CHECK(number_of(caf::make_message(actors::messages::inspect_process{})) == 0x0111);
   CHECK(number_of(caf::make_message(actors::messages::process_report{})) == 0x0500);
 }

@@ -76,6 +76,16 @@ TEST_CASE("only the newest batches are kept") {
                   fake_source(1).at(20).inputs));
 }
 
+TEST_CASE("of replicas that run other batches at a time as many each are kept, until training goes on") {
+  one_loader here;
+  for (std::uint64_t batch = 0; batch < 8; ++batch) here.want(here.device, {0, 0, batch, 2});
+  for (std::uint64_t batch = 0; batch < 8; ++batch) here.want(here.device, {0, 0, batch, 2});
+  CHECK(here.source->num_made == 8);
+  here.want(here.device, {1, 0, 8});
+  here.want(here.device, {0, 0, 4, 2});
+  CHECK(here.source->num_made == 10);
+}
+
 TEST_CASE("sources are numbered from 0 in the order of their arrival, and their batches are kept apart") {
   one_loader here;
   here.actors.send(here.loader, actors::messages::add_source{std::make_shared<fake_source>(2)});

@@ -72,7 +72,14 @@ one_scheduler::one_scheduler(scheduler_settings given) : with(given) {
 
 void one_scheduler::know_job() {
   auto job = std::make_shared<actors::job::job_definition>();
-  job->place(make_plan({schedule_kind::gpipe, num_devices(), 2, num_devices()}), with.world_size);
+  auto num_stages = num_devices() / with.num_replicas;
+  job->place(make_plan({.kind = schedule_kind::gpipe,
+                        .num_stages = num_stages,
+                        .num_microbatches = 2,
+                        .num_devices = num_stages,
+                        .num_replicas = with.num_replicas,
+                        .has_equal_replicas = true}),
+             with.world_size);
   job->home = with.home.value_or(job->home);
   job->snapshots.cadence.memory_every_steps = with.memory_every_steps;
   job->snapshots.cadence.disk_every_steps = with.disk_every_steps;

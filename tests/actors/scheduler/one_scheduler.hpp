@@ -46,6 +46,7 @@ struct scheduler_settings {
   std::uint64_t committed_step = 0;  ///< committed step that the processes report
   std::chrono::seconds progress_timeout{0};
   int num_devices = 0;                     ///< each with a stage; 0: one a process
+  int num_replicas = 1;                    ///< with the same weights, which share the devices
   std::optional<mesh::hosting> home = {};  ///< none: spread over the processes
 };
 

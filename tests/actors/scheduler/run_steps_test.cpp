@@ -157,6 +157,25 @@ TEST_CASE("evaluation sums the metrics of all its batches, and grants no copies"
   CHECK(drained(*here.client).empty());
 }
 
+TEST_CASE("replicas share the batches of an evaluation, whose metrics are added up batch by batch") {
+  one_scheduler here({.world_size = 2, .window = 8, .num_replicas = 2});
+  here.all_enter(here.evaluate(0, 0, 3));
+  here.all_restored();
+  CHECK(here.granted().end_step == 2);
+  // (1e16 + 1) + 1 is not 1e16 + (1 + 1).
+  for (const auto& [step, loss_of_device] :
+       std::vector<std::pair<std::uint64_t, std::vector<double>>>{{0, {1e16, 1}}, {1, {1, 0}}})
+    for (int device : {1, 0}) {
+      actors::messages::step_done done;
+      done.generation = 1;
+      done.device = static_cast<std::uint32_t>(device);
+      done.step = step;
+      done.metrics.loss_sum = loss_of_device[static_cast<std::size_t>(device)];
+      here.actors.send(here.scheduler, done);
+    }
+  CHECK(here.result(1).metrics.loss_sum == (1e16 + 1) + 1);
+}
+
 TEST_CASE("an evaluation of nothing ends at once") {
   one_scheduler here;
   here.all_enter(here.evaluate(0, 0, 0));
@@ -186,19 +205,41 @@ TEST_CASE("the hash covers the parameters of all stages, whatever the order of a
   here.all_enter(here.hash(0, 0));
   here.all_restored();
   CHECK(here.granted().call.kind == actors::job::call_kind::hash);
-  wire::packed_state_pool pool;
-  named_tensor first{"0.weight", tensor::full({3}, 1)}, second{"1.weight", tensor::full({2}, 2)};
-  auto arrives = [&](std::uint64_t generation, std::uint32_t call, std::uint32_t stage,
-                     const named_tensor& value) {
-    here.actors.send(here.scheduler, actors::messages::parameters_arrived{generation, call, stage,
-                                                                          pack_state({value}, pool)});
+  named_tensor first{"a", tensor::full({3}, 1)}, second{"b", tensor::full({2}, 2)},
+      third{"c", tensor::full({4}, 3)}, fourth{"d", tensor::full({1}, 4)};
+  auto lists = [&](std::uint64_t generation, std::uint32_t call, std::uint32_t stage,
+                   const std::vector<std::string>& names) {
+    here.actors.send(here.scheduler, actors::messages::parameters_listed{generation, call, stage, names});
   };
-  arrives(1, 0, 1, second);
-  arrives(2, 0, 0, first);  // of another generation
-  arrives(1, 1, 0, first);  // for another call
+  auto asked = [&](std::size_t device) {
+    return here.devices[device].all<actors::messages::hash_parameters>();
+  };
+  auto hashed = [&](std::size_t device, const std::vector<named_tensor>& those,
+                    std::uint64_t generation = 1) {
+    auto turn = here.devices[device].last<actors::messages::hash_parameters>();
+    snapshot::weights_hasher hasher(turn.state);
+    for (const auto& each : those) hasher.add(each.value);
+    here.actors.send(here.scheduler, actors::messages::parameters_hashed{
+                                         generation, 0, turn.num_hashed + those.size(), hasher.state()});
+  };
+  lists(1, 0, 1, {"c", "a"});
+  lists(2, 0, 0, {"d", "b"});  // of another generation
+  lists(1, 1, 0, {"d", "b"});  // for another call
+  CHECK(asked(1).empty());
+  lists(1, 0, 0, {"d", "b"});
+  REQUIRE(asked(1).size() == 1);
+  CHECK(asked(1)[0].names == std::vector<std::string>{"a"});
+  hashed(1, {first}, 2);  // of another generation
+  CHECK(asked(0).empty());
+  hashed(1, {first});
+  hashed(1, {first});  // twice
+  REQUIRE(asked(0).size() == 1);
+  hashed(0, {second});
+  CHECK(asked(1).back().names == std::vector<std::string>{"c"});
+  hashed(1, {third});
   CHECK(here.finished(1).empty());
-  arrives(1, 0, 0, first);
-  CHECK(here.result(1).weights_sha256 == weights_sha256({first, second}));
+  hashed(0, {fourth});
+  CHECK(here.result(1).weights_sha256 == weights_sha256({fourth, second, third, first}));
 }
 
 TEST_CASE("steps are granted no faster than the program's callback handles finished steps") {

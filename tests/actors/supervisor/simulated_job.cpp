@@ -214,7 +214,8 @@ void simulated_job::enter(simulated_process& process) {
                           .num_microbatches = 2,
                           .num_devices = std::min(options_.num_stages, of_each_replica),
                           .reductions = options_.reductions,
-                          .num_replicas = options_.num_replicas}),
+                          .num_replicas = options_.num_replicas,
+                          .has_equal_replicas = true}),
                options_.world_size, options_.contents);
     job->snapshots.folder = options_.folder;
     job->on_lost_state = actors::job::lost_state_policy::restart;  // neighbours may be lost at once

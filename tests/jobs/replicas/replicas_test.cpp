@@ -233,6 +233,8 @@ printed_values run_worker(const std::string& model, int num_processes, const val
   auto result = run_process(running);
   INFO(result.errors);
   CHECK(result.exit_code == 0);
+  if (std::ranges::count(more, "--fault") > 0)
+    CHECK_THAT(result.errors, Catch::Matchers::ContainsSubstring("was killed by SIGKILL"));
   printed_values printed;
   std::istringstream lines(result.output);
   for (std::string line, rank, key, value; std::getline(lines, line);) {
@@ -240,9 +242,9 @@ printed_values run_worker(const std::string& model, int num_processes, const val
     std::istringstream parts(line.starts_with('[') ? line.substr(line.find(' ')) : line);
     if (parts >> rank >> key >> value) printed[key].insert(value);
   }
-  // The losses of 6 steps, and three others; a process that is lost may have kept some to itself.
+  // The losses of 6 steps, and four others; a process that is lost may have kept some to itself.
   auto num_others = printed.contains("in-place") ? 1U : 0U;
-  CHECK((printed.size() == 9 + num_others || std::ranges::count(more, "--fault") == 1));
+  CHECK((printed.size() == 10 + num_others || std::ranges::count(more, "--fault") == 1));
   return printed;
 }
 
@@ -259,6 +261,22 @@ TEST_CASE("weights that some replicas do not use, and the metrics of all, are th
     INFO((exchange.empty() ? "f32" : exchange.front()));
     CHECK(run(4, 2, 2) == run(1, 2, 1));
     CHECK(run(4, 3, 2) == run(1, 3, 1));
+  }
+}
+
+TEST_CASE("a process may be lost while replicas share the batches of a prediction") {
+  auto run = [](int num_processes, int replicas, const std::string& fault = {}) {
+    values options = {"--replicas", std::to_string(replicas), "--stages", "2"};
+    if (!fault.empty()) options.insert(options.end(), {"--snapshot-every", "2", "--fault", fault});
+    return run_worker("conditional", num_processes, options);
+  };
+  for (int replicas : {2, 3}) {
+    auto expected = run(1, replicas);
+    auto last = std::to_string(2 * replicas - 1);  // has the last stage of the last replica
+    for (const auto& rank : {std::string("1"), last}) {
+      auto seen = run(2 * replicas, replicas, "gather@rank=" + rank + ",step=2");
+      for (const char* what : {"evaluated", "predicted", "weights"}) CHECK(seen[what] == expected.at(what));
+    }
   }
 }
 

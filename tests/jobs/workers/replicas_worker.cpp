@@ -17,6 +17,7 @@
 #include "support/models/conditional_model.hpp"
 #include "support/models/partly_labelled.hpp"
 #include "troupe/collective/every_backend.hpp"
+#include "troupe/snapshot/weights_hash.hpp"
 
 using namespace troupe;
 
@@ -74,6 +75,8 @@ void run(const std::string& model, const job_options& options) {
   auto evaluated = trainer.evaluate(samples);
   std::printf("%d evaluated %a,%a,%" PRId64 "\n", rank, evaluated.loss, evaluated.accuracy,
               evaluated.num_samples);
+  auto predicted = trainer.predict(samples);
+  std::printf("%d predicted %s\n", rank, weights_sha256({{"outputs", predicted}}).c_str());
   std::printf("%d weights %s\n", rank, trainer.weights_sha256().c_str());
   std::fflush(stdout);
 }

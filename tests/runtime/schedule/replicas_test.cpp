@@ -174,7 +174,7 @@ TEST_CASE("numbers of replicas and of reductions before G that cannot be are nam
                        Catch::Matchers::Message("no plan can be made: 0 replicas. Give at least 1"));
 }
 
-TEST_CASE("the job's devices are those of each replica, and only replica 0 computes forwards alone") {
+TEST_CASE("the job's devices are those of each replica, and equal replicas all run forwards") {
   auto of = replicated_stages();
   CHECK(of.num_job_devices() == 4);
   for (int device = 0; device < 4; ++device) {
@@ -182,10 +182,20 @@ TEST_CASE("the job's devices are those of each replica, and only replica 0 compu
     CHECK(of.actions_of(device) == of.devices[static_cast<std::size_t>(device % 2)]);
   }
   auto forwards = forward_projection(of, 3);
+  CHECK(forwards.num_running_replicas() == 1);
   CHECK(check_plan(forwards).empty());
   CHECK(forwards.actions_of(1).size() == 3);
   CHECK(forwards.actions_of(2).empty());
   CHECK(is_closed(forwards, step_cut(forwards, 1)));
+  of.has_equal_replicas = true;
+  auto on_both = forward_projection(of, 3);
+  CHECK(on_both.num_running_replicas() == 2);
+  CHECK(check_plan(on_both).empty());
+  CHECK(on_both.actions_of(2) == forwards.actions_of(0));
+  // Each runs a batch of its own: none waits for the other.
+  CHECK(is_closed(on_both, {{{1, 2}, {1, 1}, {0, 0}, {0, 0}}}));
+  CHECK(read_plan_csv(to_csv(of), "plan.csv", {.num_replicas = 2, .has_equal_replicas = true})
+            .num_evaluating_replicas() == 2);
 }
 
 TEST_CASE("a cut is closed if each all-reduce is inside with the Gs of all replicas or of none") {

@@ -6,6 +6,17 @@
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
 
+TEST_CASE("a hash goes on in another process from its state, and has the same bits") {
+  auto first = tensor::full({37}, 1), second = tensor::full({70'000}, 2);
+  snapshot::weights_hasher here;
+  here.add(first);
+  snapshot::weights_hasher there(here.state());
+  there.add(second);
+  CHECK(there.hex() == weights_sha256({{"a", first}, {"b", second}}));
+  CHECK(here.hex() == weights_sha256({{"a", first}}));
+  CHECK_THROWS_WITH(snapshot::weights_hasher(std::vector<std::byte>(3)), ContainsSubstring("got 3"));
+}
+
 TEST_CASE("the hash is that of the elements in name order") {
   // printf '\x01\x02\x03' | sha256sum
   auto expected = "039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81";

@@ -33,7 +33,7 @@ std::optional<tensor_header> decode(std::span<const std::byte> bytes, std::uint6
 
 tensor_header full_header() {
   return {
-      {1, 2, 3, 4, 5, troupe::transport::tensor_role::parameter, 6, 7, 8, 9},
+      {1, 2, 3, 4, 5, troupe::transport::tensor_role::gathered, 6, 7, 8, 9},
       {troupe::dtype::i64, {2, 3}},
       {troupe::messaging::authentication_code{},
        troupe::transport::shared_place{troupe::transport::segment_report::holds_elements, 10, 11, 12, 13}}};

@@ -46,7 +46,10 @@ std::vector<finished_step> step_tracker::add(const messages::step_done& report) 
     auto gathered = open_.extract(complete_).mapped();
     auto& step = finished.emplace_back(gathered.sums);
     step.step = complete_;
-    for (const auto& [device, metrics] : gathered.metrics) step.metrics += metrics;
+    for (const auto& [device, metrics] : gathered.metrics) {
+      step.metrics += metrics;
+      step.device_metrics.push_back(metrics);
+    }
     step.span_s = static_cast<double>(gathered.end_ns - gathered.begin_ns) * seconds_per_ns;
     step.busy_s = static_cast<double>(gathered.busy_ns) * seconds_per_ns / static_cast<double>(done_.size());
     step.copy_s = static_cast<double>(gathered.copy_ns) * seconds_per_ns;

@@ -30,7 +30,8 @@ class sampled_median {
 /// A step that every device has finished.
 struct finished_step {
   std::uint64_t step = 0;
-  program::step_metrics metrics;
+  program::step_metrics metrics;                      ///< the sum of the devices'
+  std::vector<program::step_metrics> device_metrics;  ///< [num_devices]
   double span_s = 0, busy_s = 0, copy_s = 0;
   std::vector<double> device_busy_s;  ///< [num_devices] seconds of computing
 };

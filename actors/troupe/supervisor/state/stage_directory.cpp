@@ -6,7 +6,6 @@
 #include "troupe/messages/device.hpp"
 #include "troupe/messages/gatherer.hpp"
 #include "troupe/messages/peer_copy_store.hpp"
-#include "troupe/messages/scheduler.hpp"
 #include "troupe/messages/supervisor.hpp"
 
 namespace troupe::actors::supervisor {
@@ -34,11 +33,6 @@ void stage_directory::set(receivers all) {
   receivers_ = std::move(all);
 }
 
-void stage_directory::set_scheduler(caf::actor scheduler) {
-  std::lock_guard lock(mutex_);
-  receivers_.scheduler = std::move(scheduler);
-}
-
 void stage_directory::deliver(const transport::tensor_tag& tag, tensor value) {
   std::lock_guard lock(mutex_);
   auto device = receivers_.devices.find(job::part_of(tag).cell);
@@ -57,11 +51,6 @@ void stage_directory::deliver(const transport::tensor_tag& tag, tensor value) {
       if (!hosted) return;
       charge(device->second, value);
       put(device->second, tag, std::move(value));
-      return;
-    case transport::tensor_role::parameter:
-      if (receivers_.scheduler)
-        caf::anon_send(receivers_.scheduler,
-                       messages::parameters_arrived{tag.generation, tag.call, tag.stage, std::move(value)});
       return;
     case transport::tensor_role::gathered:
       if (receivers_.gatherer)

@@ -25,13 +25,11 @@ class stage_directory {
   struct receivers {
     caf::actor supervisor;
     caf::actor peer_copy_store;
-    caf::actor scheduler;                             ///< of this process, for parameters
     std::map<layout::cell, device_receiver> devices;  ///< by the cells that are here
     caf::actor gatherer = {};
     std::uint32_t job = 0;  ///< states of other jobs are dropped
   };
   void set(receivers all);
-  void set_scheduler(caf::actor scheduler);
   /// Sends the tensor to its receiver; drops it if there is none (before the job is defined).
   void deliver(const transport::tensor_tag& tag, tensor value);
   void close() { set({}); }

@@ -33,6 +33,13 @@ layout::replica_content content_of(const nn::Graph& model, const stage_range& st
   return layout::replica_content::equal;
 }
 
+bool has_equal_replicas(const nn::Graph& model, const numeric_options& numerics) {
+  if (numerics.exchange.average_every > 0) return false;
+  for (int index = 0; index < model.size(); ++index)
+    if (has_own_buffers(*model[index])) return false;
+  return true;
+}
+
 std::vector<int> synchronized_stages_of(const nn::Graph& model, const std::vector<stage_range>& partition) {
   std::vector<int> synchronized;
   for (std::size_t stage = 0; stage < partition.size(); ++stage)

@@ -17,6 +17,9 @@ namespace troupe::detail {
 layout::replica_content content_of(const nn::Graph& model, const stage_range& stage,
                                    const numeric_options& numerics);
 
+/// Whether all replicas have the same weights and buffers between two optimizer steps.
+bool has_equal_replicas(const nn::Graph& model, const numeric_options& numerics);
+
 /// The stages of which all replicas run forward and backward together (plan::synchronized_stages): those with
 /// a SyncBatchNorm over replicas.
 std::vector<int> synchronized_stages_of(const nn::Graph& model, const std::vector<stage_range>& partition);

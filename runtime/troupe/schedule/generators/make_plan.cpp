@@ -179,6 +179,7 @@ plan make_plan(const plan_options& options) {
             .num_replicas = options.num_replicas,
             .reductions_before_all_reduce = options.reductions_before_all_reduce,
             .averages_weights = options.averages_weights,
+            .has_equal_replicas = options.has_equal_replicas,
             .synchronized_stages = synchronized_stages_of(options)};
   for (int step = 0; step < options.flush_every; ++step)
     made.reductions.insert(made.reductions.end(), options.reductions.begin(), options.reductions.end());
@@ -199,7 +200,8 @@ plan forward_projection(const plan& training, int num_microbatches) {
                     .num_devices = training.num_devices(),
                     .edges = training.edges,
                     .device_of_stage = training.device_of_stage,
-                    .num_replicas = training.num_replicas});
+                    .num_replicas = training.num_replicas,
+                    .has_equal_replicas = training.has_equal_replicas});
 }
 
 }  // namespace troupe

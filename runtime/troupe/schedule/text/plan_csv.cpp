@@ -97,6 +97,7 @@ class csv_reader {
     read_.num_replicas = options.num_replicas;
     read_.reductions_before_all_reduce = options.reductions_before_all_reduce;
     read_.averages_weights = options.averages_weights;
+    read_.has_equal_replicas = options.has_equal_replicas;
     if (read_.num_running_replicas() > 1) read_.synchronized_stages = options.synchronized_stages;
     place_stages();
     add_updates(options.reductions);

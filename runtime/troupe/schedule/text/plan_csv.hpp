@@ -16,6 +16,7 @@ struct plan_csv_options {
   int num_replicas = 1;
   int reductions_before_all_reduce = 0;       ///< plan::reductions_before_all_reduce
   bool averages_weights = false;              ///< plan::averages_weights
+  bool has_equal_replicas = false;            ///< plan::has_equal_replicas
   std::vector<int> synchronized_stages = {};  ///< plan::synchronized_stages
 };
 

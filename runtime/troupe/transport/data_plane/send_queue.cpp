@@ -18,7 +18,6 @@ send_order send_order_of(const tensor_tag& tag) {
       return {copy_of_state, 0, 0, 0, 0};
     case tensor_role::activation:
     case tensor_role::gradient:
-    case tensor_role::parameter:
     case tensor_role::reduction_partial:
     case tensor_role::gathered:
     case tensor_role::restored_state:

@@ -6,7 +6,6 @@
 #include "troupe/messages/device.hpp"
 #include "troupe/messages/gatherer.hpp"
 #include "troupe/messages/peer_copy_store.hpp"
-#include "troupe/messages/scheduler.hpp"
 #include "troupe/messages/supervisor.hpp"
 
 using namespace troupe;
@@ -18,14 +17,12 @@ namespace {
 /// Stages 2 and 3 live here, on two devices.
 struct directory_and_receivers {
   virtual_actors actors;
-  probe supervisor{actors}, peer_copy_store{actors}, scheduler{actors}, first{actors}, second{actors},
-      gatherer{actors};
+  probe supervisor{actors}, peer_copy_store{actors}, first{actors}, second{actors}, gatherer{actors};
   stage_directory directory;
   directory_and_receivers() {
     directory.set(
         {supervisor.handle(),
          peer_copy_store.handle(),
-         scheduler.handle(),
          {{layout::cell{.stage = 2}, {first.handle()}}, {layout::cell{.stage = 3}, {second.handle()}}},
          gatherer.handle(),
          4});
@@ -35,8 +32,7 @@ struct directory_and_receivers {
     actors.run();
   }
   std::size_t num_delivered() const {
-    return supervisor.size() + peer_copy_store.size() + scheduler.size() + first.size() + second.size() +
-           gatherer.size();
+    return supervisor.size() + peer_copy_store.size() + first.size() + second.size() + gatherer.size();
   }
 };
 
@@ -99,17 +95,6 @@ TEST_CASE("a device is told in its mailbox that gradients of replicas are there,
   CHECK(here.first.all<actors::messages::replica_tensors_arrived>().size() == 2);
 }
 
-TEST_CASE("parameters of any stage go to the scheduler") {
-  directory_and_receivers here;
-  here.arrives(transport::tensor_role::parameter, 2);
-  here.arrives(transport::tensor_role::parameter, 9);
-  CHECK(here.scheduler.all<actors::messages::parameters_arrived>().size() == 2);
-  CHECK(here.scheduler.last<actors::messages::parameters_arrived>().generation == 7);
-  CHECK(here.scheduler.last<actors::messages::parameters_arrived>().call == 4);
-  CHECK(here.scheduler.last<actors::messages::parameters_arrived>().stage == 9);
-  CHECK(here.num_delivered() == 2);
-}
-
 TEST_CASE("a state to be restored goes to the supervisor, a copy of any stage to the peer copy store") {
   directory_and_receivers here;
   here.arrives(transport::tensor_role::restored_state, 2);
@@ -127,25 +112,12 @@ TEST_CASE("tensors without a receiver on this process are dropped") {
   here.arrives(transport::tensor_role::activation, 1);
   here.arrives(static_cast<transport::tensor_role>(99), 2);
   CHECK(here.num_delivered() == 0);
-  here.directory.set_scheduler({});
-  here.arrives(transport::tensor_role::parameter, 2);
   here.directory.close();
   for (auto role : {transport::tensor_role::activation, transport::tensor_role::gradient,
-                    transport::tensor_role::parameter, transport::tensor_role::snapshot_part,
+                    transport::tensor_role::gathered, transport::tensor_role::snapshot_part,
                     transport::tensor_role::restored_state})
     here.arrives(role, 2);
   CHECK(here.num_delivered() == 0);
-}
-
-TEST_CASE("a new scheduler replaces the old one and no other receiver") {
-  directory_and_receivers here;
-  probe next(here.actors);
-  here.directory.set_scheduler(next.handle());
-  here.arrives(transport::tensor_role::parameter, 2);
-  here.arrives(transport::tensor_role::activation, 2);
-  CHECK(next.size() == 1);
-  CHECK(here.scheduler.size() == 0);
-  CHECK(here.first.size() == 1);
 }
 
 TEST_CASE("gathered tensors of any stage go to the gatherer") {

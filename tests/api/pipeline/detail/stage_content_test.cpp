@@ -45,3 +45,14 @@ TEST_CASE("replicas hold the statistics of all alike, and run such a stage toget
   CHECK(detail::synchronized_stages_of(model, {{0, 4}}) == std::vector{0});
   CHECK(detail::synchronized_stages_of(nn::Graph(nn::Sequential(nn::BatchNorm2d(4))), {{0, 1}}).empty());
 }
+
+TEST_CASE("replicas are equal unless they average weights or have buffers of their own") {
+  nn::Graph plain(nn::Sequential(nn::Linear(4, 4), nn::SyncBatchNorm(4))),
+      normed(nn::Sequential(nn::Linear(4, 4), nn::BatchNorm2d(4)));
+  numeric_options numerics;
+  numerics.exchange.top_k_gradients = 0.1;  // residuals take no part in an evaluation
+  CHECK(detail::has_equal_replicas(plain, numerics));
+  CHECK_FALSE(detail::has_equal_replicas(normed, numerics));
+  numerics.exchange = {.average_every = 2};
+  CHECK_FALSE(detail::has_equal_replicas(plain, numerics));
+}

@@ -36,6 +36,7 @@ void describe_plan(const plan& described, agreement::job_description& into) {
              return "(" + listed(stages, number) + ")";
            }));
   into.add("stages that replicas run together", listed(described.synchronized_stages, number));
+  into.add("replicas that share an evaluation", number(described.num_evaluating_replicas()));
   for (std::size_t device = 0; device < described.devices.size(); ++device)
     into.add("plan of device " + std::to_string(device),
              listed(described.devices[device], [](const action& op) { return to_string(op); }));
