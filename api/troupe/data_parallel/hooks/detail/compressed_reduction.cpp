@@ -38,10 +38,12 @@ compressed_reduction::~compressed_reduction() {
 /// Where one gradient of a bucket is not finite the step may be skipped: what compressors hold back must not
 /// be sent in it.
 void compressed_reduction::mark_not_finite() {
+  auto holds_back = [](const compressed_hook::unit& unit) { return !unit.of_replica(0).state().empty(); };
+  if (std::ranges::none_of(units_, holds_back)) return;
   for (std::size_t leaf = 0; leaf < bucket_.leaves.size(); ++leaf) {
     if (all_finite({&bucket_.leaves[leaf], 1})) continue;
     for (const auto& unit : units_)
-      if (!unit.of_replica(leaf).state().empty())
+      if (holds_back(unit))
         bucket_.leaves[leaf]
             .rows(unit.first, unit.count)
             .copy_from(tensor::full({unit.count}, std::numeric_limits<float>::quiet_NaN()));
