@@ -72,8 +72,8 @@ void try_part(input bytes) {
                                                  whole.size()));
   });
   allow<files::snapshot_error>([&] {
-    const auto once = encode_part(snapshot::decode_part(whole));
-    const auto twice = encode_part(snapshot::decode_part(once.bytes()));
+    const auto once = encode_part(testing::decode_part(whole));
+    const auto twice = encode_part(testing::decode_part(once.bytes()));
     expect(std::ranges::equal(once.bytes(), twice.bytes()), "a part is read back as another one");
   });
 }

@@ -186,12 +186,13 @@ void device_state::begin_call(const messages::step_credit& given) {
       [this](int stage) -> program::stage_program& { return program_of(stage); }, waiter_.arrived(),
       static_cast<execution::action_host&>(*this));
   interpreter_->begin_step(step_);
-  batches_.begin_call(*call_, step_, interpreter_->dealing());
+  batches_.begin_call(*call_, step_, interpreter_->assignment());
 }
 
 /// In each step of an evaluation every replica runs a batch; for the last step there may be too few.
 bool device_state::has_batch(std::uint64_t step) const {
-  return call_->kind == job::call_kind::train || interpreter_->dealing().batch_of(step) < call_->num_batches;
+  return call_->kind == job::call_kind::train ||
+         interpreter_->assignment().batch_of(step) < call_->num_batches;
 }
 
 program::stage_program& device_state::program_of(int stage) const {

@@ -57,7 +57,7 @@ void device_state::send_memory() {
 
 void device_state::on_prediction(const action& op, const tensor& output) {
   options_.faults->at(fault::fault_point::gather, call_->index);
-  auto index = interpreter_->dealing().batch_of(step_) *
+  auto index = interpreter_->assignment().batch_of(step_) *
                    static_cast<std::uint64_t>(interpreter_->running().num_microbatches) +
                static_cast<std::uint64_t>(op.microbatch);
   send_gathered(static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(op.stage), output.to({}));

@@ -24,9 +24,9 @@ void step_batches::end_generation() {
 }
 
 void step_batches::begin_call(const job::call_request& call, std::uint64_t first_step,
-                              const execution::batch_dealing& dealing) {
+                              const execution::batch_assignment& assignment) {
   call_ = {call.index, call.source};
-  dealing_ = dealing;
+  assignment_ = assignment;
   next_wanted_ = first_step;
   held_.clear();
 }
@@ -38,20 +38,20 @@ void step_batches::want(std::uint64_t first, std::uint64_t end) {
 }
 
 void step_batches::ask_for(std::uint64_t step) {
-  self_->send(loader_, messages::want_batch{call_->first, call_->second, dealing_.batch_of(step),
-                                            dealing_.num_at_once});
+  self_->send(loader_, messages::want_batch{call_->first, call_->second, assignment_.batch_of(step),
+                                            assignment_.num_at_once});
 }
 
 void step_batches::replace_loader(const caf::actor& loader, std::uint64_t first) {
   if (!loader_) return;
   loader_ = loader;
   for (auto step = first; call_ && step < next_wanted_; ++step)
-    if (!held_.contains(dealing_.batch_of(step))) ask_for(step);
+    if (!held_.contains(assignment_.batch_of(step))) ask_for(step);
 }
 
 /// Devices of one process share the samples: those that use a part of them are charged for it.
 void step_batches::take(const messages::batch_ready& ready, std::uint64_t first) {
-  if (call_ != std::pair(ready.call, ready.source) || ready.step < dealing_.batch_of(first)) return;
+  if (call_ != std::pair(ready.call, ready.source) || ready.step < assignment_.batch_of(first)) return;
   account_scope charged(account_);
   if (takes_inputs_) charge_here(ready.samples.inputs, memory_use::messages);
   if (takes_targets_) charge_here(ready.samples.targets, memory_use::messages);
@@ -59,7 +59,7 @@ void step_batches::take(const messages::batch_ready& ready, std::uint64_t first)
 }
 
 const batch* step_batches::batch_of(std::uint64_t step) const {
-  auto found = held_.find(dealing_.batch_of(step));
+  auto found = held_.find(assignment_.batch_of(step));
   return found == held_.end() ? nullptr : &found->second;
 }
 

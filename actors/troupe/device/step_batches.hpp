@@ -27,7 +27,7 @@ class step_batches {
   void end_generation();
   /// Of the steps of `call` from `first_step` on, which take those batches of its source.
   void begin_call(const job::call_request& call, std::uint64_t first_step,
-                  const execution::batch_dealing& dealing);
+                  const execution::batch_assignment& assignment);
 
   /// Asks for the steps before `end` that were not asked for, from `first` on.
   void want(std::uint64_t first, std::uint64_t end);
@@ -39,7 +39,7 @@ class step_batches {
   void take(const messages::batch_ready& ready, std::uint64_t first);
   /// Null: they have not come.
   const batch* batch_of(std::uint64_t step) const;
-  void forget(std::uint64_t step) { held_.erase(dealing_.batch_of(step)); }
+  void forget(std::uint64_t step) { held_.erase(assignment_.batch_of(step)); }
 
  private:
   void ask_for(std::uint64_t step);
@@ -50,7 +50,7 @@ class step_batches {
   bool takes_inputs_ = false, takes_targets_ = false;
   /// Index and source of the call.
   std::optional<std::pair<std::uint32_t, std::uint32_t>> call_;
-  execution::batch_dealing dealing_;
+  execution::batch_assignment assignment_;
   std::uint64_t next_wanted_ = 0;
   std::map<std::uint64_t, batch> held_;  ///< by number of the batch
 };

@@ -15,8 +15,8 @@
 #include "troupe/scheduler/job_restore.hpp"
 #include "troupe/scheduler/pause_control.hpp"
 #include "troupe/scheduler/snapshot_commits.hpp"
+#include "troupe/scheduler/state/distributed_hash.hpp"
 #include "troupe/scheduler/state/entered_calls.hpp"
-#include "troupe/scheduler/state/hash_relay.hpp"
 #include "troupe/scheduler/state/job_state.hpp"
 #include "troupe/scheduler/step_credits.hpp"
 
@@ -130,7 +130,7 @@ class call_runner {
   std::map<std::uint32_t, program::step_metrics> metrics_so_far_;  ///< by device, of its newest step
   std::optional<std::uint32_t> cancelled_call_;                    ///< the call of the last cancel_training
   std::chrono::steady_clock::time_point last_finished_;
-  hash_relay hash_;
+  distributed_hash hash_;
   std::set<int> received_;  ///< ranks whose programs have received their tensors
 };
 

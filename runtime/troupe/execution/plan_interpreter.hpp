@@ -67,7 +67,7 @@ class plan_interpreter {
   plan_position deferred_at() const { return updates_.deferred_at(); }
   /// Whether a step was not applied since a value was infinite or NaN; nothing runs any more.
   bool is_halted() const { return updates_.is_halted(); }
-  batch_dealing dealing() const { return run_.dealing(); }
+  batch_assignment assignment() const { return run_.assignment(); }
   /// Whether the next action misses the samples.
   bool needs_samples() const;
 

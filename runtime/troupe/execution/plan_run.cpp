@@ -41,7 +41,7 @@ program::microbatch plan_run::microbatch_of(const action& op) const {
           .gradients_descend = gradients_descend_};
 }
 
-batch_dealing plan_run::dealing() const {
+batch_assignment plan_run::assignment() const {
   if (running().kind != schedule_kind::forward_only) return {};
   return {static_cast<std::uint64_t>(running().num_running_replicas()), static_cast<std::uint64_t>(replica_)};
 }

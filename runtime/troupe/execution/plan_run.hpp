@@ -23,7 +23,7 @@ struct plan_run_options {
 
 /// Which batches a device runs: in training all replicas share that of each step, in an evaluation each runs
 /// another one.
-struct batch_dealing {
+struct batch_assignment {
   std::uint64_t num_at_once = 1;
   std::uint64_t first = 0;
 
@@ -57,7 +57,7 @@ class plan_run {
   void pass_action() { ++position_; }
   void pass_step() { position_ = actions().size(); }
   std::uint64_t step() const { return step_; }
-  batch_dealing dealing() const;
+  batch_assignment assignment() const;
   std::size_t position() const { return position_; }  ///< index of the next action
   bool is_at_end() const { return position_ == actions().size(); }
   const action& next() const { return actions()[position_]; }

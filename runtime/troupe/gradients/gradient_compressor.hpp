@@ -29,13 +29,14 @@ class gradient_compressor {
   /// in this step. Returns f32, bf16 or f16 [n], of which the sums come back, n the same in all replicas; or
   /// i32 [n], of which those of all replicas come back. Undefined: the round before is not received yet.
   virtual tensor message_of(const gradient_part& part, const tensor& gradient) = 0;
-  /// `received`: the sums, together, one after the other; or the messages of all replicas, in order. Returns
-  /// the sums of the part's gradients, f32, together; none if they come with a later round. With a single
-  /// round it changes nothing that is kept: for several replicas in a process it is called once.
+  /// `received`: the sums, together, one after the other; or the messages of all replicas, in order; not
+  /// changed. Returns the sums of the part's gradients, f32, together; none if they come with a later round.
+  /// With a single round it changes nothing that is kept: for several replicas in a process it is called
+  /// once.
   virtual std::vector<tensor> sums_from(const gradient_part& part, const std::vector<tensor>& received) = 0;
   /// In place of these, for steps in which gradients travel whole: makes of `gradient`, f32 [n], in place
   /// what is sent. The sum comes back as that of the gradients.
-  virtual void before_sent_whole(tensor /*gradient*/) {}
+  virtual void prepare_uncompressed(tensor /*gradient*/) {}
   /// The step is over, or was interrupted.
   virtual void end_step() {}
   /// Live handles to what this replica keeps between steps, by unique name.

@@ -114,7 +114,7 @@ std::vector<tensor> sparse_gradient::sums_from(const gradient_part& part,
   return {sum_of_largest(received, part.count)};
 }
 
-void sparse_gradient::before_sent_whole(tensor gradient) {
+void sparse_gradient::prepare_uncompressed(tensor gradient) {
   send_whole(gradient, unsent_of(0, gradient.num_elements()));
 }
 

@@ -43,7 +43,7 @@ class sparse_gradient final : public gradient_compressor {
   /// Without a gradient the residual waits for the next one.
   tensor message_of(const gradient_part& part, const tensor& gradient) override;
   std::vector<tensor> sums_from(const gradient_part& part, const std::vector<tensor>& received) override;
-  void before_sent_whole(tensor gradient) override;
+  void prepare_uncompressed(tensor gradient) override;
   std::vector<named_tensor> state() const override;
 
  private:

@@ -98,7 +98,7 @@ struct plan {
   int reductions_per_step() const { return static_cast<int>(reductions.size()) / flush_every; }
   bool operator==(const plan&) const = default;
 
-  /// Replicas that run the plan's forward_projection: the batches of an evaluation are dealt out to them.
+  /// Replicas that run the plan's forward_projection: they share the batches of an evaluation.
   int num_evaluating_replicas() const { return has_equal_replicas ? num_replicas : 1; }
   /// Replicas that run the lists.
   int num_running_replicas() const {

@@ -7,7 +7,7 @@
 
 #include "troupe/error/errors.hpp"
 #include "troupe/snapshot/part_header.hpp"
-#include "troupe/snapshot/part_reader.hpp"
+#include "troupe/snapshot/part_layout.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe::snapshot {
@@ -88,15 +88,6 @@ tensor encode_part(const snapshot_part& part) {
   for (const auto& named : part.tensors) offset = put_padded(bytes, offset, named.value.bytes());
   write_checksums(bytes, layout);
   return encoded;
-}
-
-snapshot_part decode_part(std::span<const std::byte> bytes, const std::function<void()>& on_progress) {
-  part_reader reader(source_in(bytes), on_progress);
-  auto part = reader.header();
-  for (std::size_t tensor = 0; tensor < part.contents.size(); ++tensor)
-    part.tensors.push_back(reader.read(tensor));
-  reader.check();
-  return part;
 }
 
 }  // namespace troupe::snapshot

@@ -1,12 +1,9 @@
 #pragma once
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "troupe/contents/tensor_contents.hpp"
-#include "troupe/files/snapshot_error.hpp"
 #include "troupe/layout/part_id.hpp"
 #include "troupe/tensor/tensor.hpp"
 
@@ -27,7 +24,7 @@ struct snapshot_part {
 
 /// The part as bytes. The same bytes go to disk and to a peer's memory. Returned as a u8 tensor [num_bytes].
 /// Throws std::invalid_argument for an undefined tensor, a name that occurs twice, and contents that are not
-/// those of the tensors.
+/// those of the tensors. part_reader reads them.
 ///
 /// All numbers are little-endian; padding is zero:
 ///
@@ -45,13 +42,5 @@ struct snapshot_part {
 ///       last     32  BLAKE2b-256 of all before the elements and all after them; in versions 1 and 2 of
 ///                    everything before
 tensor encode_part(const snapshot_part& part);
-
-/// Throws snapshot_error naming what is wrong (not a part, other version, truncated, trailing bytes,
-/// checksum, a name that occurs twice). Each length is checked against the size of `bytes` before it is used.
-/// Version 1 is read as the part of its stage with whole tensors. The tensors own their elements, `contents`
-/// is filled in. `on_progress` is called about every 64 MiB. What does not fit into memory at once is read by
-/// part_reader.
-snapshot_part decode_part(
-    std::span<const std::byte> bytes, const std::function<void()>& on_progress = [] {});
 
 }  // namespace troupe::snapshot

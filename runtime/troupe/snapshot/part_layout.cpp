@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::string_view magic = "TROUPEPT";
 constexpr std::uint32_t oldest_part_version = 1;
-constexpr std::uint32_t newest_part_version = 3;
 /// Of a header or of all checksums, which are held in memory: a file with false lengths must not take more.
 constexpr std::uint64_t max_held_bytes = std::uint64_t{256} << 20;
 

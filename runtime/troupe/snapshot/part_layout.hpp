@@ -11,10 +11,11 @@ namespace troupe::snapshot {
 constexpr std::uint64_t part_block_bytes = std::uint64_t{64} << 20;
 /// The oldest version with one for each block; those before have one for the whole part.
 constexpr std::uint32_t first_version_with_blocks = 3;
+constexpr std::uint32_t newest_part_version = 3;
 
 /// Where the pieces of an encoded part lie (encode_part).
 struct part_layout {
-  std::uint32_t version = 3;
+  std::uint32_t version = newest_part_version;
   std::uint64_t header_bytes = 0;
   std::uint64_t elements_bytes = 0;
 

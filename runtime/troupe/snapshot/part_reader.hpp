@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "troupe/files/snapshot_error.hpp"
 #include "troupe/snapshot/part.hpp"
 #include "troupe/snapshot/part_layout.hpp"
 
@@ -28,7 +29,9 @@ std::unique_ptr<part_source> source_in(std::span<const std::byte> encoded);
 std::unique_ptr<part_source> source_in(const std::filesystem::path& file, std::uint64_t size_bytes);
 
 /// Reads an encoded part piece by piece, and checks what it reads. Of a file it holds the header and a block
-/// (part_block_bytes) at most. All functions throw snapshot_error naming what is wrong.
+/// (part_block_bytes) at most. All functions throw snapshot_error naming what is wrong: not a part, another
+/// version, truncated, trailing bytes, a checksum, a name that occurs twice. Each length is checked against
+/// the size before it is used. Version 1 is read as the part of its stage with whole tensors.
 class part_reader {
  public:
   /// Reads the header and the checksums. Of versions 1 and 2, which have a single one, it reads the whole

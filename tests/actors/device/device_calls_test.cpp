@@ -142,7 +142,7 @@ TEST_CASE("evaluation runs forward only, in the microbatches of its call") {
   CHECK(here.owner.all<actors::messages::state_copied>().empty());
 }
 
-TEST_CASE("batches of an evaluation are dealt out to equal replicas, of which the last ones may have none") {
+TEST_CASE("equal replicas run other batches of an evaluation each, of which the last ones may have none") {
   for (int replica : {0, 1}) {
     CAPTURE(replica);
     one_device here(make_plan({.num_microbatches = 2, .num_replicas = 2, .has_equal_replicas = true}),
@@ -215,6 +215,9 @@ TEST_CASE("for a hash, each stage tells its parameters' names, and hashes them w
   };
   hash(5, 3);
   hash(6, 2);
+  here.fenced->store(6);
+  hash(6, 3);
+  here.fenced->store(5);
   CHECK(here.scheduler.all<actors::messages::parameters_hashed>().empty());
   hash(6, 3);
   CHECK(here.model->calls.empty());

@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,16 @@ inline snapshot::snapshot_manifest write_snapshot(snapshot::snapshot_store& stor
   auto manifest = example_manifest(step, std::move(parts));
   store.commit(manifest);
   return manifest;
+}
+
+/// All of an encoded part.
+inline snapshot::snapshot_part decode_part(std::span<const std::byte> bytes) {
+  snapshot::part_reader reader(snapshot::source_in(bytes));
+  auto part = reader.header();
+  for (std::size_t tensor = 0; tensor < part.contents.size(); ++tensor)
+    part.tensors.push_back(reader.read(tensor));
+  reader.check();
+  return part;
 }
 
 inline std::vector<named_tensor> tensors_in(snapshot::stored_part part) {

@@ -20,6 +20,7 @@
 using Catch::Matchers::ContainsSubstring;
 using namespace troupe;
 using namespace troupe::snapshot;
+using troupe::testing::decode_part;
 using troupe::testing::example_part;
 using troupe::testing::same_bits;
 using troupe::testing::same_tensors;

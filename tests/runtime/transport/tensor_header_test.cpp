@@ -70,6 +70,9 @@ TEST_CASE("truncated, prolonged and impossible tensor headers are refused") {
     CHECK_FALSE(decode(changed, sample_bytes));
   }
   changed = valid;
+  changed[role_at] = std::byte{3};  // of an earlier version
+  CHECK_FALSE(decode(changed, sample_bytes));
+  changed = valid;
   changed[first_extent_at + 7] = std::byte{0x80};  // a negative extent
   CHECK_FALSE(decode(changed, sample_bytes));
   changed[first_extent_at + 7] = std::byte{0x40};  // 2^62 rows of 3: overflows

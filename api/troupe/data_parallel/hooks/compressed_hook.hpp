@@ -26,7 +26,7 @@ class compressed_hook : public comm_hook {
   std::vector<named_tensor> state() override;
 
   /// Elements of a bucket that one compressor sends.
-  struct unit {
+  struct segment {
     std::int64_t first = 0, count = 0;
     shape extents = {};  ///< of what has so many elements, in state()
     /// One for each replica of this member, in order; one at least: on a member without replicas it receives.
@@ -43,16 +43,17 @@ class compressed_hook : public comm_hook {
   /// state(). In the first `dense_steps` gradients travel whole.
   compressed_hook(std::string function, std::string state_prefix, std::int64_t dense_steps)
       : function_(std::move(function)), state_prefix_(std::move(state_prefix)), dense_steps_(dense_steps) {}
-  /// Of one bucket, in ascending order, without overlap. `num_compressors`: of each unit, unless it has a
+  /// Of one bucket, in ascending order, without overlap. `num_compressors`: of each segment, unless it has a
   /// single one.
-  virtual std::vector<unit> units_of(const gradient_bucket& bucket, std::size_t num_compressors) const = 0;
+  virtual std::vector<segment> segments_of(const gradient_bucket& bucket,
+                                           std::size_t num_compressors) const = 0;
 
  private:
   std::string function_, state_prefix_;
   std::int64_t dense_steps_;
   step_count steps_;
   struct prepared_bucket {
-    std::vector<unit> units;
+    std::vector<segment> segments;
     std::vector<int> own_replicas;
   };
   std::vector<prepared_bucket> buckets_;

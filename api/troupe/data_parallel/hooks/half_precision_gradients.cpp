@@ -12,9 +12,9 @@ half_precision_gradients::half_precision_gradients(dtype type)
 }
 
 /// The whole bucket at once.
-std::vector<compressed_hook::unit> half_precision_gradients::units_of(const gradient_bucket& bucket,
-                                                                      std::size_t) const {
-  std::vector<unit> result(1);
+std::vector<compressed_hook::segment> half_precision_gradients::segments_of(const gradient_bucket& bucket,
+                                                                            std::size_t) const {
+  std::vector<segment> result(1);
   result[0].count = bucket.sum.num_elements();
   result[0].compressors.push_back(std::make_unique<gradients::dense_gradient>(type_));
   return result;

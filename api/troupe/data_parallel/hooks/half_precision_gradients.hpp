@@ -16,7 +16,7 @@ class half_precision_gradients : public compressed_hook {
   explicit half_precision_gradients(dtype type = dtype::bf16);
 
  private:
-  std::vector<unit> units_of(const gradient_bucket& bucket, std::size_t num_compressors) const override;
+  std::vector<segment> segments_of(const gradient_bucket& bucket, std::size_t num_compressors) const override;
 
   dtype type_;
 };

@@ -15,9 +15,9 @@ power_sgd::power_sgd(const power_sgd_options& options)
     throw_invalid("power_sgd", "dense_steps >= 0", std::to_string(options.dense_steps));
 }
 
-std::vector<compressed_hook::unit> power_sgd::units_of(const gradient_bucket& bucket,
-                                                       std::size_t num_compressors) const {
-  std::vector<unit> result;
+std::vector<compressed_hook::segment> power_sgd::segments_of(const gradient_bucket& bucket,
+                                                             std::size_t num_compressors) const {
+  std::vector<segment> result;
   for (const auto& part : bucket.parts) {
     auto& added = result.emplace_back(part.first, part.extents.num_elements(), part.extents);
     auto factors = gradients::factors_of(part.extents, options_.rank, options_.min_compression_rate);

@@ -39,7 +39,7 @@ class power_sgd : public compressed_hook {
   explicit power_sgd(const power_sgd_options& options = {});
 
  private:
-  std::vector<unit> units_of(const gradient_bucket& bucket, std::size_t num_compressors) const override;
+  std::vector<segment> segments_of(const gradient_bucket& bucket, std::size_t num_compressors) const override;
 
   power_sgd_options options_;
 };

@@ -20,9 +20,9 @@ top_k_gradients::top_k_gradients(const top_k_gradients_options& options)
     throw_invalid("top_k_gradients", "dense_steps >= 0", std::to_string(options.dense_steps));
 }
 
-std::vector<compressed_hook::unit> top_k_gradients::units_of(const gradient_bucket& bucket,
-                                                             std::size_t num_compressors) const {
-  std::vector<unit> result;
+std::vector<compressed_hook::segment> top_k_gradients::segments_of(const gradient_bucket& bucket,
+                                                                   std::size_t num_compressors) const {
+  std::vector<segment> result;
   for (const auto& part : bucket.parts) {
     auto count = part.extents.num_elements();
     if (count > std::numeric_limits<std::int32_t>::max())

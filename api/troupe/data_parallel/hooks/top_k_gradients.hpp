@@ -39,7 +39,7 @@ class top_k_gradients : public compressed_hook {
 
  private:
   /// Throws std::invalid_argument for a parameter of more than 2^31 - 1 elements.
-  std::vector<unit> units_of(const gradient_bucket& bucket, std::size_t num_compressors) const override;
+  std::vector<segment> segments_of(const gradient_bucket& bucket, std::size_t num_compressors) const override;
 
   top_k_gradients_options options_;
 };

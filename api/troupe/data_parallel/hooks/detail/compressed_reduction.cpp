@@ -23,30 +23,32 @@ std::int64_t compressed_reduction::exchange::length() const {
 }
 
 compressed_reduction::compressed_reduction(gradient_bucket& bucket, communicator& group,
-                                           const std::vector<compressed_hook::unit>& units)
-    : bucket_(bucket), group_(group), units_(units) {
-  for (const auto& each : units_) num_rounds_ = std::max(num_rounds_, each.of_replica(0).num_rounds());
+                                           const std::vector<compressed_hook::segment>& segments)
+    : bucket_(bucket), group_(group), segments_(segments) {
+  for (const auto& each : segments_) num_rounds_ = std::max(num_rounds_, each.of_replica(0).num_rounds());
   mark_not_finite();
   begin_round();
 }
 
 compressed_reduction::~compressed_reduction() {
-  for (const auto& unit : units_)
-    for (const auto& each : unit.compressors) each->end_step();
+  for (const auto& segment : segments_)
+    for (const auto& each : segment.compressors) each->end_step();
 }
 
 /// Where one gradient of a bucket is not finite the step may be skipped: what compressors hold back must not
 /// be sent in it.
 void compressed_reduction::mark_not_finite() {
-  auto holds_back = [](const compressed_hook::unit& unit) { return !unit.of_replica(0).state().empty(); };
-  if (std::ranges::none_of(units_, holds_back)) return;
+  auto holds_back = [](const compressed_hook::segment& segment) {
+    return !segment.of_replica(0).state().empty();
+  };
+  if (std::ranges::none_of(segments_, holds_back)) return;
   for (std::size_t leaf = 0; leaf < bucket_.leaves.size(); ++leaf) {
     if (all_finite({&bucket_.leaves[leaf], 1})) continue;
-    for (const auto& unit : units_)
-      if (holds_back(unit))
+    for (const auto& segment : segments_)
+      if (holds_back(segment))
         bucket_.leaves[leaf]
-            .rows(unit.first, unit.count)
-            .copy_from(tensor::full({unit.count}, std::numeric_limits<float>::quiet_NaN()));
+            .rows(segment.first, segment.count)
+            .copy_from(tensor::full({segment.count}, std::numeric_limits<float>::quiet_NaN()));
   }
 }
 
@@ -66,11 +68,12 @@ void compressed_reduction::begin_round() {
 /// On a member without replicas those of a gradient of zeros, which are not sent: their dtypes and lengths.
 std::vector<compressed_reduction::exchange> compressed_reduction::messages_by_type() {
   std::vector<exchange> result;
-  std::vector<std::vector<std::vector<tensor>>> messages;  // [exchange] [own replica] [unit of the exchange]
+  std::vector<std::vector<std::vector<tensor>>>
+      messages;  // [exchange] [own replica] [segment of the exchange]
   bool has_replicas = !bucket_.leaves.empty();
   auto num_leaves = std::max<std::size_t>(bucket_.leaves.size(), 1);
-  for (std::size_t unit = 0; unit < units_.size(); ++unit) {
-    const auto& sent = units_[unit];
+  for (std::size_t segment = 0; segment < segments_.size(); ++segment) {
+    const auto& sent = segments_[segment];
     if (round_ >= sent.of_replica(0).num_rounds()) continue;
     for (std::size_t leaf = 0; leaf < num_leaves; ++leaf) {
       auto gradient =
@@ -83,7 +86,7 @@ std::vector<compressed_reduction::exchange> compressed_reduction::messages_by_ty
         messages.emplace_back(num_leaves);
       }
       if (leaf == 0) {
-        result[at].units.push_back(unit);
+        result[at].segments.push_back(segment);
         result[at].lengths.push_back(message.num_elements());
       }
       messages[at][leaf].push_back(std::move(message));
@@ -122,19 +125,19 @@ void compressed_reduction::begin_gather(exchange& begun) {
 void compressed_reduction::receive(const exchange& ended) {
   std::int64_t first = 0;
   auto num_received = ended.is_gathered() ? bucket_.replicas->num_leaves() : 1;
-  for (std::size_t i = 0; i < ended.units.size(); ++i) {
-    const auto& unit = units_[ended.units[i]];
+  for (std::size_t i = 0; i < ended.segments.size(); ++i) {
+    const auto& segment = segments_[ended.segments[i]];
     std::vector<tensor> received;
     for (int number = 0; number < num_received; ++number)
       received.push_back(ended.received.rows(number * ended.length() + first, ended.lengths[i]));
     first += ended.lengths[i];
     std::vector<tensor> sums;  // equal for all replicas
-    for (const auto& each : unit.compressors) {
+    for (const auto& each : segment.compressors) {
       if (!sums.empty() && each->num_rounds() == 1) break;
-      auto found = each->sums_from(part_of(unit), received);
+      auto found = each->sums_from(part_of(segment), received);
       if (sums.empty()) sums = std::move(found);
     }
-    if (!sums.empty()) bucket_.sum.rows(unit.first, unit.count).copy_from(together(sums));
+    if (!sums.empty()) bucket_.sum.rows(segment.first, segment.count).copy_from(together(sums));
   }
 }
 

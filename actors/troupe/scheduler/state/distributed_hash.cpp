@@ -1,4 +1,4 @@
-#include "troupe/scheduler/state/hash_relay.hpp"
+#include "troupe/scheduler/state/distributed_hash.hpp"
 
 #include <iterator>
 
@@ -6,7 +6,7 @@
 
 namespace troupe::actors::scheduler {
 
-bool hash_relay::add(std::uint32_t stage, const std::vector<std::string>& names) {
+bool distributed_hash::add(std::uint32_t stage, const std::vector<std::string>& names) {
   if (!known_.insert(stage).second) return false;
   for (const auto& name : names)
     if (!stage_of_.emplace(name, stage).second)
@@ -14,7 +14,7 @@ bool hash_relay::add(std::uint32_t stage, const std::vector<std::string>& names)
   return known_.size() == num_stages_;
 }
 
-std::optional<hash_relay::turn> hash_relay::next_turn() const {
+std::optional<distributed_hash::turn> distributed_hash::next_turn() const {
   auto next = std::next(stage_of_.begin(), static_cast<std::ptrdiff_t>(num_hashed_));
   if (next == stage_of_.end()) return {};
   turn found{next->second, num_hashed_, {}, hasher_.state()};
@@ -22,7 +22,7 @@ std::optional<hash_relay::turn> hash_relay::next_turn() const {
   return found;
 }
 
-bool hash_relay::on_hashed(std::uint64_t num_hashed, const std::vector<std::byte>& state) {
+bool distributed_hash::on_hashed(std::uint64_t num_hashed, const std::vector<std::byte>& state) {
   auto turn = known_.size() == num_stages_ ? next_turn() : std::nullopt;
   if (!turn || num_hashed != turn->num_hashed + turn->names.size()) return false;
   num_hashed_ = num_hashed;

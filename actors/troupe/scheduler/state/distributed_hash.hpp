@@ -13,7 +13,7 @@ namespace troupe::actors::scheduler {
 
 /// The hash of all parameters (weights_sha256) as it goes from stage to stage, each of which adds those that
 /// come next in the order of names: no process gets weights of another one.
-class hash_relay {
+class distributed_hash {
  public:
   /// What a stage is to hash next.
   struct turn {
@@ -23,7 +23,7 @@ class hash_relay {
     std::vector<std::byte> state;
   };
 
-  explicit hash_relay(std::size_t num_stages = 0) : num_stages_(num_stages) {}
+  explicit distributed_hash(std::size_t num_stages = 0) : num_stages_(num_stages) {}
 
   /// The parameters of a stage. Returns whether these are the last ones; false if they are known. Throws
   /// std::invalid_argument for a name that another stage has.
