@@ -65,6 +65,11 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
         "the plan in {} adds up weight gradients in descending order of microbatches: the weights have other "
         "bits than with other schedules, and snapshots can be resumed with plans of this order only",
         pipeline_.plan_file().string());
+  if (schedule::shards_parameters(plan_) && world_.rank() == 0)
+    world_.shared_->log->warn(
+        "the plan in {} shards the parameters of stages (U and S, PyTorch's UNSHARD and RESHARD), but this "
+        "version holds them whole on every device: those actions do nothing, and save no memory",
+        pipeline_.plan_file().string());
   if (auto modes = detail::modes_of(pipeline_.model());
       modes.trained.empty() && !modes.evaluated.empty() && world_.rank() == 0)
     world_.shared_->log->warn(
@@ -75,8 +80,8 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
     world_.shared_->log->warn(
         "{} replicas on {} devices each need {} devices, and the job has {}: some processes compute on more "
         "than --devices, each on a thread of its own. Use a multiple of {} for equal shares",
-        plan_.num_replicas, plan_.num_devices(), plan_.num_job_devices(), world_.num_devices(),
-        plan_.num_replicas);
+        plan_.mesh.num_replicas, plan_.num_devices(), plan_.num_job_devices(), world_.num_devices(),
+        plan_.mesh.num_replicas);
   auto job = std::make_shared<actors::job::job_definition>(
       detail::definition_of(pipeline_, options, plan_, world_.world_size()));
   auto start =
@@ -127,11 +132,11 @@ void Trainer::warn_of_idle_devices() const {
         "of "
         "the map evenly, in order, whatever --devices is. Use fewer processes or --devices",
         plan_.num_job_devices(), world_.num_devices(), num_idle);
-  else if (plan_.num_replicas > 1)
+  else if (plan_.mesh.num_replicas > 1)
     world_.shared_->log->warn(
         "{} replicas of {} stages on {} devices each leave {} of the job's {} devices idle. {}",
-        plan_.num_replicas, plan_.num_stages, plan_.num_devices(), num_idle, world_.num_devices(),
-        advice_on_stages((world_.num_devices() + plan_.num_replicas - 1) / plan_.num_replicas));
+        plan_.mesh.num_replicas, plan_.num_stages, plan_.num_devices(), num_idle, world_.num_devices(),
+        advice_on_stages((world_.num_devices() + plan_.mesh.num_replicas - 1) / plan_.mesh.num_replicas));
   else
     world_.shared_->log->warn("{} stages for {} devices: devices without a stage compute nothing ({}). {}",
                               plan_.num_stages, world_.num_devices(), num_idle,
@@ -182,7 +187,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
       return data->position_of(of, step);
     };
     source = detail::make_training_source(samples, {options.batch, pipeline_.microbatches(), options.seed,
-                                                    plan_.flush_every, plan_.num_replicas, position});
+                                                    plan_.flush_every, plan_.mesh.num_replicas, position});
     return made;
   });
   auto per_epoch = source->num_steps_per_epoch();

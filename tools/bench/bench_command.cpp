@@ -7,6 +7,7 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   auto to = bench::add_bench_commands(app, exit_code);
   bench::add_recovery_bench(to);
   bench::add_pipeline_bench(to);
+  bench::add_overlap_bench(to);
   bench::add_placement_bench(to);
   bench::add_compute_bench(to);
   bench::add_kernel_bench(to);

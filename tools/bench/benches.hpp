@@ -20,6 +20,7 @@ bench_commands add_bench_commands(CLI::App& app, int& exit_code);
 /// Each adds its subcommand to `troupe bench`, and its workers.
 void add_recovery_bench(const bench_commands& to);
 void add_pipeline_bench(const bench_commands& to);
+void add_overlap_bench(const bench_commands& to);
 void add_placement_bench(const bench_commands& to);
 void add_compute_bench(const bench_commands& to);
 void add_kernel_bench(const bench_commands& to);

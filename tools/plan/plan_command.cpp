@@ -60,6 +60,8 @@ void add_options(CLI::App& command, plan_request& request) {
       ->needs(command.get_option("--bandwidth"));
   command.add_option("--write-map", request.map_file,
                      "Also write the placement into this file, for --device-map");
+  command.add_flag("--list", request.list,
+                   "Also print every device's actions, with the memory after and in each");
   command.add_flag("--json", request.json, "Print one line of JSON instead");
 }
 

@@ -20,6 +20,7 @@ struct plan_request {
   double bytes_per_s = 0;          ///< between devices; 0: transfers take no time
   double latency_s = 0;
   std::optional<std::string> map_file;  ///< file for the device map; none: it is not written
+  bool list = false;                    ///< also the actions of each device
   bool json = false;
 };
 

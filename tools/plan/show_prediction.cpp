@@ -1,3 +1,4 @@
+#include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -29,7 +30,7 @@ double in_kib(std::uint64_t bytes) { return static_cast<double>(bytes) / 1024; }
 void print_text(const prediction& shown) {
   const auto& made = shown.job.made;
   auto kind = std::string(to_string(made.kind));
-  if (made.num_replicas > 1) kind += ", each of " + std::to_string(made.num_replicas) + " replicas";
+  if (made.mesh.num_replicas > 1) kind += ", each of " + std::to_string(made.mesh.num_replicas) + " replicas";
   std::printf("%s: %s on %s, %s of %s\n", kind.c_str(),
               usage::counted(made.num_stages, "stage", "stages").c_str(),
               usage::counted(made.num_devices(), "device", "devices").c_str(),
@@ -54,10 +55,37 @@ void print_text(const prediction& shown) {
     std::printf("%3d -> %2d  %12.1f\n", link.from, link.to, in_kib(link.bytes));
 }
 
-void print_json(const prediction& shown) {
+constexpr std::array listed_uses = {memory_use::parameters, memory_use::gradients, memory_use::optimizer,
+                                    memory_use::activations, memory_use::messages};
+
+void list_actions(const prediction& shown) {
+  for (std::size_t device = 0; device < shown.job.memory.size(); ++device) {
+    std::printf("\ndevice %zu: KiB held after each action, and at most in it\n%8s", device, "action");
+    for (auto use : listed_uses) std::printf(" %11s", std::string(to_string(use)).c_str());
+    std::printf(" %11s\n", "peak");
+    for (const auto& [op, held, peak] : shown.job.memory[device].ledger) {
+      std::printf("%8s", to_string(op).c_str());
+      for (auto use : listed_uses)
+        std::printf(" %11.1f", static_cast<double>(schedule::of(use, held)) / 1024);
+      std::printf(" %11.1f\n", static_cast<double>(peak) / 1024);
+    }
+  }
+}
+
+nlohmann::ordered_json actions_json(const held_memory& held) {
+  auto actions = nlohmann::ordered_json::array();
+  for (const auto& [op, after, peak] : held.ledger) {
+    auto& one = actions.emplace_back(nlohmann::ordered_json{{"action", to_string(op)}});
+    for (auto use : listed_uses) one[std::string(to_string(use)) + "_bytes"] = schedule::of(use, after);
+    one["peak_bytes"] = peak;
+  }
+  return actions;
+}
+
+void print_json(const plan_request& request, const prediction& shown) {
   auto summary = schedule::summarize(shown.job.ran);
   nlohmann::ordered_json line = {{"schedule", to_string(shown.job.made.kind)},
-                                 {"replicas", shown.job.made.num_replicas},
+                                 {"replicas", shown.job.made.mesh.num_replicas},
                                  {"stages", shown.job.made.num_stages},
                                  {"microbatches", shown.job.made.num_microbatches},
                                  {"microbatch_samples", shown.profile.microbatch_samples},
@@ -76,6 +104,7 @@ void print_json(const prediction& shown) {
                                {"working_bytes", held.working},
                                {"peak_bytes", held.peak},
                                {"busy_s", summary.busy[device]}});
+    if (request.list) line["devices"].back()["actions"] = actions_json(held);
   }
   line["links"] = nlohmann::ordered_json::array();
   for (const auto& [from, to, bytes] : shown.job.links)
@@ -94,10 +123,9 @@ void show(const plan_request& request, const prediction& shown) {
       throw bad_input(problem.what());
     }
   }
-  if (request.json)
-    print_json(shown);
-  else
-    print_text(shown);
+  if (request.json) return print_json(request, shown);
+  print_text(shown);
+  if (request.list) list_actions(shown);
 }
 
 }  // namespace troupe

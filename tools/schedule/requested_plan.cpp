@@ -95,7 +95,9 @@ schedule::costed_plan requested_plan(const schedule_request& request) {
   check_request(request);
   if (request.best) return chosen_plan(request);
   schedule::costed_plan result;
-  result.made = request.plan_file ? schedule::read_plan_file(*request.plan_file) : made_plan(request);
+  auto replicas = [&](int) { return schedule::plan_csv_options{.mesh = {request.replicas}}; };
+  result.made =
+      request.plan_file ? schedule::read_plan_file(*request.plan_file, replicas) : made_plan(request);
   result.costs = request.costs;
   result.bytes_per_chunk = static_cast<double>(request.memory_per_chunk.value_or(0));
   result.ran = simulate(result.made, result.costs);

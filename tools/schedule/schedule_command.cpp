@@ -46,7 +46,6 @@ void add_plan_options(CLI::App& command, schedule_request& request) {
       .add_option("--replicas", request.replicas,
                   "Copies of the pipeline on as many devices each, whose gradients are added up (G)")
       ->capture_default_str()
-      ->excludes(file)
       ->excludes(best);
   command
       .add_option(
@@ -87,6 +86,14 @@ void add_costs(CLI::App& command, schedule_request& request) {
   add("--cost-a", costs.apply, "Duration of a stage's optimizer step");
   add("--cost-g", costs.all_reduce, "Duration of adding up a stage's gradients over --replicas");
   add("--cost-comm", costs.communication, "Delay between devices");
+  add("--transfer-g", costs.sum_transfer,
+      "For how long a stage's gradients occupy the link of their device to those of other --replicas");
+  add("--transfer-u", costs.unshard_transfer, "The same of a stage's parameters in a U");
+  command
+      .add_option("--buckets", costs.num_buckets,
+                  "In how many parts gradients leave, while the last weight gradient computes them")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
   command
       .add_option("--cost-fixed", request.fixed_cost,
                   "Part of the first three that --best takes for the same in smaller stages and microbatches")

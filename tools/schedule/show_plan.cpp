@@ -24,7 +24,9 @@ std::string headline(const schedule_request& request, const plan& made) {
   auto title = request.plan_file ? *request.plan_file : std::string(schedule::schedule_of(made.kind).title);
   return title + ": " + usage::counted(made.num_stages, "stage", "stages") + " on " +
          usage::counted(made.num_devices(), "device", "devices") + ", " +
-         (made.num_replicas == 1 ? "" : usage::counted(made.num_replicas, "replica", "replicas") + ", ") +
+         (made.mesh.num_replicas == 1
+              ? ""
+              : usage::counted(made.mesh.num_replicas, "replica", "replicas") + ", ") +
          (made.flush_every == 1
               ? ""
               : usage::counted(made.flush_every, "optimizer step", "optimizer steps") + " of ") +
@@ -114,7 +116,7 @@ void print_json(const schedule_request& request, const schedule::costed_plan& sh
                                  {"idle", ran.idle},
                                  {"peak_activations", ran.peak_activations}};
   if (made.flush_every > 1) line["flush_every"] = made.flush_every;
-  if (made.num_replicas > 1) line["replicas"] = made.num_replicas;
+  if (made.mesh.num_replicas > 1) line["replicas"] = made.mesh.num_replicas;
   if (auto order = schedule::gradient_order_of(made); order != schedule::gradient_order::ascending)
     line["gradient_order"] = to_string(order);
   if (request.memory_per_chunk) {

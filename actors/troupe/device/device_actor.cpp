@@ -65,7 +65,10 @@ void device_state::on_begin(const messages::begin_generation& command) {
   generation_ = command.generation;
   std::vector<int> stages;
   for (const auto& attached : command_.stages) stages.push_back(attached.stage);
-  waiter_.begin_generation(generation_, command.job->training.replica_of(options_.device), std::move(stages));
+  const auto& training = command.job->training;
+  auto lane = training.lane_of(options_.device);
+  waiter_.begin_generation(generation_, training.mesh.replica_of(lane), training.mesh.slice_of(lane),
+                           std::move(stages));
   call_.reset();
   interpreter_.reset();
   batches_.begin_generation(command_);
@@ -103,7 +106,8 @@ void device_state::share_memory() {
 
 bool device_state::is_shared(int stage) const {
   const auto& job = *command_.job;
-  return !has_group(stage) && is_on_several_members(job.placed, job.hosts, stage, job.training.num_replicas);
+  return !has_group(stage) &&
+         is_on_several_members(job.placed, job.hosts, stage, job.training.mesh.num_replicas);
 }
 
 bool device_state::has_group(int stage) const {
@@ -309,7 +313,7 @@ void device_state::set_status(schedule::device_activity activity, const plan_pos
 
 void device_state::begin_step() {
   step_begun_ = true;
-  // The ends of the passes of synchronized stages, which nobody takes.
+  // The ends of passes that lanes run together, which nobody takes.
   waiter_.take_from_replicas();
   waiter_.arrived().forget_before(call_->index, deferred_step_ ? deferred_step_->step : step_);
   account_.begin_step(generation_, step_);

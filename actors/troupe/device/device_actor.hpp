@@ -68,7 +68,7 @@ struct device_options {
 ///   inspect_device    -> device_report
 ///   run_on            ->
 ///
-/// Within an action of a synchronized stage (plan::synchronized_stages), or a forward whose weights come with
+/// Within an action that lanes run together (plan::joint), or a forward whose weights come with
 /// a deferred update, the device waits for the other replicas whatever is in its mailbox. A fence of its
 /// generation ends the wait; the action is then left as it is.
 ///
@@ -116,7 +116,10 @@ class device_state : private execution::action_host {
   /// Whether other processes read what this one computes for the stage.
   bool is_shared(int stage) const;
   /// Whose weights are those of the job, see plan.
-  bool is_of_first_replica() const { return command_.job->training.replica_of(options_.device) == 0; }
+  bool is_of_first_replica() const {
+    const auto& training = command_.job->training;
+    return training.mesh.replica_of(training.lane_of(options_.device)) == 0;
+  }
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override { return batches_.batch_of(step_); }
   void send(const transport::tensor_tag& tag, tensor value) override;

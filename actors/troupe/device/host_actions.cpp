@@ -12,7 +12,9 @@ namespace troupe::actors::devices {
 void device_state::send(const transport::tensor_tag& tag, tensor value) {
   const auto& job = *command_.job;
   auto host = host_of(job.placed, job.hosts,
-                      {.stage = static_cast<int>(tag.stage), .replica = static_cast<int>(tag.replica)});
+                      {.stage = static_cast<int>(tag.stage),
+                       .replica = static_cast<int>(tag.replica),
+                       .slice = static_cast<int>(tag.slice)});
   options_.out->send_tensor(host, tag, std::move(value));
 }
 

@@ -9,9 +9,11 @@
 
 namespace troupe::actors::devices {
 
-void input_waiter::begin_generation(std::uint64_t generation, int replica, std::vector<int> stages) {
+void input_waiter::begin_generation(std::uint64_t generation, int replica, int slice,
+                                    std::vector<int> stages) {
   generation_ = generation;
   replica_ = replica;
+  slice_ = slice;
   stages_ = std::move(stages);
   arrived_.begin_generation(generation);
   take_from_replicas();  // what is of an earlier generation is dropped
@@ -30,7 +32,8 @@ void input_waiter::put(const transport::tensor_tag& tag, tensor value) {
 
 bool input_waiter::is_mine(const transport::tensor_tag& tag) const {
   auto is_stage = [&](int stage) { return std::cmp_equal(stage, tag.stage); };
-  return std::cmp_equal(replica_, tag.replica) && std::ranges::any_of(stages_, is_stage);
+  return std::cmp_equal(replica_, tag.replica) && std::cmp_equal(slice_, tag.slice) &&
+         std::ranges::any_of(stages_, is_stage);
 }
 
 bool input_waiter::take(int, const transport::tensor_tag& tag, tensor& value) {

@@ -34,8 +34,8 @@ class input_waiter : private transport::tensor_waiter {
   input_waiter& operator=(const input_waiter&) = delete;
   ~input_waiter() override { stop(); }
 
-  /// Takes tensors of this generation for these stages of one replica.
-  void begin_generation(std::uint64_t generation, int replica, std::vector<int> stages);
+  /// Takes tensors of this generation for these stages of a lane.
+  void begin_generation(std::uint64_t generation, int replica, int slice, std::vector<int> stages);
   /// Takes no more tensors until the next generation begins.
   void end_generation();
   void put(const transport::tensor_tag& tag, tensor value);
@@ -63,7 +63,7 @@ class input_waiter : private transport::tensor_waiter {
   options options_;
   execution::inbox arrived_;
   std::uint64_t generation_ = 0;
-  int replica_ = 0;
+  int replica_ = 0, slice_ = 0;
   std::vector<int> stages_;
   bool has_come_ = false;  ///< a tensor has come since this wait began
   /// While receive_in_action waits: how many tensors have arrived there as far as it has looked.

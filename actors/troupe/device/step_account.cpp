@@ -29,6 +29,9 @@ trace::trace_kind kind_of(action_kind kind) {
       return trace::trace_kind::apply;
     case action_kind::all_reduce:
       return trace::trace_kind::all_reduce;
+    case action_kind::unshard:
+    case action_kind::reshard:
+      break;  // they do nothing, and no host is told
   }
   return trace::trace_kind::forward;
 }

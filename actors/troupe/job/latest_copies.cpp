@@ -50,7 +50,7 @@ bool gets_complete_copies(const job_definition& job, int rank, int world_size) {
   auto world = mesh::view_of_world(world_size);
   world_rank self{rank};
   auto comes_here = [&](const layout::job_part& part) {
-    return host_of(job.placed, job.home, part.id.cell) == self ||
+    return host_of(job.placed, job.home, part.id) == self ||
            recovery::copy_keeper(part, job.parts, job.placed, job.home, world) == self;
   };
   return std::ranges::all_of(of_first_replica(job.parts), [&](const layout::job_part& wanted) {

@@ -66,7 +66,7 @@ std::set<world_rank> job_restore::keepers_without_device() const {
     for (const auto& part : process.parts)
       if (part.location == recovery::part_location::own_memory &&
           job().placed.device_of_cell().contains(part.part.cell) &&
-          host_of(job().placed, job_.hosts, part.part.cell) != process.rank)
+          host_of(job().placed, job_.hosts, part.part) != process.rank)
         found.insert(process.rank);
   return found;
 }
@@ -170,7 +170,7 @@ void job_restore::restore_from(const snapshot::snapshot_manifest& manifest) {
   recovery::restore_plan plan{manifest.step, false, {}};
   for (const auto& part : job().parts)
     plan.sources.push_back(
-        {part.id, host_of(job().placed, job_.hosts, part.id.cell), recovery::part_location::disk});
+        {part.id, host_of(job().placed, job_.hosts, part.id), recovery::part_location::disk});
   restore(plan);
 }
 

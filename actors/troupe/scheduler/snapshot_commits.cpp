@@ -212,7 +212,7 @@ void snapshot_commits::on_writes_lost(const messages::writes_lost& lost) {
   if (lost.generation != options_.generation || !job_.known.job || job_.hosts.empty()) return;
   std::vector<layout::part_id> parts;
   for (const auto& part : job_.job().parts)
-    if (is_written(part) && host_of(job_.job().placed, job_.hosts, part.id.cell) == world_rank{lost.rank})
+    if (is_written(part) && host_of(job_.job().placed, job_.hosts, part.id) == world_rank{lost.rank})
       parts.push_back(part.id);
   for (auto step : disk_.steps_without(parts))
     self_->send(options_.supervisor_of(lost.rank), messages::write_copies{options_.generation, step});

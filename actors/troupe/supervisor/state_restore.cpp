@@ -188,7 +188,7 @@ void state_restore::read_from_disk_for(const layout::part_id& part, const messag
   bool is_last = part.cell.stage == job.training.num_stages - 1;
   if (is_last && !job.shares_metrics()) wanted.push_back(job::metrics_contents());
   messages::read_from_disk request{command_->plan.step, part, std::move(wanted),
-                                   is_last && job.shares_metrics() ? job.training.num_replicas : 0,
+                                   is_last && job.shares_metrics() ? job.training.mesh.num_replicas : 0,
                                    listed.new_optimizer};
   auto generation = generation_.number;
   self_->request(children_.snapshot_writer(), caf::infinite, std::move(request))
@@ -209,7 +209,7 @@ void state_restore::send_copy(const recovery::restore_source& source) {
   auto step = command_->plan.step;
   auto generation = generation_.number;
   const auto& job = children_.job();
-  auto host = host_of(job.placed, command_->hosts, source.part.cell);
+  auto host = host_of(job.placed, command_->hosts, source.part);
   request_copy(source, [this, generation, step, host, number = job.number,
                         part = source.part](const messages::stage_copy& copy) {
     options_.out->send_tensor(
@@ -305,7 +305,7 @@ std::shared_ptr<const messages::device_job> state_restore::make_device_job() con
 /// Null if no stage that this process hosts has replicas in others.
 std::shared_ptr<execution::replica_groups> state_restore::make_groups() const {
   const auto& job = children_.job();
-  auto num_replicas = job.training.num_replicas;
+  auto num_replicas = job.training.mesh.num_replicas;
   execution::replica_groups::replica_ranks ranks;
   for (const auto& cell : children_.hosted())
     if (is_on_several_members(job.placed, command_->hosts, cell.stage, num_replicas))

@@ -31,12 +31,11 @@ schedule::plan_csv_options implied_by(const Pipeline& pipeline, const job_option
   auto partition = pipeline.partition(num_stages);
   auto reductions = reductions_of(pipeline.model(), partition, numerics_for(pipeline, options));
   return {cut_model(pipeline.model().wiring(), partition).edges,
-          reductions.stages,
-          pipeline.replicas(),
-          reductions.num_before_all_reduce(),
+          reductions.all,
+          {.num_replicas = pipeline.replicas()},
           pipeline.numerics().exchange.average_every > 0,
           has_equal_replicas(pipeline.model(), pipeline.numerics()),
-          synchronized_stages_of(pipeline.model(), partition)};
+          schedule::joint_passes(synchronized_stages_of(pipeline.model(), partition), layout::mesh_axis::dp)};
 }
 
 /// `most_devices`: as many as the processes can have.
@@ -87,11 +86,11 @@ plan plan_of_map(const Pipeline& pipeline, const job_options& options, int most_
            std::to_string(most_devices - 1) + (pipeline.replicas() == 1 ? "" : " for each replica") +
            ". Use more processes, or more --devices in each");
   auto implied = implied_by(pipeline, options, pipeline.stages());
-  return plan_placed_by(*pipeline.device_map(),
-                        {pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices,
-                         implied.reductions, implied.edges, devices, pipeline.flush_every(),
-                         implied.num_replicas, implied.reductions_before_all_reduce, implied.averages_weights,
-                         implied.has_equal_replicas, implied.synchronized_stages});
+  return plan_placed_by(
+      *pipeline.device_map(),
+      {pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices, implied.reductions,
+       implied.edges, devices, pipeline.flush_every(), implied.mesh.num_replicas, implied.mesh.num_slices,
+       implied.averages_weights, implied.has_equal_replicas, implied.joint});
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
@@ -161,11 +160,11 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
                     implied.edges,
                     {},
                     pipeline.flush_every(),
-                    implied.num_replicas,
-                    implied.reductions_before_all_reduce,
+                    implied.mesh.num_replicas,
+                    implied.mesh.num_slices,
                     implied.averages_weights,
                     implied.has_equal_replicas,
-                    implied.synchronized_stages});
+                    implied.joint});
 }
 
 std::string problem_of_training(const Pipeline& pipeline) {
@@ -204,7 +203,7 @@ actors::job::job_definition definition_of(const Pipeline& pipeline, const job_op
   job.on_lost_state = options.on_lost_state == "restart" ? actors::job::lost_state_policy::restart
                                                          : actors::job::lost_state_policy::stop;
   job.description = describe_job(pipeline, options, job.training, job.placed, job.home, numeric_class());
-  if (training.num_replicas > 1) {
+  if (training.mesh.num_replicas > 1) {
     job.description.add("stages that all replicas hold alike", text_of(contents));
     job.description.add("backend over which replicas add up gradients", options.backend);
   }
@@ -214,7 +213,7 @@ actors::job::job_definition definition_of(const Pipeline& pipeline, const job_op
   job.reset_optimizer = options.reset_optimizer;
   if (auto order = schedule::gradient_order_of(job.training); order != schedule::gradient_order::ascending)
     job.identity.emplace_back("gradient_order", to_string(order));
-  if (!job.training.synchronized_stages.empty()) job.identity.emplace_back("sync_batch_norm", "true");
+  if (!job.training.joint.empty()) job.identity.emplace_back("sync_batch_norm", "true");
   return job;
 }
 

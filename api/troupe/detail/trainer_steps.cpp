@@ -89,7 +89,7 @@ double Trainer::forward_backward(const batch& given) {
                            "), with which the batches of several steps overlap. Use fit, or flush_every(1)");
   auto& self = *world_.shared_->self;
   auto problem = detail::problem_of_training(pipeline_);
-  if (problem.empty()) problem = problem_of(given, plan_.num_replicas * pipeline_.microbatches());
+  if (problem.empty()) problem = problem_of(given, plan_.mesh.num_replicas * pipeline_.microbatches());
   if (!problem.empty()) detail::refuse_call(self, actors::job::call_kind::forward_backward, runs_, problem);
   if (!given_) {
     given_ = std::make_shared<detail::given_batches>();

@@ -68,11 +68,14 @@ std::vector<stage_value> values_between(const std::vector<layer_run>& stages, co
   return result;
 }
 
-/// Each replica sends the parts that the others add up, and then its sums to all.
-double all_reduce_time(std::uint64_t gradient_bytes, const prediction_options& options) {
-  if (options.num_replicas == 1 || options.bytes_per_s <= 0) return 0;
-  auto replicas = static_cast<double>(options.num_replicas);
-  return 2 * (replicas - 1) / replicas * static_cast<double>(gradient_bytes) / options.bytes_per_s;
+/// The time that a stage's gradients are under way, and in how many buckets of usual size.
+void add_sum_over_replicas(std::uint64_t gradient_bytes, const prediction_options& options,
+                           action_costs& costs) {
+  constexpr std::uint64_t usual_bucket_bytes = 2 << 20;
+  if (options.num_replicas == 1 || options.bytes_per_s <= 0) return;
+  costs.sum_transfer = transfer_time(action_kind::all_reduce, static_cast<double>(gradient_bytes),
+                                     options.num_replicas, {options.bytes_per_s, options.latency_s});
+  costs.num_buckets = static_cast<int>(gradient_bytes / usual_bucket_bytes) + 1;
 }
 
 std::vector<action_costs> costs_of(const cost_profile& profile, const std::vector<layer_run>& stages,
@@ -82,14 +85,16 @@ std::vector<action_costs> costs_of(const cost_profile& profile, const std::vecto
   for (const auto& stage : stages) {
     action_costs sum{.forward = 0, .input_gradient = 0, .weight_gradient = 0, .hands_on_early = true};
     auto speed = options.devices[static_cast<std::size_t>(stage.device)].speed;
+    std::uint64_t gradient_bytes = 0;
     for (int layer = stage.first; layer < stage.last; ++layer) {
       const auto& cost = profile.layers[static_cast<std::size_t>(layer)];
       sum.forward += cost.forward_s / speed;
       sum.input_gradient += cost.input_gradient_s / speed;
       sum.weight_gradient += cost.weight_gradient_s / speed;
       sum.apply += cost.apply_s / speed;
-      sum.all_reduce += all_reduce_time(cost.gradient_bytes, options);
+      gradient_bytes += cost.gradient_bytes;
     }
+    add_sum_over_replicas(gradient_bytes, options, sum);
     costs.push_back(sum);
   }
   for (const auto& [between, bytes] : values) {

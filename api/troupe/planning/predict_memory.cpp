@@ -8,10 +8,14 @@
 #include <tuple>
 #include <utility>
 
+#include "troupe/schedule/simulation/memory_ledger.hpp"
 #include "troupe/tensor/detail/caching_allocator.hpp"
 
 namespace troupe {
 namespace {
+
+using schedule::memory_effect;
+using schedule::of;
 
 /// Of the loader (loader_actor), also in short jobs.
 constexpr std::int64_t kept_batches = 4;
@@ -125,15 +129,12 @@ std::vector<stage_memory> memories_of(const cost_profile& profile, const std::ve
   return memories;
 }
 
-/// When tensors for a device arrive, and how many bytes.
-using arrivals = std::multimap<double, std::int64_t>;
-
-/// [device] Results are sent when a pass ends, at the latest.
-std::vector<arrivals> arrivals_of(const std::vector<stage_memory>& stages, const plan& made,
-                                  const timeline& ran) {
-  std::vector<arrivals> found(ran.devices.size());
+/// Results are sent when a pass ends, at the latest.
+std::vector<schedule::memory_arrival> arrivals_of(const std::vector<stage_memory>& stages, const plan& made,
+                                                  const timeline& ran) {
+  std::vector<schedule::memory_arrival> found;
   auto arrives = [&](std::size_t stage, double when, std::int64_t bytes) {
-    found[static_cast<std::size_t>(made.device_of_stage[stage])].emplace(when, bytes);
+    found.push_back({when, made.device_of_stage[stage], bytes});
   };
   for (const auto& device : ran.devices)
     for (const auto& done : device) {
@@ -148,82 +149,41 @@ std::vector<arrivals> arrivals_of(const std::vector<stage_memory>& stages, const
   return found;
 }
 
-/// Walks through the actions of one device.
-class device_walk {
- public:
-  /// `held` has what lasts.
-  device_walk(const std::vector<stage_memory>& stages, arrivals arriving, std::int64_t samples,
-              held_memory& held)
-      : stages_(stages),
-        arriving_(std::move(arriving)),
-        held_(held),
-        lasting_(as_signed(held.parameters + held.gradients + held.optimizer + held.buffers)),
-        messages_(samples) {
-    note({});
-  }
+/// A pass that takes messages over, and keeps `kept` more for the backward.
+memory_effect effect_of(const pass_effect& pass, std::int64_t taken, std::int64_t kept) {
+  memory_effect effect{.peak = pass.peak, .working = pass.peak - std::max(pass.change, std::int64_t{0})};
+  of(memory_use::messages, effect.change) = -taken;
+  of(memory_use::activations, effect.change) = kept;
+  return effect;
+}
 
-  void run(const timed_action& done) {
-    const auto& stage = stages_[static_cast<std::size_t>(done.op.stage)];
-    receive_until(done.end);
-    switch (done.op.kind) {
-      case action_kind::forward:
-        return run_forward(stage);
-      case action_kind::backward:
-        run_inputs(stage);
-        return run_weights(stage);
-      case action_kind::input_gradient:
-        return run_inputs(stage);
-      case action_kind::weight_gradient:
-        return run_weights(stage);
-      case action_kind::apply:
-        return note(stage.apply);
-      case action_kind::reduce_gradient:
-        return note(stage.reduction);
-      case action_kind::all_reduce:
-        return;  // jobs with replicas hold more: not predicted
-    }
+std::vector<memory_effect> effects_of(const action& op, const stage_memory& stage) {
+  auto of_inputs = [&] {
+    auto taken = stage.output_gradients();
+    return effect_of(stage.input_gradient, taken, taken + stage.input_gradient.change);
+  };
+  // Nothing of the microbatch is left.
+  auto of_weights = [&] { return effect_of(stage.weight_gradient, 0, -stage.kept_for_weights()); };
+  switch (op.kind) {
+    case action_kind::forward:
+      return {effect_of(stage.forward, stage.incoming, stage.kept())};
+    case action_kind::backward:
+      return {of_inputs(), of_weights()};
+    case action_kind::input_gradient:
+      return {of_inputs()};
+    case action_kind::weight_gradient:
+      return {of_weights()};
+    case action_kind::apply:
+      return {effect_of(stage.apply, 0, 0)};
+    case action_kind::reduce_gradient:
+      return {effect_of(stage.reduction, 0, 0)};
+    case action_kind::all_reduce:  // jobs with replicas hold more: not predicted
+    case action_kind::unshard:     // whole parameters are counted as lasting
+    case action_kind::reshard:
+      break;
   }
-
- private:
-  void run_forward(const stage_memory& stage) {
-    take(stage.incoming);
-    note(stage.forward);
-    kept_ += stage.forward.change;
-    held_.activations = std::max(held_.activations, not_negative(kept_));
-  }
-  void run_inputs(const stage_memory& stage) {
-    take(stage.output_gradients());
-    note(stage.input_gradient);
-    kept_ += stage.input_gradient.change;
-  }
-  void run_weights(const stage_memory& stage) {
-    note(stage.weight_gradient);
-    kept_ -= stage.kept_for_weights();  // nothing of the microbatch is left
-  }
-
-  void receive_until(double when) {
-    auto end = arriving_.upper_bound(when);
-    for (auto each = arriving_.begin(); each != end; ++each) messages_ += each->second;
-    arriving_.erase(arriving_.begin(), end);
-    held_.messages = std::max(held_.messages, not_negative(messages_));
-  }
-  void take(std::int64_t bytes) {
-    messages_ -= bytes;
-    kept_ += bytes;
-  }
-  void note(const pass_effect& pass) {
-    held_.working = std::max(held_.working, not_negative(pass.peak - std::max(pass.change, std::int64_t{0})));
-    held_.peak = std::max(held_.peak,
-                          not_negative(lasting_ + kept_ + std::max(messages_, std::int64_t{0}) + pass.peak));
-  }
-
-  const std::vector<stage_memory>& stages_;
-  arrivals arriving_;
-  held_memory& held_;
-  std::int64_t lasting_;
-  std::int64_t messages_;  ///< below 0: a backward has handed some on before its end
-  std::int64_t kept_ = 0;
-};
+  return {};
+}
 
 void add_lasting(const cost_profile& profile, const layer_run& stage, held_memory& held) {
   for (int layer = stage.first; layer < stage.last; ++layer) {
@@ -245,7 +205,11 @@ void add_lasting(const cost_profile& profile, const layer_run& stage, held_memor
 std::vector<held_memory> predict_memory(const cost_profile& profile, const std::vector<layer_run>& stages,
                                         const plan& made, const timeline& ran) {
   auto memories = memories_of(profile, stages);
-  auto arriving = arrivals_of(memories, made, ran);
+  schedule::memory_costs costs{
+      .effects_of =
+          [&](const action& op) { return effects_of(op, memories[static_cast<std::size_t>(op.stage)]); },
+      .at_first = {},
+      .arriving = arrivals_of(memories, made, ran)};
   std::vector<held_memory> held(ran.devices.size());
   std::vector<std::int64_t> samples(held.size());
   for (std::size_t stage = 0; stage < stages.size(); ++stage) {
@@ -255,8 +219,23 @@ std::vector<held_memory> predict_memory(const cost_profile& profile, const std::
         std::max(samples[device], kept_batches * made.num_microbatches * memories[stage].samples);
   }
   for (std::size_t device = 0; device < held.size(); ++device) {
-    device_walk walk(memories, std::move(arriving[device]), samples[device], held[device]);
-    for (const auto& done : ran.devices[device]) walk.run(done);
+    auto& first = costs.at_first.emplace_back();
+    of(memory_use::parameters, first) = as_signed(held[device].parameters + held[device].buffers);
+    of(memory_use::gradients, first) = as_signed(held[device].gradients);
+    of(memory_use::optimizer, first) = as_signed(held[device].optimizer);
+    of(memory_use::messages, first) = samples[device];
+  }
+  auto ledgers = schedule::memory_ledger(ran, costs);
+  for (std::size_t device = 0; device < held.size(); ++device) {
+    const auto& most = ledgers[device].most;
+    for (const auto& entry : ledgers[device].entries)
+      if (entry.op.kind == action_kind::forward)
+        held[device].activations =
+            std::max(held[device].activations, not_negative(of(memory_use::activations, entry.held)));
+    held[device].messages = not_negative(of(memory_use::messages, most));
+    held[device].working = not_negative(of(memory_use::working, most));
+    held[device].peak = not_negative(ledgers[device].peak);
+    held[device].ledger = std::move(ledgers[device].entries);
   }
   return held;
 }

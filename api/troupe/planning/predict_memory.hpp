@@ -4,7 +4,7 @@
 
 #include "troupe/placement/cost_profile.hpp"
 #include "troupe/placement/layer_map.hpp"
-#include "troupe/schedule/simulation/simulate.hpp"
+#include "troupe/schedule/simulation/memory_ledger.hpp"
 
 namespace troupe {
 
@@ -16,6 +16,8 @@ struct held_memory {
   std::uint64_t messages = 0;  ///< samples, and what arrives from other devices before it is used
   std::uint64_t working = 0;   ///< temporary in a pass, beside what is kept after it or was before
   std::uint64_t peak = 0;      ///< of the sum, at most the sum of the above
+  /// What is held after each action of the step, by use (buffers count as parameters), and at most within it.
+  std::vector<schedule::device_ledger::entry> ledger = {};
   bool operator==(const held_memory&) const = default;
 };
 

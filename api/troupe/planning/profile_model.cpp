@@ -89,7 +89,7 @@ class layer_by_layer {
         gradients_(cut_.edges.size()),
         value_bytes_(cut_.edges.size(), 0) {
     auto partition = one_stage_a_layer(model_);
-    reductions_ = detail::reductions_of(model_, partition, pipeline.numerics()).stages;
+    reductions_ = detail::reductions_of(model_, partition, pipeline.numerics()).all;
     auto make = detail::make_module_programs(model_, partition,
                                              {.loss = pipeline.loss(),
                                               .optimizer = pipeline.optimizer(),
@@ -225,7 +225,7 @@ class layer_by_layer {
   }
 
   void reduce(int number) {
-    const auto& stages = reductions_[static_cast<std::size_t>(number)];
+    const auto& stages = reductions_[static_cast<std::size_t>(number)].stages;
     std::vector<tensor> partials;
     for (auto stage : stages)
       partials.push_back(programs_[static_cast<std::size_t>(stage)]->partial_for_reduction(number));
@@ -272,7 +272,7 @@ class layer_by_layer {
   const batch& samples_;
   detail::model_cut cut_;
   std::vector<std::unique_ptr<program::stage_program>> programs_;
-  std::vector<std::vector<int>> reductions_;
+  std::vector<schedule::reduction> reductions_;
   std::vector<layer_times> times_;               // [layer]
   std::vector<std::uint64_t> activation_bytes_;  // [layer]
   std::vector<pass_memory> passes_;              // [layer]

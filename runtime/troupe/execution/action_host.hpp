@@ -6,7 +6,7 @@
 
 #include "troupe/execution/replicas/replica_group.hpp"
 #include "troupe/program/batch_source.hpp"
-#include "troupe/program/stage_program.hpp"
+#include "troupe/program/stage_compute.hpp"
 #include "troupe/schedule/cut.hpp"
 #include "troupe/schedule/plan.hpp"
 #include "troupe/transport/tensor_tag.hpp"
@@ -26,9 +26,9 @@ class action_host {
   virtual ~action_host() = default;
   /// The samples of the current step; null until they are loaded.
   virtual const batch* samples() = 0;
-  /// Sends a tensor to the device of stage tag.stage in replica tag.replica, which is another one.
+  /// Sends a tensor to the device of the stage, replica and slice in the tag, which is another one.
   virtual void send(const transport::tensor_tag& tag, tensor value) = 0;
-  /// See replica_exchange::sum_memory, of the Gs of `stage`.
+  /// See replica_exchange::sum_memory, of the Gs of `stage` over dp.
   virtual tensor sum_memory(int /*stage*/, int /*bucket*/, std::int64_t num_elements, dtype type) {
     return tensor::empty({num_elements}, type);
   }
@@ -37,12 +37,12 @@ class action_host {
   virtual const replica_group* group_of(int /*stage*/) { return nullptr; }
   /// It has failed, though no call of it differed: what it adds up never ends.
   virtual void on_group_failure(const std::exception& /*cause*/) {}
-  /// Within an action: puts what has come from other replicas into the inbox. The default does nothing, for
+  /// Within an action: puts what has come from other lanes into the inbox. The default does nothing, for
   /// hosts that put it there at once.
   virtual void take_arrivals() {}
-  /// Within the action `op`: waits for something to come from other replicas, for the action at `awaited`,
-  /// and puts it into the inbox. Throws action_interrupted. The default throws std::logic_error, for hosts
-  /// that neither run synchronized stages (plan::synchronized_stages) nor defer updates.
+  /// Within the action `op`: waits for something to come from other lanes, for the action at `awaited`, and
+  /// puts it into the inbox. Throws action_interrupted. The default throws std::logic_error, for hosts whose
+  /// lanes run no passes together (plan::joint) and that defer no updates.
   virtual void wait_within(const action& op, const plan_position& awaited);
   /// Whether the next step may begin before the updates of this one are complete; asked in a G.
   virtual bool may_defer_updates() { return false; }

@@ -1,5 +1,7 @@
 #include "troupe/execution/plan_interpreter.hpp"
 
+#include <algorithm>
+#include <list>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -7,11 +9,12 @@
 namespace troupe::execution {
 namespace {
 
-/// [position] the next action of the same stage, if it is one that stages or replicas do together.
+/// [position] the next action of the same stage but U and S, if it is one that stages or lanes do together.
 std::vector<const action*> reductions_after(const std::vector<action>& actions) {
   std::vector<const action*> after(actions.size(), nullptr);
   std::map<int, const action*> next_of_stage;
   for (std::size_t position = actions.size(); position-- > 0;) {
+    if (is_of_storage(actions[position].kind)) continue;
     auto& next = next_of_stage[actions[position].stage];
     if (next && (next->kind == action_kind::reduce_gradient || next->kind == action_kind::all_reduce))
       after[position] = next;
@@ -61,6 +64,9 @@ bool plan_interpreter::run(const action& op) {
       return updates_.run_apply(op);
     case action_kind::all_reduce:
       return updates_.run_all_reduce(op);
+    case action_kind::unshard:
+    case action_kind::reshard:
+      return true;  // programs hold their parameters whole
   }
   throw std::logic_error("[plan_interpreter] expected a kind of action, got " +
                          std::to_string(static_cast<int>(op.kind)));
@@ -84,15 +90,12 @@ bool plan_interpreter::run_forward(const action& op) {
   const auto* samples = run_.host().samples();
   if (run_.graph().takes_samples(op.stage)) inputs->push_back(run_.rows_of(samples->inputs, op.microbatch));
   auto targets = takes_targets(op.stage) ? run_.rows_of(samples->targets, op.microbatch) : tensor();
-  run_.host().on_begin(op);
-  auto pass = synchronized_pass_of(op);
-  auto which = run_.microbatch_of(op);
-  which.sums = pass ? &*pass : nullptr;
-  if (targets.defined() && which.training)
-    which.batch_targets = run_.averaged_rows_of(samples->targets, op.microbatch);
-  auto outputs = run_.program(op.stage).forward(which, std::move(*inputs), std::move(targets));
-  if (pass) pass->end();
-  run_.host().on_end(op);
+  std::vector<tensor> outputs;
+  run_jointly(op, [&](program::microbatch which) {
+    if (targets.defined() && which.training)
+      which.batch_targets = run_.averaged_rows_of(samples->targets, op.microbatch);
+    outputs = run_.compute(op.stage).forward(which, std::move(*inputs), std::move(targets));
+  });
   edges_.send_outputs(op, outputs);
   return true;
 }
@@ -100,50 +103,61 @@ bool plan_interpreter::run_forward(const action& op) {
 bool plan_interpreter::run_backward(const action& op) {
   auto gradients = edges_.take_output_gradients(op);
   if (!gradients) return false;
-  run_.host().on_begin(op);
-  auto pass = synchronized_pass_of(op);
-  auto which = run_.microbatch_of(op);
-  which.sums = pass ? &*pass : nullptr;
-  auto& computes = run_.program(op.stage);
-  auto output_gradients = edges_.sums_by_port(op.stage, std::move(*gradients));
-  // Sent first, so that the stages before continue while this one computes its weight gradients.
-  auto send = [this, &op](const std::vector<tensor>& inputs) { edges_.send_input_gradients(op, inputs); };
-  if (const auto* next = all_reduce_after(op); next && op.kind == action_kind::backward) {
-    computes.backward_last(which, std::move(output_gradients), send, updates_.giving_to(*next));
-  } else {
-    send(computes.backward_input(which, std::move(output_gradients)));
-    if (op.kind == action_kind::backward) computes.backward_weight(which);
-  }
-  if (pass) pass->end();
-  run_.host().on_end(op);
+  auto& computes = run_.compute(op.stage);
+  run_jointly(op, [&](const program::microbatch& which) {
+    auto output_gradients = edges_.sums_by_port(op.stage, std::move(*gradients));
+    // Sent first, so that the stages before continue while this one computes its weight gradients.
+    auto send = [this, &op](const std::vector<tensor>& inputs) { edges_.send_input_gradients(op, inputs); };
+    if (const auto* next = sum_after(op); next && op.kind == action_kind::backward) {
+      computes.backward_last(which, std::move(output_gradients), send, updates_.giving_to(*next));
+    } else {
+      send(computes.backward_input(which, std::move(output_gradients)));
+      if (op.kind == action_kind::backward) computes.backward_weight(which);
+    }
+  });
   return true;
 }
 
-/// The G that follows `op`, the next action, in its stage; null: another action does.
-const action* plan_interpreter::all_reduce_after(const action& op) const {
+/// Runs an action whose inputs are there, with the sums over the lanes that run it together.
+template <class Pass>
+void plan_interpreter::run_jointly(const action& op, Pass pass) {
+  run_.host().on_begin(op);
+  auto which = run_.microbatch_of(op);
+  std::list<joint_pass> joint;
+  for (auto axis : running().joint_axes(op))
+    (axis == layout::mesh_axis::dp ? which.sums : which.slice_sums) =
+        &joint.emplace_back(joint_pass_of(op, axis));
+  pass(which);
+  for (auto& each : joint) each.end();
+  run_.host().on_end(op);
+}
+
+/// The G over dp that follows `op`, the next action, in its stage, and gets its buckets within `op`; null:
+/// another action follows.
+const action* plan_interpreter::sum_after(const action& op) const {
   const auto* next = contributes_to_[run_.index_of(op)];
-  return next && next->kind == action_kind::all_reduce ? next : nullptr;
+  bool is_sum = next && next->kind == action_kind::all_reduce && next->axis == layout::mesh_axis::dp;
+  return is_sum ? next : nullptr;
 }
 
 bool plan_interpreter::run_weight_gradient(const action& op) {
-  run_.host().on_begin(op);
-  if (const auto* next = all_reduce_after(op))
-    run_.program(op.stage).backward_last_weight(run_.microbatch_of(op), updates_.giving_to(*next));
-  else
-    run_.program(op.stage).backward_weight(run_.microbatch_of(op));
-  run_.host().on_end(op);
+  run_jointly(op, [&](const program::microbatch& which) {
+    if (const auto* next = sum_after(op))
+      run_.compute(op.stage).backward_last_weight(which, updates_.giving_to(*next));
+    else
+      run_.compute(op.stage).backward_weight(which);
+  });
   return true;
 }
 
 bool plan_interpreter::run_reduction(const action& op) {
   std::vector<transport::tensor_tag> tags;
-  for (int from : running().reductions[static_cast<std::size_t>(op.microbatch)])
-    tags.push_back(run_.tag(transport::tensor_role::reduction_partial, op.stage, op.microbatch,
-                            static_cast<std::size_t>(from)));
+  for (std::size_t from = 0; from < members_of(op).size(); ++from)
+    tags.push_back(run_.tag(transport::tensor_role::reduction_partial, op.stage, op.microbatch, from));
   auto partials = run_.take(tags);
   if (!partials) return false;
   run_.host().on_begin(op);
-  run_.program(op.stage).reduce(reduction_of_step(op.microbatch), *partials);
+  run_.parameters(op.stage).reduce(reduction_of_step(op.microbatch), *partials);
   run_.host().on_end(op);
   return true;
 }
@@ -151,24 +165,35 @@ bool plan_interpreter::run_reduction(const action& op) {
 /// To all that take part, this one included.
 void plan_interpreter::contribute(const action& next) {
   if (next.kind == action_kind::all_reduce) return updates_.give_buckets(next);
-  auto partial = run_.program(next.stage).partial_for_reduction(reduction_of_step(next.microbatch));
-  for (int to : running().reductions[static_cast<std::size_t>(next.microbatch)])
-    run_.deliver(run_.tag(transport::tensor_role::reduction_partial, to, next.microbatch,
-                          static_cast<std::size_t>(next.stage)),
+  auto partial = run_.parameters(next.stage).partial_for_reduction(reduction_of_step(next.microbatch));
+  auto members = members_of(next);
+  auto own = std::ranges::find(members, reduction_member{run_.lane(), next.stage});
+  auto number = static_cast<std::size_t>(own - members.begin());
+  for (const auto& [lane, stage] : members)
+    run_.deliver(run_.tag_to(lane, transport::tensor_role::reduction_partial, stage, next.microbatch, number),
                  partial);
 }
 
-/// None unless all replicas run the action together.
-std::optional<synchronized_pass> plan_interpreter::synchronized_pass_of(const action& op) {
-  if (!running().is_synchronized(op)) return {};
-  return synchronized_pass(
-      op, run_.replica(), running().num_running_replicas(),
-      run_.tag(transport::tensor_role::replica_values, op.stage, 0, 0), num_pass_messages_[op.stage],
+/// Lane by lane, as their partials are numbered.
+std::vector<plan_interpreter::reduction_member> plan_interpreter::members_of(const action& op) const {
+  std::vector<reduction_member> members;
+  for (int lane : running().lanes_together(op, run_.lane()))
+    for (int stage : running().reductions[static_cast<std::size_t>(op.microbatch)].stages)
+      members.push_back({lane, stage});
+  return members;
+}
+
+joint_pass plan_interpreter::joint_pass_of(const action& op, layout::mesh_axis axis) {
+  auto tag = run_.tag(transport::tensor_role::replica_values, op.stage, 0, 0);
+  tag.axis = axis;
+  const auto& mesh = running().mesh;
+  return joint_pass(
+      op, mesh.index_along(axis, run_.lane()), mesh.size_of(axis), tag, num_pass_messages_[{op.stage, axis}],
       [this](const transport::tensor_tag& to, tensor value) { run_.host().send(to, std::move(value)); },
       [this, op](const transport::tensor_tag& wanted) { return receive_within(op, wanted); });
 }
 
-/// Others may wait for this replica's part of a deferred update before they send what is wanted.
+/// Others may wait for this lane's part of a deferred update before they send what is wanted.
 tensor plan_interpreter::receive_within(const action& op, const transport::tensor_tag& wanted) {
   run_.host().take_arrivals();
   for (;;) {

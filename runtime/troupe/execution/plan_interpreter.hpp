@@ -3,12 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "troupe/execution/edge_tensors.hpp"
+#include "troupe/execution/joint_pass.hpp"
 #include "troupe/execution/plan_run.hpp"
 #include "troupe/execution/stage_updates.hpp"
-#include "troupe/execution/synchronized_pass.hpp"
 
 namespace troupe::execution {
 
@@ -20,15 +21,17 @@ namespace troupe::execution {
 /// | I, B | the gradient of each edge from the stage | here |
 /// | W | none | here |
 /// | R | the partials of all its stages | here |
-/// | G, A | buckets of gradients and sums from other replicas | stage_updates |
+/// | G, A | buckets of gradients and sums from other lanes | stage_updates |
+/// | U, S | none: programs hold their parameters whole, so that these do nothing, and the host is not told |
+/// here |
 ///
 /// Results go to the inbox if the receiving stage is on this device, otherwise to the host (edge_tensors). A
 /// stage contributes to an R as soon as the action before it has ended, and likewise to a G. A bucket of the
 /// gradients leaves as soon as it is complete, during the last backward before G, or in G, if it depends on
 /// sums of others.
 ///
-/// A forward and a backward of a synchronized stage get microbatch::sums, with which they wait for those of
-/// the other replicas while they run (synchronized_pass).
+/// Passes that lanes run together (plan::joint) get microbatch::sums and slice_sums, with which they wait for
+/// the other lanes while they run (joint_pass).
 ///
 /// Not thread-safe. Knows no actor, no thread and no network.
 class plan_interpreter {
@@ -79,10 +82,17 @@ class plan_interpreter {
   bool run_reduction(const action& op);
 
   bool takes_targets(int stage) const;
-  std::optional<synchronized_pass> synchronized_pass_of(const action& op);
+  template <class Pass>
+  void run_jointly(const action& op, Pass pass);
+  joint_pass joint_pass_of(const action& op, layout::mesh_axis axis);
   tensor receive_within(const action& op, const transport::tensor_tag& wanted);
-  const action* all_reduce_after(const action& op) const;
+  const action* sum_after(const action& op) const;
   void contribute(const action& next);
+  struct reduction_member {
+    int lane = 0, stage = 0;
+    bool operator==(const reduction_member&) const = default;
+  };
+  std::vector<reduction_member> members_of(const action& op) const;
   int reduction_of_step(int reduction) const { return reduction % running().reductions_per_step(); }
 
   plan_run run_;
@@ -91,7 +101,8 @@ class plan_interpreter {
   /// [position] the next action of the same stage if it is an R or G, to which the stage contributes as soon
   /// as the action has ended; null: it is none.
   std::vector<const action*> contributes_to_;
-  std::map<int, std::uint32_t> num_pass_messages_;  ///< of the current step; key: synchronized stage
+  /// Of joint passes in the current step, by stage and axis.
+  std::map<std::pair<int, layout::mesh_axis>, std::uint32_t> num_pass_messages_;
 };
 
 }  // namespace troupe::execution

@@ -1,6 +1,8 @@
 #include "troupe/execution/plan_run.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "troupe/schedule/gradient_order.hpp"
@@ -10,12 +12,19 @@ namespace troupe::execution {
 plan_run::plan_run(plan_run_options chosen, const program_lookup& programs, inbox& inputs, action_host& host)
     : options_(std::move(chosen)),
       graph_(running().num_stages, running().edges),
-      replica_(running().replica_of(options_.device)),
+      lane_(running().lane_of(options_.device)),
       gradients_descend_(schedule::gradient_order_of(running()) == schedule::gradient_order::descending),
+      averages_weights_(schedule::averages_weights(running())),
       inputs_(inputs),
       host_(host) {
   for (const auto& op : actions())
-    if (!programs_.contains(op.stage)) programs_.emplace(op.stage, &programs(op.stage));
+    if (!stages_.contains(op.stage)) stages_.emplace(op.stage, programs(op.stage));
+}
+
+program::stage_parameters& plan_run::parameters(int stage) const {
+  if (auto* found = stages_.at(stage).parameters) return *found;
+  throw std::logic_error("[plan_interpreter] expected a program with parameters for the training of stage " +
+                         std::to_string(stage) + ", got one of passes only");
 }
 
 void plan_run::begin_step(std::uint64_t step) {
@@ -36,14 +45,15 @@ program::microbatch plan_run::microbatch_of(const action& op) const {
           .count = count,
           .training = options_.pass == pass_kind::train,
           .delay = number == 0 ? 0 : 1,
-          .replica = shares_step ? replica_ : 0,
-          .num_replicas = shares_step ? running().num_replicas : 1,
+          .replica = shares_step ? replica() : 0,
+          .num_replicas = shares_step ? running().mesh.num_replicas : 1,
           .gradients_descend = gradients_descend_};
 }
 
 batch_assignment plan_run::assignment() const {
   if (running().kind != schedule_kind::forward_only) return {};
-  return {static_cast<std::uint64_t>(running().num_running_replicas()), static_cast<std::uint64_t>(replica_)};
+  return {static_cast<std::uint64_t>(running().num_running_replicas()),
+          static_cast<std::uint64_t>(replica())};
 }
 
 tensor plan_run::rows_of(const tensor& samples, int microbatch) const {
@@ -59,12 +69,18 @@ tensor plan_run::averaged_rows_of(const tensor& samples, int microbatch) const {
   std::int64_t steps = running().flush_every;
   auto rows = samples.shape()[0] / (steps * which.global_count());
   auto before = microbatch / which.count * which.global_count();
-  if (!running().averages_weights) return samples.rows(before * rows, which.global_count() * rows);
+  if (!averages_weights_) return samples.rows(before * rows, which.global_count() * rows);
   return samples.rows((before + which.replica * which.count) * rows, which.count * rows);
 }
 
 transport::tensor_tag plan_run::tag(transport::tensor_role role, int stage, int microbatch,
                                     std::size_t port) const {
+  return tag_to(lane_, role, stage, microbatch, port);
+}
+
+transport::tensor_tag plan_run::tag_to(int lane, transport::tensor_role role, int stage, int microbatch,
+                                       std::size_t port) const {
+  const auto& mesh = running().mesh;
   return {options_.generation,
           step_,
           options_.call,
@@ -72,7 +88,8 @@ transport::tensor_tag plan_run::tag(transport::tensor_role role, int stage, int 
           static_cast<std::uint32_t>(microbatch),
           role,
           static_cast<std::uint32_t>(port),
-          static_cast<std::uint32_t>(replica_)};
+          static_cast<std::uint32_t>(mesh.replica_of(lane)),
+          static_cast<std::uint32_t>(mesh.slice_of(lane))};
 }
 
 std::optional<std::vector<tensor>> plan_run::take(const std::vector<transport::tensor_tag>& tags) {
@@ -85,7 +102,8 @@ std::optional<std::vector<tensor>> plan_run::take(const std::vector<transport::t
 
 void plan_run::deliver(const transport::tensor_tag& tag, tensor value) {
   const auto& plan = running();
-  if (plan.job_device(static_cast<int>(tag.replica), plan.device_of_stage[tag.stage]) == options_.device)
+  auto lane = plan.mesh.lane_at(static_cast<int>(tag.replica), static_cast<int>(tag.slice));
+  if (plan.job_device(lane, plan.device_of_stage[tag.stage]) == options_.device)
     inputs_.put(tag, std::move(value));
   else if (tag.role == transport::tensor_role::gradient && !value.defined())
     host_.send(tag, tensor::zeros({1}, dtype::u8));

@@ -8,6 +8,7 @@
 
 #include "troupe/execution/action_host.hpp"
 #include "troupe/execution/inbox/inbox.hpp"
+#include "troupe/program/stage_program.hpp"
 #include "troupe/schedule/stage_graph.hpp"
 
 namespace troupe::execution {
@@ -19,6 +20,15 @@ struct plan_run_options {
   std::uint64_t generation = 0;
   std::uint32_t call = 0;
   bool shares_metrics = false;  ///< each replica's host gets the metrics of all
+};
+
+/// What of a stage's program a plan needs: in one of forwards only the passes alone.
+struct running_stage {
+  running_stage(program::stage_program& whole) : compute(&whole), parameters(&whole) {}
+  explicit running_stage(program::stage_compute& passes) : compute(&passes) {}
+
+  program::stage_compute* compute;
+  program::stage_parameters* parameters = nullptr;
 };
 
 /// Which batches a device runs: in training all replicas share that of each step, in an evaluation each runs
@@ -35,7 +45,7 @@ struct batch_assignment {
 class plan_run {
  public:
   /// Returns the program of a stage that the plan has on this device; the program outlives the run.
-  using program_lookup = std::function<program::stage_program&(int stage)>;
+  using program_lookup = std::function<running_stage(int stage)>;
 
   /// `inputs` and `host` outlive it.
   plan_run(plan_run_options chosen, const program_lookup& programs, inbox& inputs, action_host& host);
@@ -43,10 +53,13 @@ class plan_run {
   const plan_run_options& options() const { return options_; }
   const plan& running() const { return options_.running; }
   const schedule::stage_graph& graph() const { return graph_; }
-  int replica() const { return replica_; }  ///< of this device
+  int lane() const { return lane_; }  ///< of this device
+  int replica() const { return running().mesh.replica_of(lane_); }
   inbox& inputs() const { return inputs_; }
   action_host& host() const { return host_; }
-  program::stage_program& program(int stage) const { return *programs_.at(stage); }
+  program::stage_compute& compute(int stage) const { return *stages_.at(stage).compute; }
+  /// Throws std::logic_error for a stage that has passes only.
+  program::stage_parameters& parameters(int stage) const;
 
   const std::vector<action>& actions() const { return running().actions_of(options_.device); }
   /// The index of one of them.
@@ -72,7 +85,10 @@ class plan_run {
   /// The rows of all microbatches over which the optimizer step of this one averages.
   tensor averaged_rows_of(const tensor& samples, int microbatch) const;
 
+  /// To this lane.
   transport::tensor_tag tag(transport::tensor_role role, int stage, int microbatch, std::size_t port) const;
+  transport::tensor_tag tag_to(int lane, transport::tensor_role role, int stage, int microbatch,
+                               std::size_t port) const;
   /// Takes all of them from the inbox, or none if one is missing.
   std::optional<std::vector<tensor>> take(const std::vector<transport::tensor_tag>& tags);
   /// Puts a tensor into the inbox if its stage is on this device, else gives it to the host. A gradient that
@@ -83,9 +99,9 @@ class plan_run {
   // constant
   plan_run_options options_;
   schedule::stage_graph graph_;
-  std::map<int, program::stage_program*> programs_;  // of this device's stages
-  int replica_;
-  bool gradients_descend_;
+  std::map<int, running_stage> stages_;  // of this device
+  int lane_;
+  bool gradients_descend_, averages_weights_;
   inbox& inputs_;
   action_host& host_;
   // the current step

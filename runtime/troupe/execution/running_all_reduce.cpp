@@ -40,25 +40,33 @@ running_all_reduce::running_all_reduce(plan_run& run, const action& op)
     : run_(run),
       op_(op),
       step_(run.step()),
-      num_gradient_buckets_(
-          run.program(op.stage).num_gradient_buckets(run.optimizer_step(step_, op.microbatch))),
+      num_gradient_buckets_(is_over_replicas() ? run.parameters(op.stage).num_gradient_buckets(
+                                                     run.optimizer_step(step_, op.microbatch))
+                                               : run.parameters(op.stage).num_common_buckets()),
       exchange_(make_exchange()) {}
 
+/// Slices exchange by messages, into new memory.
 std::unique_ptr<replica_exchange> running_all_reduce::make_exchange() {
   auto stage = op_.stage;
   auto num_buckets = num_gradient_buckets_ + (has_metrics() ? 1 : 0);
+  auto tag = run_.tag(transport::tensor_role::replica_gradients, stage, op_.microbatch, 0);
+  tag.axis = op_.axis;
+  const auto& mesh = run_.running().mesh;
+  auto index = mesh.index_along(op_.axis, run_.lane());
   replica_messages messages(
-      run_.replica(), run_.running().num_replicas,
-      run_.tag(transport::tensor_role::replica_gradients, stage, op_.microbatch, 0), run_.inputs(),
+      index, mesh.size_of(op_.axis), tag, run_.inputs(),
       [&run = run_](const transport::tensor_tag& to, tensor value) { run.deliver(to, std::move(value)); });
+  if (!is_over_replicas())
+    return std::make_unique<direct_exchange>(
+        std::move(messages), num_buckets,
+        [](int, std::int64_t num_elements, dtype type) { return tensor::empty({num_elements}, type); });
   auto memory = [&host = run_.host(), stage](int bucket, std::int64_t num_elements, dtype type) {
     return host.sum_memory(stage, bucket, num_elements, type);
   };
   const auto* group = run_.host().group_of(stage);
   if (!group) return std::make_unique<direct_exchange>(std::move(messages), num_buckets, memory);
-  auto leader = group->replicas_with(run_.replica()).front();
-  if (leader != run_.replica())
-    return std::make_unique<follower_exchange>(std::move(messages), num_buckets, leader);
+  auto leader = group->replicas_with(index).front();
+  if (leader != index) return std::make_unique<follower_exchange>(std::move(messages), num_buckets, leader);
   return std::make_unique<group_exchange>(
       std::move(messages), num_buckets, *group, memory,
       [&host = run_.host()](const std::exception& cause) { host.on_group_failure(cause); });
@@ -70,14 +78,18 @@ plan_position running_all_reduce::position() const {
 
 /// Whether there is one bucket more, the last one: the metrics since the last flush.
 bool running_all_reduce::has_metrics() const {
-  return run_.options().shares_metrics && run_.graph().computes_loss(op_.stage) &&
+  return is_over_replicas() && run_.options().shares_metrics && run_.graph().computes_loss(op_.stage) &&
          op_.microbatch + 1 == run_.running().flush_every;
 }
 
 void running_all_reduce::give_bucket(int bucket) {
-  auto value = bucket == num_gradient_buckets_ ? metrics_message(run_.host().metrics())
-                                               : run_.program(op_.stage).replica_gradients(bucket);
-  if (value.defined()) exchange_->give(bucket, value);
+  if (auto value = value_of(bucket); value.defined()) exchange_->give(bucket, value);
+}
+
+tensor running_all_reduce::value_of(int bucket) {
+  if (bucket == num_gradient_buckets_) return metrics_message(run_.host().metrics());
+  auto& program = run_.parameters(op_.stage);
+  return is_over_replicas() ? program.replica_gradients(bucket) : program.common_gradients(bucket);
 }
 
 void running_all_reduce::give_within_backward(int bucket) {
@@ -98,7 +110,9 @@ void running_all_reduce::go_on() {
 }
 
 void running_all_reduce::take_bucket(int bucket, const std::vector<tensor>& sums) {
-  if (bucket < num_gradient_buckets_) return run_.program(op_.stage).take_summed_gradients(bucket, sums);
+  auto& program = run_.parameters(op_.stage);
+  if (!is_over_replicas()) return program.take_summed_common_gradients(bucket, sums);
+  if (bucket < num_gradient_buckets_) return program.take_summed_gradients(bucket, sums);
   std::vector<program::step_metrics> of_replicas;
   for (const auto& message : sums) of_replicas.push_back(metrics_in(message));
   run_.host().on_replica_metrics(of_replicas);

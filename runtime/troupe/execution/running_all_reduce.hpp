@@ -8,9 +8,9 @@
 
 namespace troupe::execution {
 
-/// A G from its first bucket to its end: adds up a stage's gradients over the replicas (replica_exchange). If
-/// the replicas share the step's metrics, these are one bucket more of the last G of the stage that computes
-/// the loss.
+/// A G from its first bucket to its end: adds up a stage's gradients over the replicas, or what slices have
+/// in common over the slices (replica_exchange). If the replicas share the step's metrics, these are one
+/// bucket more of the last G of the stage that computes the loss.
 class running_all_reduce {
  public:
   /// Of the current step. `run` and `op`, an action of it, outlive it.
@@ -33,7 +33,9 @@ class running_all_reduce {
   bool is_done() const { return exchange_->is_done(); }
 
  private:
+  bool is_over_replicas() const { return op_.axis == layout::mesh_axis::dp; }
   bool has_metrics() const;
+  tensor value_of(int bucket);
   void give_bucket(int bucket);
   void take_bucket(int bucket, const std::vector<tensor>& sums);
   std::unique_ptr<replica_exchange> make_exchange();

@@ -11,7 +11,7 @@ running_all_reduce& stage_updates::all_reduce_of(const action& op) {
   return found->second;
 }
 
-program::stage_program::bucket_callback stage_updates::giving_to(const action& all_reduce) {
+program::stage_compute::bucket_callback stage_updates::giving_to(const action& all_reduce) {
   return [this, &all_reduce](int bucket) { all_reduce_of(all_reduce).give_within_backward(bucket); };
 }
 
@@ -32,7 +32,7 @@ bool stage_updates::run_apply(const action& op) {
   if (deferred_.contains(op.stage)) return true;
   if (halts_before(op)) return false;
   run_.host().on_begin(op);
-  run_.program(op.stage).apply(run_.optimizer_step(run_.step(), op.microbatch));
+  run_.parameters(op.stage).apply(run_.optimizer_step(run_.step(), op.microbatch));
   run_.host().on_end(op);
   return true;
 }
@@ -40,7 +40,7 @@ bool stage_updates::run_apply(const action& op) {
 /// Whether the A is not run since something is infinite or NaN.
 bool stage_updates::halts_before(const action& op) {
   auto what = run_.host().non_finite_elsewhere(op);
-  if (what.empty()) what = run_.program(op.stage).non_finite();
+  if (what.empty()) what = run_.parameters(op.stage).non_finite();
   is_halted_ = !what.empty() && !run_.host().on_non_finite(op, what);
   return is_halted_;
 }
@@ -48,9 +48,10 @@ bool stage_updates::halts_before(const action& op) {
 /// Whether the G that cannot end yet, and the A after it, count as done.
 bool stage_updates::defer(const action& all_reduce) {
   auto stage = all_reduce.stage;
-  if (run_.running().flush_every > 1 || !apply_after(all_reduce) || !run_.host().may_defer_updates())
+  if (run_.running().flush_every > 1 || all_reduce.axis != layout::mesh_axis::dp ||
+      !apply_after(all_reduce) || !run_.host().may_defer_updates())
     return false;
-  if (!run_.program(stage).defer_update([this, stage](bool waits) { progress_within(stage, waits); }))
+  if (!run_.parameters(stage).defer_update([this, stage](bool waits) { progress_within(stage, waits); }))
     return false;
   deferred_.insert(running_.extract(stage));
   run_.host().on_begin(all_reduce);
@@ -58,11 +59,12 @@ bool stage_updates::defer(const action& all_reduce) {
   return true;
 }
 
-/// The A that is the next action of the stage after its G; null: another one is.
+/// The A that is the next action of the stage but U and S after its G; null: another one is.
 const action* stage_updates::apply_after(const action& all_reduce) const {
   const auto* end = run_.actions().data() + run_.actions().size();
   for (const auto* next = &all_reduce + 1; next != end; ++next)
-    if (next->stage == all_reduce.stage) return next->kind == action_kind::apply ? next : nullptr;
+    if (next->stage == all_reduce.stage && !is_of_storage(next->kind))
+      return next->kind == action_kind::apply ? next : nullptr;
   return nullptr;
 }
 
@@ -84,7 +86,7 @@ bool stage_updates::end_deferred(running_all_reduce& update) {
   bool is_ahead = update.step() == run_.step() && run_.index_of(op) >= run_.position();
   if (is_ahead || halts_before(op)) return true;
   run_.host().on_begin_deferred(op, update.step());
-  run_.program(op.stage).apply(run_.optimizer_step(update.step(), op.microbatch));
+  run_.parameters(op.stage).apply(run_.optimizer_step(update.step(), op.microbatch));
   run_.host().on_end_deferred(op, update.step());
   return true;
 }
@@ -100,7 +102,9 @@ void stage_updates::progress_within(int stage, bool waits) {
 }
 
 const running_all_reduce* stage_updates::deferred_before(const action& op) const {
-  if (deferred_.empty() || op.kind == action_kind::forward || op.kind == action_kind::apply) return nullptr;
+  bool may_overtake =
+      op.kind == action_kind::forward || op.kind == action_kind::apply || is_of_storage(op.kind);
+  if (deferred_.empty() || may_overtake) return nullptr;
   auto own = deferred_.find(op.stage);
   if (own != deferred_.end()) return &own->second;
   const auto& any = deferred_.begin()->second;

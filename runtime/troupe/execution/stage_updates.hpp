@@ -19,7 +19,7 @@ class stage_updates {
   /// Forgets the Gs of the step before that did not end, but no deferred update.
   void begin_step() { running_.clear(); }
   /// For the last backward of a stage before its G: gives the buckets that it completes.
-  program::stage_program::bucket_callback giving_to(const action& all_reduce);
+  program::stage_compute::bucket_callback giving_to(const action& all_reduce);
   /// Gives the buckets that are complete before the G itself.
   void give_buckets(const action& all_reduce) { all_reduce_of(all_reduce).give_buckets(); }
   /// False: buckets are still to come from other replicas, and the update cannot be deferred.
@@ -35,8 +35,8 @@ class stage_updates {
   plan_position deferred_at() const { return deferred_.begin()->second.position(); }
   /// Lets them go on.
   void progress_deferred();
-  /// The update that must end before `op`: that of its stage, unless `op` is a forward; of a G also any of
-  /// the step before, so that only one step's are deferred at a time. Null: none.
+  /// The update that must end before `op`: that of its stage, unless `op` is a forward, U or S. Of a G also
+  /// any of the step before, so that only one step's are deferred at a time. Null: none.
   const running_all_reduce* deferred_before(const action& op) const;
 
  private:

@@ -19,7 +19,8 @@ constexpr std::array action_points = {fault_point::forward, fault_point::backwar
 std::set<fault_point> points_of(const plan& training) {
   std::set<fault_point> points;
   for (const auto& device : training.devices)
-    for (const auto& op : device) points.insert(fault_point_of(op.kind));
+    for (const auto& op : device)
+      if (!is_of_storage(op.kind)) points.insert(fault_point_of(op.kind));
   return points;
 }
 
@@ -40,8 +41,12 @@ fault_point fault_point_of(action_kind kind) {
       return fault_point::apply;
     case action_kind::all_reduce:
       return fault_point::all_reduce;
+    case action_kind::unshard:
+    case action_kind::reshard:
+      break;  // they do nothing
   }
-  throw_invalid("fault_point_of", "a kind of action", std::to_string(static_cast<int>(kind)));
+  throw_invalid("fault_point_of", "a kind of action that computes or communicates",
+                std::to_string(static_cast<int>(kind)));
 }
 
 void check_faults(std::string_view text, const plan& training, int world_size) {

@@ -58,6 +58,10 @@ world_rank host_of(const placement& placed, const hosting& hosts, const layout::
   return hosts.member_of(placed.device_of(wanted));
 }
 
+world_rank host_of(const placement& placed, const hosting& hosts, const layout::part_id& wanted) {
+  return hosts.member_of(placed.device_of(wanted));
+}
+
 std::vector<world_rank> hosts_of_replicas(const placement& placed, const hosting& hosts, int stage,
                                           int num_replicas) {
   std::vector<world_rank> found;

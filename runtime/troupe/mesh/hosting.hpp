@@ -36,9 +36,10 @@ class hosting {
 /// "device 0: rank 0", a line for each device.
 std::string hosting_text(const hosting& shown);
 
-/// The member that hosts a cell, by both tables. Throws std::invalid_argument for a cell that the job does
-/// not have.
+/// The member that hosts a cell, or a part, by both tables. Throws std::invalid_argument for one that the job
+/// does not have.
 world_rank host_of(const placement& placed, const hosting& hosts, const layout::cell& wanted);
+world_rank host_of(const placement& placed, const hosting& hosts, const layout::part_id& wanted);
 
 /// [replica] The members that host the replicas of a stage.
 std::vector<world_rank> hosts_of_replicas(const placement& placed, const hosting& hosts, int stage,

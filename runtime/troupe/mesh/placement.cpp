@@ -1,6 +1,9 @@
 #include "troupe/mesh/placement.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "troupe/error/errors.hpp"
@@ -30,6 +33,43 @@ device_id placement::device_of(const layout::cell& wanted) const {
   return found->second;
 }
 
+placement placement::with_shards(const std::vector<int>& stages) const {
+  auto sharded = *this;
+  for (int stage : stages) {
+    bool is_known = false;
+    for (const auto& [placed, device] : device_of_cell_) {
+      if (placed.stage != stage) continue;
+      is_known = true;
+      layout::part_id shard{{.stage = stage, .slice = placed.slice}, placed.replica};
+      sharded.device_of_shard_[shard] = device;
+    }
+    if (!is_known) throw_invalid("placement::with_shards", "a stage of the job", std::to_string(stage));
+  }
+  return sharded;
+}
+
+device_id placement::device_of(const layout::part_id& wanted) const {
+  auto shard = device_of_shard_.find(wanted);
+  if (shard != device_of_shard_.end()) return shard->second;
+  if (wanted.shard != 0)
+    throw_invalid("placement::device_of", "one of the job's " + std::to_string(parts().size()) + " parts",
+                  to_string(wanted));
+  return device_of(wanted.cell);
+}
+
+std::vector<layout::part_id> placement::parts() const {
+  std::set<int> sharded;
+  std::vector<layout::part_id> parts;
+  for (const auto& [shard, device] : device_of_shard_) {
+    sharded.insert(shard.cell.stage);
+    parts.push_back(shard);
+  }
+  for (const auto& [placed, device] : device_of_cell_)
+    if (!sharded.contains(placed.stage)) parts.push_back({placed, 0});
+  std::ranges::sort(parts);
+  return parts;
+}
+
 std::vector<layout::cell> placement::cells_of(device_id device) const {
   std::vector<layout::cell> cells;
   for (const auto& [placed, on] : device_of_cell_)
@@ -41,24 +81,25 @@ placement place_cells(const plan& training) {
   std::vector<logical_device> devices;
   for (int number = 0; number < training.num_job_devices(); ++number) devices.push_back({.id = {number}});
   std::map<layout::cell, device_id> device_of_cell;
-  for (int replica = 0; replica < training.num_replicas; ++replica)
+  const auto& mesh = training.mesh;
+  for (int lane = 0; lane < mesh.num_lanes(); ++lane)
     for (int stage = 0; stage < training.num_stages; ++stage)
-      device_of_cell[{.stage = stage, .replica = replica}] = {
-          training.job_device(replica, training.device_of_stage.at(static_cast<std::size_t>(stage)))};
+      device_of_cell[{.stage = stage, .replica = mesh.replica_of(lane), .slice = mesh.slice_of(lane)}] = {
+          training.job_device(lane, training.device_of_stage.at(static_cast<std::size_t>(stage)))};
   return placement(std::move(devices), std::move(device_of_cell));
 }
 
 std::vector<layout::job_part> parts_of(const placement& placed,
                                        const std::vector<layout::replica_content>& of_stage) {
   std::vector<layout::job_part> parts;
-  for (const auto& [one, device] : placed.device_of_cell())
-    parts.push_back({{one, 0}, of_stage.at(static_cast<std::size_t>(one.stage))});
+  for (const auto& id : placed.parts())
+    parts.push_back({id, of_stage.at(static_cast<std::size_t>(id.cell.stage))});
   return parts;
 }
 
 std::vector<layout::job_part> parts_of(const placement& placed, layout::replica_content content) {
   std::vector<layout::job_part> parts;
-  for (const auto& [one, device] : placed.device_of_cell()) parts.push_back({{one, 0}, content});
+  for (const auto& id : placed.parts()) parts.push_back({id, content});
   return parts;
 }
 
@@ -69,6 +110,9 @@ std::string placement_text(const placement& shown) {
             std::to_string(device.memory_limit_bytes) + "\n";
   for (const auto& [placed, on] : shown.device_of_cell())
     text += to_string(placed) + ": " + to_string(on) + "\n";
+  for (const auto& [shard, on] : shown.device_of_shard())
+    text +=
+        "shard " + std::to_string(shard.shard) + " of " + to_string(shard.cell) + ": " + to_string(on) + "\n";
   return text;
 }
 

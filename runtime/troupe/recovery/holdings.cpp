@@ -29,7 +29,7 @@ std::vector<mesh::holding> holdings_of(const std::vector<process_inventory>& inv
     for (const auto& device : placed.devices()) {
       std::optional<mesh::held_as> all = mesh::held_as::own;
       for (const auto& part : parts) {
-        if (!all || placed.device_of(part.id.cell) != device.id) continue;
+        if (!all || placed.device_of(part.id) != device.id) continue;
         auto one = in_memory(process, step, part);
         if (one != mesh::held_as::own) all = one;
       }

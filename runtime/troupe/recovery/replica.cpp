@@ -21,12 +21,12 @@ std::optional<world_rank> copy_keeper(const layout::job_part& part,
                                       const std::vector<layout::job_part>& parts,
                                       const mesh::placement& placed, const mesh::hosting& hosts,
                                       const mesh::view& present) {
-  auto host = host_of(placed, hosts, part.id.cell);
+  auto host = host_of(placed, hosts, part.id);
   auto keeper = keeper_of(present, host);
   auto staying = present.staying();
   for (const auto& other : parts) {
     if (other.id == part.id || !stands_for(other.id, part)) continue;
-    auto holder = host_of(placed, hosts, other.id.cell);
+    auto holder = host_of(placed, hosts, other.id);
     bool is_sent_by_it = holder == host && other.id < part.id;
     bool is_second_copy = holder != host && std::ranges::find(staying, holder) != staying.end();
     if (is_sent_by_it || is_second_copy) return {};

@@ -53,7 +53,7 @@ restore_plan choose_restore(const std::vector<process_inventory>& inventories,
   for (const auto& [step, offered] : offers_by_step(inventories)) {
     restore_plan plan{step, false, {}};
     for (const auto& wanted : parts) {
-      auto source = best_source(offered, wanted, host_of(placed, hosts, wanted.id.cell));
+      auto source = best_source(offered, wanted, host_of(placed, hosts, wanted.id));
       if (!source) break;
       plan.sources.push_back(*source);
     }

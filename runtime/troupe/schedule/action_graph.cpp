@@ -46,7 +46,7 @@ class producer_table {
 
   /// Of an action that is neither R nor G.
   std::vector<int> inputs_of(const action& op) const {
-    auto [stage, kind, microbatch] = op;
+    auto [stage, kind, microbatch, axis] = op;
     if (!is_of_microbatch(op) || !holds(stage, microbatch)) return {};
     if (kind == action_kind::weight_gradient) return {gradient_[cell(stage, microbatch)]};
     auto at = static_cast<std::size_t>(stage);
@@ -83,11 +83,11 @@ class share_table {
       : reductions_(drawn.reductions), before_(drawn.reductions.size()) {
     std::map<int, int> last_of_stage;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      auto [stage, kind, number] = nodes[i].op;
+      auto [stage, kind, number, axis] = nodes[i].op;
       auto before = last_of_stage.find(stage);
       if (kind == action_kind::reduce_gradient && holds(number) && before != last_of_stage.end())
         before_[static_cast<std::size_t>(number)].emplace(stage, before->second);
-      last_of_stage[stage] = static_cast<int>(i);
+      if (!is_of_storage(kind)) last_of_stage[stage] = static_cast<int>(i);
     }
   }
 
@@ -95,7 +95,7 @@ class share_table {
     std::vector<int> inputs;
     if (!holds(op.microbatch)) return inputs;
     auto number = static_cast<std::size_t>(op.microbatch);
-    for (int stage : reductions_[number]) {
+    for (int stage : reductions_[number].stages) {
       auto found = before_[number].find(stage);
       if (stage != op.stage && found != before_[number].end()) inputs.push_back(found->second);
     }
@@ -105,11 +105,11 @@ class share_table {
  private:
   bool holds(int number) const { return number >= 0 && number < static_cast<int>(reductions_.size()); }
 
-  const std::vector<std::vector<int>>& reductions_;
+  const std::vector<reduction>& reductions_;
   std::vector<std::map<int, int>> before_;  // [reduction] stage -> node
 };
 
-/// The graph of one replica.
+/// The graph of one lane.
 void draw_one(const plan& drawn, action_graph& graph) {
   auto& nodes = graph.nodes;
   auto& first_of_device = graph.first_of_device;
@@ -130,20 +130,20 @@ void draw_one(const plan& drawn, action_graph& graph) {
   for (auto& [number, all] : members) graph.together.push_back(std::move(all));
 }
 
-/// Adds the other replicas, each with the nodes of the first one in its order.
-void repeat_for_replicas(const plan& drawn, action_graph& graph) {
+/// Adds the other lanes, each with the nodes of the first one in its order.
+void repeat_for_lanes(const plan& drawn, action_graph& graph) {
   auto size = static_cast<int>(graph.nodes.size());
   auto num_groups = graph.together.size();
   graph.first_of_device.pop_back();
-  for (int replica = 1; replica < drawn.num_replicas; ++replica) {
-    bool runs = replica < drawn.num_running_replicas();
-    auto shift = runs ? replica * size : static_cast<int>(graph.nodes.size());
+  for (int lane = 1; lane < drawn.mesh.num_lanes(); ++lane) {
+    bool runs = lane < drawn.num_running_lanes();
+    auto shift = runs ? lane * size : static_cast<int>(graph.nodes.size());
     for (int device = 0; device < drawn.num_devices(); ++device)
       graph.first_of_device.push_back(runs ? graph.first_of_device[static_cast<std::size_t>(device)] + shift
                                            : shift);
     for (int i = 0; runs && i < size; ++i) {
       auto node = graph.nodes[static_cast<std::size_t>(i)];
-      node.device = drawn.job_device(replica, node.device);
+      node.device = drawn.job_device(lane, node.device);
       for (auto& input : node.inputs) input = input == action_graph::none ? input : input + shift;
       graph.nodes.push_back(std::move(node));
     }
@@ -156,44 +156,146 @@ void repeat_for_replicas(const plan& drawn, action_graph& graph) {
   graph.first_of_device.push_back(static_cast<int>(graph.nodes.size()));
 }
 
-/// Lets the node `first` of replica 0 run together with those of the other replicas, which wait for
-/// `inputs` [replica] besides their own.
-void join_replicas(const plan& drawn, int size, int first, const std::vector<std::vector<int>>& inputs,
-                   action_graph& graph) {
-  auto& members = graph.together.emplace_back();
-  auto device = static_cast<std::size_t>(graph.nodes[static_cast<std::size_t>(first)].device);
-  bool is_first_of_device = graph.first_of_device[device] == first;
-  for (int replica = 0; replica < drawn.num_running_replicas(); ++replica) {
-    int node = first + replica * size;
-    members.push_back(node);
-    auto& waited_for = graph.nodes[static_cast<std::size_t>(node)].inputs;
-    for (int other = 0; other < drawn.num_running_replicas(); ++other) {
-      if (other == replica) continue;
-      if (!is_first_of_device) waited_for.push_back(first + other * size - 1);
-      std::ranges::copy(inputs[static_cast<std::size_t>(other)], std::back_inserter(waited_for));
+/// Connects lanes whose nodes are numbered alike: node i of lane 0 is node i + lane * size of a lane.
+class lane_joiner {
+ public:
+  lane_joiner(const plan& drawn, int size, action_graph& graph) : drawn_(drawn), size_(size), graph_(graph) {}
+
+  void run() {
+    for (int node = 0; node < size_; ++node) {
+      const auto& op = at(node).op;
+      if (op.kind == action_kind::unshard)
+        for_each_group({op.axis}, [&](const std::vector<int>& lanes) { join_unshards(node, lanes); });
+      bool is_joint = op.kind == action_kind::all_reduce || !drawn_.joint_axes(op).empty();
+      if (is_joint)
+        for_each_group(axes_of(op), [&](const std::vector<int>& lanes) { join_nodes(node, lanes); });
+    }
+    join_reductions();
+    add_transfers();
+  }
+
+ private:
+  action_graph::node& at(int node) { return graph_.nodes[static_cast<std::size_t>(node)]; }
+  int in_lane(int node, int lane) const { return node + lane * size_; }
+
+  std::vector<layout::mesh_axis> axes_of(const action& op) const {
+    return op.kind == action_kind::all_reduce ? std::vector{op.axis} : drawn_.joint_axes(op);
+  }
+
+  /// Groups of several lanes that run the plan.
+  template <class Body>
+  void for_each_group(const std::vector<layout::mesh_axis>& axes, Body body) const {
+    for (int lane = 0; lane < drawn_.num_running_lanes(); ++lane) {
+      auto lanes = drawn_.mesh.lanes_along(axes, lane);
+      std::erase_if(lanes, [this](int other) { return other >= drawn_.num_running_lanes(); });
+      if (lanes.size() > 1 && lanes.front() == lane) body(lanes);
     }
   }
-}
 
-/// All that replicas run together.
-void join_replicas(const plan& drawn, int size, action_graph& graph) {
-  for (int node = 0; node < size; ++node) {
-    const auto& op = graph.nodes[static_cast<std::size_t>(node)].op;
-    if (op.kind != action_kind::all_reduce && !drawn.is_synchronized(op)) continue;
+  /// They run together: each waits for what the others wait for, with what their devices do before.
+  void join_nodes(int node, const std::vector<int>& lanes) {
+    auto& members = graph_.together.emplace_back();
+    auto device = static_cast<std::size_t>(at(node).device);
+    bool is_first_of_device = graph_.first_of_device[device] == node;
     std::vector<std::vector<int>> inputs;  // before any is added
-    for (int member = node; member < drawn.num_running_replicas() * size; member += size)
-      inputs.push_back(graph.nodes[static_cast<std::size_t>(member)].inputs);
-    join_replicas(drawn, size, node, inputs, graph);
+    for (int lane : lanes) {
+      members.push_back(in_lane(node, lane));
+      inputs.push_back(at(members.back()).inputs);
+    }
+    for (std::size_t one = 0; one < lanes.size(); ++one)
+      for (std::size_t other = 0; other < lanes.size(); ++other) {
+        if (one == other) continue;
+        auto& waited_for = at(members[one]).inputs;
+        if (!is_first_of_device) waited_for.push_back(members[other] - 1);
+        std::ranges::copy(inputs[other], std::back_inserter(waited_for));
+      }
   }
-}
+
+  /// The first action that needs the parameters waits for the shards of all.
+  void join_unshards(int node, const std::vector<int>& lanes) {
+    auto use = next_of_stage(node, [](action_kind kind) { return reads_parameters(kind); });
+    if (use == action_graph::none) return;
+    for (int lane : lanes)
+      for (int other : lanes)
+        if (lane != other) at(in_lane(use, lane)).inputs.push_back(in_lane(node, other));
+  }
+
+  /// Those along axes: the groups of several lanes become one, and each waits for the partials of all.
+  void join_reductions() {
+    std::map<int, std::vector<int>> of_lane;  // [reduction] nodes of lane 0
+    for (int node = 0; node < size_; ++node)
+      if (at(node).op.kind == action_kind::reduce_gradient) of_lane[at(node).op.microbatch].push_back(node);
+    for (const auto& [number, nodes] : of_lane) {
+      if (number < 0 || number >= static_cast<int>(drawn_.reductions.size())) continue;
+      const auto& axes = drawn_.reductions[static_cast<std::size_t>(number)].axes;
+      for_each_group(axes, [&](const std::vector<int>& lanes) { join_reduction(nodes, lanes); });
+    }
+  }
+
+  void join_reduction(const std::vector<int>& nodes, const std::vector<int>& lanes) {
+    std::erase_if(graph_.together, [&](const std::vector<int>& group) {
+      return std::ranges::any_of(lanes,
+                                 [&](int lane) { return group.front() == in_lane(nodes.front(), lane); });
+    });
+    auto& members = graph_.together.emplace_back();
+    std::vector<int> partials;  // [nodes] what gives it in lane 0
+    for (int node : nodes) partials.push_back(previous_of_stage(node));
+    for (int lane : lanes)
+      for (int node : nodes) {
+        members.push_back(in_lane(node, lane));
+        auto& waited_for = at(members.back()).inputs;
+        for (int other : lanes)
+          for (int partial : partials)
+            if (other != lane && partial != action_graph::none) waited_for.push_back(in_lane(partial, other));
+      }
+  }
+
+  void add_transfers() {
+    for (int lane = 0; lane < drawn_.num_running_lanes(); ++lane)
+      for (int node = 0; node < size_; ++node) {
+        const auto& op = at(node).op;
+        bool goes_to_others = drawn_.mesh.size_of(op.axis) > 1;
+        action_graph::transfer found{op, node, node};
+        if (op.kind == action_kind::all_reduce)
+          found.start = previous_of_stage(node);
+        else if (op.kind == action_kind::unshard)
+          found.done = next_of_stage(node, [](action_kind kind) { return reads_parameters(kind); });
+        else
+          continue;
+        if (!goes_to_others || found.start == action_graph::none || found.done == action_graph::none)
+          continue;
+        graph_.transfers.push_back({op, in_lane(found.start, lane), in_lane(found.done, lane)});
+      }
+    std::ranges::stable_sort(graph_.transfers, {}, &action_graph::transfer::start);
+  }
+
+  /// In the same list, in lane 0.
+  template <class Wanted>
+  int next_of_stage(int node, Wanted is_wanted) {
+    auto end = graph_.first_of_device[static_cast<std::size_t>(at(node).device) + 1];
+    for (int next = node + 1; next < end; ++next)
+      if (at(next).op.stage == at(node).op.stage && is_wanted(at(next).op.kind)) return next;
+    return action_graph::none;
+  }
+  int previous_of_stage(int node) {
+    auto first = graph_.first_of_device[static_cast<std::size_t>(at(node).device)];
+    for (int before = node - 1; before >= first; --before)
+      if (at(before).op.stage == at(node).op.stage && !is_of_storage(at(before).op.kind)) return before;
+    return action_graph::none;
+  }
+
+  const plan& drawn_;
+  int size_;
+  action_graph& graph_;
+};
 
 }  // namespace
 
 action_graph::action_graph(const plan& drawn) {
   draw_one(drawn, *this);
   auto size = static_cast<int>(nodes.size());
-  if (drawn.num_replicas > 1) repeat_for_replicas(drawn, *this);
-  if (drawn.num_running_replicas() > 1) join_replicas(drawn, size, *this);
+  if (drawn.mesh.num_lanes() > 1) repeat_for_lanes(drawn, *this);
+  if (drawn.num_running_lanes() > 1) lane_joiner(drawn, size, *this).run();
 }
 
 graph_walk::graph_walk(const action_graph& walked)

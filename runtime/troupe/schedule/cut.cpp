@@ -15,6 +15,11 @@ constexpr std::array<std::string_view, 3> unit_names = {"step", "microbatch", "a
 
 std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
 
+std::string lanes_text(const std::vector<layout::mesh_axis>& axes) {
+  if (axes.size() != 1) return "lanes";
+  return axes.front() == layout::mesh_axis::dp ? "replicas" : "slices";
+}
+
 /// What has to be inside a cut together with each action of a plan.
 class closure {
  public:
@@ -22,8 +27,7 @@ class closure {
     for (std::size_t node = 0; node < graph_.nodes.size(); ++node) {
       const auto& [op, device, inputs] = graph_.nodes[node];
       for (int input : inputs)
-        if (is_of_microbatch(op) && input != schedule::action_graph::none &&
-            is_sent(this->node(input).device, device))
+        if (is_of_microbatch(op) && input != schedule::action_graph::none && is_sent(input, device))
           needs_[node].push_back(input);
     }
     for (const auto& together : graph_.together)
@@ -101,9 +105,12 @@ class closure {
   }
 
  private:
-  /// Between two devices of a replica; what replicas do together is among action_graph::together.
-  bool is_sent(int from, int to) const {
-    return from != to && plan_.replica_of(from) == plan_.replica_of(to);
+  /// From another device of the lane, or a shard from another lane; what lanes do together is among
+  /// action_graph::together.
+  bool is_sent(int input, int to) const {
+    auto from = node(input).device;
+    return from != to &&
+           (plan_.lane_of(from) == plan_.lane_of(to) || node(input).op.kind == action_kind::unshard);
   }
   const schedule::action_graph::node& node(int number) const { return graph_.nodes[index_of(number)]; }
   /// Index of an action in the list of its device.
@@ -113,8 +120,11 @@ class closure {
 
   std::string relation(const action& inside, const action& outside) const {
     if (inside.kind == action_kind::reduce_gradient) return "is one reduction with " + to_string(outside);
-    if (inside.kind == action_kind::all_reduce) return "is one all-reduce with that of another replica";
-    if (inside == outside) return "all replicas run together";
+    if (inside.kind == action_kind::all_reduce)
+      return std::string("is one all-reduce with that of another ") +
+             (inside.axis == layout::mesh_axis::dp ? "replica" : "slice");
+    if (outside.kind == action_kind::unshard) return "reads the shard that " + to_string(outside) + " gives";
+    if (inside == outside) return "all " + lanes_text(plan_.joint_axes(inside)) + " run together";
     bool is_forward = inside.kind == action_kind::forward;
     auto from = is_forward ? outside.stage : inside.stage, to = is_forward ? inside.stage : outside.stage;
     auto found = std::ranges::find_if(
@@ -190,7 +200,8 @@ cut gradients_cut(const plan& training, std::uint64_t step) {
   auto wanted = step_cut(training, step);
   for (std::size_t device = 0; device < wanted.devices.size(); ++device) {
     const auto& list = training.actions_of(static_cast<int>(device));
-    auto last = std::find_if(list.rbegin(), list.rend(), is_of_microbatch);
+    auto last =
+        std::find_if(list.rbegin(), list.rend(), [](const action& op) { return is_of_microbatch(op); });
     wanted.devices[device].action = static_cast<std::uint32_t>(list.rend() - last);
   }
   return smallest_closed_cut(training, wanted);

@@ -26,8 +26,11 @@ struct plan_position {
 ///
 /// A cut is closed if each action inside has its inputs inside, and if it holds all or none of
 /// - the Rs of all stages in a reduction of a step
-/// - the Gs of all replicas in an all-reduce
-/// - the Fs, Bs or Is of all replicas in an action of a synchronized stage
+/// - the Gs of all lanes in an all-reduce
+/// - the Fs, Bs, Is or Ws that lanes run together (plan::joint_axes)
+///
+/// It has an action that reads parameters inside only with the Us of all lanes that give it shards. A U may
+/// be inside alone: what it gives is held until it is read.
 ///
 /// Devices that run up to a closed cut all get there. Of the tensors sent only those are not taken then whose
 /// receiving action is outside.

@@ -73,13 +73,14 @@ class wait_walk {
   bool follow_tensor(int device) {
     auto& link = found_.chain.back();
     const auto& waiting = graph_.nodes[static_cast<std::size_t>(node_of(device, link.position.action))];
-    bool is_synchronized = seen_.running.is_synchronized(waiting.op);
+    bool is_joint = !seen_.running.joint_axes(waiting.op).empty();
     std::vector<int> sent;
     for (auto input : waiting.inputs) {
       if (input == action_graph::none) continue;
       const auto& sender = graph_.nodes[static_cast<std::size_t>(input)];
-      if (sender.device == device || (is_synchronized && !is_of_same_replica(sender.device, device)))
-        continue;
+      // Programs hold their parameters whole: a U gives nothing that could be missing.
+      if (sender.op.kind == action_kind::unshard) continue;
+      if (sender.device == device || (is_joint && !is_of_same_lane(sender.device, device))) continue;
       if (is_past(input, link.position.step)) {
         sent.push_back(input);
         continue;
@@ -88,26 +89,25 @@ class wait_walk {
       link.from = sender.device;
       return true;
     }
-    if (auto busy = replica_beyond(waiting.op, sent)) {
+    if (auto busy = lane_beyond(waiting.op, sent)) {
       link.wanted = waiting.op;
       link.from = *busy;
       return true;
     }
-    if (!is_synchronized) return !sent.empty() && blame_lost(device, sent);
-    if (auto late = replica_outside(device)) {
+    if (!is_joint) return !sent.empty() && blame_lost(device, sent);
+    if (auto late = lane_outside(device)) {
       link.wanted = waiting.op;
       link.from = *late;
       return true;
     }
-    for (int other = 0; other < seen_.running.num_job_devices(); ++other)
-      if (other != device && runs_same(other, device)) sent.push_back(node_of(other, link.position.action));
+    for (int other : devices_together(device)) sent.push_back(node_of(other, link.position.action));
     return blame_lost(device, sent);
   }
 
   /// Where a device waits in a G for which all have given their gradients (`sent`): one of them that computes
   /// something after its own G, which was put off (stage_program::defer_update). It adds up its part between
   /// two layers.
-  std::optional<int> replica_beyond(const action& waiting, const std::vector<int>& sent) const {
+  std::optional<int> lane_beyond(const action& waiting, const std::vector<int>& sent) const {
     if (waiting.kind != action_kind::all_reduce) return {};
     for (int node : sent) {
       auto device = graph_.nodes[static_cast<std::size_t>(node)].device;
@@ -117,29 +117,34 @@ class wait_walk {
     return {};
   }
 
-  /// The device of another replica that has yet to do its part of the synchronized action of `device`; none:
-  /// all have begun it and wait within.
-  std::optional<int> replica_outside(int device) const {
+  /// The device of another lane that has yet to do its part of the joint action of `device`; none: all have
+  /// begun it and wait within.
+  std::optional<int> lane_outside(int device) const {
     const auto& at = found_.chain.back().position;
-    for (int other = 0; other < seen_.running.num_job_devices(); ++other) {
-      if (other == device || !runs_same(other, device)) continue;
+    for (int other : devices_together(device)) {
       auto node = node_of(other, at.action);
       if (!is_past(node, at.step) && !waits_within(node, at.step)) return other;
     }
     return {};
   }
 
-  bool runs_same(int device, int other) const {
-    return seen_.running.device_of(device) == seen_.running.device_of(other);
+  /// Those of other lanes that run the action of `device` together with it.
+  std::vector<int> devices_together(int device) const {
+    const auto& running = seen_.running;
+    std::vector<int> devices;
+    for (int lane : running.lanes_together(action_at(device), running.lane_of(device)))
+      if (lane != running.lane_of(device))
+        devices.push_back(running.job_device(lane, running.device_of(device)));
+    return devices;
   }
-  bool is_of_same_replica(int device, int other) const {
-    return seen_.running.replica_of(device) == seen_.running.replica_of(other);
+  bool is_of_same_lane(int device, int other) const {
+    return seen_.running.lane_of(device) == seen_.running.lane_of(other);
   }
   int node_of(int device, std::size_t action) const {
     return graph_.first_of_device[static_cast<std::size_t>(device)] + static_cast<int>(action);
   }
 
-  /// Whether the device of a synchronized action's node waits at it, and not for its own replica.
+  /// Whether the device of a joint action's node waits at it, and not for its own lane.
   bool waits_within(int number, std::uint64_t step) const {
     const auto& node = graph_.nodes[static_cast<std::size_t>(number)];
     const auto& at = seen_.devices[static_cast<std::size_t>(node.device)];
@@ -149,7 +154,7 @@ class wait_walk {
     return std::ranges::all_of(node.inputs, [&](int input) {
       if (input == action_graph::none) return true;
       auto sender = graph_.nodes[static_cast<std::size_t>(input)].device;
-      return sender == node.device || !is_of_same_replica(sender, node.device) || is_past(input, step);
+      return sender == node.device || !is_of_same_lane(sender, node.device) || is_past(input, step);
     });
   }
 
@@ -163,7 +168,8 @@ class wait_walk {
       link.wanted = sender.op;
       link.from = sender.device;
       for_s = std::min(for_s, seen_.devices[static_cast<std::size_t>(sender.device)]->for_s);
-      bool is_within = !is_of_same_replica(sender.device, device) && seen_.running.is_synchronized(sender.op);
+      bool is_within =
+          !is_of_same_lane(sender.device, device) && !seen_.running.joint_axes(sender.op).empty();
       what += (what.empty() ? "what " : " or what ") + name(sender.device) + " sent " +
               (is_within ? "within " : "after ") + to_string(sender.op);
     }

@@ -10,7 +10,7 @@
 namespace troupe::schedule {
 namespace {
 
-/// List scheduling: runs all stages on paper, F, I and W taking one unit each, B two, R, G and A none, and
+/// List scheduling: runs all stages on paper, F, I and W taking one unit each, B two, others none, and
 /// always starts what can start first. Nothing scheduled later can start earlier, so a device's record is in
 /// order of time.
 class list_scheduler {
@@ -55,10 +55,8 @@ class list_scheduler {
     const auto& op = orders_[stage][next_[stage]];
     std::int64_t ready = 0;
     if (op.kind == action_kind::reduce_gradient) return shares_at(op.microbatch);
-    // What a W or an A needs came before in the stage's order. At a G the other replicas are as far.
-    if (op.kind == action_kind::weight_gradient || op.kind == action_kind::apply ||
-        op.kind == action_kind::all_reduce)
-      return ready;
+    // What a W or an A needs came before in the stage's order. At a G the other lanes are as far.
+    if (!reads_parameters(op.kind)) return ready;
     bool is_forward = op.kind == action_kind::forward;
     for (const auto& each : is_forward ? graph_.inputs_of(op.stage) : graph_.outputs_of(op.stage)) {
       const auto& ends = is_forward ? forward_end_[static_cast<std::size_t>(each.from)]
@@ -72,7 +70,7 @@ class list_scheduler {
   /// When all stages of a reduction have come to it or done it; none if one of them has not.
   std::optional<std::int64_t> shares_at(int reduction) const {
     std::int64_t ready = 0;
-    for (int stage : made_.reductions[static_cast<std::size_t>(reduction)]) {
+    for (int stage : made_.reductions[static_cast<std::size_t>(reduction)].stages) {
       auto at = static_cast<std::size_t>(stage);
       auto found = shares_.find({reduction, stage});
       if (found == shares_.end() && !is_next(at, {stage, action_kind::reduce_gradient, reduction})) return {};

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "troupe/error/errors.hpp"
@@ -11,16 +12,6 @@
 
 namespace troupe {
 namespace {
-
-constexpr std::string_view kind_letters = "FBIWRAG";
-
-/// Cuts the number at the front of `rest` off; false if there is none.
-bool take_number(std::string_view& rest, int& number) {
-  auto [end, status] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  if (status != std::errc() || number < 0) return false;
-  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-  return true;
-}
 
 /// "zb_h1" of "ZB-H1", as papers and drawings write it.
 std::string in_small_letters(std::string_view name) {
@@ -53,45 +44,76 @@ std::string_view to_string(schedule_kind kind) {
   return kind == schedule_kind::custom ? "custom" : schedule::schedule_of(kind).name;
 }
 
-std::string to_string(const action& op) {
-  auto text = std::to_string(op.stage) + kind_letters[static_cast<std::size_t>(op.kind)];
-  bool has_number = is_of_microbatch(op) || op.kind == action_kind::reduce_gradient || op.microbatch != 0;
-  return has_number ? text + std::to_string(op.microbatch) : text;
+namespace schedule {
+
+std::string to_string(const reduction& shown) {
+  std::string text;
+  for (auto stage : shown.stages) text += (text.empty() ? "" : " ") + std::to_string(stage);
+  if (shown.before_sums) text += ", before sums over replicas";
+  for (auto axis : shown.axes) text += ", along " + std::string(layout::to_string(axis));
+  return text;
 }
 
-action action_from(std::string_view text) {
-  action read;
-  auto rest = text;
-  auto letter = std::string_view::npos;
-  bool whole = take_number(rest, read.stage) && !rest.empty();
-  if (whole) {
-    letter = kind_letters.find(rest.front());
-    rest.remove_prefix(1);
-    bool is_of_step = letter == static_cast<std::size_t>(action_kind::apply) ||
-                      letter == static_cast<std::size_t>(action_kind::all_reduce);
-    bool is_of_first_step = is_of_step && rest.empty();
-    whole =
-        letter != std::string_view::npos &&
-        (is_of_first_step || (take_number(rest, read.microbatch) && !(is_of_step && read.microbatch == 0))) &&
-        rest.empty();
+std::string to_string(const joint_kind& shown) {
+  return std::to_string(shown.stage) + letter_of(shown.kind) + " along " +
+         std::string(layout::to_string(shown.axis));
+}
+
+std::vector<joint_kind> joint_passes(const std::vector<int>& stages, layout::mesh_axis axis) {
+  std::vector<joint_kind> passes;
+  for (int stage : stages)
+    for (auto kind : {action_kind::forward, action_kind::backward, action_kind::input_gradient})
+      passes.push_back({stage, kind, axis});
+  return passes;
+}
+
+std::vector<joint_kind> joint_in(schedule_kind kind, const layout::mesh_shape& mesh,
+                                 std::vector<joint_kind> joint) {
+  std::erase_if(joint, [&](const joint_kind& each) {
+    bool is_left_out = kind == schedule_kind::forward_only &&
+                       (each.axis == layout::mesh_axis::dp || each.kind != action_kind::forward);
+    return is_left_out || mesh.size_of(each.axis) == 1;
+  });
+  return joint;
+}
+
+bool shards_parameters(const plan& training) {
+  return std::ranges::any_of(training.devices, [](const std::vector<action>& device) {
+    return std::ranges::any_of(device, [](const action& op) { return is_of_storage(op.kind); });
+  });
+}
+
+bool averages_weights(const plan& training) {
+  for (const auto& device : training.devices) {
+    std::set<std::pair<int, int>> applied;  // [stage, step]
+    for (const auto& op : device) {
+      if (op.kind == action_kind::apply) applied.insert({op.stage, op.microbatch});
+      bool is_sum = op.kind == action_kind::all_reduce && op.axis == layout::mesh_axis::dp;
+      if (is_sum && applied.contains({op.stage, op.microbatch})) return true;
+    }
   }
-  if (!whole)
-    throw bad_input("'" + std::string(text) +
-                    "' is no action. Write stage, kind (F, B, I, W, R, A or G) and microbatch, for example "
-                    "2F0; an A or G has none, or the number of a later optimizer step: 2A, 2A1");
-  read.kind = static_cast<action_kind>(letter);
-  return read;
+  return false;
 }
 
-bool plan::is_synchronized(const action& op) const {
-  bool is_pass = op.kind == action_kind::forward || op.kind == action_kind::backward ||
-                 op.kind == action_kind::input_gradient;
-  return is_pass && num_running_replicas() > 1 && std::ranges::binary_search(synchronized_stages, op.stage);
+}  // namespace schedule
+
+std::vector<layout::mesh_axis> plan::joint_axes(const action& op) const {
+  std::vector<layout::mesh_axis> axes;
+  for (const auto& each : joint)
+    if (each.stage == op.stage && each.kind == op.kind) axes.push_back(each.axis);
+  return axes;
+}
+
+std::vector<int> plan::lanes_together(const action& op, int lane) const {
+  if (op.kind == action_kind::all_reduce) return mesh.lanes_along({op.axis}, lane);
+  if (op.kind == action_kind::reduce_gradient)
+    return mesh.lanes_along(reductions[static_cast<std::size_t>(op.microbatch)].axes, lane);
+  return mesh.lanes_along(joint_axes(op), lane);
 }
 
 const std::vector<action>& plan::actions_of(int job_device) const {
   static const std::vector<action> nothing;
-  if (replica_of(job_device) >= num_running_replicas()) return nothing;
+  if (lane_of(job_device) >= num_running_lanes()) return nothing;
   return devices[static_cast<std::size_t>(device_of(job_device))];
 }
 

@@ -1,9 +1,13 @@
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "troupe/layout/mesh_shape.hpp"
+#include "troupe/schedule/action.hpp"
 #include "troupe/schedule/stage_graph.hpp"
 
 namespace troupe {
@@ -27,45 +31,58 @@ enum class schedule_kind : std::uint8_t {
 schedule_kind schedule_kind_from(std::string_view name);
 std::string_view to_string(schedule_kind kind);
 
-/// F, B (= I then W), I: input gradient, W: weight gradient, R: gradients combined with other stages', A: the
-/// optimizer's step, G: gradients added up, or weights averaged, over replicas. The numbers go over the wire.
-enum class action_kind : std::uint8_t {
-  forward = 0,
-  backward = 1,
-  input_gradient = 2,
-  weight_gradient = 3,
-  reduce_gradient = 4,
-  apply = 5,
-  all_reduce = 6
+namespace schedule {
+
+/// What stages combine between the last weight gradient of an optimizer step and its A. Each stage's partial
+/// goes to the others as soon as the stage is done with what comes before its R, which waits for all.
+struct reduction {
+  reduction() = default;
+  /// In reductions that come after the sums over replicas.
+  reduction(std::initializer_list<int> of_stages) : stages(of_stages) {}
+  reduction(std::vector<int> of_stages, bool comes_before_sums = false,
+            std::vector<layout::mesh_axis> along = {})
+      : stages(std::move(of_stages)), before_sums(comes_before_sums), axes(std::move(along)) {}
+
+  std::vector<int> stages = {};  ///< that take part, ascending
+  /// Comes before a stage's G over dp, since each replica combines its own (tied weights); else after it
+  /// (norms of summed gradients).
+  bool before_sums = false;
+  /// Ascending. The stages of all lanes along these take part, not only those of one lane.
+  std::vector<layout::mesh_axis> axes = {};
+  bool operator==(const reduction&) const = default;
 };
 
-/// One computation of a plan, written "2F0": stage, kind, microbatch. Of an R the number is that of the
-/// reduction, of an A or a G that of the optimizer's step among plan::flush_every, which is 0 where there is
-/// one ("2A", then "2A1").
-struct action {
+/// "0 2, before sums over replicas, along dp"
+std::string to_string(const reduction& shown);
+
+/// Actions of a stage that the lanes along an axis run together, since something goes from lane to lane
+/// within them (statistics of SyncBatchNorm, the products of sliced weights).
+struct joint_kind {
   int stage = 0;
-  action_kind kind = action_kind::forward;
-  int microbatch = 0;
-  bool operator==(const action&) const = default;
+  action_kind kind = action_kind::forward;  ///< F, B, I or W
+  layout::mesh_axis axis = layout::mesh_axis::dp;
+  auto operator<=>(const joint_kind&) const = default;
 };
 
-/// F, B, I and W, whose number is a microbatch's.
-constexpr bool is_of_microbatch(const action& op) {
-  return op.kind != action_kind::reduce_gradient && op.kind != action_kind::apply &&
-         op.kind != action_kind::all_reduce;
-}
+/// "0F along dp"
+std::string to_string(const joint_kind& shown);
 
-/// The number 0 of an A or a G is left out.
-std::string to_string(const action& op);
-/// Throws bad_input naming the text and the notation.
-action action_from(std::string_view text);
+/// F, B and I of the stages, ascending.
+std::vector<joint_kind> joint_passes(const std::vector<int>& stages, layout::mesh_axis axis);
+
+/// Those that a plan of the kind on the mesh has: none along an axis with a single lane, and in a plan of
+/// forwards only the forwards of slices.
+std::vector<joint_kind> joint_in(schedule_kind kind, const layout::mesh_shape& mesh,
+                                 std::vector<joint_kind> joint);
+
+}  // namespace schedule
 
 /// What every device does between two flushes, in order: in one step, or with pipedream_2bw in several.
 ///
-/// A job runs `num_replicas` copies of the pipeline, each on devices and microbatches of its own. All have
-/// the same lists, which are kept once. The job's devices are numbered replica by replica; the functions at
-/// the end translate. In a plan of forwards only (evaluation, prediction) each replica runs another batch,
-/// or replica 0 runs all (num_evaluating_replicas).
+/// A job runs a mesh of lanes, copies of the pipeline, each on devices of its own. All have the same lists,
+/// which are kept once. The job's devices are numbered lane by lane; the functions at the end translate. In a
+/// plan of forwards only (evaluation, prediction) each replica runs another batch, or replica 0 runs all
+/// (num_evaluating_replicas).
 struct plan {
   schedule_kind kind = schedule_kind::gpipe;
   int num_stages = 0;
@@ -73,64 +90,76 @@ struct plan {
   std::vector<int> device_of_stage;          ///< [num_stages] the logical device
   std::vector<schedule::edge> edges;         ///< see stage_graph; ascending by from, output, to, input
   std::vector<std::vector<action>> devices;  ///< [num_devices][actions in order]
-  /// What stages combine between the last weight gradient and A, one after the other: the
-  /// stages that take part in each, ascending. Each stage's share of reduction r goes to the others as soon
-  /// as the stage is done with what comes before its R of r, which waits for the shares of all. Those of all
-  /// optimizer steps, step after step.
-  std::vector<std::vector<int>> reductions = {};
+  /// One after the other, those of all optimizer steps, step after step.
+  std::vector<schedule::reduction> reductions = {};
   /// How many optimizer steps there are, each with num_microbatches / flush_every microbatches. Step t of
   /// them computes its gradients with the weights that the plan begins with, if t is 0 or 1, else with those
   /// that step t - 2 makes.
   int flush_every = 1;
-  int num_replicas = 1;  ///< of the pipeline; more than 1: each stage has a G in each optimizer step
-  /// How many of a step's reductions come before G, since each replica adds up tied weights by itself. The
-  /// others, of gradient norms, come after it.
-  int reductions_before_all_reduce = 0;
-  /// Each replica steps with its own gradients, and G, which comes after A, averages their weights.
-  bool averages_weights = false;
+  /// With several replicas each stage has a G over dp in each optimizer step.
+  layout::mesh_shape mesh = {};
   /// All replicas have the same weights and buffers between two optimizer steps.
   bool has_equal_replicas = false;
-  /// Stages, ascending, whose F and B or I all replicas run together, since they add up something over the
-  /// replicas within them (statistics of SyncBatchNorm). None in a plan of one replica or of forwards only.
-  std::vector<int> synchronized_stages = {};
-  int num_devices() const { return static_cast<int>(devices.size()); }  ///< devices of one replica
+  /// Ascending. None along an axis in which one lane runs the plan, or in which each runs another batch.
+  std::vector<schedule::joint_kind> joint = {};
+  int num_devices() const { return static_cast<int>(devices.size()); }  ///< devices of one lane
   int microbatches_per_step() const { return num_microbatches / flush_every; }
   int reductions_per_step() const { return static_cast<int>(reductions.size()) / flush_every; }
   bool operator==(const plan&) const = default;
 
   /// Replicas that run the plan's forward_projection: they share the batches of an evaluation.
-  int num_evaluating_replicas() const { return has_equal_replicas ? num_replicas : 1; }
+  int num_evaluating_replicas() const { return has_equal_replicas ? mesh.num_replicas : 1; }
   /// Replicas that run the lists.
   int num_running_replicas() const {
-    return kind == schedule_kind::forward_only ? num_evaluating_replicas() : num_replicas;
+    return kind == schedule_kind::forward_only ? num_evaluating_replicas() : mesh.num_replicas;
   }
-  /// Whether all replicas run it together, since it is an F, B or I of a synchronized stage.
-  bool is_synchronized(const action& op) const;
-  int num_job_devices() const { return num_replicas * num_devices(); }
-  int job_device(int replica, int device) const { return replica * num_devices() + device; }
-  int replica_of(int job_device) const { return job_device / num_devices(); }
-  /// The device's index among those of its replica.
+  int num_running_lanes() const { return num_running_replicas() * mesh.num_slices; }
+  /// The axes along which lanes run it together; those with a single lane are left out.
+  std::vector<layout::mesh_axis> joint_axes(const action& op) const;
+  /// The lanes that run the action together with `lane`, which is one of them, ascending: of a G those along
+  /// its axis, of an R those along the reduction's, of others those along joint_axes.
+  std::vector<int> lanes_together(const action& op, int lane) const;
+  int num_job_devices() const { return mesh.num_lanes() * num_devices(); }
+  int job_device(int lane, int device) const { return lane * num_devices() + device; }
+  int lane_of(int job_device) const { return job_device / num_devices(); }
+  /// The device's index among those of its lane.
   int device_of(int job_device) const { return job_device % num_devices(); }
-  /// Empty for a replica that runs nothing.
+  /// Empty for a lane that runs nothing.
   const std::vector<action>& actions_of(int job_device) const;
 };
+
+namespace schedule {
+
+/// Whether a stage has Us and Ss.
+bool shards_parameters(const plan& training);
+
+/// Whether each replica steps with its own gradients, and G over dp, which comes after A, averages their
+/// weights.
+bool averages_weights(const plan& training);
+
+}  // namespace schedule
 
 struct plan_options {
   schedule_kind kind = schedule_kind::one_f_one_b;
   int num_stages = 1;
-  int num_microbatches = 1;                       ///< microbatches of one optimizer step
-  int num_devices = 1;                            ///< logical devices; at most num_stages
-  std::vector<std::vector<int>> reductions = {};  ///< of one optimizer step; none in a plan of forwards only
-  std::vector<schedule::edge> edges = {};         ///< see plan::edges, in any order; empty: a chain
+  int num_microbatches = 1;  ///< microbatches of one optimizer step
+  int num_devices = 1;       ///< logical devices; at most num_stages
+  std::vector<schedule::reduction> reductions =
+      {};                                  ///< of one optimizer step; none in a plan of forwards only
+  std::vector<schedule::edge> edges = {};  ///< see plan::edges, in any order; empty: a chain
   /// [num_stages]; empty: as the kind says, else stages lie on devices in contiguous blocks of nearly equal
   /// size.
   std::vector<int> device_of_stage = {};
   int flush_every = 1;  ///< see plan::flush_every; more than 1 with pipedream_2bw only
   int num_replicas = 1;
-  int reductions_before_all_reduce = 0;       ///< plan::reductions_before_all_reduce
-  bool averages_weights = false;              ///< plan::averages_weights
-  bool has_equal_replicas = false;            ///< plan::has_equal_replicas
-  std::vector<int> synchronized_stages = {};  ///< see plan; left out where there is one replica
+  int num_slices = 1;
+  bool averages_weights = false;    ///< see schedule::averages_weights
+  bool has_equal_replicas = false;  ///< plan::has_equal_replicas
+  /// plan::joint; those along an axis with a single lane are left out.
+  std::vector<schedule::joint_kind> joint = {};
+  /// Stages, ascending, whose slices have gradients of the same parameters: with several slices they have a
+  /// G over tp in each optimizer step, before all other sums and reductions.
+  std::vector<int> stages_with_common_parameters = {};
 };
 
 /// How many stages a device has with the kind unless the user says otherwise: 1, or 2 where the kind places
@@ -151,7 +180,9 @@ int devices_for(schedule_kind kind, int num_stages, int most_devices);
 plan make_plan(const plan_options& options);
 
 /// What evaluation and prediction run: the forwards of `training`, with its stages, edges and devices, for
-/// another number of microbatches (at least 1). Stages on one device are interleaved as make_plan does.
+/// another number of microbatches (at least 1). Stages on one device are interleaved as make_plan does. What
+/// slices run together they run together here too; the forwards of replicas have nothing to do with each
+/// other. U and S are left out.
 /// Throws bad_input for what is no number of microbatches or no plan.
 plan forward_projection(const plan& training, int num_microbatches);
 

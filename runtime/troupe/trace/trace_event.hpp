@@ -22,7 +22,7 @@ enum class trace_kind : std::uint8_t {
   fence,    ///< no event of an earlier generation follows; generation: the new one
   view,     ///< a new generation has begun
   step,
-  all_reduce,        ///< of a stage's gradients over the replicas (G)
+  all_reduce,        ///< of a stage's gradients over the lanes along an axis of the mesh (G)
   action_begun,      ///< detail: the trace_kind of the action
   collective_begun,  ///< begin of a `collective`, with the same fields
   collective,        ///< name: the group; step: the sequence number; detail: collective_kind; bytes

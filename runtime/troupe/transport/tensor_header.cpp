@@ -11,14 +11,16 @@
 namespace troupe::transport {
 namespace {
 
-/// The tag, and one byte each for the role, the dtype, the number of extents, and whether a code and a place
-/// follow.
-constexpr std::size_t fixed_bytes = 2 * sizeof(std::uint64_t) + 7 * sizeof(std::uint32_t) + 5;
+/// The tag, and one byte each for the axis, the role, the dtype, the number of extents, and whether a code
+/// and a place follow.
+constexpr std::size_t fixed_bytes = 2 * sizeof(std::uint64_t) + 7 * sizeof(std::uint32_t) + 6;
 constexpr std::size_t place_bytes = 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
 bool known(tensor_role role) {
   return role >= tensor_role::activation && role <= tensor_role::replica_values && role != unused_tensor_role;
 }
+
+bool known(layout::mesh_axis axis) { return std::ranges::count(layout::mesh_axes, axis) > 0; }
 
 void read_tag(wire::byte_reader& reader, tensor_tag& tag) {
   tag.generation = reader.get<std::uint64_t>();
@@ -30,6 +32,7 @@ void read_tag(wire::byte_reader& reader, tensor_tag& tag) {
   tag.replica = reader.get<std::uint32_t>();
   tag.slice = reader.get<std::uint32_t>();
   tag.shard = reader.get<std::uint32_t>();
+  tag.axis = static_cast<layout::mesh_axis>(reader.get<std::uint8_t>());
   tag.role = static_cast<tensor_role>(reader.get<std::uint8_t>());
 }
 
@@ -92,6 +95,7 @@ void write_tensor_header(const tensor_tag& tag, dtype type, const shape& extents
   writer.put(tag.replica);
   writer.put(tag.slice);
   writer.put(tag.shard);
+  writer.put(static_cast<std::uint8_t>(tag.axis));
   writer.put(static_cast<std::uint8_t>(tag.role));
   writer.put(static_cast<std::uint8_t>(type));
   writer.put(static_cast<std::uint8_t>(each.size()));
@@ -114,7 +118,7 @@ std::span<const std::byte> read_tensor_header(std::span<const std::byte> bytes, 
   auto layout = take_layout(reader);
   read_code(reader, options.body_code);
   bool is_known = read_place(reader, options.place);
-  if (!is_known || !reader.ok() || !reader.at_end() || !known(tag.role)) return {};
+  if (!is_known || !reader.ok() || !reader.at_end() || !known(tag.role) || !known(tag.axis)) return {};
   return layout;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
 
+#include "troupe/layout/mesh_shape.hpp"
+
 namespace troupe::transport {
 
 /// What a tensor on the data plane is.
@@ -11,10 +13,9 @@ enum class tensor_role : std::uint8_t {
   reduction_partial = 5,  ///< of one stage: its partial gradients, or norms, for a reduction of the plan
   gathered = 6,           ///< for the program of the receiving process
   restored_state = 7,     ///< of a stage that the receiving process restores
-  replica_gradients = 8,  ///< of one replica, the elements that the receiving one adds up
-  summed_gradients = 9,   ///< over all replicas, the elements that the sending one has added up
-  replica_values =
-      10  ///< of one replica, for a sum over replicas within an action (plan::synchronized_stages)
+  replica_gradients = 8,  ///< of one lane, the elements that the receiving one adds up
+  summed_gradients = 9,   ///< over all lanes along an axis, the elements that the sending one has added up
+  replica_values = 10     ///< of one lane, for a sum over lanes within an action (plan::joint)
 };
 
 /// Of an earlier version.
@@ -27,8 +28,8 @@ constexpr bool is_input(tensor_role role) {
          role == tensor_role::summed_gradients;
 }
 
-/// Whether replicas send it to each other. Such a tensor goes past the receiver's mailbox, since it may wait
-/// for it within an action.
+/// Whether lanes send it to each other within or around an action. Such a tensor goes past the receiver's
+/// mailbox, since it may wait for it within an action.
 constexpr bool is_between_replicas(tensor_role role) {
   return role == tensor_role::replica_gradients || role == tensor_role::summed_gradients ||
          role == tensor_role::replica_values;
@@ -38,16 +39,17 @@ constexpr bool is_between_replicas(tensor_role role) {
 ///
 /// | field | of | meaning |
 /// |---|---|---|
-/// | stage | what an action takes | the receiving stage, with `replica` |
+/// | stage | what an action takes | the receiving stage, with `replica` and `slice` |
 /// | stage | parameters and snapshot parts | the owning stage |
 /// | microbatch | a reduction_partial | the reduction |
-/// | microbatch | gradients over replicas | the optimizer step |
+/// | microbatch | gradients of lanes | the optimizer step |
 /// | microbatch | a gathered tensor | its index in the call |
 /// | port | an activation | the input port that takes it |
 /// | port | a gradient | the edge that it comes back on: its index in stage_graph::outputs_of(stage) |
-/// | port | a reduction_partial | the stage that sends it |
-/// | port | gradients over replicas | bucket * number of replicas + the replica that sends it |
+/// | port | a reduction_partial | the sender's index among all that take part, lane by lane |
+/// | port | gradients of lanes | bucket * number of lanes along the axis + the sender's index along it |
 /// | port | replica_values | the same with the number of the message in this step instead of the bucket |
+/// | axis | what lanes send each other | along which they are |
 /// | call | a snapshot part | number of the job |
 /// | call | all others | number of the World's call (fit, evaluate, ...) |
 struct tensor_tag {
@@ -60,6 +62,7 @@ struct tensor_tag {
   std::uint32_t port = 0;
   std::uint32_t replica = 0;           ///< 0 where any is meant
   std::uint32_t slice = 0, shard = 0;  ///< with `stage` and `replica` the part_id of a state
+  layout::mesh_axis axis = layout::mesh_axis::dp;
   bool operator==(const tensor_tag&) const = default;
 };
 

@@ -178,9 +178,10 @@ void with_reductions(one_device& here, int num_devices) {
 }
 
 transport::tensor_tag share(const one_device& here, std::uint32_t to_stage, std::uint32_t reduction,
-                            std::uint32_t from_stage) {
+                            int from_stage) {
   auto tag = here.tag(0, to_stage, reduction, transport::tensor_role::reduction_partial);
-  tag.port = from_stage;
+  const auto& stages = here.job->training.reductions[reduction].stages;
+  tag.port = static_cast<std::uint32_t>(std::ranges::find(stages, from_stage) - stages.begin());
   return tag;
 }
 

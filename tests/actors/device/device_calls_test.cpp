@@ -215,9 +215,9 @@ TEST_CASE("for a hash, each stage tells its parameters' names, and hashes them w
   };
   hash(5, 3);
   hash(6, 2);
-  here.fenced->store(6);
+  here.fenced->store(7);
   hash(6, 3);
-  here.fenced->store(5);
+  here.fenced->store(6);
   CHECK(here.scheduler.all<actors::messages::parameters_hashed>().empty());
   hash(6, 3);
   CHECK(here.model->calls.empty());

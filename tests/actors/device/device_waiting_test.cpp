@@ -128,25 +128,25 @@ struct threaded_device {
 };
 
 /// Two replicas, which run stage 1 together.
-plan synchronized_plan() {
+plan jointly_running_plan() {
   return make_plan({.kind = schedule_kind::gpipe,
                     .num_stages = 3,
                     .num_microbatches = 2,
                     .num_devices = 3,
                     .num_replicas = 2,
-                    .synchronized_stages = {1}});
+                    .joint = schedule::joint_passes({1}, layout::mesh_axis::dp)});
 }
 
 /// What the other replica sends in its forward of microbatch `microbatch`.
 void add_up_with(std::uint32_t microbatch,
                  const std::function<void(const troupe::transport::tensor_tag&, tensor)>& put) {
   std::uint32_t messages = 2 * microbatch;  // a sum and an end in each pass before
-  execution::synchronized_pass other(
+  execution::joint_pass other(
       {1, action_kind::forward, static_cast<int>(microbatch)}, 1, 2, {.generation = 1, .call = 3, .stage = 1},
       messages, put,
       [](const troupe::transport::tensor_tag&) -> tensor { throw program::action_interrupted(); });
   auto values = tensor::full({1}, 2);
-  CHECK_THROWS_AS(other.add_up(values), program::action_interrupted);
+  CHECK_THROWS_AS(other.all_reduce(values), program::action_interrupted);
 }
 
 }  // namespace
@@ -183,7 +183,7 @@ TEST_CASE(
 }
 
 TEST_CASE("within an action a device waits for the other replica, in the transport or for who brings it") {
-  threaded_device here(synchronized_plan());
+  threaded_device here(jointly_running_plan());
   here.self->send(here.device, actors::messages::step_credit{
                                    1, {3, actors::job::call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
   for (auto microbatch : {0U, 1U})
@@ -205,7 +205,7 @@ TEST_CASE("within an action a device waits for the other replica, in the transpo
 }
 
 TEST_CASE("a device that waits within an action gives it up when its generation is fenced") {
-  threaded_device here(synchronized_plan());
+  threaded_device here(jointly_running_plan());
   here.self->send(here.device, actors::messages::step_credit{
                                    1, {3, actors::job::call_kind::train, 0, 100, 0, 0}, 0, 1, {}, 0});
   here.out.add_arrival(here.tag(0, troupe::transport::tensor_role::activation));
@@ -219,7 +219,7 @@ TEST_CASE("a device that waits within an action gives it up when its generation 
 }
 
 TEST_CASE("what replicas have sent for earlier steps, such as the ends of their passes, is forgotten") {
-  threaded_device here(synchronized_plan());
+  threaded_device here(jointly_running_plan());
   auto of_step = [&here](std::uint64_t step) {
     add_up_with(0, [&](troupe::transport::tensor_tag tag, tensor value) {
       tag.step = step;

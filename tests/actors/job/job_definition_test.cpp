@@ -40,3 +40,8 @@ TEST_CASE("the parts of a stage are equal only where there are several replicas 
   CHECK_FALSE(placed_with(1, {equal, equal}).shares_metrics());
   CHECK_THROWS_AS(job.part_of({.stage = 2}), std::invalid_argument);
 }
+
+TEST_CASE("a plan of several slices is refused, since actors know one") {
+  job_definition job;
+  CHECK_THROWS_AS(job.place(make_plan({.num_slices = 2}), 2), std::invalid_argument);
+}

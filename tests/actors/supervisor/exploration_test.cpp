@@ -147,7 +147,7 @@ TEST_CASE(
   options.moves_devices = seed % 5 == 0;
   options.memory_every_steps = seed % 4;
   if (options.num_stages <= 5) {
-    auto& members = options.reductions.emplace_back();
+    auto& members = options.reductions.emplace_back().stages;
     for (int stage = 0; stage < options.num_stages; ++stage) members.push_back(stage);
   }
   explore(options);
@@ -192,7 +192,7 @@ TEST_CASE(
     options.num_stages = options.world_size + 1;
   }
   for (int number = 0; number < 2; ++number) {
-    auto& members = options.reductions.emplace_back();
+    auto& members = options.reductions.emplace_back().stages;
     for (int stage = 0; stage < options.num_stages; ++stage)
       if (stage == 0 || random() % 3 != 0) members.push_back(stage);
   }

@@ -33,7 +33,7 @@ struct simulated_job_options {
   int num_io_failures = 0;            ///< a process: loaders, peer copy stores and snapshot writers that fail
   std::uint32_t failure_every = 400;  ///< things that happen, on the average
   int num_pause_requests = 0;  ///< pauses, single steps and resumptions, which users of any rank request
-  std::vector<std::vector<int>> reductions = {};
+  std::vector<schedule::reduction> reductions = {};
   std::chrono::milliseconds progress_timeout{0};
   std::uint32_t seed = 0;
   std::uint64_t memory_every_steps = 1;  ///< 0: adapted

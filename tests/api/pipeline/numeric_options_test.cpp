@@ -191,10 +191,10 @@ TEST_CASE("a step without the reductions that it needs is refused") {
 TEST_CASE("without tied weights, clipping and loss scale there are no reductions") {
   auto model = four_layer_model();
   auto partition = partition_into_stages(model, 3);
-  CHECK(troupe::detail::reductions_of(model, partition, {}).stages.empty());
-  CHECK(troupe::detail::reductions_of(model, partition, {.precision = dtype::bf16}).stages.empty());
+  CHECK(troupe::detail::reductions_of(model, partition, {}).all.empty());
+  CHECK(troupe::detail::reductions_of(model, partition, {.precision = dtype::bf16}).all.empty());
   auto clipped = troupe::detail::reductions_of(model, partition, {.clip_grad_norm = 1});
-  CHECK(clipped.stages == std::vector<std::vector<int>>{{0, 1, 2}});
+  CHECK(clipped.all == std::vector<schedule::reduction>{{0, 1, 2}});
   CHECK(clipped.norms == 0);
   CHECK(clipped.tied == stage_reductions::none);
   CHECK(troupe::detail::reductions_of(model, partition, {.precision = dtype::f16}).norms == 0);

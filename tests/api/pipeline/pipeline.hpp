@@ -60,7 +60,7 @@ class pipeline {
  public:
   explicit pipeline(int num_stages, optim::Optimizer optimizer = optim::Adam({.lr = 0.01}),
                     nn::Sequential model = four_layer_model(), numeric_options numerics = {})
-      : reductions_(detail::reductions_of(model, partition_into_stages(model, num_stages), numerics).stages) {
+      : reductions_(detail::reductions_of(model, partition_into_stages(model, num_stages), numerics).all) {
     auto make = detail::make_module_programs(
         std::move(model), num_stages, {.optimizer = std::move(optimizer), .seed = 42, .numerics = numerics});
     for (int stage = 0; stage < num_stages; ++stage) stages.push_back(make(stage));
@@ -93,9 +93,9 @@ class pipeline {
   void apply(std::uint64_t step) {
     for (std::size_t index = 0; index < reductions_.size(); ++index) {
       std::vector<tensor> partials;
-      for (int stage : reductions_[index])
+      for (int stage : reductions_[index].stages)
         partials.push_back(at(stage).partial_for_reduction(static_cast<int>(index)));
-      for (int stage : reductions_[index]) at(stage).reduce(static_cast<int>(index), partials);
+      for (int stage : reductions_[index].stages) at(stage).reduce(static_cast<int>(index), partials);
     }
     for (auto& stage : stages) stage->apply(step);
   }
@@ -121,7 +121,7 @@ class pipeline {
   std::vector<std::unique_ptr<program::stage_program>> stages;
 
  private:
-  std::vector<std::vector<int>> reductions_;
+  std::vector<schedule::reduction> reductions_;
 };
 
 }  // namespace troupe::testing

@@ -33,7 +33,7 @@ class planned_pipeline {
                        .num_stages = static_cast<int>(options.partition.size()),
                        .num_microbatches = options.num_microbatches,
                        .num_devices = options.num_devices,
-                       .reductions = detail::reductions_of(model, options.partition, options.numerics).stages,
+                       .reductions = detail::reductions_of(model, options.partition, options.numerics).all,
                        .edges = detail::cut_model(model.wiring(), options.partition).edges,
                        .device_of_stage = options.device_of_stage,
                        .flush_every = options.flush_every})) {

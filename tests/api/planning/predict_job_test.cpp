@@ -1,5 +1,6 @@
 #include "troupe/planning/predict_job.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -102,6 +103,14 @@ TEST_CASE("the peak of a device has its passes' working memory, where most is ke
   auto fewer = memory_of_job(equal_layers(), schedule_kind::one_f_one_b);
   CHECK(fewer[1].activations == 2 * 1024 + 256);
   CHECK(fewer[0].activations == 2 * (2 * 1024 - 256));
+  const auto& ledger = fewer[1].ledger;
+  REQUIRE(ledger.size() == 9);  // F and B of 4 microbatches, A
+  CHECK(to_string(ledger.back().op) == "1A");
+  for (const auto& entry : ledger)
+    CHECK(schedule::of(memory_use::activations, entry.held) ==
+          (entry.op.kind == action_kind::forward ? 2 * 1024 + 256 : 0));
+  CHECK(std::ranges::max(ledger, {}, &schedule::device_ledger::entry::peak).peak ==
+        static_cast<std::int64_t>(fewer[1].peak));
 }
 
 TEST_CASE(

@@ -18,9 +18,11 @@ constexpr std::uint64_t num_cut_steps = 3;
 /// One in each list within the first two steps.
 cut drawn_cut(const plan& of, std::mt19937& random) {
   cut drawn;
-  for (const auto& actions : of.devices)
+  for (int device = 0; device < of.num_job_devices(); ++device) {
+    auto size = of.actions_of(device).size();
     drawn.devices.push_back(
-        {drawn_index(2, random), static_cast<std::uint32_t>(drawn_index(actions.size() + 1, random))});
+        {drawn_index(2, random), static_cast<std::uint32_t>(drawn_index(size + 1, random))});
+  }
   return drawn;
 }
 
@@ -86,8 +88,8 @@ std::vector<std::size_t> crossing(const plan& of, const cut& at) {
               done.has_gradient(each.from, microbatch, step));
       }
     for (std::size_t number = 0; number < of.reductions.size(); ++number)
-      for (int from : of.reductions[number])
-        for (int to : of.reductions[number]) {
+      for (int from : of.reductions[number].stages)
+        for (int to : of.reductions[number].stages) {
           auto reduction = static_cast<int>(number);
           count(to, done.has_share(from, reduction, step),
                 done.has({to, action_kind::reduce_gradient, reduction}, step));
@@ -119,6 +121,24 @@ TEST_CASE("devices that run up to a closed cut all get there, and only tensors t
     devices_in_turns devices(running, stages);
     REQUIRE(devices.run_to(closed, random));
     check_stands_at(devices, running, closed);
+  }
+}
+
+TEST_CASE(
+    "the devices of several replicas and slices that run up to a closed cut all get there, and go on from it",
+    "[many]") {
+  for (unsigned seed = 0; seed < 3'000; ++seed) {
+    std::mt19937 random(seed);
+    auto running = drawn_mesh_plan(random);
+    auto closed = smallest_closed_cut(running, drawn_cut(running, random));
+    CAPTURE(seed, schedule::plan_text(running));
+    REQUIRE(is_closed(running, closed));
+    traced_stages stages(running);
+    devices_in_turns devices(running, stages);
+    REQUIRE(devices.run_to(closed, random));
+    REQUIRE(devices.run_to(step_cut(running, num_cut_steps), random));
+    REQUIRE(stages.results() ==
+            expected_results(running, pass_of(running) == pass_kind::train, num_cut_steps));
   }
 }
 

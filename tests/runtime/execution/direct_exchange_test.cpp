@@ -295,3 +295,27 @@ TEST_CASE("a bucket's sums have the same memory in each step, in blocks of sever
   buffers.clear();
   std::ranges::fill(first.bytes(), std::byte{1});  // who has the tensor keeps its memory
 }
+
+TEST_CASE("slices that give unlike gradients in common are told so in their words") {
+  inbox arrived;
+  std::vector<std::pair<transport::tensor_tag, tensor>> sent;
+  direct_exchange exchange(
+      replica_messages(
+          1, 2, {.generation = 1, .stage = 3, .axis = layout::mesh_axis::tp}, arrived,
+          [&](const transport::tensor_tag& to, tensor value) { sent.emplace_back(to, std::move(value)); }),
+      1, [](int, std::int64_t count, dtype type) { return tensor::empty({count}, type); });
+  exchange.give(0, tensor::full({4}, 1));
+  for (auto& [tag, value] : sent) {
+    CHECK(tag.replica == 0);
+    if (tag.slice == 1) arrived.put(tag, value);
+  }
+  auto of_other = sent.back().first;
+  of_other.slice = 1;
+  of_other.port = 0;
+  arrived.put(of_other, tensor::full({3}, 1));
+  CHECK_THROWS_MATCHES(
+      exchange.add_up(), std::logic_error,
+      MessageMatches(ContainsSubstring("[stage_program::common_gradients] expected equally many of "
+                                       "one dtype in all slices") &&
+                     ContainsSubstring("of slice 0")));
+}

@@ -33,6 +33,7 @@ class threaded_device : private transport::transport_events {
  public:
   threaded_device(const plan& running, int device, traced_stages& stages, test_device::sender send)
       : device_(running, device, stages, std::move(send)), link_(make_loopback_transport(*this)) {
+    device_.wait = [this] { receive(); };
     link_->connect(1, {{0, link_->begin_generation(1)}});
   }
   /// From any thread: the tensor passes this device's transport.
@@ -43,14 +44,16 @@ class threaded_device : private transport::transport_events {
   }
   void run() {
     while (device_.position() < plan_position{num_steps, 0}) {
-      if (device_.run_next()) continue;
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return !arrived_.empty(); });
-      for (auto& [tag, value] : std::exchange(arrived_, {})) device_.take(tag, std::move(value));
+      if (!device_.run_next()) receive();
     }
   }
 
  private:
+  void receive() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !arrived_.empty(); });
+    for (auto& [tag, value] : std::exchange(arrived_, {})) device_.take(tag, std::move(value));
+  }
   void on_control(int, std::uint64_t, std::span<const std::byte>) override {}
   void on_peer_error(int, std::uint64_t, const std::string&) override {}
   void on_tensor(int, const transport::tensor_tag& tag, tensor value) override {
@@ -71,9 +74,9 @@ class threaded_device : private transport::transport_events {
 void run_on_threads(const plan& running, traced_stages& stages) {
   std::deque<threaded_device> devices;
   auto send = [&](const transport::tensor_tag& tag, tensor value) {
-    devices[static_cast<std::size_t>(running.device_of_stage[tag.stage])].arrive(tag, std::move(value));
+    devices[static_cast<std::size_t>(receiver_of(tag, running))].arrive(tag, std::move(value));
   };
-  for (int device = 0; device < running.num_devices(); ++device)
+  for (int device = 0; device < running.num_running_lanes() * running.num_devices(); ++device)
     devices.emplace_back(running, device, stages, send);
   std::vector<std::jthread> threads;
   for (auto& each : devices) threads.emplace_back([&each] { each.run(); });
@@ -90,6 +93,31 @@ TEST_CASE("10,000 drawn plans run to their ends, and compute what one stage afte
     REQUIRE(schedule::check_plan(running).empty());
     traced_stages stages(running);
     REQUIRE(run_in_turns(running, stages, random));
+    REQUIRE(stages.results() == expected_results(running, pass_of(running) == pass_kind::train, num_steps));
+  }
+}
+
+TEST_CASE("10,000 drawn plans of several replicas and slices compute what their lanes compute in step",
+          "[many]") {
+  for (unsigned seed = 0; seed < 10'000; ++seed) {
+    std::mt19937 random(seed);
+    auto running = drawn_mesh_plan(random);
+    CAPTURE(seed, schedule::plan_text(running));
+    REQUIRE(schedule::check_plan(running).empty());
+    traced_stages stages(running);
+    REQUIRE(run_in_turns(running, stages, random));
+    REQUIRE(stages.results() == expected_results(running, pass_of(running) == pass_kind::train, num_steps));
+  }
+}
+
+TEST_CASE("lanes that run drawn passes together, on a thread for each device, compute the same as in step") {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    auto running = drawn_mesh_plan(random, true);
+    CAPTURE(seed, schedule::plan_text(running));
+    REQUIRE(schedule::check_plan(running).empty());
+    traced_stages stages(running);
+    run_on_threads(running, stages);
     REQUIRE(stages.results() == expected_results(running, pass_of(running) == pass_kind::train, num_steps));
   }
 }

@@ -82,6 +82,19 @@ struct scripted_device : action_host {
   }
 };
 
+/// A stage of passes, which has no parameters.
+struct passes_only final : program::stage_compute {
+  int num_forwards = 0;
+  std::vector<tensor> forward(const program::microbatch&, std::vector<tensor>, tensor) override {
+    ++num_forwards;
+    return {};
+  }
+  std::vector<tensor> backward_input(const program::microbatch&, std::vector<tensor>) override { return {}; }
+  void backward_weight(const program::microbatch&) override {}
+  void discard() override {}
+  program::step_metrics take_metrics() override { return {}; }
+};
+
 using texts = std::vector<std::string>;
 
 tensor number(float value) { return tensor::full({1}, value); }
@@ -96,7 +109,7 @@ plan forked(int num_devices, std::vector<int> device_of_stage) {
                     .device_of_stage = std::move(device_of_stage)});
 }
 
-plan chain(int num_stages, int num_devices, std::vector<std::vector<int>> reductions = {}) {
+plan chain(int num_stages, int num_devices, std::vector<schedule::reduction> reductions = {}) {
   return make_plan({.kind = schedule_kind::gpipe,
                     .num_stages = num_stages,
                     .num_microbatches = 1,
@@ -105,6 +118,23 @@ plan chain(int num_stages, int num_devices, std::vector<std::vector<int>> reduct
 }
 
 }  // namespace
+
+TEST_CASE("a plan of forwards runs on stages that have passes only, and an optimizer step does not") {
+  passes_only stage;
+  scripted_device host(chain(1, 1));  // for what the interpreter asks its host
+  host.load();
+  auto run = [&](const plan& running, pass_kind pass) {
+    plan_interpreter interpreter(
+        {.running = running, .pass = pass}, [&stage](int) { return running_stage(stage); }, host.box, host);
+    interpreter.begin_step(0);
+    while (!interpreter.is_at_end() && interpreter.run_next()) continue;
+    return interpreter.is_at_end();
+  };
+  CHECK(run(forward_projection(chain(1, 1), 1), pass_kind::evaluate));
+  CHECK(stage.num_forwards == 1);
+  CHECK_THROWS_WITH(run(chain(1, 1), pass_kind::train),
+                    ContainsSubstring("expected a program with parameters for the training of stage 0"));
+}
 
 TEST_CASE("an action runs when its inputs are there, and not before") {
   scripted_device device(chain(2, 2));

@@ -400,3 +400,28 @@ TEST_CASE("the exchange of averaged weights is not deferred") {
   CHECK_FALSE(averaged[0].runs->is_at_end());
   CHECK_FALSE(averaged[0].runs->has_deferred_updates());
 }
+
+TEST_CASE("U and S keep no update from being deferred, and the host is not told of them") {
+  auto running = make_plan({.num_microbatches = 2, .num_replicas = 2});
+  running.devices[0].clear();
+  for (const char* each : {"0U", "0F0", "0F1", "0B0", "0B1", "0G", "0S", "0A"})
+    running.devices[0].push_back(action_from(each));
+  auto all = replicas_that_run(running, {tensor::full({2}, 1), tensor::full({2}, 3)});
+  for (auto& one : all) one.all = &all;
+  auto& first = all[0];
+  first.defers = true;
+  first.reads_weights = false;
+  while (!first.runs->is_at_end() && first.runs->run_next()) continue;
+  REQUIRE(first.runs->is_at_end());
+  CHECK(first.runs->deferred_at() == plan_position{0, 5});
+  first.runs->begin_step(1);
+  CHECK(first.runs->run_next());  // U
+  CHECK(first.runs->run_next());  // F0
+  CHECK(first.runs->has_deferred_updates());
+  CHECK(std::ranges::count(first.done, action_kind::unshard) == 0);
+  CHECK(std::ranges::count(first.done, action_kind::reshard) == 0);
+  while (!all[1].runs->is_at_end() && all[1].runs->run_next()) continue;
+  while (!first.runs->is_at_end() && first.runs->run_next()) continue;
+  CHECK(first.applied.front() == 0);
+  CHECK(first.sums.front() == 4);
+}

@@ -18,19 +18,29 @@ namespace troupe::testing {
 /// A plan of drawn_options in which some backwards are split.
 plan drawn_split_plan(std::mt19937& random);
 
+/// The same of one to six lanes, with Gs over both axes, reductions among lanes, Us and Ss at drawn places,
+/// and weights that are averaged now and then. `has_joint`: lanes run some passes together.
+plan drawn_mesh_plan(std::mt19937& random, bool has_joint = false);
+
 /// Training, unless the plan has forwards only.
 execution::pass_kind pass_of(const plan& running);
 
-/// All stages of a plan, whichever device runs them.
+/// All stages of the lanes that run a plan, whichever device has them.
 class traced_stages {
  public:
   explicit traced_stages(const plan& running);
-  traced_program& at(int stage) { return *stages_[static_cast<std::size_t>(stage)]; }
+  traced_program& at(int stage, int lane = 0) {
+    return *stages_[static_cast<std::size_t>(lane * num_stages_ + stage)];
+  }
   std::vector<std::uint64_t> results() const;
 
  private:
+  int num_stages_;
   std::vector<std::unique_ptr<traced_program>> stages_;
 };
+
+/// The device of the job that a tensor goes to.
+int receiver_of(const transport::tensor_tag& tag, const plan& running);
 
 /// One device: its samples come late, and what it sends goes to a function.
 class test_device : private execution::action_host {
@@ -40,6 +50,8 @@ class test_device : private execution::action_host {
 
   /// Runs one action, or whatever else is next. False: it waits for a tensor.
   bool run_next();
+  /// What waits for a tensor within an action, where lanes run it together: puts some into the device.
+  std::function<void()> wait = {};
   plan_position position() const;
   void take(const transport::tensor_tag& tag, tensor value) { box_.put(tag, std::move(value)); }
   /// Tensors that no action has taken.
@@ -51,6 +63,7 @@ class test_device : private execution::action_host {
   void on_prediction(const action&, const tensor&) override {}
   void on_begin(const action&) override {}
   void on_end(const action&) override {}
+  void wait_within(const action&, const plan_position&) override { wait(); }
   bool on_non_finite(const action&, const std::string&) override { return false; }
 
   sender send_;

@@ -1,5 +1,7 @@
 #include "runtime/execution/traced_program.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 
@@ -20,25 +22,66 @@ std::uint64_t number_in(const tensor& value) {
   return all;
 }
 
+/// Mixes in the sums over other lanes, of those that run the pass together.
+std::uint64_t with_sums(const program::microbatch& which, std::uint64_t value) {
+  auto all = value;
+  for (auto* sums : {which.sums, which.slice_sums}) {
+    if (!sums) continue;
+    auto part = small_number(value);
+    sums->all_reduce(part);
+    all = mixed(all, number_in(part));
+  }
+  return all;
+}
+
 void expect(bool condition, const std::string& what) {
   if (!condition) throw std::logic_error("[traced_program] expected " + what);
 }
 
 }  // namespace
 
-traced_program::traced_program(const plan& running, int stage)
-    : graph_(running.num_stages, running.edges), stage_(stage) {}
+traced_program::traced_program(const plan& running, int stage, int lane)
+    : graph_(running.num_stages, running.edges),
+      stage_(stage),
+      slice_(running.mesh.slice_of(lane)),
+      averages_(schedule::averages_weights(running)) {}
+
+std::uint64_t traced_program::value_of_forward(const program::microbatch& which,
+                                               const std::vector<tensor>& inputs,
+                                               const tensor& targets) const {
+  auto version = which.training ? which.step - static_cast<std::uint64_t>(which.delay) : weights_.size() - 1;
+  expect(version < weights_.size() && version + 2 >= weights_.size(), "the newest weights, or those before");
+  auto value = mixed(mixed(which.step, static_cast<std::uint64_t>(which.index)), weights_[version]);
+  value = mixed(value, static_cast<std::uint64_t>(slice_));
+  for (const auto& each : inputs) value = mixed(value, number_in(each));
+  return targets.defined() ? mixed(value, number_in(targets)) : value;
+}
+
+std::uint64_t traced_program::value_of_backward(const program::microbatch& which,
+                                                const std::vector<tensor>& output_gradients) const {
+  auto value = outputs_.at({which.step, which.index});
+  for (const auto& each : output_gradients) value = mixed(value, number_in(each));
+  return value;
+}
+
+tensor traced_program::part_of_forward(const program::microbatch& which, const std::vector<tensor>& inputs,
+                                       const tensor& targets) const {
+  return small_number(value_of_forward(which, inputs, targets));
+}
+tensor traced_program::part_of_backward(const program::microbatch& which,
+                                        const std::vector<tensor>& output_gradients) const {
+  return small_number(value_of_backward(which, output_gradients));
+}
+tensor traced_program::part_of_weights(const program::microbatch& which) const {
+  return small_number(saved_.at(which.index));
+}
 
 std::vector<tensor> traced_program::forward(const program::microbatch& which, std::vector<tensor> inputs,
                                             tensor targets) {
   auto num_inputs = graph_.takes_samples(stage_) ? 1 : graph_.inputs_of(stage_).size();
   expect(inputs.size() == num_inputs, "an input for each port");
   expect(!targets.defined() || graph_.computes_loss(stage_), "targets at the loss only");
-  auto version = which.training ? which.step - static_cast<std::uint64_t>(which.delay) : weights_.size() - 1;
-  expect(version < weights_.size() && version + 2 >= weights_.size(), "the newest weights, or those before");
-  auto value = mixed(mixed(which.step, static_cast<std::uint64_t>(which.index)), weights_[version]);
-  for (const auto& each : inputs) value = mixed(value, number_in(each));
-  if (targets.defined()) value = mixed(value, number_in(targets));
+  auto value = with_sums(which, value_of_forward(which, inputs, targets));
   expect(outputs_.emplace(std::pair(which.step, which.index), value).second, "one forward");
   std::vector<tensor> outputs;
   for (int port = 0; port < graph_.num_output_ports(stage_); ++port)
@@ -51,8 +94,7 @@ std::vector<tensor> traced_program::backward_input(const program::microbatch& wh
                                                    std::vector<tensor> output_gradients) {
   auto num_ports = static_cast<std::size_t>(graph_.num_output_ports(stage_));
   expect(output_gradients.size() == num_ports, "a gradient for each output port");
-  auto value = outputs_.at({which.step, which.index});
-  for (const auto& each : output_gradients) value = mixed(value, number_in(each));
+  auto value = with_sums(which, value_of_backward(which, output_gradients));
   expect(gradients_.emplace(std::pair(which.step, which.index), value).second, "one backward");
   saved_[which.index] = value;
   std::vector<tensor> gradients;
@@ -62,8 +104,37 @@ std::vector<tensor> traced_program::backward_input(const program::microbatch& wh
 }
 
 void traced_program::backward_weight(const program::microbatch& which) {
-  sum_ = mixed(sum_, saved_.at(which.index));
+  sum_ = mixed(sum_, with_sums(which, saved_.at(which.index)));
   saved_.erase(which.index);
+}
+
+tensor traced_program::common_gradients(int bucket) {
+  expect(bucket == 0 && saved_.empty(), "all weight gradients before the sums over slices");
+  return small_number(mixed(sum_, 77));
+}
+
+void traced_program::take_summed_common_gradients(int, const std::vector<tensor>& parts) {
+  for (const auto& each : parts) sum_ = mixed(sum_, number_in(each));
+}
+
+tensor traced_program::replica_gradients(int bucket) {
+  expect(saved_.empty(), "all weight gradients before the sums over replicas");
+  if (bucket == 1 && sums_.empty()) return {};
+  auto value = mixed(averages_ ? weights_.back() : sum_, bucket == 0 ? 0 : sums_.front());
+  auto elements = tensor::empty({3});
+  for (auto& each : elements.values<float>()) each = small_number(value = mixed(value, 1)).values<float>()[0];
+  return elements;
+}
+
+void traced_program::take_summed_gradients(int bucket, const std::vector<tensor>& parts) {
+  expect(static_cast<std::size_t>(bucket) == sums_.size(),
+         "buckets in order, where one depends on the other");
+  auto& taken = sums_.emplace_back(0);
+  for (const auto& part : parts)
+    for (auto each : part.values<float>()) taken = mixed(taken, static_cast<std::uint64_t>(each));
+  if (bucket == 0) return;
+  for (auto each : std::exchange(sums_, {}))
+    (averages_ ? weights_.back() : sum_) = mixed(averages_ ? weights_.back() : sum_, each);
 }
 
 tensor traced_program::partial_for_reduction(int reduction) {
@@ -89,66 +160,230 @@ std::uint64_t traced_program::result() const {
   return value;
 }
 
-batch traced_samples(const plan& running, std::uint64_t step) {
-  batch made{tensor::empty({2 * running.num_microbatches, 1}), tensor::empty({2 * running.num_microbatches})};
-  for (auto& each : made.inputs.values<float>()) each = static_cast<float>(++step * 37 % 101);
-  for (auto& each : made.targets.values<float>()) each = static_cast<float>(++step * 53 % 103);
+batch traced_samples(const plan& running, std::uint64_t number) {
+  bool shares_batch = running.kind != schedule_kind::forward_only;
+  std::int64_t rows = 2 * running.num_microbatches * (shares_batch ? running.mesh.num_replicas : 1);
+  batch made{tensor::empty({rows, 1}), tensor::empty({rows})};
+  for (auto& each : made.inputs.values<float>()) each = static_cast<float>(++number * 37 % 101);
+  for (auto& each : made.targets.values<float>()) each = static_cast<float>(++number * 53 % 103);
   return made;
 }
 
-std::vector<std::uint64_t> expected_results(const plan& running, bool training, std::uint64_t num_steps) {
-  schedule::stage_graph graph(running.num_stages, running.edges);
-  std::vector<std::unique_ptr<traced_program>> stages;
-  for (int stage = 0; stage < running.num_stages; ++stage)
-    stages.push_back(std::make_unique<traced_program>(running, stage));
-  auto at = [&](int stage) -> traced_program& { return *stages[static_cast<std::size_t>(stage)]; };
-  auto run_step = [&](const batch& samples, std::uint64_t run, int number) {
-    auto step = run * static_cast<std::uint64_t>(running.flush_every) + static_cast<std::uint64_t>(number);
-    auto count = running.microbatches_per_step();
-    for (int index = 0; index < count; ++index) {
-      program::microbatch which{step, index, count, training, number == 0 ? 0 : 1};
-      auto row = 2 * (number * count + index);
-      std::map<std::pair<int, int>, tensor> outputs;    // [stage, port]
-      std::map<std::pair<int, int>, tensor> gradients;  // [stage, input port]
-      for (int stage = 0; stage < running.num_stages; ++stage) {
-        std::vector<tensor> inputs;
-        for (const auto& each : graph.inputs_of(stage))
-          inputs.push_back(outputs.at({each.from, each.output}));
-        if (inputs.empty()) inputs.push_back(samples.inputs.rows(row, 2));
-        auto targets = graph.computes_loss(stage) ? samples.targets.rows(row, 2) : tensor();
-        auto made = at(stage).forward(which, inputs, targets);
-        for (std::size_t port = 0; port < made.size(); ++port)
-          outputs[{stage, static_cast<int>(port)}] = made[port];
+namespace {
+
+/// Sums that are known before.
+struct known_sum final : program::lane_sums {
+  tensor sum;
+  void all_reduce(tensor& values) override { values.copy_from(sum); }
+};
+
+/// All lanes of a plan, which do everything one after the other, in step.
+class lanes_in_step {
+ public:
+  lanes_in_step(const plan& running, bool training) : plan_(running), training_(training) {
+    for (int lane = 0; lane < num_lanes(); ++lane)
+      for (int stage = 0; stage < running.num_stages; ++stage)
+        programs_.push_back(std::make_unique<traced_program>(running, stage, lane));
+  }
+
+  void run_optimizer_step(std::uint64_t run, int number) {
+    for (int index = 0; index < plan_.microbatches_per_step(); ++index) run_microbatch(run, number, index);
+    if (training_)
+      update(run * static_cast<std::uint64_t>(plan_.flush_every) + static_cast<std::uint64_t>(number));
+  }
+
+  std::vector<std::uint64_t> results() const {
+    std::vector<std::uint64_t> all;
+    for (const auto& each : programs_) all.push_back(each->result());
+    return all;
+  }
+
+ private:
+  int num_lanes() const { return plan_.num_running_lanes(); }
+  traced_program& at(int lane, int stage) {
+    return *programs_[static_cast<std::size_t>(lane * plan_.num_stages + stage)];
+  }
+
+  /// Calls `pass(lane, which)` for each lane with the sums of what `part(lane, which)` returns for all.
+  template <class Part, class Pass>
+  void run_pass(const action& op, const program::microbatch& which, Part part, Pass pass) {
+    std::vector<tensor> parts;
+    for (int lane = 0; lane < num_lanes(); ++lane) parts.push_back(part(lane, which));
+    for (int lane = 0; lane < num_lanes(); ++lane) {
+      auto summed = which;
+      known_sum along[2];
+      for (auto axis : plan_.joint_axes(op)) {
+        bool is_dp = axis == layout::mesh_axis::dp;
+        auto& known = along[is_dp ? 0 : 1];
+        known.sum = tensor::zeros({1});
+        for (int other : plan_.mesh.lanes_along({axis}, lane))
+          known.sum.values<float>()[0] +=
+              std::as_const(parts[static_cast<std::size_t>(other)]).values<float>()[0];
+        (is_dp ? summed.sums : summed.slice_sums) = &known;
       }
-      for (int stage = running.num_stages; training && stage-- > 0;) {
-        std::vector<tensor> sums(static_cast<std::size_t>(graph.num_output_ports(stage)));
-        for (const auto& each : graph.outputs_of(stage)) {
+      pass(lane, summed);
+    }
+  }
+
+  void run_microbatch(std::uint64_t run, int number, int index) {
+    auto steps = static_cast<std::uint64_t>(plan_.flush_every);
+    program::microbatch which{run * steps + static_cast<std::uint64_t>(number), index,
+                              plan_.microbatches_per_step(), training_, number == 0 ? 0 : 1};
+    auto op = [&](action_kind kind, int stage) {
+      return action{stage, kind, number * plan_.microbatches_per_step() + index};
+    };
+    using ports = std::map<std::pair<int, int>, tensor>;  // [stage, port]
+    std::vector<ports> outputs(static_cast<std::size_t>(num_lanes())), gradients = outputs;
+    for (int stage = 0; stage < plan_.num_stages; ++stage) {
+      auto of = [&](int lane) {
+        auto [samples, row] = rows_of(run, number, index, lane);
+        std::vector<tensor> inputs;
+        for (const auto& each : graph_.inputs_of(stage))
+          inputs.push_back(outputs[static_cast<std::size_t>(lane)].at({each.from, each.output}));
+        if (inputs.empty()) inputs.push_back(samples.inputs.rows(row, 2));
+        return std::pair(inputs, graph_.computes_loss(stage) ? samples.targets.rows(row, 2) : tensor());
+      };
+      run_pass(
+          op(action_kind::forward, stage), which,
+          [&](int lane, const program::microbatch& mb) {
+            auto [inputs, targets] = of(lane);
+            return at(lane, stage).part_of_forward(mb, inputs, targets);
+          },
+          [&](int lane, const program::microbatch& mb) {
+            auto [inputs, targets] = of(lane);
+            auto made = at(lane, stage).forward(mb, inputs, targets);
+            for (std::size_t port = 0; port < made.size(); ++port)
+              outputs[static_cast<std::size_t>(lane)][{stage, static_cast<int>(port)}] = made[port];
+          });
+    }
+    for (int stage = plan_.num_stages; training_ && stage-- > 0;) {
+      auto of = [&](int lane) {
+        std::vector<tensor> sums(static_cast<std::size_t>(graph_.num_output_ports(stage)));
+        for (const auto& each : graph_.outputs_of(stage)) {
           auto& sum = sums[static_cast<std::size_t>(each.output)];
           if (!sum.defined()) sum = tensor::zeros({1});
-          sum.values<float>()[0] += gradients.at({each.to, each.input}).values<float>()[0];
+          sum.values<float>()[0] +=
+              std::as_const(gradients[static_cast<std::size_t>(lane)].at({each.to, each.input}))
+                  .values<float>()[0];
         }
-        auto made = at(stage).backward_input(which, sums);
-        for (std::size_t port = 0; port < made.size(); ++port)
-          gradients[{stage, static_cast<int>(port)}] = made[port];
-        at(stage).backward_weight(which);
+        return sums;
+      };
+      auto backward = [&](const action& of_input, const action& of_weights) {
+        run_pass(
+            of_input, which,
+            [&](int lane, const program::microbatch& mb) {
+              return at(lane, stage).part_of_backward(mb, of(lane));
+            },
+            [&](int lane, const program::microbatch& mb) {
+              auto made = at(lane, stage).backward_input(mb, of(lane));
+              for (std::size_t port = 0; port < made.size(); ++port)
+                gradients[static_cast<std::size_t>(lane)][{stage, static_cast<int>(port)}] = made[port];
+            });
+        run_pass(
+            of_weights, which,
+            [&](int lane, const program::microbatch& mb) { return at(lane, stage).part_of_weights(mb); },
+            [&](int lane, const program::microbatch& mb) { at(lane, stage).backward_weight(mb); });
+      };
+      auto whole = op(action_kind::backward, stage);
+      const auto& list =
+          plan_.devices[static_cast<std::size_t>(plan_.device_of_stage[static_cast<std::size_t>(stage)])];
+      if (std::ranges::count(list, whole) > 0)
+        backward(whole, whole);
+      else
+        backward(op(action_kind::input_gradient, stage), op(action_kind::weight_gradient, stage));
+    }
+  }
+
+  /// The batch, and the first row of a microbatch in it.
+  std::pair<batch, std::int64_t> rows_of(std::uint64_t run, int number, int index, int lane) const {
+    auto replica = plan_.mesh.replica_of(lane);
+    auto count = plan_.microbatches_per_step();
+    if (plan_.kind == schedule_kind::forward_only) {
+      auto num = run * static_cast<std::uint64_t>(plan_.num_running_replicas()) +
+                 static_cast<std::uint64_t>(replica);
+      return {traced_samples(plan_, num), 2 * (number * count + index)};
+    }
+    return {traced_samples(plan_, run), 2 * ((number * plan_.mesh.num_replicas + replica) * count + index)};
+  }
+
+  /// One tensor of all lanes along an axis: adds them up and gives each the sum.
+  template <class Part, class Take>
+  void sum_along(layout::mesh_axis axis, Part part, Take take) {
+    std::vector<tensor> parts;
+    for (int lane = 0; lane < num_lanes(); ++lane) parts.push_back(part(lane));
+    for (int lane = 0; lane < num_lanes(); ++lane) {
+      auto sum = tensor::zeros(parts[static_cast<std::size_t>(lane)].shape());
+      for (int other : plan_.mesh.lanes_along({axis}, lane))
+        for (std::int64_t i = 0; i < sum.num_elements(); ++i)
+          sum.values<float>()[static_cast<std::size_t>(i)] +=
+              std::as_const(parts[static_cast<std::size_t>(other)])
+                  .values<float>()[static_cast<std::size_t>(i)];
+      take(lane, sum);
+    }
+  }
+
+  void sum_over_replicas() {
+    for (int stage = 0; plan_.mesh.num_replicas > 1 && stage < plan_.num_stages; ++stage)
+      for (int bucket = 0; bucket < 2; ++bucket)
+        sum_along(
+            layout::mesh_axis::dp, [&](int lane) { return at(lane, stage).replica_gradients(bucket); },
+            [&](int lane, const tensor& sum) { at(lane, stage).take_summed_gradients(bucket, {sum}); });
+  }
+
+  void sum_over_slices(std::uint64_t step) {
+    for (int stage = 0; stage < plan_.num_stages; ++stage) {
+      const auto& list =
+          plan_.devices[static_cast<std::size_t>(plan_.device_of_stage[static_cast<std::size_t>(stage)])];
+      action sum{stage, action_kind::all_reduce, static_cast<int>(step) % plan_.flush_every,
+                 layout::mesh_axis::tp};
+      if (std::ranges::count(list, sum) > 0)
+        sum_along(
+            layout::mesh_axis::tp, [&](int lane) { return at(lane, stage).common_gradients(0); },
+            [&](int lane, const tensor& total) { at(lane, stage).take_summed_common_gradients(0, {total}); });
+    }
+  }
+
+  void combine(bool before_sums) {
+    for (int reduction = 0; reduction < plan_.reductions_per_step(); ++reduction) {
+      const auto& each = plan_.reductions[static_cast<std::size_t>(reduction)];
+      if (each.before_sums != before_sums) continue;
+      std::vector<std::vector<tensor>> of_lane;
+      for (int lane = 0; lane < num_lanes(); ++lane) {
+        auto& partials = of_lane.emplace_back();
+        for (int stage : each.stages) partials.push_back(at(lane, stage).partial_for_reduction(reduction));
+      }
+      for (int lane = 0; lane < num_lanes(); ++lane) {
+        std::vector<tensor> partials;
+        for (int other : plan_.mesh.lanes_along(each.axes, lane))
+          std::ranges::copy(of_lane[static_cast<std::size_t>(other)], std::back_inserter(partials));
+        for (int stage : each.stages) at(lane, stage).reduce(reduction, partials);
       }
     }
-    if (!training) return;
-    for (int reduction = 0; reduction < running.reductions_per_step(); ++reduction) {
-      const auto& members = running.reductions[static_cast<std::size_t>(reduction)];
-      std::vector<tensor> partials;
-      for (int stage : members) partials.push_back(at(stage).partial_for_reduction(reduction));
-      for (int stage : members) at(stage).reduce(reduction, partials);
-    }
-    for (auto& stage : stages) stage->apply(step);
-  };
-  for (std::uint64_t run = 0; run < num_steps; ++run) {
-    auto samples = traced_samples(running, run);
-    for (int number = 0; number < running.flush_every; ++number) run_step(samples, run, number);
   }
-  std::vector<std::uint64_t> results;
-  for (const auto& stage : stages) results.push_back(stage->result());
-  return results;
+
+  void update(std::uint64_t step) {
+    bool averages = schedule::averages_weights(plan_);
+    sum_over_slices(step);
+    combine(true);
+    if (!averages) sum_over_replicas();
+    combine(false);
+    for (auto& each : programs_) each->apply(step);
+    if (averages) sum_over_replicas();
+  }
+
+  const plan& plan_;
+  bool training_;
+  schedule::stage_graph graph_{plan_.num_stages, plan_.edges};
+  std::vector<std::unique_ptr<traced_program>> programs_;
+};
+
+}  // namespace
+
+std::vector<std::uint64_t> expected_results(const plan& running, bool training, std::uint64_t num_steps) {
+  lanes_in_step lanes(running, training);
+  for (std::uint64_t run = 0; run < num_steps; ++run)
+    for (int number = 0; number < running.flush_every; ++number) lanes.run_optimizer_step(run, number);
+  return lanes.results();
 }
 
 }  // namespace troupe::testing

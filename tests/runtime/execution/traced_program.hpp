@@ -11,11 +11,19 @@
 
 namespace troupe::testing {
 
-/// A stage whose every result depends on all that went into it and on their order. Numbers stay below 4096,
-/// so that f32 adds them exactly. Throws std::logic_error when it is not called as stage_program says.
+/// A stage of a lane whose every result depends on all that went into it and on their order. Numbers stay
+/// below 4096, so that f32 adds them exactly. Throws std::logic_error when it is not called as stage_program
+/// says.
 class traced_program : public program::stage_program {
  public:
-  traced_program(const plan& running, int stage);
+  traced_program(const plan& running, int stage, int lane = 0);
+
+  /// What it adds up with other lanes in a pass, where they run that together.
+  tensor part_of_forward(const program::microbatch& which, const std::vector<tensor>& inputs,
+                         const tensor& targets) const;
+  tensor part_of_backward(const program::microbatch& which,
+                          const std::vector<tensor>& output_gradients) const;
+  tensor part_of_weights(const program::microbatch& which) const;
 
   std::vector<tensor> forward(const program::microbatch& which, std::vector<tensor> inputs,
                               tensor targets) override;
@@ -24,6 +32,13 @@ class traced_program : public program::stage_program {
   void backward_weight(const program::microbatch& which) override;
   tensor partial_for_reduction(int reduction) override;
   void reduce(int reduction, const std::vector<tensor>& partials) override;
+  int num_common_buckets() override { return 1; }
+  tensor common_gradients(int bucket) override;
+  void take_summed_common_gradients(int bucket, const std::vector<tensor>& parts) override;
+  /// The second bucket depends on the sums of the first.
+  int num_gradient_buckets(std::uint64_t) override { return 2; }
+  tensor replica_gradients(int bucket) override;
+  void take_summed_gradients(int bucket, const std::vector<tensor>& parts) override;
   std::string non_finite() override { return non_finite_text; }
   void apply(std::uint64_t step) override;
   void discard() override {}
@@ -37,19 +52,26 @@ class traced_program : public program::stage_program {
   std::string non_finite_text;
 
  private:
+  std::uint64_t value_of_forward(const program::microbatch& which, const std::vector<tensor>& inputs,
+                                 const tensor& targets) const;
+  std::uint64_t value_of_backward(const program::microbatch& which,
+                                  const std::vector<tensor>& output_gradients) const;
+
   schedule::stage_graph graph_;
-  int stage_;
+  int stage_, slice_;
+  bool averages_;
   std::map<std::pair<std::uint64_t, int>, std::uint64_t> outputs_, gradients_;  // [step, microbatch]
   std::map<int, std::uint64_t> saved_;                                          // [microbatch] gradients
   std::vector<std::uint64_t> weights_ = {1};                                    // [optimizer steps]
   std::uint64_t sum_ = 0;
+  std::vector<std::uint64_t> sums_;  // of buckets that were taken, since the last G
 };
 
-/// Two rows a microbatch, that depend on the step.
-batch traced_samples(const plan& running, std::uint64_t step);
+/// Two rows a microbatch of all replicas that share a batch, that depend on its number.
+batch traced_samples(const plan& running, std::uint64_t number);
 
-/// What a plan's stages compute in so many steps, without a plan: microbatch after microbatch, stage after
-/// stage. Steps are runs of the plan. [num_stages] result()
+/// What the stages of all lanes that run a plan compute in so many steps, without a plan: microbatch after
+/// microbatch, stage after stage. Steps are runs of the plan. [num_running_lanes * num_stages] result()
 std::vector<std::uint64_t> expected_results(const plan& running, bool training, std::uint64_t num_steps);
 
 }  // namespace troupe::testing

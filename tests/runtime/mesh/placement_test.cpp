@@ -74,3 +74,32 @@ TEST_CASE("a placement refuses devices out of order and cells on devices that do
   CHECK_THROWS_MATCHES(placed.device_of({.stage = 2}), std::invalid_argument,
                        MessageMatches(ContainsSubstring("stage 2 replica 0 slice 0")));
 }
+
+TEST_CASE("the shards of a stage lie on the devices of its replicas, in place of the stage's parts") {
+  auto whole =
+      place_cells(make_plan({.num_stages = 2, .num_devices = 2, .num_replicas = 2, .num_slices = 2}));
+  auto placed = whole.with_shards({1});
+  using layout::part_id;
+  // Lanes are replica by replica; lane l has devices 2 l and 2 l + 1.
+  CHECK(placed.parts() == std::vector<part_id>{{{.stage = 0}},
+                                               {{.stage = 0, .slice = 1}},
+                                               {{.stage = 0, .replica = 1}},
+                                               {{.stage = 0, .replica = 1, .slice = 1}},
+                                               {{.stage = 1}, 0},
+                                               {{.stage = 1}, 1},
+                                               {{.stage = 1, .slice = 1}, 0},
+                                               {{.stage = 1, .slice = 1}, 1}});
+  CHECK(placed.device_of(part_id{{.stage = 1}, 0}) == device_id{1});
+  CHECK(placed.device_of(part_id{{.stage = 1}, 1}) == device_id{5});
+  CHECK(placed.device_of(part_id{{.stage = 1, .slice = 1}, 1}) == device_id{7});
+  CHECK(placed.device_of(part_id{{.stage = 0, .replica = 1}, 0}) == device_id{4});
+  CHECK(placed.device_of_cell() == whole.device_of_cell());
+  CHECK_FALSE(placed == whole);
+  CHECK(placement_text(placed) != placement_text(whole));
+  CHECK(placement_text(placed).find("shard 1 of stage 1 replica 0 slice 1: device 7\n") != std::string::npos);
+  CHECK_THROWS_AS(whole.with_shards({2}), std::invalid_argument);
+  CHECK_THROWS_AS(placed.device_of(part_id{{.stage = 1}, 2}), std::invalid_argument);
+  CHECK_THROWS_AS(placed.device_of(part_id{{.stage = 0}, 1}), std::invalid_argument);
+  auto alone = place_cells(make_plan({}));
+  CHECK(placement_text(alone) != placement_text(alone.with_shards({0})));
+}

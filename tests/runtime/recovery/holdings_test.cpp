@@ -49,3 +49,13 @@ TEST_CASE("devices were where the process says that has seen the newest generati
   CHECK(newest_hosting({fresh, other_job}, home) == home);
   CHECK(newest_hosting({fresh, newer, older, other_job}, home) == third);
 }
+
+TEST_CASE("who has the shard of a replica's device holds the device, whoever has the stage's other shards") {
+  auto job = testing::job_on({0, 1}, 2);
+  job.placed = job.placed.with_shards({0});
+  job.parts = parts_of(job.placed, layout::replica_content::own);
+  std::vector<process_inventory> inventories = {{4, 0, {{7, {{}, 1}, 1, own_memory}}},
+                                                {6, 0, {{7, {{}, 0}, 1, peer_memory}}}};
+  CHECK(holdings_of(inventories, job.parts, job.placed, 7) ==
+        std::vector<mesh::holding>{{{4}, {1}, mesh::held_as::own}, {{6}, {0}, mesh::held_as::copy}});
+}

@@ -108,3 +108,13 @@ TEST_CASE("the copies that are sent make each step of drawn jobs safe, and none 
     for (std::size_t at = 0; at < sent.size(); ++at) CHECK(committed_with(at) == 0);
   }
 }
+
+TEST_CASE("the copy of a shard is kept by the member after its owner's") {
+  auto job = testing::job_on({0, 2}, 2);
+  job.placed = job.placed.with_shards({0});
+  job.parts = parts_of(job.placed, layout::replica_content::own);
+  auto present = mesh::view_of_world(3);
+  REQUIRE(job.parts.size() == 2);
+  CHECK(copy_keeper(job.parts[0], job.parts, job.placed, job.hosts, present) == world_rank{1});
+  CHECK(copy_keeper(job.parts[1], job.parts, job.placed, job.hosts, present) == world_rank{0});
+}

@@ -131,3 +131,27 @@ TEST_CASE("inventories and plans are decoded as they were encoded") {
   CHECK(wire::decode<std::vector<process_inventory>>(wire::encode(made.inventories)) == made.inventories);
   CHECK(wire::decode<restore_plan>(wire::encode(plan)) == plan);
 }
+
+TEST_CASE("each shard is restored where its owner is, from the owner's memory or from whoever keeps a copy") {
+  // Stage 0 in two replicas, on ranks 3 and 5.
+  auto job = testing::job_on({3, 5}, 2);
+  job.placed = job.placed.with_shards({0});
+  job.parts = parts_of(job.placed, layout::replica_content::own);
+  layout::part_id first{{}, 0}, second{{}, 1};
+  std::vector<process_inventory> inventories = {
+      {3, 0, {{7, first, 1, own_memory}, {7, second, 1, peer_memory}}},
+      {5, 0, {{7, second, 1, own_memory}, {7, first, 1, peer_memory}}}};
+  auto plan = testing::choose_restore_of(inventories, job);
+  CHECK(plan.step == 7);
+  CHECK(plan.sources ==
+        std::vector<restore_source>{{first, 3, own_memory, first}, {second, 5, own_memory, second}});
+  // Rank 5 is a new process, which has nothing: its shard comes from the copy of rank 3.
+  inventories[1].parts.clear();
+  plan = testing::choose_restore_of(inventories, job);
+  CHECK(plan.step == 7);
+  CHECK(plan.sources ==
+        std::vector<restore_source>{{first, 3, own_memory, first}, {second, 3, peer_memory, second}});
+  // A shard that nobody has: the step cannot be restored.
+  inventories[0].parts.pop_back();
+  CHECK(testing::choose_restore_of(inventories, job).sources.empty());
+}

@@ -44,14 +44,14 @@ std::vector<int> drawn_placement(int num_stages, int num_devices, std::mt19937& 
   return device_of_stage;
 }
 
-std::vector<std::vector<int>> drawn_reductions(schedule_kind kind, int num_stages, std::mt19937& random) {
-  std::vector<std::vector<int>> reductions;
+std::vector<schedule::reduction> drawn_reductions(schedule_kind kind, int num_stages, std::mt19937& random) {
+  std::vector<schedule::reduction> reductions;
   if (kind == schedule_kind::forward_only) return reductions;
   for (int count = drawn_below(3, random); count > 0; --count) {
     std::vector<int> members;
     for (int stage = 0; stage < num_stages; ++stage)
       if (drawn_below(2, random) == 0) members.push_back(stage);
-    if (!members.empty()) reductions.push_back(members);
+    if (!members.empty()) reductions.emplace_back(members);
   }
   return reductions;
 }

@@ -20,7 +20,7 @@ std::vector<schedule::edge> drawn_edges(int num_stages, std::mt19937& random);
 std::vector<int> drawn_placement(int num_stages, int num_devices, std::mt19937& random);
 
 /// Up to two, unless there are forwards only.
-std::vector<std::vector<int>> drawn_reductions(schedule_kind kind, int num_stages, std::mt19937& random);
+std::vector<schedule::reduction> drawn_reductions(schedule_kind kind, int num_stages, std::mt19937& random);
 
 /// Of those whose stages may lie on any devices.
 schedule_kind drawn_kind_of_any_placement(std::mt19937& random);

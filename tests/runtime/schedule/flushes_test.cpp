@@ -193,7 +193,7 @@ TEST_CASE("reductions belong to the optimizer step that they come before") {
                                   .num_devices = 2,
                                   .reductions = {{0, 1}, {0}},
                                   .flush_every = 2});
-  CHECK(sound.reductions == std::vector<std::vector<int>>{{0, 1}, {0}, {0, 1}, {0}});
+  CHECK(sound.reductions == std::vector<troupe::schedule::reduction>{{0, 1}, {0}, {0, 1}, {0}});
   CHECK(notation(sound.devices[0]) == "0F0 0F1 0B0 0R0 0R1 0A 0B1 0R2 0R3 0A1");
   CHECK(notation(sound.devices[1]) == "1F0 1B0 1R0 1A 1F1 1B1 1R2 1A1");
   CHECK(troupe::schedule::check_plan(sound) == findings{});

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,15 @@ inline std::string notation(const std::vector<action>& actions) {
   std::string text;
   for (const auto& op : actions) text.append(text.empty() ? "" : " ").append(to_string(op));
   return text;
+}
+
+/// The plan with an action of device 0 moved before another one.
+inline plan moved(plan of, const char* what, const char* before) {
+  auto& list = of.devices[0];
+  auto op = action_from(what);
+  list.erase(std::ranges::find(list, op));
+  list.insert(std::ranges::find(list, action_from(before)), op);
+  return of;
 }
 
 /// Why make_plan refuses the options, or "accepted".

@@ -16,7 +16,7 @@ std::vector<std::size_t> reductions_of(int stage, const plan& run, int num_steps
   auto end =
       run.reductions.size() / static_cast<std::size_t>(run.flush_every) * static_cast<std::size_t>(num_steps);
   for (std::size_t number = 0; number < end; ++number)
-    if (std::ranges::count(run.reductions[number], stage) > 0) numbers.push_back(number);
+    if (std::ranges::count(run.reductions[number].stages, stage) > 0) numbers.push_back(number);
   return numbers;
 }
 
@@ -63,17 +63,19 @@ bool plan_runner::is_allowed(const action& op, int device) const {
   if (num_applied(op.stage) == run_.flush_every) return false;
   if (run_.device_of_stage.at(static_cast<std::size_t>(op.stage)) != device) return false;
   if (op.kind == action_kind::apply) return op.microbatch == num_applied(op.stage);
+  if (is_of_storage(op.kind)) return op.microbatch == 0 && run_.flush_every == 1;
   auto count = op.kind == action_kind::reduce_gradient ? static_cast<int>(run_.reductions.size())
                                                        : run_.num_microbatches;
   return op.microbatch >= 0 && op.microbatch < count;
 }
 
 bool plan_runner::inputs_are_there(const action& op) const {
+  if (is_of_storage(op.kind)) return true;
   if (op.kind == action_kind::weight_gradient) return gradients_.contains({op.stage, op.microbatch});
   if (op.kind == action_kind::apply) return true;
   if (op.kind == action_kind::reduce_gradient) {
     auto number = static_cast<std::size_t>(op.microbatch);
-    return std::ranges::all_of(run_.reductions[number], [&](int stage) {
+    return std::ranges::all_of(run_.reductions[number].stages, [&](int stage) {
       return stage == op.stage || shares_.contains({number, stage});
     });
   }
@@ -86,7 +88,8 @@ bool plan_runner::inputs_are_there(const action& op) const {
 }
 
 void plan_runner::perform(const action& op, std::size_t device) {
-  auto [stage, kind, number] = op;
+  auto [stage, kind, number, axis] = op;
+  broken_ |= reads_parameters(kind) && is_sharded(stage) && !whole_.contains(stage);
   switch (kind) {
     case action_kind::forward:
       broken_ |= !has_version_for(stage, number);
@@ -117,6 +120,12 @@ void plan_runner::perform(const action& op, std::size_t device) {
     case action_kind::all_reduce:
       broken_ = true;  // runs one replica
       break;
+    case action_kind::unshard:
+      broken_ |= !whole_.insert(stage).second;
+      break;
+    case action_kind::reshard:
+      broken_ |= whole_.erase(stage) == 0;
+      break;
   }
   offer_share(stage, device);
 }
@@ -128,11 +137,18 @@ int plan_runner::next_weight_gradient(int stage, int number) {
   return *descends_ ? run_.num_microbatches - 1 - done : done;
 }
 
+bool plan_runner::is_sharded(int stage) const {
+  return std::ranges::any_of(run_.devices, [stage](const std::vector<action>& device) {
+    return std::ranges::any_of(
+        device, [stage](const action& op) { return op.stage == stage && is_of_storage(op.kind); });
+  });
+}
+
 /// A stage that comes to its R next has given its share.
 void plan_runner::offer_share(int stage, std::size_t device) {
   const auto& actions = run_.devices[device];
   for (auto at = next_[device]; at < actions.size(); ++at) {
-    if (actions[at].stage != stage) continue;
+    if (actions[at].stage != stage || is_of_storage(actions[at].kind)) continue;
     if (actions[at].kind == action_kind::reduce_gradient)
       shares_.insert({static_cast<std::size_t>(actions[at].microbatch), stage});
     return;

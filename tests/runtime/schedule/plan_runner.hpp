@@ -33,6 +33,7 @@ class plan_runner {
   int num_applied(int stage) const;
   bool has_version_for(int stage, int microbatch) const;
   bool has_all_weights(int stage) const;
+  bool is_sharded(int stage) const;
 
   const plan& run_;
   std::vector<std::size_t> next_;                       // [device]
@@ -44,6 +45,7 @@ class plan_runner {
   std::set<std::pair<std::size_t, int>> shares_;        // that were given, by reduction and stage
   std::map<int, std::vector<std::size_t>> reductions_;  // done, by stage
   std::map<int, int> applied_;                          // how often, by stage
+  std::set<int> whole_;                                 // stages behind a U, before an S
   std::optional<bool> descends_;                        // in which order weight gradients come
   bool broken_ = false;
 };

@@ -57,6 +57,6 @@ TEST_CASE("malformed text of an action is refused with the notation") {
     CAPTURE(text);
     CHECK_THROWS_AS(troupe::action_from(text), troupe::bad_input);
     CHECK_THROWS_WITH(troupe::action_from(text),
-                      ContainsSubstring("F, B, I, W, R, A or G") && ContainsSubstring("2F0"));
+                      ContainsSubstring("F, B, I, W, R, A, G, U or S") && ContainsSubstring("2F0"));
   }
 }

@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "runtime/schedule/plan_notation.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/action_graph.hpp"
 #include "troupe/schedule/checks/check_plan.hpp"
@@ -16,6 +17,7 @@
 
 using namespace troupe;
 using namespace troupe::schedule;
+using namespace troupe::testing;
 using enum action_kind;
 
 namespace {
@@ -37,24 +39,8 @@ plan tied_and_normed() {
                     .num_stages = 2,
                     .num_microbatches = 1,
                     .num_devices = 1,
-                    .reductions = {{0, 1}, {0, 1}},
-                    .num_replicas = 3,
-                    .reductions_before_all_reduce = 1});
-}
-
-std::string text_of_list(const std::vector<action>& list) {
-  std::string text;
-  for (const auto& op : list) text += (text.empty() ? "" : " ") + to_string(op);
-  return text;
-}
-
-/// Moves an action of device 0 before another one.
-plan moved(plan of, const char* what, const char* before) {
-  auto& list = of.devices[0];
-  auto op = action_from(what);
-  list.erase(std::ranges::find(list, op));
-  list.insert(std::ranges::find(list, action_from(before)), op);
-  return of;
+                    .reductions = {reduction({0, 1}, true), {0, 1}},
+                    .num_replicas = 3});
 }
 
 }  // namespace
@@ -68,8 +54,8 @@ TEST_CASE("an all-reduce is written as G, without a number but that of a later o
 }
 
 TEST_CASE("with several replicas each stage has a G after its gradients and tied weights, before norms") {
-  CHECK(text_of_list(replicated_stages().devices[0]) == "0F0 0F1 0B0 0B1 0G 0A");
-  CHECK(text_of_list(tied_and_normed().devices[0]) == "0F0 1F0 1B0 0B0 0R0 1R0 1G 0G 0R1 1R1 0A 1A");
+  CHECK(notation(replicated_stages().devices[0]) == "0F0 0F1 0B0 0B1 0G 0A");
+  CHECK(notation(tied_and_normed().devices[0]) == "0F0 1F0 1B0 0B0 0R0 1R0 1G 0G 0R1 1R1 0A 1A");
   for (const auto& row : schedule_table()) {
     auto stages = 4 * usual_chunks(row.kind);
     plan_options options{.kind = row.kind, .num_stages = stages, .num_microbatches = 8, .num_devices = 4};
@@ -111,7 +97,7 @@ TEST_CASE("a G that is missing, occurs twice, or is of no step or no replicas is
   unknown.devices[0].insert(unknown.devices[0].end() - 1, action{0, all_reduce, 1});
   CHECK(check_plan(unknown) == found_problems{"0G1 is of no optimizer step of the plan"});
   auto alone = replicated_stages();
-  alone.num_replicas = 1;
+  alone.mesh.num_replicas = 1;
   CHECK(check_plan(alone) == found_problems{"0G occurs in a plan without several replicas",
                                             "1G occurs in a plan without several replicas"});
   auto elsewhere = replicated_stages();
@@ -124,8 +110,10 @@ TEST_CASE("a G at another place than between gradients and the optimizer's step 
         found_problems{"0B1 comes after 0G, but adds to the gradients that it sums"});
   auto late = replicated_stages();
   std::swap(late.devices[0][4], late.devices[0][5]);
-  CHECK(std::ranges::count(check_plan(late), "0A comes before 0G, but uses the gradients of all replicas") ==
-        1);
+  CHECK(check_plan(late) ==
+        found_problems{
+            "1G sums gradients before the optimizer's step, but 0G averages weights after it: in all "
+            "stages it is the one or the other"});
   CHECK(check_plan(moved(tied_and_normed(), "0G", "0R0")) ==
         found_problems{"0R0 comes after 0G, but each replica adds up tied weights before"});
   CHECK(std::ranges::count(check_plan(moved(tied_and_normed(), "0G", "1R1")),
@@ -140,12 +128,14 @@ TEST_CASE("where replicas average weights G comes after the optimizer's step, in
   };
   auto of = averaging(
       {.kind = schedule_kind::gpipe, .num_stages = 2, .num_microbatches = 1, .reductions = {{0, 1}, {0, 1}}});
-  CHECK(text_of_list(of.devices[0]) == "0F0 1F0 1B0 0B0 0R0 1R0 0R1 1R1 0A 1A 0G 1G");
+  CHECK(notation(of.devices[0]) == "0F0 1F0 1B0 0B0 0R0 1R0 0R1 1R1 0A 1A 0G 1G");
   CHECK(check_plan(of).empty());
   CHECK(plan_text(of).find("2 replicas, which average their weights") != std::string::npos);
   CHECK(gradients_cut(of, 3) == cut{{{3, 4}, {3, 4}}});
   CHECK(check_plan(moved(of, "0G", "0A")) ==
-        found_problems{"0A comes after 0G, but changes the weights that it averages"});
+        found_problems{
+            "0G sums gradients before the optimizer's step, but 1G averages weights after it: in all "
+            "stages it is the one or the other"});
   auto missing = of;
   std::erase(missing.devices[0], action{1, all_reduce, 0});
   CHECK(check_plan(missing) == found_problems{"1G is missing"});
@@ -157,19 +147,27 @@ TEST_CASE("where replicas average weights G comes after the optimizer's step, in
     auto stages = 4 * usual_chunks(row.kind);
     auto made = averaging({.kind = row.kind, .num_stages = stages, .num_microbatches = 8, .num_devices = 4});
     CHECK(check_plan(made).empty());
-    auto read = read_plan_csv(to_csv(made), "plan.csv", {.num_replicas = 2, .averages_weights = true});
+    auto read = read_plan_csv(to_csv(made), "plan.csv", {.mesh = {2}, .averages_weights = true});
     CHECK(read.devices == made.devices);
   }
 }
 
-TEST_CASE("numbers of replicas and of reductions before G that cannot be are named") {
+TEST_CASE("numbers of replicas and slices, and orders of reductions, that cannot be are named") {
   auto none = replicated_stages();
-  none.num_replicas = 0;
+  none.mesh.num_replicas = 0;
   CHECK(check_plan(none) == found_problems{"the plan has 0 replicas"});
-  auto many = replicated_stages();
-  many.reductions_before_all_reduce = 1;
-  CHECK(check_plan(many) ==
-        found_problems{"the plan has 1 reductions before each G, but 0 in each optimizer step"});
+  none.mesh = {2, 0};
+  CHECK(check_plan(none) == found_problems{"the plan has 0 slices"});
+  auto late = tied_and_normed();
+  std::swap(late.reductions[0], late.reductions[1]);
+  CHECK(std::ranges::count(check_plan(late),
+                           "reduction 1 comes before the sums over replicas, but the one before "
+                           "it does not") == 1);
+  CHECK_THROWS_MATCHES(
+      make_plan({.num_stages = 1, .reductions = {{0}, reduction({0}, true)}, .num_replicas = 2}), bad_input,
+      Catch::Matchers::Message(
+          "no plan can be made: reductions that come before the sums over replicas are the first ones"));
+  CHECK_THROWS_AS(make_plan({.num_slices = 0}), bad_input);
   CHECK_THROWS_MATCHES(make_plan({.num_replicas = 0}), bad_input,
                        Catch::Matchers::Message("no plan can be made: 0 replicas. Give at least 1"));
 }
@@ -178,7 +176,7 @@ TEST_CASE("the job's devices are those of each replica, and equal replicas all r
   auto of = replicated_stages();
   CHECK(of.num_job_devices() == 4);
   for (int device = 0; device < 4; ++device) {
-    CHECK(of.job_device(of.replica_of(device), of.device_of(device)) == device);
+    CHECK(of.job_device(of.lane_of(device), of.device_of(device)) == device);
     CHECK(of.actions_of(device) == of.devices[static_cast<std::size_t>(device % 2)]);
   }
   auto forwards = forward_projection(of, 3);
@@ -194,7 +192,7 @@ TEST_CASE("the job's devices are those of each replica, and equal replicas all r
   CHECK(on_both.actions_of(2) == forwards.actions_of(0));
   // Each runs a batch of its own: none waits for the other.
   CHECK(is_closed(on_both, {{{1, 2}, {1, 1}, {0, 0}, {0, 0}}}));
-  CHECK(read_plan_csv(to_csv(of), "plan.csv", {.num_replicas = 2, .has_equal_replicas = true})
+  CHECK(read_plan_csv(to_csv(of), "plan.csv", {.mesh = {2}, .has_equal_replicas = true})
             .num_evaluating_replicas() == 2);
 }
 
@@ -236,61 +234,66 @@ TEST_CASE("a G takes its time in a simulation, and the timeline is that of one r
 TEST_CASE("replicas are part of a plan's text, and no part of its file") {
   auto of = tied_and_normed();
   auto plain = of;
-  plain.num_replicas = 2;
+  plain.mesh.num_replicas = 2;
   CHECK(plan_text(of) != plan_text(plain));
   CHECK(plan_text(of).find("3 replicas") != std::string::npos);
   CHECK(to_csv(of) == "0F0,1F0,1B0,0B0\n");
   auto read =
-      read_plan_csv(to_csv(of), "plan.csv",
-                    {.reductions = {{0, 1}, {0, 1}}, .num_replicas = 3, .reductions_before_all_reduce = 1});
+      read_plan_csv(to_csv(of), "plan.csv", {.reductions = {reduction({0, 1}, true), {0, 1}}, .mesh = {3}});
   CHECK(read.devices == of.devices);
-  CHECK_THROWS_AS(read_plan_csv("0F0,0B0,0G\n", "plan.csv"), bad_input);
+  CHECK_THROWS_AS(read_plan_csv("0F0,0B0,0R0\n", "plan.csv"), bad_input);
 }
 
 namespace {
 
 /// Device 0: 0F0 0F1 0B0 0B1 0G 0A; device 1: 1F0 1F1 1B0 1B1 1G 1A; of two replicas, which run stage 1
 /// together.
-plan synchronized_stages() {
+plan jointly_run_stage() {
   return make_plan({.kind = schedule_kind::gpipe,
                     .num_stages = 2,
                     .num_microbatches = 2,
                     .num_devices = 2,
                     .num_replicas = 2,
-                    .synchronized_stages = {1}});
+                    .joint = joint_passes({1}, layout::mesh_axis::dp)});
 }
 
 }  // namespace
 
 TEST_CASE("the stages that replicas run together are in the plan, its text and what a file is read with") {
-  auto made = synchronized_stages();
+  auto made = jointly_run_stage();
   CHECK(check_plan(made).empty());
-  CHECK(made.is_synchronized({1, forward, 0}));
-  CHECK(made.is_synchronized({1, backward, 1}));
-  CHECK_FALSE(made.is_synchronized({1, weight_gradient, 1}));
-  CHECK_FALSE(made.is_synchronized({0, forward, 0}));
+  const auto dp = std::vector{layout::mesh_axis::dp};
+  CHECK(made.joint_axes({1, forward, 0}) == dp);
+  CHECK(made.joint_axes({1, backward, 1}) == dp);
+  CHECK(made.joint_axes({1, weight_gradient, 1}).empty());
+  CHECK(made.joint_axes({0, forward, 0}).empty());
   CHECK(plan_text(made) != plan_text(replicated_stages()));
-  auto read = read_plan_csv(to_csv(made), "plan.csv", {.num_replicas = 2, .synchronized_stages = {1}});
-  CHECK(read.synchronized_stages == std::vector{1});
-  CHECK(read_plan_csv(to_csv(made), "plan.csv", {.synchronized_stages = {1}}).synchronized_stages.empty());
-  CHECK(
-      make_plan({.num_stages = 2, .num_devices = 1, .synchronized_stages = {1}}).synchronized_stages.empty());
-  CHECK(forward_projection(made, 3).synchronized_stages.empty());
-  for (const auto& stages : {std::vector{2}, std::vector{-1}, std::vector{1, 0}, std::vector{1, 1}}) {
+  auto joint = joint_passes({1}, layout::mesh_axis::dp);
+  auto read = read_plan_csv(to_csv(made), "plan.csv", {.mesh = {2}, .joint = joint});
+  CHECK(read.joint == joint);
+  CHECK(read_plan_csv(to_csv(made), "plan.csv", {.joint = joint}).joint.empty());
+  CHECK(make_plan({.num_stages = 2, .num_devices = 1, .joint = joint}).joint.empty());
+  CHECK(forward_projection(made, 3).joint.empty());
+  auto rows = [](int stage, action_kind kind) { return std::vector<joint_kind>{{stage, kind}}; };
+  for (const auto& each : {rows(2, forward), rows(-1, forward), rows(0, apply),
+                           std::vector<joint_kind>{{1, forward}, {0, forward}},
+                           std::vector<joint_kind>{{1, forward}, {1, forward}}}) {
     auto wrong = made;
-    wrong.synchronized_stages = stages;
+    wrong.joint = each;
     CHECK_FALSE(check_plan(wrong).empty());
-    CHECK_THROWS_AS(
-        make_plan({.num_stages = 2, .num_devices = 1, .num_replicas = 2, .synchronized_stages = stages}),
-        bad_input);
+    CHECK_THROWS_AS(make_plan({.num_stages = 2, .num_devices = 1, .num_replicas = 2, .joint = each}),
+                    bad_input);
   }
   auto alone = make_plan({.num_stages = 2, .num_devices = 1});
-  alone.synchronized_stages = {1};
-  CHECK_FALSE(check_plan(alone).empty());
+  alone.joint = rows(1, forward);
+  CHECK(check_plan(alone) == found_problems{"lanes along dp run 1F0 together, but there is one lane"});
+  auto forwards = forward_projection(replicated_stages(), 3);
+  forwards.joint = rows(1, forward);
+  CHECK(check_plan(forwards) == found_problems{"replicas run 1F0 together, but each runs another batch"});
 }
 
-TEST_CASE("an action of a synchronized stage waits for what those of the other replicas wait for") {
-  auto made = synchronized_stages();
+TEST_CASE("a joint action waits for what those of the other replicas wait for") {
+  auto made = jointly_run_stage();
   auto closed = smallest_closed_cut(made, {{{0, 0}, {0, 1}, {0, 0}, {0, 0}}});
   CHECK(closed == cut{{{0, 1}, {0, 1}, {0, 1}, {0, 1}}});  // 1F0 of both, and what it takes
   auto open = find_open_wait(made, {{{0, 1}, {0, 1}, {0, 1}, {0, 0}}});
@@ -308,9 +311,8 @@ TEST_CASE("an action of a synchronized stage waits for what those of the other r
   CHECK(advanced_cut(made, after_forwards, step_unit::action) == cut{{{0, 2}, {0, 1}, {0, 2}, {0, 1}}});
 }
 
-TEST_CASE(
-    "a device that waits within a synchronized action waits for the replica that does not return from it") {
-  auto made = synchronized_stages();
+TEST_CASE("a device that waits within a joint action waits for the replica that does not return from it") {
+  auto made = jointly_run_stage();
   auto at = [](device_activity activity, std::size_t action) {
     return std::optional(device_position{activity, 3, action, 2.0});
   };
@@ -334,10 +336,11 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a synchronized action that is the first of its devices waits for a replica in the step before, or for "
+    "a joint action that is the first of its devices waits for a replica in the step before, or for "
     "what was "
     "lost") {
-  auto made = make_plan({.kind = schedule_kind::gpipe, .num_replicas = 2, .synchronized_stages = {0}});
+  auto made = make_plan(
+      {.kind = schedule_kind::gpipe, .num_replicas = 2, .joint = joint_passes({0}, layout::mesh_axis::dp)});
   auto at = [](device_activity activity, std::uint64_t step, std::size_t action) {
     return std::optional(device_position{activity, step, action, 2.0});
   };

@@ -66,7 +66,7 @@ class fake_program : public program::stage_program {
     if (which.training) expect_step(which.step);
     if (which.sums) {
       auto values = tensor::full({1}, 1);
-      which.sums->add_up(values);
+      which.sums->all_reduce(values);
       note("J", which.index);
     }
     auto output = scaled(input, w());

@@ -85,7 +85,7 @@ export function shownFrame(numRanks = 4, actorsOfRank = 5, nowMs = 1_700_000_000
     devices: [device(0, "waiting_for_tensor", 4), device(1, "waiting_for_tensor", 3), device(2, "waiting_for_tensor", 2), device(3, "computing", 1)],
     links: processes.slice(1).map((process) => link(process.rank - 1, process.rank)),
     linkTotals: processes.map((process) => ({ rank: process.rank, tensor_bytes_sent: 1000, tensor_bytes_received: 1000, bytes_sent_per_s: 2e6, bytes_received_per_s: 2e6, stale_frames: 0, bad_frames: 0 })),
-    plan: { schedule: "1f1b", num_stages: stages, num_microbatches: microbatches, steps_per_run: 1, synchronized_stages: [], devices: same(0).map((_, stage) => ({ device: stage, rank: stage, stages: [stage], actions: actionsOf(stage) })) },
+    plan: { schedule: "1f1b", num_stages: stages, num_microbatches: microbatches, steps_per_run: 1, num_slices: 1, joint: [], devices: same(0).map((_, stage) => ({ device: stage, rank: stage, stages: [stage], actions: actionsOf(stage) })) },
     simulated: simulate(same(1), same(2)),
     measured: { step: 40, timeline: simulate(same(0.01), same(0.02), 0.001, "s") },
     snapshots: { folder: "/tmp/snapshots", committed_step: 40, step_on_disk: 32, pending: 0 },

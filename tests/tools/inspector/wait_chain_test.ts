@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Device } from "../../../tools/inspector/src/api.js";
 import { waitChain } from "../../../tools/inspector/src/wait_chain.js";
 import { device, shownFrame } from "./shown_frame.js";
 
@@ -70,7 +71,7 @@ test("a device that waits within what all replicas run together waits for the re
   const frame = shownFrame(4);
   // Two replicas of two stages; stage 1 is run together.
   frame.plan = {
-    schedule: "gpipe", num_stages: 2, num_microbatches: 2, steps_per_run: 1, synchronized_stages: [1],
+    schedule: "gpipe", num_stages: 2, num_microbatches: 2, steps_per_run: 1, num_slices: 1, joint: ["F", "B"].map((kind) => ({ stage: 1, kind, axis: "dp" })),
     devices: [0, 1].map((stage) => ({ device: stage, rank: stage, stages: [stage], actions: ["F0", "F1", "B0", "B1"].map((each) => `${stage}${each}`) })),
   };
   const waiting = (number: number, position: number) => device(number, "waiting_for_tensor", position, { action: frame.plan!.devices[number % 2]!.actions[position]! });
@@ -86,10 +87,26 @@ test("a device that waits within what all replicas run together waits for the re
   assert.equal(waitChain(frame, 1).length, 1);
 });
 
+test("slices of one replica wait for each other, and not for those of another", () => {
+  const frame = shownFrame(4);
+  // Two replicas of two slices, a stage each.
+  frame.plan = {
+    schedule: "gpipe", num_stages: 1, num_microbatches: 1, steps_per_run: 1, num_slices: 2, joint: [{ stage: 0, kind: "F", axis: "tp" }],
+    devices: [{ device: 0, rank: 0, stages: [0], actions: ["0F0", "0B0", "0Gtp", "0G", "0A"] }],
+  };
+  const at = (number: number, activity: Device["activity"], position: number) => device(number, activity, position, { action: frame.plan!.devices[0]!.actions[position]! });
+  frame.devices = [at(0, "computing", 0), at(1, "computing", 0), at(2, "waiting_for_tensor", 0), at(3, "computing", 0)];
+  assert.match(waitChain(frame, 2)[0]!.text, /Device 2 waits within 0F0, which all slices run together, for device 3/);
+  frame.devices = [at(0, "computing", 1), at(1, "waiting_for_tensor", 2), at(2, "computing", 1), at(3, "computing", 1)];
+  assert.match(waitChain(frame, 1)[0]!.text, /Device 1 waits within 0Gtp, which all slices run together, for device 0/);
+  frame.devices = [at(0, "computing", 1), at(1, "waiting_for_tensor", 3), at(2, "computing", 1), at(3, "computing", 2)];
+  assert.match(waitChain(frame, 1)[0]!.text, /Device 1 waits within 0G, which all replicas run together, for device 3/);
+});
+
 test("a device that waits in a G waits for the replica before it, then for one that computes beyond it", () => {
   const frame = shownFrame(2);
   frame.plan = {
-    schedule: "gpipe", num_stages: 1, num_microbatches: 1, steps_per_run: 1, synchronized_stages: [],
+    schedule: "gpipe", num_stages: 1, num_microbatches: 1, steps_per_run: 1, num_slices: 1, joint: [],
     devices: [{ device: 0, rank: 0, stages: [0], actions: ["0F0", "0B0", "0G", "0A"] }],
   };
   const waiting = device(0, "waiting_for_tensor", 2, { action: "0G" });

@@ -28,7 +28,11 @@ synthetic_stage::synthetic_stage(const synthetic_stage_options& options, device_
     : options_(options),
       record_(record),
       payload_(tensor::zeros({options.size_bytes}, dtype::u8)),
-      state_{{std::to_string(options.stage) + ".state", tensor::zeros({1})}} {}
+      state_{{std::to_string(options.stage) + ".state", tensor::zeros({1})}} {
+  auto elements = options.gradient_bytes / static_cast<std::int64_t>(sizeof(float)) / options.num_buckets;
+  for (int bucket = 0; bucket < options.num_buckets; ++bucket)
+    gradients_.push_back(tensor::zeros({std::max<std::int64_t>(elements, 1)}));
+}
 
 device_step& synthetic_stage::work(std::uint64_t step, std::chrono::nanoseconds nominal) {
   auto& done = record_.steps.at(step);
@@ -58,6 +62,15 @@ std::vector<tensor> synthetic_stage::backward_input(const program::microbatch& w
 
 void synthetic_stage::backward_weight(const program::microbatch& which) {
   work(which.step, options_.weight_gradient);
+  --record_.saved;
+}
+
+void synthetic_stage::backward_last_weight(const program::microbatch& which,
+                                           const bucket_callback& on_bucket) {
+  for (int bucket = 0; bucket < options_.num_buckets; ++bucket) {
+    work(which.step, options_.weight_gradient / options_.num_buckets);
+    on_bucket(bucket);
+  }
   --record_.saved;
 }
 

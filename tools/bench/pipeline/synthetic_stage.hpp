@@ -32,6 +32,10 @@ struct synthetic_stage_options {
   std::chrono::nanoseconds forward{0};
   std::chrono::nanoseconds input_gradient{0};
   std::chrono::nanoseconds weight_gradient{0};
+  /// Of the gradients that replicas add up, in so many buckets of f32, which become complete one after the
+  /// other in the last weight gradient of a step.
+  std::int64_t gradient_bytes = 0;
+  int num_buckets = 1;
 };
 
 /// A stage that computes nothing: it hands on a tensor of a given size, forwards and backwards.
@@ -45,6 +49,10 @@ class synthetic_stage final : public program::stage_program {
   std::vector<tensor> backward_input(const program::microbatch& which,
                                      std::vector<tensor> output_gradients) override;
   void backward_weight(const program::microbatch& which) override;
+  void backward_last_weight(const program::microbatch& which, const bucket_callback& on_bucket) override;
+  int num_gradient_buckets(std::uint64_t) override { return options_.num_buckets; }
+  tensor replica_gradients(int bucket) override { return gradients_.at(static_cast<std::size_t>(bucket)); }
+  void take_summed_gradients(int, const std::vector<tensor>&) override {}
   void apply(std::uint64_t) override {}
   void discard() override { record_.saved = 0; }
   program::step_metrics take_metrics() override { return {}; }
@@ -58,6 +66,7 @@ class synthetic_stage final : public program::stage_program {
   synthetic_stage_options options_;
   device_record& record_;
   tensor payload_;
+  std::vector<tensor> gradients_;  // [num_buckets]
   std::vector<named_tensor> state_;
   std::int64_t lateness_ns_ = 0;  ///< by which sleeps are shortened
 };

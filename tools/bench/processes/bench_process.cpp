@@ -44,14 +44,18 @@ group_description all_ranks(const actors::process::process& self, const std::str
   return group;
 }
 
+std::shared_ptr<batch_source> make_constant_source(batch samples) {
+  return std::make_shared<constant_source>(std::move(samples));
+}
+
 actors::job::call_result train_steps(actors::process::process& self,
                                      std::shared_ptr<const actors::job::job_definition> job,
                                      std::uint64_t num_steps, const batch& samples) {
   auto nothing = tensor::zeros({job->training.num_microbatches, 1}, dtype::u8);
   actors::job::call_request request;
   request.kind = actors::job::call_kind::train;
-  request.source = self.add_source(
-      std::make_shared<constant_source>(samples.inputs.defined() ? samples : batch{nothing, nothing}));
+  request.source =
+      self.add_source(make_constant_source(samples.inputs.defined() ? samples : batch{nothing, nothing}));
   request.target_step = num_steps;
   self.define(std::move(job));
   return self.run(request, {});

@@ -32,6 +32,9 @@ class ucx_groups {
   collective::ucx_group_resources resources_;
 };
 
+/// The same batch in every step.
+std::shared_ptr<batch_source> make_constant_source(batch samples);
+
 /// Makes a training call up to `num_steps`, on the same batch in every step; if none is given, on u8
 /// [num_microbatches, 1], zeros. Throws job_failed.
 actors::job::call_result train_steps(actors::process::process& self,

@@ -4,14 +4,17 @@ export interface Action {
   stage: number;
   kind: string;
   microbatch: number | null;
+  /// Of the mesh, where the notation names one: "0Gtp".
+  axis?: string;
 }
 
-const pattern = /^(\d+)([A-Z]+)(\d*)$/;
+const pattern = /^(\d+)([A-Z]+)(\d*)([a-z]*)$/;
 
 function parseOne(text: string): Action | null {
   const found = pattern.exec(text);
   if (!found) return null;
-  return { stage: Number(found[1]), kind: found[2]!, microbatch: found[3] ? Number(found[3]) : null };
+  const action: Action = { stage: Number(found[1]), kind: found[2]!, microbatch: found[3] ? Number(found[3]) : null };
+  return found[4] ? { ...action, axis: found[4] } : action;
 }
 
 /// The actions that a cell of a plan names; none if it is not understood.

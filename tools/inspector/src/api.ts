@@ -159,12 +159,20 @@ export interface PlanDevice {
   actions: string[];
 }
 
+/// Actions of a kind that the lanes along an axis of the mesh run together.
+export interface JointKind {
+  stage: number;
+  kind: string;
+  axis: string;
+}
+
 export interface Plan {
   schedule: string;
   num_stages: number;
   num_microbatches: number;
   steps_per_run: number;
-  synchronized_stages: number[];
+  num_slices: number;
+  joint: JointKind[];
   devices: PlanDevice[];
 }
 

@@ -1,6 +1,6 @@
 // Why a device waits: from it to what it waits for, and on, to whoever does not wait for a device.
 
-import type { Device, Frame } from "./api.js";
+import type { Device, Frame, Plan } from "./api.js";
 import { describeAction, inputsOf, parseActions, produces, type Action } from "./actions.js";
 import { formatSeconds } from "./format.js";
 
@@ -68,19 +68,42 @@ function slowest(frame: Frame, but: Set<number>): Device | null {
   return found;
 }
 
-/// A device of another replica that has yet to do its part of what all run together; null: all wait within it. In a G
+/// The axes of the mesh along which lanes run these actions together.
+function jointAxes(plan: Plan, actions: Action[]): Set<string> {
+  const axes = new Set<string>();
+  for (const one of actions) {
+    if (one.kind === "G") axes.add(one.axis ?? "dp");
+    for (const row of plan.joint) if (row.stage === one.stage && row.kind === one.kind) axes.add(row.axis);
+  }
+  return axes;
+}
+
+/// Whether two devices do the same in lanes that differ along these axes at most.
+function isAlong(axes: Set<string>, plan: Plan, left: number, right: number): boolean {
+  const place = (device: number) => {
+    const lane = Math.floor(device / plan.devices.length);
+    return { device: device % plan.devices.length, dp: Math.floor(lane / plan.num_slices), tp: lane % plan.num_slices };
+  };
+  const one = place(left), other = place(right);
+  return one.device === other.device && (axes.has("dp") || one.dp === other.dp) && (axes.has("tp") || one.tp === other.tp);
+}
+
+/// A device of another lane that has yet to do its part of what all run together; null: all wait within it. In a G
 /// also one that computes beyond it: it may have put off its part, which it does between two layers.
-function replicaOutside(frame: Frame, device: Device): Device | null {
+function laneOutside(frame: Frame, device: Device): { device: Device; lanes: string } | null {
   const { plan } = frame;
   if (!plan || device.action === null) return null;
   const actions = parseActions(device.action);
-  const isSum = actions.some((one) => one.kind === "G");
-  if (!isSum && !actions.some((one) => plan.synchronized_stages.includes(one.stage) && "FBI".includes(one.kind))) return null;
-  const others = frame.devices.filter((other) => other.device !== device.device && other.device % plan.devices.length === device.device % plan.devices.length);
-  const late = others.find((other) => isBefore(other, device));
-  if (late) return late;
-  if (isSum) return others.find((other) => other.activity === "computing" || other.activity === "applying") ?? null;
-  return others.find((other) => !isBefore(device, other) && (other.activity !== "waiting_for_tensor" || typeof producerOf(frame, other) === "object")) ?? null;
+  const axes = jointAxes(plan, actions);
+  if (axes.size === 0) return null;
+  const others = frame.devices.filter((other) => other.device !== device.device && isAlong(axes, plan, other.device, device.device));
+  const lanes = axes.size > 1 ? "lanes" : axes.has("tp") ? "slices" : "replicas";
+  const found =
+    others.find((other) => isBefore(other, device)) ??
+    (actions.some((one) => one.kind === "G")
+      ? others.find((other) => other.activity === "computing" || other.activity === "applying")
+      : others.find((other) => !isBefore(device, other) && (other.activity !== "waiting_for_tensor" || typeof producerOf(frame, other) === "object")));
+  return found ? { device: found, lanes } : null;
 }
 
 /// The device that has yet to make an input that `device` waits for; "sent": all are made, or it takes none.
@@ -91,9 +114,9 @@ function producerOf(frame: Frame, device: Device): { device: Device; wanted: str
   for (const action of parseActions(device.action))
     for (const wanted of inputsOf(action, plan.num_stages)) {
       const place = placeOf(frame, wanted);
-      // Replicas of the pipeline have the same lists, each on devices of its own.
-      const firstOfReplica = Math.floor(device.device / plan.devices.length) * plan.devices.length;
-      const maker = place && frame.devices.find((one) => one.device === firstOfReplica + place.device);
+      // Lanes have the same lists, each on devices of its own.
+      const firstOfLane = Math.floor(device.device / plan.devices.length) * plan.devices.length;
+      const maker = place && frame.devices.find((one) => one.device === firstOfLane + place.device);
       if (!place || !maker || maker.device === device.device) continue;
       known = true;
       if (!isBefore({ run: device.run, position: place.position }, maker))
@@ -138,10 +161,10 @@ export function waitChain(frame: Frame, start: number): WaitLink[] {
     }
     const producer = producerOf(frame, device);
     const ofJob = reasonOfJob(frame);
-    const outside: Device | null = producer === "sent" || producer === null ? replicaOutside(frame, device) : null;
+    const outside: { device: Device; lanes: string } | null = producer === "sent" || producer === null ? laneOutside(frame, device) : null;
     if (outside && !ofJob) {
-      links.push(link(device, `${named} waits within ${device.action}, which all replicas run together, for device ${outside.device}.`, false));
-      device = outside;
+      links.push(link(device, `${named} waits within ${device.action}, which all ${outside.lanes} run together, for device ${outside.device.device}.`, false));
+      device = outside.device;
       continue;
     }
     if (producer === "sent")

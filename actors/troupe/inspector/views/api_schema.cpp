@@ -145,12 +145,16 @@ const char* api_schema() {
 "plan": {"type": "object", "additionalProperties": false, "required": ["plan", "simulated"],
   "properties": {
     "plan": {"type": ["object", "null"], "additionalProperties": false,
-      "required": ["schedule", "num_stages", "num_microbatches", "steps_per_run", "synchronized_stages", "devices"],
+      "required": ["schedule", "num_stages", "num_microbatches", "steps_per_run", "num_slices", "joint",
+        "devices"],
       "properties": {
         "schedule": {"type": "string"}, "num_stages": {"$ref": "#/$defs/count"},
         "num_microbatches": {"$ref": "#/$defs/count"}, "steps_per_run": {"type": "integer", "minimum": 1},
-        "synchronized_stages": {"type": "array", "items": {"$ref": "#/$defs/count"},
-          "description": "all replicas run the F, B and I of these together, and wait for each other within them"},
+        "num_slices": {"type": "integer", "minimum": 1, "description": "lanes of the mesh in each replica"},
+        "joint": {"type": "array", "description": "what the lanes along an axis run together, waiting for each other",
+          "items": {"type": "object", "additionalProperties": false, "required": ["stage", "kind", "axis"],
+            "properties": {"stage": {"$ref": "#/$defs/count"}, "kind": {"enum": ["F", "B", "I", "W"]},
+              "axis": {"enum": ["dp", "tp"]}}}},
         "devices": {"type": "array", "items": {"type": "object", "additionalProperties": false,
           "required": ["device", "rank", "stages", "actions"],
           "properties": {

@@ -28,6 +28,15 @@ const plan* plan_of(const job_view& view) {
   return view.scheduler && view.scheduler->job ? &view.scheduler->job->training : nullptr;
 }
 
+json joint_json(const plan& shown) {
+  json rows = json::array();
+  for (const auto& each : shown.joint)
+    rows.push_back({{"stage", each.stage},
+                    {"kind", std::string(1, letter_of(each.kind))},
+                    {"axis", layout::to_string(each.axis)}});
+  return rows;
+}
+
 }  // namespace
 
 json plan_json(const job_view& view) {
@@ -48,7 +57,8 @@ json plan_json(const job_view& view) {
                 {"num_stages", shown->num_stages},
                 {"num_microbatches", shown->num_microbatches},
                 {"steps_per_run", shown->flush_every},
-                {"synchronized_stages", shown->synchronized_stages},
+                {"num_slices", shown->mesh.num_slices},
+                {"joint", joint_json(*shown)},
                 {"devices", devices}};
   return {{"plan", known},
           {"simulated", timeline_object(simulate(*shown, {}), "forwards of one microbatch")}};

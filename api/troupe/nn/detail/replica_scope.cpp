@@ -19,9 +19,9 @@ replica_scope::~replica_scope() { current = outer_; }
 void add_up_over_replicas(tensor& values) {
   if (!current || current->num_replicas_ == 1) return;
   if (!current->sum_)
-    throw std::logic_error(
-        "[SyncBatchNorm] expected a pass that all " + std::to_string(current->num_replicas_) +
-        " replicas run together, as plan::synchronized_stages says, got one that each runs alone");
+    throw std::logic_error("[SyncBatchNorm] expected a pass that all " +
+                           std::to_string(current->num_replicas_) +
+                           " replicas run together, as plan::joint says, got one that each runs alone");
   current->sum_(values);
 }
 

@@ -38,7 +38,7 @@ class join_operation : public operation {
 /// Null where the replicas do not run the pass together.
 nn::sum_over_members sums_of(const program::microbatch& mb) {
   if (!mb.sums) return {};
-  return [sums = mb.sums](tensor& values) { sums->add_up(values); };
+  return [sums = mb.sums](tensor& values) { sums->all_reduce(values); };
 }
 
 std::vector<tensor> values_of(const std::vector<variable>& variables) {

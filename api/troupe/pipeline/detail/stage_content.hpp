@@ -20,7 +20,7 @@ layout::replica_content content_of(const nn::Graph& model, const stage_range& st
 /// Whether all replicas have the same weights and buffers between two optimizer steps.
 bool has_equal_replicas(const nn::Graph& model, const numeric_options& numerics);
 
-/// The stages of which all replicas run forward and backward together (plan::synchronized_stages): those with
+/// The stages of which all replicas run forward and backward together (plan::joint): those with
 /// a SyncBatchNorm over replicas.
 std::vector<int> synchronized_stages_of(const nn::Graph& model, const std::vector<stage_range>& partition);
 

@@ -15,13 +15,14 @@ stage_reductions reductions_of(const nn::Graph& model, const std::vector<stage_r
     if (auto stages = stages_of(weight, partition); stages.size() > 1 && weight.requires_gradient)
       share.insert(stages.begin(), stages.end());
   if (!share.empty()) {
-    result.tied = static_cast<int>(result.stages.size());
-    result.stages.emplace_back(share.begin(), share.end());
+    result.tied = static_cast<int>(result.all.size());
+    result.all.emplace_back(std::vector<int>(share.begin(), share.end()), true);
   }
   if (numerics.needs_norm()) {
-    result.norms = static_cast<int>(result.stages.size());
-    auto& all = result.stages.emplace_back(partition.size());
-    std::iota(all.begin(), all.end(), 0);
+    result.norms = static_cast<int>(result.all.size());
+    auto& stages = result.all.emplace_back().stages;
+    stages.resize(partition.size());
+    std::iota(stages.begin(), stages.end(), 0);
   }
   return result;
 }

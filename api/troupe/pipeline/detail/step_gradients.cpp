@@ -34,7 +34,7 @@ tensor step_gradients::partial_for_reduction(int reduction) {
   if (reduction == reductions_.tied) return tied_.partial_gradients();
   if (reduction == reductions_.norms) return gradient_norms(counted_);
   throw std::logic_error("[module_program::partial_for_reduction] expected one of " +
-                         std::to_string(reductions_.stages.size()) + " reductions, got number " +
+                         std::to_string(reductions_.all.size()) + " reductions, got number " +
                          std::to_string(reduction));
 }
 

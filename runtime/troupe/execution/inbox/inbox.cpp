@@ -29,14 +29,15 @@ std::optional<tensor> inbox::take(const transport::tensor_tag& tag) {
 
 void inbox::begin_generation(std::uint64_t generation) {
   generation_ = generation;
-  auto first_kept = held_.lower_bound(key{generation, 0, 0, transport::tensor_role{}, 0, 0, 0});
+  auto first_kept =
+      held_.lower_bound(key{generation, 0, 0, transport::tensor_role{}, layout::mesh_axis{}, 0, 0, 0, 0, 0});
   num_stale_ += static_cast<std::uint64_t>(std::distance(held_.begin(), first_kept));
   held_.erase(held_.begin(), first_kept);
 }
 
 void inbox::forget_before(std::uint32_t call, std::uint64_t step) {
-  held_.erase(held_.begin(),
-              held_.lower_bound(key{generation_, call, step, transport::tensor_role{}, 0, 0, 0}));
+  held_.erase(held_.begin(), held_.lower_bound(key{generation_, call, step, transport::tensor_role{},
+                                                   layout::mesh_axis{}, 0, 0, 0, 0, 0}));
 }
 
 }  // namespace troupe::execution

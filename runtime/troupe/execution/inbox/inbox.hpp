@@ -27,10 +27,12 @@ class inbox {
 
  private:
   /// Compared generation first, so that tensors of older generations are a prefix of the map.
-  using key = std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, transport::tensor_role, std::uint32_t,
-                         std::uint32_t, std::uint32_t>;
+  using key =
+      std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, transport::tensor_role, layout::mesh_axis,
+                 std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
   static key key_of(const transport::tensor_tag& tag) {
-    return {tag.generation, tag.call, tag.step, tag.role, tag.stage, tag.microbatch, tag.port};
+    return {tag.generation, tag.call,       tag.step, tag.role,    tag.axis,
+            tag.stage,      tag.microbatch, tag.port, tag.replica, tag.slice};
   }
   std::map<key, tensor> held_;
   std::uint64_t generation_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "troupe/execution/replicas/replica_exchange.hpp"
@@ -39,6 +40,8 @@ class direct_exchange final : public replica_exchange {
   bool has_sums(int bucket) const;
   void add_up_bucket(int bucket);
   std::vector<tensor> take_sums(int bucket);
+  std::string call_name() const;  ///< in errors
+  std::string lane_name() const;
 
   sum_memory memory_;
   std::vector<bucket_state> buckets_;

@@ -8,15 +8,21 @@
 
 namespace troupe::execution {
 
-/// The messages between the replicas of a stage in one G, as one of them sends and takes them. Each is of a
-/// bucket, and has a number below that of replicas: which replica it is from, unless said otherwise.
+/// Sets the receiver of a message among lanes: the one with this index along the tag's axis.
+inline void send_along_axis(transport::tensor_tag& tag, int index) {
+  (tag.axis == layout::mesh_axis::dp ? tag.replica : tag.slice) = static_cast<std::uint32_t>(index);
+}
+
+/// The messages between the lanes of a stage in one G, as one of them sends and takes them. The lanes are
+/// replicas, or of a G over tp slices, which are called replicas here too. Each message is of a bucket, and
+/// has a number below that of replicas: which replica it is from, unless said otherwise.
 class replica_messages {
  public:
   /// To the same stage of the replica that the tag names.
   using sender = std::function<void(const transport::tensor_tag& to, tensor value)>;
 
-  /// `tag`: of the stage, step and G; its role, port and replica are set for each message. `arrived` outlives
-  /// it.
+  /// `tag`: of this lane's stage, the step and G with its axis; its role, port and receiver along the axis
+  /// are set for each message. `arrived` outlives it.
   replica_messages(int replica, int num_replicas, const transport::tensor_tag& tag, inbox& arrived,
                    sender send)
       : replica_(replica),
@@ -25,6 +31,7 @@ class replica_messages {
         arrived_(&arrived),
         send_(std::move(send)) {}
 
+  bool is_of_slices() const { return tag_.axis == layout::mesh_axis::tp; }
   int replica() const { return replica_; }
   int num_replicas() const { return num_replicas_; }
 
@@ -45,7 +52,7 @@ class replica_messages {
     auto made = tag_;
     made.role = role;
     made.port = static_cast<std::uint32_t>(bucket * num_replicas_ + number);
-    made.replica = static_cast<std::uint32_t>(to);
+    send_along_axis(made, to);
     return made;
   }
 

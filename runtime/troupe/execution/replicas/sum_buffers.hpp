@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "troupe/program/stage_program.hpp"
+#include "troupe/program/stage_parameters.hpp"
 
 namespace troupe::execution {
 
@@ -12,7 +12,7 @@ namespace troupe::execution {
 /// the same, in blocks of several buckets. Not thread-safe.
 class sum_buffers {
  public:
-  explicit sum_buffers(program::stage_program::memory_source source) : source_(std::move(source)) {}
+  explicit sum_buffers(program::stage_parameters::memory_source source) : source_(std::move(source)) {}
 
   /// The memory of this bucket; another one than before if it needs more.
   tensor of(int stage, int bucket, std::int64_t num_elements, dtype type);
@@ -22,7 +22,7 @@ class sum_buffers {
  private:
   tensor take(std::int64_t num_bytes);
 
-  program::stage_program::memory_source source_;
+  program::stage_parameters::memory_source source_;
   tensor block_;  ///< the newest block, from which buckets are cut
   std::int64_t num_used_ = 0;
   std::map<std::pair<int, int>, tensor> buckets_;  ///< u8

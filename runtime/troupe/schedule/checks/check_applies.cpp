@@ -29,7 +29,7 @@ class version_walk {
     auto& applied = applied_[op.stage];
     if (op.kind == action_kind::apply) return visit_apply(op, applied);
     // It averages the weights that the last A made.
-    if (op.kind == action_kind::all_reduce && checked_.averages_weights) return;
+    if (op.kind == action_kind::all_reduce && averages_) return;
     if (applied >= checked_.flush_every) {
       say(op, "after", apply_of(op.stage, checked_.flush_every - 1),
           "the optimizer's step is the last that a stage does");
@@ -81,6 +81,7 @@ class version_walk {
   }
 
   const plan& checked_;
+  bool averages_ = averages_weights(checked_);
   int device_;
   const stage_graph& graph_;
   std::map<int, int> applied_;  // [stage] how many As are done

@@ -29,27 +29,42 @@ void check_edges(const plan& checked, findings& found) {
 }
 
 void check_members(const plan& checked, findings& found) {
+  auto of_one = checked.flush_every < 1 ? 0 : static_cast<std::size_t>(checked.reductions_per_step());
   for (std::size_t number = 0; number < checked.reductions.size(); ++number) {
-    const auto& stages = checked.reductions[number];
+    const auto& [stages, before_sums, axes] = checked.reductions[number];
     bool is_ascending = std::ranges::adjacent_find(stages, std::greater_equal()) == stages.end();
     if (stages.empty() || !is_ascending || stages.front() < 0 || stages.back() >= checked.num_stages)
       found.push_back("reduction " + std::to_string(number) + " is among " + listed(stages) +
                       ". Its members are at least one of the stages " + number_range(checked.num_stages) +
                       ", in ascending order");
+    if (std::ranges::adjacent_find(axes, std::greater_equal()) != axes.end())
+      found.push_back("reduction " + std::to_string(number) +
+                      " is along axes that are not in ascending order, each once");
+    bool is_first = of_one == 0 || number % of_one == 0;
+    if (before_sums && !is_first && !checked.reductions[number - 1].before_sums)
+      found.push_back("reduction " + std::to_string(number) +
+                      " comes before the sums over replicas, but the one before it does not");
   }
   if (checked.kind == schedule_kind::forward_only && !checked.reductions.empty())
     found.emplace_back("the plan has reductions of gradients, but forwards only");
 }
 
-void check_synchronized_stages(const plan& checked, findings& found) {
-  const auto& stages = checked.synchronized_stages;
-  if (stages.empty()) return;
-  bool is_ascending = std::ranges::adjacent_find(stages, std::greater_equal()) == stages.end();
-  if (!is_ascending || stages.front() < 0 || stages.back() >= checked.num_stages)
-    found.push_back("all replicas run " + listed(stages) + " together. These are some of the stages " +
-                    number_range(checked.num_stages) + ", in ascending order");
-  if (checked.num_running_replicas() == 1)
-    found.push_back("all replicas run " + listed(stages) + " together, but one replica runs the plan");
+void check_joint(const plan& checked, findings& found) {
+  if (std::ranges::adjacent_find(checked.joint, std::greater_equal()) != checked.joint.end())
+    found.emplace_back(
+        "the actions that lanes run together are not in ascending order of stage, kind and axis");
+  for (const auto& each : checked.joint) {
+    bool is_known = each.stage >= 0 && each.stage < checked.num_stages && is_of_microbatch(each.kind);
+    if (!is_known)
+      found.push_back("lanes run actions of stage " + std::to_string(each.stage) +
+                      " together. They are F, B, I and W of the stages " + number_range(checked.num_stages));
+    auto name = is_known ? to_string(action{each.stage, each.kind, 0}) : "actions";
+    if (checked.mesh.size_of(each.axis) < 2)
+      found.push_back("lanes along " + std::string(layout::to_string(each.axis)) + " run " + name +
+                      " together, but there is one lane");
+    else if (checked.kind == schedule_kind::forward_only && each.axis == layout::mesh_axis::dp)
+      found.push_back("replicas run " + name + " together, but each runs another batch");
+  }
 }
 
 /// One optimizer step as the other. There may be several only where a kind says so, or a file.
@@ -75,13 +90,6 @@ void check_flush(const plan& checked, findings& found) {
                     ", which have the same ones");
 }
 
-void check_split(const plan& checked, findings& found) {
-  auto before = checked.reductions_before_all_reduce;
-  if (checked.flush_every >= 1 && (before < 0 || before > checked.reductions_per_step()))
-    found.push_back("the plan has " + std::to_string(before) + " reductions before each G, but " +
-                    std::to_string(checked.reductions_per_step()) + " in each optimizer step");
-}
-
 }  // namespace
 
 std::string number_range(int count) { return count == 1 ? "only 0" : "0 to " + std::to_string(count - 1); }
@@ -92,14 +100,15 @@ std::vector<std::string> check_form(const plan& checked) {
     found.push_back("the plan has " + std::to_string(checked.num_stages) + " stages");
   if (checked.num_microbatches < 1)
     found.push_back("the plan has " + std::to_string(checked.num_microbatches) + " microbatches");
-  if (checked.num_replicas < 1)
-    found.push_back("the plan has " + std::to_string(checked.num_replicas) + " replicas");
+  if (checked.mesh.num_replicas < 1)
+    found.push_back("the plan has " + std::to_string(checked.mesh.num_replicas) + " replicas");
+  if (checked.mesh.num_slices < 1)
+    found.push_back("the plan has " + std::to_string(checked.mesh.num_slices) + " slices");
   check_flush(checked, found);
   auto placed = static_cast<int>(checked.device_of_stage.size());
   if (placed != checked.num_stages)
     found.push_back("the plan has " + std::to_string(checked.num_stages) + " stages, but says for " +
                     std::to_string(placed) + " on which device they are");
-  check_split(checked, found);
   for (int stage = 0; stage < placed; ++stage) {
     int device = checked.device_of_stage[static_cast<std::size_t>(stage)];
     if (device < 0 || device >= checked.num_devices())
@@ -109,7 +118,7 @@ std::vector<std::string> check_form(const plan& checked) {
   if (checked.num_stages >= 1) {
     check_edges(checked, found);
     check_members(checked, found);
-    check_synchronized_stages(checked, found);
+    check_joint(checked, found);
   }
   return found;
 }

@@ -168,7 +168,7 @@ void check_reductions(const plan& checked, findings& found) {
         if (count_applied < checked.flush_every) reduced.erase(op.stage);
         continue;
       }
-      if (op.kind == action_kind::all_reduce) continue;  // see check_all_reduces
+      if (op.kind == action_kind::all_reduce || is_of_storage(op.kind)) continue;  // see check_all_reduces
       bool is_reduction = op.kind == action_kind::reduce_gradient;
       if (is_reduction) ++seen[{op.microbatch, op.stage}];
       if (checked.flush_every > 1 && is_ignored(checked, op, applied[op.stage])) continue;
@@ -179,13 +179,13 @@ void check_reductions(const plan& checked, findings& found) {
       if (!is_reduction) continue;
       auto number = static_cast<std::size_t>(op.microbatch);
       bool takes_part = op.microbatch >= 0 && op.microbatch < count &&
-                        std::ranges::count(checked.reductions[number], op.stage) == 1;
+                        std::ranges::count(checked.reductions[number].stages, op.stage) == 1;
       if (!takes_part) found.push_back(to_string(op) + " is no reduction of the plan");
       if (!takes_part || is_in_its_step(checked, op, applied[op.stage], found)) reduced[op.stage] = op;
     }
   }
   for (int number = 0; number < count; ++number)
-    for (int stage : checked.reductions[static_cast<std::size_t>(number)])
+    for (int stage : checked.reductions[static_cast<std::size_t>(number)].stages)
       if (auto name = to_string(action{stage, action_kind::reduce_gradient, number});
           seen[{number, stage}] != 1)
         found.push_back(name + (seen[{number, stage}] == 0 ? " is missing" : " occurs several times"));
@@ -202,11 +202,13 @@ std::vector<std::string> check_plan(const plan& checked) {
   check_reductions(checked, found);
   std::ranges::move(check_applies(checked), std::back_inserter(found));
   std::ranges::move(check_all_reduces(checked), std::back_inserter(found));
-  // At each G, and each F, B and I of a synchronized stage, all replicas are equally far, since their lists
-  // are one: what is sound for one is for all.
-  auto one_replica = checked;
-  one_replica.num_replicas = 1;
-  for (auto& cycle : find_cycles(action_graph(one_replica))) found.push_back(std::move(cycle));
+  std::ranges::move(check_storage(checked), std::back_inserter(found));
+  // Where lanes wait for each other they are equally far, since their lists are one: what is sound for one
+  // is for all.
+  auto one_lane = checked;
+  one_lane.mesh = {};
+  one_lane.joint.clear();
+  for (auto& cycle : find_cycles(action_graph(one_lane))) found.push_back(std::move(cycle));
   return found;
 }
 

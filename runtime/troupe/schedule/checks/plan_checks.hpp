@@ -37,10 +37,20 @@ std::vector<std::string> find_cycles(action_graph graph);
 /// | W (or B) | before A t, which overwrites the weights that it used |
 std::vector<std::string> check_applies(const plan& checked);
 
-/// What is wrong with the Gs of a plan whose form is right (check_form). With several replicas each stage has
-/// one G in each optimizer step, otherwise none. A G that sums gradients comes after the stage's last weight
-/// gradient and the reductions of tied weights (plan::reductions_before_all_reduce), and before the other
-/// reductions and A. One that averages weights comes after A.
+/// What is wrong with the Gs of a plan whose form is right (check_form).
+///
+/// | G | of each optimizer step of | comes |
+/// |---|---|---|
+/// | over tp, with several slices | the stages that have any | before R, G over dp and A |
+/// | over dp, with several replicas | each stage | before A, between the Rs (reduction::before_sums) |
+/// | over dp that averages weights | each stage | after A |
+///
+/// All but those that average come after the stage's last weight gradient.
 std::vector<std::string> check_all_reduces(const plan& checked);
+
+/// What is wrong with the Us and Ss of a plan whose form is right (check_form). They alternate, U first, and
+/// each F, B and I of a stage that has any lies behind a U and before the next S. A stage that has none holds
+/// its parameters whole.
+std::vector<std::string> check_storage(const plan& checked);
 
 }  // namespace troupe::schedule

@@ -26,6 +26,7 @@ void check_options(const plan_options& options) {
     refuse(std::to_string(options.num_microbatches) + " microbatches. Give at least 1");
   if (options.num_devices < 1) refuse(std::to_string(options.num_devices) + " devices. Give at least 1");
   if (options.num_replicas < 1) refuse(std::to_string(options.num_replicas) + " replicas. Give at least 1");
+  if (options.num_slices < 1) refuse(std::to_string(options.num_slices) + " slices. Give at least 1");
   if (options.num_devices > options.num_stages)
     refuse(std::to_string(options.num_devices) + " devices for " + std::to_string(options.num_stages) +
            " stages leave devices without work. Use at most as many devices as stages");
@@ -42,8 +43,11 @@ void check_options(const plan_options& options) {
   check_size(std::int64_t{options.num_stages} * steps,
              steps == 1 ? "stages" : "stages times optimizer steps");
   check_size(static_cast<std::int64_t>(options.edges.size()), "edges");
-  check_size(std::int64_t{options.num_stages} * steps * options.num_replicas,
-             "stages of all replicas and optimizer steps");
+  check_size(std::int64_t{options.num_replicas} * options.num_slices,
+             options.num_slices == 1 ? "replicas" : "slices of all replicas");
+  check_size(std::int64_t{options.num_stages} * steps * options.num_replicas * options.num_slices,
+             options.num_slices == 1 ? "stages of all replicas and optimizer steps"
+                                     : "stages of all replicas, slices and optimizer steps");
 }
 
 /// Of the caller's device_of_stage.
@@ -76,21 +80,32 @@ std::vector<int> place_stages(int num_stages, int num_devices) {
   return device_of_stage;
 }
 
-void check_synchronized_stages(const plan_options& options) {
-  const auto& stages = options.synchronized_stages;
-  if (stages.empty()) return;
+bool are_ascending(const std::vector<int>& stages, int num_stages) {
   bool is_ascending = std::ranges::adjacent_find(stages, std::greater_equal()) == stages.end();
-  if (!is_ascending || stages.front() < 0 || stages.back() >= options.num_stages)
-    refuse("the stages that replicas run together are some of 0 to " +
-           std::to_string(options.num_stages - 1) + ", in ascending order");
+  return is_ascending && (stages.empty() || (stages.front() >= 0 && stages.back() < num_stages));
+}
+
+void check_lanes(const plan_options& options) {
+  auto stages = "some of 0 to " + std::to_string(options.num_stages - 1) + ", in ascending order";
+  for (const auto& each : options.joint)
+    if (each.stage < 0 || each.stage >= options.num_stages || !is_of_microbatch(each.kind))
+      refuse("the actions that lanes run together are F, B, I and W of stages 0 to " +
+             std::to_string(options.num_stages - 1));
+  if (std::ranges::adjacent_find(options.joint, std::greater_equal()) != options.joint.end())
+    refuse("the actions that lanes run together are in ascending order of stage, kind and axis");
+  if (!are_ascending(options.stages_with_common_parameters, options.num_stages))
+    refuse("the stages whose slices have common parameters are " + stages);
 }
 
 void check_reductions(const plan_options& options) {
   if (!options.reductions.empty() && options.kind == schedule_kind::forward_only)
     refuse("gradients are combined, but there are forwards only");
-  for (const auto& stages : options.reductions) {
-    bool is_ascending = std::ranges::adjacent_find(stages, std::greater_equal()) == stages.end();
-    if (stages.empty() || !is_ascending || stages.front() < 0 || stages.back() >= options.num_stages)
+  if (!std::ranges::is_sorted(options.reductions, std::greater(), &schedule::reduction::before_sums))
+    refuse("reductions that come before the sums over replicas are the first ones");
+  for (const auto& each : options.reductions) {
+    if (std::ranges::adjacent_find(each.axes, std::greater_equal()) != each.axes.end())
+      refuse("the axes of a reduction are in ascending order, each once");
+    if (each.stages.empty() || !are_ascending(each.stages, options.num_stages))
       refuse("a reduction is among stages from 0 to " + std::to_string(options.num_stages - 1) +
              ", in ascending order");
   }
@@ -130,14 +145,10 @@ std::vector<int> placement_of(const schedule::schedule_row& row, const plan_opti
   return device_of_stage;
 }
 
-std::vector<int> synchronized_stages_of(const plan_options& options) {
-  bool has_others = options.num_replicas > 1 && options.kind != schedule_kind::forward_only;
-  return has_others ? options.synchronized_stages : std::vector<int>();
-}
-
 /// Of `made` the edges, reductions and devices of the stages are known. `graph` is that of its edges.
 std::vector<std::vector<action>> orders_of(const schedule::schedule_row& row, const plan_options& options,
-                                           const schedule::stage_graph& graph, const plan& made) {
+                                           const schedule::stage_graph& graph, const plan& made,
+                                           const schedule::update_options& updates) {
   std::vector<std::vector<action>> orders;
   if (row.chunked) {
     for (int device = 0; device < options.num_devices; ++device)
@@ -145,11 +156,11 @@ std::vector<std::vector<action>> orders_of(const schedule::schedule_row& row, co
     return orders;
   }
   for (int stage = 0; stage < options.num_stages; ++stage)
-    orders.push_back(
-        row.steps_order
-            ? schedule::with_reductions(
-                  row.steps_order(stage, graph, {options.num_microbatches, options.flush_every}), made)
-            : row.stage_order(stage, graph, options.num_microbatches));
+    orders.push_back(row.steps_order
+                         ? schedule::with_reductions(
+                               row.steps_order(stage, graph, {options.num_microbatches, options.flush_every}),
+                               made, updates)
+                         : row.stage_order(stage, graph, options.num_microbatches));
   if (options.num_devices < options.num_stages) return merge_stages(orders, graph, made);
   std::vector<std::vector<action>> devices(orders.size());
   for (std::size_t stage = 0; stage < orders.size(); ++stage)
@@ -166,7 +177,7 @@ plan make_plan(const plan_options& options) {
   check_options(options);
   if (!options.device_of_stage.empty()) check_placement(options);
   check_reductions(options);
-  check_synchronized_stages(options);
+  check_lanes(options);
   if (row.chunked) check_chunks(row, options);
   plan made{.kind = options.kind,
             .num_stages = options.num_stages,
@@ -176,18 +187,17 @@ plan make_plan(const plan_options& options) {
             .devices = std::vector<std::vector<action>>(static_cast<std::size_t>(options.num_devices)),
             .reductions = {},
             .flush_every = options.flush_every,
-            .num_replicas = options.num_replicas,
-            .reductions_before_all_reduce = options.reductions_before_all_reduce,
-            .averages_weights = options.averages_weights,
+            .mesh = {options.num_replicas, options.num_slices},
             .has_equal_replicas = options.has_equal_replicas,
-            .synchronized_stages = synchronized_stages_of(options)};
+            .joint = joint_in(options.kind, {options.num_replicas, options.num_slices}, options.joint)};
   for (int step = 0; step < options.flush_every; ++step)
     made.reductions.insert(made.reductions.end(), options.reductions.begin(), options.reductions.end());
   if (made.edges.empty()) made.edges = schedule::chain_edges(options.num_stages);
   std::ranges::sort(made.edges);
   schedule::stage_graph graph(made.num_stages, made.edges);
-  made.devices = orders_of(row, options, graph, made);
-  schedule::append_updates(made);
+  schedule::update_options updates{options.averages_weights, options.stages_with_common_parameters};
+  made.devices = orders_of(row, options, graph, made, updates);
+  schedule::append_updates(made, updates);
   return made;
 }
 
@@ -200,8 +210,10 @@ plan forward_projection(const plan& training, int num_microbatches) {
                     .num_devices = training.num_devices(),
                     .edges = training.edges,
                     .device_of_stage = training.device_of_stage,
-                    .num_replicas = training.num_replicas,
-                    .has_equal_replicas = training.has_equal_replicas});
+                    .num_replicas = training.mesh.num_replicas,
+                    .num_slices = training.mesh.num_slices,
+                    .has_equal_replicas = training.has_equal_replicas,
+                    .joint = training.joint});
 }
 
 }  // namespace troupe

@@ -40,7 +40,10 @@ void check_time(double time) {
 action_time time_from(action_kind kind, const action_costs& costs) {
   auto duration = duration_of(kind, costs);
   bool is_early = kind == action_kind::backward && costs.hands_on_early;
-  return {duration, is_early ? costs.input_gradient : duration};
+  auto transfer = kind == action_kind::all_reduce ? costs.sum_transfer
+                  : kind == action_kind::unshard  ? costs.unshard_transfer
+                                                  : 0;
+  return {duration, is_early ? costs.input_gradient : duration, transfer, costs.num_buckets};
 }
 
 /// [node] of each action.
@@ -51,6 +54,10 @@ std::vector<action_time> times_of_actions(const schedule::action_graph& graph,
     times.push_back(time_of(node.op));
     check_time(times.back().duration);
     check_time(times.back().hands_on_after);
+    check_time(times.back().transfer);
+    if (times.back().num_buckets < 1)
+      throw bad_input("the gradients of a stage are in at least 1 bucket, got " +
+                      std::to_string(times.back().num_buckets));
   }
   return times;
 }
@@ -64,23 +71,81 @@ double time_of_output(const timed_action& before, const action_time& took, const
 /// How long a tensor takes from an action to one on another device.
 using delay_between = std::function<double(const action& before, const action& next)>;
 
-std::vector<timed_action> run_times(const schedule::action_graph& graph,
+bool computes_weight_gradients(action_kind kind) {
+  return kind == action_kind::backward || kind == action_kind::weight_gradient;
+}
+
+/// The links of a plan's devices to those of other lanes.
+class lane_links {
+ public:
+  lane_links(const schedule::action_graph& graph, const std::vector<action_time>& times)
+      : graph_(graph),
+        times_(times),
+        free_at_(graph.first_of_device.size(), 0),
+        arrives_at_(graph.nodes.size(), 0) {}
+
+  /// When all that the action waits for has arrived over the links.
+  double ready_at(std::size_t node) const { return arrives_at_[node]; }
+
+  /// The action was run: what leaves with it leaves. Those of a device come in the order of its list.
+  void send_from(std::size_t node, const timed_action& done) {
+    auto of_node = std::ranges::equal_range(graph_.transfers, static_cast<int>(node), {},
+                                            &schedule::action_graph::transfer::start);
+    for (const auto& each : of_node) {
+      auto& arrival = arrives_at_[static_cast<std::size_t>(each.done)];
+      arrival = std::max(arrival, end_of(each, done));
+    }
+  }
+
+ private:
+  /// Buckets of gradients become complete evenly over the time of the action that computes the last of them,
+  /// of a B that hands its input gradients on early after that.
+  double end_of(const schedule::action_graph::transfer& sent, const timed_action& done) {
+    const auto& time = times_[static_cast<std::size_t>(index_of(sent))];
+    auto& free_at =
+        free_at_[static_cast<std::size_t>(graph_.nodes[static_cast<std::size_t>(sent.start)].device)];
+    bool is_early = sent.op.kind == action_kind::all_reduce && sent.op.axis == layout::mesh_axis::dp &&
+                    computes_weight_gradients(done.op.kind);
+    auto num_parts = is_early ? time.num_buckets : 1;
+    const auto& start = times_[static_cast<std::size_t>(sent.start)];
+    auto before = start.hands_on_after < start.duration ? start.hands_on_after : 0;
+    for (int part = 1; part <= num_parts; ++part) {
+      auto ready = done.begin + before + (start.duration - before) * part / num_parts;
+      free_at = std::max(free_at, ready) + time.transfer / num_parts;
+    }
+    return free_at;
+  }
+  /// The node of the G or U itself.
+  static int index_of(const schedule::action_graph::transfer& sent) {
+    return sent.op.kind == action_kind::all_reduce ? sent.done : sent.start;
+  }
+
+  const schedule::action_graph& graph_;
+  const std::vector<action_time>& times_;
+  std::vector<double> free_at_;     // [device]
+  std::vector<double> arrives_at_;  // [node] 0: nothing does
+};
+
+std::vector<timed_action> run_times(const plan& simulated, const schedule::action_graph& graph,
                                     const std::vector<action_time>& durations, const delay_between& delay) {
   std::vector<timed_action> times(graph.nodes.size());
+  lane_links links(graph, durations);
   schedule::graph_walk walk(graph);
   while (auto index = walk.next()) {
     auto here = static_cast<std::size_t>(*index);
     const auto& node = graph.nodes[here];
     bool is_first = graph.first_of_device[static_cast<std::size_t>(node.device)] == *index;
-    double begin = is_first ? 0 : times[here - 1].end;
+    double begin = std::max(is_first ? 0 : times[here - 1].end, links.ready_at(here));
     for (int input : node.inputs) {
       if (input == schedule::action_graph::none) continue;
       auto from = static_cast<std::size_t>(input);
-      bool crosses = graph.nodes[from].device != node.device;
+      auto sender = graph.nodes[from].device;
+      bool crosses = sender != node.device && simulated.lane_of(sender) == simulated.lane_of(node.device);
       auto sent = time_of_output(times[from], durations[from], node.op);
       begin = std::max(begin, sent + (crosses ? delay(graph.nodes[from].op, node.op) : 0));
     }
     times[here] = {node.op, begin, begin + durations[here].duration};
+    links.send_from(here, times[here]);
   }
   return times;
 }
@@ -88,7 +153,7 @@ std::vector<timed_action> run_times(const schedule::action_graph& graph,
 timeline run(const plan& simulated, const time_of_action& time_of, const delay_between& delay) {
   schedule::action_graph graph(simulated);
   auto durations = times_of_actions(graph, time_of);
-  auto times = run_times(graph, durations, delay);
+  auto times = run_times(simulated, graph, durations, delay);
   timeline ran;
   for (int device = 0; device < simulated.num_devices(); ++device) {
     auto first = times.begin() + graph.first_of_device[static_cast<std::size_t>(device)];
@@ -111,9 +176,25 @@ timeline run(const plan& simulated, const time_of_action& time_of, const delay_b
 }  // namespace
 
 void check_costs(const action_costs& costs) {
-  for (double cost : {costs.forward, costs.input_gradient, costs.weight_gradient, costs.reduction,
-                      costs.apply, costs.communication, costs.all_reduce})
+  for (double cost :
+       {costs.forward, costs.input_gradient, costs.weight_gradient, costs.reduction, costs.apply,
+        costs.communication, costs.all_reduce, costs.sum_transfer, costs.unshard_transfer})
     check_time(cost);
+}
+
+double transfer_time(action_kind kind, double bytes, int num_lanes, const link_model& link) {
+  bool is_sum = kind == action_kind::all_reduce;
+  if (!is_sum && kind != action_kind::unshard)
+    throw_invalid("transfer_time", "a G or U", std::to_string(static_cast<int>(kind)));
+  if (!(link.bytes_per_time > 0) || num_lanes < 1)
+    throw bad_input(
+        "expected a link that takes more than 0 bytes in a unit of time, and at least 1 lane, got " +
+        std::to_string(link.bytes_per_time) + " and " + std::to_string(num_lanes));
+  check_time(bytes);
+  check_time(link.latency);
+  if (num_lanes == 1) return 0;
+  auto once = bytes * (num_lanes - 1) / num_lanes / link.bytes_per_time + link.latency;
+  return is_sum ? 2 * once : once;
 }
 
 double duration_of(action_kind kind, const action_costs& costs) {
@@ -132,13 +213,16 @@ double duration_of(action_kind kind, const action_costs& costs) {
       return costs.apply;
     case action_kind::all_reduce:
       return costs.all_reduce;
+    case action_kind::unshard:
+    case action_kind::reshard:
+      return 0;
   }
   throw_invalid("duration_of", "a kind of action", std::to_string(static_cast<int>(kind)));
 }
 
 int peak_activations(const std::vector<timed_action>& device) {
   bool is_training = std::any_of(device.begin(), device.end(), [](const timed_action& done) {
-    return done.op.kind != action_kind::forward;
+    return done.op.kind != action_kind::forward && !is_of_storage(done.op.kind);
   });
   if (!is_training) return 0;
   int saved = 0;

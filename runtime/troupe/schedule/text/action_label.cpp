@@ -13,9 +13,9 @@ bool several_stages(const std::vector<timed_action>& device) {
 std::string fitting_label(const action& op, label_widths widths) {
   auto whole = to_string(op);
   if (whole.size() <= widths.whole) return whole;
-  auto number = op.kind == action_kind::apply        ? "A"
-                : op.kind == action_kind::all_reduce ? "G"
-                                                     : std::to_string(op.microbatch);
+  bool has_number = is_of_microbatch(op) || op.kind == action_kind::reduce_gradient;
+  auto letter = whole.find_first_not_of("0123456789");
+  auto number = has_number ? std::to_string(op.microbatch) : whole.substr(letter, 1);
   return number.size() <= widths.number ? number : "";
 }
 

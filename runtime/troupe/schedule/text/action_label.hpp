@@ -16,8 +16,8 @@ struct label_widths {
   std::size_t number = 0;
 };
 
-/// What to write into an action's box: the whole action if there is room, else its microbatch number, or "A"
-/// for an A, if there is room, else nothing.
+/// What to write into an action's box: the whole action if there is room, else its microbatch number, or its
+/// kind where it is of none, if there is room, else nothing.
 std::string fitting_label(const action& op, label_widths widths);
 
 /// Neighbours get two shades in turn: by stage where a device has several, else by microbatch.

@@ -32,13 +32,15 @@ struct look {
   std::string_view name;
   std::string_view css;
 };
-constexpr std::array<look, 7> looks = {{{"forward", "f"},
-                                        {"backward", "b"},
-                                        {"input gradient", "i"},
-                                        {"weight gradient", "w"},
-                                        {"reduction", "r"},
-                                        {"optimizer step", "a"},
-                                        {"all-reduce", "r"}}};
+constexpr std::array<look, num_action_kinds> looks = {{{"forward", "f"},
+                                                       {"backward", "b"},
+                                                       {"input gradient", "i"},
+                                                       {"weight gradient", "w"},
+                                                       {"reduction", "r"},
+                                                       {"optimizer step", "a"},
+                                                       {"all-reduce", "r"},
+                                                       {"unshard", "a"},
+                                                       {"reshard", "a"}}};
 std::string_view css_of(action_kind kind) { return looks[static_cast<std::size_t>(kind)].css; }
 
 constexpr std::string_view style = R"svg(<style>

@@ -20,13 +20,15 @@ struct mark {
   std::array<int, 2> shades;  ///< backgrounds, of the 256 colours
 };
 
-constexpr std::array<mark, 7> marks = {{{"forward", "░", {117, 153}},
-                                        {"backward", "█", {215, 222}},
-                                        {"input gradient", "▓", {215, 222}},
-                                        {"weight gradient", "▒", {151, 194}},
-                                        {"reduction", "▚", {183, 189}},
-                                        {"optimizer step", "▄", {210, 217}},
-                                        {"all-reduce", "▞", {180, 187}}}};
+constexpr std::array<mark, num_action_kinds> marks = {{{"forward", "░", {117, 153}},
+                                                       {"backward", "█", {215, 222}},
+                                                       {"input gradient", "▓", {215, 222}},
+                                                       {"weight gradient", "▒", {151, 194}},
+                                                       {"reduction", "▚", {183, 189}},
+                                                       {"optimizer step", "▄", {210, 217}},
+                                                       {"all-reduce", "▞", {180, 187}},
+                                                       {"unshard", "▖", {153, 159}},
+                                                       {"reshard", "▗", {153, 159}}}};
 
 std::string repeat(std::string_view text, int count) {
   std::string repeated;

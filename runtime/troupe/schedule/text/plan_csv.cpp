@@ -13,6 +13,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/schedule/append_updates.hpp"
 #include "troupe/schedule/checks/check_plan.hpp"
+#include "troupe/schedule/text/pytorch_names.hpp"
 
 namespace troupe::schedule {
 namespace {
@@ -21,9 +22,9 @@ namespace {
 constexpr std::int64_t most_csv_cells = 1 << 20;
 constexpr std::size_t most_csv_findings = 10;
 
-/// What edges imply, and what a stage does with its parameters by itself.
-constexpr std::array<std::string_view, 7> implied = {"SEND_F",  "RECV_F",  "SEND_B",     "RECV_B",
-                                                     "UNSHARD", "RESHARD", "REDUCE_GRAD"};
+/// What edges imply, and replicas: a stage's gradients leave as they become complete, wherever its G stands,
+/// which waits for the sums.
+constexpr std::array<std::string_view, 5> implied = {"SEND_F", "RECV_F", "SEND_B", "RECV_B", "REDUCE_GRAD"};
 
 /// Counted from 1, as editors do; ranks from 0, as PyTorch does.
 struct csv_cell {
@@ -78,6 +79,16 @@ bool is_implied(std::string_view text) {
   return std::ranges::find(implied, word) != implied.end();
 }
 
+/// "0U" of "0UNSHARD", and any other text as it is.
+std::string with_letters(std::string_view text) {
+  for (const auto& [kind, name] : named_kinds)
+    if (text.ends_with(name)) {
+      auto stage = text.substr(0, text.size() - name.size());
+      return std::string(stage) + letter_of(kind);
+    }
+  return std::string(text);
+}
+
 using options_of_stages = std::function<plan_csv_options(int num_stages)>;
 
 class csv_reader {
@@ -94,13 +105,11 @@ class csv_reader {
     auto options = options_for ? options_for(read_.num_stages) : plan_csv_options();
     read_.edges = options.edges.empty() ? chain_edges(read_.num_stages) : options.edges;
     std::ranges::sort(read_.edges);
-    read_.num_replicas = options.num_replicas;
-    read_.reductions_before_all_reduce = options.reductions_before_all_reduce;
-    read_.averages_weights = options.averages_weights;
+    read_.mesh = options.mesh;
     read_.has_equal_replicas = options.has_equal_replicas;
-    if (read_.num_running_replicas() > 1) read_.synchronized_stages = options.synchronized_stages;
+    read_.joint = joint_in(read_.kind, read_.mesh, options.joint);
     place_stages();
-    add_updates(options.reductions);
+    add_updates(options);
     check();
     return std::move(read_);
   }
@@ -141,14 +150,15 @@ class csv_reader {
   void add(std::string_view text) {
     action op;
     try {
-      op = action_from(text);
+      op = action_from(with_letters(text));
     } catch (const bad_input&) {
       refuse(to_string(current_cell_) + ": " + quoted(text) +
-             " is no action. Write stage, kind (F, B, I or W) and microbatch, for example 2F0");
+             " is no action. Write stage, kind (F, B, I or W) and microbatch, for example 2F0, or stage and "
+             "UNSHARD or RESHARD");
     }
     if (op.kind == action_kind::reduce_gradient || op.kind == action_kind::all_reduce)
       refuse_update(current_cell_, op);
-    has_backwards_ |= op.kind != action_kind::forward;
+    has_backwards_ |= op.kind != action_kind::forward && !is_of_storage(op.kind);
     bool is_too_large = op.stage >= most_csv_cells || op.microbatch >= most_csv_cells;
     if (!is_too_large) {
       read_.num_stages = std::max(read_.num_stages, op.stage + 1);
@@ -172,13 +182,13 @@ class csv_reader {
            "(0A, 0A1, ...). Remove it");
   }
 
-  /// `reductions`: of one optimizer step.
-  void add_updates(const std::vector<std::vector<int>>& reductions) {
+  void add_updates(const plan_csv_options& options) {
     for (int step = 0; step < read_.flush_every; ++step)
-      read_.reductions.insert(read_.reductions.end(), reductions.begin(), reductions.end());
-    if (!first_apply_) return append_updates(read_);
+      read_.reductions.insert(read_.reductions.end(), options.reductions.begin(), options.reductions.end());
+    update_options updates{options.averages_weights, options.stages_with_common_parameters};
+    if (!first_apply_) return append_updates(read_, updates);
     if (read_.flush_every == 1) refuse_update(first_apply_->first, first_apply_->second);
-    for (auto& device : read_.devices) device = with_reductions(device, read_);
+    for (auto& device : read_.devices) device = with_reductions(device, read_, updates);
   }
 
   void place_stages() {
@@ -250,18 +260,6 @@ plan read_plan_file(const std::filesystem::path& file, const options_of_stages& 
                     " cannot be read. Name a CSV file, as `troupe schedule --csv FILE` writes one");
   std::string text{std::istreambuf_iterator<char>(stream), {}};
   return csv_reader(file.string()).read(text, options);
-}
-
-std::string to_csv(const plan& written) {
-  std::string text;
-  for (const auto& device : written.devices) {
-    std::string line;
-    for (const auto& op : device)
-      if (is_of_microbatch(op) || (op.kind == action_kind::apply && written.flush_every > 1))
-        line += (line.empty() ? "" : ",") + to_string(op);
-    text += line + "\n";
-  }
-  return text;
 }
 
 }  // namespace troupe::schedule

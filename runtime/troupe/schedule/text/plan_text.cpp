@@ -13,19 +13,21 @@ bool is_chain(const plan& shown) {
 }  // namespace
 
 std::string plan_text(const plan& shown) {
-  auto text = std::string(to_string(shown.kind)) + ", " + std::to_string(shown.num_stages) + " stages, " +
-              std::to_string(shown.num_microbatches) + " microbatches" +
-              (shown.flush_every == 1 ? "" : ", " + std::to_string(shown.flush_every) + " optimizer steps") +
-              (shown.num_replicas == 1 ? "" : ", " + std::to_string(shown.num_replicas) + " replicas") +
-              (shown.averages_weights ? ", which average their weights" : "") + "\n";
+  auto text =
+      std::string(to_string(shown.kind)) + ", " + std::to_string(shown.num_stages) + " stages, " +
+      std::to_string(shown.num_microbatches) + " microbatches" +
+      (shown.flush_every == 1 ? "" : ", " + std::to_string(shown.flush_every) + " optimizer steps") +
+      (shown.mesh.num_replicas == 1 ? "" : ", " + std::to_string(shown.mesh.num_replicas) + " replicas") +
+      (averages_weights(shown) ? ", which average their weights" : "") +
+      (shown.mesh.num_slices == 1 ? "" : ", " + std::to_string(shown.mesh.num_slices) + " slices") + "\n";
   if (!is_chain(shown)) {
     text += "edges";
     for (const auto& each : shown.edges) text += " " + to_string(each) + ",";
     text += "\n";
   }
-  if (!shown.synchronized_stages.empty()) {
-    text += "all replicas together";
-    for (auto stage : shown.synchronized_stages) text += " " + std::to_string(stage);
+  if (!shown.joint.empty()) {
+    text += "together";
+    for (const auto& each : shown.joint) text += " " + to_string(each);
     text += "\n";
   }
   for (auto device : shown.device_of_stage) text += std::to_string(device) + " ";
@@ -33,10 +35,7 @@ std::string plan_text(const plan& shown) {
     text += "\n";
     for (const auto& each : actions) text += to_string(each) + " ";
   }
-  for (const auto& stages : shown.reductions) {
-    text += "\nR ";
-    for (auto stage : stages) text += std::to_string(stage) + " ";
-  }
+  for (const auto& each : shown.reductions) text += "\nR " + to_string(each);
   return text;
 }
 

@@ -151,15 +151,16 @@ TEST_CASE("only the stages that hold a tied weight exchange its gradients") {
   auto reductions = [&](int stages, const numeric_options& numerics = {}) {
     return detail::reductions_of(model, partition_into_stages(model, stages), numerics);
   };
-  CHECK(reductions(1).stages.empty());
-  CHECK(reductions(4).stages == std::vector<std::vector<int>>{{0, 3}});
-  CHECK(reductions(4, {.clip_grad_norm = 1}).stages == std::vector<std::vector<int>>{{0, 3}, {0, 1, 2, 3}});
+  CHECK(reductions(1).all.empty());
+  CHECK(reductions(4).all == std::vector<schedule::reduction>{{{0, 3}, true}});
+  CHECK(reductions(4, {.clip_grad_norm = 1}).all ==
+        std::vector<schedule::reduction>{{{0, 3}, true}, {0, 1, 2, 3}});
   CHECK(reductions(4, {.clip_grad_norm = 1}).norms == 1);
   auto untied = tiny();
   untied.tie_weights = false;
   auto apart = nn::gpt_layers(untied);
   CHECK(detail::tied_weights_of(apart).empty());
-  CHECK(detail::reductions_of(apart, partition_into_stages(apart, 4), {}).stages.empty());
+  CHECK(detail::reductions_of(apart, partition_into_stages(apart, 4), {}).all.empty());
 }
 
 TEST_CASE("three uses of one weight are added in the order of the layers, wherever they are") {

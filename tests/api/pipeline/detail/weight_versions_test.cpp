@@ -126,7 +126,7 @@ std::vector<named_tensor> one_stage(const training& job) {
       job.model, 1, {.optimizer = optim::Adam({.lr = 0.01}), .seed = 42, .numerics = job.numerics});
   auto program = make(0);
   auto reductions =
-      detail::reductions_of(job.model, partition_into_stages(job.model, 1), job.numerics).stages.size();
+      detail::reductions_of(job.model, partition_into_stages(job.model, 1), job.numerics).all.size();
   std::vector<tensor> values;
   for (const auto& each : program->parameters()) values.push_back(each.value);
   recurrence(

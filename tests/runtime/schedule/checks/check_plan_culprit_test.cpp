@@ -31,7 +31,7 @@ bool names(const std::string& text, const std::string& name) {
 void split_backwards(plan& changed, std::mt19937& random) {
   for (auto& device : changed.devices)
     for (std::size_t at = 0; at < device.size(); ++at) {
-      auto [stage, kind, microbatch] = device[at];
+      auto [stage, kind, microbatch, axis] = device[at];
       if (kind != action_kind::backward || drawn_below(3, random) > 0) continue;
       device[at].kind = action_kind::input_gradient;
       device.insert(device.begin() + static_cast<std::ptrdiff_t>(at) + 1,

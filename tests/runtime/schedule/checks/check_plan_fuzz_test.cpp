@@ -70,7 +70,7 @@ class mutator {
   void change_action(plan& changed, action& op) {
     switch (drawn_below(4, random_)) {
       case 0:
-        op.kind = static_cast<action_kind>(drawn_below(6, random_));
+        op.kind = static_cast<action_kind>(drawn_below(static_cast<int>(troupe::num_action_kinds), random_));
         break;
       case 1:
         op.microbatch = drawn_below(changed.num_microbatches + 2, random_) - 1;

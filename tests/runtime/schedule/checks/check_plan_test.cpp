@@ -220,7 +220,7 @@ TEST_CASE("edges that are no graph, or not in order, are told before the actions
 TEST_CASE("reductions among stages that are not there, out of order, or without gradients are told") {
   for (const std::vector<int>& members : {std::vector<int>{}, {0, 2}, {-1}, {1, 0}, {0, 0}}) {
     auto made = plan_of(gpipe, 2, 1);
-    made.reductions = {members};
+    made.reductions = {troupe::schedule::reduction(members)};
     auto found = troupe::schedule::check_plan(made);
     REQUIRE(found.size() == 1);
     CHECK(found[0].starts_with("reduction 0 is among "));

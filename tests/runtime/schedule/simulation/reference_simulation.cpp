@@ -68,7 +68,7 @@ class device_run {
   }
 
   void finish(const timed_action& done, double handed_on, std::size_t device) {
-    auto [stage, kind, microbatch] = done.op;
+    auto [stage, kind, microbatch, axis] = done.op;
     auto& kept = kept_[device];
     if (kind == action_kind::forward) {
       made_[{stage, 'o', microbatch}] = done.end;

@@ -24,7 +24,7 @@ agreement::job_description describe_job(const Pipeline& pipeline, const job_opti
   for (const auto* name : agreed_options) job.add(name, config::find_job_field(name)->text(options));
   job.add("microbatches", std::to_string(training.microbatches_per_step()));
   job.add("stages", std::to_string(training.num_stages));
-  job.add("replicas", std::to_string(training.num_replicas));
+  job.add("replicas", std::to_string(training.mesh.num_replicas));
   job.add("schedule", std::string(to_string(training.kind)));
   job.add("flush_every", std::to_string(training.flush_every));
   job.add("snapshots", options.snapshot_dir.empty() ? "in memory only" : "in a folder");

@@ -32,10 +32,11 @@ void describe_plan(const plan& described, agreement::job_description& into) {
   into.add("edges between stages",
            listed(described.edges, [](const schedule::edge& each) { return "(" + to_string(each) + ")"; }));
   into.add("devices of the stages", listed(described.device_of_stage, number));
-  into.add("stages of the reductions", listed(described.reductions, [](const std::vector<int>& stages) {
-             return "(" + listed(stages, number) + ")";
+  into.add("stages of the reductions", listed(described.reductions, [](const schedule::reduction& each) {
+             return "(" + to_string(each) + ")";
            }));
-  into.add("stages that replicas run together", listed(described.synchronized_stages, number));
+  into.add("actions that lanes run together",
+           listed(described.joint, [](const schedule::joint_kind& each) { return to_string(each); }));
   into.add("replicas that share an evaluation", number(described.num_evaluating_replicas()));
   for (std::size_t device = 0; device < described.devices.size(); ++device)
     into.add("plan of device " + std::to_string(device),

@@ -1,4 +1,4 @@
-#include "troupe/execution/synchronized_pass.hpp"
+#include "troupe/execution/joint_pass.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/execution/replicas/replica_messages.hpp"
 #include "troupe/ops/tree_reduction.hpp"
 
 namespace troupe::execution {
@@ -36,12 +37,11 @@ std::string text_of(const tensor& message, int stage) {
 
 }  // namespace
 
-synchronized_pass::synchronized_pass(const action& op, int replica, int num_replicas,
-                                     const transport::tensor_tag& tag, std::uint32_t& num_messages,
-                                     sender send, receiver receive)
+joint_pass::joint_pass(const action& op, int index, int num_lanes, const transport::tensor_tag& tag,
+                       std::uint32_t& num_messages, sender send, receiver receive)
     : op_(op),
-      replica_(replica),
-      num_replicas_(num_replicas),
+      index_(index),
+      num_lanes_(num_lanes),
       tag_(tag),
       num_messages_(num_messages),
       sender_(std::move(send)),
@@ -49,15 +49,15 @@ synchronized_pass::synchronized_pass(const action& op, int replica, int num_repl
   tag_.role = transport::tensor_role::replica_values;
 }
 
-void synchronized_pass::add_up(tensor& values) {
+void joint_pass::all_reduce(tensor& values) {
   if (values.dtype() != dtype::f32 || values.device().type != device::kind::cpu || values.num_elements() == 0)
-    throw std::logic_error("[replica_sums] expected f32 elements in CPU memory, got " + describe(values));
+    throw std::logic_error("[lane_sums] expected f32 elements in CPU memory, got " + describe(values));
   auto own = message_of(values);
   send(own);
   std::vector<tensor> messages;
   std::vector<const std::byte*> inputs;
-  for (int from = 0; from < num_replicas_; ++from) {
-    messages.push_back(from == replica_ ? own : receiver_(tag_of(from, replica_)));
+  for (int from = 0; from < num_lanes_; ++from) {
+    messages.push_back(from == index_ ? own : receiver_(tag_of(from, index_)));
     check(messages.back(), from, own);
     inputs.push_back(std::as_const(messages.back()).bytes().data() + head_size * sizeof(float));
   }
@@ -67,17 +67,17 @@ void synchronized_pass::add_up(tensor& values) {
   ++number_;
 }
 
-void synchronized_pass::end() {
+void joint_pass::end() {
   send(message_of({}));
   ++num_messages_;
 }
 
-void synchronized_pass::send(const tensor& message) {
-  for (int to = 0; to < num_replicas_; ++to)
-    if (to != replica_) sender_(tag_of(replica_, to), message);
+void joint_pass::send(const tensor& message) {
+  for (int to = 0; to < num_lanes_; ++to)
+    if (to != index_) sender_(tag_of(index_, to), message);
 }
 
-tensor synchronized_pass::message_of(const tensor& values) const {
+tensor joint_pass::message_of(const tensor& values) const {
   auto message = tensor::empty({head_size + (values.defined() ? values.num_elements() : 0)});
   auto to = message.values<float>();
   head of{static_cast<std::int32_t>(op_.kind), op_.microbatch, number_};
@@ -86,22 +86,26 @@ tensor synchronized_pass::message_of(const tensor& values) const {
   return message;
 }
 
-void synchronized_pass::check(const tensor& message, int from, const tensor& own) const {
+void joint_pass::check(const tensor& message, int from, const tensor& own) const {
+  bool is_of_replicas = tag_.axis == layout::mesh_axis::dp;
+  std::string lane = is_of_replicas ? "replica " : "slice ";
   if (message.dtype() != dtype::f32 || message.num_elements() < head_size)
-    throw std::logic_error("[replica_sums] expected the values of replica " + std::to_string(from) +
-                           ", got " + describe(message));
+    throw std::logic_error("[lane_sums] expected the values of " + lane + std::to_string(from) + ", got " +
+                           describe(message));
   if (head_in(message) == head_in(own) && message.num_elements() == own.num_elements()) return;
-  throw std::logic_error("[replica_sums] replica " + std::to_string(from) + " has come to " +
-                         text_of(message, op_.stage) + ", and this one, replica " + std::to_string(replica_) +
-                         ", to " + text_of(own, op_.stage) +
-                         ": in each microbatch all replicas must run the same modules that share something "
-                         "over replicas (SyncBatchNorm), in the same order");
+  throw std::logic_error("[lane_sums] " + lane + std::to_string(from) + " has come to " +
+                         text_of(message, op_.stage) + ", and this one, " + lane + std::to_string(index_) +
+                         ", to " + text_of(own, op_.stage) + ": in each microbatch all " +
+                         (is_of_replicas ? "replicas must run the same modules that share something over "
+                                           "replicas (SyncBatchNorm), in the same order"
+                                         : "slices must run the same modules that add up over slices, in the "
+                                           "same order"));
 }
 
-transport::tensor_tag synchronized_pass::tag_of(int from, int to) const {
+transport::tensor_tag joint_pass::tag_of(int from, int to) const {
   auto made = tag_;
-  made.port = num_messages_ * static_cast<std::uint32_t>(num_replicas_) + static_cast<std::uint32_t>(from);
-  made.replica = static_cast<std::uint32_t>(to);
+  made.port = num_messages_ * static_cast<std::uint32_t>(num_lanes_) + static_cast<std::uint32_t>(from);
+  send_along_axis(made, to);
   return made;
 }
 

@@ -1,6 +1,6 @@
 // What replicas add up within an action: sums in the fixed tree, and what is told where they do not meet
 // alike.
-#include "troupe/execution/synchronized_pass.hpp"
+#include "troupe/execution/joint_pass.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -27,9 +27,9 @@ struct meeting {
   explicit meeting(std::size_t num_replicas)
       : incoming(num_replicas), inboxes(num_replicas), num_messages(num_replicas, 0) {}
 
-  synchronized_pass pass(int replica, const action& op, std::uint64_t step = 4) {
+  joint_pass pass(int replica, const action& op, std::uint64_t step = 4) {
     auto at = static_cast<std::size_t>(replica);
-    return synchronized_pass(
+    return joint_pass(
         op, replica, static_cast<int>(inboxes.size()), tag_of(step), num_messages[at],
         [this](const transport::tensor_tag& to, tensor value) {
           incoming[to.replica].put(to, std::move(value));
@@ -62,7 +62,7 @@ TEST_CASE("replicas that add up in a pass get the sums of the tree, one after th
         auto pass = replicas.pass(replica, op);
         for (std::int64_t count : {1, 5}) {
           auto own = tensor::full({count}, values[static_cast<std::size_t>(replica)]);
-          pass.add_up(own);
+          pass.all_reduce(own);
           for (float each : own.values<float>()) sums[static_cast<std::size_t>(replica)].push_back(each);
         }
         pass.end();
@@ -83,18 +83,18 @@ TEST_CASE("replicas that come to different sums are told which") {
     meeting replicas(2);
     auto early = tensor::full({second.count}, 1);
     // The other one's values are there before this one waits, so that nobody blocks.
-    auto of_other = synchronized_pass(
+    auto of_other = joint_pass(
         second.op, 1, 2, tag_of(4), replicas.num_messages[1],
         [&](const transport::tensor_tag& to, tensor value) { replicas.inboxes[0].put(to, std::move(value)); },
         [](const transport::tensor_tag&) -> tensor { throw program::action_interrupted(); });
     if (second.count == 0)
       of_other.end();
     else
-      CHECK_THROWS_AS(of_other.add_up(early), program::action_interrupted);
+      CHECK_THROWS_AS(of_other.all_reduce(early), program::action_interrupted);
     auto own = tensor::full({first.count}, 1);
     auto pass = replicas.pass(0, first.op);
     try {
-      pass.add_up(own);
+      pass.all_reduce(own);
     } catch (const std::logic_error& problem) {
       return std::string(problem.what());
     }
@@ -113,7 +113,7 @@ TEST_CASE("replicas that come to different sums are told which") {
 TEST_CASE("what is no f32 in a sum over replicas is refused") {
   meeting replicas(1);
   auto halves = tensor::zeros({3}, dtype::bf16);
-  CHECK_THROWS_MATCHES(replicas.pass(0, {2, forward, 0}).add_up(halves), std::logic_error,
+  CHECK_THROWS_MATCHES(replicas.pass(0, {2, forward, 0}).all_reduce(halves), std::logic_error,
                        MessageMatches(ContainsSubstring("expected f32") && ContainsSubstring("bf16")));
 }
 

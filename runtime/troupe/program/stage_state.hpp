@@ -1,0 +1,28 @@
+#pragma once
+#include <vector>
+
+#include "troupe/tensor/tensor.hpp"
+
+namespace troupe::program {
+
+/// What of a stage is copied, written and restored. Asked for at a flush.
+class stage_state {
+ public:
+  virtual ~stage_state() = default;
+
+  /// Live handles to all that a snapshot must hold (parameters and optimizer state), by unique name.
+  /// Parameters come first, in name order; names do not depend on how the model was cut. What several stages
+  /// hold alike (a tied weight) has one name and is in the state of each.
+  virtual std::vector<named_tensor> state() = 0;
+  /// What of `state` the optimizer keeps, which job_options::reset_optimizer lets begin anew.
+  virtual std::vector<named_tensor> optimizer_state() { return {}; }
+  /// Live handles to the parameters alone, in name order. Each parameter of the model is one stage's.
+  virtual std::vector<named_tensor> parameters() = 0;
+  /// The same with what else belongs to a trained model, such as running means.
+  virtual std::vector<named_tensor> weights() { return parameters(); }
+  /// Copies `saved` into the state. Throws std::runtime_error naming what is missing, unknown or of another
+  /// shape.
+  virtual void load_state(const std::vector<named_tensor>& saved) = 0;
+};
+
+}  // namespace troupe::program
