@@ -30,7 +30,8 @@ class traced_stages {
  public:
   explicit traced_stages(const plan& running);
   traced_program& at(int stage, int lane = 0) {
-    return *stages_[static_cast<std::size_t>(lane * num_stages_ + stage)];
+    auto number = lane * num_stages_ + stage;
+    return *stages_[static_cast<std::size_t>(number)];
   }
   std::vector<std::uint64_t> results() const;
 

@@ -201,7 +201,8 @@ class lanes_in_step {
  private:
   int num_lanes() const { return plan_.num_running_lanes(); }
   traced_program& at(int lane, int stage) {
-    return *programs_[static_cast<std::size_t>(lane * plan_.num_stages + stage)];
+    auto number = lane * plan_.num_stages + stage;
+    return *programs_[static_cast<std::size_t>(number)];
   }
 
   /// Calls `pass(lane, which)` for each lane with the sums of what `part(lane, which)` returns for all.
