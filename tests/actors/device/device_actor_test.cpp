@@ -267,7 +267,7 @@ TEST_CASE("stages on one device combine without the transport, and all take the 
 }
 
 TEST_CASE("shares are combined in the order of stages, whatever the order of arrival") {
-  auto state_after = [](std::vector<std::uint32_t> arrivals) {
+  auto state_after = [](std::vector<int> arrivals) {
     one_device here(3, 3, 2);
     with_reductions(here, 3);
     here.begin();

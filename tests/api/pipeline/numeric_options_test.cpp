@@ -194,7 +194,7 @@ TEST_CASE("without tied weights, clipping and loss scale there are no reductions
   CHECK(troupe::detail::reductions_of(model, partition, {}).all.empty());
   CHECK(troupe::detail::reductions_of(model, partition, {.precision = dtype::bf16}).all.empty());
   auto clipped = troupe::detail::reductions_of(model, partition, {.clip_grad_norm = 1});
-  CHECK(clipped.all == std::vector<schedule::reduction>{{0, 1, 2}});
+  CHECK(clipped.all == std::vector<troupe::schedule::reduction>{{0, 1, 2}});
   CHECK(clipped.norms == 0);
   CHECK(clipped.tied == stage_reductions::none);
   CHECK(troupe::detail::reductions_of(model, partition, {.precision = dtype::f16}).norms == 0);
