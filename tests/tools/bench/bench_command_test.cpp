@@ -234,6 +234,32 @@ TEST_CASE("bench pipeline refuses options that cannot be used") {
   check_refused("pipeline --schedule zb_v --microbatches 1 --devices 4 --draw --json", "--draw and --json");
 }
 
+TEST_CASE("bench overlap holds the exposed part of communication to the simulation") {
+  auto lines =
+      objects_of(bench("overlap --schedule 1f1b --devices 1 --microbatches 2 --action-ms 1 --transfers 0.5,2 "
+                       "--steps 3 --rounds 2 "
+                       "--json"));
+  REQUIRE(lines.size() == 2);
+  for (const auto& line : lines) {
+    INFO(line);
+    CHECK(line.at("schedule") == "1f1b");
+    CHECK(line.at("simulated_step_ms") == 6.0);  // 2 (f + b + w)
+    check_is_spread(line.at("exposed_over_simulated"), 2);
+    CHECK(line.at("step_over_simulated").at("min") > 0.5);
+  }
+  // 4 buckets of 0.75 ms or 3 ms each, the first complete a quarter of the last W before its end.
+  CHECK(lines[0].at("simulated_exposed_ms") == 2.25);
+  CHECK(lines[1].at("simulated_exposed_ms") == 11.25);
+  CHECK(lines[1].at("exposed_ms").at("max") > 0);
+}
+
+TEST_CASE("bench overlap refuses options that cannot be used") {
+  check_refused("overlap --replicas 1", "--replicas");
+  check_refused("overlap --schedule sideways", "sideways");
+  check_refused("overlap --schedule forward_only", "no gradients to add up");
+  check_refused("overlap --schedule interleaved_1f1b --microbatches 3", "has to divide their number");
+}
+
 TEST_CASE(
     "bench compute holds a step to the rates of products, multiply-adds and copies that it measured beside "
     "it") {

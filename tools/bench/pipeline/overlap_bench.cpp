@@ -15,6 +15,7 @@
 #include "bench/processes/bench_process.hpp"
 #include "bench/processes/launched_job.hpp"
 #include "bench/processes/subprocess.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/job/job_definition.hpp"
 #include "troupe/schedule/schedule_table.hpp"
 #include "troupe/schedule/simulation/simulate.hpp"
@@ -153,6 +154,8 @@ void run(const overlap_options& options) {
   for (const auto& schedule : options.schedules) {
     auto job = options.each;
     job.schedule = schedule;
+    if (schedule_kind_from(schedule) == schedule_kind::forward_only)
+      throw bad_input("--schedule forward_only has no gradients to add up: give schedules that train");
     auto running = plan_of(job);
     auto alone = simulate(running, costs_of(job, 0)).makespan;
     std::vector<measurements> of_transfer(job.transfers.size());
