@@ -152,7 +152,8 @@ bool plan_interpreter::run_weight_gradient(const action& op) {
 
 bool plan_interpreter::run_reduction(const action& op) {
   std::vector<transport::tensor_tag> tags;
-  for (std::size_t from = 0; from < members_of(op).size(); ++from)
+  auto num_members = members_of(op).size();
+  for (std::size_t from = 0; from < num_members; ++from)
     tags.push_back(run_.tag(transport::tensor_role::reduction_partial, op.stage, op.microbatch, from));
   auto partials = run_.take(tags);
   if (!partials) return false;

@@ -51,7 +51,8 @@ placement placement::with_shards(const std::vector<int>& stages) const {
 device_id placement::device_of(const layout::part_id& wanted) const {
   auto shard = device_of_shard_.find(wanted);
   if (shard != device_of_shard_.end()) return shard->second;
-  if (wanted.shard != 0)
+  bool is_sharded = device_of_shard_.contains({{.stage = wanted.cell.stage, .slice = wanted.cell.slice}, 0});
+  if (is_sharded || wanted.shard != 0)
     throw_invalid("placement::device_of", "one of the job's " + std::to_string(parts().size()) + " parts",
                   to_string(wanted));
   return device_of(wanted.cell);

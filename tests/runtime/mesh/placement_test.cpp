@@ -100,6 +100,7 @@ TEST_CASE("the shards of a stage lie on the devices of its replicas, in place of
   CHECK_THROWS_AS(whole.with_shards({2}), std::invalid_argument);
   CHECK_THROWS_AS(placed.device_of(part_id{{.stage = 1}, 2}), std::invalid_argument);
   CHECK_THROWS_AS(placed.device_of(part_id{{.stage = 0}, 1}), std::invalid_argument);
+  CHECK_THROWS_AS(placed.device_of(part_id{{.stage = 1, .replica = 1}, 0}), std::invalid_argument);
   auto alone = place_cells(make_plan({}));
   CHECK(placement_text(alone) != placement_text(alone.with_shards({0})));
 }

@@ -168,7 +168,7 @@ void check_reductions(const plan& checked, findings& found) {
         if (count_applied < checked.flush_every) reduced.erase(op.stage);
         continue;
       }
-      if (op.kind == action_kind::all_reduce || is_of_storage(op.kind)) continue;  // see check_all_reduces
+      if (op.kind == action_kind::all_reduce || is_of_storage(op.kind)) continue;  // see the checks of these
       bool is_reduction = op.kind == action_kind::reduce_gradient;
       if (is_reduction) ++seen[{op.microbatch, op.stage}];
       if (checked.flush_every > 1 && is_ignored(checked, op, applied[op.stage])) continue;
