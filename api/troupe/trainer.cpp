@@ -294,7 +294,9 @@ std::string Trainer::weights_sha256() {
   actors::job::call_request request;
   request.kind = actors::job::call_kind::hash;
   request.target_step = runs_;
-  return world_.shared_->self->run(request, {}).weights_sha256;
+  auto result = world_.shared_->self->run(request, {});
+  if (!result.problem.empty()) throw bad_input(result.problem);
+  return result.weights_sha256;
 }
 
 std::string Trainer::record(std::string value) {

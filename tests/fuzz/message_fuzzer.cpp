@@ -112,17 +112,24 @@ void try_packed_state(input bytes) {
   std::ranges::copy(bytes, packed.bytes().begin());
   allow<std::runtime_error>([&] {
     wire::packed_state_pool pool;
-    const auto once = pack_state(wire::unpack_state(packed), pool);
-    const auto twice = pack_state(wire::unpack_state(once), pool);
+    auto again = [&pool](const tensor& from) {
+      auto state = wire::unpack_contents(from);
+      return pack_state(state.tensors, state.contents, pool);
+    };
+    const auto once = again(packed), twice = again(once);
     expect(std::ranges::equal(once.bytes(), twice.bytes()), "a packed state is read back as another one");
   });
 }
 
 std::vector<std::string> packed_state_seeds() {
   wire::packed_state_pool pool;
-  const auto packed =
-      pack_state({{"weight", tensor::zeros({2, 2})}, {"step", tensor::zeros({}, dtype::i64)}}, pool);
-  return {std::string(text_of(packed.bytes()))};
+  const std::vector<named_tensor> state = {{"weight", tensor::zeros({2, 2})},
+                                           {"step", tensor::zeros({}, dtype::i64)}};
+  auto sliced = whole_contents(state);
+  sliced[0].whole = {2, 4};
+  sliced[0].boxes = {{{0, 2}, {2, 2}}};
+  return {std::string(text_of(pack_state(state, pool).bytes())),
+          std::string(text_of(pack_state(state, sliced, pool).bytes()))};
 }
 
 constexpr std::array decoders = {decoder{try_message<cluster::agent_wire::client_message>, client_seeds},

@@ -12,7 +12,7 @@
 #include "troupe/safetensors/safetensors_header.hpp"
 #include "troupe/snapshot/contents_json.hpp"
 #include "troupe/snapshot/manifest.hpp"
-#include "troupe/snapshot/part_reader.hpp"
+#include "troupe/snapshot/part/part_reader.hpp"
 #include "troupe/wire/byte_order.hpp"
 
 namespace troupe::fuzz {

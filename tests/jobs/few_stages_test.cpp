@@ -40,7 +40,7 @@ void check_fault(int num_processes, std::vector<std::string> layout, const std::
 
 }  // namespace
 
-TEST_CASE("two stages over three and four processes give the bits of one") {
+TEST_CASE("two stages over three and four processes give the bits of one", "[.soak]") {
   auto num_processes = GENERATE(3, 4);
   auto outcome = run_launched(num_processes, job_with({"--stages", "2"}));
   CHECK(outcome.weights_sha256() == weights_of("2"));

@@ -4,7 +4,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "troupe/execution/replicas/replica_groups.hpp"
 #include "troupe/messages/stage.hpp"
 #include "troupe/ops/threads.hpp"
 #include "troupe/trace/recording.hpp"
@@ -65,10 +64,7 @@ void device_state::on_begin(const messages::begin_generation& command) {
   generation_ = command.generation;
   std::vector<int> stages;
   for (const auto& attached : command_.stages) stages.push_back(attached.stage);
-  const auto& training = command.job->training;
-  auto lane = training.lane_of(options_.device);
-  waiter_.begin_generation(generation_, training.mesh.replica_of(lane), training.mesh.slice_of(lane),
-                           std::move(stages));
+  waiter_.begin_generation(generation_, mesh().replica_of(lane()), slice(), std::move(stages));
   call_.reset();
   interpreter_.reset();
   batches_.begin_generation(command_);
@@ -91,7 +87,7 @@ void device_state::listen_to_groups() {
       caf::anon_send(living, messages::replica_tensors_arrived{});
   };
   for (const auto& attached : command_.stages)
-    if (has_group(attached.stage)) groups->listen(attached.stage, tell);
+    if (has_group(attached.stage)) groups->listen(group_key(attached.stage), tell);
 }
 
 /// All devices of the generation before have stopped: no process reads this device's sums any more.
@@ -106,13 +102,13 @@ void device_state::share_memory() {
 
 bool device_state::is_shared(int stage) const {
   const auto& job = *command_.job;
-  return !has_group(stage) &&
-         is_on_several_members(job.placed, job.hosts, stage, job.training.mesh.num_replicas);
+  return !has_group(stage) && is_on_several_members(job.placed, job.hosts, {.stage = stage, .slice = slice()},
+                                                    job.training.mesh.num_replicas);
 }
 
 bool device_state::has_group(int stage) const {
   const auto& groups = command_.job->groups;
-  return groups && groups->has(stage);
+  return groups && groups->has(group_key(stage));
 }
 
 messages::stopped device_state::on_quiesce(const messages::quiesce& command) {
@@ -298,7 +294,12 @@ void device_state::tell_reached() {
     take_metrics();
   self_->send(command_.scheduler,
               messages::cut_reached{generation_, call_->index, static_cast<std::uint32_t>(options_.device),
-                                    end_, metrics_});
+                                    end_, told_metrics()});
+}
+
+/// Slices compute the same metrics: those of slice 0 count.
+program::step_metrics device_state::told_metrics() const {
+  return slice() == 0 ? metrics_ : program::step_metrics();
 }
 
 void device_state::take_metrics() {

@@ -15,6 +15,7 @@
 #include "troupe/device/step_batches.hpp"
 #include "troupe/device/step_sampling.hpp"
 #include "troupe/execution/plan_interpreter.hpp"
+#include "troupe/execution/replicas/replica_groups.hpp"
 #include "troupe/execution/replicas/sum_buffers.hpp"
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/messages/device.hpp"
@@ -103,6 +104,7 @@ class device_state : private execution::action_host {
   plan_position position() const;
   void tell_reached();
   void take_metrics();
+  program::step_metrics told_metrics() const;
   void begin_call(const messages::step_credit& given);
   void begin_step();
   bool has_batch(std::uint64_t step) const;
@@ -115,11 +117,10 @@ class device_state : private execution::action_host {
   bool has_group(int stage) const;
   /// Whether other processes read what this one computes for the stage.
   bool is_shared(int stage) const;
-  /// Whose weights are those of the job, see plan.
-  bool is_of_first_replica() const {
-    const auto& training = command_.job->training;
-    return training.mesh.replica_of(training.lane_of(options_.device)) == 0;
-  }
+  const layout::mesh_shape& mesh() const { return command_.job->training.mesh; }
+  int lane() const { return command_.job->training.lane_of(options_.device); }
+  int slice() const { return mesh().slice_of(lane()); }
+  execution::replica_groups::key group_key(int stage) const { return {stage, slice()}; }
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override { return batches_.batch_of(step_); }
   void send(const transport::tensor_tag& tag, tensor value) override;

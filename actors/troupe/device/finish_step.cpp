@@ -13,6 +13,7 @@ void device_state::finish_step() {
   account_.end_step();
   if (account_.is_busy()) waiter_.stop();
   auto done = describe_step();
+  auto metrics = std::exchange(metrics_, {});
   if (interpreter_->has_deferred_updates() && !interpreter_->is_halted()) {
     deferred_step_ = std::move(done);
     return begin_next_step();
@@ -23,7 +24,7 @@ void device_state::finish_step() {
   auto due = std::ranges::find(copies_, applied, &messages::due_copy::step);
   if (call_->kind == job::call_kind::train && due != copies_.end()) {
     auto begin = trace::now_ns();
-    copy_states(*due, done.metrics);
+    copy_states(*due, metrics);
     done.copy_ns = trace::now_ns() - begin;
   }
   std::erase_if(copies_, [&](const messages::due_copy& copy) { return copy.step <= applied; });
@@ -52,7 +53,7 @@ messages::step_done device_state::describe_step() {
   bool is_sampled = trains && sampling_.takes(step_, account_.num_actions(), trace::now_ns());
   account_.describe(done, is_sampled || (trains && step_ + 1 == call_->target_step));
   take_metrics();
-  done.metrics = std::exchange(metrics_, {});
+  done.metrics = told_metrics();
   return done;
 }
 
@@ -61,10 +62,13 @@ void device_state::copy_states(const messages::due_copy& due, const program::ste
   for (auto& attached : command_.stages) {
     auto begin = trace::now_ns();
     auto state = attached.program->state();
-    if (attached.stage == command_.job->num_stages() - 1)
+    auto contents = attached.program->contents();
+    if (attached.stage == command_.job->num_stages() - 1) {
       state.push_back(command_.job->shares_metrics ? job::replica_metrics_tensor(replica_metrics_)
                                                    : job::metrics_tensor(metrics));
-    auto packed = pack_state(state, pool_);
+      contents.push_back(whole_contents(state.back()));
+    }
+    auto packed = pack_state(state, contents, pool_);
     options_.faults->at(fault::fault_point::copy_state, step_);
     self_->send(attached.owner,
                 messages::state_copied{generation_, due.step, std::move(packed), due.to_disk != 0});

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "troupe/device/device_actor.hpp"
-#include "troupe/execution/replicas/replica_groups.hpp"
 #include "troupe/fault/action_faults.hpp"
 
 namespace troupe::actors::devices {
@@ -23,11 +22,11 @@ const execution::replica_group* device_state::group_of(int stage) {
   constexpr auto fence_check_interval = std::chrono::milliseconds(1);
   if (!has_group(stage)) return nullptr;
   auto& groups = *command_.job->groups;
-  const auto* found = groups.wait_for(stage, std::chrono::milliseconds(0));
+  const auto* found = groups.wait_for(group_key(stage), std::chrono::milliseconds(0));
   if (found) return found;
   auto before = last_status_.activity;
   set_status(schedule::device_activity::waiting_for_tensor);
-  while (!(found = groups.wait_for(stage, fence_check_interval)))
+  while (!(found = groups.wait_for(group_key(stage), fence_check_interval)))
     if (waiter_.is_fenced()) throw program::action_interrupted();
   set_status(before);
   return found;

@@ -1,6 +1,9 @@
 // device_state: sends weights, outputs and what it holds to the processes whose programs receive them
 // (gather, predict, memory), and hashes weights.
 #include <map>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
 
 #include "troupe/device/device_actor.hpp"
 #include "troupe/program/device_memory.hpp"
@@ -8,21 +11,49 @@
 
 namespace troupe::actors::devices {
 
+namespace {
+
+/// [wanted] Those of the tensors of a state. Throws std::logic_error for a tensor that it does not have.
+std::vector<tensor_contents> contents_of(const std::vector<named_tensor>& wanted,
+                                         const std::vector<tensor_contents>& state) {
+  std::map<std::string_view, const tensor_contents*> by_name;
+  for (const auto& each : state) by_name.emplace(each.name, &each);
+  std::vector<tensor_contents> found;
+  for (const auto& each : wanted) {
+    auto held = by_name.find(each.name);
+    if (held == by_name.end())
+      throw std::logic_error("[stage_program::contents] expected the contents of " + each.name +
+                             ", which is among the program's weights, got none of it");
+    found.push_back(*held->second);
+  }
+  return found;
+}
+
+}  // namespace
+
 void device_state::send_weights() {
-  if (!is_of_first_replica()) return;
+  if (mesh().replica_of(lane()) != 0) return;  // all replicas have these
   for (auto& attached : command_.stages) {
-    auto stage = static_cast<std::uint32_t>(attached.stage);
     options_.faults->at(fault::fault_point::gather, call_->index);
-    send_gathered(stage, stage, pack_state(attached.program->weights(), pool_));
+    auto weights = attached.program->weights();
+    auto contents = contents_of(weights, attached.program->contents());
+    auto index = slice() * command_.job->num_stages() + attached.stage;
+    send_gathered(static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(attached.stage),
+                  pack_state(weights, contents, pool_));
   }
 }
 
 void device_state::list_parameters() {
-  if (!is_of_first_replica()) return;
+  if (lane() != 0) return;
   for (auto& attached : command_.stages) {
     messages::parameters_listed listed{
-        generation_, call_->index, static_cast<std::uint32_t>(attached.stage), {}};
-    for (auto& each : attached.program->parameters()) listed.names.push_back(std::move(each.name));
+        generation_, call_->index, static_cast<std::uint32_t>(attached.stage), {}, {}};
+    auto parameters = attached.program->parameters();
+    for (const auto& held : contents_of(parameters, attached.program->contents()))
+      if (!is_whole(held) && listed.problem.empty())
+        listed.problem = "expected whole parameters to hash, but a device holds a part of " + held.name +
+                         ": gather the weights, and hash these";
+    for (auto& each : parameters) listed.names.push_back(std::move(each.name));
     self_->send(command_.scheduler, std::move(listed));
   }
 }
@@ -56,6 +87,7 @@ void device_state::send_memory() {
 }
 
 void device_state::on_prediction(const action& op, const tensor& output) {
+  if (slice() != 0) return;  // all have the same
   options_.faults->at(fault::fault_point::gather, call_->index);
   auto index = interpreter_->assignment().batch_of(step_) *
                    static_cast<std::uint64_t>(interpreter_->running().num_microbatches) +

@@ -32,7 +32,7 @@ const messages::child_report* child_in(const messages::process_report* report,
                                        const messages::child_report& wanted) {
   if (report)
     for (const auto& one : report->children)
-      if (one.is_of(wanted)) return &one;
+      if (one.id == wanted.id) return &one;
   return nullptr;
 }
 
@@ -185,9 +185,10 @@ void inspector_state::note_changes(const messages::process_report* before,
     const auto* old = child_in(before, child);
     if (old && old->is_running == child.is_running && old->starts == child.starts) continue;
     options_.out->events()->append("actor", dumped({{"rank", report.rank},
-                                                    {"role", child_name(child.role)},
-                                                    {"number", child.number},
-                                                    {"replica", replica_json(child)},
+                                                    {"role", child_name(child.id.role)},
+                                                    {"number", child.id.number},
+                                                    {"replica", lane_json(child.id, child.id.replica)},
+                                                    {"slice", lane_json(child.id, child.id.slice)},
                                                     {"state", child.is_running ? "running" : "ended"},
                                                     {"starts", child.starts},
                                                     {"reason", child.reason}}));

@@ -9,9 +9,6 @@
 namespace troupe::actors::job {
 
 void job_definition::place(plan made, int world_size, const std::vector<layout::replica_content>& of_stage) {
-  if (made.mesh.num_slices != 1)
-    throw_invalid("job_definition::place", "a plan of one slice: jobs have no others",
-                  std::to_string(made.mesh.num_slices));
   training = std::move(made);
   placed = mesh::place_cells(training);
   bool has_equal = training.mesh.num_replicas > 1 && !of_stage.empty();

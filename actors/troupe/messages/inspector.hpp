@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "troupe/actor/actor_counts.hpp"
+#include "troupe/actor/child_id.hpp"
 #include "troupe/actor/message_storage.hpp"
 #include "troupe/cluster/membership.hpp"
 #include "troupe/collective/diagnostics/collective_position.hpp"
@@ -44,20 +45,14 @@ struct commands_posted {};
 
 /// A child of a supervisor, alive or not. One that has ended stays in the reports of its process.
 struct child_report {
-  std::uint8_t role = 0;    ///< a child_role
-  std::int32_t number = 0;  ///< child_id::number
+  actor::child_id id;
   std::uint8_t is_running = 0;
   std::uint32_t starts = 0;         ///< how often it was started
   std::string reason;               ///< of its newest failure; empty: it never failed
   actor::actor_counts counts = {};  ///< totals are those of all its starts
-  std::int32_t replica = 0;         ///< child_id::replica
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(role, number, is_running, starts, reason, counts, replica);
-  }
-  /// Whether it reports of the same child.
-  bool is_of(const child_report& other) const {
-    return role == other.role && number == other.number && replica == other.replica;
+    archive(id, is_running, starts, reason, counts);
   }
 };
 

@@ -232,9 +232,10 @@ struct parameters_listed {
   std::uint32_t call = 0;
   std::uint32_t stage = 0;
   std::vector<std::string> names;
+  std::string problem;  ///< why they cannot be hashed; empty: they can
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, call, stage, names);
+    archive(generation, call, stage, names, problem);
   }
 };
 

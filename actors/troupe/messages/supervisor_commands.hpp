@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "troupe/actor/child_id.hpp"
 #include "troupe/actor/message_storage.hpp"
 #include "troupe/job/pause.hpp"
 
@@ -18,13 +19,11 @@ struct end_actor {
   std::uint64_t generation = 0;
   std::string id;                 ///< of the inspector's command
   std::uint32_t incarnation = 0;  ///< of the process that is meant
-  std::uint8_t role = 0;          ///< a child_role
-  std::int32_t number = 0;        ///< child_id::number
-  std::int32_t replica = 0;       ///< child_id::replica
+  actor::child_id child;
   std::uint8_t is_failure = 0;
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, id, incarnation, role, number, replica, is_failure);
+    archive(generation, id, incarnation, child, is_failure);
   }
 };
 

@@ -242,6 +242,10 @@ void call_runner::proceed() {
 
 void call_runner::on_listed(const messages::parameters_listed& listed) {
   if (listed.generation != options_.generation || !is_hashing(listed.call)) return;
+  if (!listed.problem.empty()) {
+    result_.problem = listed.problem;
+    return finish_call(result_);
+  }
   if (hash_.add(listed.stage, listed.names)) go_on_with_hash();
 }
 

@@ -71,13 +71,15 @@ caf::behavior disk_state::make_behavior() {
 
 /// Releases the copy as soon as it is encoded, so that only one state is held during the write.
 messages::part_on_disk disk_state::write(messages::write_part& command) {
+  auto state = wire::unpack_contents(command.packed);
   snapshot::snapshot_part part{options_.job_id,
                                command.step,
                                command.part,
                                options_.num_stages,
                                command.generation,
                                options_.numeric_class,
-                               wire::unpack_state(command.packed)};
+                               std::move(state.tensors),
+                               std::move(state.contents)};
   command.packed = {};
   if (options_.finite_only) require_finite(part, command.began_non_finite.get());
   auto encoded = encode_part(part);
@@ -145,10 +147,13 @@ messages::stage_copy disk_state::read(const messages::read_from_disk& wanted) co
     auto state = info.manifest->job_id == options_.job_id
                      ? read_tensors(store_, *info.manifest, wanted.wanted, wanted.part)
                      : read_earlier_job(*info.manifest, wanted);
-    if (wanted.metrics_of_replicas > 0)
+    auto contents = wanted.wanted;
+    if (wanted.metrics_of_replicas > 0) {
       state.push_back(read_metrics(store_, *info.manifest, wanted.metrics_of_replicas));
+      contents.push_back(whole_contents(state.back()));
+    }
     wire::packed_state_pool fresh;
-    return {pack_state(state, fresh)};
+    return {pack_state(state, contents, fresh)};
   }
   throw files::snapshot_error("no snapshot of step " + std::to_string(wanted.step) + " in " +
                               options_.store.folder.string());

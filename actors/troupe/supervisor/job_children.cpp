@@ -28,6 +28,14 @@ caf::actor spawn_on(child_threads threads, caf::event_based_actor* self, Args&&.
   return self->spawn<actor::actor_of<State>, caf::detached>(std::forward<Args>(args)...);
 }
 
+child_id stage_id(const layout::cell& computed) {
+  return {child_role::stage, computed.stage, computed.replica, computed.slice};
+}
+
+layout::cell cell_of(const child_id& stage) {
+  return {.stage = stage.number, .replica = stage.replica, .slice = stage.slice};
+}
+
 }  // namespace
 
 job_children::~job_children() {
@@ -104,7 +112,7 @@ std::vector<supervised_branch> job_children::branches() const {
   for (const auto& one : hosted_)
     all.push_back({subtree::compute,
                    recovery::restart_policy::rest_for_one,
-                   {{child_role::stage, one.stage, one.replica}, {child_role::device, device_of(one)}}});
+                   {stage_id(one), {child_role::device, device_of(one)}}});
   return all;
 }
 
@@ -134,7 +142,7 @@ caf::actor job_children::handle_of(const child_id& one) const {
     case child_role::snapshot_writer:
       return snapshot_writer_;
     case child_role::stage:
-      return of(stages_, layout::cell{.stage = one.number, .replica = one.replica});
+      return of(stages_, cell_of(one));
     case child_role::device:
       return of(devices_, one.number);
     case child_role::gatherer:
@@ -163,7 +171,7 @@ void job_children::spawn(const child_id& one) {
   if (one.role == child_role::peer_copy_store) spawn_peer_copy_store();
   if (one.role == child_role::disk) spawn_disk();
   if (one.role == child_role::snapshot_writer) spawn_snapshot_writer();
-  if (one.role == child_role::stage) spawn_stage({.stage = one.number, .replica = one.replica});
+  if (one.role == child_role::stage) spawn_stage(cell_of(one));
   if (one.role == child_role::device) spawn_device(one.number);
   if (one.role == child_role::gatherer) spawn_gatherer();
   if (one.role == child_role::inspector) spawn_inspector();
@@ -248,17 +256,12 @@ void job_children::spawn_device(int device) {
 }
 
 void job_children::spawn_stage(const layout::cell& stage) {
-  stages_[stage] =
-      self_->spawn<actor::actor_of<stage::stage_state>>(stage::stage_options{{stage},
-                                                                             options_.rank,
-                                                                             job_->make_program,
-                                                                             options_.out,
-                                                                             options_.log,
-                                                                             job_->number,
-                                                                             account_of(device_of(stage)),
-                                                                             job_->part_of(stage).content,
-                                                                             job_->latest});
-  adopt(stages_[stage], {child_role::stage, stage.stage, stage.replica});
+  stage::stage_options made;
+  made.copies = {job_->part_of(stage), options_.rank, options_.out, options_.log, job_->number, job_->latest};
+  made.make_program = job_->make_program;
+  made.account = account_of(device_of(stage));
+  stages_[stage] = self_->spawn<actor::actor_of<stage::stage_state>>(std::move(made));
+  adopt(stages_[stage], stage_id(stage));
 }
 
 void job_children::spawn_loader() {

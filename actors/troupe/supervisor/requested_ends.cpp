@@ -19,7 +19,7 @@ std::string text_of(const std::string& what, const std::string& id) {
 void kill_this_process() { ::kill(::getpid(), SIGKILL); }
 
 caf::result<messages::command_carried_out> requested_ends::end(const messages::end_actor& command) {
-  auto child = children_.running({static_cast<child_role>(command.role), command.number, command.replica});
+  auto child = children_.running(command.child);
   if (command.incarnation != options_.incarnation || !child)
     return actor::unavailable("no such actor runs: take its id from /api/v1/actors, and try again");
   if (command.is_failure)

@@ -308,8 +308,8 @@ std::shared_ptr<execution::replica_groups> state_restore::make_groups() const {
   auto num_replicas = job.training.mesh.num_replicas;
   execution::replica_groups::replica_ranks ranks;
   for (const auto& cell : children_.hosted())
-    if (is_on_several_members(job.placed, command_->hosts, cell.stage, num_replicas))
-      ranks[cell.stage] = hosts_of_replicas(job.placed, command_->hosts, cell.stage, num_replicas);
+    if (is_on_several_members(job.placed, command_->hosts, cell, num_replicas))
+      ranks[{cell.stage, cell.slice}] = hosts_of_replicas(job.placed, command_->hosts, cell, num_replicas);
   if (ranks.empty()) return nullptr;
   auto failed = [supervisor = caf::actor_cast<caf::actor>(self_->address()),
                  generation = generation_.number](const std::exception& cause) {

@@ -1,34 +1,36 @@
 #include "troupe/detail/gathered_results.hpp"
 
-#include <algorithm>
-#include <map>
+#include <cstddef>
 #include <span>
 #include <system_error>
 
 #include "troupe/files/durable_file.hpp"
 #include "troupe/files/snapshot_error.hpp"
 #include "troupe/files/temporary_name.hpp"
+#include "troupe/snapshot/gathered_tensor.hpp"
 #include "troupe/snapshot/saved_tensors.hpp"
 #include "troupe/wire/packed_state.hpp"
 
 namespace troupe::detail {
 
 std::vector<named_tensor> unpack_weights(const std::vector<tensor>& packed_stages) {
-  std::vector<named_tensor> weights;
-  for (const auto& packed : packed_stages)
-    for (const auto& [name, value] : wire::unpack_state(packed)) weights.push_back({name, value.clone()});
-  std::ranges::sort(weights, {}, &named_tensor::name);
-  return weights;
+  std::vector<wire::unpacked_state> parts;
+  for (const auto& packed : packed_stages) parts.push_back(wire::unpack_contents(packed));
+  return snapshot::whole_tensors(parts);
 }
 
 std::vector<named_tensor> weights_in(const std::vector<tensor>& packed_states) {
-  std::map<std::string, tensor> by_name;
-  for (const auto& packed : packed_states)
-    for (const auto& [name, value] : wire::unpack_state(packed))
-      if (snapshot::is_weight_name(name)) by_name.try_emplace(name, value);
-  std::vector<named_tensor> weights;
-  for (const auto& [name, value] : by_name) weights.push_back({name, value.clone()});
-  return weights;
+  std::vector<wire::unpacked_state> parts;
+  for (const auto& packed : packed_states) {
+    auto state = wire::unpack_contents(packed);
+    auto& part = parts.emplace_back();
+    for (std::size_t at = 0; at < state.tensors.size(); ++at) {
+      if (!snapshot::is_weight_name(state.contents[at].name)) continue;
+      part.tensors.push_back(state.tensors[at]);
+      part.contents.push_back(state.contents[at]);
+    }
+  }
+  return snapshot::whole_tensors(parts);
 }
 
 std::uint64_t weights_bytes(const nn::Module& model) {

@@ -97,7 +97,7 @@ class layer_by_layer {
                                               .numerics = pipeline.numerics(),
                                               .initial_weights = pipeline.initial_weights()});
     account_scope charged(account_);
-    for (int layer = 0; layer < model_.size(); ++layer) programs_.push_back(make(layer));
+    for (int layer = 0; layer < model_.size(); ++layer) programs_.push_back(make({.stage = layer}));
   }
 
   /// One step of one microbatch.

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
+#include "troupe/error/errors.hpp"
 #include "troupe/ops/convert.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/tensor/memory.hpp"
@@ -31,7 +33,9 @@ parameter::parameter(const parameter& other)
       tied_to(other.tied_to),
       requires_gradient(other.requires_gradient),
       value_(copy_for(memory_category::parameters, other.value())),
-      gradient_(copy_for(memory_category::gradients, other.gradient())) {}
+      gradient_(copy_for(memory_category::gradients, other.gradient())) {
+  if (!value_.defined()) converted_ = copy_for(memory_category::parameters, other.converted_);
+}
 
 parameter& parameter::operator=(const parameter& other) {
   auto version = version_;
@@ -40,29 +44,71 @@ parameter& parameter::operator=(const parameter& other) {
   return *this;
 }
 
+namespace {
+
+[[noreturn]] void refuse_described(const parameter& one) {
+  throw std::logic_error("[forward] expected the parameter " + one.name + to_string(one.extents) +
+                         " with elements, got one that is only described: call materialize(seed) on the "
+                         "model first, and let each module name all its parts in each_parameter and "
+                         "each_child. If it is detached, attach it");
+}
+
+}  // namespace
+
 void make_ready(std::initializer_list<const parameter*> parameters) {
-  for (const auto* each : parameters) {
-    if (!each) continue;
-    each->wait_ready();
-    if (!each->value().defined())
-      throw std::logic_error("[forward] expected the parameter " + each->name + to_string(each->extents) +
-                             " with elements, got one that is only described: call materialize(seed) on the "
-                             "model first, and let each module name all its parts in each_parameter and "
-                             "each_child");
-  }
+  for (const auto* each : parameters)
+    if (each && !ready(*each).value().defined()) refuse_described(*each);
+}
+
+void make_ready_to_convert(std::initializer_list<const parameter*> parameters) {
+  for (const auto* each : parameters)
+    if (each && !ready(*each).is_attached()) refuse_described(*each);
 }
 
 void parameter::materialize(std::uint64_t seed, std::string_view full_name) {
   wait_ready();
-  {
-    memory_scope counted(memory_category::parameters);
-    value_ = tensor::zeros(extents);
-  }
-  memory_scope counted(memory_category::gradients);
-  gradient_ = tensor::zeros(extents);
+  attach(tensor::zeros(extents));
+  attach_gradient(tensor::zeros(extents));
   has_gradient = false;
   mark_changed();
   if (init) init(value_, seed, full_name);
+}
+
+void parameter::require_shape(const tensor& given) const {
+  if (given.shape() != extents)
+    throw_invalid("parameter::attach", name + to_string(extents), describe(given));
+}
+
+void parameter::attach(tensor value) {
+  no_update_pending();
+  require_shape(value);
+  value_ = std::move(value);
+  value_.set_memory_category(memory_category::parameters);
+}
+
+void parameter::attach_converted(tensor converted) {
+  no_update_pending();
+  require_shape(converted);
+  converted_ = std::move(converted);
+  converted_.set_memory_category(memory_category::parameters);
+}
+
+void parameter::attach_gradient(tensor gradient) {
+  no_update_pending();
+  require_shape(gradient);
+  gradient_ = std::move(gradient);
+  gradient_.set_memory_category(memory_category::gradients);
+}
+
+void parameter::detach() {
+  no_update_pending();
+  value_ = {};
+  converted_ = {};
+}
+
+void parameter::detach_gradient() {
+  no_update_pending();
+  gradient_ = {};
 }
 
 void parameter::move_to(device target) {
@@ -80,8 +126,14 @@ void parameter::move_to(device target) {
 }
 
 const tensor& parameter::as(dtype type) const {
-  if (!value().defined() || type == value_.dtype()) return value_;
-  if (!converted_.defined() || converted_.dtype() != type) converted_ = cast(value_, type);
+  if (value().defined() && type == value_.dtype()) return value_;
+  if (converted_.defined() && converted_.dtype() == type) return converted_;
+  if (!value_.defined() && converted_.defined())
+    throw std::logic_error("[parameter::as] expected " + name + " in " + std::string(to_string(type)) +
+                           ", got one that is attached in " + std::string(to_string(converted_.dtype())) +
+                           " alone: attach its value, or compute in that");
+  if (!value_.defined()) return value_;
+  converted_ = cast(value_, type);
   return converted_;
 }
 

@@ -19,7 +19,10 @@ using initializer = std::function<void(tensor& value, std::uint64_t seed, std::s
 
 /// A trainable tensor and its gradient. A parameter is first only described (shape and initializer);
 /// `materialize` allocates its memory, and from then on the value stays the same tensor and only its elements
-/// change. Copies are deep.
+/// change, until `detach`. Copies are deep.
+///
+/// Where others hold the elements meanwhile (shards), the value is detached between its uses and attached for
+/// them, and likewise the gradient. What was recorded before stays in date.
 ///
 /// An update may be pending: a gradient reduction or optimizer step that DataParallel has begun. Modules wait
 /// for it in their forward pass; other code first calls wait_ready, or optimizer_state::synchronize for all
@@ -76,10 +79,22 @@ struct parameter {
 
   /// Allocates and initializes the tensors, on the CPU; has_gradient is false afterwards.
   void materialize(std::uint64_t seed, std::string_view full_name);
+  /// Gives the value memory that holds the elements which it has had; the version stays. Throws
+  /// std::invalid_argument for another shape.
+  void attach(tensor value);
+  /// The same with what `as` returns for its dtype, in place of the value.
+  void attach_converted(tensor converted);
+  void attach_gradient(tensor gradient);
+  /// Lets go of the value's memory and of its conversion. Throws as value() does.
+  void detach();
+  void detach_gradient();
+  /// Whether operations can read it, in the dtype of the value or of its conversion.
+  bool is_attached() const { return value_.defined() || converted_.defined(); }
   /// Moves value and gradient to device `target`; earlier handles keep referring to the old memory. Throws
   /// bad_input and changes nothing if the device does not exist.
   void move_to(device target);
-  /// The value converted to another floating dtype; cached until mark_changed(). Throws as value() does.
+  /// The value converted to another floating dtype; cached until mark_changed(). Throws as value() does, and
+  /// std::logic_error if it is attached in a third dtype alone.
   const tensor& as(dtype type) const;
   /// Whether the next optimizer step changes it.
   bool needs_step() const { return has_gradient && requires_gradient; }
@@ -105,6 +120,7 @@ struct parameter {
   }
 
  private:
+  void require_shape(const tensor& given) const;
   const parameter& no_update_pending() const {
     if (update_ && update_->is_pending()) throw_pending();
     return *this;
@@ -121,6 +137,8 @@ struct parameter {
 /// Waits for pending updates before a forward pass reads parameters. Throws std::logic_error, with the name
 /// and what to do, if one is not materialized. Null pointers are skipped.
 void make_ready(std::initializer_list<const parameter*> parameters);
+/// The same for an operation that reads them by `as` alone: their conversions suffice.
+void make_ready_to_convert(std::initializer_list<const parameter*> parameters);
 
 /// Prepares the gradients of parameters that an operation computes together, and returns how to write them:
 /// `assign` if none has a gradient yet, else `accumulate`, with missing gradients set to zero. Sets

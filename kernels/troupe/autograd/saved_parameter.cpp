@@ -11,13 +11,26 @@ std::uint64_t saved_parameter::ready_version(const parameter* param) {
 }
 
 tensor saved_parameter::value() const {
-  require_unchanged();
-  return target_ ? target_->value() : tensor();
+  if (!target_) return {};
+  require_ready();
+  if (!target_->value().defined()) throw_detached();
+  return target_->value();
 }
 
 const tensor& saved_parameter::as(dtype type) const {
-  require_unchanged();
+  require_ready();
   return target_->as(type);
+}
+
+void saved_parameter::require_ready() const {
+  target_->wait_ready();
+  require_unchanged();
+  if (!target_->is_attached()) throw_detached();
+}
+
+void saved_parameter::throw_detached() const {
+  throw std::logic_error("[backward] expected the parameter " + target_->name + to_string(target_->extents) +
+                         " with elements, got one that is detached: attach it before backward");
 }
 
 void saved_parameter::throw_changed() const {

@@ -15,13 +15,16 @@ class saved_parameter {
   void require_unchanged() const {
     if (target_ && target_->version() != version_) throw_changed();
   }
-  /// The value, or its conversion to `type`; throw as require_unchanged does.
+  /// The value, or its conversion to `type`. Wait for a pending update; throw as require_unchanged does, and
+  /// std::logic_error for a parameter that is detached.
   tensor value() const;
   const tensor& as(dtype type) const;
 
  private:
   /// Waits for a pending update first.
   static std::uint64_t ready_version(const parameter* param);
+  void require_ready() const;
+  [[noreturn]] void throw_detached() const;
   [[noreturn]] void throw_changed() const;
 
   parameter* target_;

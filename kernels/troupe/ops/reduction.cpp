@@ -104,6 +104,11 @@ double global_norm(std::span<const tensor> tensors) {
   return tensors.empty() ? 0 : std::sqrt(kernels_for(tensors.front()).sum_of_squares(tensors));
 }
 
+std::vector<double> block_squares(const tensor& x) {
+  require_floating("block_squares", "x", x);
+  return kernels_for(x).block_squares(x);
+}
+
 bool all_finite(std::span<const tensor> tensors) {
   require_together("all_finite", tensors);
   return tensors.empty() || kernels_for(tensors.front()).all_finite(tensors);

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -32,6 +33,13 @@ double total_sum(const tensor& x);
 
 /// The square root of the sum of the squares. Infinite or NaN if an element is.
 double global_norm(std::span<const tensor> tensors);
+
+/// How many elements' squares are added up together, in one place wherever the elements are.
+constexpr std::int64_t squares_block_elements = 16384;
+
+/// The sum of the squares of each squares_block_elements of x, in row-major order, and of the rest. Added up
+/// in order, they are the square of global_norm, on the CPU with the same bits.
+std::vector<double> block_squares(const tensor& x);
 
 /// Whether no element is infinite or NaN.
 bool all_finite(std::span<const tensor> tensors);

@@ -40,15 +40,13 @@ running_all_reduce::running_all_reduce(plan_run& run, const action& op)
     : run_(run),
       op_(op),
       step_(run.step()),
-      num_gradient_buckets_(is_over_replicas() ? run.parameters(op.stage).num_gradient_buckets(
-                                                     run.optimizer_step(step_, op.microbatch))
-                                               : run.parameters(op.stage).num_common_buckets()),
+      num_buckets_(run.parameters(op.stage).num_buckets(op.axis, run.optimizer_step(step_, op.microbatch))),
       exchange_(make_exchange()) {}
 
 /// Slices exchange by messages, into new memory.
 std::unique_ptr<replica_exchange> running_all_reduce::make_exchange() {
   auto stage = op_.stage;
-  auto num_buckets = num_gradient_buckets_ + (has_metrics() ? 1 : 0);
+  auto num_buckets = num_buckets_ + (has_metrics() ? 1 : 0);
   auto tag = run_.tag(transport::tensor_role::replica_gradients, stage, op_.microbatch, 0);
   tag.axis = op_.axis;
   const auto& mesh = run_.running().mesh;
@@ -87,9 +85,8 @@ void running_all_reduce::give_bucket(int bucket) {
 }
 
 tensor running_all_reduce::value_of(int bucket) {
-  if (bucket == num_gradient_buckets_) return metrics_message(run_.host().metrics());
-  auto& program = run_.parameters(op_.stage);
-  return is_over_replicas() ? program.replica_gradients(bucket) : program.common_gradients(bucket);
+  if (bucket == num_buckets_) return metrics_message(run_.host().metrics());
+  return run_.parameters(op_.stage).bucket(op_.axis, bucket);
 }
 
 void running_all_reduce::give_within_backward(int bucket) {
@@ -110,9 +107,7 @@ void running_all_reduce::go_on() {
 }
 
 void running_all_reduce::take_bucket(int bucket, const std::vector<tensor>& sums) {
-  auto& program = run_.parameters(op_.stage);
-  if (!is_over_replicas()) return program.take_summed_common_gradients(bucket, sums);
-  if (bucket < num_gradient_buckets_) return program.take_summed_gradients(bucket, sums);
+  if (bucket < num_buckets_) return run_.parameters(op_.stage).take_sums(op_.axis, bucket, sums);
   std::vector<program::step_metrics> of_replicas;
   for (const auto& message : sums) of_replicas.push_back(metrics_in(message));
   run_.host().on_replica_metrics(of_replicas);

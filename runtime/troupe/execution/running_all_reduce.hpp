@@ -43,7 +43,7 @@ class running_all_reduce {
   plan_run& run_;
   const action& op_;
   std::uint64_t step_;
-  int num_gradient_buckets_;
+  int num_buckets_;
   std::unique_ptr<replica_exchange> exchange_;
 };
 

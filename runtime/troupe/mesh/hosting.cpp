@@ -62,16 +62,17 @@ world_rank host_of(const placement& placed, const hosting& hosts, const layout::
   return hosts.member_of(placed.device_of(wanted));
 }
 
-std::vector<world_rank> hosts_of_replicas(const placement& placed, const hosting& hosts, int stage,
-                                          int num_replicas) {
+std::vector<world_rank> hosts_of_replicas(const placement& placed, const hosting& hosts,
+                                          layout::cell of_stage, int num_replicas) {
   std::vector<world_rank> found;
-  for (int replica = 0; replica < num_replicas; ++replica)
-    found.push_back(host_of(placed, hosts, {.stage = stage, .replica = replica}));
+  for (of_stage.replica = 0; of_stage.replica < num_replicas; ++of_stage.replica)
+    found.push_back(host_of(placed, hosts, of_stage));
   return found;
 }
 
-bool is_on_several_members(const placement& placed, const hosting& hosts, int stage, int num_replicas) {
-  auto found = hosts_of_replicas(placed, hosts, stage, num_replicas);
+bool is_on_several_members(const placement& placed, const hosting& hosts, const layout::cell& of_stage,
+                           int num_replicas) {
+  auto found = hosts_of_replicas(placed, hosts, of_stage, num_replicas);
   return std::ranges::any_of(found, [&](world_rank host) { return host != found.front(); });
 }
 

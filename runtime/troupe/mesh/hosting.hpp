@@ -41,12 +41,13 @@ std::string hosting_text(const hosting& shown);
 world_rank host_of(const placement& placed, const hosting& hosts, const layout::cell& wanted);
 world_rank host_of(const placement& placed, const hosting& hosts, const layout::part_id& wanted);
 
-/// [replica] The members that host the replicas of a stage.
-std::vector<world_rank> hosts_of_replicas(const placement& placed, const hosting& hosts, int stage,
-                                          int num_replicas);
+/// [replica] The members that host the replicas of a cell, which may be any of these.
+std::vector<world_rank> hosts_of_replicas(const placement& placed, const hosting& hosts,
+                                          layout::cell of_stage, int num_replicas);
 
-/// Whether several members host the replicas of a stage.
-bool is_on_several_members(const placement& placed, const hosting& hosts, int stage, int num_replicas);
+/// Whether several members host them.
+bool is_on_several_members(const placement& placed, const hosting& hosts, const layout::cell& of_stage,
+                           int num_replicas);
 
 /// Where devices run when a job begins: contiguous blocks over the active members in ascending order. Where
 /// they do not come out even, the first members get one device more; with fewer devices than members the last

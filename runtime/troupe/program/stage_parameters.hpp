@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/layout/mesh_shape.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe::program {
@@ -23,42 +24,36 @@ class stage_parameters {
   /// included. All get the same partials in the same order, so all compute the same bits.
   virtual void reduce(int reduction, const std::vector<tensor>& partials);
 
-  /// In how many buckets the gradients of optimizer step `step` go to the other replicas and come back, the
-  /// same in all replicas. 0: nothing is exchanged in this step.
-  virtual int num_gradient_buckets(std::uint64_t step);
-  /// One of these, for a bucket of the gradients of this replica's microbatches:
-  /// - A complete bucket: f32, bf16 or f16 [n] in CPU memory, the same dtype and n > 0 in all replicas. Then
-  ///   take_summed_gradients gets the sum in that dtype, which is rounded once. The elements must not change
-  ///   until then.
-  /// - A message: i32 [n] of any n > 0, in new memory each time. Then take_summed_gradients gets those of all
-  ///   replicas, in order.
+  // What a G takes from lane to lane along its axis, bucket by bucket. Over dp these are this replica's
+  // gradients, over tp those of parameters that all slices have whole, as its own passes have left them.
+
+  /// How many buckets there are in optimizer step `step`, the same in all lanes. 0: nothing is exchanged in
+  /// this step.
+  virtual int num_buckets(layout::mesh_axis axis, std::uint64_t step);
+  /// One of these:
+  /// - A complete bucket: f32, bf16 or f16 [n] in CPU memory, the same dtype and n > 0 in all lanes. Then
+  ///   take_sums gets the sum in that dtype, which is rounded once. The elements must not change until then.
+  /// - A message: i32 [n] of any n > 0, in new memory each time. Then take_sums gets those of all lanes, in
+  ///   order.
   /// - Undefined: the bucket depends on sums that are not there yet. It is asked for again after each
-  ///   take_summed_gradients.
+  ///   take_sums.
   ///
-  /// The default throws std::logic_error, for programs that run without replicas.
-  virtual tensor replica_gradients(int bucket);
-  /// Memory of any value that the processes of other replicas read in place if they are on this host.
-  using memory_source = std::function<tensor(shape extents, dtype type)>;
-  /// Called between steps, in each generation in which other processes have replicas of the stage: what
-  /// replica_gradients returns, but for messages, costs them no copy if it is in this memory. The default
-  /// does nothing.
-  virtual void share_gradients(const memory_source& /*shared*/) {}
+  /// The default throws std::logic_error, for programs that run in one lane.
+  virtual tensor bucket(layout::mesh_axis axis, int number);
   /// `parts`: together, one after the other, the n elements of the bucket, which must not be written, nor
   /// used after the return: they may be in memory of another process. May step the weights that they belong
   /// to, before apply. Buckets come in any order, each once a step, after the last backward_weight; with
   /// defer_update also within forwards of the next step.
-  virtual void take_summed_gradients(int bucket, const std::vector<tensor>& parts);
-
-  /// The same for a G over tp: the gradients of parameters that all slices of a replica have whole, each as
-  /// its own passes have left them. The defaults throw std::logic_error, for programs that run without
-  /// slices.
-  virtual int num_common_buckets();
-  virtual tensor common_gradients(int bucket);
-  virtual void take_summed_common_gradients(int bucket, const std::vector<tensor>& parts);
+  virtual void take_sums(layout::mesh_axis axis, int number, const std::vector<tensor>& parts);
+  /// Memory of any value that the processes of other replicas read in place if they are on this host.
+  using memory_source = std::function<tensor(shape extents, dtype type)>;
+  /// Called between steps, in each generation in which other processes have replicas of the stage: buckets
+  /// over dp, but for messages, cost them no copy if they are in this memory. The default does nothing.
+  virtual void share_gradients(const memory_source& /*shared*/) {}
 
   /// Called in a G that apply follows, with buckets still to come: whether forwards of the next step may
   /// begin before they are taken and apply is called. If so, a forward waits for the weights that it reads:
-  /// it calls `progress`, within which take_summed_gradients and apply are called, from time to time, and
+  /// it calls `progress`, within which take_sums and apply are called, from time to time, and
   /// with `waits` until what it reads is there. `progress` then waits for something to come; it throws
   /// action_interrupted, which the forward passes on. Apply comes before the next backward, and before state,
   /// parameters and weights are asked for. The default says no.

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace troupe::program {
@@ -41,38 +42,28 @@ void stage_compute::backward_last(const microbatch& which, std::vector<tensor> o
   backward_last_weight(which, on_bucket);
 }
 
-int stage_parameters::num_gradient_buckets(std::uint64_t /*step*/) { return 1; }
-
-tensor stage_parameters::replica_gradients(int /*bucket*/) {
-  throw std::logic_error(
-      "[stage_program::replica_gradients] expected a program that has it, for a job with several replicas, "
-      "got "
-      "one without: implement replica_gradients and take_summed_gradients, or use one replica");
-}
-
-void stage_parameters::take_summed_gradients(int /*bucket*/, const std::vector<tensor>& /*parts*/) {
-  throw std::logic_error(
-      "[stage_program::take_summed_gradients] expected a program that has it, for a job with several "
-      "replicas, "
-      "got one without: implement it, or use one replica");
-}
+int stage_parameters::num_buckets(layout::mesh_axis /*axis*/, std::uint64_t /*step*/) { return 1; }
 
 namespace {
 
-[[noreturn]] void refuse_common_gradients() {
-  throw std::logic_error(
-      "[stage_program::common_gradients] expected a program that has it, for a stage of which the plan has a "
-      "G "
-      "over tp, got one without: implement num_common_buckets, common_gradients and "
-      "take_summed_common_gradients, or leave that G out");
+[[noreturn]] void refuse_sums(std::string_view function, layout::mesh_axis axis) {
+  bool over_replicas = axis == layout::mesh_axis::dp;
+  throw std::logic_error("[stage_program::" + std::string(function) +
+                         "] expected a program that has it, for a plan with a G over " +
+                         std::string(to_string(axis)) +
+                         ", got one without: implement bucket and take_sums, or use one " +
+                         (over_replicas ? "replica" : "slice"));
 }
 
 }  // namespace
 
-int stage_parameters::num_common_buckets() { refuse_common_gradients(); }
-tensor stage_parameters::common_gradients(int /*bucket*/) { refuse_common_gradients(); }
-void stage_parameters::take_summed_common_gradients(int /*bucket*/, const std::vector<tensor>& /*parts*/) {
-  refuse_common_gradients();
+tensor stage_parameters::bucket(layout::mesh_axis axis, int /*number*/) { refuse_sums("bucket", axis); }
+
+void stage_parameters::take_sums(layout::mesh_axis axis, int /*number*/,
+                                 const std::vector<tensor>& /*parts*/) {
+  refuse_sums("take_sums", axis);
 }
+
+std::vector<tensor_contents> stage_state::contents() { return whole_contents(state()); }
 
 }  // namespace troupe::program

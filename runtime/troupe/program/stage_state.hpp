@@ -1,6 +1,7 @@
 #pragma once
 #include <vector>
 
+#include "troupe/contents/tensor_contents.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe::program {
@@ -14,14 +15,19 @@ class stage_state {
   /// Parameters come first, in name order; names do not depend on how the model was cut. What several stages
   /// hold alike (a tied weight) has one name and is in the state of each.
   virtual std::vector<named_tensor> state() = 0;
+  /// [state] Which elements of the model's tensors each of these has: some, if slices or shards hold the
+  /// others. In this form they are copied and written, and loaded into any other layout. The default says all
+  /// elements.
+  virtual std::vector<tensor_contents> contents();
   /// What of `state` the optimizer keeps, which job_options::reset_optimizer lets begin anew.
   virtual std::vector<named_tensor> optimizer_state() { return {}; }
-  /// Live handles to the parameters alone, in name order. Each parameter of the model is one stage's.
+  /// Live handles to the parameters of `state` alone, in name order. Each parameter of the model is one
+  /// stage's.
   virtual std::vector<named_tensor> parameters() = 0;
-  /// The same with what else belongs to a trained model, such as running means.
+  /// The same with what else of `state` belongs to a trained model, such as running means.
   virtual std::vector<named_tensor> weights() { return parameters(); }
-  /// Copies `saved` into the state. Throws std::runtime_error naming what is missing, unknown or of another
-  /// shape.
+  /// Copies `saved`, in the form of `contents`, into the state. Throws std::runtime_error naming what is
+  /// missing, unknown or of another shape.
   virtual void load_state(const std::vector<named_tensor>& saved) = 0;
 };
 

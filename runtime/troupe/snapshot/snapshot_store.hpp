@@ -12,7 +12,7 @@
 #include "troupe/files/block_file.hpp"
 #include "troupe/files/snapshot_error.hpp"
 #include "troupe/snapshot/manifest.hpp"
-#include "troupe/snapshot/part_reader.hpp"
+#include "troupe/snapshot/part/part_reader.hpp"
 #include "troupe/snapshot/snapshot_access.hpp"
 
 namespace troupe::snapshot {

@@ -1,11 +1,13 @@
 #include "troupe/wire/packed_state.hpp"
 
 #include <algorithm>
+#include <cereal/types/optional.hpp>
 #include <cstring>
 #include <span>
 #include <stdexcept>
 #include <utility>
 
+#include "troupe/error/errors.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe::wire {
@@ -17,21 +19,19 @@ std::size_t aligned(std::size_t size_bytes) {
   return (size_bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
 }
 
-struct entry {
-  std::string name;
-  std::uint8_t type = 0;
-  std::vector<std::int64_t> extents;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(name, type, extents);
-  }
-};
-
-std::vector<std::byte> table_of(const std::vector<named_tensor>& state) {
-  std::vector<entry> table;
-  for (const auto& [name, value] : state)
-    table.push_back({name, static_cast<std::uint8_t>(value.dtype()), value.shape().extents()});
-  return encode(table);
+/// Throws unless these are the contents of the state's tensors.
+void require_fitting(const std::vector<named_tensor>& state, const std::vector<tensor_contents>& contents) {
+  auto fits = [](const named_tensor& held, const tensor_contents& says) {
+    return held.name == says.name && held.value.dtype() == says.type && problem_of(says).empty() &&
+           held.value.shape() == stored_shape(says);
+  };
+  auto [held, says] = std::ranges::mismatch(state, contents, fits);
+  if (held == state.end() && says == contents.end()) return;
+  throw_invalid("pack_state", "the contents of each tensor, in its order",
+                held == state.end() ? "contents of " + says->name + ", which is no tensor of the state"
+                : says == contents.end()
+                    ? "none of " + held->name
+                    : "those of " + says->name + " for " + held->name + ", " + describe(held->value));
 }
 
 /// Writes `bytes` and zeros up to `size_bytes`; the rest of `out`. The memory may hold earlier data of this
@@ -43,17 +43,19 @@ std::span<std::byte> append(std::span<std::byte> out, std::span<const std::byte>
   return out.subspan(size_bytes);
 }
 
-/// The layout that the table says. Throws std::runtime_error if there is no such one.
-std::pair<shape, dtype> layout_of(const entry& what) {
+/// What the table says of a tensor. Throws std::runtime_error if there is no such one.
+std::pair<shape, dtype> layout_of(const tensor_contents& what) {
+  auto problem = problem_of(what);
   try {
-    return {shape(what.extents), dtype_from_number(what.type)};
-  } catch (const std::invalid_argument& problem) {
-    throw std::runtime_error("packed state: '" + what.name + "' is no tensor: " + problem.what());
+    if (problem.empty()) return {stored_shape(what), dtype_from_number(static_cast<std::uint8_t>(what.type))};
+  } catch (const std::invalid_argument& thrown) {
+    problem = thrown.what();
   }
+  throw std::runtime_error("packed state: '" + what.name + "' is no tensor: " + problem);
 }
 
 /// Keeps `whole` alive for a view into it.
-tensor view_of(const tensor& whole, std::size_t offset, const entry& what) {
+tensor view_of(const tensor& whole, std::size_t offset, const tensor_contents& what) {
   auto [extents, type] = layout_of(what);
   auto elements = static_cast<std::size_t>(extents.num_elements());
   if (offset > whole.size_bytes() || elements > (whole.size_bytes() - offset) / size_bytes(type))
@@ -87,8 +89,10 @@ tensor packed_state_pool::take(std::size_t size_bytes) {
   return tensor::wrap(std::move(owner), memory.bytes().data(), memory.shape(), dtype::u8);
 }
 
-tensor pack_state(const std::vector<named_tensor>& state, packed_state_pool& pool) {
-  auto table = table_of(state);
+tensor pack_state(const std::vector<named_tensor>& state, const std::vector<tensor_contents>& contents,
+                  packed_state_pool& pool) {
+  require_fitting(state, contents);
+  auto table = encode(contents);
   auto total = aligned(sizeof(std::uint64_t) + table.size());
   for (const auto& item : state) total += aligned(item.value.size_bytes());
   auto packed = pool.take(total);
@@ -101,21 +105,27 @@ tensor pack_state(const std::vector<named_tensor>& state, packed_state_pool& poo
   return packed;
 }
 
-std::vector<named_tensor> unpack_state(const tensor& packed) {
+tensor pack_state(const std::vector<named_tensor>& state, packed_state_pool& pool) {
+  return pack_state(state, whole_contents(state), pool);
+}
+
+unpacked_state unpack_contents(const tensor& packed) {
   auto bytes = packed.bytes();
   std::uint64_t table_bytes = 0;
   if (bytes.size() < sizeof table_bytes) throw std::runtime_error("packed state: too short");
   std::memcpy(&table_bytes, bytes.data(), sizeof table_bytes);
   if (table_bytes > bytes.size() - sizeof table_bytes)
     throw std::runtime_error("packed state: truncated table");
-  auto table = decode<std::vector<entry>>(bytes.subspan(sizeof table_bytes, table_bytes));
+  unpacked_state state;
+  state.contents = decode<std::vector<tensor_contents>>(bytes.subspan(sizeof table_bytes, table_bytes));
   auto offset = aligned(sizeof table_bytes + table_bytes);
-  std::vector<named_tensor> state;
-  for (const auto& what : table) {
-    state.push_back({what.name, view_of(packed, offset, what)});
-    offset += aligned(state.back().value.size_bytes());
+  for (const auto& what : state.contents) {
+    state.tensors.push_back({what.name, view_of(packed, offset, what)});
+    offset += aligned(state.tensors.back().value.size_bytes());
   }
   return state;
 }
+
+std::vector<named_tensor> unpack_state(const tensor& packed) { return unpack_contents(packed).tensors; }
 
 }  // namespace troupe::wire

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <vector>
 
+#include "troupe/contents/tensor_contents.hpp"
 #include "troupe/tensor/tensor.hpp"
 
 namespace troupe::wire {
@@ -23,13 +24,25 @@ class packed_state_pool {
   std::shared_ptr<shelf> shelf_;
 };
 
-/// Copies tensors into one u8 tensor [num_bytes]: a table of names, dtypes and shapes, then the elements,
-/// 64-byte aligned, zeros between them. One pass over the memory; this is what a stage copies at a step
-/// boundary and what travels to peers.
+/// Tensors, and which elements of the model's tensors each of them has.
+struct unpacked_state {
+  std::vector<named_tensor> tensors;
+  std::vector<tensor_contents> contents;  ///< [tensors]
+};
+
+/// Copies tensors into one u8 tensor [num_bytes]: a table of what they hold, then the elements, 64-byte
+/// aligned, zeros between them. One pass over the memory; this is what a stage copies at a step boundary and
+/// what travels to peers. `contents` [state]: those of each, in its stored_shape. Throws
+/// std::invalid_argument for others.
+tensor pack_state(const std::vector<named_tensor>& state, const std::vector<tensor_contents>& contents,
+                  packed_state_pool& pool);
+/// The same for whole tensors.
 tensor pack_state(const std::vector<named_tensor>& state, packed_state_pool& pool);
 
-/// The tensors in a packed state, sharing its memory, in the order they were packed.
-/// Throws std::runtime_error for bytes that pack_state did not make.
+/// What is in a packed state, sharing its memory, in the order in which it was packed. Throws
+/// std::runtime_error for bytes that pack_state did not make.
+unpacked_state unpack_contents(const tensor& packed);
+/// The tensors alone.
 std::vector<named_tensor> unpack_state(const tensor& packed);
 
 }  // namespace troupe::wire

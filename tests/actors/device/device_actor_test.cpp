@@ -253,7 +253,8 @@ TEST_CASE("stages on one device combine without the transport, and all take the 
   };
   auto programs = [](const one_device& here) {
     std::vector<std::shared_ptr<fake_program>> made;
-    for (int stage = 0; stage < 3; ++stage) made.push_back(std::make_shared<fake_program>(here.model, stage));
+    for (int stage = 0; stage < 3; ++stage)
+      made.push_back(std::make_shared<fake_program>(here.model, layout::cell{.stage = stage}));
     return made;
   };
   one_device here(3, 1, 0), plain(3, 1, 0);
@@ -327,7 +328,7 @@ struct second_replica : one_device {
                                .num_replicas = 2});
     job->placed = mesh::place_cells(job->training);
     job->hosts = spread(job->placed, mesh::view_of_world(num_processes));
-    auto program = std::make_shared<fake_program>(model, 0);
+    auto program = std::make_shared<fake_program>(model, layout::cell());
     actors.send(device, actors::messages::begin_generation{
                             1, job, {{0, program, owner.handle()}}, scheduler.handle(), loader.handle(), 2});
   }

@@ -1,4 +1,5 @@
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "one_device.hpp"
 #include "support/bits.hpp"
@@ -221,11 +222,68 @@ TEST_CASE("for a hash, each stage tells its parameters' names, and hashes them w
   CHECK(here.scheduler.all<actors::messages::parameters_hashed>().empty());
   hash(6, 3);
   CHECK(here.model->calls.empty());
-  begun.add(fake_program(here.model, 3).parameters()[0].value);
+  begun.add(fake_program(here.model, {.stage = 3}).parameters()[0].value);
   auto hashed = here.scheduler.last<actors::messages::parameters_hashed>();
   CHECK(hashed.num_hashed == 3);
   CHECK(hashed.state == begun.state());
   CHECK(here.out.tensors.empty());
+}
+
+TEST_CASE("of slices, which compute the same, the first tells metrics and predictions") {
+  for (int slice : {0, 1}) {
+    CAPTURE(slice);
+    one_device here(make_plan({.num_microbatches = 2, .num_slices = 2}), slice);
+    here.begin();
+    here.give({1, {3, actors::job::call_kind::evaluate, 0, 0, 1, 2}, 0, 1, {}, 0});
+    here.batch_arrives(0);
+    REQUIRE(here.steps_done() == steps{0});
+    CHECK(here.scheduler.last<actors::messages::step_done>().metrics.num_samples == (slice == 0 ? 4 : 0));
+    actors::job::call_request call{4, actors::job::call_kind::predict, 1, 0, 1, 2};
+    call.num_gathered = 2;
+    here.give({1, call, 0, 1, {}, 0});
+    here.actors.send(here.device, actors::messages::batch_ready{4, 1, 0, {fake_source(0).at(0).inputs, {}}});
+    CHECK(here.steps_done().size() == 2);
+    CHECK(here.out.tensors.size() == (slice == 0 ? 2 : 0));
+  }
+}
+
+TEST_CASE("of gathered weights each slice gives its own, with what they are") {
+  one_device here(make_plan({.num_stages = 2, .num_devices = 1, .num_slices = 2}), 1);
+  here.begin();
+  actors::job::call_request call{3, actors::job::call_kind::gather, 0, 0, 0, 0};
+  call.num_gathered = 4;
+  here.give({1, call, 0, 1, {}, 0});
+  REQUIRE(here.out.tensors.size() == 2);
+  CHECK(here.out.tensors[0].tag.microbatch == 2);
+  CHECK(here.out.tensors[1].tag.microbatch == 3);
+  CHECK(wire::unpack_contents(here.out.tensors[1].value).contents.at(0).name == "1.weight");
+}
+
+namespace {
+
+/// Has one of the two halves of its weight.
+class half_a_weight : public fake_program {
+ public:
+  using fake_program::fake_program;
+  std::vector<tensor_contents> contents() override {
+    auto all = fake_program::contents();
+    all[0].whole = {2};
+    return all;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a device that holds a part of a weight says that it cannot be hashed") {
+  one_device here(1, 1, 0);
+  actors::messages::begin_generation command{1, here.job, {}, here.scheduler.handle(), here.loader.handle(),
+                                             1};
+  command.stages.push_back(
+      {0, std::make_shared<half_a_weight>(here.model, layout::cell()), here.owner.handle()});
+  here.actors.send(here.device, command);
+  here.give({1, {3, actors::job::call_kind::hash, 0, 0, 0, 0}, 0, 1, {}, 0});
+  CHECK_THAT(here.scheduler.last<actors::messages::parameters_listed>().problem,
+             Catch::Matchers::ContainsSubstring("a part of 0.weight: gather the weights"));
 }
 
 TEST_CASE("gathered weights go to every process, or to the one process that asks") {

@@ -73,7 +73,7 @@ TEST_CASE("two fences in a row get the same answer") {
 
 TEST_CASE("a stopped device releases its stages") {
   one_device here(1, 1, 0);
-  auto program = std::make_shared<fake_program>(here.model, 0);
+  auto program = std::make_shared<fake_program>(here.model, layout::cell());
   std::weak_ptr<fake_program> watched = program;
   here.actors.send(here.device,
                    actors::messages::begin_generation{1,

@@ -117,7 +117,7 @@ struct threaded_device {
                             .status = status,
                             .from_replicas = from_replicas});
     actors::messages::begin_generation command{
-        1, job, {{1, std::make_shared<fake_program>(model, 1), self}}, self, {}, 0};
+        1, job, {{1, std::make_shared<fake_program>(model, layout::cell{.stage = 1}), self}}, self, {}, 0};
     model->calls.clear();  // that it was made
     self->send(device, command);
   }
@@ -364,7 +364,7 @@ struct other_replica {
 
   other_replica() {
     groups = std::make_shared<execution::replica_groups>(
-        1, 0, std::map<int, std::vector<world_rank>>{{1, {1, 4}}},
+        1, 0, execution::replica_groups::replica_ranks{{{1}, {1, 4}}},
         [this](const execution::wanted_group& wanted) {
           for (auto& each :
                collective::make_local_group({1, 4}, {.on_call_end = wanted.on_call_end}, "replicas"))
@@ -372,7 +372,7 @@ struct other_replica {
           return members.front();
         },
         [](const std::exception&) {});
-    while (!groups->wait_for(1, std::chrono::milliseconds(10))) continue;
+    while (!groups->wait_for({1}, std::chrono::milliseconds(10))) continue;
   }
   /// Takes part in the first exchange.
   void add_up() {

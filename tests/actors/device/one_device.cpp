@@ -12,6 +12,7 @@ one_device::one_device(int num_stages, int num_devices, int device_number, sched
 
 one_device::one_device(plan training, int device_number) : number(device_number) {
   model->num_stages = training.num_stages;
+  model->num_slices = training.mesh.num_slices;
   job->training = std::move(training);
   place_on_ranks(*job);
   device = actors.spawn<actors::actor::actor_of<actors::devices::device_state>>(
@@ -24,7 +25,8 @@ void one_device::begin(std::uint64_t with_generation, std::uint64_t steps_applie
   for (int stage = 0; stage < model->num_stages; ++stage) {
     auto device_of_replica = job->training.device_of(number);
     if (job->training.device_of_stage[static_cast<std::size_t>(stage)] != device_of_replica) continue;
-    auto program = std::make_shared<fake_program>(model, stage);
+    auto slice = job->training.mesh.slice_of(job->training.lane_of(number));
+    auto program = std::make_shared<fake_program>(model, layout::cell{.stage = stage, .slice = slice});
     program->state()[2].value.values<float>()[0] = static_cast<float>(steps_applied);
     command.stages.push_back({stage, program, owner.handle()});
     if (stage == 0 || stage == model->num_stages - 1) command.loader = loader.handle();

@@ -116,9 +116,10 @@ TEST_CASE("a process that was replaced stays in the view, and actors that failed
   CHECK(view->processes.at(1).report.incarnation == 1);
   REQUIRE(view->replaced.size() == 1);
   CHECK(view->replaced[0].report.incarnation == 0);
-  CHECK_THAT(one.events(), ContainsSubstring("{\"rank\":1,\"incarnation\":1,\"pid\":101,") &&
-                               ContainsSubstring("\"role\":\"device\",\"number\":0,\"replica\":null,"
-                                                 "\"state\":\"running\",\"starts\":4,\"reason\":\"hung\""));
+  CHECK_THAT(one.events(),
+             ContainsSubstring("{\"rank\":1,\"incarnation\":1,\"pid\":101,") &&
+                 ContainsSubstring("\"role\":\"device\",\"number\":0,\"replica\":null,\"slice\":null,"
+                                   "\"state\":\"running\",\"starts\":4,\"reason\":\"hung\""));
 }
 
 TEST_CASE("recoveries are kept, a bounded number of them") {

@@ -1,7 +1,5 @@
 #include "actors/inspector/shown_job.hpp"
 
-#include "troupe/supervisor/state/supervision_tree.hpp"
-
 namespace troupe::testing {
 
 actors::messages::process_report report_of_rank(int rank, std::uint32_t incarnation) {
@@ -12,10 +10,9 @@ actors::messages::process_report report_of_rank(int rank, std::uint32_t incarnat
   report.pid = 100 + rank;
   report.host = "<b>host";
   report.phase = 3;
-  report.children = {
-      {static_cast<std::uint8_t>(actors::supervisor::child_role::stage), rank, 1, 1, ""},
-      {static_cast<std::uint8_t>(actors::supervisor::child_role::device), rank, 1, 3, "out of memory"},
-      {static_cast<std::uint8_t>(actors::supervisor::child_role::loader), 0, 0, 1, "\xff"}};
+  report.children = {{{actors::actor::child_role::stage, rank}, 1, 1, ""},
+                     {{actors::actor::child_role::device, rank}, 1, 3, "out of memory"},
+                     {{actors::actor::child_role::loader}, 0, 1, "\xff"}};
   actors::messages::execution_position position{1, actors::job::call_kind::train,
                                                 schedule::device_activity::computing, 6, 2};
   report.devices = {{static_cast<std::uint32_t>(rank), position, 0.5}};

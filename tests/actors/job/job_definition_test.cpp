@@ -41,7 +41,13 @@ TEST_CASE("the parts of a stage are equal only where there are several replicas 
   CHECK_THROWS_AS(job.part_of({.stage = 2}), std::invalid_argument);
 }
 
-TEST_CASE("a plan of several slices is refused, since actors know one") {
+TEST_CASE("each slice of a stage has a device and a part of its own") {
   job_definition job;
-  CHECK_THROWS_AS(job.place(make_plan({.num_slices = 2}), 2), std::invalid_argument);
+  job.place(make_plan({.num_stages = 2, .num_devices = 1, .num_replicas = 2, .num_slices = 2}), 2,
+            {layout::replica_content::equal, layout::replica_content::own});
+  CHECK(job.placed.num_devices() == 4);
+  CHECK(job.parts.size() == 8);
+  const auto& part = job.part_of({.stage = 0, .replica = 1, .slice = 1});
+  CHECK(layout::stands_for({{.stage = 0, .replica = 0, .slice = 1}}, part));
+  CHECK_FALSE(layout::stands_for({{.stage = 0, .replica = 1, .slice = 0}}, part));
 }

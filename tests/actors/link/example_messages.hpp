@@ -59,7 +59,7 @@ inline actors::messages::process_report example_report(fields size) {
   report.incarnation = 4;
   report.pid = 1ll << 40;
   report.host = "host";
-  report.children.assign(many, {1, -2, 1, 3, "out of memory"});
+  report.children.assign(many, {{actors::actor::child_role::stage, -2, 1, 5}, 1, 3, "out of memory"});
   report.devices.assign(
       many, {7, {1, actors::job::call_kind::train, schedule::device_activity::computing, 5, 6}, 0.5});
   report.bad_frames = ~0ull;
@@ -87,7 +87,7 @@ inline auto example_messages(fields size) {
       actors::messages::call_finished{3, example_result(size)},
       actors::messages::want_results{5},
       actors::messages::inspect_process{9},
-      actors::messages::end_actor{4, text('o'), 1, 5, -2, 3, 1},
+      actors::messages::end_actor{4, text('o'), 1, {actors::actor::child_role::device, -2, 3, 4}, 1},
       actors::messages::end_process{4, text('o'), 1, 1},
       actors::messages::set_log_level{4, text('l')},
       actors::messages::command_carried_out{3},
@@ -119,7 +119,8 @@ inline auto example_messages(fields size) {
       actors::messages::pause_requested{
           9, 1, 4, {17, actors::job::pause_command::step, step_unit::action, 3}},
       actors::messages::cut_reached{9, 1, 2, {3, 4}, {0.5, 6, 7}},
-      actors::messages::parameters_listed{9, 1, 2, std::vector<std::string>(empty ? 0 : 2, text('n'))},
+      actors::messages::parameters_listed{9, 1, 2, std::vector<std::string>(empty ? 0 : 2, text('n')),
+                                          text('p')},
       actors::messages::parameters_hashed{9, 1, ~0ull, std::vector<std::byte>(empty ? 0 : 104, std::byte{7})},
       actors::messages::hash_parameters{9, 1, 2, ~0ull, std::vector<std::string>(empty ? 0 : 2, text('n')),
                                         std::vector<std::byte>(empty ? 0 : 104, std::byte{7})},

@@ -72,12 +72,13 @@ void explore(const simulated_job_options& options) {
   undisturbed.folder.clear();
   undisturbed.moves_devices = false;
   undisturbed.contents.clear();
+  undisturbed.num_slices = 1;
   simulated_job expected(undisturbed), job(options);
   expected.run();
   job.run();
   INFO("seed " << options.seed << ", " << options.world_size << " processes, " << options.devices_per_rank
-               << " devices each, " << options.num_replicas << " replicas of " << options.num_stages
-               << " stages\n"
+               << " devices each, " << options.num_replicas << " replicas of " << options.num_slices
+               << " slices of " << options.num_stages << " stages\n"
                << told(job));
   REQUIRE(expected.ended_well());
   CHECK(expected.problems().empty());
@@ -133,6 +134,21 @@ TEST_CASE("each generation may give devices to other members, and no bit changes
   if (seed % 3 == 0) options.folder = folder.path();
   options.num_failures = 5;
   options.moves_devices = true;
+  explore(options);
+}
+
+TEST_CASE("slices of a model have parts of their own, and get these back whatever fails at any moment") {
+  auto seed = GENERATE(range(9000u, 9150u));
+  temp_folder folder;
+  auto options = example_job(seed);
+  options.num_slices = 2;
+  options.num_stages = std::min(options.num_stages, 6);  // with more, and replicas, the weights overflow
+  options.num_replicas = 1 + static_cast<int>(seed % 2);
+  if (seed % 3 == 0) options.folder = folder.path();
+  if (seed % 4 == 0)
+    options.contents.assign(static_cast<std::size_t>(options.num_stages), layout::replica_content::equal);
+  options.num_failures = 5;
+  options.moves_devices = seed % 2 == 0;
   explore(options);
 }
 

@@ -16,7 +16,7 @@ namespace {
 const actors::messages::child_report* child_of(const actors::messages::process_report& report,
                                                child_role role) {
   for (const auto& one : report.children)
-    if (one.role == static_cast<std::uint8_t>(role)) return &one;
+    if (one.id.role == role) return &one;
   return nullptr;
 }
 

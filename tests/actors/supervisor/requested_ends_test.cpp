@@ -16,7 +16,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 actors::messages::end_actor command_of(child_role role, int number, bool is_failure) {
-  return {1, "0-1", 0, static_cast<std::uint8_t>(role), number, 0, static_cast<std::uint8_t>(is_failure)};
+  return {1, "0-1", 0, {role, number}, static_cast<std::uint8_t>(is_failure)};
 }
 
 std::uint32_t starts_of(one_process& here, child_role role) {
@@ -24,7 +24,7 @@ std::uint32_t starts_of(one_process& here, child_role role) {
                                                       actors::messages::inspect_process{1})
                     .value.value();
   for (const auto& one : report.children)
-    if (one.role == static_cast<std::uint8_t>(role)) return one.starts;
+    if (one.id.role == role) return one.starts;
   return 0;
 }
 

@@ -101,6 +101,7 @@ void simulated_job::start(int rank, std::uint32_t incarnation) {
   auto& process = *processes_.emplace_back(
       std::make_unique<simulated_process>(*this, static_cast<int>(processes_.size()) + 1, rank, incarnation));
   process.model->num_stages = options_.num_stages;
+  process.model->num_slices = options_.num_slices;
   process.model->before = [&process](const std::string& call) {
     if (!process.alive) return;
     if (process.program_calls_to_failure != 0 && --process.program_calls_to_failure == 0)
@@ -208,13 +209,15 @@ void simulated_job::enter(simulated_process& process) {
     auto job = jobs_.emplace_back(std::make_shared<actors::job::job_definition>());
     job->make_program = fake_programs(process.model);
     auto most_devices = options_.world_size * options_.devices_per_rank;
-    auto of_each_replica = (most_devices + options_.num_replicas - 1) / options_.num_replicas;
+    auto num_lanes = options_.num_replicas * options_.num_slices;
+    auto of_each_lane = (most_devices + num_lanes - 1) / num_lanes;
     job->place(make_plan({.kind = options_.schedule,
                           .num_stages = options_.num_stages,
                           .num_microbatches = 2,
-                          .num_devices = std::min(options_.num_stages, of_each_replica),
+                          .num_devices = std::min(options_.num_stages, of_each_lane),
                           .reductions = options_.reductions,
                           .num_replicas = options_.num_replicas,
+                          .num_slices = options_.num_slices,
                           .has_equal_replicas = true}),
                options_.world_size, options_.contents);
     job->snapshots.folder = options_.folder;

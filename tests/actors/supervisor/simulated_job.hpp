@@ -25,6 +25,7 @@ struct simulated_job_options {
   int devices_per_rank = 1;
   int num_stages = 2;
   int num_replicas = 1;
+  int num_slices = 1;
   std::vector<layout::replica_content> contents = {};  ///< by stage; empty: own
   schedule_kind schedule = schedule_kind::gpipe;
   std::filesystem::path folder;  ///< empty: memory only

@@ -47,7 +47,8 @@ void train_step(program::stage_program& program, const tensor& x, const tensor& 
 
 TEST_CASE("a stage minimizes the mean squared error over the elements of the global batch") {
   nn::Sequential model(nn::Linear(in, out, {.bias = false}));
-  auto program = detail::make_module_programs(model, 1, {nn::MSELoss(), optim::SGD({.lr = 1}), 42})(0);
+  auto program =
+      detail::make_module_programs(model, 1, {nn::MSELoss(), optim::SGD({.lr = 1}), 42})({.stage = 0});
   auto x = random_tensor({2 * rows, in}, "x"), target = random_tensor({2 * rows, out}, "target");
   auto weight = program->parameters().front().value;
   auto expected = weight_after_step(x, weight, target);
@@ -65,8 +66,9 @@ TEST_CASE("any function of outputs and targets can be a loss") {
   auto twice = [](const variable& output, const tensor& targets, double gradient_scale) {
     return nn::MSELoss()(output, targets, 2 * gradient_scale);
   };
-  auto own = detail::make_module_programs(model, 1, {twice, optim::SGD({.lr = 0.5}), 42})(0);
-  auto known = detail::make_module_programs(model, 1, {nn::MSELoss(), optim::SGD({.lr = 1}), 42})(0);
+  auto own = detail::make_module_programs(model, 1, {twice, optim::SGD({.lr = 0.5}), 42})({.stage = 0});
+  auto known =
+      detail::make_module_programs(model, 1, {nn::MSELoss(), optim::SGD({.lr = 1}), 42})({.stage = 0});
   train_step(*own, x, target);
   train_step(*known, x, target);
   CHECK(testing::same_bits(own->parameters(), known->parameters()));

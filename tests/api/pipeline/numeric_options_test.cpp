@@ -6,6 +6,10 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "api/pipeline/pipeline.hpp"
 #include "support/bits.hpp"
@@ -13,6 +17,7 @@
 #include "troupe/ops/reduction.hpp"
 #include "troupe/optim/sgd.hpp"
 #include "troupe/pipeline/pipeline.hpp"
+#include "troupe/random/fill.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using troupe::dtype;
@@ -200,15 +205,43 @@ TEST_CASE("without tied weights, clipping and loss scale there are no reductions
   CHECK(troupe::detail::reductions_of(model, partition, {.precision = dtype::f16}).norms == 0);
 }
 
-TEST_CASE("norms are summed in the order of parameters, from whichever stage they come") {
-  auto row = [](std::int64_t place, double norm) {
-    return tensor::from(std::vector{place, std::bit_cast<std::int64_t>(norm)}, {1, 2});
+TEST_CASE("squares are added up in the order of parameters and blocks, from whomever they come") {
+  using troupe::detail::combined_norm;
+  auto blocks = [](std::int64_t parameter, std::int64_t first, const std::vector<double>& sums) {
+    std::vector<std::int64_t> numbers{parameter, first, static_cast<std::int64_t>(sums.size())};
+    for (double sum : sums) numbers.push_back(std::bit_cast<std::int64_t>(sum));
+    return tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())});
   };
-  auto a = row(0, 1e8), b = row(1, 1), c = row(2, 1e8);
-  CHECK(troupe::detail::combined_norm({a, b, c}) == troupe::detail::combined_norm({c, a, b}));
-  CHECK(troupe::detail::combined_norm({row(0, 3), row(1, 4)}) == 5);
-  CHECK(std::isinf(troupe::detail::combined_norm({a, row(1, std::numeric_limits<double>::infinity())})));
-  CHECK_THROWS_AS(troupe::detail::combined_norm({tensor::zeros({1, 2})}), std::runtime_error);
+  auto a = blocks(0, 0, {1e16}), b = blocks(1, 0, {1, 1e16, 3}), c = blocks(2, 0, {1e16});
+  auto whole = combined_norm({a, b, c});
+  CHECK(combined_norm({c, a, b}) == whole);
+  CHECK(combined_norm({blocks(1, 2, {3}), c, blocks(1, 0, {1, 1e16}), a}) == whole);
+  CHECK(combined_norm({blocks(0, 0, {9}), blocks(1, 0, {16}), blocks(2, 0, {})}) == 5);
+  CHECK(std::isinf(combined_norm({a, blocks(1, 0, {std::numeric_limits<double>::infinity()})})));
+  CHECK_THROWS_AS(combined_norm({tensor::zeros({3})}), std::runtime_error);
+  auto of = [](const std::vector<std::int64_t>& numbers) {
+    return tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())});
+  };
+  CHECK_THROWS_AS(combined_norm({of({0, 0})}), std::runtime_error);
+  CHECK_THROWS_AS(combined_norm({of({0, 0, 2, 5})}), std::runtime_error);
+  CHECK_THROWS_AS(combined_norm({of({0, 0, -1})}), std::runtime_error);
+}
+
+TEST_CASE("the norm from squares of blocks has the bits of one of whole gradients") {
+  std::vector<troupe::parameter> parameters;
+  for (std::int64_t size : {1, 16'383, 16'384, 16'385, 70'001}) {
+    auto gradient = tensor::empty({size});
+    troupe::fill_uniform(gradient, -1, 1, 7, std::to_string(size));
+    parameters.emplace_back("p", tensor::zeros({size}), gradient).has_gradient = true;
+  }
+  std::vector<troupe::detail::indexed_parameter> counted;
+  double squares = 0;
+  for (const auto& each : parameters) {
+    auto norm = troupe::global_norm(std::span(&each.gradient(), 1));
+    squares += norm * norm;
+    counted.push_back({static_cast<std::int64_t>(counted.size()), &each});
+  }
+  CHECK(troupe::detail::combined_norm({troupe::detail::gradient_squares(counted)}) == std::sqrt(squares));
 }
 
 TEST_CASE("a pipeline refuses impossible precisions, norms and scales") {

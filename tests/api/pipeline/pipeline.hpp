@@ -63,7 +63,7 @@ class pipeline {
       : reductions_(detail::reductions_of(model, partition_into_stages(model, num_stages), numerics).all) {
     auto make = detail::make_module_programs(
         std::move(model), num_stages, {.optimizer = std::move(optimizer), .seed = 42, .numerics = numerics});
-    for (int stage = 0; stage < num_stages; ++stage) stages.push_back(make(stage));
+    for (int stage = 0; stage < num_stages; ++stage) stages.push_back(make({.stage = stage}));
   }
 
   void forward(std::uint64_t step, int index) {

@@ -44,7 +44,7 @@ class planned_pipeline {
                                               .seed = 42,
                                               .numerics = options.numerics,
                                               .flush_every = options.flush_every});
-    for (int stage = 0; stage < training_.num_stages; ++stage) stages_.push_back(make(stage));
+    for (int stage = 0; stage < training_.num_stages; ++stage) stages_.push_back(make({.stage = stage}));
   }
 
   /// Once through the plan, with the samples of all its optimizer steps.

@@ -33,7 +33,7 @@ std::unique_ptr<program::stage_program> program_with(optim::Optimizer optimizer,
   nn::Sequential model(nn::Linear(200, 150), nn::ReLU(), nn::Linear(150, 200), nn::ReLU(),
                        nn::Linear(200, 3));
   return detail::make_module_programs(
-      model, 1, {.optimizer = std::move(optimizer), .seed = 7, .numerics = numerics})(0);
+      model, 1, {.optimizer = std::move(optimizer), .seed = 7, .numerics = numerics})({.stage = 0});
 }
 
 optim::Optimizer whole_adam() {
@@ -65,15 +65,15 @@ std::vector<int> compute(program::stage_program& program, std::uint64_t step, bo
 
 void take_sums(program::stage_program& program, int broken) {
   std::vector<tensor> sums;
-  for (int bucket = 0; bucket < program.num_gradient_buckets(0); ++bucket) {
-    auto& sum = sums.emplace_back(program.replica_gradients(bucket).clone());
+  for (int bucket = 0; bucket < program.num_buckets(layout::mesh_axis::dp, 0); ++bucket) {
+    auto& sum = sums.emplace_back(program.bucket(layout::mesh_axis::dp, bucket).clone());
     for (float& each : sum.values<float>()) each *= 2;
     if (bucket == broken) sum.values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
   }
   for (auto bucket = sums.size(); bucket-- > 0;) {
     auto count = sums[bucket].num_elements(), half = count / 3;
-    program.take_summed_gradients(static_cast<int>(bucket),
-                                  {sums[bucket].rows(0, half), sums[bucket].rows(half, count - half)});
+    program.take_sums(layout::mesh_axis::dp, static_cast<int>(bucket),
+                      {sums[bucket].rows(0, half), sums[bucket].rows(half, count - half)});
   }
 }
 

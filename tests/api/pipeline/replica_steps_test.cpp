@@ -20,7 +20,7 @@ using namespace troupe::testing;
 
 TEST_CASE("gradients of a stage's large weights leave as they are computed, the last layer's first") {
   auto program = program_with(optim::Adam());
-  REQUIRE(program->num_gradient_buckets(0) == 3);  // all small ones, 0.weight, 2.weight
+  REQUIRE(program->num_buckets(layout::mesh_axis::dp, 0) == 3);  // all small ones, 0.weight, 2.weight
   CHECK(compute(*program, 0) == std::vector<int>{2, 1});
   take_sums(*program);
   program->apply(0);
@@ -31,7 +31,7 @@ TEST_CASE("blocks of rows of a large gradient leave while the others are compute
   nn::Sequential model(nn::Linear(200, 1100), nn::ReLU(), nn::Linear(1100, 1100), nn::ReLU(),
                        nn::Linear(1100, 3));
   auto make = [&] {
-    return detail::make_module_programs(model, 1, {.optimizer = optim::Adam(), .seed = 7})(0);
+    return detail::make_module_programs(model, 1, {.optimizer = optim::Adam(), .seed = 7})({.stage = 0});
   };
   std::vector<std::vector<float>> gradients;
   for (bool in_one : {true, false}) {
@@ -39,7 +39,7 @@ TEST_CASE("blocks of rows of a large gradient leave while the others are compute
     std::vector<float> last_elements;
     auto look = [&](int bucket) {
       if (bucket >= 2 && bucket <= 4)  // of 2.weight
-        last_elements.push_back(program->replica_gradients(4).values<float>().back());
+        last_elements.push_back(program->bucket(layout::mesh_axis::dp, 4).values<float>().back());
     };
     CHECK(compute(*program, 0, in_one, look) == std::vector<int>{2, 3, 4, 1});
     REQUIRE(last_elements.size() == 3);
@@ -47,7 +47,7 @@ TEST_CASE("blocks of rows of a large gradient leave while the others are compute
     CHECK(last_elements[2] != 0);
     auto& all = gradients.emplace_back();
     for (int bucket = 0; bucket < 5; ++bucket) {
-      auto elements = program->replica_gradients(bucket);
+      auto elements = program->bucket(layout::mesh_axis::dp, bucket);
       for (float each : elements.values<float>()) all.push_back(each);
     }
   }
@@ -80,8 +80,8 @@ TEST_CASE("a step that is discarded after some weights have stepped leaves nothi
   auto program = program_with(optim::Adam());
   auto saved = copy_of_state(*program);
   compute(*program, 0);
-  auto bucket = program->replica_gradients(1).clone();
-  program->take_summed_gradients(1, {bucket});
+  auto bucket = program->bucket(layout::mesh_axis::dp, 1).clone();
+  program->take_sums(layout::mesh_axis::dp, 1, {bucket});
   check_discarded(*program, saved);
 }
 
@@ -122,12 +122,13 @@ std::vector<std::string> check_lost_step(const numeric_options& numerics, const 
 TEST_CASE("with top-k a large gradient leaves as a message, and what is held back is a part of the state") {
   auto names =
       check_lost_step({.exchange = {.top_k_gradients = 0.1}}, "top_k.", [](program::stage_program& one) {
-        for (int bucket = 0; bucket < one.num_gradient_buckets(0); ++bucket) {
-          auto given = one.replica_gradients(bucket);
+        for (int bucket = 0; bucket < one.num_buckets(layout::mesh_axis::dp, 0); ++bucket) {
+          auto given = one.bucket(layout::mesh_axis::dp, bucket);
           bool is_large = bucket > 0;  // 30000 elements each
           CHECK(given.dtype() == (is_large ? dtype::i32 : dtype::f32));
           if (is_large) CHECK(given.num_elements() == 2 * 3000);
-          one.take_summed_gradients(bucket, is_large ? std::vector{given, given} : std::vector{given});
+          one.take_sums(layout::mesh_axis::dp, bucket,
+                        is_large ? std::vector{given, given} : std::vector{given});
         }
       });
   CHECK(names == std::vector<std::string>{"top_k.residual/0.weight", "top_k.residual/2.weight"});
@@ -136,18 +137,18 @@ TEST_CASE("with top-k a large gradient leaves as a message, and what is held bac
 TEST_CASE("with PowerSGD a large gradient leaves as two factors, the second when the first are summed") {
   auto names =
       check_lost_step({.exchange = {.power_sgd_rank = 3}}, "power_sgd.", [](program::stage_program& one) {
-        REQUIRE(one.num_gradient_buckets(0) ==
+        REQUIRE(one.num_buckets(layout::mesh_axis::dp, 0) ==
                 5);  // two for 0.weight [150, 200], two for 2.weight [200, 150]
         for (int second : {4, 2}) {
-          CHECK_FALSE(one.replica_gradients(second).defined());
-          auto first_factor = one.replica_gradients(second - 1);
+          CHECK_FALSE(one.bucket(layout::mesh_axis::dp, second).defined());
+          auto first_factor = one.bucket(layout::mesh_axis::dp, second - 1);
           CHECK(first_factor.num_elements() == (second == 2 ? 150 : 200) * 3);
-          one.take_summed_gradients(second - 1, {first_factor.clone()});
-          auto second_factor = one.replica_gradients(second);
+          one.take_sums(layout::mesh_axis::dp, second - 1, {first_factor.clone()});
+          auto second_factor = one.bucket(layout::mesh_axis::dp, second);
           CHECK(second_factor.num_elements() == (second == 2 ? 200 : 150) * 3);
-          one.take_summed_gradients(second, {second_factor.clone()});
+          one.take_sums(layout::mesh_axis::dp, second, {second_factor.clone()});
         }
-        one.take_summed_gradients(0, {one.replica_gradients(0)});
+        one.take_sums(layout::mesh_axis::dp, 0, {one.bucket(layout::mesh_axis::dp, 0)});
       });
   CHECK(names == std::vector<std::string>{"power_sgd.residual/0.weight", "power_sgd.q/0.weight",
                                           "power_sgd.residual/2.weight", "power_sgd.q/2.weight"});
@@ -155,8 +156,8 @@ TEST_CASE("with PowerSGD a large gradient leaves as two factors, the second when
 
 TEST_CASE("replicas that average their weights exchange nothing in other steps, and then what they stepped") {
   auto program = program_with(optim::Adam(), {.exchange = {.average_every = 2}});
-  CHECK(program->num_gradient_buckets(0) == 0);
-  CHECK(program->num_gradient_buckets(1) == 3);
+  CHECK(program->num_buckets(layout::mesh_axis::dp, 0) == 0);
+  CHECK(program->num_buckets(layout::mesh_axis::dp, 1) == 3);
   for (std::uint64_t step : {0, 1}) {
     CHECK(compute(*program, step, step == 1).empty());  // no gradient leaves
     program->apply(step);
@@ -168,9 +169,9 @@ TEST_CASE("replicas that average their weights exchange nothing in other steps, 
   auto weight = find("0.weight"), moment = find("0.weight/exp_avg");
   auto own = weight.clone(), own_moment = moment.clone();
   for (int bucket = 0; bucket < 3; ++bucket) {
-    auto sum = program->replica_gradients(bucket).clone();
+    auto sum = program->bucket(layout::mesh_axis::dp, bucket).clone();
     for (float& each : sum.values<float>()) each *= 3;  // of another replica, whose weights are twice these
-    program->take_summed_gradients(bucket, {sum});
+    program->take_sums(layout::mesh_axis::dp, bucket, {sum});
   }
   for (std::size_t i = 0; i < 30000; ++i)
     REQUIRE(weight.values<float>()[i] == 0.5F * (3 * own.values<float>()[i]));
@@ -197,7 +198,7 @@ TEST_CASE("large gradients move to memory that others read in place, once, and s
     for (auto* each : {moved.get(), kept.get()}) {
       compute(*each, step);
       if (each == moved.get())
-        for (int bucket : {1, 2}) CHECK(is_in_block(each->replica_gradients(bucket)));
+        for (int bucket : {1, 2}) CHECK(is_in_block(each->bucket(layout::mesh_axis::dp, bucket)));
       take_sums(*each);
       each->apply(step);
     }
@@ -208,9 +209,9 @@ TEST_CASE("large gradients move to memory that others read in place, once, and s
 TEST_CASE("a gradient that has been computed moves with its elements") {
   auto program = program_with(optim::Adam());
   compute(*program, 0);
-  auto before = program->replica_gradients(1).clone();
+  auto before = program->bucket(layout::mesh_axis::dp, 1).clone();
   program->share_gradients([](shape extents, dtype type) { return tensor::zeros(std::move(extents), type); });
-  auto after = program->replica_gradients(1);
+  auto after = program->bucket(layout::mesh_axis::dp, 1);
   CHECK(std::ranges::equal(std::as_const(before).bytes(), std::as_const(after).bytes()));
 }
 

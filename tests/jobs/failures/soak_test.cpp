@@ -45,7 +45,7 @@ TEST_CASE("the memory of a process does not grow with the calls it has made") {
 }
 
 // The newest 1,024 steps are kept for those who watch: after half of the calls they are.
-TEST_CASE("the memory of four processes does not grow with their steps and calls") {
+TEST_CASE("the memory of four processes does not grow with their steps and calls", "[.soak]") {
   check_flat({TROUPE_PROGRAM, "launch", "--nproc-per-node", "4", "--max-restarts", "0", "--", SOAK_WORKER,
               "--steps", "5000"},
              call_limit);

@@ -15,6 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 using troupe::dtype;
 using troupe::reduction_options;
 using troupe::shape;
+using troupe::squares_block_elements;
 using troupe::tensor;
 using troupe::testing::elements_of;
 using troupe::testing::exact_sum;
@@ -263,6 +264,28 @@ TEST_CASE("total sum and global norm are those of f64") {
   }
   CHECK(troupe::global_norm({}) == 0);
   CHECK(std::abs(troupe::global_norm(std::vector{placed(tensor::full({4}, 3e38F))}) / 6e38 - 1) < 1e-6);
+}
+
+TEST_CASE("squares of blocks are those of f64, and their sum that of the norm") {
+  for (auto type : floating_types)
+    for (std::int64_t size : {1, 0, 40'001, 16'383, 16'384, 16'385}) {
+      CAPTURE(size, type);
+      auto x = placed(random_tensor({size}, std::to_string(size), type));
+      auto found = block_squares(x);
+      REQUIRE(std::ssize(found) == (size + squares_block_elements - 1) / squares_block_elements);
+      auto values = values_of(x);
+      double total = 0;
+      for (std::size_t block = 0; block < found.size(); ++block) {
+        double expected = 0;
+        auto first = block * static_cast<std::size_t>(squares_block_elements);
+        for (auto i = first; i < std::min(values.size(), first + 16'384); ++i)
+          expected += values[i] * values[i];
+        CHECK(std::abs(found[block] - expected) < 1e-9);
+        total += found[block];
+      }
+      if (x.device().type == troupe::device::kind::cpu)
+        CHECK(std::sqrt(total) == global_norm(std::vector{x}));
+    }
 }
 
 TEST_CASE("one non-finite element is found at any position") {

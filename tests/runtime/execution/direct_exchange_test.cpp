@@ -313,9 +313,8 @@ TEST_CASE("slices that give unlike gradients in common are told so in their word
   of_other.slice = 1;
   of_other.port = 0;
   arrived.put(of_other, tensor::full({3}, 1));
-  CHECK_THROWS_MATCHES(
-      exchange.add_up(), std::logic_error,
-      MessageMatches(ContainsSubstring("[stage_program::common_gradients] expected equally many of "
-                                       "one dtype in all slices") &&
-                     ContainsSubstring("of slice 0")));
+  CHECK_THROWS_MATCHES(exchange.add_up(), std::logic_error,
+                       MessageMatches(ContainsSubstring("[stage_program::bucket] expected equally many of "
+                                                        "one dtype in all slices") &&
+                                      ContainsSubstring("of slice 0")));
 }

@@ -34,22 +34,23 @@ struct made_groups {
 
 const replica_group& found_in(replica_groups& groups, int stage) {
   while (true)
-    if (const auto* found = groups.wait_for(stage, 10ms)) return *found;
+    if (const auto* found = groups.wait_for({stage}, 10ms)) return *found;
 }
 
 void ignore(const std::exception&) {}
 
 }  // namespace
 
-TEST_CASE("groups are made in the order of stages, of the ranks that host a stage's replicas") {
+TEST_CASE("groups are made in the order of stages and slices, of the ranks that host the replicas") {
   made_groups made;
-  replica_groups groups(7, 2, {{4, {3, 1, 3}}, {2, {0, 9}}}, made.maker(), ignore);
-  CHECK(groups.has(2));
-  CHECK_FALSE(groups.has(3));
+  replica_groups groups(7, 2, {{{4}, {3, 1, 3}}, {{2, 1}, {5, 6}}, {{2}, {0, 9}}}, made.maker(), ignore);
+  CHECK(groups.has({2}));
+  CHECK_FALSE(groups.has({3}));
   const auto& of_four = found_in(groups, 4);
-  CHECK(made.names ==
-        std::vector<std::string>{"7/gradients of stage 2 of job 2", "7/gradients of stage 4 of job 2"});
-  CHECK(made.ranks == std::vector<std::vector<int>>{{0, 9}, {1, 3}});
+  CHECK(made.names == std::vector<std::string>{"7/gradients of stage 2 of job 2",
+                                               "7/gradients of stage 2 slice 1 of job 2",
+                                               "7/gradients of stage 4 of job 2"});
+  CHECK(made.ranks == std::vector<std::vector<int>>{{0, 9}, {5, 6}, {1, 3}});
   CHECK(of_four.replicas_of(0) == std::vector<int>{1});
   CHECK(of_four.replicas_of(1) == std::vector<int>{0, 2});
   CHECK(of_four.replicas_with(2) == std::vector<int>{0, 2});
@@ -57,9 +58,9 @@ TEST_CASE("groups are made in the order of stages, of the ranks that host a stag
 
 TEST_CASE("who listens is told of each call that ends, until the groups end") {
   made_groups made;
-  replica_groups groups(1, 0, {{0, {0, 1}}}, made.maker(), ignore);
+  replica_groups groups(1, 0, {{{0}, {0, 1}}}, made.maker(), ignore);
   std::counting_semaphore<> told(0);
-  groups.listen(0, [&told] { told.release(); });
+  groups.listen({0}, [&told] { told.release(); });
   auto calls = found_in(groups, 0).calls;
   auto x = tensor::full({4}, 1);
   for (int i = 0; i < 3; ++i) {
@@ -78,7 +79,7 @@ TEST_CASE("a group that cannot be made is reported with the cause, and those aft
   int num_tried = 0;
   {
     replica_groups groups(
-        1, 0, {{0, {0, 1}}, {1, {0, 1}}},
+        1, 0, {{{0}, {0, 1}}, {{1}, {0, 1}}},
         [&](const wanted_group& wanted) -> std::shared_ptr<communicator> {
           ++num_tried;
           throw std::runtime_error(wanted.name + ": no such interface");
@@ -88,7 +89,7 @@ TEST_CASE("a group that cannot be made is reported with the cause, and those aft
           has_reported.release();
         });
     has_reported.acquire();
-    CHECK(groups.wait_for(0, 1ms) == nullptr);
+    CHECK(groups.wait_for({0}, 1ms) == nullptr);
   }
   CHECK_THAT(reported, ContainsSubstring("gradients of stage 0 of job 0: no such interface"));
   CHECK(num_tried == 1);
@@ -102,7 +103,7 @@ TEST_CASE(
   std::atomic<int> num_reported = 0, num_tried = 0;
   {
     replica_groups groups(
-        1, 0, {{0, {0, 1}}, {1, {0, 1}}},
+        1, 0, {{{0}, {0, 1}}, {{1}, {0, 1}}},
         [&](const wanted_group& wanted) -> std::shared_ptr<communicator> {
           ++num_tried;
           begun.release();
@@ -114,7 +115,7 @@ TEST_CASE(
         [&](const std::exception&) { ++num_reported; });
     begun.acquire();
     if (!is_destroyed) groups.end();
-    if (!is_destroyed) CHECK(groups.wait_for(0, 20ms) == nullptr);
+    if (!is_destroyed) CHECK(groups.wait_for({0}, 20ms) == nullptr);
   }
   CHECK(num_reported == 0);
   CHECK(num_tried == 1);
@@ -128,7 +129,7 @@ TEST_CASE("groups that are destroyed leave calls in flight failed, and a device 
   work waiting;
   {
     replica_groups groups(
-        1, 0, {{0, {0, 1}}}, [&](const wanted_group&) { return members[0]; }, ignore);
+        1, 0, {{{0}, {0, 1}}}, [&](const wanted_group&) { return members[0]; }, ignore);
     of_device = found_in(groups, 0);
     waiting = of_device->calls->all_reduce(x);
     groups.end();

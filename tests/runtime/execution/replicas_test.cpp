@@ -21,7 +21,7 @@ struct replica : program::stage_program, action_host {
   tensor gradients;
   std::vector<float> sums = {};
   /// With two buckets the second is this one's sum, plus 1, times that of the first.
-  int num_buckets = 1;
+  int buckets_of_step = 1;
   std::vector<action_kind> done = {};
   std::vector<float> samples_seen = {};
   std::vector<int> indices_seen = {};
@@ -62,12 +62,12 @@ struct replica : program::stage_program, action_host {
     return {};
   }
   void backward_weight(const program::microbatch&) override {}
-  int num_gradient_buckets(std::uint64_t) override { return num_buckets; }
-  tensor replica_gradients(int bucket) override {
-    if (bucket == 0) return gradients;
+  int num_buckets(layout::mesh_axis, std::uint64_t) override { return buckets_of_step; }
+  tensor bucket(layout::mesh_axis, int number) override {
+    if (number == 0) return gradients;
     return sums.empty() ? tensor() : tensor::full({3}, 1 + sums[0]);
   }
-  void take_summed_gradients(int, const std::vector<tensor>& parts) override {
+  void take_sums(layout::mesh_axis, int, const std::vector<tensor>& parts) override {
     for (const auto& part : parts)
       for (float each : part.values<float>()) sums.push_back(each);
   }
@@ -226,7 +226,7 @@ TEST_CASE("no replica goes on without the gradients of all") {
 TEST_CASE("gradients that are no list of f32, or not as many in all replicas, are refused with what came") {
   auto wrong = replicas_with({tensor::zeros({2, 2}), tensor::zeros({2, 2})});
   CHECK_THROWS_MATCHES(run(wrong), std::logic_error,
-                       MessageMatches(ContainsSubstring("replica_gradients") &&
+                       MessageMatches(ContainsSubstring("stage_program::bucket") &&
                                       ContainsSubstring("f32, bf16, f16 or i32 [n]")));
   auto uneven = replicas_with({tensor::zeros({8}), tensor::zeros({6})});
   CHECK_THROWS_MATCHES(run(uneven), std::logic_error,
@@ -238,7 +238,7 @@ TEST_CASE("a bucket that depends on the sum of another one leaves when that is t
     auto all = replicas_with({tensor::full({1}, 1), tensor::full({1}, 2), tensor::full({1}, 3)});
     for (auto& one : all) {
       one.all = &all;
-      one.num_buckets = 2;
+      one.buckets_of_step = 2;
     }
     // Who comes last has the second buckets of the others there before it gives its own.
     while (all[first].runs->run_next()) continue;
@@ -255,7 +255,7 @@ TEST_CASE("a G without buckets waits for no one") {
   auto all = replicas_with({tensor::zeros({8}), tensor::zeros({8})});
   for (auto& one : all) {
     one.all = &all;
-    one.num_buckets = 0;
+    one.buckets_of_step = 0;
   }
   while (!all[0].runs->is_at_end() && all[0].runs->run_next()) continue;
   CHECK(all[0].runs->is_at_end());

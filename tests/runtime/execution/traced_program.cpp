@@ -108,31 +108,27 @@ void traced_program::backward_weight(const program::microbatch& which) {
   saved_.erase(which.index);
 }
 
-tensor traced_program::common_gradients(int bucket) {
-  expect(bucket == 0 && saved_.empty(), "all weight gradients before the sums over slices");
-  return small_number(mixed(sum_, 77));
-}
-
-void traced_program::take_summed_common_gradients(int, const std::vector<tensor>& parts) {
-  for (const auto& each : parts) sum_ = mixed(sum_, number_in(each));
-}
-
-tensor traced_program::replica_gradients(int bucket) {
-  expect(saved_.empty(), "all weight gradients before the sums over replicas");
-  if (bucket == 1 && sums_.empty()) return {};
-  auto value = mixed(averages_ ? weights_.back() : sum_, bucket == 0 ? 0 : sums_.front());
+tensor traced_program::bucket(layout::mesh_axis axis, int number) {
+  expect(saved_.empty(), "all weight gradients before the sums over lanes");
+  if (axis == layout::mesh_axis::tp) return small_number(mixed(sum_, 77));
+  if (number == 1 && sums_.empty()) return {};
+  auto value = mixed(averages_ ? weights_.back() : sum_, number == 0 ? 0 : sums_.front());
   auto elements = tensor::empty({3});
   for (auto& each : elements.values<float>()) each = small_number(value = mixed(value, 1)).values<float>()[0];
   return elements;
 }
 
-void traced_program::take_summed_gradients(int bucket, const std::vector<tensor>& parts) {
-  expect(static_cast<std::size_t>(bucket) == sums_.size(),
+void traced_program::take_sums(layout::mesh_axis axis, int number, const std::vector<tensor>& parts) {
+  if (axis == layout::mesh_axis::tp) {
+    for (const auto& each : parts) sum_ = mixed(sum_, number_in(each));
+    return;
+  }
+  expect(static_cast<std::size_t>(number) == sums_.size(),
          "buckets in order, where one depends on the other");
   auto& taken = sums_.emplace_back(0);
   for (const auto& part : parts)
     for (auto each : part.values<float>()) taken = mixed(taken, static_cast<std::uint64_t>(each));
-  if (bucket == 0) return;
+  if (number == 0) return;
   for (auto each : std::exchange(sums_, {}))
     (averages_ ? weights_.back() : sum_) = mixed(averages_ ? weights_.back() : sum_, each);
 }
@@ -327,8 +323,11 @@ class lanes_in_step {
     for (int stage = 0; plan_.mesh.num_replicas > 1 && stage < plan_.num_stages; ++stage)
       for (int bucket = 0; bucket < 2; ++bucket)
         sum_along(
-            layout::mesh_axis::dp, [&](int lane) { return at(lane, stage).replica_gradients(bucket); },
-            [&](int lane, const tensor& sum) { at(lane, stage).take_summed_gradients(bucket, {sum}); });
+            layout::mesh_axis::dp,
+            [&](int lane) { return at(lane, stage).bucket(layout::mesh_axis::dp, bucket); },
+            [&](int lane, const tensor& sum) {
+              at(lane, stage).take_sums(layout::mesh_axis::dp, bucket, {sum});
+            });
   }
 
   void sum_over_slices(std::uint64_t step) {
@@ -339,8 +338,10 @@ class lanes_in_step {
                  layout::mesh_axis::tp};
       if (std::ranges::count(list, sum) > 0)
         sum_along(
-            layout::mesh_axis::tp, [&](int lane) { return at(lane, stage).common_gradients(0); },
-            [&](int lane, const tensor& total) { at(lane, stage).take_summed_common_gradients(0, {total}); });
+            layout::mesh_axis::tp, [&](int lane) { return at(lane, stage).bucket(layout::mesh_axis::tp, 0); },
+            [&](int lane, const tensor& total) {
+              at(lane, stage).take_sums(layout::mesh_axis::tp, 0, {total});
+            });
     }
   }
 

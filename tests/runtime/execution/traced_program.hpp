@@ -32,13 +32,12 @@ class traced_program : public program::stage_program {
   void backward_weight(const program::microbatch& which) override;
   tensor partial_for_reduction(int reduction) override;
   void reduce(int reduction, const std::vector<tensor>& partials) override;
-  int num_common_buckets() override { return 1; }
-  tensor common_gradients(int bucket) override;
-  void take_summed_common_gradients(int bucket, const std::vector<tensor>& parts) override;
   /// The second bucket depends on the sums of the first.
-  int num_gradient_buckets(std::uint64_t) override { return 2; }
-  tensor replica_gradients(int bucket) override;
-  void take_summed_gradients(int bucket, const std::vector<tensor>& parts) override;
+  int num_buckets(layout::mesh_axis axis, std::uint64_t) override {
+    return axis == layout::mesh_axis::dp ? 2 : 1;
+  }
+  tensor bucket(layout::mesh_axis axis, int number) override;
+  void take_sums(layout::mesh_axis axis, int number, const std::vector<tensor>& parts) override;
   std::string non_finite() override { return non_finite_text; }
   void apply(std::uint64_t step) override;
   void discard() override {}

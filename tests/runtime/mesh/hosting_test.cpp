@@ -177,12 +177,13 @@ TEST_CASE("a hosting is decoded as it was encoded, and its text names device and
 TEST_CASE("the replicas of a stage are on one member or on several") {
   auto placed = place_cells(make_plan({.num_stages = 2, .num_devices = 2, .num_replicas = 3}));
   auto several = [&](const std::vector<int>& ranks, int stage) {
-    return is_on_several_members(placed, on_ranks(ranks), stage, 3);
+    return is_on_several_members(placed, on_ranks(ranks), {.stage = stage}, 3);
   };
   CHECK_FALSE(several({4, 4, 4, 4, 4, 4}, 0));
   CHECK_FALSE(several({0, 1, 0, 1, 0, 1}, 1));
   CHECK(several({0, 1, 0, 1, 0, 2}, 1));
   CHECK_FALSE(several({0, 1, 0, 1, 0, 2}, 0));
   CHECK(several({3, 1, 0, 1, 0, 1}, 0));
-  CHECK(hosts_of_replicas(placed, on_ranks({3, 1, 0, 5, 0, 2}), 1, 3) == std::vector<world_rank>{1, 5, 2});
+  CHECK(hosts_of_replicas(placed, on_ranks({3, 1, 0, 5, 0, 2}), {.stage = 1}, 3) ==
+        std::vector<world_rank>{1, 5, 2});
 }

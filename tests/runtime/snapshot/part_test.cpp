@@ -1,4 +1,4 @@
-#include "troupe/snapshot/part.hpp"
+#include "troupe/snapshot/part/part.hpp"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
@@ -13,8 +13,8 @@
 #include "example_parts.hpp"
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"
-#include "troupe/snapshot/part_header.hpp"
-#include "troupe/snapshot/part_reader.hpp"
+#include "troupe/snapshot/part/part_header.hpp"
+#include "troupe/snapshot/part/part_reader.hpp"
 #include "troupe/wire/codec.hpp"
 
 using Catch::Matchers::ContainsSubstring;

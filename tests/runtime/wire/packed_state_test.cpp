@@ -48,6 +48,34 @@ TEST_CASE("released memory is used again for a state of the same size") {
   CHECK(pack_state(example(), pool).bytes().data() == memory);
 }
 
+TEST_CASE("what of whose tensors a state holds is packed with it, and others' contents are refused") {
+  packed_state_pool pool;
+  auto contents = whole_contents(example());
+  CHECK(unpack_contents(pack_state(example(), pool)).contents == contents);
+  contents[0].whole = {9};
+  contents[0].boxes = {{{4}, {3}}};
+  contents[2].whole = {8, 3};
+  contents[2].boxes = {{{0, 0}, {8, 3}}};
+  contents[2].begin = 5;
+  contents[2].end = 21;
+  contents[3].replica = 2;
+  auto packed = pack_state(example(), contents, pool);
+  CHECK(unpack_contents(packed).contents == contents);
+  CHECK(same_bits(unpack_state(packed), example()));
+  auto refused = [&](const auto& change) {
+    auto changed = contents;
+    change(changed);
+    CHECK_THROWS_AS(pack_state(example(), changed, pool), std::invalid_argument);
+  };
+  refused([](auto& all) { all.pop_back(); });
+  refused([](auto& all) { all.push_back(all.back()); });
+  refused([](auto& all) { all[0].name = "another"; });
+  refused([](auto& all) { all[0].type = dtype::i32; });
+  refused([](auto& all) { all[0].boxes[0].extent = {2}; });
+  refused([](auto& all) { all[2].end = 20; });
+  refused([](auto& all) { all[0].boxes[0].offset = {7}; });
+}
+
 TEST_CASE("bytes that are no packed state are refused") {
   CHECK_THROWS_AS(unpack_state(tensor::zeros({3}, dtype::u8)), std::runtime_error);
   auto packed = packed_over(std::byte{0});

@@ -15,6 +15,7 @@ namespace troupe::testing {
 /// The state that all fake stages of a test share.
 struct fake_model {
   int num_stages = 1;
+  int num_slices = 1;  ///< a power of two
   /// Every call, by example:
   ///
   /// | entry | call |
@@ -24,6 +25,7 @@ struct fake_model {
   /// | "I1.0", "W1.0" | backward_input, backward_weight |
   /// | "S1.0", "R1.0" | partial for reduction 0, reduction 0 |
   /// | "G1.0" | gradients for the replicas |
+  /// | "C1.0" | gradients that the slices have in common |
   /// | "A1@3" | apply step 3 |
   /// | "D1", "L1" | discard, load_state |
   /// | "N1" | made anew |
@@ -42,11 +44,15 @@ struct fake_model {
 /// One weight per stage: y = w * x, squared loss, gradient descent with momentum, simple enough to compute by
 /// hand. Throws std::logic_error if it is not called as stage_program requires, or if a step is applied twice
 /// or skipped.
+///
+/// Several slices have the weight whole, and each has one element of a tensor beside it, which counts steps
+/// times its number and is checked where the step is: another slice's state is found out.
 class fake_program : public program::stage_program {
  public:
-  fake_program(std::shared_ptr<fake_model> model, int stage) : model_(std::move(model)), stage_(stage) {
+  fake_program(std::shared_ptr<fake_model> model, const layout::cell& computed)
+      : model_(std::move(model)), stage_(computed.stage), slice_(computed.slice) {
     note("N");
-    weight().values<float>()[0] = 1 + 0.125f * static_cast<float>(stage);
+    weight().values<float>()[0] = 1 + 0.125f * static_cast<float>(stage_);
   }
 
   void share_gradients(const memory_source& shared) override { shared({1}, dtype::f32); }
@@ -114,13 +120,14 @@ class fake_program : public program::stage_program {
       sum_ = 0.5f * sum_ + partial.values<float>()[0];  // depends on the order of the partials
   }
 
-  tensor replica_gradients(int bucket) override {
-    note("G", bucket);
-    expect(saved_.empty(), "all weight gradients before a sum over replicas");
-    return tensor::full({1}, sum_);
+  tensor bucket(layout::mesh_axis axis, int number) override {
+    expect(saved_.empty(), "all weight gradients before a sum over lanes");
+    bool over_replicas = axis == layout::mesh_axis::dp;
+    note(over_replicas ? "G" : "C", number);
+    return tensor::full({1}, over_replicas ? sum_ : sum_ / static_cast<float>(model_->num_slices));
   }
 
-  void take_summed_gradients(int, const std::vector<tensor>& parts) override {
+  void take_sums(layout::mesh_axis, int, const std::vector<tensor>& parts) override {
     for (const auto& part : parts)
       for (auto value : part.values<float>()) sum_ = value;
   }
@@ -143,6 +150,7 @@ class fake_program : public program::stage_program {
     moment = 0.5f * moment + sum_;
     state_[0].values<float>()[0] -= 0.01f * moment;
     state_[2].values<float>()[0] += 1;
+    state_[3].values<float>()[0] += static_cast<float>(slice_ + 1);
     sum_ = 0;
     next_weight_ = 0;
   }
@@ -159,7 +167,17 @@ class fake_program : public program::stage_program {
   program::step_metrics take_metrics() override { return std::exchange(metrics_, {}); }
 
   std::vector<named_tensor> state() override {
-    return {{name("weight"), state_[0]}, {name("moment"), state_[1]}, {name("steps"), state_[2]}};
+    std::vector<named_tensor> all = {
+        {name("weight"), state_[0]}, {name("moment"), state_[1]}, {name("steps"), state_[2]}};
+    if (model_->num_slices > 1) all.push_back({name("sliced"), state_[3]});
+    return all;
+  }
+  std::vector<tensor_contents> contents() override {
+    auto all = whole_contents(state());
+    if (model_->num_slices == 1) return all;
+    all.back().whole = {model_->num_slices};
+    all.back().boxes = {{{slice_}, {1}}};
+    return all;
   }
   std::vector<named_tensor> parameters() override { return {{name("weight"), state_[0]}}; }
   void load_state(const std::vector<named_tensor>& saved) override {
@@ -210,6 +228,9 @@ class fake_program : public program::stage_program {
   void expect_step(std::uint64_t step) {
     auto applied = static_cast<std::uint64_t>(state_[2].values<float>()[0]);
     expect(applied == step, "step " + std::to_string(applied) + ", got step " + std::to_string(step));
+    auto counted = model_->num_slices == 1 ||
+                   state_[3].values<float>()[0] == static_cast<float>(step) * static_cast<float>(slice_ + 1);
+    expect(counted, "the state of slice " + std::to_string(slice_));
   }
   static void expect(bool condition, const std::string& what) {
     if (!condition) throw std::logic_error("[fake_program] expected " + what);
@@ -217,7 +238,8 @@ class fake_program : public program::stage_program {
 
   std::shared_ptr<fake_model> model_;
   int stage_;
-  std::vector<tensor> state_{tensor::zeros({1}), tensor::zeros({1}), tensor::zeros({1})};
+  int slice_;
+  std::vector<tensor> state_{tensor::zeros({1}), tensor::zeros({1}), tensor::zeros({1}), tensor::zeros({1})};
   std::map<int, activation> saved_;
   float sum_ = 0;
   int next_weight_ = 0;
@@ -226,7 +248,7 @@ class fake_program : public program::stage_program {
 };
 
 inline program::program_factory fake_programs(const std::shared_ptr<fake_model>& model) {
-  return [model](int stage) { return std::make_unique<fake_program>(model, stage); };
+  return [model](const layout::cell& computed) { return std::make_unique<fake_program>(model, computed); };
 }
 
 /// Samples that depend on seed and step; two rows per microbatch by default.

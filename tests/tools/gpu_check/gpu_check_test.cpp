@@ -15,7 +15,8 @@ std::string reason_of(const nlohmann::json& step) { return step.at("reason"); }
 
 }  // namespace
 
-TEST_CASE("where everything passes, the exit code is 0 and the report names every part and figure") {
+TEST_CASE("where everything passes, the exit code is 0 and the report names every part and figure",
+          "[.soak]") {
   fake_pack pack;
   auto seen = pack.run();
   INFO(seen.output << seen.errors);
@@ -61,7 +62,7 @@ TEST_CASE("with --json each part is one object as soon as it is over, and the re
   CHECK(pack.part("operations").at("state") == "not asked");
 }
 
-TEST_CASE("a failing case fails its part by name, and the others still run") {
+TEST_CASE("a failing case fails its part by name, and the others still run", "[.soak]") {
   fake_pack pack;
   pack.set_program("ops_gpu_test",
                    "begin; passed one; failed 'softmax of &lt;long&gt; rows' '0.1 == 0.2'; end");
@@ -103,7 +104,7 @@ TEST_CASE("cases that skip themselves do not pass") {
   CHECK_THAT(reason_of(pack.part("nccl")), ContainsSubstring("1 cases skipped themselves: one GPU here"));
 }
 
-TEST_CASE("without a GPU parts that need one are skipped, and the exit code shows it") {
+TEST_CASE("without a GPU parts that need one are skipped, and the exit code shows it", "[.soak]") {
   fake_pack pack;
   pack.set_machine("nvidia-smi", "echo 'no devices were found'; exit 6");
   for (const char* name : {"gpu_memory_test", "ops_gpu_test", "autograd_functions_gpu_test", "nn_gpu_test",
@@ -117,7 +118,7 @@ TEST_CASE("without a GPU parts that need one are skipped, and the exit code show
     CHECK(pack.part(name).at("state") == "skipped");
 }
 
-TEST_CASE("a missing library is named, and only parts that need it are skipped") {
+TEST_CASE("a missing library is named, and only parts that need it are skipped", "[.soak]") {
   fake_pack pack;
   pack.remove_library("libfake_nccl.so");
   pack.remove_library("libfake_blas.so");
@@ -133,7 +134,7 @@ TEST_CASE("a missing library is named, and only parts that need it are skipped")
   CHECK(pack.part("gpu_tests").at("state") == "passed");
 }
 
-TEST_CASE("a library that ldconfig lists and that was removed counts as missing") {
+TEST_CASE("a library that ldconfig lists and that was removed counts as missing", "[.soak]") {
   fake_pack pack;
   pack.remove_library("libfake_nccl.so");
   pack.set_machine("ldconfig", "echo 'libfake_nccl.so (libc6,x86-64) => /nowhere/libfake_nccl.so'");
@@ -141,7 +142,8 @@ TEST_CASE("a library that ldconfig lists and that was removed counts as missing"
   CHECK_THAT(reason_of(pack.part("nccl")), ContainsSubstring("not found here: libfake_nccl.so"));
 }
 
-TEST_CASE("a check that cannot load its library is skipped, and one that throws fails with the exception") {
+TEST_CASE("a check that cannot load its library is skipped, and one that throws fails with the exception",
+          "[.soak]") {
   fake_pack pack;
   pack.remove_library("libfake_blas.so");
   pack.set_program(
@@ -157,14 +159,15 @@ TEST_CASE("a check that cannot load its library is skipped, and one that throws 
   CHECK(pack.step("operations", "ops_cuda_test").at("failures") == "version: out of memory (b.cpp:7)");
 }
 
-TEST_CASE("an existing library that cannot be loaded is a failure") {
+TEST_CASE("an existing library that cannot be loaded is a failure", "[.soak]") {
   fake_pack pack;
   pack.set_program("ops_gpu_test",
                    "begin; failed linear 'products need cuBLASLt, which cannot be loaded: x'; end");
   CHECK(pack.run({"--only", "operations"}).exit_code == 1);
 }
 
-TEST_CASE("a program that hangs is ended at its timeout, and the cases that did not run are named") {
+TEST_CASE("a program that hangs is ended at its timeout, and the cases that did not run are named",
+          "[.soak]") {
   fake_pack pack;
   pack.set_program("ops_gpu_test", "begin; passed one; under_way 'it hangs'; sleep 300");
   CHECK(pack.run({"--time", "15"}).exit_code == 3);
@@ -175,7 +178,7 @@ TEST_CASE("a program that hangs is ended at its timeout, and the cases that did 
   CHECK_THAT(reason_of(pack.part("bench_compute")), ContainsSubstring("no time was left"));
 }
 
-TEST_CASE("a bench that is interrupted keeps its complete lines") {
+TEST_CASE("a bench that is interrupted keeps its complete lines", "[.soak]") {
   fake_pack pack;
   pack.set_program("troupe",
                    R"(echo '{"event":"kernel","kernel":"one"}'; printf '{"event":"kernel","ker'; sleep 300)");
@@ -184,14 +187,15 @@ TEST_CASE("a bench that is interrupted keeps its complete lines") {
   CHECK(pack.part("bench_kernels").at("results").at(0).at("kernel") == "one");
 }
 
-TEST_CASE("a bench that fails fails its part with its last lines") {
+TEST_CASE("a bench that fails fails its part with its last lines", "[.soak]") {
   fake_pack pack;
   pack.set_program("troupe", "echo 'out of memory' >&2; exit 1");
   CHECK(pack.run({"--only", "bench_compute"}).exit_code == 1);
   CHECK_THAT(reason_of(pack.step("bench_compute", "bf16")), ContainsSubstring("exit code 1: out of memory"));
 }
 
-TEST_CASE("an error found by the sanitizer fails its part, and a machine that it does not support skips it") {
+TEST_CASE("an error found by the sanitizer fails its part, and a machine that it does not support skips it",
+          "[.soak]") {
   fake_pack pack;
   pack.set_machine("compute-sanitizer",
                    "echo '========= Invalid __global__ write of size 4 bytes'; echo '========= ERROR "
@@ -210,7 +214,7 @@ TEST_CASE("an error found by the sanitizer fails its part, and a machine that it
   CHECK_THAT(reason_of(pack.step("sanitizer", "memcheck")), ContainsSubstring("Device not supported"));
 }
 
-TEST_CASE("a sanitizer that times out without errors is reported as incomplete") {
+TEST_CASE("a sanitizer that times out without errors is reported as incomplete", "[.soak]") {
   fake_pack pack;
   pack.set_machine("compute-sanitizer", "begin; passed one; under_way two; sleep 300");
   CHECK(pack.run({"--only", "sanitizer", "--time", "16"}).exit_code == 3);
@@ -219,7 +223,7 @@ TEST_CASE("a sanitizer that times out without errors is reported as incomplete")
              ContainsSubstring("after 1 cases without an error"));
 }
 
-TEST_CASE("a killed run leaves a complete report of the finished parts") {
+TEST_CASE("a killed run leaves a complete report of the finished parts", "[.soak]") {
   fake_pack pack;
   pack.set_program("ops_gpu_test", "begin; sleep 300");
   for (int number : {SIGKILL, SIGTERM}) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describeAction, inputsOf, kindOf, parseActions } from "../../../tools/inspector/src/actions.js";
-import { treeMove, treeRows } from "../../../tools/inspector/src/actor_tree.js";
+import { actorName, treeMove, treeRows } from "../../../tools/inspector/src/actor_tree.js";
 import { tokenIn } from "../../../tools/inspector/src/api.js";
 import { parseRoute, routeHash } from "../../../tools/inspector/src/app_state.js";
 import { refusalText } from "../../../tools/inspector/src/feed.js";
@@ -16,6 +16,16 @@ import { actionBars, barsOf, ticks } from "../../../tools/inspector/src/timeline
 import { rowWindow, scrollToShow } from "../../../tools/inspector/src/virtual_rows.js";
 import type { Step } from "../../../tools/inspector/src/api.js";
 import { link, shownFrame } from "./shown_frame.js";
+
+test("an actor is named with its lane, without what is 0", () => {
+  const stage = shownFrame().actors.find((one) => one.role === "stage")!;
+  const named = (replica: number | null, slice: number | null) => actorName({ ...stage, number: 2, replica, slice });
+  assert.equal(named(0, 0), "stage 2");
+  assert.equal(named(null, null), "stage 2");
+  assert.equal(named(1, 0), "stage 2 of replica 1");
+  assert.equal(named(0, 3), "stage 2 of slice 3");
+  assert.equal(named(1, 3), "stage 2 of replica 1 slice 3");
+});
 
 test("actions of plans are read, also fused ones, and nonsense is none", () => {
   assert.deepEqual(parseActions("12F3"), [{ stage: 12, kind: "F", microbatch: 3 }]);

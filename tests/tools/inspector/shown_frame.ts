@@ -52,7 +52,7 @@ export const same = (value: number) => Array.from({ length: stages }, () => valu
 
 function actor(rank: number, role: string, number: number, more: Partial<Actor> = {}): Actor {
   const id = role === "supervisor" ? `${rank}#0/supervisor` : `${rank}#0/${role}/${number}`;
-  return { id, parent: role === "supervisor" ? null : `${rank}#0/supervisor`, role, number, replica: role === "stage" ? 0 : null, rank, incarnation: 0, state: "running", restarts: 0, reason: null, mailbox_depth: null, ...more };
+  return { id, parent: role === "supervisor" ? null : `${rank}#0/supervisor`, role, number, replica: role === "stage" ? 0 : null, slice: role === "stage" ? 0 : null, rank, incarnation: 0, state: "running", restarts: 0, reason: null, mailbox_depth: null, ...more };
 }
 
 export function device(number: number, activity: string, position: number, more: Partial<Device> = {}): Device {

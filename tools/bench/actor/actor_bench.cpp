@@ -48,9 +48,10 @@ void run_hops(const hop_job& options) {
   auto job = std::make_shared<actors::job::job_definition>();
   job->place(make_plan({schedule_kind_from(options.schedule), stages, options.microbatches, stages}), stages);
   job->snapshots.cadence.memory_every_steps = options.steps;
-  job->make_program = [&](int stage) {
+  job->make_program = [&](const layout::cell& computed) {
     return std::make_unique<synthetic_stage>(
-        synthetic_stage_options{.stage = stage, .num_stages = stages, .size_bytes = options.size_bytes},
+        synthetic_stage_options{
+            .stage = computed.stage, .num_stages = stages, .size_bytes = options.size_bytes},
         record);
   };
   train_steps(*self, job, options.steps);

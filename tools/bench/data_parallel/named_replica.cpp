@@ -24,7 +24,7 @@ named_replica::named_replica(const compute_model& model, actors::process::proces
       num_replicas_(self.world_size()),
       communicator_(transport_of(self, std::move(link))),
       batches_(make_replica_batches(model, self.world_size())),
-      program_(make_replica_programs(model, moments_)(0)) {
+      program_(make_replica_programs(model, moments_)({.stage = 0})) {
   static int number = 0;
   communicator_.connect(
       exchange_addresses(self, "named replica " + std::to_string(number++), communicator_.begin()));
@@ -47,7 +47,7 @@ void named_replica::step() {
   program_->forward(which, {all.inputs.rows(rank_ * rows, rows)}, all.targets.rows(rank_ * rows, rows));
   end_update();  // of the step before, whose gradients the backward writes over
   ++num_steps_;
-  num_left_ = static_cast<std::size_t>(program_->num_gradient_buckets(which.step));
+  num_left_ = static_cast<std::size_t>(program_->num_buckets(layout::mesh_axis::dp, which.step));
   given_.assign(num_left_, false);
   is_updating_ = true;
   program_->backward_last(
@@ -64,7 +64,8 @@ void named_replica::step() {
 
 void named_replica::give(int bucket) {
   auto place = given_.begin() + bucket;
-  if (!*place) communicator_.all_reduce({num_steps_, bucket}, program_->replica_gradients(bucket));
+  if (!*place)
+    communicator_.all_reduce({num_steps_, bucket}, program_->bucket(layout::mesh_axis::dp, bucket));
   *place = true;
 }
 
@@ -74,7 +75,7 @@ void named_replica::advance_update(bool waits) {
   else
     communicator_.advance();
   communicator_.take_done([this](const call_name& name, const std::vector<tensor>& parts) {
-    program_->take_summed_gradients(name.bucket, parts);
+    program_->take_sums(layout::mesh_axis::dp, name.bucket, parts);
     --num_left_;
   });
   if (num_left_ > 0) return;

@@ -107,11 +107,13 @@ void measure(computed_schedule& schedule, const trained_model& model, int steps)
   auto job = std::make_shared<actors::job::job_definition>();
   job->place(running, 1);
   job->snapshots.cadence.memory_every_steps = static_cast<std::uint64_t>(steps);
-  job->make_program = [&ran, &running,
-                       make = make_module_programs(model.layers, running.num_stages, options)](int stage) {
-    auto device = running.device_of_stage[static_cast<std::size_t>(stage)];
-    return std::make_unique<recorded_stage>(make(stage), stage, ran[static_cast<std::size_t>(device)]);
-  };
+  job->make_program =
+      [&ran, &running,
+       make = make_module_programs(model.layers, running.num_stages, options)](const layout::cell& computed) {
+        auto device = running.device_of_stage[static_cast<std::size_t>(computed.stage)];
+        return std::make_unique<recorded_stage>(make(computed), computed.stage,
+                                                ran[static_cast<std::size_t>(device)]);
+      };
   auto self = start_local_process();
   train_steps(*self, job, static_cast<std::uint64_t>(steps), model.samples);
   self.reset();

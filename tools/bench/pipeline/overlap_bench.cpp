@@ -77,7 +77,7 @@ class sleeping_replicas {
     auto definition = std::make_shared<actors::job::job_definition>();
     definition->place(running_, self.world_size());
     definition->snapshots.cadence.memory_every_steps = std::numeric_limits<std::uint32_t>::max();
-    definition->make_program = [this](int stage) { return make_stage(stage); };
+    definition->make_program = [this](const layout::cell& computed) { return make_stage(computed.stage); };
     auto rows = tensor::zeros({std::int64_t{job.microbatches} * job.replicas, 1}, dtype::u8);
     source_ = self_.add_source(make_constant_source({rows, rows}));
     self_.define(std::move(definition));

@@ -78,13 +78,13 @@ actors::job::job_definition make_job(const measured_schedule& schedule, device_r
   actors::job::job_definition job;
   job.place(schedule.running, 1);
   job.snapshots.cadence.memory_every_steps = records.front().steps.size();
-  job.make_program = [&records, &schedule](int stage) {
-    synthetic_stage_options made{.stage = stage,
+  job.make_program = [&records, &schedule](const layout::cell& computed) {
+    synthetic_stage_options made{.stage = computed.stage,
                                  .num_stages = schedule.running.num_stages,
                                  .forward = nanoseconds_from(schedule.costs.forward),
                                  .input_gradient = nanoseconds_from(schedule.costs.input_gradient),
                                  .weight_gradient = nanoseconds_from(schedule.costs.weight_gradient)};
-    auto device = schedule.running.device_of_stage[static_cast<std::size_t>(stage)];
+    auto device = schedule.running.device_of_stage[static_cast<std::size_t>(computed.stage)];
     return std::make_unique<synthetic_stage>(made, records[static_cast<std::size_t>(device)]);
   };
   return job;

@@ -29,6 +29,7 @@ class recorded_stage final : public program::stage_program {
   void discard() override { recorded_->discard(); }
   program::step_metrics take_metrics() override { return recorded_->take_metrics(); }
   std::vector<named_tensor> state() override { return recorded_->state(); }
+  std::vector<tensor_contents> contents() override { return recorded_->contents(); }
   std::vector<named_tensor> parameters() override { return recorded_->parameters(); }
   void load_state(const std::vector<named_tensor>& saved) override { recorded_->load_state(saved); }
 

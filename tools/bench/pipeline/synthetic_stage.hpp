@@ -50,9 +50,11 @@ class synthetic_stage final : public program::stage_program {
                                      std::vector<tensor> output_gradients) override;
   void backward_weight(const program::microbatch& which) override;
   void backward_last_weight(const program::microbatch& which, const bucket_callback& on_bucket) override;
-  int num_gradient_buckets(std::uint64_t) override { return options_.num_buckets; }
-  tensor replica_gradients(int bucket) override { return gradients_.at(static_cast<std::size_t>(bucket)); }
-  void take_summed_gradients(int, const std::vector<tensor>&) override {}
+  int num_buckets(layout::mesh_axis, std::uint64_t) override { return options_.num_buckets; }
+  tensor bucket(layout::mesh_axis, int number) override {
+    return gradients_.at(static_cast<std::size_t>(number));
+  }
+  void take_sums(layout::mesh_axis, int, const std::vector<tensor>&) override {}
   void apply(std::uint64_t) override {}
   void discard() override { record_.saved = 0; }
   program::step_metrics take_metrics() override { return {}; }

@@ -49,9 +49,15 @@ function branchesOf(frame: Frame): Branch[] {
   return [...found.values()].sort((left, right) => left.rank - right.rank || right.incarnation - left.incarnation);
 }
 
+/// " of replica 1 slice 3", without what is 0 or null.
+export function laneText(replica: unknown, slice: unknown): string {
+  const lane = (replica ? ` replica ${replica}` : "") + (slice ? ` slice ${slice}` : "");
+  return lane ? ` of${lane}` : "";
+}
+
 export function actorName(actor: Actor): string {
   if (actor.parent === null) return `supervisor of rank ${actor.rank}`;
-  return `${actor.role} ${actor.number}${actor.replica ? ` of replica ${actor.replica}` : ""}`;
+  return `${actor.role} ${actor.number}${laneText(actor.replica, actor.slice)}`;
 }
 
 interface Filter {

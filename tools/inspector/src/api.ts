@@ -92,6 +92,7 @@ export interface Actor {
   number: number;
   /// Of a stage.
   replica: number | null;
+  slice: number | null;
   rank: number;
   incarnation: number;
   state: string;

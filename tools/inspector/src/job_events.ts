@@ -1,6 +1,7 @@
 // Events of the job and lines of its log, as rows of one list.
 
 import type { LogLine } from "./api.js";
+import { laneText } from "./actor_tree.js";
 import { formatNumber, formatSeconds } from "./format.js";
 
 export interface EventRow {
@@ -35,7 +36,7 @@ const numberOr = (value: unknown, otherwise: number | null) => (typeof value ===
 
 /// As actorName has it.
 function actorText(data: Data): string {
-  return `${text(data.role)} ${text(data.number)}${data.replica ? ` of replica ${text(data.replica)}` : ""}`;
+  return `${text(data.role)} ${text(data.number)}${laneText(data.replica, data.slice)}`;
 }
 
 function describe(kind: string, data: Data): { text: string; level: EventRow["level"] } {

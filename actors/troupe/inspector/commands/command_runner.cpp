@@ -172,11 +172,10 @@ void command_runner::pass_end(const open_command& one) {
   commands_->pass(one.id, starts_in(view_, target));
   const auto& supervisor = generation_.supervisors.at(static_cast<std::size_t>(target.rank));
   std::uint8_t is_failure = one.command.action == control_action::kill ? 1 : 0;
-  if (target.role)
+  if (target.child)
     self_
         ->request(supervisor, command_timeout_,
-                  messages::end_actor{generation, one.id, target.incarnation, *target.role, target.number,
-                                      target.replica, is_failure})
+                  messages::end_actor{generation, one.id, target.incarnation, *target.child, is_failure})
         .then(answered, failed);
   else
     self_

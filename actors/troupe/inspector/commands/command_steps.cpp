@@ -6,8 +6,7 @@ namespace {
 const messages::child_report* target_in(const messages::process_report& report,
                                         const command_target& target) {
   for (const auto& child : report.children)
-    if (child.role == target.role && child.number == target.number && child.replica == target.replica)
-      return &child;
+    if (child.id == target.child) return &child;
   return nullptr;
 }
 
@@ -28,7 +27,7 @@ job::pause_request pause_request_of(const control_command& command) {
 
 std::optional<std::uint32_t> starts_in(const job_view& view, const command_target& target) {
   auto process = view.processes.find(target.rank);
-  if (!target.role || process == view.processes.end()) return {};
+  if (!target.child || process == view.processes.end()) return {};
   const auto* child = target_in(process->second.report, target);
   return child ? std::optional(child->starts) : std::nullopt;
 }
@@ -49,7 +48,7 @@ std::optional<command_outcome> ended_outcome(const open_command& one,
                            "the process was replaced by " + std::to_string(report.pid) + ", incarnation " +
                                std::to_string(report.incarnation),
                            {}};
-  if (!target.role || !one.starts_before) return {};
+  if (!target.child || !one.starts_before) return {};
   const auto* child = target_in(report, target);
   if (!child || child->is_running == 0 || child->starts <= *one.starts_before) return {};
   return command_outcome{

@@ -8,13 +8,15 @@ namespace {
 using found_target = std::variant<command_target, control_refusal>;
 
 std::string id_of(const messages::process_report& report, const messages::child_report& child) {
-  return actor_id(report, child_name(child.role), child.number, child.replica);
+  return actor_id(report, child.id);
 }
 
-bool is_stage(const command_target& target) { return target.role && child_name(*target.role) == "stage"; }
+bool is_stage(const command_target& target) {
+  return target.child && target.child->role == actor::child_role::stage;
+}
 
 /// Whether the only copy of a part of the state in its process goes with the target.
-bool loses_state(const command_target& target) { return !target.role || is_stage(target); }
+bool loses_state(const command_target& target) { return !target.child || is_stage(target); }
 
 int num_replaced(const job_view& view) {
   int replaced = 0;
@@ -52,7 +54,7 @@ found_target process_of(int rank, const job_view& view, const control_rules& rul
     return control_refusal{409, "rank " + std::to_string(rank) +
                                     " has not reported yet: try again when it is in /api/v1/processes"};
   if (auto refused = refused_process(view, rules)) return *refused;
-  return command_target{rank, process->second.report.incarnation, {}, 0, 0};
+  return command_target{rank, process->second.report.incarnation, {}};
 }
 
 const messages::child_report* actor_in(const messages::process_report& report, const std::string& id) {
@@ -65,18 +67,18 @@ found_target target_in(const messages::process_report& report, const messages::c
   if (!found.is_running)
     return control_refusal{
         409, "'" + id_of(report, found) + "' is not running, so there is nothing to end or start again"};
-  return command_target{report.rank, report.incarnation, found.role, found.number, found.replica};
+  return command_target{report.rank, report.incarnation, found.id};
 }
 
 found_target actor_of_id(const std::string& id, const job_view& view) {
   for (const auto& [rank, process] : view.processes) {
-    if (actor_id(process.report, "supervisor", rank) == id)
+    if (supervisor_id(process.report) == id)
       return control_refusal{
           409, "a supervisor is ended with its process: send {\"rank\": " + std::to_string(rank) + "}"};
     if (const auto* found = actor_in(process.report, id)) return target_in(process.report, *found);
   }
   for (const auto& process : view.replaced)
-    if (actor_in(process.report, id) || actor_id(process.report, "supervisor", process.report.rank) == id)
+    if (actor_in(process.report, id) || supervisor_id(process.report) == id)
       return control_refusal{409, "'" + id +
                                       "' was lost with its process, which was replaced: take the id "
                                       "of the new one from /api/v1/actors"};
@@ -97,9 +99,8 @@ std::optional<control_refusal> refused_snapshot(const job_view& view) {
 std::string to_string(const command_target& target) {
   if (target.rank < 0) return "the job";
   auto of_rank = " of rank " + std::to_string(target.rank);
-  if (!target.role) return "the process" + of_rank;
-  auto of_replica = target.replica == 0 ? "" : " of replica " + std::to_string(target.replica);
-  return child_name(*target.role) + " " + std::to_string(target.number) + of_replica + of_rank;
+  if (!target.child) return "the process" + of_rank;
+  return to_string(*target.child) + of_rank;
 }
 
 found_target target_of(const control_command& command, const job_view& view, const control_rules& rules) {

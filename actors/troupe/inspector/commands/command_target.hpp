@@ -4,6 +4,7 @@
 #include <string>
 #include <variant>
 
+#include "troupe/actor/child_id.hpp"
 #include "troupe/inspector/commands/control_command.hpp"
 #include "troupe/inspector/views/job_view.hpp"
 
@@ -17,11 +18,9 @@ struct control_rules {
 
 /// Whom a command is for.
 struct command_target {
-  int rank = -1;                     ///< -1: the job
-  std::uint32_t incarnation = 0;     ///< of the process: one that replaces it is not meant
-  std::optional<std::uint8_t> role;  ///< child_role of the actor; none: the process
-  std::int32_t number = 0;           ///< child_report::number
-  std::int32_t replica = 0;          ///< child_report::replica
+  int rank = -1;                         ///< -1: the job
+  std::uint32_t incarnation = 0;         ///< of the process: one that replaces it is not meant
+  std::optional<actor::child_id> child;  ///< the actor; none: the process
   bool operator==(const command_target&) const = default;
 };
 

@@ -31,7 +31,8 @@ finding finding_of(const schedule::stall& chain, const job_view& view) {
       chain.cause == schedule::stall_cause::loader || chain.cause == schedule::stall_cause::lost_samples;
   if (auto shown = view.processes.find(found.rank); shown != view.processes.end())
     found.actor =
-        actor_id(shown->second.report, is_loader ? "loader" : "device", is_loader ? 0 : chain.device);
+        actor_id(shown->second.report, is_loader ? actor::child_id{actor::child_role::loader}
+                                                 : actor::child_id{actor::child_role::device, chain.device});
   found.text = chain.problem + ": " + chain.text;
   return found;
 }

@@ -148,7 +148,7 @@ std::vector<finding> fault_watch::stopped(const job_view& view, std::int64_t now
     finding one;
     one.kind = finding_kind::stopped_process;
     one.rank = rank;
-    one.actor = actor_id(process.report, "supervisor", rank);
+    one.actor = supervisor_id(process.report);
     one.since_ms = process.at_ms;
     one.text = "rank " + std::to_string(rank) + " (pid " + std::to_string(process.report.pid) + " on " +
                process.report.host + ") " +
@@ -177,7 +177,7 @@ std::vector<finding> fault_watch::paces(const job_view& view) const {
     one.device = device;
     if (device < hosts.num_devices()) one.rank = hosts.member_of({device});
     if (auto process = view.processes.find(one.rank); process != view.processes.end())
-      one.actor = actor_id(process->second.report, "device", device);
+      one.actor = actor_id(process->second.report, {actor::child_role::device, device});
     one.since_ms = problem.since_ms;
     // Cores that its process has lacked more than usually may explain half of what it computes longer.
     auto longer = (problem.busy_s - problem.reference_s) * view.steps_per_s;
@@ -216,7 +216,7 @@ std::vector<finding> fault_watch::links(const job_view& view, std::int64_t now_m
     finding one;
     one.kind = finding_kind::link_errors;
     one.rank = rank;
-    one.actor = actor_id(process.report, "supervisor", rank);
+    one.actor = supervisor_id(process.report);
     one.since_ms = known.at_ms;
     one.text = "rank " + std::to_string(rank) + " has got " + std::to_string(known.newest) +
                " frames that failed a check (" + std::to_string(known.count) +

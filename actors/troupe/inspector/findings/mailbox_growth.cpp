@@ -9,7 +9,6 @@
 namespace troupe::actors::inspector {
 namespace {
 
-constexpr int supervisor_role = -1;
 constexpr std::int64_t least_growth_ms = 1000;
 constexpr std::uint64_t least_growth = 10;
 constexpr double least_wait_s = 1;
@@ -35,9 +34,9 @@ void mailbox_growth::observe(const job_view& view) {
   });
   for (const auto& [rank, process] : view.processes) {
     auto incarnation = process.report.incarnation;
-    observe_actor({rank, incarnation, supervisor_role, rank}, process.at_ms, process.report.supervisor);
+    observe_actor({rank, incarnation, {}}, process.at_ms, process.report.supervisor);
     for (const auto& one : process.report.children)
-      observe_actor({rank, incarnation, one.role, one.number, one.replica}, process.at_ms, one.counts);
+      observe_actor({rank, incarnation, one.id}, process.at_ms, one.counts);
   }
 }
 
@@ -64,11 +63,11 @@ std::vector<finding> mailbox_growth::find(const job_view& view) const {
 }
 
 finding mailbox_growth::finding_of(const job_view& view, const actor& one, const growth& grown) {
-  auto role = one.role == supervisor_role ? "supervisor" : child_name(static_cast<std::uint8_t>(one.role));
+  const auto& process = view.processes.at(one.rank).report;
   finding made;
   made.kind = finding_kind::growing_mailbox;
   made.rank = one.rank;
-  made.actor = actor_id(view.processes.at(one.rank).report, role, one.number, one.replica);
+  made.actor = one.child ? actor_id(process, *one.child) : supervisor_id(process);
   made.since_ms = grown.since_ms;
   const auto& counts = grown.counts;
   made.text = "the mailbox of " + made.actor + " has grown from " + std::to_string(grown.first) + " to " +

@@ -2,6 +2,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "troupe/inspector/views/finding.hpp"
@@ -26,9 +27,7 @@ class mailbox_growth {
   struct actor {
     int rank = 0;
     std::uint32_t incarnation = 0;
-    int role = 0;  ///< child_role; -1: the supervisor
-    int number = 0;
-    int replica = 0;
+    std::optional<actors::actor::child_id> child;  ///< none: the supervisor
     auto operator<=>(const actor&) const = default;
   };
   struct growth {

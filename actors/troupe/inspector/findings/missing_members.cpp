@@ -65,7 +65,7 @@ std::vector<finding> find_in(const job_view& view, const reported_group& group, 
     finding one;
     one.kind = finding_kind::missing_in_collective;
     one.rank = rank;
-    if (process) one.actor = actor_id(process->report, "supervisor", rank);
+    if (process) one.actor = supervisor_id(process->report);
     one.text = "rank " + std::to_string(rank) + " has not entered call " + std::to_string(call.sequence) +
                " of group " + call.group + ", " + call.call + ", in which " + list_of(inside) +
                (inside.size() == 1 ? " waits; it " : " wait; it ") +

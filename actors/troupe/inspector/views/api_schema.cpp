@@ -74,7 +74,7 @@ const char* api_schema() {
       "action": {"type": ["string", "null"]}, "at_position_s": {"type": "number", "minimum": 0}}}}}},
 "actors": {"type": "object", "additionalProperties": false, "required": ["actors"],
   "properties": {"actors": {"type": "array", "items": {"type": "object", "additionalProperties": false,
-    "required": ["id", "parent", "role", "number", "replica", "rank", "incarnation", "state", "restarts", "reason", "mailbox_depth",
+    "required": ["id", "parent", "role", "number", "replica", "slice", "rank", "incarnation", "state", "restarts", "reason", "mailbox_depth",
       "oldest_message_s", "handler_running_s", "messages_in", "messages_out", "bytes_in", "bytes_out", "handler_s",
       "handler_p50_s", "handler_p99_s"],
     "properties": {
@@ -82,6 +82,7 @@ const char* api_schema() {
       "role": {"enum": ["supervisor", "loader", "peer_copy_store", "disk", "snapshot_writer", "stage", "device",
         "scheduler", "gatherer", "inspector"]},
       "number": {"$ref": "#/$defs/count"}, "replica": {"type": ["integer", "null"], "description": "of a stage"},
+      "slice": {"type": ["integer", "null"], "description": "of a stage"},
       "rank": {"$ref": "#/$defs/count"},
       "incarnation": {"type": "integer", "minimum": 0, "description": "of its process"},
       "state": {"enum": ["running", "ended", "lost"]},

@@ -11,6 +11,10 @@ std::string word(const std::array<const char*, Size>& words, std::size_t number)
   return number < Size ? words[number] : "unknown";
 }
 
+std::string process_id(const messages::process_report& process) {
+  return std::to_string(process.rank) + "#" + std::to_string(process.incarnation);
+}
+
 }  // namespace
 
 std::string process_phase_name(std::uint8_t phase) {
@@ -32,18 +36,21 @@ std::string activity_name(schedule::device_activity activity) {
                  static_cast<std::size_t>(activity));
 }
 
-std::string child_name(std::uint8_t role) {
+std::string child_name(actor::child_role role) {
   return word<9>({"loader", "peer_copy_store", "disk", "snapshot_writer", "stage", "device", "scheduler",
                   "gatherer", "inspector"},
-                 role);
+                 static_cast<std::size_t>(role));
 }
 
-std::string actor_id(const messages::process_report& process, const std::string& role, int number,
-                     int replica) {
-  auto id = std::to_string(process.rank) + "#" + std::to_string(process.incarnation) + "/" + role;
-  if (role != "supervisor") id += "/" + std::to_string(number);
-  if (replica > 0) id += "/replica/" + std::to_string(replica);
+std::string actor_id(const messages::process_report& process, const actor::child_id& child) {
+  auto id = process_id(process) + "/" + child_name(child.role) + "/" + std::to_string(child.number);
+  if (child.replica > 0) id += "/replica/" + std::to_string(child.replica);
+  if (child.slice > 0) id += "/slice/" + std::to_string(child.slice);
   return id;
+}
+
+std::string supervisor_id(const messages::process_report& process) {
+  return process_id(process) + "/supervisor";
 }
 
 }  // namespace troupe::actors::inspector

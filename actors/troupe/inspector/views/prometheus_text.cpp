@@ -88,7 +88,7 @@ void write_actors(metric_writer& out, const job_view& view) {
   std::map<std::string, double> activities, restarts;
   for (const auto& [rank, process] : view.processes) {
     for (const auto& one : process.report.devices) ++activities[activity_name(one.position.activity)];
-    for (const auto& one : process.report.children) restarts[child_name(one.role)] += one.starts - 1.0;
+    for (const auto& one : process.report.children) restarts[child_name(one.id.role)] += one.starts - 1.0;
   }
   out.begin("troupe_devices", "gauge", "Devices by what they do.");
   for (const auto& [activity, count] : activities) out.add(count, "activity=\"" + activity + "\"");
@@ -111,7 +111,7 @@ counts_by_role counts_of(const job_view& view) {
   counts_by_role counts;
   for (const auto& [rank, process] : view.processes) {
     join(counts[{"supervisor", rank}], process.report.supervisor);
-    for (const auto& one : process.report.children) join(counts[{child_name(one.role), rank}], one.counts);
+    for (const auto& one : process.report.children) join(counts[{child_name(one.id.role), rank}], one.counts);
   }
   return counts;
 }

@@ -62,13 +62,14 @@ void add_counts(json& to, const actor::actor_counts& counts, bool is_lost) {
 
 /// A process's supervisor and its children.
 void append_actors(json& to, const messages::process_report& report, bool is_lost) {
-  auto supervisor = actor_id(report, "supervisor", report.rank);
+  auto supervisor = supervisor_id(report);
   auto state_of = [&](bool is_running) { return is_lost ? "lost" : is_running ? "running" : "ended"; };
   to.push_back({{"id", supervisor},
                 {"parent", nullptr},
                 {"role", "supervisor"},
                 {"number", report.rank},
                 {"replica", nullptr},
+                {"slice", nullptr},
                 {"rank", report.rank},
                 {"incarnation", report.incarnation},
                 {"state", state_of(true)},
@@ -76,12 +77,12 @@ void append_actors(json& to, const messages::process_report& report, bool is_los
                 {"reason", nullptr}});
   add_counts(to.back(), report.supervisor, is_lost);
   for (const auto& child : report.children) {
-    auto role = child_name(child.role);
-    to.push_back({{"id", actor_id(report, role, child.number, child.replica)},
+    to.push_back({{"id", actor_id(report, child.id)},
                   {"parent", supervisor},
-                  {"role", role},
-                  {"number", child.number},
-                  {"replica", replica_json(child)},
+                  {"role", child_name(child.id.role)},
+                  {"number", child.id.number},
+                  {"replica", lane_json(child.id, child.id.replica)},
+                  {"slice", lane_json(child.id, child.id.slice)},
                   {"rank", report.rank},
                   {"incarnation", report.incarnation},
                   {"state", state_of(child.is_running != 0)},
@@ -213,8 +214,8 @@ void add_rates(json& to, const job_view& view, const metrics_history& metrics) {
 
 std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-json replica_json(const messages::child_report& child) {
-  return child_name(child.role) == "stage" ? json(child.replica) : json();
+json lane_json(const actor::child_id& child, int index) {
+  return child.role == actor::child_role::stage ? json(index) : json();
 }
 
 json job_json(const std::string& job_id, const job_view& view, const metrics_history& metrics) {

@@ -28,8 +28,8 @@ nlohmann::ordered_json snapshots_json(const job_view& view,
 nlohmann::ordered_json metrics_json(const metrics_history::piece& steps);
 nlohmann::ordered_json log_json(const std::vector<log_tail::line>& lines);
 
-/// The replica of a stage; null for other actors.
-nlohmann::ordered_json replica_json(const messages::child_report& child);
+/// The replica or slice of a stage, `index`; null for other actors.
+nlohmann::ordered_json lane_json(const actor::child_id& child, int index);
 
 /// As text. Bytes that are no UTF-8 are replaced.
 std::string text_of(const nlohmann::ordered_json& value);

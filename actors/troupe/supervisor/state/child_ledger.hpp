@@ -35,8 +35,7 @@ class child_ledger {
   std::vector<messages::child_report> report() const {
     std::vector<messages::child_report> all;
     for (const auto& [one, entry] : entries_)
-      all.push_back({static_cast<std::uint8_t>(one.role), one.number, entry.is_running, entry.starts,
-                     entry.reason, entry.counts(), one.replica});
+      all.push_back({one, entry.is_running, entry.starts, entry.reason, entry.counts()});
     return all;
   }
 

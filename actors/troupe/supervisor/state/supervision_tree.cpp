@@ -5,31 +5,6 @@
 
 namespace troupe::actors::supervisor {
 
-std::string to_string(const child_id& one) {
-  switch (one.role) {
-    case child_role::loader:
-      return "the loader";
-    case child_role::peer_copy_store:
-      return "the peer copy store";
-    case child_role::disk:
-      return "the disk actor";
-    case child_role::snapshot_writer:
-      return "the snapshot writer";
-    case child_role::stage:
-      return "stage " + std::to_string(one.number) +
-             (one.replica == 0 ? "" : " of replica " + std::to_string(one.replica));
-    case child_role::device:
-      return "device " + std::to_string(one.number);
-    case child_role::scheduler:
-      return "the scheduler";
-    case child_role::gatherer:
-      return "the gatherer";
-    case child_role::inspector:
-      return "the inspector";
-  }
-  return "an actor";
-}
-
 std::string_view to_string(subtree which) { return which == subtree::io ? "io" : "compute"; }
 
 /// A device that has several stages is in the branch of each, and the last one in all of them.

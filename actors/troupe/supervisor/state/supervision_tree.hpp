@@ -7,31 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/actor/child_id.hpp"
 #include "troupe/recovery/restart_policy.hpp"
 
 namespace troupe::actors::supervisor {
 
-/// What a supervisor's child is for, in the order in which children are started.
-enum class child_role : std::uint8_t {
-  loader,
-  peer_copy_store,
-  disk,
-  snapshot_writer,
-  stage,
-  device,
-  scheduler,
-  gatherer,
-  inspector
-};
-
-struct child_id {
-  child_role role = child_role::device;
-  int number = 0;   ///< stage or device: number in the job; else 0
-  int replica = 0;  ///< stage: its replica; else 0
-  auto operator<=>(const child_id&) const = default;
-};
-/// "device 1", "the loader"
-std::string to_string(const child_id& one);
+using actor::child_id;
+using actor::child_role;
 
 /// io: its children are restarted alone, and no other actor is disturbed. compute: its children are
 /// restarted with a new generation, in which all processes restore their state.

@@ -290,13 +290,16 @@ void module_program::end_accumulation(const program::microbatch& mb) {
   if (mb.gradient_index() + 1 == mb.count) gradients_->accumulated();
 }
 
-int module_program::num_gradient_buckets(std::uint64_t step) {
-  if (!average_) return gradients_->num_gradient_buckets();
+/// Over slices it has nothing.
+int module_program::num_buckets(layout::mesh_axis axis, std::uint64_t step) {
+  if (axis != layout::mesh_axis::dp) return stage_program::num_buckets(axis, step);
+  if (!average_) return gradients_->num_buckets();
   return average_->is_due(step) ? average_->num_buckets() : 0;
 }
 
-tensor module_program::replica_gradients(int bucket) {
-  return average_ ? average_->values_of(bucket) : gradients_->replica_gradients(bucket);
+tensor module_program::bucket(layout::mesh_axis axis, int number) {
+  if (axis != layout::mesh_axis::dp) return stage_program::bucket(axis, number);
+  return average_ ? average_->values_of(number) : gradients_->message_of(number);
 }
 
 void module_program::share_gradients(const memory_source& shared) {
@@ -305,12 +308,13 @@ void module_program::share_gradients(const memory_source& shared) {
 
 /// Where a parameter's step needs nothing but its own gradient, it is stepped while the gradients of others
 /// travel.
-void module_program::take_summed_gradients(int bucket, const std::vector<tensor>& parts) {
+void module_program::take_sums(layout::mesh_axis axis, int number, const std::vector<tensor>& parts) {
+  if (axis != layout::mesh_axis::dp) return stage_program::take_sums(axis, number, parts);
   if (average_) {
-    average_->take_sums(bucket, parts, num_replicas_);
+    average_->take_sums(number, parts, num_replicas_);
     return gradients_->mark_changed();
   }
-  gradients_->take_summed_gradients(bucket, parts, part_stepper());
+  gradients_->take_sums(number, parts, part_stepper());
   if (deferred_->is_pending()) gradients_->step_packed(part_stepper());
 }
 
@@ -440,9 +444,9 @@ program::program_factory make_module_programs(nn::Graph model, int stages, modul
 program::program_factory make_module_programs(nn::Graph model, std::vector<stage_range> partition,
                                               module_program_options options) {
   if (options.initial_weights) check_initial_weights(model, *options.initial_weights);
-  return [model = std::move(model), partition = std::move(partition),
-          options = std::move(options)](int stage) -> std::unique_ptr<program::stage_program> {
-    return std::make_unique<module_program>(model, partition, stage, options);
+  return [model = std::move(model), partition = std::move(partition), options = std::move(options)](
+             const layout::cell& computed) -> std::unique_ptr<program::stage_program> {
+    return std::make_unique<module_program>(model, partition, computed.stage, options);
   };
 }
 

@@ -77,10 +77,10 @@ class module_program : public program::stage_program {
   void reduce(int reduction, const std::vector<tensor>& partials) override {
     gradients_->reduce(reduction, partials);
   }
-  int num_gradient_buckets(std::uint64_t step) override;
-  tensor replica_gradients(int bucket) override;
+  int num_buckets(layout::mesh_axis axis, std::uint64_t step) override;
+  tensor bucket(layout::mesh_axis axis, int number) override;
   void share_gradients(const memory_source& shared) override;
-  void take_summed_gradients(int bucket, const std::vector<tensor>& parts) override;
+  void take_sums(layout::mesh_axis axis, int number, const std::vector<tensor>& parts) override;
   bool defer_update(const progress_callback& progress) override;
   std::string non_finite() override;
   void apply(std::uint64_t step) override;

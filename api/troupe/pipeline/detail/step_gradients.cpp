@@ -32,7 +32,7 @@ step_gradients::step_gradients(const numeric_options& numerics, const stage_redu
 
 tensor step_gradients::partial_for_reduction(int reduction) {
   if (reduction == reductions_.tied) return tied_.partial_gradients();
-  if (reduction == reductions_.norms) return gradient_norms(counted_);
+  if (reduction == reductions_.norms) return gradient_squares(counted_);
   throw std::logic_error("[module_program::partial_for_reduction] expected one of " +
                          std::to_string(reductions_.all.size()) + " reductions, got number " +
                          std::to_string(reduction));
@@ -59,8 +59,7 @@ void step_gradients::give_buckets_of(const parameter& whose, std::int64_t num_el
   }
 }
 
-void step_gradients::take_summed_gradients(int bucket, const std::vector<tensor>& sums,
-                                           const part_stepper& step_part) {
+void step_gradients::take_sums(int bucket, const std::vector<tensor>& sums, const part_stepper& step_part) {
   auto parts = compressed_.sums_from(bucket, sums);
   if (parts.empty()) return;
   const auto& buckets = compressed_.buckets();

@@ -35,13 +35,13 @@ class step_gradients {
   tensor partial_for_reduction(int reduction);
   void reduce(int reduction, const std::vector<tensor>& partials);
   /// See stage_program. After the reduction of tied weights, before that of norms.
-  int num_gradient_buckets() const { return compressed_.buckets().count(); }
+  int num_buckets() const { return compressed_.buckets().count(); }
   /// The first `num_elements` of the gradient of a parameter are complete. Calls `on_bucket` once for each
   /// complete bucket that this gradient has for itself; for none if it is to be added to those of other uses
   /// of the same weight.
   void give_buckets_of(const parameter& whose, std::int64_t num_elements,
                        const std::function<void(int bucket)>& on_bucket);
-  tensor replica_gradients(int bucket) { return compressed_.message_of(bucket); }
+  tensor message_of(int bucket) { return compressed_.message_of(bucket); }
   void share_memory(const program::stage_program::memory_source& shared) { compressed_.share_memory(shared); }
   /// Steps parameters of `stepped` while gradients of others are still to come; false: none is set.
   struct part_stepper {
@@ -53,7 +53,7 @@ class step_gradients {
   };
   /// Gives the sums of large gradients to `step_part`, which steps them at once, while they are in the cache.
   /// If it is null, or this replica had no gradient, copies them to the gradients; likewise the small ones.
-  void take_summed_gradients(int bucket, const std::vector<tensor>& sums, const part_stepper& step_part);
+  void take_sums(int bucket, const std::vector<tensor>& sums, const part_stepper& step_part);
   /// Steps the parameters with small gradients, if their sums are there.
   void step_packed(const part_stepper& step_part);
   /// Whether parameter `index` of `stepped` was stepped as a whole by a part_stepper.

@@ -41,7 +41,7 @@ class conv2d_operation : public operation {
 }  // namespace
 
 variable conv2d(const variable& input, parameter& weight, parameter* bias, const conv2d_options& options) {
-  make_ready({&weight, bias});
+  make_ready_to_convert({&weight, bias});
   auto x = in_compute_dtype(input);
   require_floating("conv2d", "x", x.value);
   auto type = x.value.dtype();

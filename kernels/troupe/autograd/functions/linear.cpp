@@ -58,7 +58,7 @@ class linear_operation : public operation {
 };
 
 variable recorded(const variable& input, parameter& weight, parameter* bias, linear_activation activation) {
-  make_ready({&weight, bias});
+  make_ready_to_convert({&weight, bias});
   auto x = in_compute_dtype(input);
   require_floating("linear", "x", x.value);
   auto type = x.value.dtype();

@@ -144,6 +144,7 @@ reduction_kernels reduction() {
           .argmax = argmax,
           .total_sum = total_sum,
           .sum_of_squares = sum_of_squares,
+          .block_squares = block_squares,
           .all_finite = all_finite,
           .scale_all = scale_all};
 }

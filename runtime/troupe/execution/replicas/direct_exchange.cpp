@@ -74,8 +74,8 @@ void direct_exchange::add_up_bucket(int bucket) {
   for (int from = 0; from < messages().num_replicas(); ++from) {
     auto& each = gradients.emplace_back(messages().take(tensor_role::replica_gradients, bucket, from));
     if (each.dtype() != state.type || each.num_elements() != count)
-      throw std::logic_error(call_name() + " expected equally many of one dtype in all " + lane_name() +
-                             "s, got " + std::to_string(each.num_elements()) + " elements in " +
+      throw std::logic_error("[stage_program::bucket] expected equally many of one dtype in all " +
+                             lane_name() + "s, got " + std::to_string(each.num_elements()) + " elements in " +
                              std::string(to_string(each.dtype())) + " of " + lane_name() + " " +
                              std::to_string(from) + " where this one has " + std::to_string(count) + " in " +
                              std::string(to_string(state.type)));
@@ -92,10 +92,6 @@ void direct_exchange::add_up_bucket(int bucket) {
     messages().send(tensor_role::summed_gradients, bucket, messages().replica(), to, sum);
 }
 
-std::string direct_exchange::call_name() const {
-  return messages().is_of_slices() ? "[stage_program::common_gradients]"
-                                   : "[stage_program::replica_gradients]";
-}
 std::string direct_exchange::lane_name() const { return messages().is_of_slices() ? "slice" : "replica"; }
 
 std::vector<tensor> direct_exchange::take_sums(int bucket) {
@@ -105,8 +101,8 @@ std::vector<tensor> direct_exchange::take_sums(int bucket) {
     if (gives_result(state, from)) sums.push_back(messages().take(result_role(state), bucket, from));
   for (const auto& each : sums)
     if (each.dtype() != state.type)
-      throw std::logic_error(call_name() + " expected " + std::string(to_string(state.type)) + " of all " +
-                             lane_name() + "s, got " + describe(each));
+      throw std::logic_error("[stage_program::bucket] expected " + std::string(to_string(state.type)) +
+                             " of all " + lane_name() + "s, got " + describe(each));
   state.is_taken = true;
   note_taken();
   return sums;

@@ -40,8 +40,7 @@ class direct_exchange final : public replica_exchange {
   bool has_sums(int bucket) const;
   void add_up_bucket(int bucket);
   std::vector<tensor> take_sums(int bucket);
-  std::string call_name() const;  ///< in errors
-  std::string lane_name() const;
+  std::string lane_name() const;  ///< in errors
 
   sum_memory memory_;
   std::vector<bucket_state> buckets_;

@@ -112,7 +112,7 @@ std::vector<tensor> group_exchange::take_inputs(int bucket) const {
     bool is_alike = own.dtype() == dtype::i32 || each.num_elements() == own.num_elements();
     if (each.dtype() != own.dtype() || !is_alike)
       throw std::logic_error(
-          "[stage_program::replica_gradients] expected equally many of one dtype in all replicas, got " +
+          "[stage_program::bucket] expected equally many of one dtype in all replicas, got " +
           describe(each) + " of replica " + std::to_string(*from) + " where replica " +
           std::to_string(messages().replica()) + " has " + describe(own));
   }

@@ -9,9 +9,8 @@ void replica_exchange::give(int bucket, const tensor& gradients) {
   if (is_given_.at(index)) return;
   bool is_known = is_floating(gradients.dtype()) || gradients.dtype() == dtype::i32;
   if (!is_known || gradients.shape().rank() != 1 || gradients.num_elements() == 0)
-    throw std::logic_error(
-        "[stage_program::replica_gradients] expected f32, bf16, f16 or i32 [n] with n > 0, got " +
-        describe(gradients));
+    throw std::logic_error("[stage_program::bucket] expected f32, bf16, f16 or i32 [n] with n > 0, got " +
+                           describe(gradients));
   is_given_[index] = true;
   begin(bucket, gradients);
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <compare>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -22,9 +23,15 @@ namespace troupe::execution {
 /// these in one order. Thread-safe.
 class replica_groups {
  public:
-  /// By stage, the rank of the process that hosts each replica: of stages of which this process hosts one,
-  /// and others do.
-  using replica_ranks = std::map<int, std::vector<world_rank>>;
+  /// A stage of a slice, of which all replicas are members.
+  struct key {
+    int stage = 0;
+    int slice = 0;
+    auto operator<=>(const key&) const = default;
+  };
+  /// The rank of the process that hosts each replica: of those of which this process hosts one, and others
+  /// do.
+  using replica_ranks = std::map<key, std::vector<world_rank>>;
   /// A group cannot be made, or has failed. On any thread, but not after end().
   using failure_callback = std::function<void(const std::exception& cause)>;
 
@@ -36,12 +43,12 @@ class replica_groups {
   replica_groups(const replica_groups&) = delete;
   replica_groups& operator=(const replica_groups&) = delete;
 
-  /// Whether the replicas of a stage add up over a group.
-  bool has(int stage) const { return ranks_.contains(stage); }
-  /// `on_call_end` is called after each call of a stage's group, on any thread, until end().
-  void listen(int stage, std::function<void()> on_call_end);
-  /// Of a stage that has one; null if it is not there after `most`.
-  const replica_group* wait_for(int stage, std::chrono::milliseconds most);
+  /// Whether the replicas add up over a group.
+  bool has(const key& wanted) const { return ranks_.contains(wanted); }
+  /// `on_call_end` is called after each call of a group, on any thread, until end().
+  void listen(const key& wanted, std::function<void()> on_call_end);
+  /// A group that there is to be; null if it is not there after `most`.
+  const replica_group* wait_for(const key& wanted, std::chrono::milliseconds most);
   /// A group of a device has failed.
   void report(const std::exception& cause) const;
   /// Makes no more, and aborts the groups: their calls end, and write to no tensor any more.
@@ -49,8 +56,8 @@ class replica_groups {
 
  private:
   void make_all();
-  void make_group(int stage, const std::vector<world_rank>& of_replicas);
-  void tell(int stage);
+  void make_group(const key& wanted, const std::vector<world_rank>& of_replicas);
+  void tell(const key& of_group);
 
   std::uint64_t generation_;
   std::uint32_t job_;
@@ -61,11 +68,11 @@ class replica_groups {
   std::shared_ptr<std::atomic<bool>> has_ended_ = std::make_shared<std::atomic<bool>>(false);
 
   std::mutex telling_;  // guards the next one, and is held while one is called
-  std::map<int, std::vector<std::function<void()>>> listeners_;
+  std::map<key, std::vector<std::function<void()>>> listeners_;
 
   std::mutex mutex_;  // guards the next one
   std::condition_variable made_;
-  std::map<int, replica_group> groups_;  ///< by stage; stay where they are
+  std::map<key, replica_group> groups_;  ///< stay where they are
 
   std::thread thread_;  // last: it uses the others
 };

@@ -4,7 +4,6 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "actors/inspector/shown_job.hpp"
-#include "troupe/supervisor/state/supervision_tree.hpp"
 
 using namespace troupe;
 using namespace troupe::actors::inspector;
@@ -54,9 +53,9 @@ control_refusal refused(const control_command& command, const job_view& view,
 TEST_CASE("a command finds the process or the actor that it names") {
   auto view = shown_job();
   CHECK(found(control_command{}, view).rank == -1);
-  CHECK(found(kill_of(1), view) == command_target{1, 1, {}, 0});
-  auto device = static_cast<std::uint8_t>(actors::supervisor::child_role::device);
-  CHECK(found(kill_of("1#1/device/1"), view) == command_target{1, 1, device, 1});
+  CHECK(found(kill_of(1), view) == command_target{1, 1, {}});
+  CHECK(found(kill_of("1#1/device/1"), view) ==
+        command_target{1, 1, actors::actor::child_id{actors::actor::child_role::device, 1}});
   CHECK(to_string(found(kill_of("1#1/device/1"), view)) == "device 1 of rank 1");
 }
 
@@ -89,15 +88,20 @@ TEST_CASE("a command that would end the job is refused") {
   CHECK(found(kill_of("0#0/device/0"), view).rank == 0);
 }
 
-TEST_CASE("each of the stages that several replicas have on a process has an id of its own") {
+TEST_CASE("each of the stages that several lanes have on a process has an id of its own") {
   auto view = shown_job();
   auto& children = view.processes[0].report.children;
   children.push_back(children.front());
-  children.back().replica = 3;
-  CHECK(found(kill_of("0#0/stage/0"), view).replica == 0);
+  children.back().id.replica = 3;
+  children.push_back(children.back());
+  children.back().id.slice = 1;
+  CHECK(found(kill_of("0#0/stage/0"), view).child->replica == 0);
   auto other = found(kill_of("0#0/stage/0/replica/3"), view);
-  CHECK(other.replica == 3);
+  CHECK(other.child->replica == 3);
   CHECK(to_string(other) == "stage 0 of replica 3 of rank 0");
+  auto slice = found(kill_of("0#0/stage/0/replica/3/slice/1"), view);
+  CHECK(slice.child->slice == 1);
+  CHECK(to_string(slice) == "stage 0 of replica 3 slice 1 of rank 0");
   CHECK(refused(kill_of("0#0/stage/0/replica/2"), view).status == 404);
 }
 
@@ -117,8 +121,8 @@ TEST_CASE("a snapshot needs a folder") {
 
 TEST_CASE("what the job would not survive now waits") {
   auto report = running_job();
-  command_target process{1, 0, {}, 0},
-      device{1, 0, static_cast<std::uint8_t>(actors::supervisor::child_role::device), 1};
+  command_target process{1, 0, {}},
+      device{1, 0, actors::actor::child_id{actors::actor::child_role::device, 1}};
   CHECK(reason_to_wait(process, &report, 2).empty());
   CHECK_THAT(reason_to_wait(process, nullptr, 2), ContainsSubstring("is recovering"));
   report.committed_step = 0;

@@ -9,7 +9,6 @@
 #include "troupe/inspector/inspector_actor.hpp"
 #include "troupe/messages/supervisor.hpp"
 #include "troupe/messages/supervisor_commands.hpp"
-#include "troupe/supervisor/state/supervision_tree.hpp"
 
 using namespace troupe;
 using namespace troupe::actors::inspector;
@@ -70,8 +69,8 @@ struct commanded_inspector {
   caf::actor inspector;
 };
 
-const command_target the_process{1, 0, {}, 0};
-const command_target the_device{1, 0, static_cast<std::uint8_t>(actors::supervisor::child_role::device), 1};
+const command_target the_process{1, 0, {}};
+const command_target the_device{1, 0, actors::actor::child_id{actors::actor::child_role::device, 1}};
 
 actors::messages::scheduler_report paused_job(std::uint64_t version, bool stands) {
   auto job = running_job();
@@ -159,7 +158,7 @@ TEST_CASE("an actor is killed by its own supervisor, and the command is done whe
   one.command("0-1", control_action::kill, the_device);
   auto passed = one.second.last<actors::messages::end_actor>();
   CHECK(passed.id == "0-1");
-  CHECK(passed.number == 1);
+  CHECK(passed.child == *the_device.child);
   CHECK(passed.is_failure);
   one.second.answer_to([](const actors::messages::end_actor&) { return true; },
                        actors::messages::command_carried_out{3});
@@ -187,7 +186,7 @@ TEST_CASE("restarts and kills are carried out one at a time") {
   commanded_inspector one;
   one.begin();
   one.command("0-1", control_action::kill, the_process);
-  one.command("0-2", control_action::restart, {0, 0, {}, 0});
+  one.command("0-2", control_action::restart, {0, 0, {}});
   one.command("0-3", control_action::pause);
   CHECK(one.first.all<actors::messages::end_process>().empty());
   CHECK(one.first.all<actors::messages::carry_out_pause>().size() == 1);

@@ -296,7 +296,8 @@ namespace {
 /// Messages wait for the peer copy store of rank 1.
 void let_wait(watched& job, std::uint64_t depth, double oldest_s, double running_s = 0) {
   auto& children = job.view.processes[1].report.children;
-  if (children.back().role != 1) children.push_back({1, 0, 1, 1, "", {}});
+  actors::actor::child_id store{actors::actor::child_role::peer_copy_store};
+  if (children.back().id != store) children.push_back({store, 1, 1, "", {}});
   auto& counts = children.back().counts;
   counts.mailbox_depth = depth;
   counts.oldest_s = oldest_s;

@@ -81,7 +81,7 @@ TEST_CASE("a loss without gradient is refused") {
 TEST_CASE("a stage checks the loss in its first microbatch only") {
   nn::Sequential model(nn::ToFloat(), nn::Flatten(), nn::Linear(12, num_classes));
   auto program = [&](nn::Loss loss) {
-    return detail::make_module_programs(model, 1, {std::move(loss), optim::Adam(), 42})(0);
+    return detail::make_module_programs(model, 1, {std::move(loss), optim::Adam(), 42})({.stage = 0});
   };
   auto wrong = program(changed([](loss_result& result) { result.loss_sum = 0; }));
   CHECK_THROWS_AS(forward_of(*wrong, pipeline::which(0, 0), make_images(0, 0), make_labels(0, 0)), bad_input);
@@ -94,7 +94,8 @@ TEST_CASE("a stage checks the loss in its first microbatch only") {
 
 TEST_CASE("a used parameter that no module lists is refused with its name") {
   nn::Sequential model{nn::ToFloat(), nn::Flatten(), Forgetful()};
-  auto program = detail::make_module_programs(model, 1, {nn::CrossEntropy(), optim::Adam(), 42})(0);
+  auto program =
+      detail::make_module_programs(model, 1, {nn::CrossEntropy(), optim::Adam(), 42})({.stage = 0});
   CHECK_THROWS_MATCHES(forward_of(*program, pipeline::which(0, 0), make_images(0, 0), make_labels(0, 0)),
                        bad_input,
                        MessageMatches(ContainsSubstring("extra[3]") && ContainsSubstring("each_child")));

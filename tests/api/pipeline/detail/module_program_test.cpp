@@ -209,11 +209,11 @@ TEST_CASE("bad samples are refused with the reason") {
 TEST_CASE("programs of one factory share no weights, and it refuses an invalid partition at once") {
   auto model = troupe::testing::four_layer_model();
   auto make = troupe::detail::make_module_programs(model, 2, {.optimizer = troupe::optim::SGD(), .seed = 42});
-  auto first = make(0), second = make(0);
+  auto first = make({.stage = 0}), second = make({.stage = 0});
   CHECK(same_bits(first->state(), second->state()));
   first->state()[0].value.bytes()[0] ^= std::byte{1};
   CHECK_FALSE(same_bits(first->state(), second->state()));
-  CHECK_THROWS_AS(make(2), std::out_of_range);
+  CHECK_THROWS_AS(make({.stage = 2}), std::out_of_range);
   CHECK_THROWS_AS(troupe::detail::make_module_programs(model, 5, {.optimizer = troupe::optim::SGD()}),
                   troupe::bad_input);
 }
@@ -227,7 +227,7 @@ TEST_CASE("a model starts from its initial weights for every partition") {
         troupe::testing::four_layer_model(), stages,
         {.optimizer = troupe::optim::SGD(), .seed = 7, .initial_weights = weights});
     for (int stage = 0; stage < stages; ++stage)
-      for (const auto& [name, value] : make(stage)->parameters()) {
+      for (const auto& [name, value] : make({.stage = stage})->parameters()) {
         auto given = std::ranges::find(*weights, name, &troupe::named_tensor::name);
         REQUIRE(given != weights->end());
         CHECK(same_bits(value, given->value));

@@ -124,7 +124,7 @@ std::vector<named_tensor> plain(const training& job) {
 std::vector<named_tensor> one_stage(const training& job) {
   auto make = detail::make_module_programs(
       job.model, 1, {.optimizer = optim::Adam({.lr = 0.01}), .seed = 42, .numerics = job.numerics});
-  auto program = make(0);
+  auto program = make({.stage = 0});
   auto reductions =
       detail::reductions_of(job.model, partition_into_stages(job.model, 1), job.numerics).all.size();
   std::vector<tensor> values;
@@ -201,15 +201,16 @@ TEST_CASE(
 }
 
 TEST_CASE("a program that keeps one version refuses microbatches with a delay") {
-  auto program = detail::make_module_programs(four_layer_model(), 1, {.optimizer = optim::Adam()})(0);
+  auto program =
+      detail::make_module_programs(four_layer_model(), 1, {.optimizer = optim::Adam()})({.stage = 0});
   program::microbatch late{.step = 1, .delay = 1};
   CHECK_THROWS_WITH(program->forward(late, {make_images(1, 0)}, make_labels(1, 0)),
                     ContainsSubstring("module_program_options::flush_every"));
 }
 
 TEST_CASE("a version of the weights that is not kept is refused") {
-  auto program =
-      detail::make_module_programs(four_layer_model(), 1, {.optimizer = optim::Adam(), .flush_every = 8})(0);
+  auto program = detail::make_module_programs(four_layer_model(), 1,
+                                              {.optimizer = optim::Adam(), .flush_every = 8})({.stage = 0});
   auto run = [&](const program::microbatch& which) {
     program->forward(which, {make_images(which.step, 0)}, make_labels(which.step, 0));
     program->backward_input(which, {});

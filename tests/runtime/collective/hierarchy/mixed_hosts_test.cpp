@@ -49,10 +49,10 @@ void keep_promises(const host_names& hosts,
 
 }  // namespace
 
-TEST_CASE("groups over several hosts conform to the backend contract: placement 2") {
+TEST_CASE("groups over several hosts conform to the backend contract: placement 2", "[many]") {
   keep_promises(placements[1], on);
 }
-TEST_CASE("groups over several hosts conform to the backend contract: placements 1, 3 and 4", "[many]") {
+TEST_CASE("groups over several hosts conform to the backend contract: placements 1, 3 and 4", "[.soak]") {
   for (auto i : {0U, 2U, 3U}) keep_promises(placements[i], on);
 }
 

@@ -66,7 +66,7 @@ TEST_CASE("groups of 2 and 3 threads conform to the backend contract", "[many]")
 }
 TEST_CASE("a group of 4 threads conforms to the backend contract") { run_cases(4); }
 TEST_CASE("a group of 5 threads conforms to the backend contract", "[many]") { run_cases(5); }
-TEST_CASE("groups of 7 and 8 threads conform to the backend contract", "[many]") {
+TEST_CASE("groups of 7 and 8 threads conform to the backend contract", "[.soak]") {
   run_cases(7);
   run_cases(8);
 }

@@ -28,7 +28,7 @@ class compressed_gradients {
   const replica_buckets& buckets() const { return buckets_; }
   /// Moves the gradients that are sent as they are to memory from `shared`, once.
   void share_memory(const program::stage_program::memory_source& shared);
-  /// See stage_program::replica_gradients.
+  /// See stage_program::bucket.
   tensor message_of(int bucket);
   /// The summed elements of a bucket in f32, one part after the other, from what the exchange gave. None if
   /// they come with another bucket.

@@ -10,31 +10,61 @@
 
 namespace troupe::detail {
 
-tensor gradient_norms(std::span<const indexed_parameter> parameters) {
-  std::vector<std::int64_t> rows;
-  for (const auto& [index, target] : parameters) {
-    target->wait_ready();
-    double norm = target->needs_step() ? global_norm(std::span(&target->gradient(), 1)) : 0;
-    rows.insert(rows.end(), {index, std::bit_cast<std::int64_t>(norm)});
-  }
-  if (rows.empty()) rows = {0, 0};  // tensors that travel have elements
-  auto count = static_cast<std::int64_t>(rows.size() / 2);
-  return tensor::from(rows, {count, 2});
+namespace {
+
+/// Blocks of one parameter, one after the other.
+struct run_of_blocks {
+  std::int64_t parameter = 0, first = 0;
+  std::span<const std::int64_t> sums;  ///< the bits of their f64
+};
+
+constexpr std::size_t head_numbers = 3;  // of a parameter: its index, the first block, the number of blocks
+
+[[noreturn]] void refuse(const tensor& squares) {
+  throw std::runtime_error("expected the squares of a stage's gradients, i64 [n], got " + describe(squares));
 }
 
-double combined_norm(const std::vector<tensor>& norms) {
-  std::vector<std::pair<std::int64_t, double>> all;
-  for (const auto& each : norms) {
-    if (each.dtype() != dtype::i64 || each.shape().rank() != 2 || each.shape()[1] != 2)
-      throw std::runtime_error("expected the norms of a stage's gradients, i64[n, 2], got " + describe(each));
-    auto rows = each.values<std::int64_t>();
-    for (std::size_t i = 0; i < rows.size(); i += 2)
-      all.emplace_back(rows[i], std::bit_cast<double>(rows[i + 1]));
+void append_runs(std::vector<run_of_blocks>& to, const tensor& squares) {
+  if (squares.dtype() != dtype::i64 || squares.shape().rank() != 1) refuse(squares);
+  for (auto left = squares.values<std::int64_t>(); !left.empty();) {
+    if (left.size() < head_numbers || left[2] < 0 || std::cmp_greater(left[2], left.size() - head_numbers))
+      refuse(squares);
+    to.push_back({left[0], left[1], left.subspan(head_numbers, static_cast<std::size_t>(left[2]))});
+    left = left.subspan(head_numbers + to.back().sums.size());
   }
-  std::ranges::stable_sort(all, {}, &std::pair<std::int64_t, double>::first);
-  double sum = 0;
-  for (const auto& [index, norm] : all) sum += norm * norm;
-  return std::sqrt(sum);
+}
+
+}  // namespace
+
+tensor gradient_squares(std::span<const indexed_parameter> parameters) {
+  std::vector<std::int64_t> numbers;
+  for (const auto& [index, target] : parameters) {
+    target->wait_ready();
+    if (!target->needs_step()) continue;
+    auto sums = block_squares(target->gradient());
+    numbers.insert(numbers.end(), {index, 0, static_cast<std::int64_t>(sums.size())});
+    for (double sum : sums) numbers.push_back(std::bit_cast<std::int64_t>(sum));
+  }
+  if (numbers.empty()) numbers.assign(head_numbers, 0);  // tensors that travel have elements
+  auto count = static_cast<std::int64_t>(numbers.size());
+  return tensor::from(numbers, {count});
+}
+
+/// A parameter's norm is squared again: on the CPU all bits are those of the norms of whole parameters.
+double combined_norm(const std::vector<tensor>& squares) {
+  std::vector<run_of_blocks> runs;
+  for (const auto& each : squares) append_runs(runs, each);
+  std::ranges::stable_sort(runs, {},
+                           [](const run_of_blocks& one) { return std::pair(one.parameter, one.first); });
+  double total = 0;
+  for (auto one = runs.begin(); one != runs.end();) {
+    double sum = 0;
+    for (auto parameter = one->parameter; one != runs.end() && one->parameter == parameter; ++one)
+      for (auto bits : one->sums) sum += std::bit_cast<double>(bits);
+    auto norm = std::sqrt(sum);
+    total += norm * norm;
+  }
+  return std::sqrt(total);
 }
 
 }  // namespace troupe::detail

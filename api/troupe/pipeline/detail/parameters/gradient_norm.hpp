@@ -12,13 +12,15 @@ struct indexed_parameter {
   const parameter* target = nullptr;
 };
 
-/// Returns i64 [parameters, 2]: for each parameter its index and the bits of the f64 norm of its gradient (0
-/// without a gradient).
-tensor gradient_norms(std::span<const indexed_parameter> parameters);
+/// The squares of the gradients of `parameters`, as i64 [n], n > 0. Of each parameter: its index, the number
+/// of a block of its elements (block_squares), how many blocks follow from it on, and the bits of their f64
+/// sums. Parameters without a gradient are left out.
+tensor gradient_squares(std::span<const indexed_parameter> parameters);
 
-/// Computes the norm over all gradients of the model from the stages' results of `gradient_norms`. The
-/// squares are summed in the order of the indices, so that the bits do not depend on the partition into
-/// stages. Infinite or NaN if an element is. Throws std::runtime_error for malformed tensors.
-double combined_norm(const std::vector<tensor>& norms);
+/// Computes the norm over all gradients of the model from results of `gradient_squares`, of which each block
+/// may come from anywhere, once. They are added up in the order of blocks and indices, so that the bits do
+/// not depend on who holds what. Infinite or NaN if an element is. Throws std::runtime_error for malformed
+/// tensors.
+double combined_norm(const std::vector<tensor>& squares);
 
 }  // namespace troupe::detail

@@ -8,7 +8,7 @@
 
 namespace troupe::detail {
 
-/// How the gradients of a stage travel between its replicas (stage_program::replica_gradients). Large ones
+/// How the gradients of a stage travel between its replicas (stage_program::bucket). Large ones
 /// travel as views of their own memory, in buckets of at most 2 MiB, so that nothing is copied and the first
 /// buckets travel while others are computed. All small ones are packed into bucket 0. That bucket also tells
 /// which parameters have a gradient, so that what no replica has a gradient of is not stepped. The lower a

@@ -6,6 +6,7 @@
 #include "troupe/ops/cpu/loops/f64_sums.hpp"
 #include "troupe/ops/cpu/loops/map_in_blocks.hpp"
 #include "troupe/ops/cpu/loops/vector_clones.hpp"
+#include "troupe/ops/reduction.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -13,7 +14,8 @@ namespace {
 using block_floats = std::array<float, block_elements>;
 
 /// Elements that one thread goes over at a time.
-constexpr std::int64_t part_elements = 8 * block_elements;
+constexpr std::int64_t part_elements = squares_block_elements;
+static_assert(part_elements % block_elements == 0);
 
 /// A part of a tensor and its result.
 struct part {
@@ -49,12 +51,17 @@ double added(std::span<const part> parts) {
   return sum;
 }
 
-/// The sum of `sum(elements, count)` over blocks of all tensors.
-double sum_over(std::span<const tensor> tensors, double (*sum)(const float* x, std::int64_t size)) {
-  return added(over_blocks(tensors, [sum](const tensor& from, std::int64_t first, std::int64_t count) {
+/// `sum(elements, count)` of blocks of all tensors.
+std::span<const part> parts_of(std::span<const tensor> tensors,
+                               double (*sum)(const float* x, std::int64_t size)) {
+  return over_blocks(tensors, [sum](const tensor& from, std::int64_t first, std::int64_t count) {
     alignas(64) block_floats scratch;
     return sum(read_block(from, first, count, scratch), count);
-  }));
+  });
+}
+
+double sum_over(std::span<const tensor> tensors, double (*sum)(const float* x, std::int64_t size)) {
+  return added(parts_of(tensors, sum));
 }
 
 [[gnu::always_inline]] inline std::int32_t is_infinite_or_nan(float value) {
@@ -93,6 +100,12 @@ double scale_block(tensor x, std::int64_t first, std::int64_t count, float facto
 double total_sum(const tensor& x) { return sum_over(std::span(&x, 1), sum_of); }
 
 double sum_of_squares(std::span<const tensor> tensors) { return sum_over(tensors, sum_of_squares); }
+
+std::vector<double> block_squares(const tensor& x) {
+  std::vector<double> squares;
+  for (const auto& each : parts_of(std::span(&x, 1), sum_of_squares)) squares.push_back(each.result);
+  return squares;
+}
 
 double sum_of_squared_differences(const tensor& a, const tensor& b) {
   return added(

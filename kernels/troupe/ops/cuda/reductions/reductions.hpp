@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "troupe/ops/gradient_mode.hpp"
 #include "troupe/ops/kernels/reduction.hpp"
@@ -12,6 +13,7 @@ namespace troupe::cuda {
 
 double total_sum(const tensor& x);
 double sum_of_squares(std::span<const tensor> tensors);
+std::vector<double> block_squares(const tensor& x);
 /// Of one shape and dtype.
 double sum_of_squared_differences(const tensor& a, const tensor& b);
 bool all_finite(std::span<const tensor> tensors);

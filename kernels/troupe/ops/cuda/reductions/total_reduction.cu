@@ -2,6 +2,7 @@
 
 #include "troupe/ops/cuda/loops/map_elements.cuh"
 #include "troupe/ops/cuda/loops/rows.cuh"
+#include "troupe/ops/reduction.hpp"
 
 // Each thread block sums a part of a tensor; one block adds the parts. The assignment to threads depends only
 // on the number of elements.
@@ -82,6 +83,17 @@ void sum_parts(Term term, double* parts, const tensor& model, const Tensors&... 
   });
 }
 
+/// A thread block for each block of squares_block_elements.
+template <class T>
+__global__ void block_squares_kernel(const T* x, std::int64_t size, double* squares) {
+  auto first = static_cast<std::int64_t>(blockIdx.x) * squares_block_elements;
+  auto end = first + squares_block_elements < size ? first + squares_block_elements : size;
+  double total = 0;
+  for (auto i = first + threadIdx.x; i < end; i += blockDim.x) total += square_of()(as_float(x[i]));
+  total = reduce_block<double_sum>(total);
+  if (threadIdx.x == 0) squares[blockIdx.x] = total;
+}
+
 template <class Term>
 double total_of(std::span<const tensor> tensors, Term term) {
   auto target = tensors.front().device();
@@ -100,6 +112,20 @@ double total_of(std::span<const tensor> tensors, Term term) {
 
 double total_sum(const tensor& x) { return total_of(std::span(&x, 1), value_of()); }
 double sum_of_squares(std::span<const tensor> tensors) { return total_of(tensors, square_of()); }
+std::vector<double> block_squares(const tensor& x) {
+  auto count = (x.num_elements() + squares_block_elements - 1) / squares_block_elements;
+  if (count == 0) return {};
+  auto squares = doubles(count, x.device());
+  with_floating(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    launch(x.device(), static_cast<unsigned>(count), block_threads, block_squares_kernel<T>,
+           elements_of<T>(x), x.num_elements(), elements_of<double>(squares));
+  });
+  auto here = squares.to({});
+  const auto* first = elements_of<double>(here);
+  return {first, first + count};
+}
+
 double sum_of_squared_differences(const tensor& a, const tensor& b) {
   auto parts = doubles(num_parts(a), a.device());
   sum_parts(squared_difference(), elements_of<double>(parts), a, a, b);
@@ -110,7 +136,7 @@ bool all_finite(std::span<const tensor> tensors) { return total_of(tensors, is_n
 
 bool scale_all(std::span<const tensor> tensors, float factor) {
   for (auto each : tensors) map_elements(product_with{factor}, each, each);
-  return all_finite(tensors);
+  return cuda::all_finite(tensors);
 }
 
 }  // namespace troupe::cuda

@@ -89,10 +89,10 @@ struct deferred_exchange {
   void take_next() {
     auto bucket = order.front();
     order.erase(order.begin());
-    auto sum = program.replica_gradients(bucket).clone();
+    auto sum = program.bucket(layout::mesh_axis::dp, bucket).clone();
     for (float& each : sum.values<float>()) each *= 2;
     ++num_taken;
-    program.take_summed_gradients(bucket, {sum});
+    program.take_sums(layout::mesh_axis::dp, bucket, {sum});
   }
 };
 
@@ -100,8 +100,8 @@ struct deferred_exchange {
 void check_deferred(const nn::Graph& model, const numeric_options& numerics, const std::vector<int>& order,
                     int& num_taken) {
   auto make = [&] {
-    return detail::make_module_programs(model, 1,
-                                        {.optimizer = optim::Adam(), .seed = 7, .numerics = numerics})(0);
+    return detail::make_module_programs(
+        model, 1, {.optimizer = optim::Adam(), .seed = 7, .numerics = numerics})({.stage = 0});
   };
   auto program = make(), expected = make();
   std::deque<deferred_exchange> exchanges;
@@ -152,8 +152,8 @@ TEST_CASE(
     "a layer that reads a weight without waiting for it is an error in the first step, where updates may be "
     "deferred") {
   auto first_step = [](const numeric_options& numerics) {
-    auto program = detail::make_module_programs(nn::Sequential(reads_unready()), 1,
-                                                {.optimizer = optim::Adam(), .numerics = numerics})(0);
+    auto program = detail::make_module_programs(
+        nn::Sequential(reads_unready()), 1, {.optimizer = optim::Adam(), .numerics = numerics})({.stage = 0});
     compute(*program, 0);
   };
   CHECK_THROWS_WITH(first_step({}), ContainsSubstring("in layer 0") &&

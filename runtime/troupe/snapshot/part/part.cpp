@@ -1,4 +1,4 @@
-#include "troupe/snapshot/part.hpp"
+#include "troupe/snapshot/part/part.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "troupe/error/errors.hpp"
-#include "troupe/snapshot/part_header.hpp"
-#include "troupe/snapshot/part_layout.hpp"
+#include "troupe/snapshot/part/part_header.hpp"
+#include "troupe/snapshot/part/part_layout.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe::snapshot {

@@ -1,4 +1,4 @@
-#include "troupe/snapshot/part_reader.hpp"
+#include "troupe/snapshot/part/part_reader.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "troupe/files/open_file.hpp"
-#include "troupe/snapshot/part_header.hpp"
+#include "troupe/snapshot/part/part_header.hpp"
 #include "troupe/wire/codec.hpp"
 
 namespace troupe::snapshot {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "troupe/files/snapshot_error.hpp"
-#include "troupe/snapshot/part.hpp"
-#include "troupe/snapshot/part_layout.hpp"
+#include "troupe/snapshot/part/part.hpp"
+#include "troupe/snapshot/part/part_layout.hpp"
 
 namespace troupe::snapshot {
 

@@ -1,4 +1,4 @@
-#include "troupe/snapshot/part_layout.hpp"
+#include "troupe/snapshot/part/part_layout.hpp"
 
 #include <algorithm>
 #include <cstring>
