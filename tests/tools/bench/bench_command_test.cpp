@@ -102,6 +102,15 @@ TEST_CASE("bench recovery kills as often as asked and ends with the undisturbed 
   check_is_spread(summary.at("steps_rolled_back"), 3);
 }
 
+TEST_CASE("bench recovery with replicas kills their processes, and ends with the undisturbed run's weights") {
+  auto lines = objects_of(
+      bench("recovery --kills 2 --nproc 2 --replicas 2 --steps-between 3 6 --snapshot-every 2 --json"));
+  REQUIRE(lines.size() == 3);
+  CHECK(lines.back().at("kills") == 2);
+  CHECK(lines.back().at("replicas") == 2);
+  CHECK(lines.back().at("weights_equal") == true);
+}
+
 TEST_CASE("bench recovery with groups gives each kill its own run, and measures threads and memory") {
   auto lines = objects_of(
       bench("recovery --kills 2 --nproc 2 --groups 5 --steps-between 3 6 --snapshot-every 2 --json"));
@@ -135,6 +144,7 @@ TEST_CASE("bench recovery counts a peer that measured nothing, and keeps its own
 
 TEST_CASE("bench recovery refuses options that cannot be used") {
   check_refused("recovery --kills 0", "--kills");
+  check_refused("recovery --replicas 0", "--replicas");
   check_refused("recovery --ranks 4", "'4' is no rank");
   check_refused("recovery --ranks 1,x", "--ranks");
   check_refused("recovery --steps-between 9 3", "--steps-between");

@@ -23,6 +23,7 @@ struct recovery_options {
   kill_plan_options kills;
   int num_processes = 4;
   int num_groups = 0;
+  int num_replicas = 1;
   std::vector<std::uint64_t> steps_between = {20, 60};
   std::uint64_t snapshot_every = 0;
   std::string program;
@@ -116,6 +117,8 @@ std::vector<std::string> command_of(const recovery_options& options, std::uint64
   command.insert(command.end(), {"--json", "--epochs", "100000", "--steps", std::to_string(steps),
                                  "--snapshot-every", std::to_string(options.snapshot_every)});
   if (!options.schedule.empty()) command.insert(command.end(), {"--schedule", options.schedule});
+  if (options.num_replicas > 1)
+    command.insert(command.end(), {"--replicas", std::to_string(options.num_replicas)});
   return command;
 }
 
@@ -220,6 +223,7 @@ recovery_results measure(const recovery_options& options, report& output) {
 void print_summary(recovery_results& results, const recovery_options& options, report& output) {
   nlohmann::ordered_json line{{"event", "summary"},
                               {"nproc", options.num_processes},
+                              {"replicas", options.num_replicas},
                               {"program", command_of(options, results.steps)},
                               {"kills_wanted", options.kills.num_kills},
                               {"kills", results.num_kills},
@@ -268,6 +272,10 @@ void add_recovery_bench(const bench_commands& to) {
       .add_option("--groups", options->num_groups,
                   "Groups of all processes, each with a call under way that a kill ends")
       ->check(CLI::Range(0, 1000));
+  command
+      .add_option("--replicas", options->num_replicas,
+                  "Replicas of the model, which the training program takes as --replicas")
+      ->check(CLI::Range(1, 64));
   command.add_option("--snapshot-every", options->snapshot_every,
                      "Steps between state copies in memory; 0: by their cost");
   command.add_option("--snapshot-dir", options->snapshot_dir,
