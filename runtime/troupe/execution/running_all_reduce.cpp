@@ -89,12 +89,6 @@ tensor running_all_reduce::value_of(int bucket) {
   return run_.parameters(op_.stage).bucket(op_.axis, bucket);
 }
 
-void running_all_reduce::give_within_backward(int bucket) {
-  give_bucket(bucket);
-  run_.host().take_arrivals();
-  exchange_->add_up();
-}
-
 void running_all_reduce::give_buckets() {
   for (int bucket : exchange_->not_given()) give_bucket(bucket);
 }

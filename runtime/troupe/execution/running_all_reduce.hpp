@@ -20,10 +20,11 @@ class running_all_reduce {
   std::uint64_t step() const { return step_; }
   plan_position position() const;
 
-  /// Gives a bucket that is complete, and adds up at once what the others have given meanwhile, so that it
-  /// travels while this replica computes. Sums are taken later: a weight is still used by the backward that
-  /// computes its gradient.
-  void give_within_backward(int bucket);
+  /// Gives a bucket that is complete.
+  void give_bucket(int bucket);
+  /// Adds up what the others have given meanwhile, so that it travels while this replica computes. Sums are
+  /// taken later: a weight is still used by the backward that computes its gradient.
+  void add_up() { exchange_->add_up(); }
   /// Gives all buckets that are there and were not given.
   void give_buckets();
   /// Whether go_on would do anything.
@@ -36,7 +37,6 @@ class running_all_reduce {
   bool is_over_replicas() const { return op_.axis == layout::mesh_axis::dp; }
   bool has_metrics() const;
   tensor value_of(int bucket);
-  void give_bucket(int bucket);
   void take_bucket(int bucket, const std::vector<tensor>& sums);
   std::unique_ptr<replica_exchange> make_exchange();
 

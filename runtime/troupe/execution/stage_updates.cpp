@@ -12,7 +12,15 @@ running_all_reduce& stage_updates::all_reduce_of(const action& op) {
 }
 
 program::stage_compute::bucket_callback stage_updates::giving_to(const action& all_reduce) {
-  return [this, &all_reduce](int bucket) { all_reduce_of(all_reduce).give_within_backward(bucket); };
+  return [this, &all_reduce](int bucket) {
+    all_reduce_of(all_reduce).give_bucket(bucket);
+    run_.host().take_arrivals();
+    add_up();
+  };
+}
+
+void stage_updates::add_up() {
+  for (auto& [stage, running] : running_) running.add_up();
 }
 
 bool stage_updates::run_all_reduce(const action& op) {

@@ -43,6 +43,7 @@ struct replica : program::stage_program, action_host {
   /// What is sent to it for this stage is withheld.
   std::optional<std::uint32_t> withheld_stage = {};
   std::vector<std::pair<transport::tensor_tag, tensor>> withheld = {};
+  std::vector<transport::tensor_tag> sent = {};
 
   std::vector<tensor> forward(const program::microbatch& which, std::vector<tensor> inputs,
                               tensor targets) override {
@@ -88,6 +89,7 @@ struct replica : program::stage_program, action_host {
   const batch* samples() override { return &*loaded; }
   void send(const transport::tensor_tag& tag, tensor value) override {
     auto& to = (*all)[tag.replica];
+    sent.push_back(tag);
     if (to.withheld_stage == tag.stage)
       to.withheld.emplace_back(tag, std::move(value));
     else
@@ -185,6 +187,31 @@ TEST_CASE(
       CHECK(one.box.num_held() == 0);
     }
   }
+}
+
+TEST_CASE("what others gave of a stage is added up and sent on before the next action, whatever its stage") {
+  auto running = make_plan({.kind = schedule_kind::gpipe,
+                            .num_stages = 2,
+                            .num_microbatches = 2,
+                            .num_devices = 1,
+                            .num_replicas = 2});
+  auto all = replicas_that_run(running, {tensor::zeros({8}), tensor::zeros({8})});
+  for (auto& one : all) one.all = &all;
+  auto run_to = [](replica& one, const std::string& name) {
+    while (to_string(one.runs->actions()[one.runs->position()]) != name) REQUIRE(one.runs->run_next());
+  };
+  auto num_sums = [](const replica& one) {
+    return std::ranges::count(one.sent, transport::tensor_role::summed_gradients,
+                              &transport::tensor_tag::role);
+  };
+  run_to(all[0], "0B1");  // stage 1 has given its gradients
+  run_to(all[1], "0B1");
+  CHECK(num_sums(all[0]) == 0);
+  REQUIRE(all[0].runs->run_next());
+  CHECK(num_sums(all[0]) == 1);  // to the other one
+  CHECK(all[0].sums.empty());
+  run(all);
+  CHECK(all[0].runs->is_at_end());
 }
 
 TEST_CASE("replicas that share the step's metrics get those of all, bit for bit, with their gradients") {

@@ -81,11 +81,17 @@ class lane_links {
   lane_links(const schedule::action_graph& graph, const std::vector<action_time>& times)
       : graph_(graph),
         times_(times),
-        free_at_(graph.first_of_device.size(), 0),
+        carried_(graph.first_of_device.size()),
         arrives_at_(graph.nodes.size(), 0) {}
 
   /// When all that the action waits for has arrived over the links.
   double ready_at(std::size_t node) const { return arrives_at_[node]; }
+  /// When a tensor for another device of the lane leaves, which waits for the bucket that is under way alone.
+  double leaves_at(int device, double ready) const {
+    const auto& all = carried_[static_cast<std::size_t>(device)];
+    auto next = std::ranges::upper_bound(all, ready, {}, &bucket::end);
+    return next != all.end() && next->begin < ready ? next->end : ready;
+  }
 
   /// The action was run: what leaves with it leaves. Those of a device come in the order of its list.
   void send_from(std::size_t node, const timed_action& done) {
@@ -98,12 +104,15 @@ class lane_links {
   }
 
  private:
+  struct bucket {
+    double begin = 0, end = 0;
+  };
   /// Buckets of gradients become complete evenly over the time of the action that computes the last of them,
   /// of a B that hands its input gradients on early after that.
   double end_of(const schedule::action_graph::transfer& sent, const timed_action& done) {
     const auto& time = times_[static_cast<std::size_t>(index_of(sent))];
-    auto& free_at =
-        free_at_[static_cast<std::size_t>(graph_.nodes[static_cast<std::size_t>(sent.start)].device)];
+    auto& carried =
+        carried_[static_cast<std::size_t>(graph_.nodes[static_cast<std::size_t>(sent.start)].device)];
     bool is_early = sent.op.kind == action_kind::all_reduce && sent.op.axis == layout::mesh_axis::dp &&
                     computes_weight_gradients(done.op.kind);
     auto num_parts = is_early ? time.num_buckets : 1;
@@ -111,9 +120,10 @@ class lane_links {
     auto before = start.hands_on_after < start.duration ? start.hands_on_after : 0;
     for (int part = 1; part <= num_parts; ++part) {
       auto ready = done.begin + before + (start.duration - before) * part / num_parts;
-      free_at = std::max(free_at, ready) + time.transfer / num_parts;
+      auto begin = carried.empty() ? ready : std::max(carried.back().end, ready);
+      carried.push_back({begin, begin + time.transfer / num_parts});
     }
-    return free_at;
+    return carried.back().end;
   }
   /// The node of the G or U itself.
   static int index_of(const schedule::action_graph::transfer& sent) {
@@ -122,8 +132,8 @@ class lane_links {
 
   const schedule::action_graph& graph_;
   const std::vector<action_time>& times_;
-  std::vector<double> free_at_;     // [device]
-  std::vector<double> arrives_at_;  // [node] 0: nothing does
+  std::vector<std::vector<bucket>> carried_;  // [device] in their order
+  std::vector<double> arrives_at_;            // [node] 0: nothing does
 };
 
 std::vector<timed_action> run_times(const plan& simulated, const schedule::action_graph& graph,
@@ -142,7 +152,8 @@ std::vector<timed_action> run_times(const plan& simulated, const schedule::actio
       auto sender = graph.nodes[from].device;
       bool crosses = sender != node.device && simulated.lane_of(sender) == simulated.lane_of(node.device);
       auto sent = time_of_output(times[from], durations[from], node.op);
-      begin = std::max(begin, sent + (crosses ? delay(graph.nodes[from].op, node.op) : 0));
+      if (crosses) sent = links.leaves_at(sender, sent) + delay(graph.nodes[from].op, node.op);
+      begin = std::max(begin, sent);
     }
     times[here] = {node.op, begin, begin + durations[here].duration};
     links.send_from(here, times[here]);

@@ -71,9 +71,9 @@ int peak_activations(const std::vector<timed_action>& device);
 
 /// Simulates the plan: each action starts when its device is free and its inputs have arrived. What a G or U
 /// sends to other lanes (action_graph::transfer) is under way while the device does other things; a device's
-/// link takes one after the other.
-/// Throws bad_input with check_plan's findings if the plan is not sound, or if a cost is negative or not
-/// finite, or if they add up to more than 1e300.
+/// link takes one bucket after the other. A tensor for another device of the lane waits for the one that is
+/// under way, and goes before the others. Throws bad_input with check_plan's findings if the plan is not
+/// sound, or if a cost is negative or not finite, or if they add up to more than 1e300.
 timeline simulate(const plan& simulated, const action_costs& costs);
 
 /// The same with costs of each stage's own. A stage's `communication` is that of what it takes from earlier

@@ -54,6 +54,16 @@ TEST_CASE("gradients of a stage are under way while its device computes another 
   CHECK(ran.idle[0] == 4);
 }
 
+TEST_CASE("a tensor of the lane waits for the bucket that is under way, and for no other") {
+  auto of = replicas_of("0F0,2F0,2B0,0B0\n1F0,3F0,3B0,1B0\n");  // 3B0 ends at 6, 1B0 at 10
+  auto begin_of_last = [&](const action_costs& costs) { return simulate(of, costs).devices[0][3].begin; };
+  CHECK(begin_of_last({}) == 10);
+  CHECK(begin_of_last({.sum_transfer = 4}) == 10);  // 3G has left
+  CHECK(begin_of_last({.sum_transfer = 5}) == 11);  // 3G until 11, and 1G waits behind the gradient
+  // Buckets of 1, the first of which leave within the backward: gradients wait until 6.4, 8.8 and 11.4.
+  CHECK_THAT(begin_of_last({.sum_transfer = 5, .num_buckets = 5}), WithinRel(11.4));
+}
+
 TEST_CASE("parameters are under way from U to the first use") {
   auto of = replicas_of("0U,1U,0F0,1F0,1B0,0B0\n");
   CHECK(makespan(of, {.unshard_transfer = 0.5}) == 6.5);  // 0F0 waits, 1F0 does not
