@@ -23,7 +23,8 @@ std::vector<named_tensor> Trainer::state_dict() {
   actors::job::call_request request;
   request.kind = actors::job::call_kind::gather;
   request.target_step = runs_;
-  request.num_gathered = static_cast<std::uint64_t>(plan_.num_stages * plan_.mesh.num_slices);
+  request.num_gathered =
+      static_cast<std::uint64_t>(plan_.num_stages) * static_cast<std::uint64_t>(plan_.mesh.num_slices);
   std::vector<named_tensor> weights;
   actors::process::call_observer observer;
   observer.on_gathered = [&](std::vector<tensor> packed_stages) {
@@ -56,7 +57,8 @@ void Trainer::save(const std::filesystem::path& file) {
   actors::job::call_request request;
   request.kind = actors::job::call_kind::gather;
   request.target_step = runs_;
-  request.num_gathered = static_cast<std::uint64_t>(plan_.num_stages * plan_.mesh.num_slices);
+  request.num_gathered =
+      static_cast<std::uint64_t>(plan_.num_stages) * static_cast<std::uint64_t>(plan_.mesh.num_slices);
   request.receiver = 0;
   if (world_.rank() == 0)
     request.problem = detail::why_not_writable(file, detail::weights_bytes(pipeline_.model()));

@@ -337,7 +337,7 @@ TEST_CASE("a mailbox that is full, grows for a moment, or waits for a step is no
   job.train(3);
   SECTION("messages that are handled in time") {
     for (int i = 0; i < 10; ++i) {
-      let_wait(job, static_cast<std::uint64_t>(10 * i), 0.9);
+      let_wait(job, 10 * static_cast<std::uint64_t>(i), 0.9);
       job.poll(true);
       CHECK(job.found.empty());
     }
@@ -359,7 +359,7 @@ TEST_CASE("a mailbox that is full, grows for a moment, or waits for a step is no
   SECTION("an actor that takes its messages between steps of 4 s") {
     job.view.slowest_step_s = 4;
     for (int i = 0; i < 7; ++i) {
-      let_wait(job, static_cast<std::uint64_t>(10 * i), 0.5 * i);
+      let_wait(job, 10 * static_cast<std::uint64_t>(i), 0.5 * i);
       job.poll(true);
       CHECK(job.found.empty());
     }
@@ -367,7 +367,7 @@ TEST_CASE("a mailbox that is full, grows for a moment, or waits for a step is no
   SECTION("the first 10 s of a job that has made no step") {
     job.view.slowest_step_s = 0;
     for (int i = 0; i < 20; ++i) {
-      let_wait(job, static_cast<std::uint64_t>(10 * i), 0.5 * i);
+      let_wait(job, 10 * static_cast<std::uint64_t>(i), 0.5 * i);
       job.poll(true);
       CHECK(job.found.empty());
     }
