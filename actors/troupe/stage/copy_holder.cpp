@@ -105,6 +105,10 @@ const tensor* copy_holder::find(std::uint64_t step) const {
 
 caf::result<messages::stage_copy> copy_holder::get(std::uint64_t step) const {
   if (const auto* packed = find(step)) return messages::stage_copy{*packed};
+  return no_copy_of(step);
+}
+
+caf::error copy_holder::no_copy_of(std::uint64_t step) const {
   return actor::unavailable(to_string(options_.part.id) + " holds no copy of step " + std::to_string(step));
 }
 

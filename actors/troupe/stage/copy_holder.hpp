@@ -2,6 +2,7 @@
 #include <spdlog/logger.h>
 
 #include <caf/actor.hpp>
+#include <caf/error.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/result.hpp>
 #include <cstdint>
@@ -56,7 +57,9 @@ class copy_holder {
   void forget_after(std::uint64_t step);
   void drop_before(const messages::drop_before& command);
   messages::held_parts list() const;
-  /// Refuses, saying so, if there is no copy of the step.
+  /// What a request for a step without a copy gets.
+  caf::error no_copy_of(std::uint64_t step) const;
+  /// Refuses with no_copy_of.
   caf::result<messages::stage_copy> get(std::uint64_t step) const;
   const layout::job_part& part() const { return options_.part; }
   /// Null: there is none.

@@ -3,7 +3,6 @@
 #include <span>
 #include <utility>
 
-#include "troupe/actor/actor_error.hpp"
 #include "troupe/job/metrics_tensor.hpp"
 #include "troupe/ops/reduction.hpp"
 #include "troupe/wire/packed_state.hpp"
@@ -36,9 +35,7 @@ caf::result<messages::stage_ready> stage_state::on_restore(const messages::resto
     return messages::stage_ready{cell(), program_, {}};
   }
   const auto* own = copies_.find(command.step);
-  if (!command.packed.defined() && !own)
-    return actor::unavailable(to_string(copies_.part().id) + " holds no copy of step " +
-                              std::to_string(command.step));
+  if (!command.packed.defined() && !own) return copies_.no_copy_of(command.step);
   auto packed = command.packed.defined() ? command.packed : *own;
   messages::stage_ready ready{cell(), program_, {}};
   program_->discard();

@@ -15,6 +15,15 @@
 #include "troupe/trainer.hpp"
 
 namespace troupe {
+namespace {
+
+/// Each slice of a stage sends its own.
+std::uint64_t num_weight_parts(const plan& training) {
+  return static_cast<std::uint64_t>(training.num_stages) *
+         static_cast<std::uint64_t>(training.mesh.num_slices);
+}
+
+}  // namespace
 
 std::vector<named_tensor> Trainer::state_dict() {
   detail::running_call::scope running(world_.shared_->running, "Trainer::state_dict");
@@ -23,8 +32,7 @@ std::vector<named_tensor> Trainer::state_dict() {
   actors::job::call_request request;
   request.kind = actors::job::call_kind::gather;
   request.target_step = runs_;
-  request.num_gathered =
-      static_cast<std::uint64_t>(plan_.num_stages) * static_cast<std::uint64_t>(plan_.mesh.num_slices);
+  request.num_gathered = num_weight_parts(plan_);
   std::vector<named_tensor> weights;
   actors::process::call_observer observer;
   observer.on_gathered = [&](std::vector<tensor> packed_stages) {
@@ -57,8 +65,7 @@ void Trainer::save(const std::filesystem::path& file) {
   actors::job::call_request request;
   request.kind = actors::job::call_kind::gather;
   request.target_step = runs_;
-  request.num_gathered =
-      static_cast<std::uint64_t>(plan_.num_stages) * static_cast<std::uint64_t>(plan_.mesh.num_slices);
+  request.num_gathered = num_weight_parts(plan_);
   request.receiver = 0;
   if (world_.rank() == 0)
     request.problem = detail::why_not_writable(file, detail::weights_bytes(pipeline_.model()));

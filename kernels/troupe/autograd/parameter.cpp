@@ -113,16 +113,18 @@ void parameter::detach_gradient() {
 
 void parameter::move_to(device target) {
   wait_ready();
-  tensor moved_value, moved_gradient;
+  tensor moved_value, moved_gradient, moved_conversion;
   {
     memory_scope counted(memory_category::parameters);
     moved_value = value_.to(target);
+    if (!value_.defined() && converted_.defined()) moved_conversion = converted_.to(target);
   }
   memory_scope counted(memory_category::gradients);
   moved_gradient = gradient_.to(target);
   value_ = std::move(moved_value);
   gradient_ = std::move(moved_gradient);
   mark_changed();
+  converted_ = std::move(moved_conversion);
 }
 
 const tensor& parameter::as(dtype type) const {

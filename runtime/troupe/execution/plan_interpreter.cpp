@@ -42,7 +42,7 @@ void plan_interpreter::begin_step(std::uint64_t step) {
 bool plan_interpreter::run_next() {
   updates_.progress_deferred();
   if (is_halted() || is_at_end()) return false;
-  updates_.add_up();
+  updates_.add_up_before(run_.next());
   if (!run(run_.next())) return false;
   const auto* contributes_to = contributes_to_[run_.position()];
   run_.pass_action();

@@ -15,12 +15,14 @@ program::stage_compute::bucket_callback stage_updates::giving_to(const action& a
   return [this, &all_reduce](int bucket) {
     all_reduce_of(all_reduce).give_bucket(bucket);
     run_.host().take_arrivals();
-    add_up();
+    for (auto& [stage, running] : running_) running.add_up();
   };
 }
 
-void stage_updates::add_up() {
-  for (auto& [stage, running] : running_) running.add_up();
+/// Not those of `next`: a G adds up within it, where its time counts.
+void stage_updates::add_up_before(const action& next) {
+  for (auto& [stage, running] : running_)
+    if (running.op() != next) running.add_up();
 }
 
 bool stage_updates::run_all_reduce(const action& op) {

@@ -20,9 +20,9 @@ class stage_updates {
   void begin_step() { running_.clear(); }
   /// For the last backward of a stage before its G: gives the buckets that it completes.
   program::stage_compute::bucket_callback giving_to(const action& all_reduce);
-  /// Adds up what has come for the Gs that are still to come. Their devices do other things meanwhile, and
-  /// the sums are to travel.
-  void add_up();
+  /// Adds up what has come for the Gs that are still to come after `next`. The device does other things
+  /// meanwhile, and the sums are to travel.
+  void add_up_before(const action& next);
   /// Gives the buckets that are complete before the G itself.
   void give_buckets(const action& all_reduce) { all_reduce_of(all_reduce).give_buckets(); }
   /// False: buckets are still to come from other replicas, and the update cannot be deferred.

@@ -54,6 +54,8 @@ TEST_CASE("a conversion alone serves operations of its dtype") {
   CHECK(same_bits(linear(leaf(x), weight, nullptr).value, expected.value));
   CHECK_FALSE(weight.value().defined());
   CHECK(parameter(weight).is_attached());
+  weight.move_to({});
+  CHECK(weight.is_attached());
   CHECK_THROWS_WITH(weight.as(dtype::f16), ContainsSubstring("attached in bf16 alone"));
 }
 
