@@ -4,7 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "jobs/count_of.hpp"
-#include "support/processes/run_process.hpp"
+#include "jobs/worker_job.hpp"
 #include "support/temp_folder.hpp"
 
 using namespace troupe::testing;
@@ -12,18 +12,10 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-using words = std::vector<std::string>;
-
 constexpr auto each_three_times = "samples 96 least 3 most 3";
 
-process_result launch(int num_processes, const words& options) {
-  words command = {TROUPE_PROGRAM, "launch",   "--nproc-per-node", std::to_string(num_processes),
-                   "--",           DATA_WORKER};
-  command.insert(command.end(), options.begin(), options.end());
-  return run_process({.command = command,
-                      .environment = {},
-                      .without = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TROUPE_JOB_SECRET"},
-                      .deadline = std::chrono::minutes(2)});
+process_result run_data(int num_processes, const words& options) {
+  return run_process(worker_job(num_processes, join({DATA_WORKER}, options)));
 }
 
 /// The job ends well after so many kills, and has used each sample once in each of its three epochs.
@@ -36,33 +28,33 @@ void check_counts(const process_result& result, int kills) {
 
 }  // namespace
 
-TEST_CASE("a Trainer uses each sample once per epoch while processes are killed and loaders fail") {
+TEST_CASE("a Trainer uses each sample once per epoch while processes are killed and loaders fail", "[data]") {
   auto result =
-      launch(2, {"--fault", "load:fail@rank=0,step=14;apply@rank=1,step=20", "--microbatches", "4"});
+      run_data(2, {"--fault", "load:fail@rank=0,step=14;apply@rank=1,step=20", "--microbatches", "4"});
   check_counts(result, 1);
   CHECK_THAT(result.errors, ContainsSubstring("new_generation=no"));  // the loader that was started again
 }
 
-TEST_CASE("replicas use each sample once per epoch while processes are killed and loaders fail") {
+TEST_CASE("replicas use each sample once per epoch while processes are killed and loaders fail", "[data]") {
   words replicas = {"--replicas", "2", "--microbatches", "2"};
   for (const char* fault : {"all_reduce@rank=3,step=5;apply@rank=0,step=20",
                             "load:fail@rank=1,step=9;forward@rank=2,step=13;copy_state@rank=1,step=17"}) {
     auto options = replicas;
     options.insert(options.end(), {"--snapshot-every", "2", "--fault", fault});
-    check_counts(launch(4, options), 2);
+    check_counts(run_data(4, options), 2);
   }
 }
 
-TEST_CASE("a loop with DataLoaders uses each sample once per epoch while processes are killed") {
-  check_counts(launch(3, {"--scenario", "loop", "--lose", "1@7,2@14"}), 2);
+TEST_CASE("a loop with DataLoaders uses each sample once per epoch while processes are killed", "[data]") {
+  check_counts(run_data(3, {"--scenario", "loop", "--lose", "1@7,2@14"}), 2);
 }
 
-TEST_CASE("a resumed Trainer goes on at the exact sample within an epoch") {
+TEST_CASE("a resumed Trainer goes on at the exact sample within an epoch", "[data]") {
   temp_folder folder;
   words options = {"--snapshot-dir", (folder.path() / "run").string(), "--microbatches", "4"};
   auto with = [&](words more) {
     more.insert(more.end(), options.begin(), options.end());
-    return launch(2, more);
+    return run_data(2, more);
   };
   auto first = with({"--steps", "17"});
   INFO(first.output << first.errors);
@@ -76,15 +68,15 @@ TEST_CASE("a resumed Trainer goes on at the exact sample within an epoch") {
   CHECK_THAT(resumed.output, ContainsSubstring("resumed at step 17"));
 }
 
-TEST_CASE("kills in any step of a loop or a Trainer leave each sample used once per epoch", "[.soak]") {
+TEST_CASE("kills in any step of a loop or a Trainer leave each sample used once per epoch", "[.soak][data]") {
   for (int step = 0; step < 24; ++step) {
     CAPTURE(step);
     check_counts(
-        launch(3, {"--scenario", "loop", "--lose", std::to_string(step % 3) + "@" + std::to_string(step)}),
+        run_data(3, {"--scenario", "loop", "--lose", std::to_string(step % 3) + "@" + std::to_string(step)}),
         1);
     for (const auto* point : {"load", "forward", "apply"}) {
       auto fault = std::string(point) + "@rank=" + std::to_string(step % 2) + ",step=" + std::to_string(step);
-      check_counts(launch(2, {"--fault", fault, "--microbatches", "4"}), 1);
+      check_counts(run_data(2, {"--fault", fault, "--microbatches", "4"}), 1);
     }
   }
 }

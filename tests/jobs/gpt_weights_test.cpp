@@ -31,7 +31,8 @@ std::vector<std::string> tiny_with(const std::vector<std::string>& more) {
 
 }  // namespace
 
-TEST_CASE("a trained GPT is exported in the published form, and sampled and trained further from it") {
+TEST_CASE("a trained GPT is exported in the published form, and sampled and trained further from it",
+          "[gpt_weights]") {
   temp_folder folder;
   auto snapshots = (folder.path() / "snapshots").string();
   auto file = (folder.path() / "model.safetensors").string();
@@ -59,7 +60,8 @@ TEST_CASE("a trained GPT is exported in the published form, and sampled and trai
 
 TEST_CASE(
     "weights of another size, a vocabulary without a tokenizer and unclear options are refused with what to "
-    "do") {
+    "do",
+    "[gpt_weights]") {
   temp_folder folder;
   auto snapshots = (folder.path() / "snapshots").string();
   auto file = (folder.path() / "model.safetensors").string();
@@ -94,7 +96,8 @@ TEST_CASE(
   CHECK_THAT(both.errors, ContainsSubstring("leave --weights, --write-profile and --memory out"));
 }
 
-TEST_CASE("what to write, and how it begins, is refused with the option's name and what it takes") {
+TEST_CASE("what to write, and how it begins, is refused with the option's name and what it takes",
+          "[gpt_weights]") {
   auto check = [](const std::vector<std::string>& options, const std::string& text) {
     std::vector<std::string> command{"--size", "tiny", "--sample-from", "not-looked-at"};
     command.insert(command.end(), options.begin(), options.end());
@@ -116,7 +119,8 @@ TEST_CASE("what to write, and how it begins, is refused with the option's name a
   check({"--steps", "5"}, "--steps was given, but --sample-from, which writes text without training");
 }
 
-TEST_CASE("a folder without weights, and weights of a model of another size, are refused as bad input") {
+TEST_CASE("a folder without weights, and weights of a model of another size, are refused as bad input",
+          "[gpt_weights]") {
   temp_folder folder;
   auto snapshots = (folder.path() / "snapshots").string();
   run_local(tiny_with({"--snapshot-dir", snapshots}), example::gpt);
@@ -131,7 +135,7 @@ TEST_CASE("a folder without weights, and weights of a model of another size, are
   CHECK_THAT(none.errors, ContainsSubstring("there is no complete snapshot in the folder"));
 }
 
-TEST_CASE("the gpt example trains on token ids, and writes more of them") {
+TEST_CASE("the gpt example trains on token ids, and writes more of them", "[gpt_weights]") {
   temp_folder folder;
   auto data = (folder.path() / "train.bin").string(), snapshots = (folder.path() / "snapshots").string();
   {

@@ -15,71 +15,70 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// The values that all ranks printed, by key.
-using printed = std::map<std::string, std::set<std::string>>;
-
-process_result run_worker(int num_processes, const words& options, int steps = 12) {
+process_result run_graph(int num_processes, const words& options, int steps = 12) {
   words command = {GRAPH_WORKER, "--steps", std::to_string(steps)};
   if (std::ranges::find(options, "--microbatches") == options.end())
     command.insert(command.end(), {"--microbatches", "4"});
   return run_process(worker_job(num_processes, join(command, options)));
 }
 
-const printed& reference() {
-  static const auto all = printed_by(run_worker(1, {"--cut", "no", "--stages", "1"})).values;
+const values_by_key& reference_graph() {
+  static const auto all = printed_by(run_graph(1, {"--cut", "no", "--stages", "1"})).values;
   return all;
 }
 
-void check_same_as_reference(const process_result& result) {
+void check_same_graph(const process_result& result) {
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
-  REQUIRE(reference().size() == 5);
-  CHECK(printed_by(result).values == reference());
+  REQUIRE(reference_graph().size() == 5);
+  CHECK(printed_by(result).values == reference_graph());
 }
 
 }  // namespace
 
-TEST_CASE("a graph over three processes and four stages gives the bits of one process and one stage") {
-  check_same_as_reference(run_worker(1, {"--devices", "3"}));
-  check_same_as_reference(run_worker(3, {}));
-  check_same_as_reference(run_worker(3, {"--schedule", "gpipe", "--cut", "no", "--stages", "4"}));
+TEST_CASE("a graph over three processes and four stages gives the bits of one process and one stage",
+          "[graph]") {
+  check_same_graph(run_graph(1, {"--devices", "3"}));
+  check_same_graph(run_graph(3, {}));
+  check_same_graph(run_graph(3, {"--schedule", "gpipe", "--cut", "no", "--stages", "4"}));
 }
 
-TEST_CASE("any rank may be killed while a graph is trained: the bits are the same") {
+TEST_CASE("any rank may be killed while a graph is trained: the bits are the same", "[graph]") {
   auto rank = GENERATE(0, 1, 2);
-  auto result = run_worker(3, {"--fault", "apply@rank=" + std::to_string(rank) + ",step=7"});
-  check_same_as_reference(result);
+  auto result = run_graph(3, {"--fault", "apply@rank=" + std::to_string(rank) + ",step=7"});
+  check_same_graph(result);
   CHECK_THAT(result.errors, ContainsSubstring("was killed by SIGKILL"));
 }
 
-TEST_CASE("replicas with running statistics of their own give the bits of one process, whatever is lost") {
+TEST_CASE("replicas with running statistics of their own give the bits of one process, whatever is lost",
+          "[graph]") {
   words replicas = {"--replicas", "2", "--microbatches", "2"};
   auto with = [&](words more) {
     more.insert(more.begin(), replicas.begin(), replicas.end());
     return more;
   };
-  auto expected = printed_by(run_worker(1, with({"--cut", "no", "--stages", "1"}))).values;
+  auto expected = printed_by(run_graph(1, with({"--cut", "no", "--stages", "1"}))).values;
   REQUIRE(expected.size() == 5);
   for (int lost : {0, 1, 2, 3}) {
     temp_folder folder;
-    auto result = run_worker(4, with({"--cut", "no", "--stages", "2", "--snapshot-every", "2", "--disk-every",
-                                      "4", "--snapshot-dir", folder.path().string(), "--fault",
-                                      "apply@rank=" + std::to_string(lost) + ",step=7"}));
+    auto result = run_graph(4, with({"--cut", "no", "--stages", "2", "--snapshot-every", "2", "--disk-every",
+                                     "4", "--snapshot-dir", folder.path().string(), "--fault",
+                                     "apply@rank=" + std::to_string(lost) + ",step=7"}));
     INFO("lost " << lost << "\n" << result.output << result.errors);
     REQUIRE(result.exit_code == 0);
     CHECK(printed_by(result).values == expected);
   }
 }
 
-TEST_CASE("a graph resumes from its snapshot, with other cuts too") {
+TEST_CASE("a graph resumes from its snapshot, with other cuts too", "[graph]") {
   temp_folder folder;
   auto in_folder = [&](words more, int steps = 12) {
     more.insert(more.end(), {"--snapshot-dir", folder.path().string()});
-    return run_worker(1, more, steps);
+    return run_graph(1, more, steps);
   };
   REQUIRE(in_folder({}, 5).exit_code == 0);
   REQUIRE(in_folder({"--resume"}, 8).exit_code == 0);
-  check_same_as_reference(in_folder({"--resume", "--cut", "no", "--stages", "4"}));
+  check_same_graph(in_folder({"--resume", "--cut", "no", "--stages", "4"}));
 }
 
 namespace {
@@ -93,7 +92,7 @@ void check_kills(const std::string& model) {
   };
   constexpr int steps_of_a_fit = 6;
   auto run = [&](int processes, const words& options) {
-    return run_worker(processes, with(options), steps_of_a_fit);
+    return run_graph(processes, with(options), steps_of_a_fit);
   };
   for (const auto& replicas : {words{}, words{"--replicas", "2", "--microbatches", "2"}}) {
     auto with_replicas = [&replicas](words more) {
@@ -120,25 +119,26 @@ void check_kills(const std::string& model) {
 
 }  // namespace
 
-TEST_CASE("layers in evaluation mode stay so in jobs, over evaluations, kills, other cuts and resumptions") {
+TEST_CASE("layers in evaluation mode stay so in jobs, over evaluations, kills, other cuts and resumptions",
+          "[graph]") {
   check_kills("modes");
   temp_folder folder;
   auto in_folder = [&](words more, int processes, int steps_of_a_fit) {
     more.insert(more.end(), {"--model", "modes", "--snapshot-dir", folder.path().string()});
-    return run_worker(processes, more, steps_of_a_fit);
+    return run_graph(processes, more, steps_of_a_fit);
   };
   REQUIRE(in_folder({}, 2, 5).exit_code == 0);
   auto resumed = in_folder({"--resume", "--cut", "no", "--stages", "4"}, 1, 7);
   INFO(resumed.output << resumed.errors);
   REQUIRE(resumed.exit_code == 0);
   CHECK(printed_by(resumed).values ==
-        printed_by(run_worker(1, {"--model", "modes", "--cut", "no", "--stages", "1"}, 7)).values);
+        printed_by(run_graph(1, {"--model", "modes", "--cut", "no", "--stages", "1"}, 7)).values);
 }
 
-TEST_CASE("values without gradients cross processes that are killed: the bits of one process") {
+TEST_CASE("values without gradients cross processes that are killed: the bits of one process", "[graph]") {
   check_kills(GENERATE("tokens", "bool_mask", "learns_sometimes", "nothing_behind_it"));
 }
 
-TEST_CASE("all kinds of values without gradients cross processes that are killed", "[.soak]") {
+TEST_CASE("all kinds of values without gradients cross processes that are killed", "[.soak][graph]") {
   check_kills(GENERATE("mask", "sent_detached", "received_detached", "both_uses", "detached_twice"));
 }

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "jobs/count_of.hpp"
+#include "jobs/words.hpp"
 #include "support/processes/run_process.hpp"
 
 using namespace troupe::testing;
@@ -22,7 +23,6 @@ using Catch::Matchers::Matches;
 
 namespace {
 
-using words = std::vector<std::string>;
 using variables = std::map<std::string, std::string>;
 
 process_result launch(int num_processes, const words& options, const variables& environment = {},
@@ -69,7 +69,7 @@ void require_built(const std::string& backend) {
 
 }  // namespace
 
-TEST_CASE("five processes form overlapping groups, groups of one and slices of a mesh") {
+TEST_CASE("five processes form overlapping groups, groups of one and slices of a mesh", "[groups]") {
   auto backend = GENERATE(std::string("ucx"), "gloo", "mpi");
   require_built(backend);
   words options = {"--scenario", "groups", "--backend", backend}, program = {GROUP_WORKER};
@@ -82,7 +82,8 @@ TEST_CASE("five processes form overlapping groups, groups of one and slices of a
 
 TEST_CASE(
     "a loop over groups survives a killed rank: the others get its number, continue, and group with its "
-    "replacement") {
+    "replacement",
+    "[groups]") {
   auto victim = GENERATE(0, 2);
   auto backend = GENERATE(std::string("ucx"), "gloo");
   require_built(backend);
@@ -97,7 +98,8 @@ TEST_CASE(
                                         std::to_string(victim) + "\n(.|\n)*"));
 }
 
-TEST_CASE("a program in which some members cancel a group's calls continues with a new group and ends") {
+TEST_CASE("a program in which some members cancel a group's calls continues with a new group and ends",
+          "[groups]") {
   auto backend = GENERATE(std::string("ucx"), "gloo", "mpi");
   require_built(backend);
   words options = {"--scenario", "given-up", "--backend", backend}, program = {GROUP_WORKER};
@@ -108,14 +110,15 @@ TEST_CASE("a program in which some members cancel a group's calls continues with
   CHECK(count_of(result.output, ": done") == 3);
 }
 
-TEST_CASE("a rank killed before its first group joins the others' group after its restart") {
+TEST_CASE("a rank killed before its first group joins the others' group after its restart", "[groups]") {
   auto result = launch(4, {"--scenario", "late"});
   INFO(result.output << result.errors);
   CHECK(result.exit_code == 0);
   CHECK(count_of(result.output, ": done") == 4);
 }
 
-TEST_CASE("without a launcher a lost rank ends the job on the others with its number and what to do") {
+TEST_CASE("without a launcher a lost rank ends the job on the others with its number and what to do",
+          "[groups]") {
   auto port = free_port();
   std::list<background_process> processes;
   for (int rank = 0; rank < 3; ++rank)
@@ -139,13 +142,13 @@ TEST_CASE("without a launcher a lost rank ends the job on the others with its nu
   }
 }
 
-TEST_CASE("the example of groups runs alone, as a pair and as a grid") {
+TEST_CASE("the example of groups runs alone, as a pair and as a grid", "[groups]") {
   CHECK(launch(1, {}, {}, GROUPS_PROGRAM).output == "[0] mean 0, last of the row 0, 1 first ones\n");
   CHECK(launch(2, {}, {}, GROUPS_PROGRAM).output == "[0] mean 0.5, last of the row 1, 1 first ones\n");
   CHECK(launch(4, {}, {}, GROUPS_PROGRAM).output == "[0] mean 1.5, last of the row 1, 2 first ones\n");
 }
 
-TEST_CASE("a backend that cannot carry a group of processes says so and what to use") {
+TEST_CASE("a backend that cannot carry a group of processes says so and what to use", "[groups]") {
   auto result = launch(2, {"--scenario", "groups", "--backend", "local"});
   CHECK(result.exit_code == 2);
   CHECK_THAT(result.errors,
@@ -159,7 +162,7 @@ TEST_CASE("a backend that cannot carry a group of processes says so and what to 
   CHECK_THAT(unknown.errors, ContainsSubstring("--backend must be one of ucx, local"));
 }
 
-TEST_CASE("sizes at which algorithms change are an option of the job, and it is checked first") {
+TEST_CASE("sizes at which algorithms change are an option of the job, and it is checked first", "[groups]") {
   auto result = launch(2, {"--network-sizes", "block=1"}, {}, GROUPS_PROGRAM);
   CHECK(result.exit_code == 2);
   CHECK_THAT(result.errors, ContainsSubstring("--network-sizes: expected block from 1024"));
@@ -167,7 +170,7 @@ TEST_CASE("sizes at which algorithms change are an option of the job, and it is 
   CHECK(given.output == "[0] mean 0.5, last of the row 1, 1 first ones\n");
 }
 
-TEST_CASE("the backend mpi is for processes that mpirun started") {
+TEST_CASE("the backend mpi is for processes that mpirun started", "[groups]") {
   require_built("mpi");
   auto result = launch(2, {"--scenario", "groups", "--backend", "mpi"});
   CHECK(result.exit_code == 2);
@@ -177,7 +180,7 @@ TEST_CASE("the backend mpi is for processes that mpirun started") {
   CHECK(grid.output == "mean 1.5, last of the row 1, 2 first ones\n");
 }
 
-TEST_CASE("DataParallel trains over gloo and MPI as over ucx, up to rounding") {
+TEST_CASE("DataParallel trains over gloo and MPI as over ucx, up to rounding", "[groups]") {
   auto losses = [](const process_result& result) {
     INFO(result.errors);
     REQUIRE(result.exit_code == 0);
@@ -197,7 +200,7 @@ TEST_CASE("DataParallel trains over gloo and MPI as over ucx, up to rounding") {
     CHECK_THAT(found[i], Catch::Matchers::WithinRel(expected[i], 1e-4));
 }
 
-TEST_CASE("TROUPE_PROFILE prints the profile of each process's calls on standard error") {
+TEST_CASE("TROUPE_PROFILE prints the profile of each process's calls on standard error", "[groups]") {
   auto table = launch(5, {"--scenario", "groups"}, {{"TROUPE_PROFILE", "1"}});
   INFO(table.errors);
   CHECK(table.exit_code == 0);
@@ -208,7 +211,7 @@ TEST_CASE("TROUPE_PROFILE prints the profile of each process's calls on standard
   CHECK_THAT(launch(1, {}, {{"TROUPE_PROFILE", "2"}}).errors, ContainsSubstring("TROUPE_PROFILE"));
 }
 
-TEST_CASE("TROUPE_PROFILE=json prints the profile as JSON") {
+TEST_CASE("TROUPE_PROFILE=json prints the profile as JSON", "[groups]") {
   auto backend = GENERATE(std::string("ucx"), "gloo");
   require_built(backend);
   auto result = launch(5, {"--scenario", "groups", "--backend", backend}, {{"TROUPE_PROFILE", "json"}});

@@ -3,6 +3,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "jobs/count_of.hpp"
+#include "jobs/words.hpp"
 #include "support/processes/joined_namespaces.hpp"
 #include "support/processes/run_process.hpp"
 
@@ -11,8 +12,6 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::Matches;
 
 namespace {
-
-using words = std::vector<std::string>;
 
 /// A job of the launcher on the first host, whose odd ranks begin by moving to the second one.
 process_result launch_on(const joined_namespaces& hosts, int num_processes, const words& options) {
@@ -46,7 +45,8 @@ process_result launch_on(const joined_namespaces& hosts, int num_processes, cons
 
 }  // namespace
 
-TEST_CASE("processes on two hosts form overlapping groups, groups of one and slices of a mesh") {
+TEST_CASE("processes on two hosts form overlapping groups, groups of one and slices of a mesh",
+          "[hosts_groups]") {
   joined_namespaces hosts;
   auto result = launch_on(hosts, 5, {"--scenario", "groups"});
   INFO(result.output << result.errors);
@@ -55,7 +55,8 @@ TEST_CASE("processes on two hosts form overlapping groups, groups of one and sli
   CHECK_THAT(result.errors, ContainsSubstring("hierarchy"));  // both hosts have several processes
 }
 
-TEST_CASE("a loop over groups on two hosts survives a killed rank of either, also in the next generation") {
+TEST_CASE("a loop over groups on two hosts survives a killed rank of either, also in the next generation",
+          "[hosts_groups]") {
   joined_namespaces hosts;
   for (int victim : {0, 3}) {
     auto result = launch_on(hosts, 4, {"--scenario", "loop", "--victim", std::to_string(victim)});

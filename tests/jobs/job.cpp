@@ -6,11 +6,7 @@
 namespace troupe::testing {
 namespace {
 
-void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
-  to.insert(to.end(), more.begin(), more.end());
-}
-
-job_outcome run(std::vector<std::string> command) {
+job_outcome run(words command) {
   run_options options;
   options.command = std::move(command);
   options.deadline = std::chrono::minutes(4);
@@ -42,32 +38,31 @@ std::vector<nlohmann::json> job_outcome::named(const std::string& name) const {
   return found;
 }
 
-std::vector<std::string> small_job() { return {"--steps", "12", "--batch", "64", "--microbatches", "4"}; }
+std::vector<double> job_outcome::losses() const {
+  std::vector<double> all;
+  for (const auto& event : named("step")) all.push_back(event["loss"]);
+  return all;
+}
 
-std::vector<std::string> small_gpt_job() {
+job_bits bits_of(const job_outcome& outcome) { return {outcome.weights_sha256(), outcome.losses()}; }
+
+words small_job(const words& more) {
+  return join({"--steps", "12", "--batch", "64", "--microbatches", "4"}, more);
+}
+
+words small_gpt_job() {
   return {"--size",      "tiny", "--steps",          "12",  "--batch",      "8",        "--microbatches", "4",
           "--precision", "f16",  "--clip-grad-norm", "0.5", "--loss-scale", "268435456"};
 }
 
-std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& more) {
-  first.insert(first.end(), more.begin(), more.end());
-  return first;
+job_outcome run_local(const words& options, example which) {
+  return run(join({program_of(which), "--json"}, options));
 }
 
-job_outcome run_local(std::vector<std::string> options, example which) {
-  std::vector<std::string> command = {program_of(which), "--json"};
-  append(command, options);
-  return run(command);
-}
-
-job_outcome run_launched(int num_processes, std::vector<std::string> options,
-                         std::vector<std::string> launch_options, example which) {
-  std::vector<std::string> command = {TROUPE_PROGRAM, "launch", "--json", "--nproc-per-node",
-                                      std::to_string(num_processes)};
-  append(command, launch_options);
-  append(command, {"--", program_of(which), "--json"});
-  append(command, options);
-  return run(command);
+job_outcome run_launched(int num_processes, const words& options, const words& launch_options,
+                         example which) {
+  words launcher = {TROUPE_PROGRAM, "launch", "--json", "--nproc-per-node", std::to_string(num_processes)};
+  return run(join(join(launcher, launch_options), join({"--", program_of(which), "--json"}, options)));
 }
 
 }  // namespace troupe::testing

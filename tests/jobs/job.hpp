@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "jobs/words.hpp"
 #include "support/processes/run_process.hpp"
 
 namespace troupe::testing {
@@ -15,23 +16,30 @@ struct job_outcome {
   std::string weights_sha256() const;
   /// All events of this name.
   std::vector<nlohmann::json> named(const std::string& name) const;
+  /// Of all steps, in order.
+  std::vector<double> losses() const;
 };
 
+/// What two runs of a job must have in common.
+struct job_bits {
+  std::string weights_sha256;
+  std::vector<double> losses;
+  bool operator==(const job_bits&) const = default;
+};
+job_bits bits_of(const job_outcome& outcome);
+
 /// Few, small steps: these tests do not check how well the model trains.
-std::vector<std::string> small_job();
-/// Both, one behind the other.
-std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& more);
+words small_job(const words& more = {});
 
 /// A GPT with tied weights, in f16 with a loss scale that is too large at first, and clipped.
-std::vector<std::string> small_gpt_job();
+words small_gpt_job();
 
 enum class example { fashion_mnist, gpt };
 
 /// The example in one process, or over `num_processes` under `troupe launch`, with --json. Fails the test if
 /// it does not end with exit code 0.
-job_outcome run_local(std::vector<std::string> options, example which = example::fashion_mnist);
-job_outcome run_launched(int num_processes, std::vector<std::string> options,
-                         std::vector<std::string> launch_options = {},
+job_outcome run_local(const words& options, example which = example::fashion_mnist);
+job_outcome run_launched(int num_processes, const words& options, const words& launch_options = {},
                          example which = example::fashion_mnist);
 
 }  // namespace troupe::testing

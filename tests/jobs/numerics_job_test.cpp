@@ -24,23 +24,18 @@ std::vector<std::string> gpt_with(const std::vector<std::string>& more) {
 }
 
 /// In one process, one device and one stage, where nothing travels; computed once.
-const job_outcome& undisturbed() {
+const job_outcome& undisturbed_gpt() {
   static const auto outcome = run_local(gpt_with({"--devices", "1", "--stages", "1"}), example::gpt);
   return outcome;
-}
-
-std::vector<double> losses(const job_outcome& outcome) {
-  std::vector<double> all;
-  for (const auto& event : outcome.named("step")) all.push_back(event["loss"]);
-  return all;
 }
 
 }  // namespace
 
 TEST_CASE(
     "a tied, clipped GPT in f16 has the same bits on any number of devices and processes, checkpointed or "
-    "not") {
-  REQUIRE(losses(undisturbed()).size() == 12);
+    "not",
+    "[numerics]") {
+  REQUIRE(undisturbed_gpt().losses().size() == 12);
   for (const auto& layout : {std::vector<std::string>{"--devices", "1", "--stages", "4"},
                              {"--devices", "3"},
                              {"--devices", "2", "--checkpoint-blocks", "yes"},
@@ -48,25 +43,24 @@ TEST_CASE(
                              {"--devices", "2", "--stages", "4", "--schedule", "zb_v"},
                              {"--devices", "3", "--schedule", "zb_h2"}}) {
     auto outcome = run_local(gpt_with(layout), example::gpt);
-    CHECK(outcome.weights_sha256() == undisturbed().weights_sha256());
-    CHECK(losses(outcome) == losses(undisturbed()));
+    CHECK(outcome.weights_sha256() == undisturbed_gpt().weights_sha256());
+    CHECK(outcome.losses() == undisturbed_gpt().losses());
   }
   auto processes = run_launched(4, gpt_with({}), {}, example::gpt);
-  CHECK(processes.weights_sha256() == undisturbed().weights_sha256());
-  CHECK(losses(processes) == losses(undisturbed()));
+  CHECK(processes.weights_sha256() == undisturbed_gpt().weights_sha256());
+  CHECK(processes.losses() == undisturbed_gpt().losses());
 }
 
-TEST_CASE("steps whose gradients overflow in f16 are skipped until the loss scale fits") {
+TEST_CASE("steps whose gradients overflow in f16 are skipped until the loss scale fits", "[numerics]") {
   auto after_one = run_local(gpt_with({"--steps", "1"}), example::gpt).weights_sha256();
   CHECK(run_local(gpt_with({"--steps", "2"}), example::gpt).weights_sha256() == after_one);
-  CHECK(undisturbed().weights_sha256() != after_one);
+  CHECK(undisturbed_gpt().weights_sha256() != after_one);
 }
 
-TEST_CASE("precision and effective clipping change the bits, and each precision in its own way") {
+TEST_CASE("precision and effective clipping change the bits, and each precision in its own way",
+          "[numerics]") {
   auto hash = [](const std::vector<std::string>& more) {
-    auto options = small_job();
-    options.insert(options.end(), more.begin(), more.end());
-    return run_local(options).weights_sha256();
+    return run_local(small_job(more)).weights_sha256();
   };
   auto plain = hash({});
   CHECK(hash({"--clip-grad-norm", "1e6"}) == plain);
@@ -75,7 +69,7 @@ TEST_CASE("precision and effective clipping change the bits, and each precision 
   CHECK(hash({"--precision", "bf16"}) != hash({"--precision", "f16"}));
 }
 
-TEST_CASE("any rank may be killed while it combines gradients with the others") {
+TEST_CASE("any rank may be killed while it combines gradients with the others", "[numerics]") {
   auto rank = GENERATE(0, 1, 2, 3);
   temp_folder folder;
   auto outcome = run_launched(4,
@@ -84,11 +78,12 @@ TEST_CASE("any rank may be killed while it combines gradients with the others") 
                                         "reduce@rank=" + std::to_string(rank) + ",step=7"}),
                               {}, example::gpt);
   INFO(outcome.process.errors);
-  CHECK(outcome.weights_sha256() == undisturbed().weights_sha256());
+  CHECK(outcome.weights_sha256() == undisturbed_gpt().weights_sha256());
   CHECK(outcome.named("recovery").size() == 1);
 }
 
-TEST_CASE("a job whose loss or gradients become NaN ends, and its last finite state is on disk") {
+TEST_CASE("a job whose loss or gradients become NaN ends, and its last finite state is on disk",
+          "[numerics]") {
   temp_folder folder;
   auto snapshots = (folder.path() / "snapshots").string();
   auto options = small_job();

@@ -16,7 +16,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 /// The worker in so many processes.
-process_result run_worker(int num_processes, const words& options) {
+process_result run_optimizer(int num_processes, const words& options) {
   words job = {OPTIMIZER_WORKER, "--microbatches", "2", "--log-level", "warn"};
   return run_process(worker_job(num_processes, join(job, options)));
 }
@@ -56,24 +56,25 @@ const std::vector<layout> of_two = {
     {4, join({"--stages", "2", "--replicas", "2"}, kill("backward", 2, 10))}};
 
 void check_all_alike(const layout& reference, const std::vector<layout>& others, const words& more) {
-  auto expected = values_of(run_worker(reference.processes, join(reference.options, more)));
+  auto expected = values_of(run_optimizer(reference.processes, join(reference.options, more)));
   for (const auto& each : others) {
     auto options = join(each.options, more);
     std::string text;
     for (const auto& word : options) text += word + " ";
     INFO(each.processes << " processes: " << text);
-    CHECK(values_of(run_worker(each.processes, options)) == expected);
+    CHECK(values_of(run_optimizer(each.processes, options)) == expected);
   }
 }
 
 }  // namespace
 
-TEST_CASE("a layer that is first used late moves by the learning rate, as torch.optim.Adam moves it") {
+TEST_CASE("a layer that is first used late moves by the learning rate, as torch.optim.Adam moves it",
+          "[optimizer]") {
   for (const auto* optimizer : {"adam", "adamw"})
     for (const auto& each : {alone, two_alone, layout{2, {"--stages", "2"}},
                              layout{4, join({"--stages", "2", "--replicas", "2"}, kill("apply", 1, 10))}}) {
       auto options = join(each.options, {"--steps", "11", "--late", "10", "--optimizer", optimizer});
-      auto moved = std::stod(values_of(run_worker(each.processes, options)).at("move"));
+      auto moved = std::stod(values_of(run_optimizer(each.processes, options)).at("move"));
       INFO(optimizer << " moved " << moved);
       // AdamW shrinks the weights besides, by a thousandth of at most 0.08.
       CHECK(moved > 0.0995);
@@ -81,33 +82,34 @@ TEST_CASE("a layer that is first used late moves by the learning rate, as torch.
     }
 }
 
-TEST_CASE("numbers of steps are the same with any stages, replicas and losses of processes") {
+TEST_CASE("numbers of steps are the same with any stages, replicas and losses of processes", "[optimizer]") {
   const words job = {"--steps", "14", "--late", "10", "--lr", "0.01"};
   check_all_alike(alone, of_one, job);
   check_all_alike(two_alone, of_two, job);
   check_all_alike(alone, {of_one[2]}, join(job, {"--optimizer", "lamb"}));
 }
 
-TEST_CASE("numbers of steps go on in a job that resumes") {
+TEST_CASE("numbers of steps go on in a job that resumes", "[optimizer]") {
   for (const auto& each : {alone, of_two[1]}) {
     temp_folder folder;
     auto job = join(each.options, {"--late", "7", "--lr", "0.01"});
-    auto expected = values_of(run_worker(each.processes, join(job, {"--steps", "14"})));
+    auto expected = values_of(run_optimizer(each.processes, join(job, {"--steps", "14"})));
     auto in_folder = join(job, {"--snapshot-dir", (folder.path() / "run").string()});
-    run_worker(each.processes, join(in_folder, {"--steps", "9"}));
-    auto resumed = values_of(run_worker(each.processes, join(in_folder, {"--steps", "14", "--resume"})));
+    run_optimizer(each.processes, join(in_folder, {"--steps", "9"}));
+    auto resumed = values_of(run_optimizer(each.processes, join(in_folder, {"--steps", "14", "--resume"})));
     CHECK(resumed == expected);
   }
 }
 
-TEST_CASE("a loss or gradients that stay NaN end a job in f16 with its last finite state on disk") {
+TEST_CASE("a loss or gradients that stay NaN end a job in f16 with its last finite state on disk",
+          "[optimizer]") {
   const std::string bad = GENERATE("loss", "gradients");
   for (const auto& each : {alone, of_two[0], of_two[1]}) {
     temp_folder folder;
     auto snapshots = (folder.path() / "run").string();
     auto result =
-        run_worker(each.processes, join(each.options, {"--precision", "f16", "--steps", "60", "--bad", bad,
-                                                       "--bad-from", "4", "--snapshot-dir", snapshots}));
+        run_optimizer(each.processes, join(each.options, {"--precision", "f16", "--steps", "60", "--bad", bad,
+                                                          "--bad-from", "4", "--snapshot-dir", snapshots}));
     INFO(result.output << result.errors);
     CHECK(result.exit_code == 1);
     CHECK_THAT(result.errors,
@@ -119,13 +121,14 @@ TEST_CASE("a loss or gradients that stay NaN end a job in f16 with its last fini
   }
 }
 
-TEST_CASE("some steps with NaN gradients in f16 are skipped alike everywhere, and leave no NaN") {
+TEST_CASE("some steps with NaN gradients in f16 are skipped alike everywhere, and leave no NaN",
+          "[optimizer]") {
   const words job = {"--precision", "f16",      "--steps", "14",   "--bad-from",
                      "4",           "--bad-to", "8",       "--lr", "0.01"};
   check_all_alike(alone, of_one, job);
   check_all_alike(two_alone, of_two, job);
-  auto result = run_worker(2, {"--precision", "f16", "--steps", "60", "--bad-from", "4", "--bad-to", "50",
-                               "--on-non-finite", "skip", "--stages", "2"});
+  auto result = run_optimizer(2, {"--precision", "f16", "--steps", "60", "--bad-from", "4", "--bad-to", "50",
+                                  "--on-non-finite", "skip", "--stages", "2"});
   CHECK_THAT(result.errors, ContainsSubstring("is infinite or NaN: the step is skipped"));
   CHECK_THAT(values_of(result).at("loss"), !ContainsSubstring("nan"));
   CHECK_THAT(values_of(result).at("move"), !ContainsSubstring("nan"));
@@ -139,13 +142,14 @@ struct two_runs {
 };
 process_result resumed(int num_processes, const temp_folder& folder, const two_runs& of) {
   words job = {"--snapshot-dir", (folder.path() / "run").string()};
-  values_of(run_worker(num_processes, join(job, join({"--steps", "6"}, of.first))));
-  return run_worker(num_processes, join(job, join({"--steps", "12", "--resume"}, of.second)));
+  values_of(run_optimizer(num_processes, join(job, join({"--steps", "6"}, of.first))));
+  return run_optimizer(num_processes, join(job, join({"--steps", "12", "--resume"}, of.second)));
 }
 
 }  // namespace
 
-TEST_CASE("a resume with another optimizer is refused by name, with exit code 2, and changes no snapshot") {
+TEST_CASE("a resume with another optimizer is refused by name, with exit code 2, and changes no snapshot",
+          "[optimizer]") {
   struct change {
     std::string before, now, text;
   };
@@ -160,14 +164,14 @@ TEST_CASE("a resume with another optimizer is refused by name, with exit code 2,
     CHECK(result.exit_code == 2);
     CHECK_THAT(result.errors, ContainsSubstring("the snapshot of step 6 has the optimizer's state " + text) &&
                                   ContainsSubstring("--reset-optimizer"));
-    auto again = run_worker(1, {"--snapshot-dir", (folder.path() / "run").string(), "--steps", "12",
-                                "--resume", "--optimizer", before, "--stages", "2"});
+    auto again = run_optimizer(1, {"--snapshot-dir", (folder.path() / "run").string(), "--steps", "12",
+                                   "--resume", "--optimizer", before, "--stages", "2"});
     INFO(again.errors);
     CHECK(again.exit_code == 0);
   }
 }
 
-TEST_CASE("a resume with another learning rate or schedule says so, in a line for each") {
+TEST_CASE("a resume with another learning rate or schedule says so, in a line for each", "[optimizer]") {
   temp_folder folder;
   auto result = resumed(2, folder, {{"--lr", "0.01", "--cosine", "6"}, {"--lr", "0.02", "--cosine", "10"}});
   INFO(result.output << result.errors);
@@ -189,7 +193,8 @@ TEST_CASE("a resume with another learning rate or schedule says so, in a line fo
   CHECK_THAT(same.errors, !ContainsSubstring("in the snapshot"));
 }
 
-TEST_CASE("a resume with --reset-optimizer keeps the weights and begins another optimizer's state anew") {
+TEST_CASE("a resume with --reset-optimizer keeps the weights and begins another optimizer's state anew",
+          "[optimizer]") {
   auto run = [](int num_processes, const words& layout, const words& more) {
     temp_folder folder;
     return values_of(
@@ -205,9 +210,9 @@ TEST_CASE("a resume with --reset-optimizer keeps the weights and begins another 
   CHECK(run(4, two, {"--fault", "backward@rank=2,step=9"}) == run(1, two_alone.options, {}));
 }
 
-TEST_CASE("a model all of whose parameters are frozen is refused with exit code 2") {
+TEST_CASE("a model all of whose parameters are frozen is refused with exit code 2", "[optimizer]") {
   for (int num_processes : {1, 2, 4}) {
-    auto result = run_worker(num_processes, {"--stages", "2", "--steps", "4", "--frozen", "yes"});
+    auto result = run_optimizer(num_processes, {"--stages", "2", "--steps", "4", "--frozen", "yes"});
     INFO(result.output << result.errors);
     CHECK(result.exit_code == 2);
     CHECK_THAT(result.errors, ContainsSubstring("parameters of the model are frozen"));

@@ -2,72 +2,55 @@
 
 #include "jobs/job.hpp"
 
-using troupe::testing::example;
-using troupe::testing::job_outcome;
-using troupe::testing::run_launched;
-using troupe::testing::run_local;
-
-namespace {
-
-std::vector<std::string> with(std::vector<std::string> more) {
-  auto options = troupe::testing::small_job();
-  options.insert(options.end(), more.begin(), more.end());
-  return options;
-}
-
-/// The losses of all steps, in order.
-std::vector<double> losses(const job_outcome& outcome) {
-  std::vector<double> all;
-  for (const auto& event : outcome.named("step")) all.push_back(event["loss"]);
-  return all;
-}
-
-}  // namespace
+using namespace troupe::testing;
 
 TEST_CASE(
     "weights and losses are the same bits on one device, four devices and four processes, with any schedule "
-    "of a stage a device") {
-  auto reference = run_local(with({"--devices", "1", "--stages", "4"}));
-  REQUIRE(losses(reference).size() == 12);
+    "of a stage a device",
+    "[same_bits]") {
+  auto reference = run_local(small_job({"--devices", "1", "--stages", "4"}));
+  REQUIRE(reference.losses().size() == 12);
   for (std::string schedule : {"gpipe", "1f1b", "zb_h1", "zb_h2"}) {
     INFO(schedule);
-    auto devices = run_local(with({"--devices", "4", "--schedule", schedule}));
+    auto devices = run_local(small_job({"--devices", "4", "--schedule", schedule}));
     CHECK(devices.weights_sha256() == reference.weights_sha256());
-    CHECK(losses(devices) == losses(reference));
-    auto processes = run_launched(4, with({"--schedule", schedule}));
+    CHECK(devices.losses() == reference.losses());
+    auto processes = run_launched(4, small_job({"--schedule", schedule}));
     CHECK(processes.weights_sha256() == reference.weights_sha256());
-    CHECK(losses(processes) == losses(reference));
+    CHECK(processes.losses() == reference.losses());
   }
 }
 
-TEST_CASE("schedules of several stages a device give the same bits in one process and in two") {
-  auto reference = run_local(with({"--devices", "1", "--stages", "4"}));
+TEST_CASE("schedules of several stages a device give the same bits in one process and in two",
+          "[same_bits]") {
+  auto reference = run_local(small_job({"--devices", "1", "--stages", "4"}));
   for (std::string schedule : {"interleaved_1f1b", "zb_v", "dualpipe_v"}) {
     INFO(schedule);
-    auto devices = run_local(with({"--devices", "2", "--schedule", schedule}));
+    auto devices = run_local(small_job({"--devices", "2", "--schedule", schedule}));
     CHECK(devices.weights_sha256() == reference.weights_sha256());
-    CHECK(losses(devices) == losses(reference));
-    auto processes = run_launched(2, with({"--stages", "4", "--schedule", schedule}));
+    CHECK(devices.losses() == reference.losses());
+    auto processes = run_launched(2, small_job({"--stages", "4", "--schedule", schedule}));
     CHECK(processes.weights_sha256() == reference.weights_sha256());
-    CHECK(losses(processes) == losses(reference));
+    CHECK(processes.losses() == reference.losses());
   }
 }
 
-TEST_CASE("the partition into stages does not change the bits") {
-  auto whole = run_local(with({"--devices", "1", "--stages", "1"}));
-  CHECK(run_local(with({"--devices", "2", "--stages", "3"})).weights_sha256() == whole.weights_sha256());
-  CHECK(run_launched(2, with({"--devices", "2", "--stages", "4"})).weights_sha256() ==
+TEST_CASE("the partition into stages does not change the bits", "[same_bits]") {
+  auto whole = run_local(small_job({"--devices", "1", "--stages", "1"}));
+  CHECK(run_local(small_job({"--devices", "2", "--stages", "3"})).weights_sha256() == whole.weights_sha256());
+  CHECK(run_launched(2, small_job({"--devices", "2", "--stages", "4"})).weights_sha256() ==
         whole.weights_sha256());
 }
 
-TEST_CASE("another seed gives other bits") {
-  CHECK(run_local(with({"--stages", "2", "--seed", "1"})).weights_sha256() !=
-        run_local(with({"--stages", "2", "--seed", "2"})).weights_sha256());
+TEST_CASE("another seed gives other bits", "[same_bits]") {
+  CHECK(run_local(small_job({"--stages", "2", "--seed", "1"})).weights_sha256() !=
+        run_local(small_job({"--stages", "2", "--seed", "2"})).weights_sha256());
 }
 
 // The README names the first. They change only where a version of Troupe computes in another order, and so
 // has another numeric class.
-TEST_CASE("the example programs have these weights on every machine, and with any number of threads") {
+TEST_CASE("the example programs have these weights on every machine, and with any number of threads",
+          "[same_bits]") {
   for (auto threads : {"1", "2"}) {
     CHECK(run_local({"--steps", "30", "--threads", threads}).weights_sha256() ==
           "4b2a3ffca542ff74727a0d18b25d813b9d052e81f0995c40a14c2dea938a0b29");

@@ -12,10 +12,8 @@ using namespace troupe::testing;
 
 namespace {
 
-using values = std::vector<std::string>;
-
 /// What is varied. The first value of each is the default.
-const std::vector<values> factors = {
+const std::vector<words> factors = {
     {"1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe_v"},
     {"1", "2", "4"},                                           // processes
     {"f32", "f32 clipped", "f16 clipped"},                     // of a GPT with tied weights
@@ -80,39 +78,27 @@ std::vector<combination> pairwise() {
 }
 
 /// 12 steps of a GPT whose embedding and head share their weights.
-values job_of(const combination& of) {
-  values options = {"--size", "tiny", "--steps", "12", "--batch", "8", "--microbatches", "4"};
-  auto add = [&options](const values& more) { options.insert(options.end(), more.begin(), more.end()); };
+words job_of(const combination& of) {
+  words options = {"--size", "tiny", "--steps", "12", "--batch", "8", "--microbatches", "4"};
+  auto add = [&options](const words& more) { options.insert(options.end(), more.begin(), more.end()); };
   if (value_of(of, 2) != "f32") add({"--clip-grad-norm", "0.5"});
   // The loss scale is too large at first, so that all stages skip steps.
   if (value_of(of, 2) == "f16 clipped") add({"--precision", "f16", "--loss-scale", "268435456"});
   return options;
 }
 
-struct bits {
-  std::string weights_sha256;
-  std::vector<double> losses;
-  bool operator==(const bits&) const = default;
-};
-
-bits bits_of(const job_outcome& outcome) {
-  bits found{outcome.weights_sha256(), {}};
-  for (const auto& event : outcome.named("step")) found.losses.push_back(event["loss"]);
-  return found;
-}
-
 /// Of one process, one device and one stage; computed once for each kind of numbers.
-const bits& expected_bits(const combination& of) {
-  static std::map<std::string, bits> known;
+const job_bits& expected_bits(const combination& of) {
+  static std::map<std::string, job_bits> known;
   auto [found, is_new] = known.try_emplace(value_of(of, 2));
   if (is_new) found->second = bits_of(run_local(job_of(of), example::gpt));
   return found->second;
 }
 
 /// Four stages. Where the schedule gives each device two of them, two of four processes have no device.
-job_outcome run(const combination& of, const temp_folder& folder) {
+job_outcome run_combination(const combination& of, const temp_folder& folder) {
   auto options = job_of(of);
-  auto add = [&options](const values& more) { options.insert(options.end(), more.begin(), more.end()); };
+  auto add = [&options](const words& more) { options.insert(options.end(), more.begin(), more.end()); };
   auto num_processes = std::stoi(value_of(of, 1));
   add({"--schedule", value_of(of, 0), "--stages", "4"});
   if (num_processes == 1) add({"--devices", "2"});
@@ -130,7 +116,7 @@ job_outcome run(const combination& of, const temp_folder& folder) {
 void check_same_bits(const std::vector<combination>& combinations) {
   for (const auto& each : combinations) {
     temp_folder folder;
-    auto outcome = run(each, folder);
+    auto outcome = run_combination(each, folder);
     INFO(value_of(each, 0) << ", " << value_of(each, 1) << " processes, " << value_of(each, 2) << ' '
                            << value_of(each, 3) << ", killed: " << value_of(each, 4));
     INFO(outcome.process.errors);
@@ -144,13 +130,14 @@ void check_same_bits(const std::vector<combination>& combinations) {
 
 }  // namespace
 
-TEST_CASE("any two of schedule, hosting, numbers, checkpointing and failure give the bits of one stage") {
+TEST_CASE("any two of schedule, hosting, numbers, checkpointing and failure give the bits of one stage",
+          "[schedules]") {
   auto chosen = pairwise();
   CHECK(chosen.size() >= 35);  // each schedule with most failures
   check_same_bits(chosen);
 }
 
-TEST_CASE("plans that PyTorch wrote are run, with the bits of one stage") {
+TEST_CASE("plans that PyTorch wrote are run, with the bits of one stage", "[schedules]") {
   const combination plain{0, 0, 2, 0, 0};  // combines gradients of stages, which the files know nothing of
   for (const char* name : {"dualpipe_v_p2_m4.csv", "interleaved_zero_bubble_p2_v2_m4.csv"}) {
     INFO(name);
@@ -164,12 +151,13 @@ TEST_CASE("plans that PyTorch wrote are run, with the bits of one stage") {
 }
 
 TEST_CASE(
-    "a plan whose backwards come in descending order has bits of its own, those of one stage that does so") {
+    "a plan whose backwards come in descending order has bits of its own, those of one stage that does so",
+    "[schedules]") {
   const combination plain{0, 0, 2, 0, 0};
   temp_folder folder;
   auto one_stage = folder.path() / "one_stage.csv";
   std::ofstream(one_stage) << "0F0,0F1,0F2,0F3,0B3,0B2,0B1,0B0\n";
-  auto with_plan = [&](const std::string& plan, const values& more = {}) {
+  auto with_plan = [&](const std::string& plan, const words& more = {}) {
     auto options = job_of(plain);
     options.insert(options.end(), {"--plan", plan, "--log-level", "warn"});
     options.insert(options.end(), more.begin(), more.end());
@@ -200,7 +188,8 @@ TEST_CASE(
         std::string::npos);
 }
 
-TEST_CASE("replicas run a plan whose backwards come in descending order, with the bits of one process") {
+TEST_CASE("replicas run a plan whose backwards come in descending order, with the bits of one process",
+          "[schedules]") {
   const combination plain{0, 0, 0, 0, 0};
   auto options = job_of(plain);
   options.insert(options.end(),
@@ -213,6 +202,6 @@ TEST_CASE("replicas run a plan whose backwards come in descending order, with th
 }
 
 TEST_CASE("all of schedule, hosting, numbers, checkpointing and failure give the bits of one stage",
-          "[.soak]") {
+          "[.soak][schedules]") {
   check_same_bits(all_combinations());
 }

@@ -16,10 +16,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// The values that all ranks printed, by key.
-using printed = std::map<std::string, std::set<std::string>>;
-
-process_result run_worker(int num_processes, const words& options) {
+process_result run_steps(int num_processes, const words& options) {
   words command = {STEPS_WORKER, "--steps", "12", "--microbatches", "4"};
   return run_process(worker_job(num_processes, join(command, options)));
 }
@@ -27,16 +24,16 @@ process_result run_worker(int num_processes, const words& options) {
 const words clipped = {"--precision", "f16", "--loss-scale", "268435456", "--clip-grad-norm", "0.5"};
 
 /// What fit does, in one process and one stage.
-const printed& expected_of(const words& numbers) {
-  static std::map<words, printed> known;
+const values_by_key& expected_of(const words& numbers) {
+  static std::map<words, values_by_key> known;
   auto [found, is_new] = known.try_emplace(numbers);
   if (is_new)
-    found->second = printed_by(run_worker(1, join({"--by", "fit", "--stages", "1"}, numbers))).values;
+    found->second = printed_by(run_steps(1, join({"--by", "fit", "--stages", "1"}, numbers))).values;
   return found->second;
 }
 
 void check_same_as_fit(int num_processes, const words& options, const words& numbers) {
-  auto result = run_worker(num_processes, join(options, numbers));
+  auto result = run_steps(num_processes, join(options, numbers));
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   REQUIRE(expected_of(numbers).size() == 3);
@@ -49,12 +46,13 @@ void check_same_as_fit(int num_processes, const words& options, const words& num
 
 }  // namespace
 
-TEST_CASE("steps of one's own in several processes give the bits of fit in one") {
+TEST_CASE("steps of one's own in several processes give the bits of fit in one", "[steps]") {
   check_same_as_fit(1, {"--devices", "2"}, clipped);
   check_same_as_fit(2, {"--schedule", "zb_v", "--stages", "4"}, clipped);
 }
 
-TEST_CASE("a process may be killed in a step of one's own, or between its two calls: the bits are the same") {
+TEST_CASE("a process may be killed in a step of one's own, or between its two calls: the bits are the same",
+          "[steps]") {
   check_same_as_fit(2, {"--snapshot-every", "4", "--fault", kill_at("backward", 0, 6)}, {});
   check_same_as_fit(2, {"--snapshot-every", "4", "--kill-rank", "1", "--kill-step", "7"}, {});
   temp_folder folder;
@@ -64,13 +62,13 @@ TEST_CASE("a process may be killed in a step of one's own, or between its two ca
                     {});
 }
 
-TEST_CASE("processes that give different batches are refused, all of them") {
-  auto result = run_worker(2, {"--other-rank", "1"});
+TEST_CASE("processes that give different batches are refused, all of them", "[steps]") {
+  auto result = run_steps(2, {"--other-rank", "1"});
   CHECK(result.exit_code != 0);
   CHECK_THAT(result.errors, ContainsSubstring("the processes of the job differ: samples"));
 }
 
-TEST_CASE("any schedule, number of processes, numbers and failure give the bits of fit", "[.soak]") {
+TEST_CASE("any schedule, number of processes, numbers and failure give the bits of fit", "[.soak][steps]") {
   for (const words& numbers : {words{}, words{"--clip-grad-norm", "0.5"}, clipped})
     for (const auto* schedule : {"gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe_v"})
       for (int num_processes : {1, 2, 4})

@@ -17,26 +17,19 @@ namespace {
 
 // Calls of the worker: 0 fit, 1 state_dict, 2 predict, 3 hash, 4 fit, 5 state_dict, 6 predict, 7 hash, 8
 // save. Then come a barrier and, of the other model, 10 fit, 11 state_dict, 12 predict, 13 hash.
-process_result run_worker(int num_processes, const words& options) {
+process_result run_trainer(int num_processes, const words& options) {
   words job = {TRAINER_WORKER, "--steps", "20", "--microbatches", "4", "--stages", "4"};
   if (num_processes == 1) job = join(job, {"--devices", "4"});
   return run_process(worker_job(num_processes, join(job, options)));
 }
 
 const printed_values& reference_run() {
-  static const printed_values one = printed_by(run_worker(1, {}));
+  static const printed_values one = printed_by(run_trainer(1, {}));
   return one;
 }
 
-std::size_t num_kills(const process_result& result) {
-  std::size_t count = 0;
-  const std::string text = "was killed by SIGKILL";
-  for (auto at = result.errors.find(text); at != text.npos; at = result.errors.find(text, at + 1)) ++count;
-  return count;
-}
-
 /// Every rank printed every key, with the values of the job of one process.
-void check_same_as_reference(const process_result& result, std::size_t kills, std::size_t num_ranks = 4) {
+void check_same_as_reference(const process_result& result, int kills, std::size_t num_ranks = 4) {
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   CHECK(num_kills(result) == kills);
@@ -50,54 +43,56 @@ void check_same_as_reference(const process_result& result, std::size_t kills, st
 
 }  // namespace
 
-TEST_CASE("each of four processes gets the weights and predictions of a job of one") {
+TEST_CASE("each of four processes gets the weights and predictions of a job of one", "[trainer]") {
   REQUIRE(reference_run().values.size() == 10);
   for (const auto& [key, values] : reference_run().values) CHECK(values.size() == 1);
-  check_same_as_reference(run_worker(4, {}), 0);
+  check_same_as_reference(run_trainer(4, {}), 0);
 }
 
-TEST_CASE("any rank may be killed while weights are gathered: all get the same bits") {
+TEST_CASE("any rank may be killed while weights are gathered: all get the same bits", "[trainer]") {
   auto rank = GENERATE(0, 1, 2, 3);
-  check_same_as_reference(run_worker(4, {"--fault", kill_at("gather", rank, 5)}), 1);
+  check_same_as_reference(run_trainer(4, {"--fault", kill_at("gather", rank, 5)}), 1);
 }
 
-TEST_CASE("the last stage may be killed while predictions are gathered") {
-  check_same_as_reference(run_worker(4, {"--fault", kill_at("gather", 3, 6)}), 1);
+TEST_CASE("the last stage may be killed while predictions are gathered", "[trainer]") {
+  check_same_as_reference(run_trainer(4, {"--fault", kill_at("gather", 3, 6)}), 1);
 }
 
-TEST_CASE("a rank that is killed in later training gets the same weights again") {
+TEST_CASE("a rank that is killed in later training gets the same weights again", "[trainer]") {
   auto rank = GENERATE(0, 2);
-  check_same_as_reference(run_worker(4, {"--fault", kill_at("apply", rank, 31)}), 1);
+  check_same_as_reference(run_trainer(4, {"--fault", kill_at("apply", rank, 31)}), 1);
 }
 
-TEST_CASE("a rank killed in training of the next model, after an earlier kill, gets the same weights again") {
+TEST_CASE("a rank killed in training of the next model, after an earlier kill, gets the same weights again",
+          "[trainer]") {
   auto faults = kill_at("gather", 1, 1) + ";" + kill_at("gather", 2, 10);
-  check_same_as_reference(run_worker(4, {"--fault", faults}), 2);
+  check_same_as_reference(run_trainer(4, {"--fault", faults}), 2);
 }
 
 TEST_CASE(
-    "gathered weights that no cache holds any more end the job with an error, and never give other weights") {
+    "gathered weights that no cache holds any more end the job with an error, and never give other weights",
+    "[trainer]") {
   temp_folder folder;
   auto faults = kill_at("apply", 1, 31) + ";" + kill_at("apply", 2, 31);
-  auto result = run_worker(4, {"--fault", faults, "--snapshot-dir", folder.path(), "--disk-every", "4"});
+  auto result = run_trainer(4, {"--fault", faults, "--snapshot-dir", folder.path(), "--disk-every", "4"});
   INFO(result.output << result.errors);
   CHECK(result.exit_code != 0);
   CHECK_THAT(result.errors, ContainsSubstring("these are kept nowhere any more"));
   for (const auto& [key, values] : printed_by(result).values) CHECK(values == reference_run().values.at(key));
 }
 
-TEST_CASE("rank 0 may be killed while it saves: the file is complete and unchanged") {
+TEST_CASE("rank 0 may be killed while it saves: the file is complete and unchanged", "[trainer]") {
   temp_folder folder;
   auto file = (folder.path() / "model.safetensors").string();
-  auto result = run_worker(4, {"--file", file, "--fault", kill_at("gather", 0, 8)});
+  auto result = run_trainer(4, {"--file", file, "--fault", kill_at("gather", 0, 8)});
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   CHECK(num_kills(result) == 1);
   CHECK(printed_by(result).values["saved"] == reference_run().values.at("second-state"));
 }
 
-TEST_CASE("a file that cannot be written is refused in every process, and the job goes on") {
-  auto result = run_worker(4, {"--file", "/dev/null"});
+TEST_CASE("a file that cannot be written is refused in every process, and the job goes on", "[trainer]") {
+  auto result = run_trainer(4, {"--file", "/dev/null"});
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   auto all = printed_by(result);
@@ -106,9 +101,10 @@ TEST_CASE("a file that cannot be written is refused in every process, and the jo
   CHECK(all.values["other-state"] == reference_run().values.at("other-state"));
 }
 
-TEST_CASE("an evaluation and a prediction of no samples are refused in every process, and the job goes on") {
+TEST_CASE("an evaluation and a prediction of no samples are refused in every process, and the job goes on",
+          "[trainer]") {
   words faults = GENERATE(words{}, words{"--fault", "forward@rank=2,step=5"});
-  auto result = run_worker(4, join({"--none", "yes"}, faults));
+  auto result = run_trainer(4, join({"--none", "yes"}, faults));
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   CHECK(num_kills(result) == (faults.empty() ? 0 : 1));
@@ -120,9 +116,9 @@ TEST_CASE("an evaluation and a prediction of no samples are refused in every pro
   CHECK(all.values["first-state"] == reference_run().values.at("first-state"));
 }
 
-TEST_CASE("cancelled training ends at the same step in all processes, also in a restarted one") {
+TEST_CASE("cancelled training ends at the same step in all processes, also in a restarted one", "[trainer]") {
   words faults = GENERATE(words{}, words{"--fault", "gather@rank=2,step=1"});
-  auto result = run_worker(4, join({"--cancel-at", "6"}, faults));
+  auto result = run_trainer(4, join({"--cancel-at", "6"}, faults));
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   auto all = printed_by(result);
@@ -138,11 +134,12 @@ TEST_CASE("cancelled training ends at the same step in all processes, also in a 
   CHECK(all.values["second-steps"] == std::set<std::string>{std::to_string(first + 20)});
 }
 
-TEST_CASE("a call within a callback is refused at once, and the job trains on as if it had not been made") {
+TEST_CASE("a call within a callback is refused at once, and the job trains on as if it had not been made",
+          "[trainer]") {
   auto num_processes = GENERATE(1, 2, 4);
   bool is_killed = num_processes > 1 && GENERATE(false, true);
   words faults = is_killed ? words{"--fault", "gather@rank=1,step=1"} : words{};
-  auto result = run_worker(num_processes, join({"--calls-within", "yes"}, faults));
+  auto result = run_trainer(num_processes, join({"--calls-within", "yes"}, faults));
   check_same_as_reference(result, is_killed ? 1 : 0, static_cast<std::size_t>(num_processes));
   auto all = printed_by(result);
   CHECK(all.values["within-on_step"] == std::set<std::string>{"refused"});
@@ -150,8 +147,8 @@ TEST_CASE("a call within a callback is refused at once, and the job trains on as
     CHECK(all.values["within-on_recovered"] == std::set<std::string>{"refused"});
 }
 
-TEST_CASE("a Trainer that its own callback destroys ends the program with the reason") {
-  auto result = run_worker(1, {"--destroys", "yes"});
+TEST_CASE("a Trainer that its own callback destroys ends the program with the reason", "[trainer]") {
+  auto result = run_trainer(1, {"--destroys", "yes"});
   INFO(result.output << result.errors);
   CHECK(result.exit_code != 0);
   CHECK_THAT(result.errors, ContainsSubstring("destroyed while the callback on_step of Trainer::fit runs"));
@@ -159,14 +156,14 @@ TEST_CASE("a Trainer that its own callback destroys ends the program with the re
 
 namespace {
 
-words with_latest(words options = {}) {
-  return join({"--latest", "yes", "--snapshot-every", "1"}, std::move(options));
+words with_latest(const words& options = {}) {
+  return join({"--latest", "yes", "--snapshot-every", "1"}, options);
 }
 
 bool is_latest(const std::string& key) { return key.find("-latest-") != std::string::npos; }
 
 /// The weights of each step that a thread of any process saw while fit ran.
-std::map<std::string, std::set<std::string>> latest_in(const process_result& result) {
+values_by_key latest_in(const process_result& result) {
   auto all = printed_by(result).values;
   std::erase_if(all, [](const auto& each) { return !is_latest(each.first); });
   return all;
@@ -174,12 +171,13 @@ std::map<std::string, std::set<std::string>> latest_in(const process_result& res
 
 }  // namespace
 
-TEST_CASE("a thread of each process gets the weights while fit runs, the same in all, also after kills") {
+TEST_CASE("a thread of each process gets the weights while fit runs, the same in all, also after kills",
+          "[trainer]") {
   // Of 20 steps, with a copy of each; the other model's are not the first one's.
-  static const auto reference = latest_in(run_worker(1, with_latest()));
+  static const auto reference = latest_in(run_trainer(1, with_latest()));
   auto faults = GENERATE(words{}, words{"--fault", kill_at("apply", 1, 13)},
                          words{"--fault", kill_at("apply", 0, 9)}, words{"--fault", kill_at("apply", 1, 31)});
-  auto result = run_worker(2, with_latest(faults));
+  auto result = run_trainer(2, with_latest(faults));
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   CHECK(num_kills(result) == (faults.empty() ? 0 : 1));
@@ -207,8 +205,9 @@ TEST_CASE("a thread of each process gets the weights while fit runs, the same in
   }
 }
 
-TEST_CASE("a process that never holds the whole model says so when it is asked for the latest weights") {
-  auto result = run_worker(4, with_latest());
+TEST_CASE("a process that never holds the whole model says so when it is asked for the latest weights",
+          "[trainer]") {
+  auto result = run_trainer(4, with_latest());
   INFO(result.output << result.errors);
   REQUIRE(result.exit_code == 0);
   CHECK(latest_in(result).empty());

@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "jobs/words.hpp"
 #include "support/processes/run_process.hpp"
 #include "support/temp_folder.hpp"
 
@@ -10,8 +11,6 @@ using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
 
 namespace {
-
-using words = std::vector<std::string>;
 
 process_result run(words command) {
   return run_process({.command = std::move(command),
@@ -42,7 +41,8 @@ void check_not_used(const std::string& program, const std::vector<words>& option
 
 }  // namespace
 
-TEST_CASE("programs with a loop of their own refuse the options of a Trainer, and make no folder") {
+TEST_CASE("programs with a loop of their own refuse the options of a Trainer, and make no folder",
+          "[unused_options]") {
   temp_folder folder;
   auto snapshots = (folder.path() / "snapshots").string();
   const std::vector<words> of_trainer = {{"--steps", "1"},           {"--snapshot-dir", snapshots},
@@ -55,7 +55,7 @@ TEST_CASE("programs with a loop of their own refuse the options of a Trainer, an
   CHECK_FALSE(fs::exists(snapshots));
 }
 
-TEST_CASE("the data-parallel example uses --epochs, --seed and --learning-rate") {
+TEST_CASE("the data-parallel example uses --epochs, --seed and --learning-rate", "[unused_options]") {
   auto two = run({DATA_PARALLEL_PROGRAM, "--epochs", "2"});
   INFO(two.output << two.errors);
   CHECK(two.exit_code == 0);
@@ -65,7 +65,7 @@ TEST_CASE("the data-parallel example uses --epochs, --seed and --learning-rate")
   CHECK(run({DATA_PARALLEL_PROGRAM, "--epochs", "2", "--learning-rate", "1e-4"}).output != two.output);
 }
 
-TEST_CASE("tutorial programs with a Trainer refuse what they do not use") {
+TEST_CASE("tutorial programs with a Trainer refuse what they do not use", "[unused_options]") {
   check_not_used(TUTORIAL_WEIGHTS, {{"--data", "folder"}, {"--json"}});
   check_not_used(TUTORIAL_OWN_STEPS, {{"--data", "folder"}, {"--epochs", "2"}, {"--trace-dir", "folder"}});
   check_refused({TUTORIAL_WEIGHTS, "--load", "file", "--epochs", "2"},
@@ -73,7 +73,8 @@ TEST_CASE("tutorial programs with a Trainer refuse what they do not use") {
   check_refused({TUTORIAL_OWN_LOOP, "--lose", "first"}, "--lose: expected a whole number, got 'first'");
 }
 
-TEST_CASE("the tutorial about data says what it needs, and refuses options that a run does not use") {
+TEST_CASE("the tutorial about data says what it needs, and refuses options that a run does not use",
+          "[unused_options]") {
   temp_folder folder;
   auto points = (folder.path() / "points").string(), position = (folder.path() / "position").string();
   check_refused({TUTORIAL_DATA}, "expected --write FILES, --points FILES or both, got neither");

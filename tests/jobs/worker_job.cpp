@@ -1,13 +1,12 @@
 #include "jobs/worker_job.hpp"
 
+#include <unistd.h>
+
 #include <sstream>
 
-namespace troupe::testing {
+#include "jobs/count_of.hpp"
 
-words join(words first, const words& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
+namespace troupe::testing {
 
 run_options worker_job(int num_processes, const words& program, const words& launch_options) {
   run_options options;
@@ -39,5 +38,9 @@ printed_values printed_by(const process_result& result) {
 std::string kill_at(const std::string& point, int rank, int step) {
   return point + "@rank=" + std::to_string(rank) + ",step=" + std::to_string(step);
 }
+
+int num_kills(const process_result& result) { return count_of(result.errors, "was killed by SIGKILL"); }
+
+std::string port_of_this_process() { return std::to_string(20'000 + ::getpid() % 12'000); }
 
 }  // namespace troupe::testing

@@ -1,6 +1,4 @@
 // Real processes in which code does not return, while heartbeats go on, and processes whose heartbeats end.
-#include <unistd.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -28,14 +26,14 @@ run_options stopped_job_by_hand(int rank) {
                                                  "forward:stop@rank=1,step=7"});
   options.environment = {{"RANK", std::to_string(rank)},
                          {"WORLD_SIZE", "2"},
-                         {"MASTER_PORT", std::to_string(20'000 + ::getpid() % 20'000)},
+                         {"MASTER_PORT", port_of_this_process()},
                          {"TROUPE_JOB_SECRET", std::string(64, 'c')}};
   return options;
 }
 
 }  // namespace
 
-TEST_CASE("without a launcher a process that stops is noticed after rank 0's --suspect-after") {
+TEST_CASE("without a launcher a process that stops is noticed after rank 0's --suspect-after", "[hang]") {
   background_process stopped(stopped_job_by_hand(1));
   auto first = run_process(stopped_job_by_hand(0));
   CHECK(first.signal == 0);
@@ -43,7 +41,7 @@ TEST_CASE("without a launcher a process that stops is noticed after rank 0's --s
   CHECK_THAT(first.errors, ContainsSubstring("rank 1") && ContainsSubstring("no heartbeat for "));
 }
 
-TEST_CASE("the launcher's --suspect-after counts, and a program's is warned of") {
+TEST_CASE("the launcher's --suspect-after counts, and a program's is warned of", "[hang]") {
   auto options = small_job();
   options.insert(options.end(), {"--stages", "2", "--suspect-after", "1ms"});
   auto outcome = run_launched(2, options, {"--suspect-after", "60s"});
@@ -52,7 +50,8 @@ TEST_CASE("the launcher's --suspect-after counts, and a program's is warned of")
 }
 
 TEST_CASE(
-    "a stage or a loader that does not return in a job of four is named, its process killed and replaced") {
+    "a stage or a loader that does not return in a job of four is named, its process killed and replaced",
+    "[hang]") {
   auto [drill, rank, what] = GENERATE(table<std::string, int, std::string>(
       {{"forward:hang@rank=2,step=7", 2, "device 2 does not return from 2F"},
        {"backward:hang@rank=0,step=7", 0, "device 0 does not return from 0B"},
@@ -72,7 +71,8 @@ TEST_CASE(
   CHECK_THAT(outcome.process.errors, ContainsSubstring(what));
 }
 
-TEST_CASE("without a launcher a job whose stage does not return ends, and the error names the stage") {
+TEST_CASE("without a launcher a job whose stage does not return ends, and the error names the stage",
+          "[hang]") {
   run_options options;
   options.command = {FASHION_MNIST_PROGRAM, "--json"};
   for (const auto& option : hanging_job("forward:hang@rank=0,step=7")) options.command.push_back(option);
@@ -86,7 +86,7 @@ TEST_CASE("without a launcher a job whose stage does not return ends, and the er
   CHECK_THAT(process.errors, ContainsSubstring("--progress-timeout"));
 }
 
-TEST_CASE("a stage that does not return again after each restart ends the job, and is named") {
+TEST_CASE("a stage that does not return again after each restart ends the job, and is named", "[hang]") {
   std::string drill;
   for (int incarnation = 0; incarnation < 3; ++incarnation)
     drill += (incarnation == 0 ? "" : ";") + std::string("forward:hang@rank=2,step=7,incarnation=") +
@@ -105,7 +105,7 @@ TEST_CASE("a stage that does not return again after each restart ends the job, a
   CHECK_THAT(process.errors, ContainsSubstring("device 2 does not return from 2F0 of step 7"));
 }
 
-TEST_CASE("a process whose action takes longer than any wait outlives the loss of another one") {
+TEST_CASE("a process whose action takes longer than any wait outlives the loss of another one", "[hang]") {
   auto undisturbed = printed_by(run_process(worker_job(1, {LONG_ACTION_WORKER, "0"})));
   auto lost = run_process(worker_job(2, {LONG_ACTION_WORKER, "18", "--fault", kill_at("forward", 1, 2)},
                                      {"--join-timeout", "12s"}));

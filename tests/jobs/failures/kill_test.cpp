@@ -47,67 +47,71 @@ void check_drill(const std::string& drill, const std::multiset<int>& killed, int
   CHECK(named == std::set<int>(killed.begin(), killed.end()));
 }
 
-std::string at(const std::string& point, int rank, const std::string& more = "") {
+std::string fault_at(const std::string& point, int rank, const std::string& more = "") {
   return point + "@rank=" + std::to_string(rank) + more;
 }
 
-int next(int rank) { return (rank + 1) % num_processes; }
+int next_rank(int rank) { return (rank + 1) % num_processes; }
 
 }  // namespace
 
-TEST_CASE("any rank may be killed when it has just joined") {
+TEST_CASE("any rank may be killed when it has just joined", "[kill]") {
   auto rank = GENERATE(0, 1, 2, 3);
-  check_drill(at("joined", rank), {rank});
+  check_drill(fault_at("joined", rank), {rank});
 }
 
-TEST_CASE("any rank may be killed in a forward, a backward, or the optimizer's step") {
+TEST_CASE("any rank may be killed in a forward, a backward, or the optimizer's step", "[kill]") {
   auto point = GENERATE(as<std::string>(), "forward", "backward", "apply");
   auto rank = GENERATE(0, 1, 2, 3);
-  check_drill(at(point, rank, ",step=7"), {rank});
+  check_drill(fault_at(point, rank, ",step=7"), {rank});
 }
 
-TEST_CASE("any rank may be killed in a schedule with several stages a device or backwards in two") {
+TEST_CASE("any rank may be killed in a schedule with several stages a device or backwards in two", "[kill]") {
   auto [schedule, point, rank] = GENERATE(table<std::string, std::string, int>(
       {{"interleaved_1f1b", "forward", 1}, {"zb_v", "backward", 0}, {"dualpipe_v", "backward", 1}}));
-  check_drill(at(point, rank, ",step=7"), {rank}, 2, {"--stages", "4", "--schedule", schedule});
+  check_drill(fault_at(point, rank, ",step=7"), {rank}, 2, {"--stages", "4", "--schedule", schedule});
 }
 
-TEST_CASE("any rank may be killed while it copies its state") {
+TEST_CASE("any rank may be killed while it copies its state", "[kill]") {
   auto rank = GENERATE(0, 1, 2, 3);
-  check_drill(at("copy_state", rank, ",step=7"), {rank});
+  check_drill(fault_at("copy_state", rank, ",step=7"), {rank});
 }
 
-TEST_CASE("any rank may be killed while it writes its part of a snapshot") {
+TEST_CASE("any rank may be killed while it writes its part of a snapshot", "[kill]") {
   auto rank = GENERATE(0, 1, 2, 3);
-  check_drill(at("part_half_written", rank), {rank});
+  check_drill(fault_at("part_half_written", rank), {rank});
 }
 
-TEST_CASE("the rank that writes the manifest may be killed just before") {
-  check_drill(at("before_manifest", 0), {0});
+TEST_CASE("the rank that writes the manifest may be killed just before", "[kill]") {
+  check_drill(fault_at("before_manifest", 0), {0});
 }
 
-TEST_CASE("any rank may be killed while another one's loss is being recovered from") {
+TEST_CASE("any rank may be killed while another one's loss is being recovered from", "[kill]") {
   auto rank = GENERATE(0, 1, 2, 3);
-  check_drill(at("forward", next(rank), ",step=7") + ";" + at("recovery", rank), {next(rank), rank});
+  check_drill(fault_at("forward", next_rank(rank), ",step=7") + ";" + fault_at("recovery", rank),
+              {next_rank(rank), rank});
 }
 
-TEST_CASE("a respawned rank may be killed while it is being restored") {
+TEST_CASE("a respawned rank may be killed while it is being restored", "[kill]") {
   auto rank = GENERATE(0, 1, 2, 3);
-  check_drill(at("forward", rank, ",step=7") + ";" + at("recovery", rank, ",incarnation=1"), {rank, rank});
+  check_drill(fault_at("forward", rank, ",step=7") + ";" + fault_at("recovery", rank, ",incarnation=1"),
+              {rank, rank});
 }
 
-TEST_CASE("any rank may stop for good: its missing heartbeats are noticed, it is killed and replaced") {
+TEST_CASE("any rank may stop for good: its missing heartbeats are noticed, it is killed and replaced",
+          "[kill]") {
   auto rank = GENERATE(0, 1, 2, 3);
-  check_drill(at("forward:stop", rank, ",step=7"), {rank});
+  check_drill(fault_at("forward:stop", rank, ",step=7"), {rank});
 }
 
-TEST_CASE("an actor that fails in any process is started again, and no process is lost") {
+TEST_CASE("an actor that fails in any process is started again, and no process is lost", "[kill]") {
   auto point = GENERATE(as<std::string>(), "forward:fail", "apply:fail");
   auto rank = GENERATE(0, 1, 2, 3);
-  check_drill(at(point, rank, ",step=7"), {-1});
+  check_drill(fault_at(point, rank, ",step=7"), {-1});
 }
 
-TEST_CASE("an actor that fails in a job of one process is started again from the copies in memory") {
+TEST_CASE("an actor that fails in a job of one process is started again from the copies in memory",
+          "[kill]") {
   auto options = small_job();
   options.insert(options.end(), {"--devices", "4", "--fault", "backward:fail@rank=0,step=7"});
   auto outcome = run_local(options);
@@ -116,8 +120,8 @@ TEST_CASE("an actor that fails in a job of one process is started again from the
   CHECK(outcome.named("recovered")[0]["generation"] == 2);
 }
 
-TEST_CASE(
-    "a loader, peer copy store or snapshot writer that fails is started again without a new generation") {
+TEST_CASE("a loader, peer copy store or snapshot writer that fails is started again without a new generation",
+          "[kill]") {
   // The samples are read by the first and the last stage, the manifest is written by rank 0.
   auto fault = GENERATE(as<std::string>(), "load:fail@rank=0,step=7", "load:fail@rank=3,step=7",
                         "keep_copy:fail@rank=1,step=6", "keep_copy:fail@rank=0,step=12",
@@ -136,7 +140,8 @@ TEST_CASE(
   CHECK(std::filesystem::exists(folder.path() / "snapshots" / "step-000000000012" / "manifest.json"));
 }
 
-TEST_CASE("a rank may be lost after a peer copy store was: what it kept had been sent to it again") {
+TEST_CASE("a rank may be lost after a peer copy store was: what it kept had been sent to it again",
+          "[kill]") {
   auto options = small_job();
   options.insert(options.end(),
                  {"--snapshot-every", "2", "--fault", "keep_copy:fail@rank=2,step=4;forward@rank=1,step=9"});
@@ -149,16 +154,17 @@ TEST_CASE("a rank may be lost after a peer copy store was: what it kept had been
 
 TEST_CASE(
     "two ranks that hold each other's copies may be killed at once: the state is read from disk or computed "
-    "again") {
+    "again",
+    "[kill]") {
   auto rank = GENERATE(0, 1, 2, 3);
-  check_drill(at("forward", rank, ",step=9") + ";" + at("forward", next(rank), ",step=9"),
-              {rank, next(rank)});
+  check_drill(fault_at("forward", rank, ",step=9") + ";" + fault_at("forward", next_rank(rank), ",step=9"),
+              {rank, next_rank(rank)});
 }
 
-TEST_CASE("a rank killed while it leaves is not replaced, since the job's work is done") {
+TEST_CASE("a rank killed while it leaves is not replaced, since the job's work is done", "[kill]") {
   auto rank = GENERATE(0, 1, 2, 3);
   auto options = small_job();
-  options.insert(options.end(), {"--fault", at("leaving", rank)});
+  options.insert(options.end(), {"--fault", fault_at("leaving", rank)});
   auto outcome = run_launched(num_processes, options);
   INFO("rank " << rank << "\n--- output\n"
                << outcome.process.output << "--- errors\n"
@@ -169,7 +175,8 @@ TEST_CASE("a rank killed while it leaves is not replaced, since the job's work i
 
 TEST_CASE(
     "the loss of two neighbours at once without a snapshot folder ends the job, and the error names the "
-    "remedy") {
+    "remedy",
+    "[kill]") {
   run_options options;
   options.command = {
       TROUPE_PROGRAM, "launch", "--nproc-per-node",    "4",       "--drill", "1@20",           "--drill",

@@ -4,13 +4,12 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
 
 #include "jobs/worker_job.hpp"
 #include "support/temp_folder.hpp"
+#include "support/text_of.hpp"
 
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
@@ -46,14 +45,9 @@ bool ends_with(const words& all, const words& last) {
   return last.size() <= all.size() && std::equal(last.rbegin(), last.rend(), all.rbegin());
 }
 
-std::string bytes_of(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 }  // namespace
 
-TEST_CASE("a loop with early stopping that resumes decides as one without losses") {
+TEST_CASE("a loop with early stopping that resumes decides as one without losses", "[resumed_calls]") {
   auto of = GENERATE(layout{1, {"--devices", "2"}}, layout{2, {"--stages", "2"}},
                      layout{4, {"--stages", "4"}}, layout{4, {"--stages", "2", "--replicas", "2"}});
   auto lost_at = GENERATE(20, 35);
@@ -79,10 +73,10 @@ TEST_CASE("a loop with early stopping that resumes decides as one without losses
   CHECK(ends_with(expected, lines));
   CHECK(lines.size() < expected.size());
   CHECK_THAT(resumed.errors, !ContainsSubstring("is not what the job that wrote the snapshot did"));
-  CHECK(bytes_of(best) == bytes_of(folder.path() / "unbroken"));
+  CHECK(text_of(best) == text_of(folder.path() / "unbroken"));
 }
 
-TEST_CASE("a loop that resumes with another number of stages decides as before") {
+TEST_CASE("a loop that resumes with another number of stages decides as before", "[resumed_calls]") {
   temp_folder folder;
   layout two{2, {"--stages", "2"}}, four{4, {"--stages", "4"}};
   auto expected = lines_of(run_loop(two, folder.path() / "unbroken", {}));
@@ -93,5 +87,5 @@ TEST_CASE("a loop that resumes with another number of stages decides as before")
   INFO(resumed.output << resumed.errors);
   REQUIRE(resumed.exit_code == 0);
   CHECK(ends_with(expected, lines_of(resumed)));
-  CHECK(bytes_of(folder.path() / "best") == bytes_of(folder.path() / "unbroken"));
+  CHECK(text_of(folder.path() / "best") == text_of(folder.path() / "unbroken"));
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "jobs/words.hpp"
 #include "support/processes/run_process.hpp"
 #include "support/temp_folder.hpp"
 
@@ -13,8 +14,6 @@ using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-using words = std::vector<std::string>;
 
 run_options gpt(const words& options) {
   run_options run{.command = {GPT_PROGRAM, "--size", "tiny", "--threads", "1"},
@@ -26,7 +25,8 @@ run_options gpt(const words& options) {
 
 }  // namespace
 
-TEST_CASE("a snapshot folder within a working directory that was removed is refused with that reason") {
+TEST_CASE("a snapshot folder within a working directory that was removed is refused with that reason",
+          "[snapshot_folder]") {
   temp_folder folder;
   auto program = gpt({"--steps", "2", "--snapshot-dir", "run"});
   program.command.insert(
@@ -39,7 +39,8 @@ TEST_CASE("a snapshot folder within a working directory that was removed is refu
   CHECK_THAT(result.errors, ContainsSubstring("'run'") && ContainsSubstring("was removed"));
 }
 
-TEST_CASE("a job in whose folder another one writes is refused, and loses nothing of it") {
+TEST_CASE("a job in whose folder another one writes is refused, and loses nothing of it",
+          "[snapshot_folder]") {
   temp_folder folder;
   auto path = (folder.path() / "run").string();
   background_process first(gpt({"--epochs", "1000", "--snapshot-dir", path, "--disk-every", "1", "--json"}));
@@ -57,7 +58,8 @@ TEST_CASE("a job in whose folder another one writes is refused, and loses nothin
   CHECK_THAT(resumed.output, ContainsSubstring("resumed from step"));
 }
 
-TEST_CASE("a snapshot that is named as the folder of snapshots is refused with that folder, and stays") {
+TEST_CASE("a snapshot that is named as the folder of snapshots is refused with that folder, and stays",
+          "[snapshot_folder]") {
   temp_folder folder;
   auto path = folder.path() / "run";
   auto first = run_process(gpt({"--steps", "2", "--snapshot-dir", path.string()}));
@@ -86,7 +88,8 @@ TEST_CASE("a snapshot that is named as the folder of snapshots is refused with t
   CHECK(std::distance(std::filesystem::directory_iterator(snapshot), {}) == num_files);
 }
 
-TEST_CASE("a program says that a snapshot has all steps already, and which one is the newest") {
+TEST_CASE("a program says that a snapshot has all steps already, and which one is the newest",
+          "[snapshot_folder]") {
   temp_folder folder;
   auto path = (folder.path() / "run").string();
   auto trained = run_process(gpt({"--steps", "3", "--snapshot-dir", path}));
@@ -97,7 +100,7 @@ TEST_CASE("a program says that a snapshot has all steps already, and which one i
   CHECK_THAT(again.output, ContainsSubstring("nothing was trained: the snapshot has all steps of this fit"));
 }
 
-TEST_CASE("a program does not name snapshots and traces that could not be written") {
+TEST_CASE("a program does not name snapshots and traces that could not be written", "[snapshot_folder]") {
   temp_folder folder;
   auto snapshots = folder.path() / "run", traces = folder.path() / "traces";
   // What is written has another name first, which cannot be made over a folder's.

@@ -36,16 +36,16 @@ void check_flat(std::vector<std::string> command, const std::string& limit) {
 
 }  // namespace
 
-TEST_CASE("the memory of a process does not grow with the steps it has made") {
+TEST_CASE("the memory of a process does not grow with the steps it has made", "[memory]") {
   check_flat({SOAK_WORKER, "--steps", "50", "--calls", "800"}, step_limit);
 }
 
-TEST_CASE("the memory of a process does not grow with the calls it has made") {
+TEST_CASE("the memory of a process does not grow with the calls it has made", "[memory]") {
   check_flat({SOAK_WORKER, "--steps", "1", "--calls", "2000"}, call_limit);
 }
 
 // The newest 1,024 steps are kept for those who watch: after half of the calls they are.
-TEST_CASE("the memory of four processes does not grow with their steps and calls", "[.soak]") {
+TEST_CASE("the memory of four processes does not grow with their steps and calls", "[.soak][memory]") {
   check_flat({TROUPE_PROGRAM, "launch", "--nproc-per-node", "4", "--max-restarts", "0", "--", SOAK_WORKER,
               "--steps", "5000"},
              call_limit);

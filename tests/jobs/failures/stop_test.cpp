@@ -9,8 +9,10 @@
 #include <thread>
 
 #include "jobs/job.hpp"
+#include "jobs/worker_job.hpp"
 #include "support/processes/pids_group.hpp"
 #include "support/temp_folder.hpp"
+#include "support/text_of.hpp"
 
 using namespace troupe::testing;
 using Catch::Matchers::ContainsSubstring;
@@ -19,19 +21,12 @@ using Catch::Matchers::StartsWith;
 
 namespace {
 
-using words = std::vector<std::string>;
-
-words join(words first, const words& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
-
 /// A job that goes on until it is stopped.
 words long_job() {
   return {"--json", "--epochs", "1000", "--batch", "64", "--microbatches", "4", "--stages", "4"};
 }
 
-run_options launched(const words& program_options, const words& launch_options = {}) {
+run_options launched_job(const words& program_options, const words& launch_options = {}) {
   return {.command = join(join({TROUPE_PROGRAM, "launch", "--json", "--nproc-per-node", "4"}, launch_options),
                           join({"--", FASHION_MNIST_PROGRAM}, program_options)),
           .environment = {},
@@ -45,8 +40,7 @@ pid_t process_with(const words& variables) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     auto name = entry.path().filename().string();
     if (name.find_first_not_of("0123456789") != name.npos) continue;
-    std::ifstream stream(entry.path() / "environ", std::ios::binary);
-    std::string text = std::string(1, '\0') + std::string{std::istreambuf_iterator<char>(stream), {}};
+    auto text = std::string(1, '\0') + text_of(entry.path() / "environ");
     bool has_all = std::ranges::all_of(variables, [&](const std::string& one) {
       return text.find(std::string(1, '\0') + one + std::string(1, '\0')) != text.npos;
     });
@@ -79,9 +73,9 @@ void check_resumes(const std::filesystem::path& folder, int step) {
 
 }  // namespace
 
-TEST_CASE("SIGTERM to the launcher saves the last step and ends the job with 143") {
+TEST_CASE("SIGTERM to the launcher saves the last step and ends the job with 143", "[stop]") {
   temp_folder folder;
-  background_process job(launched(join(long_job(), {"--snapshot-dir", folder.path().string()})));
+  background_process job(launched_job(join(long_job(), {"--snapshot-dir", folder.path().string()})));
   job.wait_for_line("\"event\":\"step\"");
   job.signal(SIGTERM);
   auto result = job.wait();
@@ -91,7 +85,7 @@ TEST_CASE("SIGTERM to the launcher saves the last step and ends the job with 143
   check_resumes(folder.path(), saved_step(result.errors));
 }
 
-TEST_CASE("a single program whose parent blocks SIGTERM stops on it") {
+TEST_CASE("a single program whose parent blocks SIGTERM stops on it", "[stop]") {
   background_process job({.command = join({"env", "--block-signal=TERM", FASHION_MNIST_PROGRAM}, long_job()),
                           .environment = {},
                           .without = {"RANK", "WORLD_SIZE"}});
@@ -102,7 +96,7 @@ TEST_CASE("a single program whose parent blocks SIGTERM stops on it") {
   CHECK(result.exit_code == 128 + SIGTERM);
 }
 
-TEST_CASE("a program to which threads are refused says which limit does, and ends") {
+TEST_CASE("a program to which threads are refused says which limit does, and ends", "[stop]") {
   std::string as_other = ::geteuid() == 0 ? "exec setpriv --reuid 64998 --clear-groups " : "exec ";
   for (const char* limit : {"1", "2", "4", "8"}) {
     auto limited = [&](const std::string& command) {
@@ -121,7 +115,7 @@ TEST_CASE("a program to which threads are refused says which limit does, and end
   }
 }
 
-TEST_CASE("a program to which a control group refuses threads says which does, and ends") {
+TEST_CASE("a program to which a control group refuses threads says which does, and ends", "[stop]") {
   for (int limit : {1, 4, 8}) {
     auto group = pids_group::make(limit);
     if (!group) SKIP("no control group for processes can be made here");
@@ -136,7 +130,8 @@ TEST_CASE("a program to which a control group refuses threads says which does, a
   }
 }
 
-TEST_CASE("a program in a small address space runs, or says which limit has no room for its threads") {
+TEST_CASE("a program in a small address space runs, or says which limit has no room for its threads",
+          "[stop]") {
   auto limited = [](const std::string& kib, const std::string& options) {
     return run_process(
         {.command = {"bash", "-c", "ulimit -v " + kib + "; exec " + FASHION_MNIST_PROGRAM + " " + options},
@@ -154,8 +149,9 @@ TEST_CASE("a program in a small address space runs, or says which limit has no r
   CHECK(ran.exit_code == 0);
 }
 
-TEST_CASE("SIGINT to a job without a snapshot folder ends it with 130, and the message says what is lost") {
-  background_process job(launched(long_job()));
+TEST_CASE("SIGINT to a job without a snapshot folder ends it with 130, and the message says what is lost",
+          "[stop]") {
+  background_process job(launched_job(long_job()));
   job.wait_for_line("\"event\":\"step\"");
   job.signal(SIGINT);
   auto result = job.wait();
@@ -166,10 +162,10 @@ TEST_CASE("SIGINT to a job without a snapshot folder ends it with 130, and the m
                       "keeps it\n"));
 }
 
-TEST_CASE("SIGTERM to all members, but not to the launcher, does the same as to the launcher") {
+TEST_CASE("SIGTERM to all members, but not to the launcher, does the same as to the launcher", "[stop]") {
   temp_folder folder;
   auto mark = "TROUPE_TEST_OF=" + folder.path().string();
-  auto options = launched(join(long_job(), {"--snapshot-dir", folder.path().string()}));
+  auto options = launched_job(join(long_job(), {"--snapshot-dir", folder.path().string()}));
   options.environment = {{"TROUPE_TEST_OF", folder.path().string()}};
   background_process job(options);
   job.wait_for_line("\"event\":\"step\"");
@@ -180,9 +176,9 @@ TEST_CASE("SIGTERM to all members, but not to the launcher, does the same as to 
   CHECK(saved_step(result.errors) > 0);
 }
 
-TEST_CASE("SIGTERM to one worker ends that worker, which is started again") {
+TEST_CASE("SIGTERM to one worker ends that worker, which is started again", "[stop]") {
   temp_folder folder;
-  auto options = launched(join(long_job(), {"--snapshot-dir", folder.path().string()}));
+  auto options = launched_job(join(long_job(), {"--snapshot-dir", folder.path().string()}));
   options.environment = {{"TROUPE_TEST_OF", folder.path().string()}};
   background_process job(options);
   job.wait_for_line("\"event\":\"step\"");
@@ -194,10 +190,10 @@ TEST_CASE("SIGTERM to one worker ends that worker, which is started again") {
   check_resumes(folder.path(), saved_step(result.errors));
 }
 
-TEST_CASE("SIGTERM to all processes of a job without a launcher saves the last step too") {
+TEST_CASE("SIGTERM to all processes of a job without a launcher saves the last step too", "[stop]") {
   temp_folder folder, runtime;
   std::vector<std::unique_ptr<background_process>> job;
-  auto port = std::to_string(21000 + ::getpid() % 9000);
+  auto port = port_of_this_process();
   for (int rank = 0; rank < 4; ++rank) {
     run_options options{
         .command = join({FASHION_MNIST_PROGRAM},
@@ -220,12 +216,13 @@ TEST_CASE("SIGTERM to all processes of a job without a launcher saves the last s
   }
 }
 
-TEST_CASE("SIGTERM to a process that waits for the others of a job without a launcher ends it with 143") {
+TEST_CASE("SIGTERM to a process that waits for the others of a job without a launcher ends it with 143",
+          "[stop]") {
   temp_folder runtime;
   background_process waiting({.command = {FASHION_MNIST_PROGRAM, "--stages", "1"},
                               .environment = {{"RANK", "0"},
                                               {"WORLD_SIZE", "2"},
-                                              {"MASTER_PORT", std::to_string(20000 + ::getpid() % 999)},
+                                              {"MASTER_PORT", port_of_this_process()},
                                               {"XDG_RUNTIME_DIR", runtime.path().string()}},
                               .without = {}});
   waiting.wait_for_line("devices without a stage");  // a warning of its Trainer, which then waits
@@ -236,7 +233,8 @@ TEST_CASE("SIGTERM to a process that waits for the others of a job without a lau
   CHECK_THAT(result.errors, EndsWith(": stopped before it began\n"));
 }
 
-TEST_CASE("SIGTERM to one worker while another has not joined ends that worker, which is started again") {
+TEST_CASE("SIGTERM to one worker while another has not joined ends that worker, which is started again",
+          "[stop]") {
   temp_folder folder;
   auto path = folder.path().string();
   words program{"sh", "-c", "[ $RANK = 0 ] || until [ -e \"$0/go\" ]; do sleep 0.05; done; exec \"$@\"", path,
@@ -260,7 +258,8 @@ TEST_CASE("SIGTERM to one worker while another has not joined ends that worker, 
   CHECK_THAT(result.output, ContainsSubstring("\"event\":\"done\""));
 }
 
-TEST_CASE("a process alone saves its last step at SIGTERM, also as one of several signals at once") {
+TEST_CASE("a process alone saves its last step at SIGTERM, also as one of several signals at once",
+          "[stop]") {
   for (const auto& signals : {std::vector{SIGTERM}, {SIGTERM, SIGHUP, SIGINT}}) {
     temp_folder folder;
     background_process job({.command = join({FASHION_MNIST_PROGRAM},
@@ -280,7 +279,7 @@ TEST_CASE("a process alone saves its last step at SIGTERM, also as one of severa
   }
 }
 
-TEST_CASE("a process alone saves its last step at an early warning that it is told of") {
+TEST_CASE("a process alone saves its last step at an early warning that it is told of", "[stop]") {
   temp_folder folder;
   background_process job(
       {.command = join({FASHION_MNIST_PROGRAM}, join(long_job(), {"--stop-signals", "USR1", "--snapshot-dir",
@@ -296,11 +295,11 @@ TEST_CASE("a process alone saves its last step at an early warning that it is to
   check_resumes(folder.path(), saved_step(result.errors));
 }
 
-TEST_CASE(
-    "an early warning to the launcher and to all members, as a scheduler sends it, stops the job once") {
+TEST_CASE("an early warning to the launcher and to all members, as a scheduler sends it, stops the job once",
+          "[stop]") {
   temp_folder folder;
   auto options =
-      launched(join(long_job(), {"--snapshot-dir", folder.path().string()}), {"--stop-signals", "USR2"});
+      launched_job(join(long_job(), {"--snapshot-dir", folder.path().string()}), {"--stop-signals", "USR2"});
   options.environment = {{"TROUPE_TEST_OF", folder.path().string()}};
   background_process job(options);
   job.wait_for_line("\"event\":\"step\"");
@@ -313,7 +312,7 @@ TEST_CASE(
   check_resumes(folder.path(), saved_step(result.errors));
 }
 
-TEST_CASE("a process alone that is started with SIGHUP ignored trains on when it comes") {
+TEST_CASE("a process alone that is started with SIGHUP ignored trains on when it comes", "[stop]") {
   background_process job(
       {.command = join({"sh", "-c", R"(trap '' HUP; exec "$@")", "sh", FASHION_MNIST_PROGRAM}, long_job()),
        .environment = {},
@@ -327,7 +326,8 @@ TEST_CASE("a process alone that is started with SIGHUP ignored trains on when it
   CHECK_THAT(result.errors, !ContainsSubstring("SIGHUP"));
 }
 
-TEST_CASE("an exception of one rank is printed, ends the job after three attempts, and is in the last line") {
+TEST_CASE("an exception of one rank is printed, ends the job after three attempts, and is in the last line",
+          "[stop]") {
   auto result = run_process(
       {.command = {TROUPE_PROGRAM, "launch", "--nproc-per-node", "4", FAILING_WORKER, "2", "throw"},
        .environment = {},
@@ -343,7 +343,7 @@ TEST_CASE("an exception of one rank is printed, ends the job after three attempt
              !ContainsSubstring("[0]") && !ContainsSubstring("[1]") && !ContainsSubstring("[3]"));
 }
 
-TEST_CASE("how a rank ended is the job's exit code and is named") {
+TEST_CASE("how a rank ended is the job's exit code and is named", "[stop]") {
   auto ended = [](const std::string& how, const words& options = {}) {
     auto result =
         run_process({.command = join(join({TROUPE_PROGRAM, "launch", "--nproc-per-node", "4"}, options),
@@ -364,7 +364,7 @@ TEST_CASE("how a rank ended is the job's exit code and is named") {
   CHECK_THAT(crashed.errors, ContainsSubstring("rank 1 failed first: ended by SIGSEGV (segmentation fault)"));
 }
 
-TEST_CASE("stacks that are too small are refused with their limit") {
+TEST_CASE("stacks that are too small are refused with their limit", "[stop]") {
   if (run_process({.command = {"bash", "-c", "ulimit -s 64; exec " FASHION_MNIST_PROGRAM " --version"},
                    .environment = {},
                    .without = {}})
@@ -381,7 +381,7 @@ TEST_CASE("stacks that are too small are refused with their limit") {
   }
 }
 
-TEST_CASE("bad_input of an actor is the job's exit code, and is not tried again") {
+TEST_CASE("bad_input of an actor is the job's exit code, and is not tried again", "[stop]") {
   auto result = run_process(
       {.command = {TROUPE_PROGRAM, "launch", "--nproc-per-node", "2", FAILING_WORKER, "0", "bad-sample"},
        .environment = {},
@@ -392,7 +392,7 @@ TEST_CASE("bad_input of an actor is the job's exit code, and is not tried again"
   CHECK_THAT(result.errors, !ContainsSubstring("restarts"));
 }
 
-TEST_CASE("training that ends by --epochs before --steps reports that once") {
+TEST_CASE("training that ends by --epochs before --steps reports that once", "[stop]") {
   auto ran = run_launched(2, {"--size", "tiny", "--batch", "64", "--epochs", "1", "--steps", "100000"}, {},
                           example::gpt);
   auto steps = ran.named("step").size();
@@ -405,11 +405,11 @@ TEST_CASE("training that ends by --epochs before --steps reports that once") {
   CHECK(ran.process.errors.find(expected, first + 1) == std::string::npos);
 }
 
-TEST_CASE("SIGTERM at once after rank 0 was killed saves what the other ranks hold") {
+TEST_CASE("SIGTERM at once after rank 0 was killed saves what the other ranks hold", "[stop]") {
   temp_folder folder;
   auto mark = "TROUPE_TEST_OF=" + folder.path().string();
   auto options =
-      launched(join(long_job(), {"--snapshot-dir", folder.path().string(), "--disk-every", "1000000"}));
+      launched_job(join(long_job(), {"--snapshot-dir", folder.path().string(), "--disk-every", "1000000"}));
   options.environment = {{"TROUPE_TEST_OF", folder.path().string()}};
   background_process job(options);
   job.wait_for_line("\"step\":5");
@@ -423,7 +423,7 @@ TEST_CASE("SIGTERM at once after rank 0 was killed saves what the other ranks ho
   check_resumes(folder.path(), saved_step(result.errors));
 }
 
-TEST_CASE("a replacement that is stopped before it joins is killed and started again") {
+TEST_CASE("a replacement that is stopped before it joins is killed and started again", "[stop]") {
   temp_folder folder;
   auto path = folder.path().string();
   // The first process that finds the file, which is the replacement, stops before it becomes the program.
@@ -431,7 +431,7 @@ TEST_CASE("a replacement that is stopped before it joins is killed and started a
                 "[ -e \"$0/stop\" ] && mkdir \"$0/stopped\" 2>/dev/null && kill -STOP $$; exec \"$@\"", path,
                 FASHION_MNIST_PROGRAM};
   words launcher{TROUPE_PROGRAM, "launch", "--json", "--nproc-per-node", "4", "--join-timeout", "5s", "--"};
-  auto options = launched({});
+  auto options = launched_job({});
   options.command = join(join(launcher, program), join(long_job(), {"--steps", "400"}));
   options.environment = {{"TROUPE_TEST_OF", path}};
   background_process job(options);

@@ -21,8 +21,6 @@ using json = nlohmann::json;
 
 namespace {
 
-using words = std::vector<std::string>;
-
 /// A paced job of four processes that is given commands.
 class commanded_job : public paced_job {
  public:
@@ -73,7 +71,7 @@ class commanded_job : public paced_job {
 
 }  // namespace
 
-TEST_CASE("a job is paused, stepped, saved and resumed, and trains the same bits") {
+TEST_CASE("a job is paused, stepped, saved and resumed, and trains the same bits", "[control]") {
   temp_folder folder;
   auto snapshots = folder.path() / "snapshots";
   commanded_job job(with_commands({"--snapshot-dir", snapshots.string(), "--snapshot-interval", "1h"}));
@@ -107,7 +105,7 @@ TEST_CASE("a job is paused, stepped, saved and resumed, and trains the same bits
                               ContainsSubstring("\"status\":404"));
 }
 
-TEST_CASE("a job whose actors are killed and restarted on command trains the same bits") {
+TEST_CASE("a job whose actors are killed and restarted on command trains the same bits", "[control]") {
   temp_folder folder;
   commanded_job job(with_commands({"--snapshot-dir", folder.path().string()}));
   job.check_done("kill", {{"actor", job.actor("device", 1)}});
@@ -124,7 +122,8 @@ TEST_CASE("a job whose actors are killed and restarted on command trains the sam
 
 TEST_CASE(
     "a job whose processes are killed and restarted on command, also while it is paused, trains the same "
-    "bits") {
+    "bits",
+    "[control]") {
   commanded_job job(with_commands());
   job.check_done("kill", {{"rank", 2}});
   job.check_done("restart", {{"rank", 1}});
@@ -135,7 +134,8 @@ TEST_CASE(
   job.check_same_weights();
 }
 
-TEST_CASE("rank 0 is restarted: its successor serves again and tells what became of the command") {
+TEST_CASE("rank 0 is restarted: its successor serves again and tells what became of the command",
+          "[control]") {
   temp_folder folder;
   auto is_kill = GENERATE(false, true);
   auto audit = (folder.path() / "audit.jsonl").string();
@@ -150,7 +150,7 @@ TEST_CASE("rank 0 is restarted: its successor serves again and tells what became
   job.check_same_weights();
 }
 
-TEST_CASE("a job that takes no commands refuses all, and is not harmed") {
+TEST_CASE("a job that takes no commands refuses all, and is not harmed", "[control]") {
   commanded_job job(many_steps);
   CHECK(job.read("job")["control"] == false);
   for (const char* action : {"pause", "resume", "snapshot", "kill", "nonsense"}) {
@@ -161,7 +161,7 @@ TEST_CASE("a job that takes no commands refuses all, and is not harmed") {
   job.check_same_weights();
 }
 
-TEST_CASE("a job without launcher refuses what would end it") {
+TEST_CASE("a job without launcher refuses what would end it", "[control]") {
   auto command = small_job();
   command.insert(command.begin(), FASHION_MNIST_PROGRAM);
   command.insert(command.end(),

@@ -181,7 +181,8 @@ double run_hung_store(int rank, std::uint64_t step) {
 
 }  // namespace
 
-TEST_CASE("a process that is stopped, and one that becomes slow, are named while the job runs") {
+TEST_CASE("a process that is stopped, and one that becomes slow, are named while the job runs",
+          "[findings]") {
   faulty_job job("straggle", 2);
   job.run_well(4s);
   auto pid = job.pid();
@@ -193,13 +194,16 @@ TEST_CASE("a process that is stopped, and one that becomes slow, are named while
   job.wait_for("straggler");
 }
 
-TEST_CASE("a process that makes no further call of its group is named") { run_fault("absent", 1, 500ms); }
+TEST_CASE("a process that makes no further call of its group is named", "[findings]") {
+  run_fault("absent", 1, 500ms);
+}
 
-TEST_CASE("an actor that does not take its messages is named, while the job waits for it") {
+TEST_CASE("an actor that does not take its messages is named, while the job waits for it",
+          "[findings]") {
   run_hung_store(3, 40);
 }
 
-TEST_CASE("a healthy job has no finding while other programs take its cores", "[.soak]") {
+TEST_CASE("a healthy job has no finding while other programs take its cores", "[.soak][findings]") {
   std::vector<std::jthread> loops(std::thread::hardware_concurrency());
   for (auto& one : loops)
     one = std::jthread([](const std::stop_token& stop) {
@@ -209,7 +213,7 @@ TEST_CASE("a healthy job has no finding while other programs take its cores", "[
   faulty_job("nothing", -1).run_well(60s);
 }
 
-TEST_CASE("drawn faults are named with their process, 20 of each kind", "[.soak]") {
+TEST_CASE("drawn faults are named with their process, 20 of each kind", "[.soak][findings]") {
   std::string wrong = GENERATE("straggle", "stop", "absent", "hang", "unbalanced", "store");
   auto seed = GENERATE(range(1U, 21U));
   std::minstd_rand random(seed);

@@ -12,6 +12,7 @@
 
 #include "jobs/inspection/paced_job.hpp"
 #include "support/temp_folder.hpp"
+#include "support/text_of.hpp"
 
 using namespace troupe::testing;
 using namespace std::chrono_literals;
@@ -58,8 +59,8 @@ bool has_tmux() { return run_in_shell("command -v tmux").exit_code == 0; }
 
 }  // namespace
 
-TEST_CASE(
-    "a terminal shows a running job, a process that is killed and its restart, and the end of the job") {
+TEST_CASE("a terminal shows a running job, a process that is killed and its restart, and the end of the job",
+          "[terminal]") {
   if (!has_tmux()) SKIP("tmux is not installed: it is in Debian's package tmux");
   temp_folder folder;
   paced_job paced(2, many_steps);
@@ -90,10 +91,6 @@ TEST_CASE(
   terminal.press("q");
   terminal.wait_for("ended with 0");
 
-  auto text_of = [](const std::filesystem::path& file) {
-    std::ifstream in(file);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
   auto settings = [&](const char* name) {
     auto text = text_of(folder.path() / name);
     return text.substr(text.find(';', text.find("columns")));  // after the size, which has changed
@@ -113,7 +110,7 @@ TEST_CASE(
   terminal.wait_for("[5 log]");
 }
 
-TEST_CASE("commands are given from a terminal, and the job trains the same bits") {
+TEST_CASE("commands are given from a terminal, and the job trains the same bits", "[terminal]") {
   if (!has_tmux()) SKIP("tmux is not installed: it is in Debian's package tmux");
   temp_folder folder;
   paced_job paced(2, with_commands());
@@ -174,7 +171,8 @@ TEST_CASE("commands are given from a terminal, and the job trains the same bits"
   terminal.wait_for("replay 2/");
 }
 
-TEST_CASE("commands are given by scripts, which learn what came of them, and the job trains the same bits") {
+TEST_CASE("commands are given by scripts, which learn what came of them, and the job trains the same bits",
+          "[terminal]") {
   temp_folder folder;
   paced_job paced(2, with_commands({"--inspect-audit-log", (folder.path() / "audit.jsonl").string()}));
   auto& job = paced.inspected();
@@ -217,7 +215,7 @@ TEST_CASE("commands are given by scripts, which learn what came of them, and the
   CHECK_THAT(audit.str(), ContainsSubstring("\"user_agent\":\"troupe inspect\""));
 }
 
-TEST_CASE("a job that takes no commands says how it would take some") {
+TEST_CASE("a job that takes no commands says how it would take some", "[terminal]") {
   paced_job paced(2, many_steps);
   auto& job = paced.inspected();
   auto refused = job.inspect({"--command", "pause"});
@@ -234,7 +232,7 @@ TEST_CASE("a job that takes no commands says how it would take some") {
   terminal.wait_for("this job takes no commands: start it with --inspect-control beside --inspect");
 }
 
-TEST_CASE("a signal ends troupe inspect and gives the terminal back") {
+TEST_CASE("a signal ends troupe inspect and gives the terminal back", "[terminal]") {
   if (!has_tmux()) SKIP("tmux is not installed: it is in Debian's package tmux");
   temp_folder folder;
   auto pid_file = (folder.path() / "pid").string();
@@ -253,7 +251,7 @@ TEST_CASE("a signal ends troupe inspect and gives the terminal back") {
   CHECK(flags() == "01\n");
 }
 
-TEST_CASE("troupe inspect says what is wrong with its arguments, and who does not answer") {
+TEST_CASE("troupe inspect says what is wrong with its arguments, and who does not answer", "[terminal]") {
   auto refused = [](std::vector<std::string> words) {
     words.insert(words.begin(), {TROUPE_PROGRAM, "inspect"});
     auto result = run_process({.command = words, .environment = {}, .without = {"TROUPE_INSPECT_URL"}});

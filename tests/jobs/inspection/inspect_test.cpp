@@ -150,7 +150,7 @@ std::vector<client_socket> idle_connections(std::uint16_t port) {
 
 }  // namespace
 
-TEST_CASE("a job of two processes shows all that the schema says, to those with the token") {
+TEST_CASE("a job of two processes shows all that the schema says, to those with the token", "[inspect]") {
   watched_job job({"--json", "--inspect", "--steps", "100000", "--epochs", "10000"});
   auto events = job.stream();
   auto begun = events.read_until("event: step");
@@ -172,7 +172,7 @@ TEST_CASE("a job of two processes shows all that the schema says, to those with 
   CHECK(job.stop().exit_code == 128 + SIGTERM);
 }
 
-TEST_CASE("a job that stands is not shown as one that runs") {
+TEST_CASE("a job that stands is not shown as one that runs", "[inspect]") {
   watched_job job({"--json", "--inspect", "--steps", "100000", "--epochs", "10000"},
                   {"--suspect-after", "100s"});
   auto well = job.read_until(
@@ -192,7 +192,7 @@ TEST_CASE("a job that stands is not shown as one that runs") {
   job.read_until("findings", [](const json& told) { return told["findings"].empty(); });
 }
 
-TEST_CASE("the history of a job survives the loss of each of its processes, rank 0 included") {
+TEST_CASE("the history of a job survives the loss of each of its processes, rank 0 included", "[inspect]") {
   watched_job job({"--json", "--inspect", "--steps", "100000", "--epochs", "10000"});
   auto has = [](std::size_t recoveries) {
     return [recoveries](const json& told) { return told["num_recoveries"] == recoveries; };
@@ -221,7 +221,7 @@ TEST_CASE("the history of a job survives the loss of each of its processes, rank
   CHECK(told["started_ms"].get<std::int64_t>() <= begun);
 }
 
-TEST_CASE("snapshots that are shown to be on disk are on disk") {
+TEST_CASE("snapshots that are shown to be on disk are on disk", "[inspect]") {
   temp_folder folder;
   watched_job job({"--json", "--inspect", "--steps", "100000", "--epochs", "10000", "--snapshot-dir",
                    folder.path().string(), "--disk-every", "20"});
@@ -231,7 +231,7 @@ TEST_CASE("snapshots that are shown to be on disk are on disk") {
   CHECK(told["on_disk"].size() <= 3);  // two are kept, and the newest may have come between
 }
 
-TEST_CASE("a job that is watched has the same weights") {
+TEST_CASE("a job that is watched has the same weights", "[inspect]") {
   auto watched = small_job();
   watched.insert(watched.end(), {"--inspect", "--devices", "2"});
   auto outcome = run_local(watched);
@@ -239,7 +239,7 @@ TEST_CASE("a job that is watched has the same weights") {
   CHECK(outcome.weights_sha256() == run_local(small_job()).weights_sha256());
 }
 
-TEST_CASE("where a job cannot be watched it does not begin, and says why") {
+TEST_CASE("where a job cannot be watched it does not begin, and says why", "[inspect]") {
   temp_folder folder;
   auto refused = [&](const std::vector<std::string>& options) {
     auto command = small_job();

@@ -29,7 +29,8 @@ class prometheus {
                   .without = {}}) {
     auto line = process_.wait_for_line("\"Listening on\" address=127.0.0.1:");
     port_ = static_cast<std::uint16_t>(std::stoi(line.substr(line.rfind(':') + 1)));
-    process_.wait_for_line("Server is ready");
+    // It says that it is ready before or after that line.
+    while (ask_http(port_, "GET", "/-/ready").status != 200) std::this_thread::sleep_for(50ms);
   }
 
   /// The samples of a query now; empty: none yet.
@@ -66,7 +67,8 @@ class prometheus {
 
 }  // namespace
 
-TEST_CASE("Prometheus scrapes a running job, and its step is between what the job said before and after") {
+TEST_CASE("Prometheus scrapes a running job, and its step is between what the job said before and after",
+          "[prometheus]") {
   if (!has_program("prometheus")) SKIP("prometheus is not installed: tools/setup prometheus installs it");
   paced_job job(2, {"--epochs", "30"});
   auto events = job.events();
@@ -87,7 +89,7 @@ TEST_CASE("Prometheus scrapes a running job, and its step is between what the jo
   CHECK(job.finish() == untouched_weights({"--epochs", "30"}));
 }
 
-TEST_CASE("promtool finds nothing to say about the metrics of a running job") {
+TEST_CASE("promtool finds nothing to say about the metrics of a running job", "[prometheus]") {
   if (!has_program("promtool")) SKIP("promtool is not installed: tools/setup prometheus installs it");
   paced_job job(2, {"--epochs", "3"});
   job.events().read_until("event: step");

@@ -100,7 +100,7 @@ std::vector<json> shown_timelines(const paced_job& job, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("the idle time of a step computed from the traces is what the inspector shows") {
+TEST_CASE("the idle time of a step computed from the traces is what the inspector shows", "[trace]") {
   temp_folder traces;
   paced_job job(2, {"--epochs", "10", "--devices", "2", "--trace-dir", traces.path().string()});
   auto shown = shown_timelines(job, 3);
@@ -113,7 +113,8 @@ TEST_CASE("the idle time of a step computed from the traces is what the inspecto
   for (const auto& one : shown) check_step(trace, one, metrics);
 }
 
-TEST_CASE("the trace of a job can be read while it trains, and has the step that the inspector shows") {
+TEST_CASE("the trace of a job can be read while it trains, and has the step that the inspector shows",
+          "[trace]") {
   paced_job job(1, {"--epochs", "10", "--devices", "4"});
   auto shown = shown_timelines(job, 1);
   trace_export trace(json::parse(job.get("/trace").body));

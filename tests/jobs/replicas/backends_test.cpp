@@ -19,13 +19,15 @@ void skip_without_gloo() {
 
 }  // namespace
 
-TEST_CASE("over gloo, two replicas of two stages have the bits of one process, whatever they exchange") {
+TEST_CASE("over gloo, two replicas of two stages have the bits of one process, whatever they exchange",
+          "[backends]") {
   skip_without_gloo();
   for (const char* exchange : {"f32", "bf16", "f16", "top_k", "power_sgd", "average", "unclipped"})
     check_same_bits({.processes = 4, .exchange = exchange, .backend = "gloo"});
 }
 
-TEST_CASE("over gloo, a process may be lost in each kind of action, with updates deferred and without") {
+TEST_CASE("over gloo, a process may be lost in each kind of action, with updates deferred and without",
+          "[backends]") {
   skip_without_gloo();
   for (const char* exchange : {"f32", "unclipped", "power_sgd"})
     for (const char* in : {"forward", "backward", "all_reduce", "apply"})
@@ -37,7 +39,7 @@ TEST_CASE("over gloo, a process may be lost in each kind of action, with updates
                        .backend = "gloo"});
 }
 
-TEST_CASE("over gloo, a process adds up its replicas before, and has the bits of one process") {
+TEST_CASE("over gloo, a process adds up its replicas before, and has the bits of one process", "[backends]") {
   skip_without_gloo();
   for (const char* exchange : {"f32", "f16", "top_k", "average"})
     check_same_bits({.replicas = 4, .stages = 1, .processes = 2, .exchange = exchange, .backend = "gloo"});
@@ -50,7 +52,8 @@ TEST_CASE("over gloo, a process adds up its replicas before, and has the bits of
                      .backend = "gloo"});
 }
 
-TEST_CASE("over gloo, a process has a group for each of its stages, on one device or two, and may be lost") {
+TEST_CASE("over gloo, a process has a group for each of its stages, on one device or two, and may be lost",
+          "[backends]") {
   skip_without_gloo();
   check_same_bits({.stages = 4, .processes = 2, .backend = "gloo"});
   check_same_bits({.stages = 4, .processes = 2, .schedule = "interleaved_1f1b", .backend = "gloo"});
@@ -63,7 +66,7 @@ TEST_CASE("over gloo, a process has a group for each of its stages, on one devic
                      .backend = "gloo"});
 }
 
-TEST_CASE("over gloo, a device that fails within a sum costs a generation, and no bit") {
+TEST_CASE("over gloo, a device that fails within a sum costs a generation, and no bit", "[backends]") {
   skip_without_gloo();
   for (const char* kind : {"fail", "stop"}) {
     INFO(kind);
@@ -79,7 +82,7 @@ TEST_CASE("over gloo, a device that fails within a sum costs a generation, and n
 namespace {
 
 /// What the worker prints in four processes, by key: the values of all ranks.
-std::map<std::string, std::set<std::string>> printed_by(const std::string& model, const values& more) {
+std::map<std::string, std::set<std::string>> printed_by(const std::string& model, const words& more) {
   run_options running;
   running.command = {TROUPE_PROGRAM,
                      "launch",
@@ -110,8 +113,8 @@ std::map<std::string, std::set<std::string>> printed_by(const std::string& model
 
 }  // namespace
 
-TEST_CASE(
-    "over gloo, three Trainers of one World, whose replicas lie on other processes, have their groups") {
+TEST_CASE("over gloo, three Trainers of one World, whose replicas lie on other processes, have their groups",
+          "[backends]") {
   skip_without_gloo();
   auto over_ucx = printed_by("three_trainers", {}),
        over_gloo = printed_by("three_trainers", {"--backend", "gloo"});
@@ -123,9 +126,9 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("over gloo, statistics of all replicas go by messages, and gradients by sums") {
+TEST_CASE("over gloo, statistics of all replicas go by messages, and gradients by sums", "[backends]") {
   skip_without_gloo();
-  values job{"--replicas", "2", "--stages", "2"};
+  words job{"--replicas", "2", "--stages", "2"};
   auto expected = printed_by("sync_batch_norm", job);
   job.insert(job.end(), {"--backend", "gloo"});
   CHECK(printed_by("sync_batch_norm", job) == expected);
@@ -133,7 +136,7 @@ TEST_CASE("over gloo, statistics of all replicas go by messages, and gradients b
   CHECK(printed_by("sync_batch_norm", job)["weights"] == expected.at("weights"));
 }
 
-TEST_CASE("over gloo, the bits of four replicas in four processes do not depend on a loss") {
+TEST_CASE("over gloo, the bits of four replicas in four processes do not depend on a loss", "[backends]") {
   skip_without_gloo();
   replica_layout wanted{.replicas = 4, .stages = 1, .processes = 4, .backend = "gloo"};
   std::set<std::string> seen;
@@ -148,7 +151,7 @@ TEST_CASE("over gloo, the bits of four replicas in four processes do not depend 
   CHECK(seen.size() == 1);
 }
 
-TEST_CASE("over MPI, two replicas have the bits of one process") {
+TEST_CASE("over MPI, two replicas have the bits of one process", "[backends]") {
   std::string mpirun = TROUPE_TEST_MPIRUN;
   if (mpirun.empty()) SKIP("built without MPI");
   for (const char* exchange : {"f32", "top_k"}) {
@@ -175,7 +178,7 @@ TEST_CASE("over MPI, two replicas have the bits of one process") {
   }
 }
 
-TEST_CASE("replicas whose processes name different backends are refused with both") {
+TEST_CASE("replicas whose processes name different backends are refused with both", "[backends]") {
   skip_without_gloo();
   run_options running;
   std::string job = "if [ $RANK = 0 ]; then b=gloo; else b=ucx; fi; exec ";

@@ -24,14 +24,15 @@ bool everything(const test_row&) { return true; }
 
 }  // namespace
 
-TEST_CASE("all combinations come in the order of counting, without those that are not allowed") {
+TEST_CASE("all combinations come in the order of counting, without those that are not allowed",
+          "[pairwise_rows]") {
   CHECK(all_rows({2, 2}, everything) == std::vector<test_row>{{0, 0}, {0, 1}, {1, 0}, {1, 1}});
   CHECK(all_rows({2, 2}, [](const test_row& row) { return row[0] != row[1]; }) ==
         std::vector<test_row>{{0, 1}, {1, 0}});
   CHECK(all_rows({3, 2, 4}, everything).size() == 24);
 }
 
-TEST_CASE("few rows have all pairs of values of two factors") {
+TEST_CASE("few rows have all pairs of values of two factors", "[pairwise_rows]") {
   auto all = all_rows({4, 3, 3, 2, 2}, everything);
   auto rows = pairwise_rows(all);
   check_covered(rows, all);
@@ -48,7 +49,7 @@ TEST_CASE("few rows have all pairs of values of two factors") {
   CHECK(pairwise_rows(all) == rows);
 }
 
-TEST_CASE("pairs that no allowed row has are not asked for") {
+TEST_CASE("pairs that no allowed row has are not asked for", "[pairwise_rows]") {
   auto all = all_rows({3, 3, 3}, [](const test_row& row) { return row[0] <= row[1] && row[1] != row[2]; });
   auto rows = pairwise_rows(all);
   check_covered(rows, all);

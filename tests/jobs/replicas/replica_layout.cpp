@@ -6,13 +6,13 @@
 
 namespace troupe::testing {
 
-values job_of(const replica_layout& wanted, int num_steps) {
-  values options{"--size",         "tiny",
-                 "--steps",        std::to_string(num_steps),
-                 "--batch",        wanted.replicas == 3 ? "12" : "16",
-                 "--microbatches", "2",
-                 "--replicas",     std::to_string(wanted.replicas)};
-  auto add = [&options](const values& more) { options.insert(options.end(), more.begin(), more.end()); };
+words job_of(const replica_layout& wanted, int num_steps) {
+  words options{"--size",         "tiny",
+                "--steps",        std::to_string(num_steps),
+                "--batch",        wanted.replicas == 3 ? "12" : "16",
+                "--microbatches", "2",
+                "--replicas",     std::to_string(wanted.replicas)};
+  auto add = [&options](const words& more) { options.insert(options.end(), more.begin(), more.end()); };
   if (wanted.exchange == "unclipped") {
     add({"--precision", "bf16"});
     return options;
@@ -29,12 +29,6 @@ values job_of(const replica_layout& wanted, int num_steps) {
   return options;
 }
 
-job_bits bits_of(const job_outcome& outcome) {
-  job_bits found{outcome.weights_sha256(), {}};
-  for (const auto& event : outcome.named("step")) found.losses.push_back(event["loss"]);
-  return found;
-}
-
 const job_bits& expected_bits(const replica_layout& wanted) {
   static std::map<std::pair<int, std::string>, job_bits> known;
   auto [found, is_new] = known.try_emplace({wanted.replicas, wanted.exchange});
@@ -42,9 +36,9 @@ const job_bits& expected_bits(const replica_layout& wanted) {
   return found->second;
 }
 
-job_outcome run_layout(const replica_layout& wanted, const values& more) {
+job_outcome run_layout(const replica_layout& wanted, const words& more) {
   auto options = job_of(wanted);
-  auto add = [&options](const values& added) { options.insert(options.end(), added.begin(), added.end()); };
+  auto add = [&options](const words& added) { options.insert(options.end(), added.begin(), added.end()); };
   add({"--schedule", wanted.schedule, "--stages", std::to_string(wanted.stages), "--backend",
        wanted.backend});
   if (!wanted.killed_in.empty())

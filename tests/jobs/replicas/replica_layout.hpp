@@ -6,8 +6,6 @@
 
 namespace troupe::testing {
 
-using values = std::vector<std::string>;
-
 /// What replicas exchange: gradients in a dtype, the largest of them, factors of them, weights, or gradients
 /// that are not clipped, so that updates end within the next step (stage_program::defer_update).
 struct replica_layout {
@@ -23,17 +21,10 @@ struct replica_layout {
 
 /// 12 steps of a GPT whose embedding and head share their weights, mostly clipped, in f16 whose loss scale is
 /// too large at first; or in bf16, where a loss scale is refused.
-values job_of(const replica_layout& wanted, int num_steps = 12);
+words job_of(const replica_layout& wanted, int num_steps = 12);
 
-struct job_bits {
-  std::string weights_sha256;
-  std::vector<double> losses;
-  bool operator==(const job_bits&) const = default;
-};
-
-job_bits bits_of(const job_outcome& outcome);
 /// What such a job gives with schedule, stages, processes and the loss, and `more` options.
-job_outcome run_layout(const replica_layout& wanted, const values& more = {});
+job_outcome run_layout(const replica_layout& wanted, const words& more = {});
 /// Of one process with one device and one stage for each replica; computed once for each number of replicas
 /// and what they exchange.
 const job_bits& expected_bits(const replica_layout& wanted);

@@ -20,7 +20,7 @@ namespace {
 
 const std::vector<int> numbers_of_replicas{1, 2, 3, 4, 8}, numbers_of_stages{1, 2, 4},
     numbers_of_processes{1, 2, 3, 4};
-const values schedules{"1f1b", "gpipe", "zb_h1"},
+const words schedules{"1f1b", "gpipe", "zb_h1"},
     lost_in{"", "forward", "backward", "all_reduce", "reduce", "apply"},
     exchanges{"f32", "bf16", "f16", "top_k", "power_sgd", "average", "unclipped"};
 
@@ -51,13 +51,15 @@ std::vector<test_row> all_layouts() {
 
 }  // namespace
 
-TEST_CASE("replicas give the bits of one process in each pair of a layout, a loss and an exchange") {
+TEST_CASE("replicas give the bits of one process in each pair of a layout, a loss and an exchange",
+          "[replicas]") {
   auto rows = pairwise_rows(all_layouts());
   CHECK(rows.size() < 50);
   for (const auto& row : rows) check_same_bits(layout_of(row));
 }
 
-TEST_CASE("replicas give the bits of one process in every layout, with every loss and exchange", "[.soak]") {
+TEST_CASE("replicas give the bits of one process in every layout, with every loss and exchange",
+          "[.soak][replicas]") {
   auto rows = all_layouts();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     check_same_bits(layout_of(rows[i]));
@@ -65,7 +67,7 @@ TEST_CASE("replicas give the bits of one process in every layout, with every los
   }
 }
 
-TEST_CASE("each form of what replicas exchange has bits of its own") {
+TEST_CASE("each form of what replicas exchange has bits of its own", "[replicas]") {
   std::map<std::string, std::string> seen;  // by hash
   for (const auto& exchange : exchanges) {
     INFO(exchange);
@@ -79,7 +81,7 @@ TEST_CASE("each form of what replicas exchange has bits of its own") {
 }
 
 TEST_CASE("of two replicas with two stages each in four processes any may be killed in any action",
-          "[.soak]") {
+          "[.soak][replicas]") {
   for (int lost : {0, 1, 2, 3})
     for (const char* in : {"forward", "backward", "all_reduce", "reduce", "apply"})
       check_same_bits({.processes = 4, .killed_in = in, .lost_rank = lost});
@@ -88,7 +90,7 @@ TEST_CASE("of two replicas with two stages each in four processes any may be kil
 namespace {
 
 /// 60 steps of two replicas of two stages in four processes: rank 2 r + s has stage s of replica r.
-values longer_job() { return job_of({}, 60); }
+words longer_job() { return job_of({}, 60); }
 
 const job_bits& bits_of_longer_job() {
   static const auto expected = bits_of(run_local(longer_job(), example::gpt));
@@ -96,11 +98,11 @@ const job_bits& bits_of_longer_job() {
 }
 
 /// Ranks that are killed together when 20 steps are done.
-process_result run_with_losses(const std::vector<int>& lost, const values& more) {
+process_result run_with_losses(const std::vector<int>& lost, const words& more) {
   run_options options;
   options.command = {TROUPE_PROGRAM, "launch", "--nproc-per-node", "4"};
-  auto add = [&options](const values& words) {
-    options.command.insert(options.command.end(), words.begin(), words.end());
+  auto add = [&options](const words& added) {
+    options.command.insert(options.command.end(), added.begin(), added.end());
   };
   for (int rank : lost) add({"--drill", std::to_string(rank) + "@20"});
   add({"--", GPT_PROGRAM, "--json", "--stages", "2", "--snapshot-every", "2"});
@@ -113,7 +115,8 @@ process_result run_with_losses(const std::vector<int>& lost, const values& more)
 
 }  // namespace
 
-TEST_CASE("a whole replica may be lost at once, and one process of each stage: the state is in memory") {
+TEST_CASE("a whole replica may be lost at once, and one process of each stage: the state is in memory",
+          "[replicas]") {
   for (const auto& lost : std::vector<std::vector<int>>{{0, 1}, {2, 3}, {0, 3}}) {
     auto result = run_with_losses(lost, {});
     INFO("lost " << lost[0] << " and " << lost[1] << "\n" << result.errors);
@@ -122,8 +125,8 @@ TEST_CASE("a whole replica may be lost at once, and one process of each stage: t
   }
 }
 
-TEST_CASE(
-    "all processes that host a stage may be lost at once: the state is read from disk, if it is there") {
+TEST_CASE("all processes that host a stage may be lost at once: the state is read from disk, if it is there",
+          "[replicas]") {
   temp_folder folder;
   auto in_folder = run_with_losses(
       {1, 3}, {"--disk-every", "5", "--snapshot-dir", (folder.path() / "snapshots").string()});
@@ -136,7 +139,8 @@ TEST_CASE(
   CHECK_THAT(in_memory.errors, Catch::Matchers::ContainsSubstring("--snapshot-dir"));
 }
 
-TEST_CASE("with replicas a snapshot has one part of each stage, and several where replicas differ") {
+TEST_CASE("with replicas a snapshot has one part of each stage, and several where replicas differ",
+          "[replicas]") {
   auto parts_in = [](const std::string& exchange) {
     temp_folder folder;
     auto options = job_of({.exchange = exchange}, 4);
@@ -150,12 +154,13 @@ TEST_CASE("with replicas a snapshot has one part of each stage, and several wher
     std::ranges::sort(parts);
     return parts;
   };
-  CHECK(parts_in("f32") == values{"stage-0000.part", "stage-0001.part"});
-  CHECK(parts_in("top_k") == values{"stage-0000-replica-0001.part", "stage-0000.part",
-                                    "stage-0001-replica-0001.part", "stage-0001.part"});
+  CHECK(parts_in("f32") == words{"stage-0000.part", "stage-0001.part"});
+  CHECK(parts_in("top_k") == words{"stage-0000-replica-0001.part", "stage-0000.part",
+                                   "stage-0001-replica-0001.part", "stage-0001.part"});
 }
 
-TEST_CASE("a process with several replicas of a stage, or another one with the last, may be lost") {
+TEST_CASE("a process with several replicas of a stage, or another one with the last, may be lost",
+          "[replicas]") {
   // Of four replicas of one stage rank 0 has two; of two replicas of two stages it has the whole first one.
   for (int lost : {0, 1})
     check_same_bits({.replicas = 4, .stages = 1, .processes = 3, .killed_in = "apply", .lost_rank = lost});
@@ -164,7 +169,8 @@ TEST_CASE("a process with several replicas of a stage, or another one with the l
         {.replicas = 2, .stages = 2, .processes = 3, .killed_in = "copy_state", .lost_rank = lost});
 }
 
-TEST_CASE("a job with replicas resumes from its snapshot, and another number of replicas is refused") {
+TEST_CASE("a job with replicas resumes from its snapshot, and another number of replicas is refused",
+          "[replicas]") {
   temp_folder folder;
   auto job_with = [&](const replica_layout& wanted, int num_steps) {
     auto options = job_of(wanted, num_steps);
@@ -174,7 +180,7 @@ TEST_CASE("a job with replicas resumes from its snapshot, and another number of 
     return options;
   };
   run_local(job_with({}, 6), example::gpt);
-  values refused = {GPT_PROGRAM, "--json"};
+  words refused = {GPT_PROGRAM, "--json"};
   auto other = job_with({.replicas = 4}, 12);
   refused.insert(refused.end(), other.begin(), other.end());
   run_options refusing;
@@ -186,7 +192,7 @@ TEST_CASE("a job with replicas resumes from its snapshot, and another number of 
         expected_bits({}).weights_sha256);
 }
 
-TEST_CASE("what replicas keep of their own is in the snapshot, and other options are refused") {
+TEST_CASE("what replicas keep of their own is in the snapshot, and other options are refused", "[replicas]") {
   struct changed {
     std::string exchange, option, to;
   };
@@ -195,14 +201,14 @@ TEST_CASE("what replicas keep of their own is in the snapshot, and other options
         changed{"average", "--average-every", "2"}}) {
     INFO(exchange);
     temp_folder folder;
-    auto job_with = [&](int num_steps, const values& more) {
+    auto job_with = [&](int num_steps, const words& more) {
       auto options = job_of({.exchange = exchange}, num_steps);
       options.insert(options.end(), {"--snapshot-dir", (folder.path() / "snapshots").string()});
       options.insert(options.end(), more.begin(), more.end());
       return options;
     };
     run_local(job_with(6, {"--stages", "1"}), example::gpt);
-    values refused = {GPT_PROGRAM, "--json"};
+    words refused = {GPT_PROGRAM, "--json"};
     auto other = job_with(12, {"--stages", "1", "--resume"});
     *(std::ranges::find(other, option) + 1) = to;
     refused.insert(refused.end(), other.begin(), other.end());
@@ -220,11 +226,10 @@ namespace {
 
 using printed_values = std::map<std::string, std::set<std::string>>;  // by key, of all ranks
 
-printed_values run_worker(const std::string& model, int num_processes, const values& more) {
-  values command = {REPLICAS_WORKER,  "--model", model, "--steps", "6", "--batch", "48",
-                    "--microbatches", "2"};
+printed_values run_worker(const std::string& model, int num_processes, const words& more) {
+  words command = {REPLICAS_WORKER, "--model", model, "--steps", "6", "--batch", "48", "--microbatches", "2"};
   if (num_processes > 1) {
-    values launcher = {TROUPE_PROGRAM, "launch", "--nproc-per-node", std::to_string(num_processes), "--"};
+    words launcher = {TROUPE_PROGRAM, "launch", "--nproc-per-node", std::to_string(num_processes), "--"};
     command.insert(command.begin(), launcher.begin(), launcher.end());
   }
   command.insert(command.end(), more.begin(), more.end());
@@ -250,11 +255,12 @@ printed_values run_worker(const std::string& model, int num_processes, const val
 
 }  // namespace
 
-TEST_CASE("weights that some replicas do not use, and the metrics of all, are the same in four processes") {
-  for (const auto& exchange : {values{}, values{"--top-k-gradients", "0.05"}, values{"--power-sgd-rank", "2"},
-                               values{"--average-every", "3"}}) {
+TEST_CASE("weights that some replicas do not use, and the metrics of all, are the same in four processes",
+          "[replicas]") {
+  for (const auto& exchange : {words{}, words{"--top-k-gradients", "0.05"}, words{"--power-sgd-rank", "2"},
+                               words{"--average-every", "3"}}) {
     auto run = [&exchange](int num_processes, int replicas, int stages) {
-      values options = {"--replicas", std::to_string(replicas), "--stages", std::to_string(stages)};
+      words options = {"--replicas", std::to_string(replicas), "--stages", std::to_string(stages)};
       options.insert(options.end(), exchange.begin(), exchange.end());
       return run_worker("conditional", num_processes, options);
     };
@@ -264,9 +270,9 @@ TEST_CASE("weights that some replicas do not use, and the metrics of all, are th
   }
 }
 
-TEST_CASE("a process may be lost while replicas share the batches of a prediction") {
+TEST_CASE("a process may be lost while replicas share the batches of a prediction", "[replicas]") {
   auto run = [](int num_processes, int replicas, const std::string& fault = {}) {
-    values options = {"--replicas", std::to_string(replicas), "--stages", "2"};
+    words options = {"--replicas", std::to_string(replicas), "--stages", "2"};
     if (!fault.empty()) options.insert(options.end(), {"--snapshot-every", "2", "--fault", fault});
     return run_worker("conditional", num_processes, options);
   };
@@ -281,9 +287,10 @@ TEST_CASE("a process may be lost while replicas share the batches of a predictio
 }
 
 TEST_CASE(
-    "a large weight's gradient, by blocks of rows and read in place, has the same bits in each schedule") {
+    "a large weight's gradient, by blocks of rows and read in place, has the same bits in each schedule",
+    "[replicas]") {
   auto run = [](int num_processes, int stages, const std::string& schedule, const std::string& fault = {}) {
-    values options = {"--replicas", "2", "--stages", std::to_string(stages), "--schedule", schedule};
+    words options = {"--replicas", "2", "--stages", std::to_string(stages), "--schedule", schedule};
     if (!fault.empty()) options.insert(options.end(), {"--snapshot-every", "2", "--fault", fault});
     auto seen = run_worker("wide", num_processes, options);
     CHECK(seen["in-place"].contains("yes") == (num_processes > 1));
@@ -296,9 +303,10 @@ TEST_CASE(
   CHECK(run(2, 1, "1f1b", "forward@rank=1,step=4")["weights"] == expected.at("weights"));
 }
 
-TEST_CASE("a SyncBatchNorm over replicas has the same bits in any processes, which may be lost within it") {
+TEST_CASE("a SyncBatchNorm over replicas has the same bits in any processes, which may be lost within it",
+          "[replicas]") {
   auto run = [](int num_processes, int replicas, int stages, const std::string& fault = {}) {
-    values options = {"--replicas", std::to_string(replicas), "--stages", std::to_string(stages)};
+    words options = {"--replicas", std::to_string(replicas), "--stages", std::to_string(stages)};
     if (!fault.empty()) options.insert(options.end(), {"--snapshot-every", "2", "--fault", fault});
     return run_worker("sync_batch_norm", num_processes, options);
   };
@@ -315,7 +323,8 @@ TEST_CASE("a SyncBatchNorm over replicas has the same bits in any processes, whi
   }
 }
 
-TEST_CASE("replicas of which only some come to a SyncBatchNorm end the job, and the launcher says why") {
+TEST_CASE("replicas of which only some come to a SyncBatchNorm end the job, and the launcher says why",
+          "[replicas]") {
   run_options running;
   running.command = {TROUPE_PROGRAM,  "launch",  "--nproc-per-node", "2",          "--",
                      REPLICAS_WORKER, "--model", "sometimes_normed", "--replicas", "2",
@@ -327,9 +336,10 @@ TEST_CASE("replicas of which only some come to a SyncBatchNorm end the job, and 
 }
 
 TEST_CASE(
-    "samples without a label have the same bits in any processes, stages and replicas, which may be lost") {
-  auto run = [](int num_processes, int replicas, int stages, const values& more = {}) {
-    values options = {"--replicas", std::to_string(replicas), "--stages", std::to_string(stages)};
+    "samples without a label have the same bits in any processes, stages and replicas, which may be lost",
+    "[replicas]") {
+  auto run = [](int num_processes, int replicas, int stages, const words& more = {}) {
+    words options = {"--replicas", std::to_string(replicas), "--stages", std::to_string(stages)};
     options.insert(options.end(), more.begin(), more.end());
     return run_worker("partly_labelled", num_processes, options);
   };

@@ -13,8 +13,6 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-using words = std::vector<std::string>;
-
 void write(const std::filesystem::path& file, const std::string& text) { std::ofstream(file) << text; }
 
 /// One of two members, each on a host that knows the names in its own file.
@@ -45,7 +43,7 @@ const words over_the_cable{"--network-interface", joined_namespaces::interface};
 
 }  // namespace
 
-TEST_CASE("members wait until rank 0's name has an address") {
+TEST_CASE("members wait until rank 0's name has an address", "[addresses]") {
   joined_namespaces hosts;
   temp_folder folder;
   auto names = folder.path() / "hosts";
@@ -61,7 +59,7 @@ TEST_CASE("members wait until rank 0's name has an address") {
   }
 }
 
-TEST_CASE("a name that is a loopback address on rank 0's own host is reached from others") {
+TEST_CASE("a name that is a loopback address on rank 0's own host is reached from others", "[addresses]") {
   joined_namespaces hosts;
   temp_folder folder;
   auto here = folder.path() / "here", there = folder.path() / "there";
@@ -77,7 +75,7 @@ TEST_CASE("a name that is a loopback address on rank 0's own host is reached fro
   CHECK(second.wait().exit_code == 0);
 }
 
-TEST_CASE("a job on two hosts that was given no network is told of --network-interface") {
+TEST_CASE("a job on two hosts that was given no network is told of --network-interface", "[addresses]") {
   joined_namespaces hosts;
   temp_folder folder;
   auto names = folder.path() / "hosts";

@@ -15,22 +15,18 @@ using namespace troupe::testing;
 
 namespace {
 
-using words = std::vector<std::string>;
-
-std::string undisturbed_weights() {
-  return run_local(joined(small_job(), {"--stages", "4"})).weights_sha256();
-}
+std::string undisturbed_weights() { return run_local(small_job({"--stages", "4"})).weights_sha256(); }
 
 }  // namespace
 
-TEST_CASE("only a job's user can access the shared memory of its tensors") {
+TEST_CASE("only a job's user can access the shared memory of its tensors", "[hostile_neighbours]") {
   if (::geteuid() != 0) SKIP("the job runs as a user of its own: run the test as root");
   constexpr uid_t user = 64331;
   auto id = std::to_string(user);
   run_options options;
-  options.command = joined({"setpriv", "--reuid", id, "--regid", id, "--clear-groups", TROUPE_PROGRAM,
-                            "launch", "--nproc-per-node", "4", "--", FASHION_MNIST_PROGRAM, "--json"},
-                           {"--steps", "200", "--batch", "64", "--microbatches", "4"});
+  options.command = join({"setpriv", "--reuid", id, "--regid", id, "--clear-groups", TROUPE_PROGRAM, "launch",
+                          "--nproc-per-node", "4", "--", FASHION_MNIST_PROGRAM, "--json"},
+                         {"--steps", "200", "--batch", "64", "--microbatches", "4"});
   options.without = {"RANK", "WORLD_SIZE", "XDG_RUNTIME_DIR"};
   options.deadline = std::chrono::minutes(4);
   background_process job(options);
@@ -41,7 +37,8 @@ TEST_CASE("only a job's user can access the shared memory of its tensors") {
   CHECK(job.wait().exit_code == 0);
 }
 
-TEST_CASE("processes that may not read each other's memory copy tensors, say so, and give the same bits") {
+TEST_CASE("processes that may not read each other's memory copy tensors, say so, and give the same bits",
+          "[hostile_neighbours]") {
   if (::geteuid() != 0) SKIP("the job runs as a user of its own: run the test as root");
   temp_folder folder;
   ::chmod(folder.path().c_str(), 0711);
@@ -50,10 +47,9 @@ TEST_CASE("processes that may not read each other's memory copy tensors, say so,
   std::filesystem::copy_file(FASHION_MNIST_PROGRAM, program);
   ::chmod(program.c_str(), 0711);
   run_options options;
-  options.command =
-      joined({"setpriv", "--reuid", "64335", "--regid", "64335", "--clear-groups", TROUPE_PROGRAM, "launch",
-              "--nproc-per-node", "4", "--", program.string(), "--json"},
-             small_job());
+  options.command = join({"setpriv", "--reuid", "64335", "--regid", "64335", "--clear-groups", TROUPE_PROGRAM,
+                          "launch", "--nproc-per-node", "4", "--", program.string(), "--json"},
+                         small_job());
   options.without = {"RANK", "WORLD_SIZE", "XDG_RUNTIME_DIR"};
   options.deadline = std::chrono::minutes(4);
   auto result = run_process(options);
@@ -63,15 +59,15 @@ TEST_CASE("processes that may not read each other's memory copy tensors, say so,
   CHECK(result.errors.find("other processes may not read this one's memory") != std::string::npos);
 }
 
-TEST_CASE("a flood of connections and one kill do not end a job") {
+TEST_CASE("a flood of connections and one kill do not end a job", "[hostile_neighbours]") {
   joined_namespaces network;
   temp_folder folder;
   run_options options;
-  options.command = joined(joined({"ip", "netns", "exec", network.name(0), TROUPE_PROGRAM, "launch", "--json",
-                                   "--nproc-per-node", "4", "--", FASHION_MNIST_PROGRAM, "--json"},
-                                  small_job()),
-                           {"--snapshot-every", "2", "--snapshot-dir", (folder.path() / "snapshots").string(),
-                            "--fault", "forward@rank=2,step=7"});
+  options.command = join(join({"ip", "netns", "exec", network.name(0), TROUPE_PROGRAM, "launch", "--json",
+                               "--nproc-per-node", "4", "--", FASHION_MNIST_PROGRAM, "--json"},
+                              small_job()),
+                         {"--snapshot-every", "2", "--snapshot-dir", (folder.path() / "snapshots").string(),
+                          "--fault", "forward@rank=2,step=7"});
   options.without = {"RANK", "WORLD_SIZE"};
   options.deadline = std::chrono::minutes(4);
   auto wanted = undisturbed_weights();

@@ -14,8 +14,6 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-using words = std::vector<std::string>;
-
 std::string weights_in(const process_result& result) {
   const std::string before = "\"weights_sha256\":\"";
   INFO(result.output << result.errors);
@@ -27,8 +25,8 @@ std::string weights_in(const process_result& result) {
 
 run_options member(int rank, const words& place) {
   run_options options;
-  options.command = joined(
-      joined(place, {FASHION_MNIST_PROGRAM, "--json", "--network-interface", joined_namespaces::interface}),
+  options.command = join(
+      join(place, {FASHION_MNIST_PROGRAM, "--json", "--network-interface", joined_namespaces::interface}),
       small_job());
   options.environment = {{"RANK", std::to_string(rank)},
                          {"WORLD_SIZE", "4"},
@@ -43,11 +41,11 @@ run_options member(int rank, const words& place) {
 /// Four members by hand, two on each host; `isolate` begins the command of each.
 void check_same_bits(const words& isolate) {
   joined_namespaces hosts;
-  auto wanted = run_local(joined(small_job(), {"--stages", "4"})).weights_sha256();
+  auto wanted = run_local(small_job({"--stages", "4"})).weights_sha256();
   std::vector<std::unique_ptr<background_process>> members;
   for (int rank = 0; rank < 4; ++rank)
     members.push_back(std::make_unique<background_process>(
-        member(rank, joined({"ip", "netns", "exec", hosts.name(rank % 2)}, isolate))));
+        member(rank, join({"ip", "netns", "exec", hosts.name(rank % 2)}, isolate))));
   CHECK(weights_in(members[0]->wait()) == wanted);
   for (int rank = 1; rank < 4; ++rank) CHECK(members[static_cast<std::size_t>(rank)]->wait().exit_code == 0);
 }
@@ -59,18 +57,19 @@ namespace {
 /// Four members on one host, of which every second is in namespaces of its own, as containers of a pod are.
 void check_same_bits_on_one_host(const words& isolate) {
   joined_namespaces hosts;
-  auto wanted = run_local(joined(small_job(), {"--stages", "4"})).weights_sha256();
+  auto wanted = run_local(small_job({"--stages", "4"})).weights_sha256();
   std::vector<std::unique_ptr<background_process>> members;
   for (int rank = 0; rank < 4; ++rank)
     members.push_back(std::make_unique<background_process>(
-        member(rank, joined({"ip", "netns", "exec", hosts.name(0)}, rank % 2 == 1 ? isolate : words()))));
+        member(rank, join({"ip", "netns", "exec", hosts.name(0)}, rank % 2 == 1 ? isolate : words()))));
   CHECK(weights_in(members[0]->wait()) == wanted);
   for (int rank = 1; rank < 4; ++rank) CHECK(members[static_cast<std::size_t>(rank)]->wait().exit_code == 0);
 }
 
 }  // namespace
 
-TEST_CASE("members of one host with namespaces of their own give the same bits over its network") {
+TEST_CASE("members of one host with namespaces of their own give the same bits over its network",
+          "[namespaces]") {
   SECTION("IPC") { check_same_bits_on_one_host({"unshare", "--ipc"}); }
   SECTION("PID") {
     check_same_bits_on_one_host({"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"});
@@ -82,14 +81,14 @@ TEST_CASE("members of one host with namespaces of their own give the same bits o
   }
 }
 
-TEST_CASE("members that share neither memory nor an interface are told which option to use") {
+TEST_CASE("members that share neither memory nor an interface are told which option to use", "[namespaces]") {
   joined_namespaces hosts;
   auto isolate = GENERATE(words{"unshare", "--ipc"}, words{"unshare", "--user", "--map-root-user"});
   std::vector<std::unique_ptr<background_process>> members;
   for (int rank = 0; rank < 2; ++rank) {
     run_options options;
-    options.command = joined({"ip", "netns", "exec", hosts.name(0)}, rank == 1 ? isolate : words());
-    options.command = joined(joined(options.command, {FASHION_MNIST_PROGRAM}), small_job());
+    options.command = join({"ip", "netns", "exec", hosts.name(0)}, rank == 1 ? isolate : words());
+    options.command = join(join(options.command, {FASHION_MNIST_PROGRAM}), small_job());
     options.environment = {{"RANK", std::to_string(rank)},
                            {"WORLD_SIZE", "2"},
                            {"MASTER_ADDR", "127.0.0.1"},
@@ -105,30 +104,31 @@ TEST_CASE("members that share neither memory nor an interface are told which opt
   }
 }
 
-TEST_CASE(
-    "a job in a PID namespace without a /proc of its own gives the same bits, or says what is missing") {
+TEST_CASE("a job in a PID namespace without a /proc of its own gives the same bits, or says what is missing",
+          "[namespaces]") {
   joined_namespaces hosts;
   words isolated{"ip",           "netns",        "exec",   hosts.name(0),      "unshare", "--pid", "--fork",
                  "--kill-child", TROUPE_PROGRAM, "launch", "--nproc-per-node", "2",       "--"};
-  words program = joined({FASHION_MNIST_PROGRAM, "--json"}, small_job());
+  words program = join({FASHION_MNIST_PROGRAM, "--json"}, small_job());
   auto run = [&](const words& options) {
-    return run_process({.command = joined(joined(isolated, program), options),
+    return run_process({.command = join(join(isolated, program), options),
                         .environment = {},
                         .without = {"RANK", "WORLD_SIZE"}});
   };
   CHECK(weights_in(run({"--network-interface", joined_namespaces::interface})) ==
-        run_local(joined(small_job(), {"--stages", "2"})).weights_sha256());
+        run_local(small_job({"--stages", "2"})).weights_sha256());
   auto refused = run({});
   CAPTURE(refused.errors);
   CHECK(refused.exit_code != 0);
   CHECK_THAT(refused.errors, ContainsSubstring("/proc shows another PID namespace, as here"));
 }
 
-TEST_CASE("members that share IPC but not the network give the same bits as one process") {
+TEST_CASE("members that share IPC but not the network give the same bits as one process", "[namespaces]") {
   check_same_bits({});
 }
 
-TEST_CASE("members with IPC, PID and UTS namespaces of their own give the same bits as one process") {
+TEST_CASE("members with IPC, PID and UTS namespaces of their own give the same bits as one process",
+          "[namespaces]") {
   check_same_bits({"unshare", "--ipc", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc"});
 }
 
@@ -141,10 +141,10 @@ std::vector<process_result> train_with_snapshots(const std::filesystem::path& pa
   joined_namespaces hosts;
   std::vector<std::unique_ptr<background_process>> members;
   for (int rank = 0; rank < 4; ++rank) {
-    auto place = joined({"ip", "netns", "exec", hosts.name(rank % 2), "unshare", "--mount", "sh", "-c"},
-                        {(rank % 2 == 1 ? mount : "true") + " && exec \"$@\"", parent.string()});
+    auto place = join({"ip", "netns", "exec", hosts.name(rank % 2), "unshare", "--mount", "sh", "-c"},
+                      {(rank % 2 == 1 ? mount : "true") + " && exec \"$@\"", parent.string()});
     auto options = member(rank, place);
-    options.command = joined(options.command, {"--stages", "4", "--snapshot-dir", (parent / "run").string()});
+    options.command = join(options.command, {"--stages", "4", "--snapshot-dir", (parent / "run").string()});
     members.push_back(std::make_unique<background_process>(options));
   }
   std::vector<process_result> results;
@@ -155,7 +155,8 @@ std::vector<process_result> train_with_snapshots(const std::filesystem::path& pa
 }  // namespace
 
 TEST_CASE(
-    "snapshots go to a folder that hosts share, and one that each has for itself is refused at the start") {
+    "snapshots go to a folder that hosts share, and one that each has for itself is refused at the start",
+    "[namespaces]") {
   temp_folder parent;
   auto folder = (parent.path() / "run").string();
   SECTION("shared") {

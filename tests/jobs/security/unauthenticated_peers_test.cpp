@@ -163,7 +163,8 @@ std::vector<client_socket> stall_answers(const paced_job& job) {
 
 }  // namespace
 
-TEST_CASE("a job that unauthenticated peers attack serves others meanwhile, and ends with the same bits") {
+TEST_CASE("a job that unauthenticated peers attack serves others meanwhile, and ends with the same bits",
+          "[unauthenticated_peers]") {
   const std::vector<std::string> options = {"--epochs", "30"};
   paced_job job(2, options);
   auto events = job.events();
