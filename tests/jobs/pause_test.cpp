@@ -33,7 +33,7 @@ void check_undisturbed(const process_result& result, int kills) {
 
 TEST_CASE(
     "a job that is paused for longer than the limit of progress and single-stepped trains the same bits",
-    "[pause]") {
+    "[pause][timed]") {
   check_undisturbed(run_paused({"--control-rank", "1", "--hold-ms", "6000", "--progress-timeout", "2s"}), 0);
 }
 

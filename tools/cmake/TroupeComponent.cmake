@@ -101,9 +101,11 @@ endif()
 set(TROUPE_EMULATION_ORDERS "${troupe_emulation_orders}" CACHE STRING
   "Of ascending, descending, shuffled, warps, early_copies: in which of them each test on an emulated GPU runs")
 
-# Properties of tests that start whole jobs: one at a time, since each has several processes and watches how fast they
-# get on, but beside other tests, since jobs mostly wait. The first to start, so that none is left over at the end.
-set(troupe_job_test_properties RESOURCE_LOCK jobs COST 100)
+# Properties of tests that start whole jobs: two at a time (tools/cmake/test_resources.json, which the test
+# presets name) beside other tests, since jobs mostly wait. The first to start, so that none is left over at the
+# end. Cases tagged [timed] watch how fast processes get on: each is the only job, and they come before others.
+set(troupe_job_test_properties RESOURCE_GROUPS jobs:1 COST 100)
+set(troupe_timed_job_test_properties RESOURCE_GROUPS jobs:2 COST 200)
 
 # troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [CASES spec] [TIMEOUT seconds] [JOBS] [PRECOMPILED set] [EMULATED]): one
 # Catch2 program, each case, or each that CASES selects, one ctest entry. PRECOMPILED names a set of headers
@@ -136,6 +138,9 @@ function(troupe_test name)
     list(APPEND properties LABELS ${arg_LABELS})
   endif()
   if(arg_JOBS)
+    catch_discover_tests(${name} TEST_SPEC "${arg_CASES}[timed]~[.]" TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
+      PROPERTIES ${properties} ${troupe_timed_job_test_properties})
+    string(APPEND arg_CASES "~[timed]")
     list(APPEND properties ${troupe_job_test_properties})
   endif()
   if(NOT arg_EMULATED)

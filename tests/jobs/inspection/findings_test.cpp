@@ -182,7 +182,7 @@ double run_hung_store(int rank, std::uint64_t step) {
 }  // namespace
 
 TEST_CASE("a process that is stopped, and one that becomes slow, are named while the job runs",
-          "[findings]") {
+          "[findings][timed]") {
   faulty_job job("straggle", 2);
   job.run_well(4s);
   auto pid = job.pid();
@@ -194,12 +194,12 @@ TEST_CASE("a process that is stopped, and one that becomes slow, are named while
   job.wait_for("straggler");
 }
 
-TEST_CASE("a process that makes no further call of its group is named", "[findings]") {
+TEST_CASE("a process that makes no further call of its group is named", "[findings][timed]") {
   run_fault("absent", 1, 500ms);
 }
 
 TEST_CASE("an actor that does not take its messages is named, while the job waits for it",
-          "[findings]") {
+          "[findings][timed]") {
   run_hung_store(3, 40);
 }
 

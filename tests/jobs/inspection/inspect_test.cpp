@@ -172,7 +172,7 @@ TEST_CASE("a job of two processes shows all that the schema says, to those with 
   CHECK(job.stop().exit_code == 128 + SIGTERM);
 }
 
-TEST_CASE("a job that stands is not shown as one that runs", "[inspect]") {
+TEST_CASE("a job that stands is not shown as one that runs", "[inspect][timed]") {
   watched_job job({"--json", "--inspect", "--steps", "100000", "--epochs", "10000"},
                   {"--suspect-after", "100s"});
   auto well = job.read_until(

@@ -68,7 +68,7 @@ class prometheus {
 }  // namespace
 
 TEST_CASE("Prometheus scrapes a running job, and its step is between what the job said before and after",
-          "[prometheus]") {
+          "[prometheus][timed]") {
   if (!has_program("prometheus")) SKIP("prometheus is not installed: tools/setup prometheus installs it");
   paced_job job(2, {"--epochs", "30"});
   auto events = job.events();
