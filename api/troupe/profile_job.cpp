@@ -7,6 +7,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/files/durable_file.hpp"
 #include "troupe/files/snapshot_error.hpp"
+#include "troupe/mesh/device_places.hpp"
 #include "troupe/ops/threads.hpp"
 
 namespace troupe {
@@ -22,7 +23,12 @@ cost_profile profile_job(const Pipeline& pipeline, const dataset_ptr& samples, c
   set_num_threads(options.threads);
   auto source = detail::make_training_source(
       samples, {.batch = options.batch / num_microbatches, .microbatches = 1, .seed = options.seed});
-  return profile_model(pipeline, source->at(0), {.seed = options.seed});
+  auto places = mesh::device_places::from_string(options.device);
+  if (places.has_gpus() && places.has_cpus())
+    throw bad_input("--device " + options.device +
+                    ": a profile is of one kind of device. Measure on the CPU and on a GPU, a file each");
+  auto place = places.of({0}, 0, 1);
+  return profile_model(pipeline, source->at(0), {.seed = options.seed, .place = place});
 }
 
 void save_profile(const std::filesystem::path& file, const cost_profile& profile) {

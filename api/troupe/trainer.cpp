@@ -13,9 +13,9 @@
 #include "troupe/data/detail/evaluation_source.hpp"
 #include "troupe/data/detail/given_batches.hpp"
 #include "troupe/data/detail/training_source.hpp"
-#include "troupe/detail/job_start.hpp"
 #include "troupe/detail/pipeline_job.hpp"
 #include "troupe/detail/refused_call.hpp"
+#include "troupe/detail/start/job_start.hpp"
 #include "troupe/detail/step_rate.hpp"
 #include "troupe/detail/unused_options.hpp"
 #include "troupe/detail/world_state.hpp"
@@ -83,7 +83,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
         plan_.mesh.num_replicas, plan_.num_devices(), plan_.num_job_devices(), world_.num_devices(),
         plan_.mesh.num_replicas);
   auto job = std::make_shared<actors::job::job_definition>(
-      detail::definition_of(pipeline_, options, plan_, world_.world_size()));
+      detail::definition_of(pipeline_, options, plan_, world_.world_size(), world_.shared_->places));
   auto start =
       detail::agree_on_start(self, world_.shared_->incarnation, number, options, *job, *world_.shared_->log);
   world_.shared_->folder = std::move(start.lock);

@@ -7,9 +7,10 @@
 #include "troupe/config/environment/events_environment.hpp"
 #include "troupe/config/environment/other_launchers.hpp"
 #include "troupe/config/job_fields.hpp"
+#include "troupe/detail/start/process_devices.hpp"
 #include "troupe/detail/world_state.hpp"
+#include "troupe/error/errors.hpp"
 #include "troupe/files/file_size_limit.hpp"
-#include "troupe/ops/numeric_class.hpp"
 #include "troupe/posix/thread_limit.hpp"
 #include "troupe/trace/recording.hpp"
 
@@ -80,11 +81,14 @@ World World::init(const job_options& options, const std::vector<group_backend>& 
   auto self = made.launch.value_or(launch_environment());
   bool names_network = !made.launch && options.given.contains("network_interface");
   shared->incarnation = self.incarnation;
+  shared->places = detail::places_of(options, self.local_rank, self.incarnation > 0);
+  auto gpus = shared->places.gpus();
   shared->backends = std::make_unique<collective::backend_registry>(
       options.backend, linked,
       backend_options{self.rank, self.world_size, self.local_rank, options.network_interface,
-                      collective::network_sizes_from(options.network_sizes)});
-  made.numeric_class = numeric_class();
+                      collective::network_sizes_from(options.network_sizes),
+                      gpus.empty() ? std::nullopt : std::optional(gpus.front().index)});
+  made.numeric_class = detail::numeric_class_of(shared->places);
   made.network_interface = options.network_interface;
   made.verify_frames = options.verify_frames;
   made.join_timeout = options.join_timeout;
@@ -122,7 +126,8 @@ World World::local(int devices, job_options options, const std::vector<group_bac
       options.backend, linked,
       backend_options{.sizes = collective::network_sizes_from(options.network_sizes)});
   actors::process::process_options made;
-  made.numeric_class = numeric_class();
+  shared->places = detail::places_of(options, 0);
+  made.numeric_class = detail::numeric_class_of(shared->places);
   made.fault = options.fault;
   made.writes_snapshots = !options.snapshot_dir.empty();
   made.inspect = options.inspect;
@@ -143,6 +148,13 @@ int World::world_size() const { return shared_->self->world_size(); }
 bool World::is_replaying() const { return shared_->self->is_replaying(); }
 int World::local_rank() const { return shared_->self->local_rank(); }
 int World::num_devices() const { return world_size() * shared_->options.devices; }
+device World::device(int index) const {
+  auto count = shared_->options.devices;
+  if (index < 0 || index >= count)
+    throw_invalid("World::device", "one of the process's " + std::to_string(count) + " devices",
+                  std::to_string(index));
+  return shared_->places.of({rank() * count + index});
+}
 const job_options& World::options() const { return shared_->options; }
 
 void World::barrier() {

@@ -6,6 +6,7 @@
 #include "troupe/config/job_options.hpp"
 #include "troupe/process_group.hpp"
 #include "troupe/process_mesh.hpp"
+#include "troupe/tensor/device.hpp"
 
 namespace troupe {
 
@@ -34,6 +35,10 @@ class World {
   int local_rank() const;
   /// The most devices that all processes together can have; a pipeline of fewer stages uses only as many.
   int num_devices() const;
+  /// Where the process's device `index`, of job_options::devices, computes (job_options::device), for loops
+  /// of one's own: `model.to(world.device())`. A program that tells run_program which options it uses names
+  /// "device" among them. Throws std::invalid_argument for a device that it does not have.
+  troupe::device device(int index = 0) const;
   const job_options& options() const;
   /// Returns when every process has called it. Throws job_failed; in a program without a Trainer also, naming
   /// the missing ranks, if none has come for options().progress_timeout.

@@ -1,4 +1,4 @@
-#include "troupe/detail/job_start.hpp"
+#include "troupe/detail/start/job_start.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <map>

@@ -1,16 +1,29 @@
 #include "jobs/job.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <sstream>
 
 namespace troupe::testing {
 namespace {
 
+#ifdef JOB_DEVICE
+/// On emulated GPUs, unless the command says where.
+void set_device(run_options& options) {
+  options.environment = {{"TROUPE_EMULATED_GPUS", NUM_JOB_GPUS}};
+  if (std::ranges::find(options.command, "--device") == options.command.end())
+    options.command = join(options.command, {"--device", JOB_DEVICE});
+}
+#else
+void set_device(run_options&) {}
+#endif
+
 job_outcome run(words command) {
   run_options options;
   options.command = std::move(command);
   options.deadline = std::chrono::minutes(4);
   options.without = {"RANK", "WORLD_SIZE"};
+  set_device(options);
   job_outcome outcome{run_process(options), {}};
   INFO(outcome.process.output);
   INFO(outcome.process.errors);

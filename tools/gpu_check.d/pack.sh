@@ -3,6 +3,8 @@
 # that runs it count.
 
 packed_programs=(troupe gpu_memory_test ops_gpu_test ops_cuda_test autograd_functions_gpu_test nn_gpu_test collective_nccl_gpu_test)
+# Of builds with actors: what jobs need.
+packed_jobs=(gpt stage_programs_gpu_test)
 most_packed_mib=64
 
 cannot_pack() {
@@ -33,11 +35,11 @@ compiled_for() {
   done
 }
 
-# A build folder of its own for one architecture, without actors and what they need.
+# A build folder of its own for one architecture.
 build_for() {
   build=$root/build/gpu_check-$1
-  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTROUPE_ACTORS=OFF -DTROUPE_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=$1-real"
-  cmake --build "$build" --target "${packed_programs[@]}"
+  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTROUPE_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=$1-real"
+  cmake --build "$build" --target "${packed_programs[@]}" "${packed_jobs[@]}"
 }
 
 choose_build() {
@@ -53,6 +55,14 @@ choose_build() {
   for program in "${packed_programs[@]}"; do
     [[ -x $build/bin/$program ]] || cannot_pack "$build/bin/$program is not there: cmake --build $build --target ${packed_programs[*]}"
   done
+  if [[ $(cached TROUPE_ACTORS) == OFF ]]; then
+    echo "no jobs are packed: $build was built without actors"
+  else
+    for program in "${packed_jobs[@]}"; do
+      [[ -x $build/bin/$program ]] || cannot_pack "$build/bin/$program is not there: cmake --build $build --target ${packed_jobs[*]}"
+    done
+    packed_programs+=("${packed_jobs[@]}")
+  fi
   if [[ -n $arch ]]; then
     [[ -n $(compiled_for "$arch") ]] || cannot_pack "$build is for GPUs $(cached CMAKE_CUDA_ARCHITECTURES), which $arch cannot run: leave --build out"
     echo "from $build: GPUs $arch run $(compiled_for "$arch")"
@@ -78,6 +88,16 @@ pack_libraries() {
     install -D -m 755 "$path" "$1/$folder/$name"
     strip --strip-unneeded "$1/$folder/$name"
   done < <(linked_libraries "$1"/bin/*)
+}
+
+# The transports of UCX, which it opens by itself: the parts for one host.
+pack_ucx_modules() {
+  local ucp folder name
+  ucp=$(linked_libraries "$1"/bin/* | awk '$1 ~ /^libucp[.]/ { print $2; exit }')
+  folder=$(dirname "$(readlink -f "${ucp:-/}")")/ucx
+  for name in "$folder"/libuct_cma.so*; do
+    [[ ! -f $name ]] || install -D -m 755 "$name" "$1/lib/ucx/$(basename "$name")"
+  done
 }
 
 # version_in HEADER NAME: the number that a CUDA library's header defines.
@@ -115,6 +135,7 @@ pack() {
     strip "$contents/bin/$program"
   done
   pack_libraries "$contents"
+  pack_ucx_modules "$contents"
   describe_pack >"$contents/pack.txt"
   rm -rf "$folder"/{gpu_check,gpu_check.d,programs.tar.gz}
   mkdir -p "$folder"

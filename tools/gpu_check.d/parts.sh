@@ -1,8 +1,9 @@
 # The parts of a run, in order: what tells most comes first, so that a run that is cut off was worth its time.
 
-all_parts=(versions memory operations sanitizer gpu_tests nccl bench_kernels bench_compute)
+all_parts=(versions memory operations sanitizer gpu_tests nccl jobs jobs_killed bench_kernels bench_compute bench_jobs)
 # Seconds that a part has at most. Together they are more than a run has: most need a fraction.
-declare -A part_limit=([versions]=30 [memory]=60 [operations]=180 [sanitizer]=120 [gpu_tests]=90 [nccl]=45 [bench_kernels]=150 [bench_compute]=200)
+declare -A part_limit=([versions]=30 [memory]=60 [operations]=180 [sanitizer]=120 [gpu_tests]=90 [nccl]=45 [jobs]=150 [jobs_killed]=90 [bench_kernels]=150 [bench_compute]=200
+  [bench_jobs]=150)
 part='' gpu_name=''
 
 # ask_gpu FIELDS: what nvidia-smi says of the first GPU, with ", " between the fields, or nothing if it fails: its errors go
@@ -109,6 +110,11 @@ part_sanitizer() {
 part_gpu_tests() {
   run_tests autograd_functions_gpu_test '~[host]'
   run_tests nn_gpu_test
+  if [[ -x $work/bin/stage_programs_gpu_test ]]; then
+    run_tests stage_programs_gpu_test '~[host]'
+  else
+    skip_step stage_programs_gpu_test "not packed: the build has no actors"
+  fi
 }
 
 part_nccl() { skip_without collective_nccl_gpu_test nccl || run_tests collective_nccl_gpu_test; }

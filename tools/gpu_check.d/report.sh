@@ -70,6 +70,13 @@ kernel_lines() {
     LC_ALL=C awk -F'\t' '{ printf "  %5.1f %%  %-28s %-4s %10.1f us\n", 100 * $1, $2, $3, $4 }'
 }
 
+job_lines() {
+  local step line
+  while IFS=$'\t' read -r step line; do
+    LC_ALL=C printf '  %8.1f samples/s  %s\n' "$(number_of samples_per_s "$line")" "$step"
+  done <"$work/bench_jobs.results"
+}
+
 report_text() {
   local part
   echo "gpu_check of $started: $run_state after $SECONDS s of $total_limit$([[ $exit_code == null ]] || echo ", exit code $exit_code")"
@@ -79,6 +86,7 @@ report_text() {
   done
   [[ ! -s $work/failures ]] || { echo "failed:" && head -n 14 "$work/failures" | cut -c1-200 | sed 's/^/  /'; }
   [[ ! -s $work/bench_compute.results ]] || { echo "training steps:" && compute_lines; }
+  [[ ! -s $work/bench_jobs.results ]] || { echo "jobs:" && job_lines; }
   [[ ! -s $work/bench_kernels.results ]] || { echo "kernels:" && kernel_lines; }
 }
 

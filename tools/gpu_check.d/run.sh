@@ -6,7 +6,7 @@ run_part() {
   part_began=$SECONDS
   part_deadline=$((SECONDS + part_limit[$part]))
   part_state[$part]=running
-  if [[ -z $gpu_name && ($part == sanitizer || $part == bench_*) ]]; then
+  if [[ -z $gpu_name && ($part == sanitizer || $part == jobs* || $part == bench_*) ]]; then
     skip_step "$part" "no GPU"
   else
     "part_$part"

@@ -6,6 +6,7 @@
 #include <caf/message.hpp>
 #include <caf/sec.hpp>
 
+#include "troupe/error/device_lost.hpp"
 #include "troupe/error/errors.hpp"
 
 namespace troupe::actors::actor {
@@ -36,6 +37,8 @@ caf::error error_from(const std::exception_ptr& thrown) {
     std::rethrow_exception(thrown);
   } catch (const bad_input& problem) {
     return make_error(actor_error::bad_input, problem.what());
+  } catch (const device_lost& problem) {
+    return make_error(actor_error::device_lost, problem.what());
   } catch (const std::exception& problem) {
     return make_error(actor_error::failed, problem.what());
   } catch (...) {
@@ -46,8 +49,8 @@ caf::error error_from(const std::exception_ptr& thrown) {
 bool is_bad_input(const caf::error& problem) { return problem == actor_error::bad_input; }
 
 bool has_ended(const caf::error& problem) {
-  return problem == actor_error::failed || problem == caf::sec::request_receiver_down ||
-         is_bad_input(problem);
+  return problem == actor_error::failed || problem == actor_error::device_lost ||
+         problem == caf::sec::request_receiver_down || is_bad_input(problem);
 }
 
 std::string describe(const caf::error& problem) {

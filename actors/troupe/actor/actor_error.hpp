@@ -14,7 +14,9 @@ enum class actor_error : std::uint8_t {
   failed = 2,       ///< any other exception; the actor ends with this error
   unavailable = 3,  ///< a reply: the requested data does not exist here; the replying actor lives on
   lost = 4,         ///< an actor of another process: its process is lost, or a new generation has begun
-  timed_out = 5     ///< an actor of another process has not replied within the link's time limit
+  timed_out = 5,    ///< an actor of another process has not replied within the link's time limit
+  device_lost =
+      6  ///< the actor ends with this error: its process cannot use a device any more (error/device_lost.hpp)
 };
 
 caf::error make_error(actor_error code, const std::string& text);
@@ -22,8 +24,8 @@ bool operator==(const caf::error& problem, actor_error code);
 /// None: no error of this project.
 std::optional<actor_error> code_of(const caf::error& problem);
 
-/// The one place where exceptions become errors between actors: actor_error::bad_input for bad_input, else
-/// actor_error::failed, with the exception's text.
+/// The one place where exceptions become errors between actors: actor_error::bad_input for bad_input,
+/// device_lost for that, else actor_error::failed, with the exception's text.
 caf::error error_from(const std::exception_ptr& thrown);
 /// actor_error::unavailable
 caf::error unavailable(const std::string& what);

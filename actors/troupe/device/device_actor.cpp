@@ -37,7 +37,8 @@ std::optional<execution::pass_kind> pass_of(job::call_kind kind) {
 device_state::device_state(caf::event_based_actor* self, device_options options)
     : self_(self),
       options_(std::move(options)),
-      waiter_(self, {options_.out, options_.spin, options_.fenced, options_.account, options_.from_replicas}),
+      waiter_(self, {options_.out, options_.spin, options_.fenced, options_.account, options_.from_replicas,
+                     has_failed_to_send_}),
       batches_(self, options_.account),
       account_(*options_.ring, options_.device),
       shared_memory_([this](shape extents, dtype type) {
@@ -52,6 +53,7 @@ caf::behavior device_state::make_behavior() {
           [this](const messages::hash_parameters& wanted) { on_hash(wanted); },
           [this](const messages::tensor_arrived& arrived) { on_tensor(arrived); },
           [this](const messages::replica_tensors_arrived&) { run_ready(); },
+          [this](const messages::sending_failed& failed) { on_sending_failed(failed); },
           [this](const messages::batch_ready& ready) { on_batch(ready); },
           [this](const messages::loader_replaced& replaced) { on_loader_replaced(replaced); },
           [this](const messages::quiesce& command) { return on_quiesce(command); },
@@ -71,6 +73,7 @@ void device_state::on_begin(const messages::begin_generation& command) {
   copies_.clear();
   committed_step_ = 0;  // the last generation's may be later than this one's first step
   running_ = true;
+  *has_failed_to_send_ = false;
   set_num_threads(command.job->num_threads);
   share_memory();
   listen_to_groups();
@@ -118,6 +121,7 @@ messages::stopped device_state::on_quiesce(const messages::quiesce& command) {
   if (command_.job && command_.job->groups) command_.job->groups->end();
   running_ = false;
   set_status(schedule::device_activity::idle);
+  if (from_gpu_) from_gpu_->clear();
   interpreter_.reset();
   deferred_step_.reset();
   command_ = {};
@@ -149,6 +153,12 @@ void device_state::on_credit(const messages::step_credit& given) {
 void device_state::on_tensor(const messages::tensor_arrived& arrived) {
   waiter_.put(arrived.tag, arrived.value);
   run_ready();
+}
+
+void device_state::on_sending_failed(const messages::sending_failed& failed) {
+  if (!running_ || failed.generation != generation_) return;
+  set_status(schedule::device_activity::idle);
+  std::rethrow_exception(failed.cause);
 }
 
 void device_state::on_batch(const messages::batch_ready& ready) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "troupe/device/input_waiter.hpp"
+#include "troupe/device/outgoing_copies.hpp"
 #include "troupe/device/step_account.hpp"
 #include "troupe/device/step_batches.hpp"
 #include "troupe/device/step_sampling.hpp"
@@ -63,6 +64,7 @@ struct device_options {
 ///   hash_parameters   -> parameters_hashed                     other call or generation: dropped
 ///   tensor_arrived    ->                                       the same tensor twice: ends the actor
 ///   replica_tensors_arrived ->                                 likewise
+///   sending_failed    ->                                       ends the actor
 ///   batch_ready       ->
 ///   loader_replaced   -> want_batch for each batch not received yet
 ///   quiesce           -> stopped
@@ -89,6 +91,7 @@ class device_state : private execution::action_host {
   void on_begin(const messages::begin_generation& command);
   void on_credit(const messages::step_credit& given);
   void on_tensor(const messages::tensor_arrived& arrived);
+  void on_sending_failed(const messages::sending_failed& failed);
   void on_batch(const messages::batch_ready& ready);
   void on_loader_replaced(const messages::loader_replaced& replaced);
   messages::stopped on_quiesce(const messages::quiesce& command);
@@ -124,6 +127,7 @@ class device_state : private execution::action_host {
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override { return batches_.batch_of(step_); }
   void send(const transport::tensor_tag& tag, tensor value) override;
+  outgoing_copies& from_gpu();
   tensor sum_memory(int stage, int bucket, std::int64_t num_elements, dtype type) override {
     return is_shared(stage) ? sums_.of(stage, bucket, num_elements, type)
                             : own_sums_.of(stage, bucket, num_elements, type);
@@ -159,6 +163,8 @@ class device_state : private execution::action_host {
   caf::event_based_actor* self_;
   device_options options_;
   wire::packed_state_pool pool_;
+  /// Set by the thread of from_gpu_.
+  std::shared_ptr<std::atomic<bool>> has_failed_to_send_ = std::make_shared<std::atomic<bool>>(false);
   input_waiter waiter_;
   step_batches batches_;
   step_account account_;
@@ -190,6 +196,8 @@ class device_state : private execution::action_host {
   std::vector<messages::due_copy> copies_;
   std::uint64_t committed_step_ = 0;
   messages::execution_position last_status_;
+  /// Sends tensors of a GPU; empty until there is one. Its thread uses what is before.
+  std::optional<outgoing_copies> from_gpu_;
 };
 
 }  // namespace troupe::actors::devices

@@ -14,7 +14,21 @@ void device_state::send(const transport::tensor_tag& tag, tensor value) {
                       {.stage = static_cast<int>(tag.stage),
                        .replica = static_cast<int>(tag.replica),
                        .slice = static_cast<int>(tag.slice)});
-  options_.out->send_tensor(host, tag, std::move(value));
+  if (value.device().type == device::kind::cpu) return options_.out->send_tensor(host, tag, std::move(value));
+  from_gpu().add(host, tag, std::move(value));
+}
+
+outgoing_copies& device_state::from_gpu() {
+  if (!from_gpu_)
+    from_gpu_.emplace([out = options_.out](int rank, const transport::tensor_tag& tag,
+                                           tensor on_cpu) { out->send_tensor(rank, tag, std::move(on_cpu)); },
+                      [device = self_->address(), failed = has_failed_to_send_](
+                          const transport::tensor_tag& tag, std::exception_ptr cause) {
+                        if (auto living = caf::actor_cast<caf::actor>(device))
+                          caf::anon_send(living, messages::sending_failed{tag.generation, std::move(cause)});
+                        *failed = true;
+                      });
+  return *from_gpu_;
 }
 
 /// Groups are made while a generation begins, so that this waits once, if at all.

@@ -45,7 +45,7 @@ bool input_waiter::take(int, const transport::tensor_tag& tag, tensor& value) {
 }
 
 bool input_waiter::waits() const {
-  if (is_fenced()) return false;
+  if (is_interrupted()) return false;
   if (has_come_) return false;
   return seen_in_action_ ? options_.from_replicas->num_put() == *seen_in_action_ : !has_mail();
 }
@@ -64,7 +64,7 @@ void input_waiter::receive_in_action() {
   for (has_come_ = false; !has_come_; seen_in_action_.reset()) {
     auto seen = incoming.num_put();
     if (incoming.move_to(arrived_)) break;
-    if (is_fenced()) throw program::action_interrupted();
+    if (is_interrupted()) throw program::action_interrupted();
     seen_in_action_ = seen;
     account_scope nobody({});  // polling receives for other devices too
     bool has_polled = options_.spin.count() > 0 && options_.from->receive_for(*this, options_.spin);

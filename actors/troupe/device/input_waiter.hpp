@@ -27,6 +27,8 @@ class input_waiter : private transport::tensor_waiter {
     memory_account account = {};  ///< charged for tensors from their arrival on
     std::shared_ptr<execution::arrivals>
         from_replicas;  ///< tensors of other replicas: device_options::from_replicas
+    /// Set when the device has mail that must not wait for the end of an action.
+    std::shared_ptr<const std::atomic<bool>> interrupted = nullptr;
   };
   /// `self` is the device's actor and outlives the waiter.
   input_waiter(caf::event_based_actor* self, options chosen) : self_(self), options_(std::move(chosen)) {}
@@ -48,7 +50,7 @@ class input_waiter : private transport::tensor_waiter {
   /// Waits for a tensor. True: one has arrived. False: there is mail, or the actor must wait in its mailbox.
   bool receive();
   /// Waits for a tensor from other replicas, whatever is in the mailbox. Throws action_interrupted if the
-  /// generation is fenced.
+  /// generation is fenced, or options::interrupted is set.
   void receive_in_action();
   /// Gives up polling ownership, so that the transport's thread receives meanwhile.
   void stop() { options_.from->stop_receiving(*this); }
@@ -57,6 +59,7 @@ class input_waiter : private transport::tensor_waiter {
   bool take(int from_rank, const transport::tensor_tag& tag, tensor& value) override;
   bool waits() const override;
   bool is_mine(const transport::tensor_tag& tag) const;
+  bool is_interrupted() const { return is_fenced() || (options_.interrupted && *options_.interrupted); }
   void wait_briefly() const;
 
   caf::event_based_actor* self_;

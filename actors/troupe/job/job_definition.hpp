@@ -42,6 +42,8 @@ struct job_definition {
   /// The first call of this job; earlier calls belong to earlier jobs.
   std::uint32_t first_call = 0;
   program::program_factory make_program;
+  /// Of this process: where the devices compute that it hosts.
+  mesh::process_places places;
   // Set by place().
   plan training;
   mesh::placement placed;  ///< the logical device of each cell

@@ -1,6 +1,7 @@
 #pragma once
 #include <caf/actor.hpp>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -126,6 +127,13 @@ struct tensor_arrived {
 /// process only.
 struct replica_tensors_arrived {};
 
+/// The device's own thread -> device: a tensor of its GPU could not be sent. The device ends with that error,
+/// unless its generation has ended.
+struct sending_failed {
+  std::uint64_t generation = 0;
+  std::exception_ptr cause;
+};
+
 /// Loader -> device: the samples of a step. In this process only.
 struct batch_ready {
   std::uint32_t call = 0;
@@ -151,6 +159,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::device_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::run_on)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::tensor_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::replica_tensors_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::sending_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::hash_parameters)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::batch_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::loader_replaced)

@@ -263,6 +263,7 @@ void supervisor_state::on_down(const caf::down_msg& down) {
     options_.log->error("actor failed actor=\"{}\" reason=\"{}\"", name, reason);
     return generations_.fail_job(cause, failure_kind::bad_input);
   }
+  if (down.reason == actor::actor_error::device_lost) return on_device_lost(cause);
   tree_.set_branches(children_.branches());
   auto command = ends_.take_requested_restart(*failed) ? tree_.on_requested_restart(*failed)
                                                        : tree_.on_failure(*failed, self_->clock().now());
@@ -271,6 +272,16 @@ void supervisor_state::on_down(const caf::down_msg& down) {
     io_.restart_later(command);
   else
     generations_.carry_out(command, cause);
+}
+
+/// Another actor of this process would fail as this one has.
+void supervisor_state::on_device_lost(const std::string& cause) {
+  options_.log->error("{}: {}", cause,
+                      options_.is_replaced ? "this process ends, and another one replaces it"
+                                           : "`troupe launch` would replace this process");
+  if (!options_.is_replaced) return generations_.fail_job(cause, failure_kind::error);
+  options_.log->flush();
+  options_.kill_process();
 }
 
 /// Who watches the job must not end it.

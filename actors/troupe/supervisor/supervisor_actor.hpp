@@ -89,7 +89,8 @@ namespace troupe::actors::supervisor {
 /// again alone: the supervisor gives its new handle to those that use it, tells the scheduler what was lost,
 /// and repeats requests that were not answered. For a child of compute it requests a new generation and
 /// spawns the child again with the next view. An inspector that fails too often is given up.
-/// actor_error::bad_input and too many failures end the job. Detached: it destroys and creates the data
+/// actor_error::bad_input and too many failures end the job; device_lost ends the process, if another one
+/// replaces it, else the job. Detached: it destroys and creates the data
 /// plane, which blocks for milliseconds.
 class supervisor_state {
  public:
@@ -124,6 +125,7 @@ class supervisor_state {
   // failures
   void on_down(const caf::down_msg& down);
   void note_replicas_lost();
+  void on_device_lost(const std::string& cause);
   void on_inspector_down(const std::string& reason);
   void log_restart(const restart_command& command, const std::string& actor, const std::string& reason) const;
   void on_peer_broken(const messages::peer_broken& broken);

@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "troupe/detail/check_replicas.hpp"
-#include "troupe/detail/job_start.hpp"
+#include "troupe/detail/start/job_start.hpp"
+#include "troupe/detail/start/mixed_places.hpp"
+#include "troupe/detail/start/process_devices.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/ops/numeric_class.hpp"
 #include "troupe/optim/detail/learning_rate.hpp"
 #include "troupe/pipeline/detail/agreement/describe_job.hpp"
 #include "troupe/pipeline/detail/agreement/layer_modes.hpp"
@@ -176,15 +177,22 @@ std::string problem_of_training(const Pipeline& pipeline) {
 }
 
 actors::job::job_definition definition_of(const Pipeline& pipeline, const job_options& options,
-                                          const plan& training, int world_size) {
+                                          const plan& training, int world_size,
+                                          const mesh::process_places& places) {
   actors::job::job_definition job;
+  job.places = places;
   auto partition = pipeline.partition(training.num_stages);
   auto numerics = numerics_for(pipeline, options);
   auto contents = contents_of(pipeline.model(), partition, numerics);
-  job.make_program = make_module_programs(pipeline.model(), std::move(partition),
-                                          {pipeline.loss(), pipeline.optimizer(), options.seed, numerics,
-                                           pipeline.initial_weights(), training.flush_every});
   job.place(training, world_size, contents);
+  check_places(pipeline.model(), partition, job.placed);
+  auto mixed = text_of_places(partition, job.placed);
+  job.make_program = make_module_programs(
+      pipeline.model(), std::move(partition),
+      {pipeline.loss(), pipeline.optimizer(), options.seed, numerics, pipeline.initial_weights(),
+       training.flush_every, [places, placed = job.placed](const layout::cell& made) {
+         return places.of(placed.device_of(made));
+       }});
   job.num_threads = options.threads;
   job.samples_per_run = std::int64_t{options.batch} * training.flush_every;
   // Where steps are skipped, schedules count fewer of them than the job.
@@ -202,12 +210,14 @@ actors::job::job_definition definition_of(const Pipeline& pipeline, const job_op
   job.on_non_finite = non_finite_policy_from(options.on_non_finite);
   job.on_lost_state = options.on_lost_state == "restart" ? actors::job::lost_state_policy::restart
                                                          : actors::job::lost_state_policy::stop;
-  job.description = describe_job(pipeline, options, job.training, job.placed, job.home, numeric_class());
+  job.description =
+      describe_job(pipeline, options, job.training, job.placed, job.home, numeric_class_of(places));
   if (training.mesh.num_replicas > 1) {
     job.description.add("stages that all replicas hold alike", text_of(contents));
     job.description.add("backend over which replicas add up gradients", options.backend);
   }
   job.identity = identity_of(pipeline, options);
+  if (!mixed.empty()) job.identity.emplace_back("nodes on CPUs and GPUs", mixed);
   job.settings = training_settings(pipeline.optimizer(), pipeline.loss());
   job.settings.emplace_back("frozen parameters", frozen_parameters_of(pipeline.model()));
   job.reset_optimizer = options.reset_optimizer;

@@ -17,7 +17,9 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int most_dev
 std::string problem_of_training(const Pipeline& pipeline);
 
 /// The job that trains a pipeline by this plan, before the processes have agreed on where it begins.
+/// `places`: where this process hosts devices.
 actors::job::job_definition definition_of(const Pipeline& pipeline, const job_options& options,
-                                          const plan& training, int world_size);
+                                          const plan& training, int world_size,
+                                          const mesh::process_places& places = {});
 
 }  // namespace troupe::detail

@@ -7,6 +7,7 @@
 #include "troupe/detail/running_call.hpp"
 #include "troupe/execution/replicas/group_maker.hpp"
 #include "troupe/files/folder_lock.hpp"
+#include "troupe/mesh/device_places.hpp"
 #include "troupe/process/process.hpp"
 #include "troupe/world.hpp"
 
@@ -16,6 +17,7 @@ namespace troupe {
 struct World::state {
   job_options options;
   std::uint32_t incarnation = 0;
+  mesh::process_places places;
   std::shared_ptr<spdlog::logger> log;
   config::profile_form shown_profile = config::profile_form::none;
   std::shared_ptr<collective::communication_profile> profile;  ///< null: not requested

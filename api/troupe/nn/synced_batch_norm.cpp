@@ -19,7 +19,17 @@ struct statistics {
   double count = 0;             ///< elements of each channel, of all members
 };
 
-tensor like_channels(const tensor& x, float value) { return tensor::full({x.shape()[1]}, value); }
+/// On x's device.
+tensor like_channels(const tensor& x, float value) {
+  return tensor::full({x.shape()[1]}, value).to(x.device());
+}
+
+/// Sums in the memory of x's device, by way of the CPU's.
+void add_up_over_members(tensor& values, const sum_over_members& sum) {
+  auto on_cpu = values.to({});
+  sum(on_cpu);
+  if (values.device() != on_cpu.device()) values.copy_from(on_cpu);
+}
 
 /// (x - center) * factor for each channel, in x's dtype.
 tensor scaled_distance(const tensor& x, const tensor& center, const tensor& factor) {
@@ -35,8 +45,10 @@ void add_up(const tensor& x, const tensor& dy, const tensor& center, tensor prod
 /// Reduces the sums and the count over the members and returns the mean.
 void take_mean(const tensor& x, const sum_over_members& sum, statistics& found) {
   auto channels = x.shape()[1];
+  auto sums_here = tensor::empty({channels}, dtype::f32, x.device());
+  add_up(x, x, like_channels(x, 0), {}, sums_here);
   auto sums = tensor::empty({channels + 2});
-  add_up(x, x, like_channels(x, 0), {}, sums.rows(0, channels));
+  sums.rows(0, channels).copy_from(sums_here);
   auto count = x.num_elements() / channels;
   auto values = sums.values<float>();
   auto last = static_cast<std::size_t>(channels);
@@ -47,30 +59,41 @@ void take_mean(const tensor& x, const sum_over_members& sum, statistics& found) 
   found.count = double{values[last]} * count_unit + double{values[last + 1]};
   if (found.count < 2)
     throw_invalid("SyncBatchNorm", "at least two elements in each channel over all members", describe(x));
+  auto mean = tensor::empty({channels});
   for (std::size_t i = 0; i < last; ++i)
-    found.mean.values<float>()[i] = static_cast<float>(values[i] / found.count);
+    mean.values<float>()[i] = static_cast<float>(values[i] / found.count);
+  found.mean = mean.to(x.device());
 }
 
 statistics statistics_of(const tensor& x, double epsilon, const sum_over_members& sum) {
-  statistics found{like_channels(x, 0), like_channels(x, 0), like_channels(x, 0)};
+  statistics found;
   take_mean(x, sum, found);
   auto distances = scaled_distance(x, found.mean, like_channels(x, 1));
-  add_up(x, distances, found.mean, found.variance, {});
-  sum(found.variance);
-  auto variance = found.variance.values<float>(), rstd = found.rstd.values<float>();
+  auto squares = like_channels(x, 0);
+  add_up(x, distances, found.mean, squares, {});
+  auto of_all = squares.to({});
+  sum(of_all);
+  auto variance = of_all.values<float>();
+  auto deviation = tensor::empty(of_all.shape());
+  auto rstd = deviation.values<float>();
   for (std::size_t i = 0; i < variance.size(); ++i) {
     variance[i] = static_cast<float>(variance[i] / found.count);
     rstd[i] = static_cast<float>(1 / std::sqrt(variance[i] + epsilon));
   }
+  found.variance = of_all.to(x.device());
+  found.rstd = deviation.to(x.device());
   return found;
 }
 
+/// Moved on the CPU: so few numbers, whose bits are the same on every device.
 void move_towards(tensor& running, const tensor& batch, double factor, double momentum) {
   if (!running.defined()) return;
-  auto to = running.values<float>();
-  auto from = batch.values<float>();
+  auto moved = running.to({}), found = batch.to({});
+  auto to = moved.values<float>();
+  auto from = std::as_const(found).values<float>();
   for (std::size_t i = 0; i < to.size(); ++i)
     to[i] = static_cast<float>((1 - momentum) * to[i] + momentum * factor * from[i]);
+  if (running.device() != moved.device()) running.copy_from(moved);
 }
 
 class synced_batch_norm_operation : public operation {
@@ -86,12 +109,12 @@ class synced_batch_norm_operation : public operation {
   /// dx = weight rstd (dy - average(dy) - x' average(dy x')), averages over all members.
   std::vector<tensor> backward_input(const tensor& dy) override {
     auto channels = x_.shape()[1];
-    auto sums = tensor::empty({2 * channels});
+    auto sums = tensor::empty({2 * channels}, dtype::f32, x_.device());
     batch_norm_backward_weight(x_, dy, statistics_.mean, statistics_.rstd, sums.rows(0, channels),
                                sums.rows(channels, channels), gradient_mode::assign);
     weight_part_ = sums.rows(0, channels).clone();
     bias_part_ = sums.rows(channels, channels).clone();
-    sum_(sums);
+    add_up_over_members(sums, sum_);
     scale(sums, static_cast<float>(1 / statistics_.count));
     auto factor = multiply(statistics_.rstd, weight_.value());
     auto slope = negate(multiply(multiply(statistics_.rstd, sums.rows(0, channels)), factor));

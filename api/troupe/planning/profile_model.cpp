@@ -17,6 +17,7 @@
 #include "troupe/pipeline/detail/stage_reductions.hpp"
 #include "troupe/pipeline/detail/tied_weights.hpp"
 #include "troupe/tensor/detail/caching_allocator.hpp"
+#include "troupe/tensor/devices.hpp"
 #include "troupe/tensor/memory_account.hpp"
 
 namespace troupe {
@@ -24,18 +25,20 @@ namespace {
 
 /// A prediction assumes a core for each thread. With one thread the time is that of its processor, which
 /// leaves out when other programs had the core; what helper threads take only shows as time that passes.
-double seconds_now() {
+double seconds_now(device place) {
+  synchronize(place);
   timespec now{};
-  ::clock_gettime(num_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+  bool is_of_processor = num_threads() == 1 && place.type == device::kind::cpu;
+  ::clock_gettime(is_of_processor ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// How long `run` takes.
+/// How long `run` takes at `place`.
 template <class Run>
-double seconds_of(Run run) {
-  auto begin = seconds_now();
+double seconds_of(device place, Run run) {
+  auto begin = seconds_now(place);
   run();
-  return seconds_now() - begin;
+  return seconds_now(place) - begin;
 }
 
 double median(std::vector<double> values) {
@@ -78,8 +81,9 @@ std::vector<stage_range> one_stage_a_layer(const nn::Graph& model) {
 /// A model whose layers run one after the other, each as a stage of its own.
 class layer_by_layer {
  public:
-  layer_by_layer(const Pipeline& pipeline, const batch& samples, std::uint64_t seed)
-      : model_(nn::detail::with_all_nested_layers(pipeline.model())),
+  layer_by_layer(const Pipeline& pipeline, const batch& samples, const profile_options& options)
+      : place_(options.place),
+        model_(nn::detail::with_all_nested_layers(pipeline.model())),
         samples_(samples),
         cut_(detail::cut_model(model_.wiring(), one_stage_a_layer(model_))),
         times_(static_cast<std::size_t>(model_.size())),
@@ -93,9 +97,10 @@ class layer_by_layer {
     auto make = detail::make_module_programs(model_, partition,
                                              {.loss = pipeline.loss(),
                                               .optimizer = pipeline.optimizer(),
-                                              .seed = seed,
+                                              .seed = options.seed,
                                               .numerics = pipeline.numerics(),
-                                              .initial_weights = pipeline.initial_weights()});
+                                              .initial_weights = pipeline.initial_weights(),
+                                              .place = [this](const layout::cell&) { return place_; }});
     account_scope charged(account_);
     for (int layer = 0; layer < model_.size(); ++layer) programs_.push_back(make({.stage = layer}));
   }
@@ -110,7 +115,7 @@ class layer_by_layer {
     for (std::size_t layer = 0; layer < programs_.size(); ++layer)
       passes_[layer].apply_peak =
           change_during(account_, [&] {
-            times_[layer].apply.push_back(seconds_of([&] { programs_[layer]->apply(step); }));
+            times_[layer].apply.push_back(seconds_of(place_, [&] { programs_[layer]->apply(step); }));
           }).peak;
   }
 
@@ -181,7 +186,7 @@ class layer_by_layer {
     auto is_last = layer + 1 == programs_.size();
     std::vector<tensor> outputs;
     auto held = change_during(account_, [&] {
-      times_[layer].forward.push_back(seconds_of([&] {
+      times_[layer].forward.push_back(seconds_of(place_, [&] {
         outputs = programs_[layer]->forward(which, std::move(inputs), is_last ? samples_.targets : tensor());
       }));
     });
@@ -209,8 +214,9 @@ class layer_by_layer {
     }
     std::vector<tensor> input_gradients;
     auto held = change_during(account_, [&] {
-      times_[layer].input_gradient.push_back(seconds_of(
-          [&] { input_gradients = programs_[layer]->backward_input(which, std::move(output_gradients)); }));
+      times_[layer].input_gradient.push_back(seconds_of(place_, [&] {
+        input_gradients = programs_[layer]->backward_input(which, std::move(output_gradients));
+      }));
     });
     passes_[layer].input_gradient_change = held.change;
     passes_[layer].input_gradient_peak = held.peak;
@@ -218,7 +224,8 @@ class layer_by_layer {
       for (std::size_t port = 0; port < edges.size(); ++port)
         gradients_[edges[port]] = std::move(input_gradients[port]);
     held = change_during(account_, [&] {
-      times_[layer].weight_gradient.push_back(seconds_of([&] { programs_[layer]->backward_weight(which); }));
+      times_[layer].weight_gradient.push_back(
+          seconds_of(place_, [&] { programs_[layer]->backward_weight(which); }));
     });
     passes_[layer].weight_gradient_change = held.change;
     passes_[layer].weight_gradient_peak = held.peak;
@@ -267,6 +274,7 @@ class layer_by_layer {
     return names;
   }
 
+  device place_;
   memory_account account_ = memory_account::make();
   nn::Graph model_;
   const batch& samples_;
@@ -291,7 +299,8 @@ cost_profile profile_model(const Pipeline& pipeline, const batch& microbatch,
       microbatch.inputs.num_elements() == 0)
     throw_invalid(function, "a microbatch with samples", "none");
   if (!microbatch.targets.defined()) throw_invalid(function, "a microbatch with targets", "none");
-  layer_by_layer model(pipeline, microbatch, options.seed);
+  require_device(options.place);
+  layer_by_layer model(pipeline, microbatch, options);
   model.run(0);
   model.forget_times();
   for (int repeat = 0; repeat < options.num_repeats; ++repeat)

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "troupe/autograd/variable.hpp"
@@ -142,6 +143,8 @@ struct loss_result {
   /// f32 []: loss_sum on the device of the logits; the only field that a captured_step updates. Undefined for
   /// mse_loss.
   tensor device_loss_sum = {};
+  /// See cross_entropy_result.
+  std::shared_ptr<const loss_totals> later = nullptr;
 };
 
 /// Softmax cross entropy of logits [..., C] and labels [...]; backward gives gradient_scale times the

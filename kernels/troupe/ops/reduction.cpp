@@ -104,9 +104,9 @@ double global_norm(std::span<const tensor> tensors) {
   return tensors.empty() ? 0 : std::sqrt(kernels_for(tensors.front()).sum_of_squares(tensors));
 }
 
-std::vector<double> block_squares(const tensor& x) {
-  require_floating("block_squares", "x", x);
-  return kernels_for(x).block_squares(x);
+std::vector<double> block_squares(std::span<const tensor> tensors) {
+  require_together("block_squares", tensors);
+  return tensors.empty() ? std::vector<double>() : kernels_for(tensors.front()).block_squares(tensors);
 }
 
 bool all_finite(std::span<const tensor> tensors) {

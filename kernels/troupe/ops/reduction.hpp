@@ -37,9 +37,15 @@ double global_norm(std::span<const tensor> tensors);
 /// How many elements' squares are added up together, in one place wherever the elements are.
 constexpr std::int64_t squares_block_elements = 16384;
 
-/// The sum of the squares of each squares_block_elements of x, in row-major order, and of the rest. Added up
-/// in order, they are the square of global_norm, on the CPU with the same bits.
-std::vector<double> block_squares(const tensor& x);
+/// How many blocks of squares_block_elements x has, the rest counted as one.
+inline std::int64_t num_squares_blocks(const tensor& x) {
+  return (x.num_elements() + squares_block_elements - 1) / squares_block_elements;
+}
+
+/// The sum of the squares of each block of each tensor (num_squares_blocks), one tensor after the other, in
+/// row-major order. Added up in order, those of one tensor are the square of its global_norm, on the CPU with
+/// the same bits.
+std::vector<double> block_squares(std::span<const tensor> tensors);
 
 /// Whether no element is infinite or NaN.
 bool all_finite(std::span<const tensor> tensors);

@@ -113,6 +113,7 @@ tensor tensor::to(troupe::device target) const {
 void tensor::copy_from(const tensor& source) {
   if (shape_ != source.shape_ || dtype_ != source.dtype_)
     throw_invalid("tensor::copy_from", describe(*this), describe(source));
+  if (elements_ == source.elements_ && device_ == source.device_) return;
   copy_bytes(bytes().data(), device_, source.bytes().data(), source.device_, size_bytes());
 }
 

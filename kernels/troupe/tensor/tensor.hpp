@@ -71,7 +71,8 @@ class tensor {
   tensor rows(std::int64_t first, std::int64_t count) const;
   /// A deep copy.
   tensor clone() const;
-  /// Copies the elements of `source`, which must have this shape and dtype, from any device.
+  /// Copies the elements of `source`, which must have this shape and dtype, from any device; none, if they
+  /// are this tensor's own.
   void copy_from(const tensor& source);
   /// Returns this tensor if it is on `target` already, else a copy there. Throws bad_input if the device does
   /// not exist.

@@ -8,6 +8,7 @@
 #include "troupe/config/stop_signals.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/fault/fault_plan.hpp"
+#include "troupe/mesh/device_places.hpp"
 
 namespace troupe {
 namespace {
@@ -53,6 +54,12 @@ void check_batch(const job_options& options) {
                   std::to_string(options.microbatches) + " equal microbatches: use --batch " +
                   multiples_around(options.batch, options.microbatches) + ", or --microbatches " +
                   std::to_string(fewer));
+}
+
+void check_device(const job_options& options) try {
+  mesh::device_places::from_string(options.device);
+} catch (const bad_input& problem) {
+  throw bad_input(std::string("--device: ") + problem.what());
 }
 
 void check_layout(const job_options& options) {
@@ -191,6 +198,7 @@ void check_options(const job_options& options) {
   check_range("--epochs", options.epochs, 1, 1 << 30);
   check_batch(options);
   check_layout(options);
+  check_device(options);
   check_flush(options);
   check_snapshots(options);
   check_learning(options);

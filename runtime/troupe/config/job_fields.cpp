@@ -35,6 +35,8 @@ const job_field fields[] = {
      "run the plan in this CSV file, as troupe schedule --csv writes one, instead of --schedule"},
     {"device_map", &o::device_map, "which device computes which layers: a YAML file, instead of --stages"},
     {"devices", &o::devices, "devices in each process, as far as there are stages"},
+    {"device", &o::device,
+     "where devices compute, in turn: cpu, cuda (a GPU each), cuda:N, cuda:N..M; the bits depend on it"},
     {"threads", &o::threads, "compute threads per device; no bit depends on it"},
     {"seed", &o::seed, "of weights and of the order of the samples"},
     {"learning_rate", &o::learning_rate, "step size of the optimizer"},

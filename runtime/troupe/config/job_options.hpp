@@ -48,6 +48,11 @@ struct job_options : replica_exchange_options {
   std::filesystem::path device_map;
   /// Devices in each process, as far as there are stages for them: a job has no more devices than stages.
   int devices = 1;
+  /// Where the job's devices compute: cpu, cuda, cuda:N, cuda:N..M, or several of these with commas between,
+  /// which the devices take in turn (mesh/device_places.hpp). With cuda each device has a GPU of its own: a
+  /// process those from LOCAL_RANK * `devices` on. Each process needs the GPUs that are named. The result's
+  /// bits depend on it.
+  std::string device = "cpu";
   /// Compute threads per device; the result's bits depend on it.
   int threads = 1;
   std::uint64_t seed = 1;

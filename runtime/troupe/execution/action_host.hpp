@@ -26,7 +26,8 @@ class action_host {
   virtual ~action_host() = default;
   /// The samples of the current step; null until they are loaded.
   virtual const batch* samples() = 0;
-  /// Sends a tensor to the device of the stage, replica and slice in the tag, which is another one.
+  /// Sends a tensor, in the memory of any device, to the device of the stage, replica and slice in the tag,
+  /// which is another one and gets it in the memory of the CPU.
   virtual void send(const transport::tensor_tag& tag, tensor value) = 0;
   /// See replica_exchange::sum_memory, of the Gs of `stage` over dp.
   virtual tensor sum_memory(int /*stage*/, int /*bucket*/, std::int64_t num_elements, dtype type) {

@@ -81,12 +81,14 @@ std::optional<std::vector<tensor>> edge_tensors::take_output_gradients(const act
 std::vector<tensor> edge_tensors::sums_by_port(int stage, std::vector<tensor> gradients) const {
   auto edges = run_.graph().outputs_of(stage);
   std::vector<tensor> sums(static_cast<std::size_t>(run_.graph().num_output_ports(stage)));
+  auto place = run_.compute(stage).place();
   for (auto index = edges.size(); index-- > 0;) {
     auto& sum = sums[static_cast<std::size_t>(edges[index].output)];
+    auto gradient = std::exchange(gradients[index], {}).to(place);
     if (!sum.defined())
-      sum = std::move(gradients[index]);
-    else if (gradients[index].defined())
-      sum = add(sum, gradients[index]);
+      sum = std::move(gradient);
+    else if (gradient.defined())
+      sum = add(sum, gradient);
   }
   return sums;
 }

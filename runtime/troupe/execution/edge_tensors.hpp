@@ -21,8 +21,8 @@ class edge_tensors {
   void send_outputs(const action& op, const std::vector<tensor>& outputs);
   /// The gradients that a B or I needs, one for each edge from the stage, or none if one is missing.
   std::optional<std::vector<tensor>> take_output_gradients(const action& op);
-  /// Their sums for each output port, in the reverse order of stage_graph::outputs_of, as a backward pass
-  /// adds them up: the last use of a tensor comes first.
+  /// Their sums for each output port, at the place of the stage, in the reverse order of
+  /// stage_graph::outputs_of, as a backward pass adds them up: the last use of a tensor comes first.
   std::vector<tensor> sums_by_port(int stage, std::vector<tensor> gradients) const;
   void send_input_gradients(const action& op, const std::vector<tensor>& gradients);
 

@@ -1,5 +1,6 @@
 #include "troupe/execution/running_all_reduce.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <stdexcept>
@@ -81,7 +82,25 @@ bool running_all_reduce::has_metrics() const {
 }
 
 void running_all_reduce::give_bucket(int bucket) {
-  if (auto value = value_of(bucket); value.defined()) exchange_->give(bucket, value);
+  auto value = value_of(bucket);
+  if (!value.defined()) return;
+  if (value.device().type == device::kind::cpu) return exchange_->give(bucket, value);
+  coming_.push_back({bucket, later_copy(std::move(value))});
+  give_copied(false);
+}
+
+/// Those that the GPU has computed, or all.
+void running_all_reduce::give_copied(bool waits) {
+  while (!coming_.empty() && (waits || coming_.front().value.is_ready())) {
+    auto next = std::move(coming_.front());
+    coming_.pop_front();
+    exchange_->give(next.number, next.value.take());
+  }
+}
+
+void running_all_reduce::add_up() {
+  give_copied(false);
+  exchange_->add_up();
 }
 
 tensor running_all_reduce::value_of(int bucket) {
@@ -90,13 +109,15 @@ tensor running_all_reduce::value_of(int bucket) {
 }
 
 void running_all_reduce::give_buckets() {
-  for (int bucket : exchange_->not_given()) give_bucket(bucket);
+  for (int bucket : exchange_->not_given())
+    if (std::ranges::find(coming_, bucket, &copied_bucket::number) == coming_.end()) give_bucket(bucket);
 }
 
 void running_all_reduce::go_on() {
   while (can_go_on()) {
     exchange_->go_on([this](int bucket, const std::vector<tensor>& sums) { take_bucket(bucket, sums); });
     give_buckets();
+    finish_copies();
   }
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
 #include "troupe/execution/plan_run.hpp"
 #include "troupe/execution/replicas/replica_exchange.hpp"
+#include "troupe/tensor/later_copy.hpp"
 
 namespace troupe::execution {
 
@@ -24,9 +26,11 @@ class running_all_reduce {
   void give_bucket(int bucket);
   /// Adds up what the others have given meanwhile, so that it travels while this replica computes. Sums are
   /// taken later: a weight is still used by the backward that computes its gradient.
-  void add_up() { exchange_->add_up(); }
+  void add_up();
   /// Gives all buckets that are there and were not given.
   void give_buckets();
+  /// Buckets of a GPU leave when they are copied: waits for these copies.
+  void finish_copies() { give_copied(true); }
   /// Whether go_on would do anything.
   bool can_go_on() const { return exchange_->can_go_on(); }
   /// Adds up and takes whatever is there, and gives buckets that depend on it.
@@ -37,6 +41,7 @@ class running_all_reduce {
   bool is_over_replicas() const { return op_.axis == layout::mesh_axis::dp; }
   bool has_metrics() const;
   tensor value_of(int bucket);
+  void give_copied(bool waits);
   void take_bucket(int bucket, const std::vector<tensor>& sums);
   std::unique_ptr<replica_exchange> make_exchange();
 
@@ -45,6 +50,11 @@ class running_all_reduce {
   std::uint64_t step_;
   int num_buckets_;
   std::unique_ptr<replica_exchange> exchange_;
+  struct copied_bucket {
+    int number;
+    later_copy value;
+  };
+  std::deque<copied_bucket> coming_;  ///< in the order in which they are computed
 };
 
 }  // namespace troupe::execution

@@ -27,6 +27,7 @@ void stage_updates::add_up_before(const action& next) {
 
 bool stage_updates::run_all_reduce(const action& op) {
   auto& running = all_reduce_of(op);
+  running.finish_copies();
   bool has_nothing = running.is_done();
   if (has_nothing || running.can_go_on()) {
     run_.host().on_begin(op);

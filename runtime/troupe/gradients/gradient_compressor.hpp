@@ -25,6 +25,8 @@ class gradient_compressor {
   virtual int num_rounds() const { return 1; }
   /// Whether its messages are the elements as they are, in their own memory.
   virtual bool sends_in_place() const { return false; }
+  /// Whether gradients may be in a GPU's memory, where its messages then are too; else in the CPU's.
+  virtual bool takes_any_device() const { return false; }
   /// `gradient`: f32 [part.count], which may be written until the step ends; undefined: this replica has none
   /// in this step. Returns f32, bf16 or f16 [n], of which the sums come back, n the same in all replicas; or
   /// i32 [n], of which those of all replicas come back. Undefined: the round before is not received yet.

@@ -78,9 +78,10 @@ std::vector<layout::cell> placement::cells_of(device_id device) const {
   return cells;
 }
 
-placement place_cells(const plan& training) {
+placement place_cells(const plan& training, const device_places& places) {
   std::vector<logical_device> devices;
-  for (int number = 0; number < training.num_job_devices(); ++number) devices.push_back({.id = {number}});
+  for (int number = 0; number < training.num_job_devices(); ++number)
+    devices.push_back({.id = {number}, .place = places.kind_of({number})});
   std::map<layout::cell, device_id> device_of_cell;
   const auto& mesh = training.mesh;
   for (int lane = 0; lane < mesh.num_lanes(); ++lane)

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "troupe/layout/part_id.hpp"
+#include "troupe/mesh/device_places.hpp"
 #include "troupe/mesh/logical_device.hpp"
 #include "troupe/schedule/plan.hpp"
 
@@ -44,9 +45,9 @@ class placement {
   std::map<layout::part_id, device_id> device_of_shard_;
 };
 
-/// The placement of the stages of a plan's lanes on the job's devices (plan::job_device): all devices CPUs
-/// without a limit of their own.
-placement place_cells(const plan& training);
+/// The placement of the stages of a plan's lanes on the job's devices (plan::job_device), which have no limit
+/// of their own.
+placement place_cells(const plan& training, const device_places& places = {});
 
 /// The parts of a job, in ascending order. `of_stage` [number of stages]: what the parts of a stage are.
 std::vector<layout::job_part> parts_of(const placement& placed,

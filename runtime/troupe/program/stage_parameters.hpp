@@ -31,7 +31,8 @@ class stage_parameters {
   /// this step.
   virtual int num_buckets(layout::mesh_axis axis, std::uint64_t step);
   /// One of these:
-  /// - A complete bucket: f32, bf16 or f16 [n] in CPU memory, the same dtype and n > 0 in all lanes. Then
+  /// - A complete bucket: f32, bf16 or f16 [n] in the memory of the CPU or of the program's device, the same
+  ///   dtype and n > 0 in all lanes. Then
   ///   take_sums gets the sum in that dtype, which is rounded once. The elements must not change until then.
   /// - A message: i32 [n] of any n > 0, in new memory each time. Then take_sums gets those of all lanes, in
   ///   order.

@@ -1,8 +1,8 @@
 #include "troupe/transport/loopback_transport.hpp"
 
-#include "troupe/error/errors.hpp"
 #include "troupe/transport/counters.hpp"
 #include "troupe/transport/generation_gate.hpp"
+#include "troupe/transport/require_sendable.hpp"
 #include "troupe/transport/tensor_event.hpp"
 
 namespace troupe::transport {
@@ -32,7 +32,7 @@ class loopback_transport final : public transport {
   }
 
   void send_tensor(int to_rank, const tensor_tag& tag, tensor value) override {
-    if (!value.defined()) throw_invalid("send_tensor", "a tensor with elements", "an undefined one");
+    require_sendable(value);
     if (tag.generation != gate_.current()) {
       ++counters_.stale_frames;
       return;

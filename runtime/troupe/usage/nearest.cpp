@@ -26,7 +26,7 @@ namespace {
 using name_of_others = std::pair<std::string_view, std::string_view>;
 
 /// What scripts for PyTorch, Lightning, Transformers and nanoGPT call an option of a job.
-constexpr std::array<name_of_others, 31> names_of_others{{{"lr", "learning_rate"},
+constexpr std::array<name_of_others, 35> names_of_others{{{"lr", "learning_rate"},
                                                           {"batch_size", "batch"},
                                                           {"bs", "batch"},
                                                           {"train_batch_size", "batch"},
@@ -56,7 +56,11 @@ constexpr std::array<name_of_others, 31> names_of_others{{{"lr", "learning_rate"
                                                           {"random_seed", "seed"},
                                                           {"pipeline_parallel_size", "stages"},
                                                           {"data_parallel_size", "replicas"},
-                                                          {"num_gpus", "devices"}}};
+                                                          {"num_gpus", "devices"},
+                                                          {"gpus", "devices"},
+                                                          {"gpu", "device"},
+                                                          {"accelerator", "device"},
+                                                          {"use_cuda", "device"}}};
 
 /// "learning_rate" of "--learning-rate"
 std::string plain(std::string_view name) {

@@ -34,13 +34,17 @@ void require_fitting(const std::vector<named_tensor>& state, const std::vector<t
                     : "those of " + says->name + " for " + held->name + ", " + describe(held->value));
 }
 
-/// Writes `bytes` and zeros up to `size_bytes`; the rest of `out`. The memory may hold earlier data of this
+/// Zeros after `used` bytes up to `size_bytes`; the rest of `out`. The memory may hold earlier data of this
 /// process, which must not leave it: packed states go over the network and to disk.
-std::span<std::byte> append(std::span<std::byte> out, std::span<const std::byte> bytes,
-                            std::size_t size_bytes) {
-  if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
-  std::ranges::fill(out.subspan(bytes.size(), size_bytes - bytes.size()), std::byte{0});
+std::span<std::byte> pad(std::span<std::byte> out, std::size_t used, std::size_t size_bytes) {
+  std::ranges::fill(out.subspan(used, size_bytes - used), std::byte{0});
   return out.subspan(size_bytes);
+}
+
+/// From any device.
+std::span<std::byte> append(std::span<std::byte> out, const tensor& value) {
+  tensor::wrap({}, out.data(), value.shape(), value.dtype()).copy_from(value);
+  return pad(out, value.size_bytes(), aligned(value.size_bytes()));
 }
 
 /// What the table says of a tensor. Throws std::runtime_error if there is no such one.
@@ -100,8 +104,9 @@ tensor pack_state(const std::vector<named_tensor>& state, const std::vector<tens
   std::uint64_t table_bytes = table.size();
   std::memcpy(out.data(), &table_bytes, sizeof table_bytes);
   out = out.subspan(sizeof table_bytes);
-  out = append(out, table, aligned(sizeof table_bytes + table.size()) - sizeof table_bytes);
-  for (const auto& item : state) out = append(out, item.value.bytes(), aligned(item.value.size_bytes()));
+  if (!table.empty()) std::memcpy(out.data(), table.data(), table.size());
+  out = pad(out, table.size(), aligned(sizeof table_bytes + table.size()) - sizeof table_bytes);
+  for (const auto& item : state) out = append(out, item.value);
   return packed;
 }
 

@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "one_process.hpp"
+#include "troupe/error/device_lost.hpp"
 #include "troupe/error/errors.hpp"
 
 using namespace troupe;
@@ -88,6 +89,39 @@ TEST_CASE("bad input fails the job at once, without a restart") {
   here.advance(5s);
   REQUIRE(here.members.failures.size() == 1);
   CHECK(here.members.failures[0] == "device 1 on rank 1 failed: label 11 of 10 classes");
+  CHECK(here.members.requests.empty());
+}
+
+namespace {
+
+/// The device's next action finds that its GPU is lost.
+void lose_gpu(one_process& here) {
+  here.begin();
+  here.model->before = [](const std::string& call) {
+    if (call.starts_with("F")) throw device_lost("an illegal address");
+  };
+  here.give(1, 0, 1);
+  here.activations_come(1, 0);
+  here.advance(5s);
+}
+
+}  // namespace
+
+TEST_CASE("a process whose GPU is lost ends, where another one replaces it") {
+  one_process here;
+  here.launch();
+  lose_gpu(here);
+  CHECK(here.num_kills == 1);
+  CHECK(here.members.failures.empty());
+  CHECK(here.members.requests.empty());
+}
+
+TEST_CASE("a GPU that is lost ends the job of a process that nobody replaces") {
+  one_process here;
+  lose_gpu(here);
+  CHECK(here.num_kills == 0);
+  REQUIRE(here.members.failures.size() == 1);
+  CHECK(here.members.failures[0] == "device 1 on rank 1 failed: an illegal address");
   CHECK(here.members.requests.empty());
 }
 

@@ -78,8 +78,8 @@ class drawn_graph {
   nn::graph_value draw() {
     // Late values more often.
     auto from = drawn_number(2, random_) == 0 ? 0 : std::max(0, static_cast<int>(values_.size()) - 3);
-    auto chosen = values_[static_cast<std::size_t>(
-        from + drawn_number(static_cast<int>(values_.size()) - from, random_))];
+    auto drawn = from + drawn_number(static_cast<int>(values_.size()) - from, random_);
+    auto chosen = values_[static_cast<std::size_t>(drawn)];
     used_.push_back(chosen);
     return chosen;
   }

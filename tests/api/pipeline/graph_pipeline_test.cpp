@@ -172,8 +172,9 @@ TEST_CASE("one microbatch in a pipeline steps as the plain graph does") {
   auto samples = samples_of(0, 36);
   pipeline.train(0, samples);
   model.materialize(42);
+  model.to(device_under_test());
   auto optimizer = optim::Adam({.lr = 0.01})(model.named_parameters());
-  cross_entropy(model({samples.inputs}), samples.targets, 1.0 / batch_size).loss.backward();
+  cross_entropy(model({placed(samples.inputs)}), placed(samples.targets), 1.0 / batch_size).loss.backward();
   optimizer->apply(0);
   auto plain = model.state_dict();
   std::ranges::sort(plain, {}, &named_tensor::name);
@@ -189,7 +190,7 @@ TEST_CASE("tied weights are trained alike in stages apart") {
   check_all_cuts(model, 4, 10, 4);
 }
 
-TEST_CASE("edges lead from the stage that computes a value to those that use it, past others") {
+TEST_CASE("edges lead from the stage that computes a value to those that use it, past others", "[host]") {
   auto model = small_unet(num_labels);
   auto cut = detail::cut_model(model.wiring(), partition_at(model, {"down2", "bottom", "grow2", "grow1"}));
   CHECK(edges_of(cut) == "0.0 -> 4.0, 0.1 -> 1.0, 1.0 -> 3.0, 1.1 -> 2.0, 2.0 -> 3.1, 3.0 -> 4.1");
@@ -240,7 +241,7 @@ TEST_CASE("integers pass between stages, and have no gradients") {
     CHECK(same_bits(train(partition_at(model, names)), whole));
 }
 
-TEST_CASE("cuts that cannot be are refused with what to do") {
+TEST_CASE("cuts that cannot be are refused with what to do", "[host]") {
   auto model = residual_network(num_labels);
   auto expect = [&](const std::vector<std::string>& names, auto... parts) {
     CHECK_THROWS_MATCHES(Pipeline(model).cut_before(names), bad_input,
@@ -255,7 +256,7 @@ TEST_CASE("cuts that cannot be are refused with what to do") {
   CHECK_THROWS_AS(Pipeline(model).partition(20), bad_input);
 }
 
-TEST_CASE("a pipeline takes graphs with one input and one output") {
+TEST_CASE("a pipeline takes graphs with one input and one output", "[host]") {
   nn::Graph two;
   auto sum = two.add("sum", nn::Add(), two.input("a"), two.input("b"));
   two.output(sum);
@@ -267,7 +268,7 @@ TEST_CASE("a pipeline takes graphs with one input and one output") {
                        MessageMatches(ContainsSubstring("got 1 and 0: call output()")));
 }
 
-TEST_CASE("named cuts are the pipeline's stages until a number is given") {
+TEST_CASE("named cuts are the pipeline's stages until a number is given", "[host]") {
   Pipeline pipeline(nn::Sequential(nn::Linear(6, 6), nn::ReLU(), nn::Linear(6, 6), nn::Linear(6, 3)));
   pipeline.cut_before({"3"});
   CHECK(pipeline.stages() == 2);

@@ -1,4 +1,5 @@
 #include "troupe/nn/loss.hpp"
+#include "api/pipeline/tested_programs.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
@@ -47,13 +48,13 @@ void train_step(program::stage_program& program, const tensor& x, const tensor& 
 
 TEST_CASE("a stage minimizes the mean squared error over the elements of the global batch") {
   nn::Sequential model(nn::Linear(in, out, {.bias = false}));
-  auto program =
-      detail::make_module_programs(model, 1, {nn::MSELoss(), optim::SGD({.lr = 1}), 42})({.stage = 0});
+  auto program = testing::programs_of(model, 1, {nn::MSELoss(), optim::SGD({.lr = 1}), 42})({.stage = 0});
   auto x = random_tensor({2 * rows, in}, "x"), target = random_tensor({2 * rows, out}, "target");
   auto weight = program->parameters().front().value;
-  auto expected = weight_after_step(x, weight, target);
+  auto expected = weight_after_step(x, weight.to({}), target);
   train_step(*program, x, target);
-  for (std::size_t i = 0; i < in * out; ++i) CHECK(std::abs(weight.values<float>()[i] - expected[i]) < 1e-6);
+  auto stepped = weight.to({});
+  for (std::size_t i = 0; i < in * out; ++i) CHECK(std::abs(stepped.values<float>()[i] - expected[i]) < 1e-6);
   auto metrics = program->take_metrics();
   CHECK(metrics.num_samples == 2 * rows * out);
   CHECK(metrics.num_correct == 0);
@@ -66,9 +67,8 @@ TEST_CASE("any function of outputs and targets can be a loss") {
   auto twice = [](const variable& output, const tensor& targets, double gradient_scale) {
     return nn::MSELoss()(output, targets, 2 * gradient_scale);
   };
-  auto own = detail::make_module_programs(model, 1, {twice, optim::SGD({.lr = 0.5}), 42})({.stage = 0});
-  auto known =
-      detail::make_module_programs(model, 1, {nn::MSELoss(), optim::SGD({.lr = 1}), 42})({.stage = 0});
+  auto own = testing::programs_of(model, 1, {twice, optim::SGD({.lr = 0.5}), 42})({.stage = 0});
+  auto known = testing::programs_of(model, 1, {nn::MSELoss(), optim::SGD({.lr = 1}), 42})({.stage = 0});
   train_step(*own, x, target);
   train_step(*known, x, target);
   CHECK(testing::same_bits(own->parameters(), known->parameters()));

@@ -66,7 +66,11 @@ TEST_CASE("nothing is named in a step whose values are finite") {
 TEST_CASE("a loss that is not finite is named by the last stage") {
   auto model = with({});
   auto images = troupe::testing::make_images(0, 0);
-  for (auto& [name, value] : model.at(1).parameters()) value.values<float>()[0] = std::nanf("");
+  for (auto& [name, value] : model.at(1).parameters()) {
+    auto broken = value.to({}).clone();
+    broken.values<float>()[0] = std::nanf("");
+    value.copy_from(broken);
+  }
   model.forward(pipeline::which(0, 0), images, troupe::testing::make_labels(0, 0));
   CHECK(model.at(1).non_finite() == "the loss");
 }

@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "api/pipeline/tested_programs.hpp"
 #include "support/random_tensor.hpp"
 #include "troupe/nn/activation.hpp"
 #include "troupe/nn/cross_entropy.hpp"
@@ -61,8 +62,8 @@ class pipeline {
   explicit pipeline(int num_stages, optim::Optimizer optimizer = optim::Adam({.lr = 0.01}),
                     nn::Sequential model = four_layer_model(), numeric_options numerics = {})
       : reductions_(detail::reductions_of(model, partition_into_stages(model, num_stages), numerics).all) {
-    auto make = detail::make_module_programs(
-        std::move(model), num_stages, {.optimizer = std::move(optimizer), .seed = 42, .numerics = numerics});
+    auto make = programs_of(std::move(model), num_stages,
+                            {.optimizer = std::move(optimizer), .seed = 42, .numerics = numerics});
     for (int stage = 0; stage < num_stages; ++stage) stages.push_back(make({.stage = stage}));
   }
 
@@ -104,11 +105,11 @@ class pipeline {
     for (int index = 0; index < num_microbatches; ++index) backward(step, index);
     apply(step);
   }
-  /// The parameters of all stages.
+  /// The parameters of all stages, in the memory of the CPU.
   std::vector<named_tensor> parameters() {
     std::vector<named_tensor> all;
     for (auto& stage : stages)
-      for (auto& each : stage->parameters()) all.push_back({each.name, each.value.clone()});
+      for (auto& each : stage->parameters()) all.push_back({each.name, each.value.to({}).clone()});
     return all;
   }
   program::step_metrics take_metrics() { return stages.back()->take_metrics(); }

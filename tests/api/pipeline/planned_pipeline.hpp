@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/pipeline/tested_programs.hpp"
 #include "troupe/execution/plan_interpreter.hpp"
 #include "troupe/optim/adam.hpp"
 #include "troupe/pipeline/detail/module_program.hpp"
@@ -39,11 +40,11 @@ class planned_pipeline {
                        .flush_every = options.flush_every})) {
     if (auto problems = schedule::check_plan(training_); !problems.empty())
       throw std::logic_error(problems.front());
-    auto make = detail::make_module_programs(model, options.partition,
-                                             {.optimizer = optim::Adam({.lr = 0.01}),
-                                              .seed = 42,
-                                              .numerics = options.numerics,
-                                              .flush_every = options.flush_every});
+    auto make = programs_of(model, options.partition,
+                            {.optimizer = optim::Adam({.lr = 0.01}),
+                             .seed = 42,
+                             .numerics = options.numerics,
+                             .flush_every = options.flush_every});
     for (int stage = 0; stage < training_.num_stages; ++stage) stages_.push_back(make({.stage = stage}));
   }
 
@@ -88,7 +89,7 @@ class planned_pipeline {
     const batch* samples() override { return &samples_; }
     void send(const transport::tensor_tag& tag, tensor value) override {
       auto to = whole_.training_.device_of_stage[tag.stage];
-      (*whole_.devices_)[static_cast<std::size_t>(to)].box.put(tag, std::move(value));
+      (*whole_.devices_)[static_cast<std::size_t>(to)].box.put(tag, value.to({}));
     }
     void on_prediction(const action&, const tensor& output) override { predictions.push_back(output); }
     void on_begin(const action&) override {}

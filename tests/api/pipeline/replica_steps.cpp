@@ -1,10 +1,12 @@
 #include "replica_steps.hpp"
+#include "api/pipeline/tested_programs.hpp"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
 #include <utility>
 
+#include "support/bits.hpp"
 #include "troupe/nn/activation.hpp"
 #include "troupe/nn/linear.hpp"
 #include "troupe/nn/sequential.hpp"
@@ -32,8 +34,8 @@ std::unique_ptr<program::stage_program> program_with(optim::Optimizer optimizer,
                                                      const numeric_options& numerics) {
   nn::Sequential model(nn::Linear(200, 150), nn::ReLU(), nn::Linear(150, 200), nn::ReLU(),
                        nn::Linear(200, 3));
-  return detail::make_module_programs(
-      model, 1, {.optimizer = std::move(optimizer), .seed = 7, .numerics = numerics})({.stage = 0});
+  return programs_of(model, 1,
+                     {.optimizer = std::move(optimizer), .seed = 7, .numerics = numerics})({.stage = 0});
 }
 
 optim::Optimizer whole_adam() {
@@ -66,7 +68,7 @@ std::vector<int> compute(program::stage_program& program, std::uint64_t step, bo
 void take_sums(program::stage_program& program, int broken) {
   std::vector<tensor> sums;
   for (int bucket = 0; bucket < program.num_buckets(layout::mesh_axis::dp, 0); ++bucket) {
-    auto& sum = sums.emplace_back(program.bucket(layout::mesh_axis::dp, bucket).clone());
+    auto& sum = sums.emplace_back(program.bucket(layout::mesh_axis::dp, bucket).to({}).clone());
     for (float& each : sum.values<float>()) each *= 2;
     if (bucket == broken) sum.values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
   }
@@ -82,8 +84,7 @@ void check_same(program::stage_program& one, program::stage_program& other) {
   REQUIRE(found.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     INFO(expected[i].name);
-    CHECK(
-        std::ranges::equal(std::as_const(found[i].value).bytes(), std::as_const(expected[i].value).bytes()));
+    CHECK(same_bits(found[i].value, expected[i].value));
   }
 }
 

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "api/pipeline/tested_programs.hpp"
 #include "replica_steps.hpp"
+#include "support/bits.hpp"
 #include "troupe/nn/activation.hpp"
 #include "troupe/nn/linear.hpp"
 #include "troupe/nn/sequential.hpp"
@@ -31,7 +33,7 @@ TEST_CASE("blocks of rows of a large gradient leave while the others are compute
   nn::Sequential model(nn::Linear(200, 1100), nn::ReLU(), nn::Linear(1100, 1100), nn::ReLU(),
                        nn::Linear(1100, 3));
   auto make = [&] {
-    return detail::make_module_programs(model, 1, {.optimizer = optim::Adam(), .seed = 7})({.stage = 0});
+    return testing::programs_of(model, 1, {.optimizer = optim::Adam(), .seed = 7})({.stage = 0});
   };
   std::vector<std::vector<float>> gradients;
   for (bool in_one : {true, false}) {
@@ -39,7 +41,7 @@ TEST_CASE("blocks of rows of a large gradient leave while the others are compute
     std::vector<float> last_elements;
     auto look = [&](int bucket) {
       if (bucket >= 2 && bucket <= 4)  // of 2.weight
-        last_elements.push_back(program->bucket(layout::mesh_axis::dp, 4).values<float>().back());
+        last_elements.push_back(program->bucket(layout::mesh_axis::dp, 4).to({}).values<float>().back());
     };
     CHECK(compute(*program, 0, in_one, look) == std::vector<int>{2, 3, 4, 1});
     REQUIRE(last_elements.size() == 3);
@@ -47,7 +49,7 @@ TEST_CASE("blocks of rows of a large gradient leave while the others are compute
     CHECK(last_elements[2] != 0);
     auto& all = gradients.emplace_back();
     for (int bucket = 0; bucket < 5; ++bucket) {
-      auto elements = program->bucket(layout::mesh_axis::dp, bucket);
+      auto elements = program->bucket(layout::mesh_axis::dp, bucket).to({});
       for (float each : elements.values<float>()) all.push_back(each);
     }
   }
@@ -105,7 +107,8 @@ std::vector<std::string> check_lost_step(const numeric_options& numerics, const 
     saved.push_back({each.name, each.value.clone()});
     if (!each.name.starts_with(prefix)) continue;
     names.push_back(each.name);
-    CHECK(std::ranges::any_of(each.value.values<float>(), [](float held) { return held != 0; }));
+    auto held = each.value.to({});
+    CHECK(std::ranges::any_of(held.values<float>(), [](float value) { return value != 0; }));
   }
   compute(*program, 1);
   exchange(*program);
@@ -167,18 +170,20 @@ TEST_CASE("replicas that average their weights exchange nothing in other steps, 
     return std::ranges::find(state, name, &named_tensor::name)->value;
   };
   auto weight = find("0.weight"), moment = find("0.weight/exp_avg");
-  auto own = weight.clone(), own_moment = moment.clone();
+  auto own = weight.to({}).clone(), own_moment = moment.clone();
   for (int bucket = 0; bucket < 3; ++bucket) {
-    auto sum = program->bucket(layout::mesh_axis::dp, bucket).clone();
+    auto sum = program->bucket(layout::mesh_axis::dp, bucket).to({}).clone();
     for (float& each : sum.values<float>()) each *= 3;  // of another replica, whose weights are twice these
     program->take_sums(layout::mesh_axis::dp, bucket, {sum});
   }
+  auto averaged = weight.to({});
   for (std::size_t i = 0; i < 30000; ++i)
-    REQUIRE(weight.values<float>()[i] == 0.5F * (3 * own.values<float>()[i]));
-  CHECK(std::ranges::equal(std::as_const(moment).bytes(), std::as_const(own_moment).bytes()));
+    REQUIRE(averaged.values<float>()[i] == 0.5F * (3 * own.values<float>()[i]));
+  CHECK(same_bits(moment, own_moment));
 }
 
-TEST_CASE("large gradients move to memory that others read in place, once, and steps have the same bits") {
+TEST_CASE("large gradients move to memory that others read in place, once, and steps have the same bits",
+          "[host]") {
   auto moved = program_with(optim::Adam()), kept = program_with(optim::Adam());
   std::vector<tensor> blocks;
   auto shared = [&](shape extents, dtype type) {
@@ -212,7 +217,7 @@ TEST_CASE("a gradient that has been computed moves with its elements") {
   auto before = program->bucket(layout::mesh_axis::dp, 1).clone();
   program->share_gradients([](shape extents, dtype type) { return tensor::zeros(std::move(extents), type); });
   auto after = program->bucket(layout::mesh_axis::dp, 1);
-  CHECK(std::ranges::equal(std::as_const(before).bytes(), std::as_const(after).bytes()));
+  CHECK(same_bits(before, after));
 }
 
 TEST_CASE("gradients that leave in another form stay where they are") {
@@ -228,7 +233,7 @@ TEST_CASE("gradients that leave in another form stay where they are") {
   }
 }
 
-TEST_CASE("gradients stay usable where there is no memory to share, and move when there is") {
+TEST_CASE("gradients stay usable where there is no memory to share, and move when there is", "[host]") {
   auto moved = program_with(optim::Adam()), kept = program_with(optim::Adam());
   CHECK_THROWS_AS(moved->share_gradients([](const shape&, dtype) -> tensor { throw std::bad_alloc(); }),
                   std::bad_alloc);

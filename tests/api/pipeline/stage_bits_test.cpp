@@ -53,7 +53,7 @@ void deferred_weights(pipeline& model, std::uint64_t step) {
   for (int index = 0; index < num_microbatches; ++index) model.backward_weight(step, index);
 }
 
-void check_same(const outcome& a, const outcome& b) {
+void check_same_outcome(const outcome& a, const outcome& b) {
   CHECK(same_bits(a.parameters, b.parameters));
   CHECK(a.metrics == b.metrics);
 }
@@ -62,20 +62,20 @@ void check_same(const outcome& a, const outcome& b) {
 
 TEST_CASE("weights and losses are the same bits for one to four stages") {
   auto expected = train(pipeline(1), gpipe);
-  for (int stages : {2, 3, 4}) check_same(train(pipeline(stages), gpipe), expected);
+  for (int stages : {2, 3, 4}) check_same_outcome(train(pipeline(stages), gpipe), expected);
 }
 
 TEST_CASE(
     "weights and losses are the same bits in GPipe order, 1F1B order and with weight gradients deferred") {
   auto expected = train(pipeline(4), gpipe);
-  check_same(train(pipeline(4), one_forward_one_backward), expected);
-  check_same(train(pipeline(4), deferred_weights), expected);
-  check_same(train(pipeline(1), deferred_weights), expected);
+  check_same_outcome(train(pipeline(4), one_forward_one_backward), expected);
+  check_same_outcome(train(pipeline(4), deferred_weights), expected);
+  check_same_outcome(train(pipeline(1), deferred_weights), expected);
 }
 
 TEST_CASE("weights and losses are the same bits for one to four stages with SGD and momentum") {
   auto sgd = troupe::optim::SGD({.lr = 0.05, .momentum = 0.9, .weight_decay = 1e-3, .nesterov = true});
-  check_same(train(pipeline(4, sgd), one_forward_one_backward), train(pipeline(1, sgd), gpipe));
+  check_same_outcome(train(pipeline(4, sgd), one_forward_one_backward), train(pipeline(1, sgd), gpipe));
 }
 
 TEST_CASE("training changes every parameter") {

@@ -271,7 +271,7 @@ TEST_CASE("squares of blocks are those of f64, and their sum that of the norm") 
     for (std::int64_t size : {1, 0, 40'001, 16'383, 16'384, 16'385}) {
       CAPTURE(size, type);
       auto x = placed(random_tensor({size}, std::to_string(size), type));
-      auto found = block_squares(x);
+      auto found = block_squares(std::span(&x, 1));
       REQUIRE(std::ssize(found) == (size + squares_block_elements - 1) / squares_block_elements);
       auto values = values_of(x);
       double total = 0;
@@ -286,6 +286,18 @@ TEST_CASE("squares of blocks are those of f64, and their sum that of the norm") 
       if (x.device().type == troupe::device::kind::cpu)
         CHECK(std::sqrt(total) == global_norm(std::vector{x}));
     }
+}
+
+TEST_CASE("squares of blocks of several tensors are those of each, one after the other") {
+  std::vector<tensor> all;
+  std::vector<double> expected;
+  for (std::int64_t size : {0, 20'000, 1, 0, 50'000}) {
+    auto& x = all.emplace_back(placed(random_tensor({size}, std::to_string(size), dtype::f32)));
+    std::ranges::copy(block_squares(std::span(&x, 1)), std::back_inserter(expected));
+  }
+  CHECK(block_squares(all) == expected);
+  CHECK(expected.size() == 2 + 1 + 4);
+  CHECK(troupe::block_squares({}).empty());
 }
 
 TEST_CASE("one non-finite element is found at any position") {

@@ -25,8 +25,19 @@ end() { printf '  <OverallResultsCases successes="%d" failures="%d" skips="%d"/>
 
 constexpr const char* passing = "begin; passed 'one'; passed 'two'; end";
 
+/// A job, which says so if it was started by a launcher.
+constexpr const char* gpt = R"(
+for step in 1 2 3; do echo "{\"event\":\"step\",\"loss\":5.5,\"samples_per_s\":2$step.5,\"step\":$step}"; done
+[[ -z ${LAUNCHED-} ]] || echo '{"event":"recovered","generation":2}'
+echo '{"accuracy":0.1,"event":"done","loss":5.2,"weights_sha256":"abcdef0123456789"}'
+)";
+
 constexpr const char* troupe = R"(
-if [[ $2 == kernels ]]; then
+if [[ $1 == launch ]]; then
+  while [[ $1 != -- ]]; do shift; done
+  shift
+  LAUNCHED=1 exec "$@"
+elif [[ $2 == kernels ]]; then
   echo '{"event":"rates","device":"Fake","product_gflops_per_s":700000.5,"copy_gb_per_s":4300.25}'
   echo '{"event":"kernel","kernel":"softmax","extents":[4,4],"dtype":"f32","us":12.5,"floor_us":10.0,"of_floor":0.8}'
 else
@@ -57,8 +68,9 @@ fake_pack::fake_pack() {
     std::ofstream(folder_.path() / "libraries" / ("libfake_" + std::string(name) + ".so"));
   fs::create_directories(folder_.path() / "lib");
   for (const char* name : {"gpu_memory_test", "ops_gpu_test", "ops_cuda_test", "autograd_functions_gpu_test",
-                           "nn_gpu_test", "collective_nccl_gpu_test"})
+                           "nn_gpu_test", "stage_programs_gpu_test", "collective_nccl_gpu_test"})
     set_program(name, passing);
+  set_program("gpt", gpt);
   set_program("troupe", troupe);
   set_machine("nvidia-smi", nvidia_smi);
   set_machine("compute-sanitizer", "while [[ $1 != */bin/* ]]; do shift; done; exec \"$@\"");
@@ -76,6 +88,7 @@ void fake_pack::set_program(const std::string& name, const std::string& body) {
 void fake_pack::set_machine(const std::string& name, const std::string& body) {
   write_script(folder_.path() / "machine" / name, body);
 }
+void fake_pack::remove_program(const std::string& name) { fs::remove(folder_.path() / "bin" / name); }
 void fake_pack::remove_library(const std::string& file_name) {
   fs::remove(folder_.path() / "libraries" / file_name);
 }

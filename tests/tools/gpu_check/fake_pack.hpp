@@ -19,6 +19,7 @@ class fake_pack {
   /// passed, failed and skipped of fake_pack.cpp at hand.
   void set_program(const std::string& name, const std::string& body);
   void set_machine(const std::string& name, const std::string& body);
+  void remove_program(const std::string& name);
   void remove_library(const std::string& file_name);
 
   /// How to start `gpu_check ARGUMENTS` there, with the libraries that there are.

@@ -32,7 +32,8 @@ TEST_CASE("where everything passes, the exit code is 0 and the report names ever
     parts.push_back(part.at("part"));
   }
   CHECK(parts == std::vector<std::string>{"versions", "memory", "operations", "sanitizer", "gpu_tests",
-                                          "nccl", "bench_kernels", "bench_compute"});
+                                          "nccl", "jobs", "jobs_killed", "bench_kernels", "bench_compute",
+                                          "bench_jobs"});
   CHECK(report.at("machine").at("gpu").at("name") == "Fake \"GPU\" 9000");
   CHECK(report.at("machine").at("driver_cuda") == "13.1");
   CHECK(report.at("machine").at("gpu").at("mig.mode.current") == "Disabled");
@@ -40,10 +41,13 @@ TEST_CASE("where everything passes, the exit code is 0 and the report names ever
              ContainsSubstring("/libraries/libfake_nccl.so"));
   CHECK(pack.step("memory", "gpu_memory_test").at("cases").at("passed") == 2);
   CHECK(pack.part("bench_compute").at("results").size() == 6);
+  CHECK(pack.part("jobs").at("steps").size() == 20);
+  CHECK(pack.part("bench_jobs").at("results").at(0).at("samples_per_s") == 22.5);
   CHECK(pack.part("bench_kernels").at("results").at(0).at("product_gflops_per_s") == 700000.5);
   CHECK_THAT(pack.text(),
              ContainsSubstring("123457 tokens/s   50.0 % of 700 TFLOP/s   25.0 % of 4300 GB/s") &&
                  ContainsSubstring("80.0 %  softmax") && ContainsSubstring("exit code 0"));
+  CHECK_THAT(pack.text(), ContainsSubstring("22.5 samples/s  1 --stages 1"));
   CHECK(std::ranges::count(pack.text(), '\n') <= 60);
   CHECK_THAT(seen.output, ContainsSubstring(pack.text()));
 }
@@ -75,6 +79,29 @@ TEST_CASE("a failing case fails its part by name, and the others still run", "[.
   CHECK(step.at("failures") == "softmax of <long> rows: 0.1 == 0.2 (b.cpp:7)");
   CHECK_THAT(pack.text(), ContainsSubstring("softmax of <long> rows: 0.1 == 0.2"));
   CHECK(pack.part("bench_compute").at("state") == "passed");
+}
+
+TEST_CASE("a job that ends with other weights fails, as does one that lost no process where one is killed",
+          "[.soak]") {
+  fake_pack pack;
+  pack.set_program("gpt", R"(
+hash=abc
+[[ "$*" != *zb_v* ]] || hash=def
+echo "{\"event\":\"done\",\"weights_sha256\":\"$hash\"}")");
+  CHECK(pack.run({"--only", "jobs,jobs_killed"}).exit_code == 1);
+  auto step = pack.step("jobs", "bf16 2 --stages 4 --schedule zb_v");
+  CHECK(step.at("state") == "failed");
+  CHECK_THAT(reason_of(step), ContainsSubstring("its weights are def") && ContainsSubstring("abc"));
+  CHECK(pack.step("jobs", "f32 4 --stages 4 --schedule gpipe").at("state") == "passed");
+  CHECK_THAT(reason_of(pack.step("jobs_killed", "rank 0 killed at step 35")),
+             ContainsSubstring("no process was lost"));
+}
+
+TEST_CASE("a pack without jobs skips them with the reason") {
+  fake_pack pack;
+  pack.remove_program("gpt");
+  CHECK(pack.run({"--only", "jobs,bench_jobs"}).exit_code == 3);
+  CHECK_THAT(reason_of(pack.step("jobs", "jobs")), ContainsSubstring("the build has no actors"));
 }
 
 TEST_CASE("a program that crashes, or ends with 0 without results, has failed") {
@@ -113,8 +140,8 @@ TEST_CASE("without a GPU parts that need one are skipped, and the exit code show
   auto seen = pack.run();
   CHECK(seen.exit_code == 3);
   CHECK_THAT(seen.output, ContainsSubstring("No GPU is to be seen here"));
-  for (const char* name :
-       {"versions", "memory", "sanitizer", "gpu_tests", "nccl", "bench_kernels", "bench_compute"})
+  for (const char* name : {"versions", "memory", "sanitizer", "gpu_tests", "nccl", "jobs", "jobs_killed",
+                           "bench_kernels", "bench_compute", "bench_jobs"})
     CHECK(pack.part(name).at("state") == "skipped");
 }
 

@@ -102,11 +102,11 @@ void check_equal_counts(const nn::Loss& loss, const tensor& output, const tensor
                         const tensor& batch_targets) {
   if (loss.tells_num_counted() || !batch_targets.defined()) return;
   auto count_of = [&](const tensor& counted) { return loss({output, nullptr}, counted, 1).num_counted; };
-  auto expected = count_of(targets);
+  auto expected = count_of(targets.to(output.device()));
   auto rows = targets.shape()[0];
   for (std::int64_t first = 0; first < batch_targets.shape()[0]; first += rows) {
     auto others = batch_targets.rows(first, rows);
-    if (auto counted = count_of(others); counted != expected)
+    if (auto counted = count_of(others.to(output.device())); counted != expected)
       throw bad_input("the loss: expected loss_result::num_counted of " + std::to_string(expected) +
                       " in each microbatch of all replicas, got " + std::to_string(counted) + " of samples " +
                       std::to_string(first) + " to " + std::to_string(first + rows - 1) +

@@ -25,6 +25,8 @@ std::string text_of(const program::microbatch& mb) {
   return "step " + std::to_string(mb.step) + " microbatch " + std::to_string(mb.index);
 }
 
+host_reads::moment moment_of(const program::microbatch& mb) { return {mb.step, mb.index}; }
+
 /// Gives the gradients of a stage's outputs to a backward pass through all of them.
 class join_operation : public operation {
  public:
@@ -39,6 +41,11 @@ class join_operation : public operation {
 nn::sum_over_members sums_of(const program::microbatch& mb) {
   if (!mb.sums) return {};
   return [sums = mb.sums](tensor& values) { sums->all_reduce(values); };
+}
+
+std::vector<tensor> moved(std::vector<tensor> values, device target) {
+  for (auto& each : values) each = each.to(target);
+  return values;
 }
 
 std::vector<tensor> values_of(const std::vector<variable>& variables) {
@@ -56,8 +63,9 @@ std::vector<parameter*> targets_of(const std::vector<named_parameter>& parameter
 }  // namespace
 
 module_program::module_program(const nn::Graph& model, const std::vector<stage_range>& partition, int stage,
-                               const module_program_options& options)
-    : is_last_(static_cast<std::size_t>(stage) + 1 == partition.size()),
+                               const module_program_options& options, device place)
+    : place_(place),
+      is_last_(static_cast<std::size_t>(stage) + 1 == partition.size()),
       values_(cut_model(model.wiring(), partition).stages.at(static_cast<std::size_t>(stage))),
       loss_(options.loss),
       precision_(options.numerics.precision),
@@ -76,16 +84,22 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
   std::ranges::sort(buffers_, {}, &nn::named_buffer::name);
   auto uses = targets_of(parameters_);
   std::vector<tied_gradients::weight> tied;
+  std::vector<std::vector<named_parameter>> sharing;
   for (const auto& weight : tied_weights_of(model)) {
     auto stages = stages_of(weight, partition);
     if (!std::ranges::count(stages, stage)) continue;
     auto here = take_uses(weight, parameters_, options.seed);
     parameters_.push_back({weight.name, here.front().target});
+    sharing.push_back(here);
     if (stages.front() != stage) borrowed_.insert(weight.name);
     if (weight.requires_gradient) tied.push_back({names_of_uses(weight), here, stages.size() > 1});
   }
   std::ranges::sort(parameters_, {}, &named_parameter::name);
   if (options.initial_weights) begin(*options.initial_weights);
+  if (place_ != device()) {
+    for (const auto& each : layers_->modules()) each->to(place_);
+    for (const auto& each : sharing) share_value(each);
+  }
   std::erase_if(uses, [](const parameter* each) { return !each->requires_gradient; });
   if (flush_every_ > 1) versions_.emplace(std::move(uses));
   if (auto period = options.numerics.exchange.average_every; period > 0)
@@ -120,13 +134,14 @@ std::vector<indexed_parameter> module_program::counted_in(const nn::Graph& model
 std::vector<tensor> module_program::forward(const program::microbatch& mb, std::vector<tensor> inputs,
                                             tensor targets) {
   autocast computes(precision_);
+  inputs = moved(std::move(inputs), place_);
   if (!mb.training) {
     no_grad nothing_recorded;
     std::vector<variable> constants;
     for (auto& each : inputs) constants.push_back({std::move(each), nullptr});
-    auto outputs = run_layers(std::move(constants), mb.training);
+    auto outputs = run_layers(mb, std::move(constants));
     if (!is_last_ || !targets.defined()) return values_of(outputs);
-    evaluate_loss(outputs.front(), targets);
+    evaluate_loss(mb, outputs.front(), targets);
     return {};
   }
   std::optional<weight_versions::scope> version;
@@ -136,13 +151,15 @@ std::vector<tensor> module_program::forward(const program::microbatch& mb, std::
   nn::detail::replica_scope replicas(mb.num_replicas, sums_of(mb));
   auto& recorded = begin_pass(mb, std::move(inputs));
   if (!is_checked_ && mb.num_replicas > 1 && steps_by_parts()) deferred_->require_waits();
-  auto outputs = run_layers(recorded.inputs, mb.training);
+  auto outputs = run_layers(mb, recorded.inputs);
   if (!is_checked_) check_first_pass(mb, outputs, targets);
   auto from = is_last_ ? take_loss(mb, outputs.front(), targets)
                        : record(tensor::zeros({}), outputs,
                                 std::make_unique<join_operation>(recorded.output_gradients));
   if (from.requires_gradient()) recorded.back.emplace(from, options_of(mb));
   if (is_last_) return {};
+  // Else the last stage might find first that its loss is no number, and the step would end for that.
+  if (mb.index + 1 == mb.count) read_later();
   return values_of(outputs);
 }
 
@@ -152,17 +169,19 @@ void module_program::check_first_pass(const program::microbatch& mb, const std::
   deferred_->end();  // of require_waits
   for (const auto& each : outputs) check_parameters(each, layers_->modules());
   if (is_last_) {
-    auto num_counted = check_loss(loss_, outputs.front().value, targets);
+    auto num_counted = check_loss(loss_, outputs.front().value, targets.to(place_));
     check_equal_counts(loss_, outputs.front().value, targets, mb.batch_targets);
     if (counted_targets_.needs_example()) counted_targets_.learn(num_counted);
   }
   is_checked_ = true;
 }
 
-std::vector<variable> module_program::run_layers(std::vector<variable> inputs, bool training) {
+std::vector<variable> module_program::run_layers(const program::microbatch& mb,
+                                                 std::vector<variable> inputs) {
   // In training each module has the mode that the model came with.
   std::optional<nn::evaluation_scope> evaluating;
-  if (!training) evaluating.emplace(layers_->modules());
+  if (!mb.training) evaluating.emplace(layers_->modules());
+  host_reads::scope later(reads_, host_reads::content::checks, moment_of(mb));
   return layers_->run(std::move(inputs), [this](std::size_t) { deferred_->progress(); });
 }
 
@@ -191,16 +210,41 @@ variable module_program::take_loss(const program::microbatch& mb, const variable
                                    const tensor& targets) {
   auto batch = counted_targets_.of_batch(mb, targets);
   auto scale = batch > 0 ? gradients_->loss_scale() / static_cast<double>(batch) : 0;
-  auto result = loss_(output, targets, scale);
-  counted_targets_.require(targets, result.num_counted);
+  auto result = compute_loss(mb, output, targets, scale);
   if (batch > 0 && result.num_counted > 0 && output.requires_gradient()) require_recorded(result);
-  metrics_ += {result.loss_sum, result.num_counted, result.num_correct};
+  if (!result.later) counted_targets_.require(targets, result.num_counted);
+  add_metrics(result, targets);
   return batch > 0 ? result.loss : detach(result.loss);
 }
 
-void module_program::evaluate_loss(const variable& output, const tensor& targets) {
-  auto result = loss_(output, targets, 1);
-  metrics_ += {result.loss_sum, result.num_counted, result.num_correct};
+void module_program::evaluate_loss(const program::microbatch& mb, const variable& output,
+                                   const tensor& targets) {
+  add_metrics(compute_loss(mb, output, targets, 1), {});
+}
+
+/// A user's function may compute with the numbers of a loss, which it must find there.
+loss_result module_program::compute_loss(const program::microbatch& mb, const variable& output,
+                                         const tensor& targets, double scale) {
+  std::optional<host_reads::scope> later;
+  if (loss_.target<nn::CrossEntropy>()) later.emplace(reads_, host_reads::content::losses, moment_of(mb));
+  return loss_(output, targets.to(place_), scale);
+}
+
+void module_program::add_metrics(const loss_result& result, const tensor& targets) {
+  if (result.later)
+    later_losses_.emplace_back(result.later, targets);
+  else
+    metrics_ += {result.loss_sum, result.num_counted, result.num_correct};
+}
+
+/// Throws what operations on a GPU have found out of range.
+void module_program::read_later() {
+  auto losses = std::exchange(later_losses_, {});
+  reads_.read_all();
+  for (const auto& [known, targets] : losses) {
+    if (targets.defined()) counted_targets_.require(targets, known->num_counted);
+    metrics_ += {known->loss_sum, known->num_counted, known->num_correct};
+  }
 }
 
 module_program::pass& module_program::pass_of(const program::microbatch& mb, const char* action) {
@@ -227,7 +271,7 @@ backward_options module_program::options_of(const program::microbatch& mb) {
 /// Without recorded.back nothing here is learned, and nothing before.
 void module_program::run_backward(pass& recorded, std::vector<tensor> output_gradients,
                                   void (backward_pass::*run)(const tensor&)) {
-  recorded.output_gradients = std::move(output_gradients);
+  recorded.output_gradients = moved(std::move(output_gradients), place_);
   if (recorded.back) ((*recorded.back).*run)({});
 }
 
@@ -237,6 +281,7 @@ std::vector<tensor> module_program::backward_input(const program::microbatch& mb
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
   nn::detail::replica_scope replicas(mb.num_replicas, sums_of(mb));
+  host_reads::scope later(reads_, host_reads::content::checks, moment_of(mb));
   run_backward(recorded, std::move(output_gradients), &backward_pass::run_inputs);
   if (values_.takes_samples) return {};
   std::vector<tensor> gradients;
@@ -252,6 +297,7 @@ void module_program::accumulate(const program::microbatch& mb, const bucket_call
   use_version(mb, version);
   on_bucket_ = on_bucket;
   nn::detail::replica_scope replicas(mb.num_replicas, sums_of(mb));
+  host_reads::scope later(reads_, host_reads::content::checks, moment_of(mb));
   if (saved.back) saved.back->run_weights();
   end_accumulation(mb);
 }
@@ -268,6 +314,7 @@ void module_program::backward_last(const program::microbatch& mb, std::vector<te
   use_version(mb, version);
   on_bucket_ = on_bucket;
   nn::detail::replica_scope replicas(mb.num_replicas, sums_of(mb));
+  host_reads::scope later(reads_, host_reads::content::checks, moment_of(mb));
   run_backward(recorded, std::move(output_gradients), &backward_pass::run);
   end_accumulation(mb);
   on_inputs({});
@@ -342,11 +389,13 @@ bool module_program::defer_update(const progress_callback& progress) {
   return true;
 }
 
-bool module_program::is_loss_finite() const {
+bool module_program::is_loss_finite() {
+  read_later();
   return has_taken_finite_loss_ && std::isfinite(metrics_.loss_sum);
 }
 
 std::string module_program::non_finite() {
+  read_later();
   if (!looks_for_non_finite_) return {};
   if (deferred_->is_pending() ? !has_finite_loss_ : !is_loss_finite()) return "the loss";
   const auto* found = gradients_->first_non_finite();
@@ -367,6 +416,7 @@ void module_program::restore_buffers() {
 
 void module_program::apply(std::uint64_t step) {
   deferred_->end();
+  read_later();
   if (!passes_.empty() && passes_.begin()->first.first <= step)
     throw std::logic_error("[module_program::apply] microbatch " +
                            std::to_string(passes_.begin()->first.second) + " of step " +
@@ -391,6 +441,8 @@ void module_program::discard() {
   on_bucket_ = nullptr;
   deferred_->end();
   metrics_ = {};
+  reads_.clear();
+  later_losses_.clear();
   has_taken_finite_loss_ = true;
   counted_targets_.discard();
   for (const auto& each : parameters_) each.target->has_gradient = false;
@@ -400,6 +452,7 @@ void module_program::discard() {
 /// Where the program makes the steps itself, or a job pauses, the loss of a step is taken before its apply,
 /// which has to know of it.
 program::step_metrics module_program::take_metrics() {
+  read_later();
   if (last_accumulated_ >= 0 || !passes_.empty()) has_taken_finite_loss_ = is_loss_finite();
   return std::exchange(metrics_, {});
 }
@@ -446,7 +499,8 @@ program::program_factory make_module_programs(nn::Graph model, std::vector<stage
   if (options.initial_weights) check_initial_weights(model, *options.initial_weights);
   return [model = std::move(model), partition = std::move(partition), options = std::move(options)](
              const layout::cell& computed) -> std::unique_ptr<program::stage_program> {
-    return std::make_unique<module_program>(model, partition, computed.stage, options);
+    auto place = options.place ? options.place(computed) : device();
+    return std::make_unique<module_program>(model, partition, computed.stage, options, place);
   };
 }
 

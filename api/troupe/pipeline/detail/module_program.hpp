@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "troupe/pipeline/detail/target_count.hpp"
 #include "troupe/pipeline/detail/weight_versions.hpp"
 #include "troupe/program/stage_program.hpp"
+#include "troupe/tensor/host_reads.hpp"
 
 namespace troupe::detail {
 
@@ -31,6 +33,8 @@ struct module_program_options {
   /// As in the plan. More than 1: the program keeps a second version of its weights, for the microbatches
   /// with a delay.
   int flush_every = 1;
+  /// Where the programs of a cell compute; null: on the CPU.
+  std::function<device(const layout::cell&)> place = nullptr;
 };
 
 /// The program of one pipeline stage: some nodes of a graph, and in the last stage the loss. Its ports are
@@ -57,10 +61,12 @@ struct module_program_options {
 class module_program : public program::stage_program {
  public:
   /// Creates the program of stage `stage` of the partition. Clones and materializes the layers, so that
-  /// programs share nothing with `model` or each other.
+  /// programs share nothing with `model` or each other. It computes on `place`, to whose memory it takes what
+  /// it is given. Throws bad_input if that does not exist.
   module_program(const nn::Graph& model, const std::vector<stage_range>& partition, int stage,
-                 const module_program_options& options);
+                 const module_program_options& options, device place = {});
 
+  device place() const override { return place_; }
   std::vector<tensor> forward(const program::microbatch& mb, std::vector<tensor> inputs,
                               tensor targets) override;
   std::vector<tensor> backward_input(const program::microbatch& mb,
@@ -104,7 +110,7 @@ class module_program : public program::stage_program {
   void check_first_pass(const program::microbatch& mb, const std::vector<variable>& outputs,
                         const tensor& targets);
   pass& begin_pass(const program::microbatch& mb, std::vector<tensor> inputs);
-  std::vector<variable> run_layers(std::vector<variable> inputs, bool training);
+  std::vector<variable> run_layers(const program::microbatch& mb, std::vector<variable> inputs);
   backward_options options_of(const program::microbatch& mb);
   void run_backward(pass& recorded, std::vector<tensor> output_gradients,
                     void (backward_pass::*run)(const tensor&));
@@ -115,13 +121,18 @@ class module_program : public program::stage_program {
   void end_accumulation(const program::microbatch& mb);
   void use_version(const program::microbatch& mb, std::optional<weight_versions::scope>& scope);
   variable take_loss(const program::microbatch& mb, const variable& output, const tensor& targets);
-  bool is_loss_finite() const;
+  bool is_loss_finite();
   void keep_buffers();
   void restore_buffers();
-  void evaluate_loss(const variable& output, const tensor& targets);
+  void evaluate_loss(const program::microbatch& mb, const variable& output, const tensor& targets);
+  loss_result compute_loss(const program::microbatch& mb, const variable& output, const tensor& targets,
+                           double scale);
+  void add_metrics(const loss_result& result, const tensor& targets);
+  void read_later();
   pass& pass_of(const program::microbatch& mb, const char* action);
 
   // Constant after construction.
+  device place_;
   bool is_last_;
   stage_values values_;
   std::optional<nn::detail::graph_segment> layers_;
@@ -146,6 +157,10 @@ class module_program : public program::stage_program {
   bucket_callback on_bucket_;                             ///< while the last weight gradients are computed
   bool has_finite_loss_ = true;                           ///< of the step whose update is deferred
   bool has_taken_finite_loss_ = true;  ///< in the metrics of this step that were taken before its apply
+  /// What the host waits for at the end of the step only: whether indices and labels are in range, and the
+  /// losses, in training with their targets.
+  host_reads reads_;
+  std::vector<std::pair<std::shared_ptr<const loss_totals>, tensor>> later_losses_;
   target_count counted_targets_;
   program::step_metrics metrics_;
   /// [buffers_] as the last step that was made left them; empty: none are restored.

@@ -79,11 +79,12 @@ void step_gradients::take_sums(int bucket, const std::vector<tensor>& sums, cons
 void step_gradients::step(optim::parameter_part which, const std::vector<tensor>& parts,
                           const part_stepper& step_part) {
   auto& found = exchanged_[which.index];
+  auto place = stepped_[which.index]->gradient_in_update().device();
   for (const auto& part : parts) {
     which.count = part.num_elements();
     if (numerics_.on_non_finite != non_finite_policy::go_on && found.is_finite)
       found.is_finite = all_finite(std::span(&part, 1));
-    step_part.step(which, part);
+    step_part.step(which, part.to(place));
     which.first += which.count;
     found.num_stepped += which.count;
   }
@@ -121,7 +122,13 @@ const parameter* step_gradients::first_with_gradient() const {
   return found == stepped_.end() ? nullptr : *found;
 }
 
+/// All gradients are looked at together first, so that a GPU is waited for once.
 const parameter* step_gradients::find_non_finite() const {
+  std::vector<tensor> not_stepped;
+  for (std::size_t index = 0; index < stepped_.size(); ++index)
+    if (exchanged_[index].num_stepped == 0 && stepped_[index]->needs_step())
+      not_stepped.push_back(stepped_[index]->gradient_in_update());
+  if (std::ranges::all_of(exchanged_, &exchanged::is_finite) && all_finite(not_stepped)) return nullptr;
   auto is_finite = [this](std::size_t index) {
     const auto& found = exchanged_[index];
     auto* each = stepped_[index];

@@ -85,13 +85,14 @@ std::vector<named_parameter> take_uses(const tied_weight& weight, std::vector<na
     uses.push_back(*found);
     parameters.erase(found);
   }
-  auto& value = uses.front().target->value();
-  if (weight.init) weight.init(value, seed, weight.name);
-  for (const auto& use : uses) {
-    use.target->value() = value;
-    use.target->requires_gradient = weight.requires_gradient;
-  }
+  if (weight.init) weight.init(uses.front().target->value(), seed, weight.name);
+  for (const auto& use : uses) use.target->requires_gradient = weight.requires_gradient;
+  share_value(uses);
   return uses;
+}
+
+void share_value(const std::vector<named_parameter>& uses) {
+  for (const auto& use : uses) use.target->value() = uses.front().target->value();
 }
 
 std::vector<std::string> names_of_uses(const tied_weight& weight) {

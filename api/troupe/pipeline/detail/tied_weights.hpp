@@ -37,6 +37,9 @@ std::vector<int> stages_of(const tied_weight& weight, const std::vector<stage_ra
 std::vector<named_parameter> take_uses(const tied_weight& weight, std::vector<named_parameter>& parameters,
                                        std::uint64_t seed);
 
+/// Makes the uses share the value of the first.
+void share_value(const std::vector<named_parameter>& uses);
+
 /// Of all uses in the model, in the order of the layers.
 std::vector<std::string> names_of_uses(const tied_weight& weight);
 

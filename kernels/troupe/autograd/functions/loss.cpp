@@ -68,7 +68,8 @@ loss_result cross_entropy(const variable& logits, const tensor& labels, double g
   auto loss = record(scaled(result.loss_sum, gradient_scale), {logits},
                      std::make_unique<cross_entropy_operation>(logits.value, labels, result.log_sum_exp,
                                                                gradient_scale, options));
-  return {std::move(loss), result.loss_sum, result.num_correct, result.num_counted, result.device_loss_sum};
+  return {std::move(loss),    result.loss_sum,        result.num_correct,
+          result.num_counted, result.device_loss_sum, std::move(result.later)};
 }
 
 loss_result mse_loss(const variable& prediction, const tensor& target, double gradient_scale) {
@@ -80,7 +81,8 @@ loss_result mse_loss(const variable& prediction, const tensor& target, double gr
   return {.loss = std::move(loss),
           .loss_sum = loss_sum,
           .num_counted = target.num_elements(),
-          .device_loss_sum = {}};
+          .device_loss_sum = {},
+          .later = {}};
 }
 
 }  // namespace troupe

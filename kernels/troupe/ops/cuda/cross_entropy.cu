@@ -1,8 +1,10 @@
 #include <limits>
+#include <memory>
 
 #include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/loops/softmax_row.cuh"
 #include "troupe/tensor/cuda/graph_capture.hpp"
+#include "troupe/tensor/host_reads.hpp"
 
 // One block per sample computes its loss; then one block adds them, in an order that depends only on their
 // number.
@@ -124,6 +126,11 @@ tensor memory_for(std::int64_t count, device target) {
   return tensor::empty({count * static_cast<std::int64_t>(sizeof(totals))}, dtype::u8, target);
 }
 
+void leave_unknown(cross_entropy_result& result) {
+  result.loss_sum = std::numeric_limits<double>::quiet_NaN();
+  result.num_correct = result.num_counted = -1;
+}
+
 void forward(const tensor& logits, const tensor& labels, const cross_entropy_options& options,
              cross_entropy_result& result) {
   require_short_rows("cross_entropy", layout_of_rows(logits));
@@ -139,17 +146,22 @@ void forward(const tensor& logits, const tensor& labels, const cross_entropy_opt
   launch(logits.device(), 1, block_threads, total_kernel, elements_of<totals>(of_samples), num_samples,
          elements_of<totals>(all), elements_of<float>(result.device_loss_sum));
   if (capture_on(logits.device().index)) {
-    result.loss_sum = std::numeric_limits<double>::quiet_NaN();
-    result.num_correct = result.num_counted = -1;
-    return;
+    return leave_unknown(result);
   }
-  auto here = all.to({});
-  auto found = *elements_of<totals>(here);
-  if (found.first_bad != INT64_MAX)
-    throw_label_out_of_range(found.bad_label, found.first_bad, logits.shape()[-1]);
-  result.loss_sum = found.loss_sum;
-  result.num_correct = found.num_correct;
-  result.num_counted = found.num_counted;
+  auto known = std::make_shared<loss_totals>();
+  auto read = [known, num_classes = logits.shape()[-1]](const tensor& here) {
+    auto found = *elements_of<totals>(here);
+    if (found.first_bad != INT64_MAX) throw_label_out_of_range(found.bad_label, found.first_bad, num_classes);
+    *known = {found.loss_sum, found.num_correct, found.num_counted};
+  };
+  if (host_reads::leave(host_reads::content::losses, all, read)) {
+    result.later = known;
+    return leave_unknown(result);
+  }
+  read(all.to({}));
+  result.loss_sum = known->loss_sum;
+  result.num_correct = known->num_correct;
+  result.num_counted = known->num_counted;
 }
 
 void backward(const tensor& logits, const tensor& labels, const tensor& log_sum_exp, double scale,

@@ -5,10 +5,12 @@
 #include "troupe/ops/cuda/loops/elements.cuh"
 #include "troupe/ops/cuda/loops/launch.cuh"
 #include "troupe/tensor/cuda/graph_capture.hpp"
+#include "troupe/tensor/host_reads.hpp"
 
 // Rows by indices. Indices are checked on the GPU first, and the CPU waits for the check, so that nothing is
-// written if one is out of range. A graph capture cannot wait: it gathers rows out of range as all-ones bits,
-// which is NaN, and skips them when scattering.
+// written if one is out of range. Where the check is left for later (host_reads), and in a graph capture,
+// which cannot wait, rows out of range are gathered as all-ones bits, which is NaN, and skipped when
+// scattering.
 
 namespace troupe::cuda {
 namespace {
@@ -58,11 +60,13 @@ void require_in_range(std::string_view operation, const tensor& indices, std::in
   auto first_bad = tensor::empty({2}, dtype::i64, indices.device());
   launch(indices.device(), 1, check_threads, check_kernel, index_list(indices), num_rows,
          elements_of<std::int64_t>(first_bad));
-  auto here = first_bad.to({});
-  auto found = here.values<std::int64_t>();
-  if (found[0] >= 0)
-    throw_invalid(operation, "indices in [0, " + std::to_string(num_rows) + ")",
-                  std::to_string(found[1]) + " at position " + std::to_string(found[0]));
+  auto check = [operation = std::string(operation), num_rows](const tensor& here) {
+    auto found = here.values<std::int64_t>();
+    if (found[0] >= 0)
+      throw_invalid(operation, "indices in [0, " + std::to_string(num_rows) + ")",
+                    std::to_string(found[1]) + " at position " + std::to_string(found[0]));
+  };
+  if (!host_reads::leave(host_reads::content::checks, first_bad, check)) check(first_bad.to({}));
 }
 
 /// One thread block per row; threads copy words of type Word.

@@ -27,7 +27,7 @@ struct reduction_kernels {
 
   kernel<double(const tensor& x)> total_sum{"total_sum"};
   kernel<double(std::span<const tensor> tensors)> sum_of_squares{"global_norm"};
-  kernel<std::vector<double>(const tensor& x)> block_squares{"block_squares"};
+  kernel<std::vector<double>(std::span<const tensor> tensors)> block_squares{"block_squares"};
   kernel<bool(std::span<const tensor> tensors)> all_finite{"all_finite"};
   kernel<bool(std::span<const tensor> tensors, float factor)> scale_all{"scale_all"};
 };

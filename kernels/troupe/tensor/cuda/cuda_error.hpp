@@ -8,8 +8,7 @@
 namespace troupe {
 
 /// A failed call of CUDA or one of its libraries: what() names the library, its error text and the calling
-/// function. After an error inside a kernel (for example an illegal address) the process cannot use its GPUs
-/// any more.
+/// function.
 class cuda_error : public std::runtime_error {
  public:
   cuda_error(std::string_view library, std::string_view problem, const std::source_location& location);
@@ -17,6 +16,12 @@ class cuda_error : public std::runtime_error {
   cuda_error(const cuda_error& problem, std::string_view during);
 };
 
+/// Throws cuda_error for a status other than cudaSuccess, and device_lost for one of an error within a
+/// kernel, after which all calls fail in this process.
 void check(cudaError_t status, const std::source_location& location = std::source_location::current());
+
+/// After a failed call of another library: throws device_lost if it failed since this process cannot use its
+/// GPUs any more.
+void check_not_lost(const std::source_location& location);
 
 }  // namespace troupe

@@ -26,6 +26,31 @@ class fence {
   cudaEvent_t event_ = nullptr;
 };
 
+class event_mark final : public queue_mark {
+ public:
+  explicit event_mark(cudaStream_t stream) {
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | cudaEventBlockingSync));
+    auto status = cudaEventRecord(event_, stream);
+    if (status != cudaSuccess) cudaEventDestroy(event_);
+    check(status);
+  }
+  ~event_mark() override { cudaEventDestroy(event_); }
+  event_mark(const event_mark&) = delete;
+  event_mark& operator=(const event_mark&) = delete;
+
+  cudaEvent_t event() const { return event_; }
+  bool is_reached() const override {
+    auto status = cudaEventQuery(event_);
+    if (status != cudaErrorNotReady) check(status);
+    if (status == cudaErrorNotReady)
+      cudaGetLastError();  // which is no error, though some versions keep it as one
+    return status == cudaSuccess;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
 fence fence_of(const gpu& owner) {
   gpu_scope scope(owner.index());
   return {};
@@ -85,6 +110,22 @@ void copy_bytes_cuda(void* to, device to_where, const void* from, device from_wh
     check(cudaMemcpyAsync(to, from, size_bytes, cudaMemcpyDeviceToDevice, owner.stream()));
   else
     copy_between(owner, to, gpu_at(from_where.index), from, size_bytes);
+}
+
+std::unique_ptr<queue_mark> mark_cuda(int index) {
+  auto& owner = gpu_at(index);
+  refuse_to_wait(index, "copy to the CPU");
+  gpu_scope scope(index);
+  return std::make_unique<event_mark>(owner.own_stream());
+}
+
+void copy_from_cuda_after(const queue_mark& mark, void* to, int index, const void* from,
+                          std::size_t size_bytes) {
+  auto& owner = gpu_at(index);
+  if (size_bytes == 0) return;
+  gpu_scope scope(index);
+  check(cudaEventSynchronize(static_cast<const event_mark&>(mark).event()));
+  owner.copy_staging().from_gpu(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), size_bytes);
 }
 
 void fill_zero_cuda(void* memory, device target, std::size_t size_bytes) {

@@ -24,7 +24,12 @@ struct place {
 
 owned_stream::owned_stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
 
-gpu::gpu(int index) : index_(index), memory_(index), allocator_(memory_), staging_(stream_.get()) {}
+gpu::gpu(int index)
+    : index_(index),
+      memory_(index),
+      allocator_(memory_),
+      staging_(stream_.get()),
+      copy_staging_(copy_stream_.get()) {}
 
 cudaStream_t gpu::stream() const {
   const auto* capture = capture_on(index_);

@@ -38,6 +38,9 @@ class gpu {
   cudaStream_t own_stream() const { return stream_.get(); }
   caching_allocator& allocator() { return allocator_; }
   staging_buffer& staging() { return staging_; }
+  /// For copies to the CPU that the GPU's other work does not wait for.
+  cudaStream_t copy_stream() const { return copy_stream_.get(); }
+  staging_buffer& copy_staging() { return copy_staging_; }
 
  private:
   class memory final : public memory_resource {
@@ -51,10 +54,10 @@ class gpu {
   };
 
   int index_;
-  owned_stream stream_;
+  owned_stream stream_, copy_stream_;
   memory memory_;
   caching_allocator allocator_;
-  staging_buffer staging_;
+  staging_buffer staging_, copy_staging_;
 };
 
 /// The object of GPU `index`, created at first use; it lives until the process ends. Thread-safe. Throws

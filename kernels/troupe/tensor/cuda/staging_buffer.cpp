@@ -21,6 +21,13 @@ staging_buffer::slot::~slot() {
   cudaFreeHost(memory);
 }
 
+/// Until the GPU's last copy from or to the slot is complete, which it mostly is.
+void staging_buffer::wait_for(const slot& one) {
+  if (cudaEventQuery(one.done) == cudaSuccess) return;
+  cudaGetLastError();  // cudaErrorNotReady is no error; others come again
+  check(cudaEventSynchronize(one.done));
+}
+
 staging_buffer::~staging_buffer() { cudaStreamSynchronize(stream_); }
 
 void staging_buffer::to_gpu(std::byte* to, const std::byte* from, std::size_t size_bytes) {
@@ -28,7 +35,7 @@ void staging_buffer::to_gpu(std::byte* to, const std::byte* from, std::size_t si
   for (std::size_t first = 0; first < size_bytes; first += slot_bytes) {
     auto count = std::min(slot_bytes, size_bytes - first);
     auto& through = slot_at(turn_++);
-    check(cudaEventSynchronize(through.done));
+    wait_for(through);
     std::memcpy(through.memory, from + first, count);
     check(cudaMemcpyAsync(to + first, through.memory, count, cudaMemcpyHostToDevice, stream_));
     check(cudaEventRecord(through.done, stream_));
@@ -46,7 +53,7 @@ void staging_buffer::from_gpu(std::byte* to, const std::byte* from, std::size_t 
   for (std::size_t part = 0; part < num_parts; ++part) {
     for (; queued < num_parts && queued < part + num_slots; ++queued) {
       auto& through = slot_at(start + queued);
-      check(cudaEventSynchronize(through.done));
+      wait_for(through);
       check(cudaMemcpyAsync(through.memory, from + queued * slot_bytes, bytes_of(queued),
                             cudaMemcpyDeviceToHost, stream_));
       check(cudaEventRecord(through.done, stream_));

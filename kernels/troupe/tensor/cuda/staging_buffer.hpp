@@ -33,6 +33,7 @@ class staging_buffer {
     std::byte* memory = nullptr;
     cudaEvent_t done = nullptr;  // recorded after the GPU's last copy from or to the slot
   };
+  static void wait_for(const slot& one);
   slot& slot_at(std::size_t turn) { return slots_[turn % num_slots]; }
 
   std::mutex mutex_;

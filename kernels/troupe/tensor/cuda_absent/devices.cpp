@@ -34,6 +34,15 @@ void copy_bytes_cuda(void*, device to_where, const void*, device from_where, std
   require_cuda(to_where.type == device::kind::cuda ? to_where.index : from_where.index);
 }
 
+std::unique_ptr<queue_mark> mark_cuda(int index) {
+  require_cuda(index);
+  return nullptr;
+}
+
+void copy_from_cuda_after(const queue_mark&, void*, int index, const void*, std::size_t) {
+  require_cuda(index);
+}
+
 void fill_zero_cuda(void*, device target, std::size_t) { require_cuda(target.index); }
 
 std::unique_ptr<device_graph> make_cuda_graph(int index) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct backend_options {
   std::string network_interface = "lo";
   /// Of ucx: which algorithm a call between hosts takes. The same in all processes.
   collective::network_sizes sizes = {};
+  /// Of nccl: the GPU of this process; none: that of its local rank.
+  std::optional<int> gpu = {};
 };
 
 /// A backend in this process: what all its groups share, and what makes them. Outlives its groups.

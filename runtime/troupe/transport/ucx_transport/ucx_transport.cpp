@@ -12,6 +12,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/posix/files/readable_memory.hpp"
 #include "troupe/transport/generation_gate.hpp"
+#include "troupe/transport/require_sendable.hpp"
 #include "troupe/transport/ucx_transport/control_plane.hpp"
 #include "troupe/transport/ucx_transport/polled_mutex.hpp"
 #include "troupe/transport/ucx_transport/tensor_traffic.hpp"
@@ -184,7 +185,7 @@ void ucx_transport::send_control(int to_rank, std::uint64_t generation, std::spa
 }
 
 void ucx_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor value) {
-  if (!value.defined()) throw_invalid("send_tensor", "a tensor with elements", "an undefined one");
+  require_sendable(value);
   if (tag.generation != gate_.current()) {
     ++settings_.counters.stale_frames;
     return;

@@ -1,4 +1,5 @@
 #include "troupe/pipeline/detail/first_pass_checks.hpp"
+#include "api/pipeline/tested_programs.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -81,7 +82,7 @@ TEST_CASE("a loss without gradient is refused") {
 TEST_CASE("a stage checks the loss in its first microbatch only") {
   nn::Sequential model(nn::ToFloat(), nn::Flatten(), nn::Linear(12, num_classes));
   auto program = [&](nn::Loss loss) {
-    return detail::make_module_programs(model, 1, {std::move(loss), optim::Adam(), 42})({.stage = 0});
+    return testing::programs_of(model, 1, {std::move(loss), optim::Adam(), 42})({.stage = 0});
   };
   auto wrong = program(changed([](loss_result& result) { result.loss_sum = 0; }));
   CHECK_THROWS_AS(forward_of(*wrong, pipeline::which(0, 0), make_images(0, 0), make_labels(0, 0)), bad_input);
@@ -92,10 +93,9 @@ TEST_CASE("a stage checks the loss in its first microbatch only") {
   CHECK(calls == 2 + 2);
 }
 
-TEST_CASE("a used parameter that no module lists is refused with its name") {
+TEST_CASE("a used parameter that no module lists is refused with its name", "[host]") {
   nn::Sequential model{nn::ToFloat(), nn::Flatten(), Forgetful()};
-  auto program =
-      detail::make_module_programs(model, 1, {nn::CrossEntropy(), optim::Adam(), 42})({.stage = 0});
+  auto program = testing::programs_of(model, 1, {nn::CrossEntropy(), optim::Adam(), 42})({.stage = 0});
   CHECK_THROWS_MATCHES(forward_of(*program, pipeline::which(0, 0), make_images(0, 0), make_labels(0, 0)),
                        bad_input,
                        MessageMatches(ContainsSubstring("extra[3]") && ContainsSubstring("each_child")));

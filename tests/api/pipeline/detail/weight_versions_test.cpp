@@ -1,6 +1,7 @@
 // PipeDream-2BW computes W(t+1) = W(t) - step(gradient of batch t at W(max(t-1, 0))), t counted from the last
 // flush, whatever the stages and devices.
 #include "troupe/pipeline/detail/weight_versions.hpp"
+#include "api/pipeline/tested_programs.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -99,6 +100,7 @@ void recurrence(const training& job, const std::vector<tensor>& values, Backward
 std::vector<named_tensor> plain(const training& job) {
   auto model = job.model;
   model.materialize(42);
+  model.to(device_under_test());
   auto parameters = model.named_parameters();
   auto optimizer = optim::Adam({.lr = 0.01})(parameters);
   std::vector<tensor> values;
@@ -108,7 +110,7 @@ std::vector<named_tensor> plain(const training& job) {
       [&](std::uint64_t step, int index) {
         auto part = job.samples(step, index);
         auto scale = 1.0 / static_cast<double>(part.targets.num_elements() * job.num_microbatches);
-        nn::CrossEntropy()(model({part.inputs}), part.targets, scale).loss.backward();
+        nn::CrossEntropy()(model({placed(part.inputs)}), placed(part.targets), scale).loss.backward();
       },
       [&](std::uint64_t step) { optimizer->apply(step); },
       [&] {
@@ -122,7 +124,7 @@ std::vector<named_tensor> plain(const training& job) {
 /// With the program of a single stage that knows one version: clipping, loss scales, tied weights and
 /// dropout.
 std::vector<named_tensor> one_stage(const training& job) {
-  auto make = detail::make_module_programs(
+  auto make = testing::programs_of(
       job.model, 1, {.optimizer = optim::Adam({.lr = 0.01}), .seed = 42, .numerics = job.numerics});
   auto program = make({.stage = 0});
   auto reductions =
@@ -194,6 +196,8 @@ TEST_CASE(
       training job{model, samples, numerics, 3, 4, 2};
       auto expected = one_stage(job);
       for (auto [stages, devices] : {std::pair(1, 1), std::pair(3, 2), std::pair(3, 3)}) {
+        bool is_plain = numerics.clip_grad_norm == 0;  // emulated GPUs take a second for each
+        if (device_under_test() != device() && (stages == devices || is_plain)) continue;
         CAPTURE(numerics.precision, numerics.clip_grad_norm, stages, devices, model.size());
         REQUIRE(same_bits(planned(job, stages, devices), expected));
       }
@@ -201,16 +205,15 @@ TEST_CASE(
 }
 
 TEST_CASE("a program that keeps one version refuses microbatches with a delay") {
-  auto program =
-      detail::make_module_programs(four_layer_model(), 1, {.optimizer = optim::Adam()})({.stage = 0});
+  auto program = testing::programs_of(four_layer_model(), 1, {.optimizer = optim::Adam()})({.stage = 0});
   program::microbatch late{.step = 1, .delay = 1};
   CHECK_THROWS_WITH(program->forward(late, {make_images(1, 0)}, make_labels(1, 0)),
                     ContainsSubstring("module_program_options::flush_every"));
 }
 
 TEST_CASE("a version of the weights that is not kept is refused") {
-  auto program = detail::make_module_programs(four_layer_model(), 1,
-                                              {.optimizer = optim::Adam(), .flush_every = 8})({.stage = 0});
+  auto program = testing::programs_of(four_layer_model(), 1,
+                                      {.optimizer = optim::Adam(), .flush_every = 8})({.stage = 0});
   auto run = [&](const program::microbatch& which) {
     program->forward(which, {make_images(which.step, 0)}, make_labels(which.step, 0));
     program->backward_input(which, {});

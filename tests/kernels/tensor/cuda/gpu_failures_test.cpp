@@ -11,6 +11,7 @@
 
 #include "support/bits.hpp"
 #include "support/cuda_emulation/runtime/gpus.hpp"
+#include "troupe/error/device_lost.hpp"
 #include "troupe/tensor/captured_step.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/devices.hpp"
@@ -60,9 +61,21 @@ TEST_CASE("memory that CUDA fails to free is not freed twice") {
   troupe::release_cached_memory(target);
   { auto a = tensor::empty({1000}, dtype::u8, target), b = tensor::empty({1000}, dtype::u8, target); }
   emulation::fail_call("cudaFree", cudaErrorLaunchFailure, 1);
-  CHECK_THROWS_AS(troupe::release_cached_memory(target), troupe::cuda_error);
+  CHECK_THROWS_AS(troupe::release_cached_memory(target), troupe::device_lost);
   troupe::release_cached_memory(target);
   CHECK(troupe::memory_of(target).cached == 0);
+}
+
+TEST_CASE("an error within a kernel is told from others: after it the process cannot use its GPUs") {
+  auto target = gpu(0);
+  auto x = numbers(1).to(target);
+  for (auto status : {cudaErrorIllegalAddress, cudaErrorMisalignedAddress, cudaErrorECCUncorrectable}) {
+    emulation::fail_call("cudaMemcpyAsync", status);
+    CHECK_THROWS_AS(x.to({}), troupe::device_lost);
+  }
+  emulation::fail_call("cudaMemcpyAsync", cudaErrorInvalidValue);
+  CHECK_THROWS_AS(x.to({}), troupe::cuda_error);
+  CHECK(troupe::testing::same_bits(x, numbers(1)));
 }
 
 TEST_CASE("a failed recording releases its memory at once") {

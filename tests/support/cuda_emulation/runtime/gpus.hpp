@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 // The interface of the fake CUDA runtime for tests. All functions are thread-safe.
@@ -28,6 +29,10 @@ std::size_t num_queued();
 /// The call after `calls_before` more calls of `function`, such as "cudaMalloc", does nothing and returns
 /// `status`.
 void fail_call(std::string_view function, cudaError_t status, int calls_before = 0);
+
+/// After so many more calls of any function all fail, for good, as after an error within a kernel. By default
+/// the environment variable TROUPE_EMULATED_LOSS=RANK:CALLS says so, of the first process of a rank.
+void lose_gpus(std::uint64_t calls_before);
 
 /// How often a function of the runtime was called.
 std::size_t num_calls(std::string_view function);

@@ -19,6 +19,16 @@ int num_gpus_of_environment() {
   return count ? std::stoi(*count) : 1;
 }
 
+/// TROUPE_EMULATED_LOSS=RANK:CALLS, in the first process of that rank.
+std::optional<std::uint64_t> loss_of_environment() {
+  auto environment = process_environment();
+  auto planned = environment("TROUPE_EMULATED_LOSS");
+  if (!planned || environment("TROUPE_INCARNATION").value_or("0") != "0") return {};
+  auto colon = planned->find(':');
+  if (planned->substr(0, colon) != environment("RANK").value_or("0")) return {};
+  return std::stoull(planned->substr(colon + 1));
+}
+
 void resize(machine& of, int count) {
   if (count < 0 || count > 16) refuse("expected 0 to 16 GPUs, got " + std::to_string(count));
   auto size = static_cast<std::size_t>(count);
@@ -37,6 +47,8 @@ cudaError_t guarded(machine& on, const char* function, context_need need,
                     const std::function<cudaError_t()>& body) {
   std::unique_lock lock(on.mutex);
   ++on.num_calls[function];
+  if (on.calls_before_loss && (*on.calls_before_loss == 0 || --*on.calls_before_loss == 0))
+    return cudaErrorIllegalAddress;
   if (auto status = planned_status(on, function); status != cudaSuccess) return status;
   if (need == context_need::current_gpu) {
     if (on.gpus.empty()) return cudaErrorNoDevice;
@@ -53,6 +65,7 @@ machine& the_machine() {
   static auto* made = [] {
     auto* all = new machine;
     resize(*all, num_gpus_of_environment());
+    all->calls_before_loss = loss_of_environment();
     std::atexit([] { the_machine().blocks.check_ends(); });
     return all;
   }();
@@ -119,6 +132,12 @@ void fail_call(std::string_view function, cudaError_t status, int calls_before) 
   all.failures.push_back({std::string(function), status, calls_before});
 }
 
+void lose_gpus(std::uint64_t calls_before) {
+  auto& all = the_machine();
+  std::lock_guard lock(all.mutex);
+  all.calls_before_loss = calls_before;
+}
+
 std::size_t num_calls(std::string_view function) {
   auto& all = the_machine();
   std::lock_guard lock(all.mutex);
@@ -151,6 +170,8 @@ const char* cudaGetErrorString(cudaError_t status) {
       return "no error";
     case cudaErrorMemoryAllocation:
       return "out of memory";
+    case cudaErrorIllegalAddress:
+      return "an illegal memory access was encountered";
     case cudaErrorNoDevice:
       return "no CUDA-capable device is detected";
     case cudaErrorInvalidPitchValue:

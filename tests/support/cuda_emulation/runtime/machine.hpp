@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,7 @@ struct machine {
   std::vector<std::unique_ptr<CUgraphExec_st>> executables;
   std::vector<planned_failure> failures;
   std::map<std::string, std::size_t, std::less<>> num_calls;
+  std::optional<std::uint64_t> calls_before_loss;  ///< of any function; none: the GPUs are not lost
 };
 
 /// The machine of this process, made at first use.

@@ -121,11 +121,15 @@ gradients::gradient_part compressed_gradients::part_of(int bucket) const {
 
 tensor compressed_gradients::message_of(int bucket) {
   auto& compressor = compressor_of(bucket);
-  if (buckets_.is_packed(bucket)) return compressor.message_of({}, buckets_.elements_of(bucket));
+  auto elements = [&] {
+    auto found = buckets_.elements_of(bucket);
+    return compressor.takes_any_device() ? found : found.to({});
+  };
+  if (buckets_.is_packed(bucket)) return compressor.message_of({}, elements());
   auto index = buckets_.part_of(bucket).index;
   auto part = part_of(bucket);
   if (part.round == 0) had_gradient_[index] = parameters_[index].target->has_gradient;
-  return compressor.message_of(part, had_gradient_[index] ? buckets_.elements_of(bucket) : tensor());
+  return compressor.message_of(part, had_gradient_[index] ? elements() : tensor());
 }
 
 std::vector<tensor> compressed_gradients::sums_from(int bucket, const std::vector<tensor>& received) {

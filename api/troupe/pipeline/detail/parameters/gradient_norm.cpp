@@ -37,13 +37,21 @@ void append_runs(std::vector<run_of_blocks>& to, const tensor& squares) {
 }  // namespace
 
 tensor gradient_squares(std::span<const indexed_parameter> parameters) {
-  std::vector<std::int64_t> numbers;
+  std::vector<std::int64_t> counted, numbers;
+  std::vector<tensor> gradients;
   for (const auto& [index, target] : parameters) {
     target->wait_ready();
     if (!target->needs_step()) continue;
-    auto sums = block_squares(target->gradient());
-    numbers.insert(numbers.end(), {index, 0, static_cast<std::int64_t>(sums.size())});
-    for (double sum : sums) numbers.push_back(std::bit_cast<std::int64_t>(sum));
+    counted.push_back(index);
+    gradients.push_back(target->gradient());
+  }
+  auto sums = block_squares(gradients);
+  auto next = sums.begin();
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    auto num_blocks = num_squares_blocks(gradients[i]);
+    numbers.insert(numbers.end(), {counted[i], 0, num_blocks});
+    for (auto end = next + num_blocks; next != end; ++next)
+      numbers.push_back(std::bit_cast<std::int64_t>(*next));
   }
   if (numbers.empty()) numbers.assign(head_numbers, 0);  // tensors that travel have elements
   auto count = static_cast<std::int64_t>(numbers.size());

@@ -35,12 +35,13 @@ tensor replica_buckets::elements_of(int bucket) const {
   auto& gradient = parameters_[part.index]->gradient_in_update();
   auto elements = in_a_row(gradient).rows(part.first, part.count);
   if (!parameters_[part.index]->has_gradient) elements.fill_zero();
-  return elements.to({});
+  return elements;
 }
 
 /// The elements of small gradients, then for each parameter 1 if it has a gradient, else 0.
 tensor replica_buckets::pack() const {
-  auto packed = tensor::zeros({num_packed_});
+  auto place = trainable_.empty() ? device() : trainable_.front()->gradient_in_update().device();
+  auto packed = tensor::zeros({num_packed_}, dtype::f32, place);
   std::int64_t next = 0;
   for (auto index : layout_.small) {
     auto* each = parameters_[index];
@@ -49,8 +50,10 @@ tensor replica_buckets::pack() const {
       packed.rows(next, count).copy_from(in_a_row(each->gradient_in_update()));
     next += count;
   }
-  auto values = packed.values<float>();
-  for (const auto* each : trainable_) values[static_cast<std::size_t>(next++)] = each->has_gradient ? 1 : 0;
+  std::vector<float> has_gradient;
+  for (const auto* each : trainable_) has_gradient.push_back(each->has_gradient ? 1 : 0);
+  auto count = static_cast<std::int64_t>(has_gradient.size());
+  if (count > 0) packed.rows(next, count).copy_from(tensor::from(has_gradient, {count}));
   return packed;
 }
 

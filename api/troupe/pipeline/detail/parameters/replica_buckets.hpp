@@ -34,7 +34,8 @@ class replica_buckets {
   /// The first and the number of the buckets that a parameter has for itself; 0 for a small one.
   std::pair<int, int> buckets_of(const parameter& whose) const;
 
-  /// f32 [n] in CPU memory. Of a parameter without gradient: zeros, which are written to its gradient.
+  /// f32 [n], on the device of the gradients. Of a parameter without gradient: zeros, which are written to
+  /// its gradient.
   tensor elements_of(int bucket) const;
   /// Copies the summed elements of a bucket, one part after the other, to the gradients. Of the packed bucket
   /// also to has_gradient, of all parameters.

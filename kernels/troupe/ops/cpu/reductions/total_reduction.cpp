@@ -101,9 +101,9 @@ double total_sum(const tensor& x) { return sum_over(std::span(&x, 1), sum_of); }
 
 double sum_of_squares(std::span<const tensor> tensors) { return sum_over(tensors, sum_of_squares); }
 
-std::vector<double> block_squares(const tensor& x) {
+std::vector<double> block_squares(std::span<const tensor> tensors) {
   std::vector<double> squares;
-  for (const auto& each : parts_of(std::span(&x, 1), sum_of_squares)) squares.push_back(each.result);
+  for (const auto& each : parts_of(tensors, sum_of_squares)) squares.push_back(each.result);
   return squares;
 }
 

@@ -53,7 +53,9 @@ const cudnn_functions* cudnn_if_available() {
 }
 
 void check(cudnnStatus_t status, const std::source_location& location) {
-  if (status != CUDNN_STATUS_SUCCESS) throw cuda_error("cuDNN", cudnn().get_error_string(status), location);
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  check_not_lost(location);
+  throw cuda_error("cuDNN", cudnn().get_error_string(status), location);
 }
 
 std::string cudnn_version() {

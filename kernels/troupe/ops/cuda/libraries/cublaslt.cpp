@@ -43,8 +43,9 @@ const cublaslt_functions& cublaslt() {
 }
 
 void check(cublasStatus_t status, const std::source_location& location) {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    throw cuda_error("cuBLASLt", cublaslt().get_status_string(status), location);
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  check_not_lost(location);
+  throw cuda_error("cuBLASLt", cublaslt().get_status_string(status), location);
 }
 
 }  // namespace troupe::cuda

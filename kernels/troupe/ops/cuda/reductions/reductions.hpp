@@ -13,7 +13,7 @@ namespace troupe::cuda {
 
 double total_sum(const tensor& x);
 double sum_of_squares(std::span<const tensor> tensors);
-std::vector<double> block_squares(const tensor& x);
+std::vector<double> block_squares(std::span<const tensor> tensors);
 /// Of one shape and dtype.
 double sum_of_squared_differences(const tensor& a, const tensor& b);
 bool all_finite(std::span<const tensor> tensors);

@@ -112,15 +112,22 @@ double total_of(std::span<const tensor> tensors, Term term) {
 
 double total_sum(const tensor& x) { return total_of(std::span(&x, 1), value_of()); }
 double sum_of_squares(std::span<const tensor> tensors) { return total_of(tensors, square_of()); }
-std::vector<double> block_squares(const tensor& x) {
-  auto count = (x.num_elements() + squares_block_elements - 1) / squares_block_elements;
+std::vector<double> block_squares(std::span<const tensor> tensors) {
+  std::int64_t count = 0;
+  for (const auto& each : tensors) count += num_squares_blocks(each);
   if (count == 0) return {};
-  auto squares = doubles(count, x.device());
-  with_floating(x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    launch(x.device(), static_cast<unsigned>(count), block_threads, block_squares_kernel<T>,
-           elements_of<T>(x), x.num_elements(), elements_of<double>(squares));
-  });
+  auto squares = doubles(count, tensors.front().device());
+  auto* next = elements_of<double>(squares);
+  for (const auto& each : tensors) {
+    auto num_blocks = num_squares_blocks(each);
+    if (num_blocks == 0) continue;
+    with_floating(each.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      launch(each.device(), static_cast<unsigned>(num_blocks), block_threads, block_squares_kernel<T>,
+             elements_of<T>(each), each.num_elements(), next);
+    });
+    next += num_blocks;
+  }
   auto here = squares.to({});
   const auto* first = elements_of<double>(here);
   return {first, first + count};

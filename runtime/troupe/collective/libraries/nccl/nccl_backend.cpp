@@ -1,5 +1,6 @@
 #include "troupe/collective/libraries/nccl/nccl_backend.hpp"
 
+#include "troupe/error/device_lost.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 
 namespace troupe::collective {
@@ -214,6 +215,8 @@ bool nccl_backend::holds(const std::function<bool()>& state, const collective_op
     if (failure.may_be_of_others()) fail(failure.what(), what, sequence);
     fail_locally(failure.what(), what, sequence);
   } catch (const cuda_error& failure) {
+    fail_locally(failure.what(), what, sequence);
+  } catch (const device_lost& failure) {
     fail_locally(failure.what(), what, sequence);
   }
 }

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "troupe/collective/libraries/nccl/nccl_backend.hpp"
+#include "troupe/error/device_lost.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/tensor/captured_step.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
@@ -60,6 +61,8 @@ std::unique_ptr<communicator> make_nccl_group(const group_description& group, co
   } catch (const collective::nccl_error& failure) {
     throw cannot_begin(group, failure);
   } catch (const cuda_error& failure) {
+    throw cannot_begin(group, failure);
+  } catch (const device_lost& failure) {
     throw cannot_begin(group, failure);
   }
 }

@@ -7,8 +7,9 @@ namespace {
 
 class nccl_instance final : public backend_instance {
  public:
-  explicit nccl_instance(const backend_options& options) : gpu_{device::kind::cuda, options.local_rank} {
-    if (options.local_rank < num_cuda_devices()) {
+  explicit nccl_instance(const backend_options& options)
+      : gpu_{device::kind::cuda, options.gpu.value_or(options.local_rank)} {
+    if (gpu_.index < num_cuda_devices()) {
       on_ = make_nccl_connections(gpu_);
       return;
     }

@@ -1,4 +1,4 @@
-#include "troupe/detail/job_start.hpp"
+#include "troupe/detail/start/job_start.hpp"
 
 #include <unistd.h>
 
@@ -7,11 +7,11 @@
 
 #include "troupe/collective/rendezvous/store.hpp"
 #include "troupe/detail/refused_call.hpp"
+#include "troupe/detail/start/process_devices.hpp"
 #include "troupe/error/errors.hpp"
 #include "troupe/files/durable_file.hpp"
 #include "troupe/files/folder_marker.hpp"
 #include "troupe/files/temporary_name.hpp"
-#include "troupe/ops/numeric_class.hpp"
 #include "troupe/posix/files/safe_file.hpp"
 #include "troupe/process/process.hpp"
 #include "troupe/snapshot/folder_layout.hpp"
@@ -215,7 +215,7 @@ std::optional<snapshot::snapshot_manifest> choose_from(snapshot::snapshot_store&
     throw bad_input("--resume: the snapshot of step " + std::to_string(search.found->step) + " in " + folder +
                     " belongs to another job: " + other +
                     ". Use the same options, or another --snapshot-dir");
-  if (auto problem = numeric_class_problem(*search.found, numeric_class()); !problem.empty())
+  if (auto problem = numeric_class_problem(*search.found, numeric_class_of(job.places)); !problem.empty())
     throw bad_input("--resume: " + problem);
   compare_settings(job, *search.found, log);
   for (const auto& one : search.unusable) {
