@@ -7,7 +7,7 @@ job_command() {
   shift
   while [[ $1 != -- ]]; do launcher+=("$1") && shift; done
   shift
-  job=("$work/bin/gpt" --json --data "$work/text" "$@")
+  job=("$work/bin/gpt" --json --data "$work/text" --epochs 100000 "$@")
   ((processes == 1)) || job=("$work/bin/troupe" launch --nproc-per-node "$processes" ${launcher[@]+"${launcher[@]}"} -- "${job[@]}")
 }
 
@@ -41,7 +41,7 @@ has_jobs() {
   ! skip_without "$1" cublaslt cudnn || return 1
   head -c 65536 "$here/gpu_check.d/jobs.sh" >"$work/text"
   local -i count
-  for ((count = 0; count < 5; ++count)); do cat "$work/text" "$work/text" >"$work/text2" && mv "$work/text2" "$work/text"; done
+  for ((count = 0; count < 3; ++count)); do cat "$work/text" "$work/text" >"$work/text2" && mv "$work/text2" "$work/text"; done
 }
 
 # run_forms NAME FORM...: jobs of $tiny in these forms, PROCESSES OPTIONS, which must end with the weights of the first. Counts $share down.

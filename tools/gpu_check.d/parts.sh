@@ -2,7 +2,7 @@
 
 all_parts=(versions memory operations sanitizer gpu_tests nccl jobs jobs_killed bench_kernels bench_compute bench_jobs)
 # Seconds that a part has at most. Together they are more than a run has: most need a fraction.
-declare -A part_limit=([versions]=30 [memory]=60 [operations]=180 [sanitizer]=120 [gpu_tests]=90 [nccl]=45 [jobs]=150 [jobs_killed]=90 [bench_kernels]=150 [bench_compute]=200
+declare -A part_limit=([versions]=30 [memory]=60 [operations]=180 [sanitizer]=120 [gpu_tests]=90 [nccl]=45 [jobs]=240 [jobs_killed]=120 [bench_kernels]=150 [bench_compute]=200
   [bench_jobs]=150)
 part='' gpu_name=''
 
