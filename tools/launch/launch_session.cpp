@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <stdexcept>
-#include <thread>
 
 #include "adopted_processes.hpp"
 #include "orphan_guard.hpp"
@@ -262,11 +261,6 @@ void launcher::session::kill_stopping() {
 /// at once, and nothing watches what it started. Of a job that ran, a program may leave a service behind.
 void launcher::session::end_left_behind() {
   int num_left = kill_processes_of_job(job_id_);
-  if (num_left == 0) {
-    // A process that begins another program shows no environment for a moment.
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    num_left = kill_processes_of_job(job_id_);
-  }
   if (num_left == 0 || outcome_.exit_code() != 0 || stop_signal_) return;
   outcome_.fail(
       "the program ended before it joined the job and left " + std::to_string(num_left) +

@@ -118,6 +118,20 @@ bool wait_for_end(const char* launcher_stat, const char* variable, std::size_t s
   return ::read(0, &byte, 1) > 0;
 }
 
+/// Kills the job's processes until three looks in a row find none: they may have started others just before,
+/// exist for a moment after the signal, and show no environment while they begin another program. Returns how
+/// many there were at the first look that found any.
+int kill_all_of_job(const char* variable, std::size_t size) {
+  timespec pause{0, 20'000'000};
+  int killed = 0;
+  for (int quiet = 0, rounds = 0; quiet < 3 && rounds < 500; ++rounds, ::nanosleep(&pause, nullptr)) {
+    auto found = signal_all_of_job(SIGKILL, variable, size);
+    quiet = found > 0 ? 0 : quiet + 1;
+    if (killed == 0) killed = found;
+  }
+  return killed;
+}
+
 [[noreturn]] void guard(int launcher_lives, const char* launcher_stat, const char* variable,
                         std::size_t size) {
   ::setsid();
@@ -126,10 +140,7 @@ bool wait_for_end(const char* launcher_stat, const char* variable, std::size_t s
   ::dup2(launcher_lives, 0);
   ::syscall(SYS_close_range, 1U, ~0U, 0U);
   if (wait_for_end(launcher_stat, variable, size)) ::_exit(0);
-  // Killed processes may have started others just before, and exist for a moment after the signal.
-  timespec pause{0, 20'000'000};
-  for (int quiet = 0, rounds = 0; quiet < 3 && rounds < 500; ++rounds, ::nanosleep(&pause, nullptr))
-    quiet = signal_all_of_job(SIGKILL, variable, size) ? 0 : quiet + 1;
+  kill_all_of_job(variable, size);
   ::_exit(0);
 }
 
@@ -145,15 +156,7 @@ std::string variable_of(const std::string& job_id) { return "\0TROUPE_JOB_ID="s 
 
 int kill_processes_of_job(const std::string& job_id) {
   auto variable = variable_of(job_id);
-  int killed = 0;
-  timespec pause{0, 20'000'000};
-  // Killed ones exist for a moment after the signal, and count again then: only the first round counts.
-  for (int rounds = 0, found; rounds < 500; ++rounds, ::nanosleep(&pause, nullptr)) {
-    found = signal_all_of_job(SIGKILL, variable.data(), variable.size());
-    if (rounds == 0) killed = found;
-    if (found == 0) break;
-  }
-  return killed;
+  return kill_all_of_job(variable.data(), variable.size());
 }
 
 orphan_guard::orphan_guard(const std::string& job_id) {

@@ -130,6 +130,23 @@ TEST_CASE("an exception of the program ends the device with its text") {
   CHECK(here.steps_done().empty());
 }
 
+TEST_CASE("a tensor of a GPU that could not be sent ends the device, unless its generation has ended") {
+  one_device here(1, 1, 0);
+  obituary of(here.actors, here.device);
+  auto fail = [&](std::uint64_t generation) {
+    auto cause = std::make_exception_ptr(std::runtime_error("no memory for the copy"));
+    here.actors.send(here.device, actors::messages::sending_failed{generation, cause});
+  };
+  here.begin();
+  here.stop(2);
+  fail(1);
+  here.begin(2);
+  fail(1);
+  CHECK_FALSE(of.reason());
+  fail(2);
+  CHECK(of.reason() == "no memory for the copy");
+}
+
 TEST_CASE("a tensor that arrives twice ends the device") {
   one_device here(3, 3, 1);
   obituary of(here.actors, here.device);

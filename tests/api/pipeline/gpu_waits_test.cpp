@@ -7,9 +7,11 @@
 #include "support/bits.hpp"
 #include "support/cuda_emulation/runtime/gpus.hpp"
 #include "support/devices.hpp"
+#include "troupe/nn/embedding.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -71,4 +73,21 @@ TEST_CASE(
   for (auto& stage : model.stages) CHECK(stage->non_finite().empty());
   model.train_step(1);
   CHECK_FALSE(same_bits(model.parameters(), before));
+}
+
+TEST_CASE("a stage tells of an index that is out of range before its last outputs leave") {
+  nn::Sequential model(nn::Embedding(num_classes, 6), nn::Linear(6, num_classes));
+  auto make = programs_of(model, 2, {.optimizer = optim::Adam(), .seed = 42});
+  auto first = make({.stage = 0});
+  auto run = [&](std::uint64_t step, std::int64_t broken) {
+    for (int index = 0; index < num_microbatches; ++index) {
+      auto indices = make_labels(step, index);
+      if (index == 1) indices.values<std::int64_t>()[4] = broken;
+      first->forward(pipeline::which(step, index), {indices}, {});
+    }
+  };
+  CHECK_THROWS_WITH(run(0, 99),
+                    ContainsSubstring("step 0 microbatch 1: ") && ContainsSubstring("99 at position 4"));
+  first->discard();
+  CHECK_NOTHROW(run(1, 0));
 }

@@ -5,7 +5,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <fstream>
 #include <string>
 
 #include "jobs/replicas/replica_layout.hpp"
@@ -131,18 +130,6 @@ TEST_CASE("a job on CPUs and GPUs has the same bits in one process and in two") 
   auto two = run_launched(2, with(mixed));
   INFO(two.process.errors);
   CHECK(bits_of(one) == bits_of(two));
-}
-
-TEST_CASE("a token that is out of range in a job on GPUs is told as such, with its step and microbatch") {
-  temp_folder folder;
-  auto file = folder.path() / "tokens";
-  std::ofstream(file, std::ios::binary) << std::string(100'000, '\1');  // 257, of 256 tokens
-  auto result =
-      run_command({GPT_PROGRAM, "--size", "tiny", "--tokens", "u16", "--vocabulary", "256", "--data",
-                   file.string(), "--steps", "3", "--stages", "2", "--devices", "2", "--device", JOB_DEVICE});
-  INFO(result.errors);
-  CHECK(result.exit_code != 0);
-  CHECK_THAT(result.errors, ContainsSubstring("257") && !ContainsSubstring("infinite or NaN"));
 }
 
 TEST_CASE("each device of a process gets a GPU of its own, which must be there") {
