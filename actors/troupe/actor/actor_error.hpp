@@ -15,8 +15,7 @@ enum class actor_error : std::uint8_t {
   unavailable = 3,  ///< a reply: the requested data does not exist here; the replying actor lives on
   lost = 4,         ///< an actor of another process: its process is lost, or a new generation has begun
   timed_out = 5,    ///< an actor of another process has not replied within the link's time limit
-  device_lost =
-      6  ///< the actor ends with this error: its process cannot use a device any more (error/device_lost.hpp)
+  device_lost = 6  ///< troupe::device_lost: the actor ends with this error, and no other of its process helps
 };
 
 caf::error make_error(actor_error code, const std::string& text);

@@ -18,7 +18,7 @@ outgoing_copies::~outgoing_copies() {
 }
 
 void outgoing_copies::add(int to_rank, const transport::tensor_tag& tag, tensor value) {
-  outgoing next{to_rank, tag, later_copy(std::move(value))};
+  outgoing next{to_rank, tag, async_host_copy(std::move(value))};
   {
     std::lock_guard lock(mutex_);
     queue_.push_back(std::move(next));

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "troupe/tensor/later_copy.hpp"
+#include "troupe/tensor/async_host_copy.hpp"
 #include "troupe/transport/tensor_tag.hpp"
 
 namespace troupe::actors::devices {
@@ -32,7 +32,7 @@ class outgoing_copies {
   struct outgoing {
     int to_rank = 0;
     transport::tensor_tag tag;
-    later_copy value;
+    async_host_copy value;
   };
   void run();
   void send_first(std::unique_lock<std::mutex>& lock);

@@ -144,7 +144,7 @@ struct loss_result {
   /// mse_loss.
   tensor device_loss_sum = {};
   /// See cross_entropy_result.
-  std::shared_ptr<const loss_totals> later = nullptr;
+  std::shared_ptr<const loss_totals> deferred = nullptr;
 };
 
 /// Softmax cross entropy of logits [..., C] and labels [...]; backward gives gradient_scale times the

@@ -27,14 +27,14 @@ struct cross_entropy_result {
   std::int64_t num_counted = 0;  ///< samples whose label is not ignore_index
   tensor log_sum_exp;            ///< f32, of labels' shape: log(sum_j exp(z_j)), what backward starts from
   tensor device_loss_sum;        ///< f32 []: loss_sum on the logits' device
-  /// Of the first three, where they are left for later (host_reads), once they are read; else null.
-  std::shared_ptr<const loss_totals> later = nullptr;
+  /// Of the first three, where they are deferred (deferred_reads), once they are read; else null.
+  std::shared_ptr<const loss_totals> deferred = nullptr;
 };
 
 /// Softmax cross entropy. logits: f32, bf16 or f16 [..., C] with C >= 1; labels: i64, i32 or u8 of logits'
 /// shape less the last axis, each in [0, C) or ignore_index. The arithmetic inside a row is f32, losses add
 /// up in f64 in the rows' order. Throws std::invalid_argument for other arguments, naming the sample of a
-/// label outside the range. On a GPU it waits for the sums, unless they are left for later (host_reads). Then
+/// label outside the range. On a GPU it waits for the sums, unless they are deferred (deferred_reads). Then
 /// loss_sum is NaN and the counts are -1, as during a graph capture, which cannot wait; device_loss_sum is
 /// valid, and NaN if a label is out of range.
 cross_entropy_result cross_entropy_forward(const tensor& logits, const tensor& labels,

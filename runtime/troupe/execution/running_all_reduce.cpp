@@ -85,7 +85,7 @@ void running_all_reduce::give_bucket(int bucket) {
   auto value = value_of(bucket);
   if (!value.defined()) return;
   if (value.device().type == device::kind::cpu) return exchange_->give(bucket, value);
-  coming_.push_back({bucket, later_copy(std::move(value))});
+  coming_.push_back({bucket, async_host_copy(std::move(value))});
   give_copied(false);
 }
 

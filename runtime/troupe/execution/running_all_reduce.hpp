@@ -6,7 +6,7 @@
 
 #include "troupe/execution/plan_run.hpp"
 #include "troupe/execution/replicas/replica_exchange.hpp"
-#include "troupe/tensor/later_copy.hpp"
+#include "troupe/tensor/async_host_copy.hpp"
 
 namespace troupe::execution {
 
@@ -52,7 +52,7 @@ class running_all_reduce {
   std::unique_ptr<replica_exchange> exchange_;
   struct copied_bucket {
     int number;
-    later_copy value;
+    async_host_copy value;
   };
   std::deque<copied_bucket> coming_;  ///< in the order in which they are computed
 };

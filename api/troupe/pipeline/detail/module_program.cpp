@@ -25,7 +25,7 @@ std::string text_of(const program::microbatch& mb) {
   return "step " + std::to_string(mb.step) + " microbatch " + std::to_string(mb.index);
 }
 
-host_reads::moment moment_of(const program::microbatch& mb) { return {mb.step, mb.index}; }
+deferred_reads::origin origin_of(const program::microbatch& mb) { return {mb.step, mb.index}; }
 
 /// Gives the gradients of a stage's outputs to a backward pass through all of them.
 class join_operation : public operation {
@@ -159,7 +159,7 @@ std::vector<tensor> module_program::forward(const program::microbatch& mb, std::
   if (from.requires_gradient()) recorded.back.emplace(from, options_of(mb));
   if (is_last_) return {};
   // Else the last stage might find first that its loss is no number, and the step would end for that.
-  if (mb.index + 1 == mb.count) read_later();
+  if (mb.index + 1 == mb.count) read_deferred();
   return values_of(outputs);
 }
 
@@ -181,7 +181,7 @@ std::vector<variable> module_program::run_layers(const program::microbatch& mb,
   // In training each module has the mode that the model came with.
   std::optional<nn::evaluation_scope> evaluating;
   if (!mb.training) evaluating.emplace(layers_->modules());
-  host_reads::scope later(reads_, host_reads::content::checks, moment_of(mb));
+  deferred_reads::scope deferring(reads_, deferred_reads::content::checks, origin_of(mb));
   return layers_->run(std::move(inputs), [this](std::size_t) { deferred_->progress(); });
 }
 
@@ -212,7 +212,7 @@ variable module_program::take_loss(const program::microbatch& mb, const variable
   auto scale = batch > 0 ? gradients_->loss_scale() / static_cast<double>(batch) : 0;
   auto result = compute_loss(mb, output, targets, scale);
   if (batch > 0 && result.num_counted > 0 && output.requires_gradient()) require_recorded(result);
-  if (!result.later) counted_targets_.require(targets, result.num_counted);
+  if (!result.deferred) counted_targets_.require(targets, result.num_counted);
   add_metrics(result, targets);
   return batch > 0 ? result.loss : detach(result.loss);
 }
@@ -225,21 +225,22 @@ void module_program::evaluate_loss(const program::microbatch& mb, const variable
 /// A user's function may compute with the numbers of a loss, which it must find there.
 loss_result module_program::compute_loss(const program::microbatch& mb, const variable& output,
                                          const tensor& targets, double scale) {
-  std::optional<host_reads::scope> later;
-  if (loss_.target<nn::CrossEntropy>()) later.emplace(reads_, host_reads::content::losses, moment_of(mb));
+  std::optional<deferred_reads::scope> deferring;
+  if (loss_.target<nn::CrossEntropy>())
+    deferring.emplace(reads_, deferred_reads::content::losses, origin_of(mb));
   return loss_(output, targets.to(place_), scale);
 }
 
 void module_program::add_metrics(const loss_result& result, const tensor& targets) {
-  if (result.later)
-    later_losses_.emplace_back(result.later, targets);
+  if (result.deferred)
+    deferred_losses_.emplace_back(result.deferred, targets);
   else
     metrics_ += {result.loss_sum, result.num_counted, result.num_correct};
 }
 
 /// Throws what operations on a GPU have found out of range.
-void module_program::read_later() {
-  auto losses = std::exchange(later_losses_, {});
+void module_program::read_deferred() {
+  auto losses = std::exchange(deferred_losses_, {});
   reads_.read_all();
   for (const auto& [known, targets] : losses) {
     if (targets.defined()) counted_targets_.require(targets, known->num_counted);
@@ -281,7 +282,7 @@ std::vector<tensor> module_program::backward_input(const program::microbatch& mb
   std::optional<weight_versions::scope> version;
   use_version(mb, version);
   nn::detail::replica_scope replicas(mb.num_replicas, sums_of(mb));
-  host_reads::scope later(reads_, host_reads::content::checks, moment_of(mb));
+  deferred_reads::scope deferring(reads_, deferred_reads::content::checks, origin_of(mb));
   run_backward(recorded, std::move(output_gradients), &backward_pass::run_inputs);
   if (values_.takes_samples) return {};
   std::vector<tensor> gradients;
@@ -297,7 +298,7 @@ void module_program::accumulate(const program::microbatch& mb, const bucket_call
   use_version(mb, version);
   on_bucket_ = on_bucket;
   nn::detail::replica_scope replicas(mb.num_replicas, sums_of(mb));
-  host_reads::scope later(reads_, host_reads::content::checks, moment_of(mb));
+  deferred_reads::scope deferring(reads_, deferred_reads::content::checks, origin_of(mb));
   if (saved.back) saved.back->run_weights();
   end_accumulation(mb);
 }
@@ -314,7 +315,7 @@ void module_program::backward_last(const program::microbatch& mb, std::vector<te
   use_version(mb, version);
   on_bucket_ = on_bucket;
   nn::detail::replica_scope replicas(mb.num_replicas, sums_of(mb));
-  host_reads::scope later(reads_, host_reads::content::checks, moment_of(mb));
+  deferred_reads::scope deferring(reads_, deferred_reads::content::checks, origin_of(mb));
   run_backward(recorded, std::move(output_gradients), &backward_pass::run);
   end_accumulation(mb);
   on_inputs({});
@@ -390,12 +391,12 @@ bool module_program::defer_update(const progress_callback& progress) {
 }
 
 bool module_program::is_loss_finite() {
-  read_later();
+  read_deferred();
   return has_taken_finite_loss_ && std::isfinite(metrics_.loss_sum);
 }
 
 std::string module_program::non_finite() {
-  read_later();
+  read_deferred();
   if (!looks_for_non_finite_) return {};
   if (deferred_->is_pending() ? !has_finite_loss_ : !is_loss_finite()) return "the loss";
   const auto* found = gradients_->first_non_finite();
@@ -416,7 +417,7 @@ void module_program::restore_buffers() {
 
 void module_program::apply(std::uint64_t step) {
   deferred_->end();
-  read_later();
+  read_deferred();
   if (!passes_.empty() && passes_.begin()->first.first <= step)
     throw std::logic_error("[module_program::apply] microbatch " +
                            std::to_string(passes_.begin()->first.second) + " of step " +
@@ -442,7 +443,7 @@ void module_program::discard() {
   deferred_->end();
   metrics_ = {};
   reads_.clear();
-  later_losses_.clear();
+  deferred_losses_.clear();
   has_taken_finite_loss_ = true;
   counted_targets_.discard();
   for (const auto& each : parameters_) each.target->has_gradient = false;
@@ -452,7 +453,7 @@ void module_program::discard() {
 /// Where the program makes the steps itself, or a job pauses, the loss of a step is taken before its apply,
 /// which has to know of it.
 program::step_metrics module_program::take_metrics() {
-  read_later();
+  read_deferred();
   if (last_accumulated_ >= 0 || !passes_.empty()) has_taken_finite_loss_ = is_loss_finite();
   return std::exchange(metrics_, {});
 }

@@ -19,7 +19,7 @@
 #include "troupe/pipeline/detail/target_count.hpp"
 #include "troupe/pipeline/detail/weight_versions.hpp"
 #include "troupe/program/stage_program.hpp"
-#include "troupe/tensor/host_reads.hpp"
+#include "troupe/tensor/deferred_reads.hpp"
 
 namespace troupe::detail {
 
@@ -128,7 +128,7 @@ class module_program : public program::stage_program {
   loss_result compute_loss(const program::microbatch& mb, const variable& output, const tensor& targets,
                            double scale);
   void add_metrics(const loss_result& result, const tensor& targets);
-  void read_later();
+  void read_deferred();
   pass& pass_of(const program::microbatch& mb, const char* action);
 
   // Constant after construction.
@@ -159,8 +159,8 @@ class module_program : public program::stage_program {
   bool has_taken_finite_loss_ = true;  ///< in the metrics of this step that were taken before its apply
   /// What the host waits for at the end of the step only: whether indices and labels are in range, and the
   /// losses, in training with their targets.
-  host_reads reads_;
-  std::vector<std::pair<std::shared_ptr<const loss_totals>, tensor>> later_losses_;
+  deferred_reads reads_;
+  std::vector<std::pair<std::shared_ptr<const loss_totals>, tensor>> deferred_losses_;
   target_count counted_targets_;
   program::step_metrics metrics_;
   /// [buffers_] as the last step that was made left them; empty: none are restored.

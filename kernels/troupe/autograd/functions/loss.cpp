@@ -69,7 +69,7 @@ loss_result cross_entropy(const variable& logits, const tensor& labels, double g
                      std::make_unique<cross_entropy_operation>(logits.value, labels, result.log_sum_exp,
                                                                gradient_scale, options));
   return {std::move(loss),    result.loss_sum,        result.num_correct,
-          result.num_counted, result.device_loss_sum, std::move(result.later)};
+          result.num_counted, result.device_loss_sum, std::move(result.deferred)};
 }
 
 loss_result mse_loss(const variable& prediction, const tensor& target, double gradient_scale) {
@@ -82,7 +82,7 @@ loss_result mse_loss(const variable& prediction, const tensor& target, double gr
           .loss_sum = loss_sum,
           .num_counted = target.num_elements(),
           .device_loss_sum = {},
-          .later = {}};
+          .deferred = {}};
 }
 
 }  // namespace troupe

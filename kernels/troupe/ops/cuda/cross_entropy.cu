@@ -4,7 +4,7 @@
 #include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/loops/softmax_row.cuh"
 #include "troupe/tensor/cuda/graph_capture.hpp"
-#include "troupe/tensor/host_reads.hpp"
+#include "troupe/tensor/deferred_reads.hpp"
 
 // One block per sample computes its loss; then one block adds them, in an order that depends only on their
 // number.
@@ -126,7 +126,7 @@ tensor memory_for(std::int64_t count, device target) {
   return tensor::empty({count * static_cast<std::int64_t>(sizeof(totals))}, dtype::u8, target);
 }
 
-void leave_unknown(cross_entropy_result& result) {
+void set_unknown(cross_entropy_result& result) {
   result.loss_sum = std::numeric_limits<double>::quiet_NaN();
   result.num_correct = result.num_counted = -1;
 }
@@ -146,7 +146,7 @@ void forward(const tensor& logits, const tensor& labels, const cross_entropy_opt
   launch(logits.device(), 1, block_threads, total_kernel, elements_of<totals>(of_samples), num_samples,
          elements_of<totals>(all), elements_of<float>(result.device_loss_sum));
   if (capture_on(logits.device().index)) {
-    return leave_unknown(result);
+    return set_unknown(result);
   }
   auto known = std::make_shared<loss_totals>();
   auto read = [known, num_classes = logits.shape()[-1]](const tensor& here) {
@@ -154,9 +154,9 @@ void forward(const tensor& logits, const tensor& labels, const cross_entropy_opt
     if (found.first_bad != INT64_MAX) throw_label_out_of_range(found.bad_label, found.first_bad, num_classes);
     *known = {found.loss_sum, found.num_correct, found.num_counted};
   };
-  if (host_reads::leave(host_reads::content::losses, all, read)) {
-    result.later = known;
-    return leave_unknown(result);
+  if (deferred_reads::defer(deferred_reads::content::losses, all, read)) {
+    result.deferred = known;
+    return set_unknown(result);
   }
   read(all.to({}));
   result.loss_sum = known->loss_sum;

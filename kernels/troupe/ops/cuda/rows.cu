@@ -5,10 +5,10 @@
 #include "troupe/ops/cuda/loops/elements.cuh"
 #include "troupe/ops/cuda/loops/launch.cuh"
 #include "troupe/tensor/cuda/graph_capture.hpp"
-#include "troupe/tensor/host_reads.hpp"
+#include "troupe/tensor/deferred_reads.hpp"
 
 // Rows by indices. Indices are checked on the GPU first, and the CPU waits for the check, so that nothing is
-// written if one is out of range. Where the check is left for later (host_reads), and in a graph capture,
+// written if one is out of range. Where the check is deferred (deferred_reads), and in a graph capture,
 // which cannot wait, rows out of range are gathered as all-ones bits, which is NaN, and skipped when
 // scattering.
 
@@ -66,7 +66,7 @@ void require_in_range(std::string_view operation, const tensor& indices, std::in
       throw_invalid(operation, "indices in [0, " + std::to_string(num_rows) + ")",
                     std::to_string(found[1]) + " at position " + std::to_string(found[0]));
   };
-  if (!host_reads::leave(host_reads::content::checks, first_bad, check)) check(first_bad.to({}));
+  if (!deferred_reads::defer(deferred_reads::content::checks, first_bad, check)) check(first_bad.to({}));
 }
 
 /// One thread block per row; threads copy words of type Word.

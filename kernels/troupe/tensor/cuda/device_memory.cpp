@@ -26,17 +26,17 @@ class fence {
   cudaEvent_t event_ = nullptr;
 };
 
-class event_mark final : public queue_mark {
+class cuda_stream_event final : public stream_event {
  public:
-  explicit event_mark(cudaStream_t stream) {
+  explicit cuda_stream_event(cudaStream_t stream) {
     check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | cudaEventBlockingSync));
     auto status = cudaEventRecord(event_, stream);
     if (status != cudaSuccess) cudaEventDestroy(event_);
     check(status);
   }
-  ~event_mark() override { cudaEventDestroy(event_); }
-  event_mark(const event_mark&) = delete;
-  event_mark& operator=(const event_mark&) = delete;
+  ~cuda_stream_event() override { cudaEventDestroy(event_); }
+  cuda_stream_event(const cuda_stream_event&) = delete;
+  cuda_stream_event& operator=(const cuda_stream_event&) = delete;
 
   cudaEvent_t event() const { return event_; }
   bool is_reached() const override {
@@ -112,19 +112,19 @@ void copy_bytes_cuda(void* to, device to_where, const void* from, device from_wh
     copy_between(owner, to, gpu_at(from_where.index), from, size_bytes);
 }
 
-std::unique_ptr<queue_mark> mark_cuda(int index) {
+std::unique_ptr<stream_event> record_cuda(int index) {
   auto& owner = gpu_at(index);
   refuse_to_wait(index, "copy to the CPU");
   gpu_scope scope(index);
-  return std::make_unique<event_mark>(owner.own_stream());
+  return std::make_unique<cuda_stream_event>(owner.own_stream());
 }
 
-void copy_from_cuda_after(const queue_mark& mark, void* to, int index, const void* from,
+void copy_from_cuda_after(const stream_event& computed, void* to, int index, const void* from,
                           std::size_t size_bytes) {
   auto& owner = gpu_at(index);
   if (size_bytes == 0) return;
   gpu_scope scope(index);
-  check(cudaEventSynchronize(static_cast<const event_mark&>(mark).event()));
+  check(cudaEventSynchronize(static_cast<const cuda_stream_event&>(computed).event()));
   owner.copy_staging().from_gpu(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), size_bytes);
 }
 

@@ -34,12 +34,12 @@ void copy_bytes_cuda(void*, device to_where, const void*, device from_where, std
   require_cuda(to_where.type == device::kind::cuda ? to_where.index : from_where.index);
 }
 
-std::unique_ptr<queue_mark> mark_cuda(int index) {
+std::unique_ptr<stream_event> record_cuda(int index) {
   require_cuda(index);
   return nullptr;
 }
 
-void copy_from_cuda_after(const queue_mark&, void*, int index, const void*, std::size_t) {
+void copy_from_cuda_after(const stream_event&, void*, int index, const void*, std::size_t) {
   require_cuda(index);
 }
 

@@ -9,13 +9,13 @@ namespace troupe {
 
 class caching_allocator;
 
-/// A point in the work that is queued on a GPU.
-class queue_mark {
+/// An event in the work that is queued on a GPU.
+class stream_event {
  public:
-  queue_mark() = default;
-  queue_mark(const queue_mark&) = delete;
-  queue_mark& operator=(const queue_mark&) = delete;
-  virtual ~queue_mark() = default;
+  stream_event() = default;
+  stream_event(const stream_event&) = delete;
+  stream_event& operator=(const stream_event&) = delete;
+  virtual ~stream_event() = default;
   /// Whether the GPU has come to it.
   virtual bool is_reached() const = 0;
 };
@@ -34,10 +34,10 @@ void copy_bytes(void* to, device to_where, const void* from, device from_where, 
 caching_allocator& cuda_allocator_of(int index);
 std::shared_ptr<caching_allocator> cuda_capture_allocator_of(int index);
 void copy_bytes_cuda(void* to, device to_where, const void* from, device from_where, std::size_t size_bytes);
-/// What is queued on the GPU by now. Throws std::logic_error while this thread captures.
-std::unique_ptr<queue_mark> mark_cuda(int index);
-/// Waits for the mark, and copies to the CPU while the GPU goes on.
-void copy_from_cuda_after(const queue_mark& mark, void* to, int index, const void* from,
+/// An event behind what is queued on the GPU by now. Throws std::logic_error while this thread captures.
+std::unique_ptr<stream_event> record_cuda(int index);
+/// Waits for the event, and copies to the CPU while the GPU goes on.
+void copy_from_cuda_after(const stream_event& computed, void* to, int index, const void* from,
                           std::size_t size_bytes);
 void fill_zero_cuda(void* memory, device target, std::size_t size_bytes);
 void require_cuda(int index);

@@ -5,19 +5,19 @@
 
 namespace troupe {
 
-class queue_mark;
+class stream_event;
 
 /// A copy of a tensor to the memory of the CPU, made when its elements are computed, while the device goes on
 /// with what is queued after them. On the CPU it is the tensor itself.
-class later_copy {
+class async_host_copy {
  public:
   /// What is queued for the elements by now, on this thread or by one that this one has waited for, comes
   /// before the copy. The elements must not change until it is taken. Throws std::logic_error while this
   /// thread captures (captured_step.hpp).
-  explicit later_copy(tensor source);
-  later_copy(later_copy&&) noexcept;
-  later_copy& operator=(later_copy&&) noexcept;
-  ~later_copy();
+  explicit async_host_copy(tensor source);
+  async_host_copy(async_host_copy&&) noexcept;
+  async_host_copy& operator=(async_host_copy&&) noexcept;
+  ~async_host_copy();
 
   /// Whether take() need not wait for the elements. Throws device_lost.
   bool is_ready() const;
@@ -26,7 +26,7 @@ class later_copy {
 
  private:
   tensor source_;
-  std::unique_ptr<queue_mark> computed_;  ///< when the elements are; null on the CPU
+  std::unique_ptr<stream_event> computed_;  ///< when the elements are; null on the CPU
 };
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-#include "troupe/tensor/host_reads.hpp"
+#include "troupe/tensor/deferred_reads.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-thread_local host_reads::scope* innermost = nullptr;
+thread_local deferred_reads::scope* innermost = nullptr;
 
 constexpr std::int64_t alignment = 16;
 
@@ -32,18 +32,18 @@ tensor view_of(const tensor& bytes, const tensor& model) {
 
 }  // namespace
 
-host_reads::scope::scope(host_reads& into, content left, const moment& during)
-    : into_(into), left_(left), during_(during), outer_(std::exchange(innermost, this)) {}
-host_reads::scope::~scope() { innermost = outer_; }
+deferred_reads::scope::scope(deferred_reads& to, content what, const origin& from)
+    : to_(to), what_(what), from_(from), outer_(std::exchange(innermost, this)) {}
+deferred_reads::scope::~scope() { innermost = outer_; }
 
-bool host_reads::leave(content what, const tensor& on_gpu, reader read) {
-  if (!innermost || (what == content::losses && innermost->left_ != content::losses)) return false;
-  innermost->into_.left_.push_back({on_gpu, std::move(read), innermost->during_});
+bool deferred_reads::defer(content what, const tensor& on_gpu, reader read) {
+  if (!innermost || (what == content::losses && innermost->what_ != content::losses)) return false;
+  innermost->to_.deferred_.push_back({on_gpu, std::move(read), innermost->from_});
   return true;
 }
 
-void host_reads::read_all() {
-  auto all = std::exchange(left_, {});
+void deferred_reads::read_all() {
+  auto all = std::exchange(deferred_, {});
   if (all.empty()) return;
   std::int64_t total = 0;
   for (const auto& each : all) total += aligned(static_cast<std::int64_t>(each.on_gpu.size_bytes()));
@@ -61,8 +61,8 @@ void host_reads::read_all() {
     try {
       each.read(view_of(here.rows(next, size), each.on_gpu));
     } catch (const std::invalid_argument& problem) {
-      throw std::invalid_argument("step " + std::to_string(each.during.step) + " microbatch " +
-                                  std::to_string(each.during.microbatch) + ": " + problem.what());
+      throw std::invalid_argument("step " + std::to_string(each.from.step) + " microbatch " +
+                                  std::to_string(each.from.microbatch) + ": " + problem.what());
     }
     next += aligned(size);
   }
