@@ -20,11 +20,20 @@ std::string format(const char* pattern, Args... args) {
 double in_mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 std::string row(const device_memory_report& shown) {
-  auto line = format("%6d %5d %9.2f %9.2f", shown.device, shown.rank, in_mib(shown.measured.current),
-                     in_mib(shown.measured.peak));
+  auto line =
+      format("%6d %5d %-6s %9.2f %9.2f", shown.device, shown.rank, program::place_text(shown.place).c_str(),
+             in_mib(shown.measured.current), in_mib(shown.measured.peak));
   line += shown.predicted ? format(" %9.2f", in_mib(shown.predicted->peak)) : format(" %9s", "-");
   line += shown.ratio ? format(" %6.3f", *shown.ratio) : format(" %6s", "-");
   for (auto bytes : shown.measured.peak_by_use) line += format(" %11.2f", in_mib(bytes));
+  return line + "\n";
+}
+
+/// What a device on a GPU holds in the memory of the CPU, below its row.
+std::string host_row(const device_memory_report& shown) {
+  auto line = format("%6s %5s %-6s %9.2f %9.2f %9s %6s", "", "", "+ cpu", in_mib(shown.on_host.current),
+                     in_mib(shown.on_host.peak), "", "");
+  for (auto bytes : shown.on_host.peak_by_use) line += format(" %11.2f", in_mib(bytes));
   return line + "\n";
 }
 
@@ -35,13 +44,17 @@ json by_use(const std::size_t (&bytes)[num_memory_uses]) {
   return object;
 }
 
+json to_object(const account_statistics& held) {
+  return {{"current_bytes", held.current},
+          {"peak_bytes", held.peak},
+          {"current_by_use", by_use(held.by_use)},
+          {"peak_by_use", by_use(held.peak_by_use)}};
+}
+
 json to_object(const device_memory_report& shown) {
-  json object = {{"device", shown.device},
-                 {"rank", shown.rank},
-                 {"current_bytes", shown.measured.current},
-                 {"peak_bytes", shown.measured.peak},
-                 {"current_by_use", by_use(shown.measured.by_use)},
-                 {"peak_by_use", by_use(shown.measured.peak_by_use)}};
+  json object = {{"device", shown.device}, {"rank", shown.rank}, {"place", program::place_text(shown.place)}};
+  object.update(to_object(shown.measured));
+  if (shown.place.type == device::kind::cuda) object["on_host"] = to_object(shown.on_host);
   if (shown.predicted)
     object["predicted"] = {
         {"parameters", shown.predicted->parameters},   {"gradients", shown.predicted->gradients},
@@ -58,11 +71,15 @@ std::string memory_report::to_text() const {
   std::string text = "memory in MiB after " + std::to_string(steps) + " steps" +
                      (steps == 0 ? " (peaks are those of training after the first)" : "") +
                      "; the columns from working on are the most of each use\n";
-  text += format("%6s %5s %9s %9s %9s %6s", "device", "rank", "now", "peak", "predicted", "ratio");
+  text +=
+      format("%6s %5s %-6s %9s %9s %9s %6s", "device", "rank", "place", "now", "peak", "predicted", "ratio");
   for (std::size_t use = 0; use < num_memory_uses; ++use)
     text += format(" %11s", std::string(to_string(static_cast<memory_use>(use))).c_str());
   text += "\n";
-  for (const auto& each : devices) text += row(each);
+  for (const auto& each : devices) {
+    text += row(each);
+    if (each.place.type == device::kind::cuda) text += host_row(each);
+  }
   for (const auto& [rank, measured] : processes)
     text += format("process %d: resident %.1f, at most %.1f; tensors %.1f, at most %.1f; cached %.1f\n", rank,
                    in_mib(measured.resident), in_mib(measured.peak_resident), in_mib(measured.allocated),

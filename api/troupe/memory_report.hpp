@@ -12,9 +12,12 @@ namespace troupe {
 /// What a logical device of a job holds and held at most, since its process began to host it. All in bytes.
 struct device_memory_report {
   int device = 0;
-  int rank = 0;  ///< of the process that hosts it
-  account_statistics
-      measured;  ///< blocks of the allocator, by use: by_use[static_cast<int>(memory_use::...)]
+  int rank = 0;               ///< of the process that hosts it
+  troupe::device place = {};  ///< where it computes
+  /// In the memory of its place: blocks of the allocator, by use: by_use[static_cast<int>(memory_use::...)]
+  account_statistics measured;
+  /// Of a device on a GPU what it holds in the memory of the CPU: messages, copies of the state.
+  account_statistics on_host = {};
   std::optional<held_memory> predicted = {};
   /// Predicted peak / measured peak; none without a prediction, and before a training step is done.
   std::optional<double> ratio = {};

@@ -191,3 +191,23 @@ TEST_CASE("with replicas the memory of all devices is told, and predicted from m
   auto of_whole_batch = profile_job(small_pipeline(), samples, options);
   CHECK_THROWS_MATCHES(trainer.memory_report(of_whole_batch), bad_input, says("and replicas"));
 }
+
+TEST_CASE("a job whose devices may hold less than they need ends with what they hold") {
+  auto options = small_options();
+  auto samples = four_corners(250);
+  auto train = [&](const std::string& limit) {
+    options.memory_limit = limit;
+    Trainer trainer(World::local(2, options), small_pipeline());
+    trainer.fit(samples);
+    std::size_t most_held = 0;
+    for (const auto& device : trainer.memory_report().devices)
+      most_held = std::max(most_held, device.measured.peak);
+    return most_held;
+  };
+  auto most_held = train("");
+  CHECK(train(std::to_string(2 * most_held)) <= 2 * most_held);
+  CHECK_THROWS_MATCHES(train(std::to_string(most_held / 2)), std::exception,
+                       says("bytes in the memory of cpu:0, the limit, got a tensor of"));
+  CHECK_THROWS_MATCHES(train("100"), std::exception, says("expected at most 100 bytes"));  // weights alone
+  CHECK_THROWS_MATCHES(train("much"), bad_input, says("--memory-limit: expected a whole number of bytes"));
+}

@@ -38,7 +38,7 @@ device_state::device_state(caf::event_based_actor* self, device_options options)
     : self_(self),
       options_(std::move(options)),
       waiter_(self, {options_.out, options_.spin, options_.fenced, options_.account, options_.from_replicas,
-                     has_failed_to_send_}),
+                     has_failed_to_copy_}),
       batches_(self, options_.account),
       account_(*options_.ring, options_.device),
       shared_memory_([this](shape extents, dtype type) {
@@ -53,7 +53,7 @@ caf::behavior device_state::make_behavior() {
           [this](const messages::hash_parameters& wanted) { on_hash(wanted); },
           [this](const messages::tensor_arrived& arrived) { on_tensor(arrived); },
           [this](const messages::replica_tensors_arrived&) { run_ready(); },
-          [this](const messages::sending_failed& failed) { on_sending_failed(failed); },
+          [this](const messages::copy_failed& failed) { on_copy_failed(failed); },
           [this](const messages::batch_ready& ready) { on_batch(ready); },
           [this](const messages::loader_replaced& replaced) { on_loader_replaced(replaced); },
           [this](const messages::quiesce& command) { return on_quiesce(command); },
@@ -72,11 +72,18 @@ void device_state::on_begin(const messages::begin_generation& command) {
   batches_.begin_generation(command_);
   copies_.clear();
   committed_step_ = 0;  // the last generation's may be later than this one's first step
+  account_.begin_generation(place());
+  copy_ns_ = 0;
   running_ = true;
-  *has_failed_to_send_ = false;
+  *has_failed_to_copy_ = false;
   set_num_threads(command.job->num_threads);
   share_memory();
   listen_to_groups();
+}
+
+/// All stages of a device compute on one place.
+device device_state::place() const {
+  return command_.stages.empty() ? device() : command_.stages.front().program->place();
 }
 
 /// A call of a group that has ended is news as a tensor of another replica is.
@@ -121,7 +128,8 @@ messages::stopped device_state::on_quiesce(const messages::quiesce& command) {
   if (command_.job && command_.job->groups) command_.job->groups->end();
   running_ = false;
   set_status(schedule::device_activity::idle);
-  if (from_gpu_) from_gpu_->clear();
+  if (sends_) sends_->clear();
+  if (state_copies_) state_copies_->clear();
   interpreter_.reset();
   deferred_step_.reset();
   command_ = {};
@@ -155,7 +163,7 @@ void device_state::on_tensor(const messages::tensor_arrived& arrived) {
   run_ready();
 }
 
-void device_state::on_sending_failed(const messages::sending_failed& failed) {
+void device_state::on_copy_failed(const messages::copy_failed& failed) {
   if (!running_ || failed.generation != generation_) return;
   set_status(schedule::device_activity::idle);
   std::rethrow_exception(failed.cause);
@@ -250,7 +258,9 @@ void device_state::run_ready() {
       return self_->send(self_, messages::run_on{});
     }
   }
-  set_status(schedule::device_activity::idle);
+  // With copies of the state under way it counts as busy, so that one that hangs is found out.
+  set_status(state_copies_ && state_copies_->is_busy() ? schedule::device_activity::applying
+                                                       : schedule::device_activity::idle);
   waiter_.stop();
   tell_reached();
 }

@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 
+#include "troupe/device/copy_thread.hpp"
 #include "troupe/device/input_waiter.hpp"
-#include "troupe/device/outgoing_copies.hpp"
 #include "troupe/device/step_account.hpp"
 #include "troupe/device/step_batches.hpp"
 #include "troupe/device/step_sampling.hpp"
@@ -64,7 +64,7 @@ struct device_options {
 ///   hash_parameters   -> parameters_hashed                     other call or generation: dropped
 ///   tensor_arrived    ->                                       the same tensor twice: ends the actor
 ///   replica_tensors_arrived ->                                 likewise
-///   sending_failed    ->                                       ends the actor
+///   copy_failed       ->                                       ends the actor
 ///   batch_ready       ->
 ///   loader_replaced   -> want_batch for each batch not received yet
 ///   quiesce           -> stopped
@@ -91,7 +91,7 @@ class device_state : private execution::action_host {
   void on_begin(const messages::begin_generation& command);
   void on_credit(const messages::step_credit& given);
   void on_tensor(const messages::tensor_arrived& arrived);
-  void on_sending_failed(const messages::sending_failed& failed);
+  void on_copy_failed(const messages::copy_failed& failed);
   void on_batch(const messages::batch_ready& ready);
   void on_loader_replaced(const messages::loader_replaced& replaced);
   messages::stopped on_quiesce(const messages::quiesce& command);
@@ -114,6 +114,8 @@ class device_state : private execution::action_host {
   void set_status(schedule::device_activity activity) { set_status(activity, position()); }
   void set_status(schedule::device_activity activity, const plan_position& place);
   program::stage_program& program_of(int stage) const;
+  device place() const;
+  bool is_on_gpu() const { return place().type == device::kind::cuda; }
   void share_memory();
   void listen_to_groups();
   /// Whether the replicas of a stage add up over a group.
@@ -127,7 +129,8 @@ class device_state : private execution::action_host {
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override { return batches_.batch_of(step_); }
   void send(const transport::tensor_tag& tag, tensor value) override;
-  outgoing_copies& from_gpu();
+  device place_of_receiver(const transport::tensor_tag& tag) const;
+  copy_thread& started(std::optional<copy_thread>& copies, const char* name);
   tensor sum_memory(int stage, int bucket, std::int64_t num_elements, dtype type) override {
     return is_shared(stage) ? sums_.of(stage, bucket, num_elements, type)
                             : own_sums_.of(stage, bucket, num_elements, type);
@@ -140,6 +143,7 @@ class device_state : private execution::action_host {
   void on_prediction(const action& op, const tensor& output) override;
   void on_begin(const action& op) override;
   void on_end(const action& op) override;
+  void before_update(const action& op) override;
   void on_begin_deferred(const action& op, std::uint64_t step) override;
   void on_end_deferred(const action& op, std::uint64_t step) override;
   program::step_metrics metrics() override;
@@ -152,6 +156,8 @@ class device_state : private execution::action_host {
   void begin_next_step();
   void finish_deferred_step();
   void copy_states(const messages::due_copy& due, const program::step_metrics& metrics);
+  void copy_beside(const messages::attached_stage& from, const messages::due_copy& due,
+                   const std::vector<named_tensor>& state, const std::vector<tensor_contents>& contents);
   // tensors for the program: send_gathered.cpp
   void list_parameters();
   void on_hash(const messages::hash_parameters& wanted);
@@ -163,8 +169,8 @@ class device_state : private execution::action_host {
   caf::event_based_actor* self_;
   device_options options_;
   wire::packed_state_pool pool_;
-  /// Set by the thread of from_gpu_.
-  std::shared_ptr<std::atomic<bool>> has_failed_to_send_ = std::make_shared<std::atomic<bool>>(false);
+  /// Set by the threads of sends_ and state_copies_.
+  std::shared_ptr<std::atomic<bool>> has_failed_to_copy_ = std::make_shared<std::atomic<bool>>(false);
   input_waiter waiter_;
   step_batches batches_;
   step_account account_;
@@ -191,13 +197,15 @@ class device_state : private execution::action_host {
   std::vector<program::step_metrics> replica_metrics_;
   /// Of the step before, while its updates are deferred.
   std::optional<messages::step_done> deferred_step_;
-  std::int64_t deferred_begin_ns_ = 0;  ///< of the G or A of the deferred step that runs
-  bool runs_on_ = false;                ///< run_on is in the mailbox
+  bool runs_on_ = false;  ///< run_on is in the mailbox
   std::vector<messages::due_copy> copies_;
   std::uint64_t committed_step_ = 0;
   messages::execution_position last_status_;
-  /// Sends tensors of a GPU; empty until there is one. Its thread uses what is before.
-  std::optional<outgoing_copies> from_gpu_;
+  /// What the copies of a step's state cost it: their begin, and what updates waited for them.
+  std::int64_t copy_ns_ = 0;
+  /// From a GPU: tensors to be sent, and copies of the state. Empty until there is one; their threads use
+  /// what is before.
+  std::optional<copy_thread> sends_, state_copies_;
 };
 
 }  // namespace troupe::actors::devices

@@ -1,10 +1,14 @@
 // device_state: what the plan's interpreter needs from the device.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <memory>
 #include <stdexcept>
 
 #include "troupe/device/device_actor.hpp"
 #include "troupe/fault/action_faults.hpp"
+#include "troupe/tensor/async/async_device_copy.hpp"
+#include "troupe/tensor/async/async_host_copy.hpp"
 
 namespace troupe::actors::devices {
 
@@ -15,20 +19,54 @@ void device_state::send(const transport::tensor_tag& tag, tensor value) {
                        .replica = static_cast<int>(tag.replica),
                        .slice = static_cast<int>(tag.slice)});
   if (value.device().type == device::kind::cpu) return options_.out->send_tensor(host, tag, std::move(value));
-  from_gpu().add(host, tag, std::move(value));
+  if (auto place = host == options_.rank ? place_of_receiver(tag) : device();
+      place.type == device::kind::cuda)
+    return options_.out->send_tensor(
+        host, tag, place == value.device() ? std::move(value) : computed_by_now(std::move(value)));
+  auto copy = std::make_shared<async_host_copy>(std::move(value));
+  started(sends_, "sends").add(generation_, [out = options_.out, host, tag, copy = std::move(copy)] {
+    out->send_tensor(host, tag, copy->take());
+  });
 }
 
-outgoing_copies& device_state::from_gpu() {
-  if (!from_gpu_)
-    from_gpu_.emplace([out = options_.out](int rank, const transport::tensor_tag& tag,
-                                           tensor on_cpu) { out->send_tensor(rank, tag, std::move(on_cpu)); },
-                      [device = self_->address(), failed = has_failed_to_send_](
-                          const transport::tensor_tag& tag, std::exception_ptr cause) {
-                        if (auto living = caf::actor_cast<caf::actor>(device))
-                          caf::anon_send(living, messages::sending_failed{tag.generation, std::move(cause)});
-                        *failed = true;
-                      });
-  return *from_gpu_;
+/// Where the receiver, of this process, gets the tensor: on its GPU, or in the CPU's memory. On a GPU it is
+/// handed over where it is. What the receiver queues comes after what is queued for the tensor by now: on one
+/// GPU, since it has one stream, and on another one, since its copy waits for that.
+device device_state::place_of_receiver(const transport::tensor_tag& tag) const {
+  if (tag.role != transport::tensor_role::activation && tag.role != transport::tensor_role::gradient)
+    return {};
+  const auto& job = *command_.job;
+  return job.places.of(job.placed.device_of({.stage = static_cast<int>(tag.stage),
+                                             .replica = static_cast<int>(tag.replica),
+                                             .slice = static_cast<int>(tag.slice)}));
+}
+
+copy_thread& device_state::started(std::optional<copy_thread>& copies, const char* name) {
+  if (copies) return *copies;
+  auto tell = [device = self_->address()](auto message) {
+    if (auto living = caf::actor_cast<caf::actor>(device)) caf::anon_send(living, std::move(message));
+  };
+  auto on_failure = [tell, failed = has_failed_to_copy_](std::uint64_t generation, std::exception_ptr cause) {
+    tell(messages::copy_failed{generation, std::move(cause)});
+    *failed = true;
+  };
+  std::function<void()> on_idle = [] {};
+  if (&copies == &state_copies_) on_idle = [tell] { tell(messages::run_on{}); };  // until then it is busy
+  return copies.emplace(name, std::move(on_failure), std::move(on_idle));
+}
+
+/// Copies of the state may still be made from the memory that changes now. A fence ends the wait.
+void device_state::before_update(const action& op) {
+  constexpr auto fence_check_interval = std::chrono::milliseconds(1);
+  if (!state_copies_ || !state_copies_->is_busy()) return;
+  auto begin_ns = trace::now_ns();
+  waiter_.stop();
+  account_.begin_wait_in_action(op, trace::wait_reason::state_copy);
+  while (!waiter_.is_fenced() && !state_copies_->wait_for(fence_check_interval)) {
+  }
+  account_.end_wait_in_action(op);
+  copy_ns_ += trace::now_ns() - begin_ns;
+  if (waiter_.is_fenced() || *has_failed_to_copy_) throw program::action_interrupted();
 }
 
 /// Groups are made while a generation begins, so that this waits once, if at all.
@@ -56,7 +94,7 @@ void device_state::wait_within(const action& op, const plan_position& awaited) {
     throw std::logic_error("[device] expected a thread of its own to wait on within " + to_string(op) +
                            ", got one that other devices share");
   set_status(schedule::device_activity::waiting_for_tensor, awaited);
-  account_.begin_wait_in_action(op);
+  account_.begin_wait_in_action(op, trace::wait_reason::tensor);
   waiter_.receive_in_action();
   account_.end_wait_in_action(op);
   if (account_.is_busy()) waiter_.stop();
@@ -73,7 +111,7 @@ bool device_state::may_defer_updates() {
 void device_state::on_begin(const action& op) {
   set_status(op.kind == action_kind::apply ? schedule::device_activity::applying
                                            : schedule::device_activity::computing);
-  if (account_.is_busy()) waiter_.stop();
+  if (account_.is_busy() || account_.has_queued()) waiter_.stop();
   account_.begin_action(op);
   options_.faults->at(fault::fault_point_of(op.kind), step_);
 }
@@ -81,13 +119,11 @@ void device_state::on_begin(const action& op) {
 void device_state::on_end(const action& op) { account_.end_action(op, call_->kind == job::call_kind::train); }
 
 void device_state::on_begin_deferred(const action& op, std::uint64_t step) {
-  deferred_begin_ns_ = trace::now_ns();
+  account_.begin_deferred();
   options_.faults->at(fault::fault_point_of(op.kind), step);
 }
 
-void device_state::on_end_deferred(const action& op, std::uint64_t step) {
-  account_.record_deferred(op, step, deferred_begin_ns_);
-}
+void device_state::on_end_deferred(const action& op, std::uint64_t step) { account_.end_deferred(op, step); }
 
 /// All forwards of the step are done: taken once, since a sum of sums would have other bits.
 program::step_metrics device_state::metrics() {

@@ -81,8 +81,13 @@ void device_state::on_hash(const messages::hash_parameters& wanted) {
 
 void device_state::send_memory() {
   options_.faults->at(fault::fault_point::gather, call_->index);
-  program::device_memory held{options_.device, options_.rank, options_.account.statistics(),
-                              program::memory_of_process()};
+  program::device_memory held;
+  held.device = options_.device;
+  held.rank = options_.rank;
+  held.place = place();
+  held.held = options_.account.statistics(held.place.type);
+  if (is_on_gpu()) held.on_host = options_.account.statistics(device::kind::cpu);
+  held.process = program::memory_of_process();
   send_gathered(static_cast<std::uint32_t>(options_.device), 0, to_tensor(held));
 }
 

@@ -10,7 +10,7 @@ namespace troupe::actors::job {
 
 void job_definition::place(plan made, int world_size, const std::vector<layout::replica_content>& of_stage) {
   training = std::move(made);
-  placed = mesh::place_cells(training, places.places);
+  placed = mesh::place_cells(training, places.places, memory_limit_bytes);
   bool has_equal = training.mesh.num_replicas > 1 && !of_stage.empty();
   parts = has_equal ? parts_of(placed, of_stage) : parts_of(placed, layout::replica_content::own);
   home = spread(placed, mesh::view_of_world(world_size));

@@ -44,6 +44,7 @@ struct job_definition {
   program::program_factory make_program;
   /// Of this process: where the devices compute that it hosts.
   mesh::process_places places;
+  std::uint64_t memory_limit_bytes = 0;  ///< of each device, see logical_device; 0: none
   // Set by place().
   plan training;
   mesh::placement placed;  ///< the logical device of each cell

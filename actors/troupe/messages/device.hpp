@@ -7,6 +7,7 @@
 
 #include "troupe/actor/message_storage.hpp"
 #include "troupe/job/call.hpp"
+#include "troupe/mesh/device_places.hpp"
 #include "troupe/mesh/hosting.hpp"
 #include "troupe/messages/device_status.hpp"
 #include "troupe/program/batch_source.hpp"
@@ -67,7 +68,8 @@ struct hash_parameters {
 struct device_job {
   plan training;
   mesh::placement placed;
-  mesh::hosting hosts;  ///< which process has which device in this generation
+  mesh::hosting hosts;          ///< which process has which device in this generation
+  mesh::process_places places;  ///< where the devices of this process compute
   /// Over which replicas in several processes add up gradients; null: by messages.
   std::shared_ptr<execution::replica_groups> groups;
   int num_threads = 1;
@@ -114,7 +116,8 @@ struct device_report {
   std::uint64_t num_held = 0;  ///< tensors that arrived before their action
 };
 
-/// Device -> itself: go on with the next action, after the messages that have arrived meanwhile.
+/// Device -> itself: go on with the next action, after the messages that have arrived meanwhile. And its
+/// thread for copies of the state -> device: all are made.
 struct run_on {};
 
 /// Transport -> device: a tensor for one of its stages. In this process only.
@@ -127,9 +130,9 @@ struct tensor_arrived {
 /// process only.
 struct replica_tensors_arrived {};
 
-/// The device's own thread -> device: a tensor of its GPU could not be sent. The device ends with that error,
-/// unless its generation has ended.
-struct sending_failed {
+/// A thread of the device -> device: a tensor of its GPU could not be copied to the CPU or sent. The device
+/// ends with that error, unless its generation has ended.
+struct copy_failed {
   std::uint64_t generation = 0;
   std::exception_ptr cause;
 };
@@ -159,7 +162,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::device_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::run_on)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::tensor_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::replica_tensors_arrived)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::sending_failed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::copy_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::hash_parameters)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::batch_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::messages::loader_replaced)

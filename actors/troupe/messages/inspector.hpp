@@ -81,6 +81,19 @@ struct process_memory_report {
   }
 };
 
+/// Where a device computes, and what it holds, in bytes: without copies of the state.
+struct device_memory_report {
+  std::int32_t device = 0;
+  std::string place;                 ///< "cpu", "cuda:0"
+  std::uint64_t held = 0, peak = 0;  ///< in the memory of its place
+  std::uint64_t limit = 0;           ///< see mesh::logical_device; 0: none
+  std::uint64_t on_host = 0;         ///< of a device on a GPU: held in the memory of the CPU
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(device, place, held, peak, limit, on_host);
+  }
+};
+
 /// The reply to inspect_process.
 struct process_report {
   std::uint64_t generation = 0;
@@ -102,13 +115,14 @@ struct process_report {
   std::vector<peer_report> peers;  ///< by rank; those with which anything was exchanged
   std::uint64_t core_wait_ns = 0;  ///< see core_wait
   process_memory_report memory;
+  std::vector<device_memory_report> device_memory;  ///< of the devices that run here
   job_history history;  ///< as this process knows it: a summary, unless inspect_process::wants_history
   template <class Archive>
   void serialize(Archive& archive) {
     archive(generation, rank, incarnation, pid, host, phase, supervisor, children, devices);
     archive(control_frames_sent, control_frames_received, tensors_sent, tensors_received, tensor_bytes_sent,
             tensor_bytes_received, tensor_bytes_shared, stale_frames, bad_frames, loader_changes, collectives,
-            peers, core_wait_ns, memory, history);
+            peers, core_wait_ns, memory, device_memory, history);
   }
 };
 

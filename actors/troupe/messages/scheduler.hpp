@@ -113,7 +113,7 @@ struct step_done {
   std::int64_t first_begin_ns = 0;  ///< steady clock, shared by the processes of a host
   std::int64_t last_end_ns = 0;
   std::int64_t busy_ns = 0;
-  std::int64_t copy_ns = 0;  ///< state copy, if one was due
+  std::int64_t copy_ns = 0;  ///< state copy, if one was due; on a GPU that of the step before
   std::uint32_t peak_activations = 0;
   std::vector<job::measured_action> actions;  ///< in the last step of a call, and in step_sampling's
   /// "stage 2: the gradient of 3.weight", if that is infinite or NaN, see non_finite_policy; else empty. With

@@ -74,11 +74,14 @@ void progress_watch::on_progress(const messages::process_progress& seen) {
   auto now = self_->clock().now();
   stalls_.add(seen, now);
   if (job_.is_running() && !job_.is_stopping && calls_.pause().stands()) return waits_since_.reset();
-  if (auto what = wait_without_limit(); !what.empty()) return warn_of_wait(what, now);
-  waits_since_.reset();
+  auto what = wait_without_limit();
+  if (!what.empty() && !waits_for_copies()) return warn_of_wait(what, now);
   if (!job_.known.job) return;
   auto found = find_stall(stalls_.at(now, intervals_until_stale * progress_interval(limit),
                                      calls_.credits().activity(), calls_.running_plan()));
+  // Of a device on a GPU a copy of the state may hang when all steps are done.
+  if (!what.empty() && found.cause != schedule::stall_cause::device) return warn_of_wait(what, now);
+  waits_since_.reset();
   if (found.cause == schedule::stall_cause::none || found.for_s < seconds_of(limit) / 2) return;
   if (std::exchange(warned_of_, found.problem) != found.problem)
     options_.log->warn("no progress generation={} chain=\"{}\"", options_.generation, found.text);
@@ -130,6 +133,12 @@ std::string progress_watch::wait_without_limit() const {
   if (!credits.is_granted_done() || activity.kind == job::call_kind::hash) return {};
   if (credits.waits_for_user()) return "the program's callback, which has not handled the finished steps";
   return "copies of step " + std::to_string(credits.granted_end()) + " to be kept in memory and on disk";
+}
+
+bool progress_watch::waits_for_copies() const {
+  const auto& credits = calls_.credits();
+  return job_.now == job_state::phase::running && !job_.non_finite && credits.is_granted_done() &&
+         credits.activity().kind == job::call_kind::train && !credits.waits_for_user();
 }
 
 std::string progress_watch::ranks_without_tensors() const {

@@ -51,6 +51,7 @@ class progress_watch {
  private:
   void act_on(const schedule::stall& found);
   std::string wait_without_limit() const;
+  bool waits_for_copies() const;
   std::string missing_ranks() const;
   std::string ranks_without_tensors() const;
   void warn_of_wait(const std::string& what, time_point now);

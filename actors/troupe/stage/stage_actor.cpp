@@ -50,6 +50,7 @@ caf::result<messages::stage_ready> stage_state::on_restore(const messages::resto
 /// incarnation of the process.
 void stage_state::make_program() {
   account_scope charged(account_);
+  program_.reset();  // before another one takes as much memory
   program_ = program_factory_(cell());
   std::vector<named_tensor> found;
   for (const auto& [name, value] : program_->state())

@@ -12,6 +12,7 @@
 #include "troupe/inspector/inspector_actor.hpp"
 #include "troupe/loader/loader_actor.hpp"
 #include "troupe/peer_copy_store/peer_copy_store_actor.hpp"
+#include "troupe/program/device_memory.hpp"
 #include "troupe/schedule/stage_graph.hpp"
 #include "troupe/snapshot_writer/disk_actor.hpp"
 #include "troupe/snapshot_writer/snapshot_writer_actor.hpp"
@@ -225,9 +226,30 @@ std::optional<child_id> job_children::forget(const caf::actor_addr& address) {
   return one;
 }
 
+std::vector<messages::device_memory_report> job_children::device_memory() const {
+  std::vector<messages::device_memory_report> all;
+  for (const auto& [number, actor] : devices_) {
+    auto place = job_->places.of({number});
+    messages::device_memory_report one{.device = number, .place = program::place_text(place)};
+    if (auto account = accounts_.find(number); account != accounts_.end()) {
+      auto seen = account->second.statistics(place.type);
+      one.held = seen.current;
+      one.peak = seen.peak;
+      if (place.type == device::kind::cuda) one.on_host = account->second.statistics().current;
+    }
+    one.limit = job_->placed.devices().at(static_cast<std::size_t>(number)).memory_limit_bytes;
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 const memory_account& job_children::account_of(int device) {
   auto& account = accounts_[device];
-  if (!account) account = memory_account::make();
+  if (!account) {
+    const auto& described = job_->placed.devices().at(static_cast<std::size_t>(device));
+    account = memory_account::make();
+    account.set_limit(described.place, described.memory_limit_bytes);
+  }
   return account;
 }
 

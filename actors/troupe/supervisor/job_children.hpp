@@ -79,6 +79,7 @@ class job_children {
   const caf::actor& peer_copy_store() const { return peer_copy_store_; }
   const caf::actor& snapshot_writer() const { return snapshot_writer_; }
   local_progress& progress() { return progress_; }
+  std::vector<messages::device_memory_report> device_memory() const;
   child_ledger& ledger() { return ledger_; }
 
  private:

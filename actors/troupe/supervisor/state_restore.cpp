@@ -295,6 +295,7 @@ std::shared_ptr<const messages::device_job> state_restore::make_device_job() con
   made->training = job.training;
   made->placed = job.placed;
   made->hosts = command_->hosts;
+  made->places = job.places;
   made->num_threads = job.num_threads;
   made->on_non_finite = job.on_non_finite;
   made->shares_metrics = job.shares_metrics();

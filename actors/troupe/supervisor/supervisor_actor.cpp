@@ -390,6 +390,7 @@ messages::process_report supervisor_state::on_inspect(const messages::inspect_pr
   report.bad_frames = counted.bad_frames;
   report.core_wait_ns = core_wait_.total_ns();
   report.memory = memory_now();
+  report.device_memory = children_.device_memory();
   report.history = asked.wants_history != 0 ? history_ : history_.summary();
   for (const auto& [rank, peer] : counted.peers) report.peers.push_back({rank, peer});
   return report;

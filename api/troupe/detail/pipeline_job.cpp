@@ -17,6 +17,7 @@
 #include "troupe/pipeline/detail/stage_reductions.hpp"
 #include "troupe/schedule/gradient_order.hpp"
 #include "troupe/schedule/text/plan_csv.hpp"
+#include "troupe/usage/number_text.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -181,6 +182,7 @@ actors::job::job_definition definition_of(const Pipeline& pipeline, const job_op
                                           const mesh::process_places& places) {
   actors::job::job_definition job;
   job.places = places;
+  if (!options.memory_limit.empty()) job.memory_limit_bytes = usage::bytes_from(options.memory_limit);
   auto partition = pipeline.partition(training.num_stages);
   auto numerics = numerics_for(pipeline, options);
   auto contents = contents_of(pipeline.model(), partition, numerics);

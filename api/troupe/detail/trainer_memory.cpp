@@ -5,6 +5,7 @@
 #include "troupe/detail/refused_call.hpp"
 #include "troupe/detail/world_state.hpp"
 #include "troupe/error/errors.hpp"
+#include "troupe/mesh/device_places.hpp"
 #include "troupe/trainer.hpp"
 
 namespace troupe {
@@ -28,7 +29,7 @@ memory_report report_of(const std::vector<tensor>& sent) {
   memory_report report;
   for (const auto& each : sent) {
     auto told = program::device_memory_from(each);
-    report.devices.push_back({told.device, told.rank, told.held});
+    report.devices.push_back({told.device, told.rank, told.place, told.held, told.on_host});
     if (std::ranges::find(report.processes, told.rank, &process_memory_report::rank) ==
         report.processes.end())
       report.processes.push_back({told.rank, told.process});
@@ -83,7 +84,10 @@ std::vector<held_memory> Trainer::predicted_memory(const cost_profile& profile) 
   std::vector<layer_run> stages;
   for (const auto& stage : pipeline_.partition(plan_.num_stages))
     stages.push_back(layers_in(stage, pipeline_.model(), names, plan_.device_of_stage[stages.size()]));
-  return predict_memory(profile, stages, plan_, simulate(plan_, {}));
+  std::vector<device::kind> places;
+  auto of_job = mesh::device_places::from_string(world_.options().device);
+  for (int device = 0; device < plan_.num_devices(); ++device) places.push_back(of_job.kind_of({device}));
+  return predict_memory(profile, stages, plan_, simulate(plan_, {}), places);
 }
 
 }  // namespace troupe

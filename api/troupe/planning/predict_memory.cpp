@@ -149,24 +149,27 @@ std::vector<schedule::memory_arrival> arrivals_of(const std::vector<stage_memory
   return found;
 }
 
-/// A pass that takes messages over, and keeps `kept` more for the backward.
-memory_effect effect_of(const pass_effect& pass, std::int64_t taken, std::int64_t kept) {
-  memory_effect effect{.peak = pass.peak, .working = pass.peak - std::max(pass.change, std::int64_t{0})};
-  of(memory_use::messages, effect.change) = -taken;
+/// A pass that takes messages over, and keeps `kept` more for the backward. A GPU gets copies of the
+/// messages.
+memory_effect effect_of(const pass_effect& pass, std::int64_t taken, std::int64_t kept, device::kind place) {
+  bool copies = place == device::kind::cuda;
+  memory_effect effect{.peak = pass.peak + (copies ? taken : 0),
+                       .working = pass.peak - std::max(pass.change, std::int64_t{0})};
+  of(memory_use::messages, effect.change) = copies ? 0 : -taken;
   of(memory_use::activations, effect.change) = kept;
   return effect;
 }
 
-std::vector<memory_effect> effects_of(const action& op, const stage_memory& stage) {
+std::vector<memory_effect> effects_of(const action& op, const stage_memory& stage, device::kind place) {
   auto of_inputs = [&] {
     auto taken = stage.output_gradients();
-    return effect_of(stage.input_gradient, taken, taken + stage.input_gradient.change);
+    return effect_of(stage.input_gradient, taken, taken + stage.input_gradient.change, place);
   };
   // Nothing of the microbatch is left.
-  auto of_weights = [&] { return effect_of(stage.weight_gradient, 0, -stage.kept_for_weights()); };
+  auto of_weights = [&] { return effect_of(stage.weight_gradient, 0, -stage.kept_for_weights(), place); };
   switch (op.kind) {
     case action_kind::forward:
-      return {effect_of(stage.forward, stage.incoming, stage.kept())};
+      return {effect_of(stage.forward, stage.incoming, stage.kept(), place)};
     case action_kind::backward:
       return {of_inputs(), of_weights()};
     case action_kind::input_gradient:
@@ -174,9 +177,9 @@ std::vector<memory_effect> effects_of(const action& op, const stage_memory& stag
     case action_kind::weight_gradient:
       return {of_weights()};
     case action_kind::apply:
-      return {effect_of(stage.apply, 0, 0)};
+      return {effect_of(stage.apply, 0, 0, place)};
     case action_kind::reduce_gradient:
-      return {effect_of(stage.reduction, 0, 0)};
+      return {effect_of(stage.reduction, 0, 0, place)};
     case action_kind::all_reduce:  // jobs with replicas hold more: not predicted
     case action_kind::unshard:     // whole parameters are counted as lasting
     case action_kind::reshard:
@@ -203,18 +206,29 @@ void add_lasting(const cost_profile& profile, const layer_run& stage, held_memor
 }  // namespace
 
 std::vector<held_memory> predict_memory(const cost_profile& profile, const std::vector<layer_run>& stages,
-                                        const plan& made, const timeline& ran) {
+                                        const plan& made, const timeline& ran,
+                                        const std::vector<device::kind>& places) {
   auto memories = memories_of(profile, stages);
-  schedule::memory_costs costs{
-      .effects_of =
-          [&](const action& op) { return effects_of(op, memories[static_cast<std::size_t>(op.stage)]); },
-      .at_first = {},
-      .arriving = arrivals_of(memories, made, ran)};
+  auto place_of = [&](int on) {
+    return places.empty() ? device::kind::cpu : places[static_cast<std::size_t>(on)];
+  };
+  schedule::memory_costs costs{.effects_of =
+                                   [&](const action& op) {
+                                     auto stage = static_cast<std::size_t>(op.stage);
+                                     return effects_of(op, memories[stage],
+                                                       place_of(made.device_of_stage[stage]));
+                                   },
+                               .at_first = {},
+                               .arriving = arrivals_of(memories, made, ran)};
+  std::erase_if(costs.arriving, [&](const schedule::memory_arrival& each) {
+    return place_of(each.device) == device::kind::cuda;
+  });
   std::vector<held_memory> held(ran.devices.size());
   std::vector<std::int64_t> samples(held.size());
   for (std::size_t stage = 0; stage < stages.size(); ++stage) {
     auto device = static_cast<std::size_t>(made.device_of_stage[stage]);
     add_lasting(profile, stages[stage], held[device]);
+    if (place_of(made.device_of_stage[stage]) == device::kind::cuda) continue;
     samples[device] =
         std::max(samples[device], kept_batches * made.num_microbatches * memories[stage].samples);
   }

@@ -5,6 +5,7 @@
 #include "troupe/placement/cost_profile.hpp"
 #include "troupe/placement/layer_map.hpp"
 #include "troupe/schedule/simulation/memory_ledger.hpp"
+#include "troupe/tensor/device.hpp"
 
 namespace troupe {
 
@@ -24,8 +25,10 @@ struct held_memory {
 /// Predicts what each device of a plan holds in a training step after the first one. Follows the passes of
 /// its stages in the order of the plan, and counts messages from the end of the pass that sends them on
 /// (`ran`). Copies of the state, and what libraries hold by themselves, are left out. `stages`: the layers of
-/// each stage of the plan.
+/// each stage of the plan. `places`: where each device of the plan computes, by default on the CPU. On a GPU
+/// it is the GPU's memory that is predicted: messages are in the CPU's until they are used.
 std::vector<held_memory> predict_memory(const cost_profile& profile, const std::vector<layer_run>& stages,
-                                        const plan& made, const timeline& ran);
+                                        const plan& made, const timeline& ran,
+                                        const std::vector<device::kind>& places = {});
 
 }  // namespace troupe

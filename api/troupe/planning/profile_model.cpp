@@ -46,18 +46,18 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// What a pass does to the memory of an account, in bytes.
+/// What a pass does to the memory of an account at its place, in bytes.
 struct memory_change {
   std::int64_t change = 0;
   std::uint64_t peak = 0;  ///< above what was held before
 };
 
 template <class Run>
-memory_change change_during(const memory_account& account, Run run) {
+memory_change change_during(const memory_account& account, device place, Run run) {
   account.reset_peak();
-  auto before = account.statistics().current;
+  auto before = account.statistics(place.type).current;
   run();
-  auto after = account.statistics();
+  auto after = account.statistics(place.type);
   return {static_cast<std::int64_t>(after.current) - static_cast<std::int64_t>(before), after.peak - before};
 }
 
@@ -114,7 +114,7 @@ class layer_by_layer {
     for (std::size_t number = 0; number < reductions_.size(); ++number) reduce(static_cast<int>(number));
     for (std::size_t layer = 0; layer < programs_.size(); ++layer)
       passes_[layer].apply_peak =
-          change_during(account_, [&] {
+          change_during(account_, place_, [&] {
             times_[layer].apply.push_back(seconds_of(place_, [&] { programs_[layer]->apply(step); }));
           }).peak;
   }
@@ -185,7 +185,7 @@ class layer_by_layer {
     for (auto edge : edges_to(layer)) inputs.push_back(std::exchange(values_[edge], {}));
     auto is_last = layer + 1 == programs_.size();
     std::vector<tensor> outputs;
-    auto held = change_during(account_, [&] {
+    auto held = change_during(account_, place_, [&] {
       times_[layer].forward.push_back(seconds_of(place_, [&] {
         outputs = programs_[layer]->forward(which, std::move(inputs), is_last ? samples_.targets : tensor());
       }));
@@ -213,7 +213,7 @@ class layer_by_layer {
         sum = std::move(gradient);
     }
     std::vector<tensor> input_gradients;
-    auto held = change_during(account_, [&] {
+    auto held = change_during(account_, place_, [&] {
       times_[layer].input_gradient.push_back(seconds_of(place_, [&] {
         input_gradients = programs_[layer]->backward_input(which, std::move(output_gradients));
       }));
@@ -223,7 +223,7 @@ class layer_by_layer {
     if (auto edges = edges_to(layer); !edges.empty())
       for (std::size_t port = 0; port < edges.size(); ++port)
         gradients_[edges[port]] = std::move(input_gradients[port]);
-    held = change_during(account_, [&] {
+    held = change_during(account_, place_, [&] {
       times_[layer].weight_gradient.push_back(
           seconds_of(place_, [&] { programs_[layer]->backward_weight(which); }));
     });

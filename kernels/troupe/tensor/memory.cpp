@@ -29,11 +29,12 @@ struct block_deleter {
 }  // namespace
 
 std::shared_ptr<void> allocate(std::size_t size_bytes, device target) {
+  require_within_limit(size_bytes, target, current_category);
   auto captured = capture_allocator_of(target);
   auto* allocator = captured ? captured.get() : &allocator_of(target);
   auto* block = allocator->allocate(size_bytes, current_category);
   return {block, block_deleter{allocator, std::move(captured), size_bytes, current_category,
-                               block_charge(size_bytes, current_category)}};
+                               block_charge(size_bytes, target.type, current_category)}};
 }
 
 void set_memory_category(const std::shared_ptr<void>& memory, memory_category category) {
@@ -49,7 +50,10 @@ void set_memory_category(const std::shared_ptr<void>& memory, memory_category ca
 
 memory_statistics memory_of(device target) { return allocator_of(target).statistics(); }
 void reset_peak_memory(device target) { allocator_of(target).reset_peak(); }
-void release_cached_memory(device target) { allocator_of(target).release_cached(); }
+void release_cached_memory(device target) {
+  if (target.type == device::kind::cuda) forget_copied_cuda(target.index);
+  allocator_of(target).release_cached();
+}
 
 memory_scope::memory_scope(memory_category category) : outer_(current_category) {
   current_category = category;
@@ -57,7 +61,8 @@ memory_scope::memory_scope(memory_category category) : outer_(current_category) 
 memory_scope::~memory_scope() { current_category = outer_; }
 
 memory_charge::memory_charge(std::size_t size_bytes)
-    : size_bytes_(size_bytes), charge_(std::make_unique<block_charge>(size_bytes, current_category)) {}
+    : size_bytes_(size_bytes),
+      charge_(std::make_unique<block_charge>(size_bytes, device::kind::cpu, current_category)) {}
 memory_charge::~memory_charge() { charge_->debit(size_bytes_); }
 
 }  // namespace troupe

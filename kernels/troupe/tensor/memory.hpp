@@ -26,7 +26,8 @@ struct memory_statistics {
 
 /// Allocates `size_bytes` bytes, aligned to 64, from the device's caching allocator; the block returns to it
 /// when the last owner is destroyed. Thread-safe. Throws std::bad_alloc if there is no memory even after
-/// releasing the cache, and bad_input if the device does not exist.
+/// releasing the cache, and bad_input if the device does not exist, or the
+/// account that this thread charges would exceed its limit (memory_account::set_limit).
 std::shared_ptr<void> allocate(std::size_t size_bytes, device target);
 
 /// Sets the category of memory from allocate() that is counted as `other`. Does nothing for memory with

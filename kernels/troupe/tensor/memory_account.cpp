@@ -1,7 +1,9 @@
 #include "troupe/tensor/memory_account.hpp"
 
+#include <string>
 #include <utility>
 
+#include "troupe/error/errors.hpp"
 #include "troupe/tensor/detail/account_counters.hpp"
 #include "troupe/tensor/detail/caching_allocator.hpp"
 #include "troupe/tensor/tensor.hpp"
@@ -9,15 +11,19 @@
 namespace troupe {
 namespace {
 
-constexpr std::uintptr_t use_bits = 7;
-static_assert(num_memory_uses <= use_bits + 1 && alignof(account_counters) > use_bits);
+constexpr std::uintptr_t use_bits = 7, gpu_bit = 8;
+static_assert(num_memory_uses <= use_bits + 1 && alignof(account_counters) > (use_bits | gpu_bit));
 
 account_counters* counters_of(std::uintptr_t word) {
-  return reinterpret_cast<account_counters*>(word & ~use_bits);
+  return reinterpret_cast<account_counters*>(word & ~(use_bits | gpu_bit));
+}
+device::kind place_of(std::uintptr_t word) {
+  return (word & gpu_bit) != 0 ? device::kind::cuda : device::kind::cpu;
 }
 memory_use use_of(std::uintptr_t word) { return static_cast<memory_use>(word & use_bits); }
-std::uintptr_t word_of(account_counters* counters, memory_use use) {
-  return reinterpret_cast<std::uintptr_t>(counters) | static_cast<std::uintptr_t>(use);
+std::uintptr_t word_of(account_counters* counters, device::kind where, memory_use use) {
+  return reinterpret_cast<std::uintptr_t>(counters) | (where == device::kind::cuda ? gpu_bit : 0) |
+         static_cast<std::uintptr_t>(use);
 }
 
 /// The categories are the first uses.
@@ -27,7 +33,7 @@ memory_use use_for(memory_category category, memory_use otherwise) {
 }
 
 void end_charge(std::uintptr_t word, std::size_t size_bytes) {
-  if (auto* counters = counters_of(word)) counters->debit(size_bytes, use_of(word));
+  if (auto* counters = counters_of(word)) counters->debit(size_bytes, place_of(word), use_of(word));
 }
 
 }  // namespace
@@ -50,20 +56,22 @@ bool account_counters::is_owned_here() const {
   return owner.load(std::memory_order_relaxed) == &this_account();
 }
 
-void account_counters::charge(std::size_t size_bytes, memory_use use) {
+void account_counters::charge(std::size_t size_bytes, device::kind where, memory_use use) {
   bool is_owner = is_owned_here();
   if (is_owner)
     blocks_of_owner_.store(blocks_of_owner_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   else
     references_.fetch_add(1, std::memory_order_relaxed);
-  of(use).add(size_bytes, is_owner);
-  if (use != memory_use::snapshots) whole.add(size_bytes, is_owner);
+  auto& there = on(where);
+  there.of(use).add(size_bytes, is_owner);
+  if (use != memory_use::snapshots) there.whole.add(size_bytes, is_owner);
 }
 
-void account_counters::debit(std::size_t size_bytes, memory_use use) {
+void account_counters::debit(std::size_t size_bytes, device::kind where, memory_use use) {
   bool is_owner = is_owned_here();
-  of(use).subtract(size_bytes, is_owner);
-  if (use != memory_use::snapshots) whole.subtract(size_bytes, is_owner);
+  auto& there = on(where);
+  there.of(use).subtract(size_bytes, is_owner);
+  if (use != memory_use::snapshots) there.whole.subtract(size_bytes, is_owner);
   if (is_owner)
     blocks_of_owner_.store(blocks_of_owner_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   else if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
@@ -82,12 +90,29 @@ account_of_thread& this_account() {
   return here;
 }
 
-block_charge::block_charge(std::size_t size_bytes, memory_category category) {
+void require_within_limit(std::size_t size_bytes, device where, memory_category category) {
   auto here = this_account();
-  if (!here.charged) return;
+  if (!here.charged || use_for(category, here.use) == memory_use::snapshots) return;
+  auto& there = here.charged->on(where.type);
+  auto limit = there.limit.load(std::memory_order_relaxed);
+  auto held = there.whole.held.read(), wanted = block_bytes(size_bytes);
+  if (limit == 0 || held + wanted <= limit) return;
+  std::string uses;
+  for (std::size_t use = 0; use < num_memory_uses; ++use)
+    if (auto bytes = there.uses[use].held.read(); bytes > 0 && use != static_cast<int>(memory_use::snapshots))
+      uses += (uses.empty() ? " (" : ", ") + std::string(to_string(static_cast<memory_use>(use))) + " " +
+              std::to_string(bytes);
+  throw bad_input("expected at most " + std::to_string(limit) + " bytes in the memory of " +
+                  to_string(where) + ", the limit, got a tensor of " + std::to_string(wanted) +
+                  " bytes beside " + std::to_string(held) + " that are held" + uses +
+                  (uses.empty() ? "" : ")"));
+}
+
+block_charge::block_charge(std::size_t size_bytes, device::kind where, memory_category category) {
+  auto here = this_account();
   auto use = use_for(category, here.use);
-  here.charged->charge(block_bytes(size_bytes), use);
-  charged_ = word_of(here.charged, use);
+  if (here.charged) here.charged->charge(block_bytes(size_bytes), where, use);
+  charged_ = word_of(here.charged, where, use);
 }
 
 void block_charge::debit(std::size_t size_bytes) { end_charge(charged_, block_bytes(size_bytes)); }
@@ -97,14 +122,15 @@ void block_charge::set_category(std::size_t size_bytes, memory_category category
   auto before = charged.load(std::memory_order_acquire);
   // Fails if another thread that shares the memory moves it meanwhile: then it is charged there.
   if (auto* counters = counters_of(before))
-    change(before, word_of(counters, use_for(category, use_of(before))), block_bytes(size_bytes));
+    change(before, word_of(counters, place_of(before), use_for(category, use_of(before))),
+           block_bytes(size_bytes));
 }
 
 void block_charge::move_here(std::size_t size_bytes) {
   auto here = this_account();
-  auto word = word_of(here.charged, here.use);
   std::atomic_ref charged(charged_);
   auto before = charged.load(std::memory_order_acquire);
+  auto word = word_of(here.charged, place_of(before), here.use);
   while (here.charged && before != word && !change(before, word, block_bytes(size_bytes)))
     before = charged.load(std::memory_order_acquire);
 }
@@ -119,12 +145,13 @@ bool block_charge::change(std::uintptr_t before, std::uintptr_t after, std::size
     auto use = use_of(after), ended = use_of(before);
     if (use == ended || use == memory_use::snapshots || ended == memory_use::snapshots) return true;
     bool is_owner = to->is_owned_here();
-    to->of(use).add(block_size, is_owner);
+    auto& there = to->on(place_of(after));
+    there.of(use).add(block_size, is_owner);
     bool is_changed = swap();
-    to->of(is_changed ? ended : use).subtract(block_size, is_owner);
+    there.of(is_changed ? ended : use).subtract(block_size, is_owner);
     return is_changed;
   }
-  to->charge(block_size, use_of(after));
+  to->charge(block_size, place_of(after), use_of(after));
   auto ended = before;
   bool is_changed = swap();
   end_charge(is_changed ? ended : after, block_size);
@@ -146,21 +173,28 @@ memory_account::~memory_account() {
   if (counters_) counters_->remove_handle();
 }
 
+void memory_account::set_limit(device::kind where, std::size_t bytes) const {
+  if (counters_) counters_->on(where).limit = bytes;
+}
+
 void memory_account::reset_peak() const {
   if (!counters_) return;
   auto reset = [](account_counters::counter& one) { one.peak = one.held.read(); };
-  reset(counters_->whole);
-  for (auto& each : counters_->uses) reset(each);
+  for (auto* there : {&counters_->on_cpu, &counters_->on_gpus}) {
+    reset(there->whole);
+    for (auto& each : there->uses) reset(each);
+  }
 }
 
-account_statistics memory_account::statistics() const {
+account_statistics memory_account::statistics(device::kind where) const {
   account_statistics seen;
   if (!counters_) return seen;
-  seen.current = counters_->whole.held.read();
-  seen.peak = counters_->whole.peak.load(std::memory_order_relaxed);
+  const auto& there = counters_->on(where);
+  seen.current = there.whole.held.read();
+  seen.peak = there.whole.peak.load(std::memory_order_relaxed);
   for (std::size_t use = 0; use < num_memory_uses; ++use) {
-    seen.by_use[use] = counters_->uses[use].held.read();
-    seen.peak_by_use[use] = counters_->uses[use].peak.load(std::memory_order_relaxed);
+    seen.by_use[use] = there.uses[use].held.read();
+    seen.peak_by_use[use] = there.uses[use].peak.load(std::memory_order_relaxed);
   }
   return seen;
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "troupe/tensor/device.hpp"
 #include "troupe/tensor/memory.hpp"
 
 namespace troupe {
@@ -52,10 +53,14 @@ class memory_account {
   ~memory_account();
 
   explicit operator bool() const { return counters_ != nullptr; }
+  /// From now on allocate() throws bad_input for this account where it would come to hold more than `bytes`
+  /// there, copies of the state (memory_use::snapshots) apart. 0: no limit.
+  void set_limit(device::kind where, std::size_t bytes) const;
   /// From now on peaks count from what is held now.
   void reset_peak() const;
-  /// Zeros without an account. Numbers of one moment only while no other thread allocates for it.
-  account_statistics statistics() const;
+  /// Of what is in the memory of the CPU, or of GPUs: these are told apart. Zeros without an account. Numbers
+  /// of one moment only while no other thread allocates for it.
+  account_statistics statistics(device::kind where = device::kind::cpu) const;
 
  private:
   friend class account_scope;

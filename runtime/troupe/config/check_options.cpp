@@ -9,6 +9,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/fault/fault_plan.hpp"
 #include "troupe/mesh/device_places.hpp"
+#include "troupe/usage/number_text.hpp"
 
 namespace troupe {
 namespace {
@@ -60,6 +61,13 @@ void check_device(const job_options& options) try {
   mesh::device_places::from_string(options.device);
 } catch (const bad_input& problem) {
   throw bad_input(std::string("--device: ") + problem.what());
+}
+
+void check_memory_limit(const job_options& options) try {
+  if (options.given.contains("memory_limit") || !options.memory_limit.empty())
+    usage::bytes_from(options.memory_limit);
+} catch (const bad_input& problem) {
+  throw bad_input(std::string("--memory-limit: ") + problem.what());
 }
 
 void check_layout(const job_options& options) {
@@ -199,6 +207,7 @@ void check_options(const job_options& options) {
   check_batch(options);
   check_layout(options);
   check_device(options);
+  check_memory_limit(options);
   check_flush(options);
   check_snapshots(options);
   check_learning(options);

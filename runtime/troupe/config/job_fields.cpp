@@ -37,6 +37,7 @@ const job_field fields[] = {
     {"devices", &o::devices, "devices in each process, as far as there are stages"},
     {"device", &o::device,
      "where devices compute, in turn: cpu, cuda (a GPU each), cuda:N, cuda:N..M; the bits depend on it"},
+    {"memory_limit", &o::memory_limit, "the most that each device may hold, such as 4GiB; none: no limit"},
     {"threads", &o::threads, "compute threads per device; no bit depends on it"},
     {"seed", &o::seed, "of weights and of the order of the samples"},
     {"learning_rate", &o::learning_rate, "step size of the optimizer"},

@@ -53,6 +53,9 @@ struct job_options : replica_exchange_options {
   /// process those from LOCAL_RANK * `devices` on. Each process needs the GPUs that are named. The result's
   /// bits depend on it.
   std::string device = "cpu";
+  /// The most that each device may hold in the memory of its place, such as "4GiB", copies of the state apart
+  /// (memory_report). A step that needs more ends the job. Empty: what the machine has.
+  std::string memory_limit;
   /// Compute threads per device; the result's bits depend on it.
   int threads = 1;
   std::uint64_t seed = 1;

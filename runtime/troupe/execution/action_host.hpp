@@ -27,7 +27,7 @@ class action_host {
   /// The samples of the current step; null until they are loaded.
   virtual const batch* samples() = 0;
   /// Sends a tensor, in the memory of any device, to the device of the stage, replica and slice in the tag,
-  /// which is another one and gets it in the memory of the CPU.
+  /// which is another one. It gets the tensor in the memory of the CPU or of a GPU.
   virtual void send(const transport::tensor_tag& tag, tensor value) = 0;
   /// See replica_exchange::sum_memory, of the Gs of `stage` over dp.
   virtual tensor sum_memory(int /*stage*/, int /*bucket*/, std::int64_t num_elements, dtype type) {
@@ -56,6 +56,9 @@ class action_host {
   /// within another action. A G begins again each time it goes on.
   virtual void on_begin_deferred(const action& /*op*/, std::uint64_t /*step*/) {}
   virtual void on_end_deferred(const action& /*op*/, std::uint64_t /*step*/) {}
+  /// `op`, an A or a G over dp, is about to change parameters or the state of the optimizer. Called before
+  /// each change.
+  virtual void before_update(const action& /*op*/) {}
   /// The metrics of the step, when all forwards of the stage that computes the loss are done; asked once a
   /// step, if the replicas share them.
   virtual program::step_metrics metrics() { return {}; }

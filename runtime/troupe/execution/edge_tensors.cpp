@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "troupe/ops/elementwise.hpp"
+#include "troupe/tensor/async/async_device_copy.hpp"
 #include "troupe/tensor/memory_account.hpp"
 
 namespace troupe::execution {
@@ -84,7 +85,7 @@ std::vector<tensor> edge_tensors::sums_by_port(int stage, std::vector<tensor> gr
   auto place = run_.compute(stage).place();
   for (auto index = edges.size(); index-- > 0;) {
     auto& sum = sums[static_cast<std::size_t>(edges[index].output)];
-    auto gradient = std::exchange(gradients[index], {}).to(place);
+    auto gradient = async_device_copy(std::exchange(gradients[index], {}), place);
     if (!sum.defined())
       sum = std::move(gradient);
     else if (gradient.defined())

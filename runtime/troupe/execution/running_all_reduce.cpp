@@ -122,7 +122,10 @@ void running_all_reduce::go_on() {
 }
 
 void running_all_reduce::take_bucket(int bucket, const std::vector<tensor>& sums) {
-  if (bucket < num_buckets_) return run_.parameters(op_.stage).take_sums(op_.axis, bucket, sums);
+  if (bucket < num_buckets_) {
+    if (is_over_replicas()) run_.host().before_update(op_);
+    return run_.parameters(op_.stage).take_sums(op_.axis, bucket, sums);
+  }
   std::vector<program::step_metrics> of_replicas;
   for (const auto& message : sums) of_replicas.push_back(metrics_in(message));
   run_.host().on_replica_metrics(of_replicas);

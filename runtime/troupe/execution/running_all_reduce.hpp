@@ -6,7 +6,7 @@
 
 #include "troupe/execution/plan_run.hpp"
 #include "troupe/execution/replicas/replica_exchange.hpp"
-#include "troupe/tensor/async_host_copy.hpp"
+#include "troupe/tensor/async/async_host_copy.hpp"
 
 namespace troupe::execution {
 

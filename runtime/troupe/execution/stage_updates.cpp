@@ -43,6 +43,7 @@ bool stage_updates::run_apply(const action& op) {
   if (deferred_.contains(op.stage)) return true;
   if (halts_before(op)) return false;
   run_.host().on_begin(op);
+  run_.host().before_update(op);
   run_.parameters(op.stage).apply(run_.optimizer_step(run_.step(), op.microbatch));
   run_.host().on_end(op);
   return true;
@@ -62,6 +63,7 @@ bool stage_updates::defer(const action& all_reduce) {
   if (run_.running().flush_every > 1 || all_reduce.axis != layout::mesh_axis::dp ||
       !apply_after(all_reduce) || !run_.host().may_defer_updates())
     return false;
+  run_.host().before_update(all_reduce);
   if (!run_.parameters(stage).defer_update([this, stage](bool waits) { progress_within(stage, waits); }))
     return false;
   deferred_.insert(running_.extract(stage));
@@ -97,6 +99,7 @@ bool stage_updates::end_deferred(running_all_reduce& update) {
   bool is_ahead = update.step() == run_.step() && run_.index_of(op) >= run_.position();
   if (is_ahead || halts_before(op)) return true;
   run_.host().on_begin_deferred(op, update.step());
+  run_.host().before_update(op);
   run_.parameters(op.stage).apply(run_.optimizer_step(update.step(), op.microbatch));
   run_.host().on_end_deferred(op, update.step());
   return true;

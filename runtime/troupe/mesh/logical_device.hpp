@@ -22,7 +22,7 @@ std::string to_string(device_id shown);
 struct logical_device {
   device_id id;
   device::kind place = device::kind::cpu;
-  std::uint64_t memory_limit_bytes = 0;  ///< 0: that of the machine
+  std::uint64_t memory_limit_bytes = 0;  ///< of what it holds at its place; 0: that of the machine
   bool operator==(const logical_device&) const = default;
 };
 

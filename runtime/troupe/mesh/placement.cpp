@@ -78,10 +78,10 @@ std::vector<layout::cell> placement::cells_of(device_id device) const {
   return cells;
 }
 
-placement place_cells(const plan& training, const device_places& places) {
+placement place_cells(const plan& training, const device_places& places, std::uint64_t memory_limit_bytes) {
   std::vector<logical_device> devices;
   for (int number = 0; number < training.num_job_devices(); ++number)
-    devices.push_back({.id = {number}, .place = places.kind_of({number})});
+    devices.push_back({{number}, places.kind_of({number}), memory_limit_bytes});
   std::map<layout::cell, device_id> device_of_cell;
   const auto& mesh = training.mesh;
   for (int lane = 0; lane < mesh.num_lanes(); ++lane)

@@ -47,7 +47,8 @@ class placement {
 
 /// The placement of the stages of a plan's lanes on the job's devices (plan::job_device), which have no limit
 /// of their own.
-placement place_cells(const plan& training, const device_places& places = {});
+placement place_cells(const plan& training, const device_places& places = {},
+                      std::uint64_t memory_limit_bytes = 0);
 
 /// The parts of a job, in ascending order. `of_stage` [number of stages]: what the parts of a stage are.
 std::vector<layout::job_part> parts_of(const placement& placed,

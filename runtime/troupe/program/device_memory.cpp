@@ -11,17 +11,25 @@
 namespace troupe::program {
 namespace {
 
-constexpr std::int64_t version = 1;
+constexpr std::int64_t version = 2;  // 1: without a place
+
+template <class Held, class Visit>
+void each_number_held(Held& held, Visit visit) {
+  visit(held.current);
+  visit(held.peak);
+  for (auto& each : held.by_use) visit(each);
+  for (auto& each : held.peak_by_use) visit(each);
+}
 
 /// Calls `visit` with each number, in the order in which they are sent.
 template <class Reported, class Visit>
 void each_number(Reported& reported, Visit visit) {
   visit(reported.device);
   visit(reported.rank);
-  visit(reported.held.current);
-  visit(reported.held.peak);
-  for (auto& each : reported.held.by_use) visit(each);
-  for (auto& each : reported.held.peak_by_use) visit(each);
+  visit(reported.place.type);
+  visit(reported.place.index);
+  each_number_held(reported.held, visit);
+  each_number_held(reported.on_host, visit);
   auto& process = reported.process;
   for (auto* each :
        {&process.allocated, &process.peak, &process.cached, &process.resident, &process.peak_resident})
@@ -41,6 +49,8 @@ process_memory_use memory_of_process() {
   }
   return found;
 }
+
+std::string place_text(device place) { return place.type == device::kind::cpu ? "cpu" : to_string(place); }
 
 tensor to_tensor(const device_memory& reported) {
   std::vector<std::int64_t> numbers{version};

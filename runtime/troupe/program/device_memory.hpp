@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "troupe/tensor/memory_account.hpp"
 #include "troupe/tensor/tensor.hpp"
@@ -21,10 +22,15 @@ process_memory_use memory_of_process();
 struct device_memory {
   int device = 0;
   int rank = 0;
-  account_statistics held;
+  troupe::device place = {};   ///< where it computes
+  account_statistics held;     ///< in the memory of its place
+  account_statistics on_host;  ///< of a device on a GPU: in the memory of the CPU; else nothing
   process_memory_use process;
   bool operator==(const device_memory&) const = default;
 };
+
+/// "cpu", "cuda:0"
+std::string place_text(device place);
 
 /// As a device sends it to the programs of all processes: i64 [1 + fields], the version first.
 tensor to_tensor(const device_memory& reported);

@@ -80,7 +80,7 @@ class stage_compute {
 
   /// `inputs`: one tensor for each input port (stage_graph), or the samples alone if the stage takes these.
   /// They and the gradients of backward_input are in the memory of the CPU, or at the place of the stage that
-  /// gave them, if that is on the same device of the job. Targets are in the CPU's memory.
+  /// gave them, if that is in the same process. Targets are in the CPU's memory.
   /// Returns one for each output port. On the stage that computes the loss `targets` is defined, the loss is
   /// recorded for `take_metrics`, and nothing is returned; if it is not defined, which is no training, this
   /// stage returns its one output. Inputs and outputs may be shared with other stages: they must not be

@@ -11,7 +11,9 @@ class stage_state {
  public:
   virtual ~stage_state() = default;
 
-  /// Live handles to all that a snapshot must hold (parameters and optimizer state), by unique name.
+  /// Live handles to all that a snapshot must hold (parameters and optimizer state), by unique name. Of a
+  /// stage on a GPU those of parameters() and optimizer_state() are copied while forwards and backwards of
+  /// the next step run: only apply and take_sums over dp may change their elements.
   /// Parameters come first, in name order; names do not depend on how the model was cut. What several stages
   /// hold alike (a tied weight) has one name and is in the state of each.
   virtual std::vector<named_tensor> state() = 0;

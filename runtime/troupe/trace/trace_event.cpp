@@ -32,7 +32,7 @@ constexpr std::array<std::string_view, num_trace_kinds> kind_names = {"F",
                                                                       "actor failed",
                                                                       "actor restarted"};
 
-constexpr std::array<std::string_view, 3> reason_names = {"tensor", "samples", "collective"};
+constexpr std::array<std::string_view, 4> reason_names = {"tensor", "samples", "collective", "state copy"};
 
 }  // namespace
 

@@ -38,7 +38,7 @@ constexpr auto num_trace_kinds = static_cast<std::size_t>(trace_kind::actor_rest
 std::string_view to_string(trace_kind kind);
 
 /// What a thread waits for.
-enum class wait_reason : std::uint8_t { tensor, samples, collective };
+enum class wait_reason : std::uint8_t { tensor, samples, collective, state_copy };
 std::string_view to_string(wait_reason reason);
 
 /// One span (or instant, when begin == end) on one thread. Times are std::chrono::steady_clock nanoseconds,

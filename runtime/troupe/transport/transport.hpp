@@ -106,8 +106,8 @@ class transport {
   virtual void send_control(int to_rank, std::uint64_t generation, std::span<const std::byte> body) = 0;
   /// Sends without copying where it can: the elements must not change until the receiver has them, which the
   /// sender arranges by giving the tensor away. Never blocks. A tag of another generation than the
-  /// current one is dropped and counted. Throws std::invalid_argument for a tensor that is undefined or in a
-  /// GPU's memory.
+  /// current one is dropped and counted. Within this process the tensor may be in a GPU's memory, and stays
+  /// there. Throws std::invalid_argument for one that is undefined, or in a GPU's memory for another process.
   virtual void send_tensor(int to_rank, const tensor_tag& tag, tensor value) = 0;
   /// Memory for tensors that go to other processes again and again, such as gradients. A process of this host
   /// that gets such a tensor, or a part of it, reads the elements where they are, instead of a copy. They

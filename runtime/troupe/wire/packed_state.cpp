@@ -41,12 +41,6 @@ std::span<std::byte> pad(std::span<std::byte> out, std::size_t used, std::size_t
   return out.subspan(size_bytes);
 }
 
-/// From any device.
-std::span<std::byte> append(std::span<std::byte> out, const tensor& value) {
-  tensor::wrap({}, out.data(), value.shape(), value.dtype()).copy_from(value);
-  return pad(out, value.size_bytes(), aligned(value.size_bytes()));
-}
-
 /// What the table says of a tensor. Throws std::runtime_error if there is no such one.
 std::pair<shape, dtype> layout_of(const tensor_contents& what) {
   auto problem = problem_of(what);
@@ -95,6 +89,15 @@ tensor packed_state_pool::take(std::size_t size_bytes) {
 
 tensor pack_state(const std::vector<named_tensor>& state, const std::vector<tensor_contents>& contents,
                   packed_state_pool& pool) {
+  auto from_any_device = [&](std::size_t index, std::span<std::byte> to) {
+    const auto& value = state[index].value;
+    tensor::wrap({}, to.data(), value.shape(), value.dtype()).copy_from(value);
+  };
+  return pack_state(state, contents, pool, from_any_device);
+}
+
+tensor pack_state(const std::vector<named_tensor>& state, const std::vector<tensor_contents>& contents,
+                  packed_state_pool& pool, const element_copy& copy) {
   require_fitting(state, contents);
   auto table = encode(contents);
   auto total = aligned(sizeof(std::uint64_t) + table.size());
@@ -106,7 +109,11 @@ tensor pack_state(const std::vector<named_tensor>& state, const std::vector<tens
   out = out.subspan(sizeof table_bytes);
   if (!table.empty()) std::memcpy(out.data(), table.data(), table.size());
   out = pad(out, table.size(), aligned(sizeof table_bytes + table.size()) - sizeof table_bytes);
-  for (const auto& item : state) out = append(out, item.value);
+  for (std::size_t index = 0; index < state.size(); ++index) {
+    auto size_bytes = state[index].value.size_bytes();
+    copy(index, out.first(size_bytes));
+    out = pad(out, size_bytes, aligned(size_bytes));
+  }
   return packed;
 }
 

@@ -1,6 +1,9 @@
 #pragma once
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "troupe/contents/tensor_contents.hpp"
@@ -36,6 +39,11 @@ struct unpacked_state {
 /// std::invalid_argument for others.
 tensor pack_state(const std::vector<named_tensor>& state, const std::vector<tensor_contents>& contents,
                   packed_state_pool& pool);
+/// The same where the elements come from elsewhere: `copy` writes those of state[index] to `to`, in order,
+/// for all of them.
+using element_copy = std::function<void(std::size_t index, std::span<std::byte> to)>;
+tensor pack_state(const std::vector<named_tensor>& state, const std::vector<tensor_contents>& contents,
+                  packed_state_pool& pool, const element_copy& copy);
 /// The same for whole tensors.
 tensor pack_state(const std::vector<named_tensor>& state, packed_state_pool& pool);
 

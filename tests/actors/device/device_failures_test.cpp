@@ -135,7 +135,7 @@ TEST_CASE("a tensor of a GPU that could not be sent ends the device, unless its 
   obituary of(here.actors, here.device);
   auto fail = [&](std::uint64_t generation) {
     auto cause = std::make_exception_ptr(std::runtime_error("no memory for the copy"));
-    here.actors.send(here.device, actors::messages::sending_failed{generation, cause});
+    here.actors.send(here.device, actors::messages::copy_failed{generation, cause});
   };
   here.begin();
   here.stop(2);

@@ -1,5 +1,6 @@
 #include "troupe/device/step_account.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 #include "troupe/messages/scheduler.hpp"
@@ -21,8 +22,8 @@ TEST_CASE("a step's time runs from its first action to its last, its work is the
   trace::event_ring ring("device 3", 16);
   step_account account(ring, 3);
   account.begin_step(2, 7);
-  account.add({0, action_kind::forward, 1}, 100, 150);
-  account.add({1, action_kind::backward, 0}, 170, 200);
+  account.add_work({0, action_kind::forward, 1}, 100, 150);
+  account.add_work({1, action_kind::backward, 0}, 170, 200);
   CHECK(described(account).first_begin_ns == 100);
   CHECK(described(account).last_end_ns == 200);
   CHECK(described(account).busy_ns == 80);
@@ -36,7 +37,8 @@ TEST_CASE("what an action waits for other replicas within it is no work, and an 
   step_account account(ring, 3);
   account.begin_step(2, 7);
   action op{1, action_kind::forward, 4};
-  account.begin_wait_in_action(op);
+  account.begin_action(op);
+  account.begin_wait_in_action(op, trace::wait_reason::tensor);
   CHECK(ring.snapshot().back().kind == trace::trace_kind::wait_begun);
   for (auto begin_ns = trace::now_ns(); trace::now_ns() == begin_ns;) {
   }
@@ -45,18 +47,42 @@ TEST_CASE("what an action waits for other replicas within it is no work, and an 
   CHECK(waited.kind == trace::trace_kind::wait);
   CHECK(waited.stage == 1);
   CHECK(waited.end_ns > waited.begin_ns);
-  std::int64_t taken = 1'000'000'000'000;
-  account.add(op, 0, taken);
-  CHECK(described(account).busy_ns == taken - (waited.end_ns - waited.begin_ns));
-  account.add(op, 0, taken);
-  CHECK(described(account).busy_ns == 2 * taken - (waited.end_ns - waited.begin_ns));
+  account.end_action(op, true);
+  auto report = described(account);
+  CHECK(report.busy_ns <= report.last_end_ns - report.first_begin_ns - (waited.end_ns - waited.begin_ns));
+  CHECK(report.busy_ns >= 0);
+}
+
+TEST_CASE("what a deferred update waits for a copy of the state does not count twice") {
+  trace::event_ring ring("device 3", 16);
+  step_account account(ring, 3);
+  account.begin_step(2, 7);
+  action op{1, action_kind::forward, 4}, update{1, action_kind::apply, 0};
+  account.begin_wait(trace::wait_reason::tensor, op);
+  account.begin_action(op);
+  account.begin_deferred();
+  account.begin_wait_in_action(update, trace::wait_reason::state_copy);
+  for (auto begin_ns = trace::now_ns(); trace::now_ns() < begin_ns + 1'000'000;) {
+  }
+  account.end_wait_in_action(update);
+  account.end_deferred(update, 6);
+  account.end_action(op, true);
+  auto events = ring.snapshot();
+  auto length_of = [&](trace::trace_kind kind) {
+    auto found = std::ranges::find(events, kind, &trace::trace_event::kind);
+    REQUIRE(found != events.end());
+    return found->end_ns - found->begin_ns;
+  };
+  CHECK(length_of(trace::trace_kind::apply) >= 1'000'000);
+  CHECK(described(account).busy_ns ==
+        length_of(trace::trace_kind::forward) - length_of(trace::trace_kind::apply));
 }
 
 TEST_CASE("a new step starts with all figures at zero") {
   trace::event_ring ring("device 0", 16);
   step_account account(ring, 0);
   account.begin_step(2, 7);
-  account.add({0, action_kind::forward, 0}, 100, 150);
+  account.add_work({0, action_kind::forward, 0}, 100, 150);
   account.saved(0);
   account.begin_step(2, 7);
   CHECK(described(account).first_begin_ns == 0);
@@ -87,7 +113,7 @@ TEST_CASE("actions and other events are recorded in the trace, and only actions 
   account.begin_step(2, 7);
   for (auto kind : {action_kind::forward, action_kind::backward, action_kind::input_gradient,
                     action_kind::weight_gradient, action_kind::reduce_gradient})
-    account.add({2, kind, 1}, 10, 20);
+    account.add_work({2, kind, 1}, 10, 20);
   account.record(trace::trace_kind::apply, 30, 2);
   CHECK(described(account).busy_ns == 50);
   CHECK(described(account).last_end_ns == 20);

@@ -77,6 +77,14 @@ TEST_CASE("the API shows the job") {
   CHECK(job["recoveries"][0]["cause"] == "killed by SIGKILL");
   CHECK(get("processes")["replaced"][0]["state"] == "lost");
   CHECK(get("devices")["devices"][1]["action"] == "1F1");
+  CHECK(get("devices")["devices"][0]["place"] == "cpu");
+  CHECK(get("devices")["devices"][0]["memory_limit_bytes"].is_null());
+  auto on_gpu = get("devices")["devices"][1];
+  CHECK(on_gpu["place"] == "cuda:0");
+  CHECK(on_gpu["memory_bytes"] == 4000);
+  CHECK(on_gpu["peak_memory_bytes"] == 5000);
+  CHECK(on_gpu["memory_limit_bytes"] == 8000);
+  CHECK(on_gpu["host_memory_bytes"] == 700);
   CHECK(get("plan")["plan"]["devices"][0]["actions"][0] == "0F0");
   CHECK(get("plan")["simulated"]["devices"].size() == 2);
   CHECK(get("timeline")["measured"]["makespan"] == 0.003);

@@ -16,6 +16,8 @@ actors::messages::process_report report_of_rank(int rank, std::uint32_t incarnat
   actors::messages::execution_position position{1, actors::job::call_kind::train,
                                                 schedule::device_activity::computing, 6, 2};
   report.devices = {{static_cast<std::uint32_t>(rank), position, 0.5}};
+  report.device_memory = {
+      {rank, rank == 0 ? "cpu" : "cuda:0", 4000, 5000, rank == 0 ? 0u : 8000u, rank == 0 ? 0u : 700u}};
   report.supervisor = {1, 0.02, 0, 50, 60, 700, 800, 0.004, {10, 20, 20}};
   report.children[1].counts = {3, 0.25, 0.5, 100, 90, 0, 1200, 2, {0, 0, 50, 0, 50}};
   transport::peer_statistics with_other;

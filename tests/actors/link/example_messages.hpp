@@ -62,6 +62,7 @@ inline actors::messages::process_report example_report(fields size) {
   report.children.assign(many, {{actors::actor::child_role::stage, -2, 1, 5}, 1, 3, "out of memory"});
   report.devices.assign(
       many, {7, {1, actors::job::call_kind::train, schedule::device_activity::computing, 5, 6}, 0.5});
+  report.device_memory.assign(many, {1, "cuda:0", 2, ~0ull, 4, 5});
   report.bad_frames = ~0ull;
   return report;
 }

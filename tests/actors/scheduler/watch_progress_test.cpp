@@ -130,6 +130,21 @@ TEST_CASE("a process that does not enter a call is named and not killed") {
   CHECK(here.members.failures.empty());
 }
 
+TEST_CASE(
+    "a device that does not return from a copy of the state is suspected when all steps are done, too") {
+  watched_job here;
+  here.begin_training(1);
+  here.all_done(0);
+  here.at(0, schedule::device_activity::idle, 0, 100, 1);
+  here.at(1, schedule::device_activity::idle, 0, 100, 1);
+  CHECK(here.members.suspects.empty());
+  here.at(1, schedule::device_activity::applying, 0, 31, 1);
+  CHECK(here.members.suspects.empty());
+  here.at(1, schedule::device_activity::applying, 0, 61, 1);
+  REQUIRE(here.members.suspects.size() == 1);
+  CHECK(here.members.suspects[0].first == 1);
+}
+
 TEST_CASE("a process that does not come to a barrier is named, and without a Trainer the barrier fails") {
   for (bool has_trainer : {true, false}) {
     watched_job here(1, has_trainer);

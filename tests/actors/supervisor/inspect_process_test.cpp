@@ -85,6 +85,21 @@ TEST_CASE("a supervisor tells the memory of its process") {
         memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.other);
 }
 
+TEST_CASE("a supervisor tells where its devices compute, and what they hold") {
+  one_process here;
+  here.begin();
+  here.train(2);
+  auto held = asked(here, 1).device_memory;
+  REQUIRE_FALSE(held.empty());
+  for (const auto& each : held) {
+    CHECK(each.place == "cpu");
+    CHECK(each.peak >= each.held);
+    CHECK(each.peak > 0);
+    CHECK(each.limit == 0);
+    CHECK(each.on_host == 0);
+  }
+}
+
 TEST_CASE("children of a job that is over stay in the report") {
   one_process here;
   here.begin();

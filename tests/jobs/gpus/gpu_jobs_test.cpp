@@ -5,6 +5,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
+#include <random>
 #include <string>
 
 #include "jobs/replicas/replica_layout.hpp"
@@ -81,7 +83,6 @@ TEST_CASE("on GPUs, every schedule gives the bits of one stage on any devices", 
 
 TEST_CASE("on GPUs, replicas have the bits of one process, whatever they exchange and lose") {
   check_replicas("top_k", "all_reduce");
-  check_replicas("unclipped", "forward");
 }
 
 TEST_CASE("on GPUs, replicas that exchange anything may be lost in any action", "[.soak]") {
@@ -92,10 +93,91 @@ TEST_CASE("on GPUs, replicas that exchange anything may be lost in any action", 
   check_same_bits({.replicas = 2, .stages = 2, .processes = 4, .schedule = "zb_h1", .exchange = "bf16"});
 }
 
+namespace {
+
+/// A variable in the environment of the jobs that are started while it lives.
+class job_variable {
+ public:
+  job_variable(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
+  ~job_variable() { ::unsetenv(name_); }
+  job_variable(const job_variable&) = delete;
+  job_variable& operator=(const job_variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+/// Over NCCL, whose members in several processes leave their calls to each other in files.
+void check_over_nccl(replica_layout wanted) {
+  temp_folder folder;
+  job_variable files("TROUPE_FAKE_NCCL_FOLDER", folder.path().string());
+  wanted.backend = "nccl";
+  check_same_bits(wanted);
+}
+
+/// A job with drawn layout, schedule, order of streams and kill. Its GPUs run what is queued at drawn
+/// moments.
+void check_drawn(int seed) {
+  std::minstd_rand draws(static_cast<unsigned>(seed) + 1);
+  auto one_of = [&](const words& all) { return all[draws() % all.size()]; };
+  auto processes = 1 + static_cast<int>(draws() % 3);
+  auto stages = std::max(processes, 1 + static_cast<int>(draws() % 4));
+  auto options = with({"--schedule", one_of({"gpipe", "1f1b", "zb_h1", "zb_h2"}), "--stages",
+                       std::to_string(stages), "--snapshot-every", "1"});
+  if (processes == 1) options = join(options, {"--devices", std::to_string(stages)});
+  auto streams = one_of({"early", "late", "drawn:" + std::to_string(seed)});
+  bool kills = processes > 1 && draws() % 4 > 0;
+  if (kills) {
+    auto point = one_of({"forward", "backward", "apply", "copy_state"});
+    auto rank = std::to_string(draws() % static_cast<unsigned>(processes));
+    options =
+        join(options, {"--fault", point + "@rank=" + rank + ",step=" + std::to_string(1 + draws() % 5)});
+  }
+  std::string shown;
+  for (const auto& word : options) shown += " " + word;
+  INFO("seed " << seed << ", streams " << streams << ", " << processes << " processes:" << shown);
+  job_variable order("TROUPE_EMULATED_STREAMS", streams);  // late, early or drawn:SEED
+  auto outcome = processes == 1 ? run_local(options) : run_launched(processes, options);
+  CHECK(outcome.weights_sha256() == expected().weights_sha256);
+  CHECK(outcome.named("recovery").size() == (kills ? 1U : 0U));
+}
+
+}  // namespace
+
+TEST_CASE("over NCCL, replicas in two processes have the bits of one, also if either is lost") {
+  if (!HAS_EMULATED_NCCL) SKIP("NCCL's header was not found");
+  check_over_nccl({.processes = 2});
+  check_over_nccl({.processes = 2, .killed_in = "all_reduce", .lost_rank = 1});
+}
+
+TEST_CASE("over NCCL, replicas may be lost in any action, whatever they exchange", "[.soak]") {
+  if (!HAS_EMULATED_NCCL) SKIP("NCCL's header was not found");
+  for (const char* exchange : {"f32", "bf16", "f16", "top_k", "power_sgd", "average", "unclipped"})
+    for (const char* in : {"forward", "backward", "all_reduce", "apply"})
+      check_over_nccl({.processes = 2, .killed_in = in, .exchange = exchange, .lost_rank = 1});
+}
+
+TEST_CASE("on GPUs, no order of streams and no kill in any of them changes a bit") {
+  for (int seed : {0, 1, 2}) check_drawn(seed);
+}
+
+TEST_CASE("on GPUs, no order of streams and no kill in any of them changes a bit, in 300 drawn jobs",
+          "[.soak]") {
+  for (int seed = 3; seed < 303; ++seed) check_drawn(seed);
+}
+
 TEST_CASE("on GPUs, any rank may be killed, and goes on from copies of its state in other processes") {
   auto [point, rank] = GENERATE(table<std::string, int>({{"forward", 0}, {"copy_state", 1}}));
   auto outcome = run_launched(2, with({"--stages", "2", "--snapshot-every", "2", "--fault",
                                        point + "@rank=" + std::to_string(rank) + ",step=3"}));
+  INFO(outcome.process.errors);
+  CHECK(outcome.weights_sha256() == expected().weights_sha256);
+  CHECK(outcome.named("recovery").size() == 1);
+}
+
+TEST_CASE("on GPUs, a copy of the state that hangs costs its process, also that of the last step") {
+  auto outcome = run_launched(2, with({"--stages", "2", "--snapshot-every", "1", "--progress-timeout", "3s",
+                                       "--fault", "copy_state:hang@rank=1,step=5"}));
   INFO(outcome.process.errors);
   CHECK(outcome.weights_sha256() == expected().weights_sha256);
   CHECK(outcome.named("recovery").size() == 1);
@@ -122,6 +204,33 @@ TEST_CASE("a GPU that fails for good costs its process, which another one replac
   auto alone = run_command(join(program, {"--devices", "2"}), "0:3000");
   CHECK(alone.exit_code == 1);
   CHECK_THAT(alone.errors, ContainsSubstring("`troupe launch` would replace this process"));
+}
+
+TEST_CASE("what devices hold on GPUs is told from what they hold on the CPU, predicted, and may be limited") {
+  temp_folder folder;
+  auto profile = (folder.path() / "gpt.json").string();
+  words job = {"--size",         "tiny", "--steps",  "3", "--batch",   "8",
+               "--microbatches", "4",    "--stages", "2", "--devices", "2"};
+  run_local(join(job, {"--write-profile", profile}), example::gpt);
+  auto outcome = run_local(join(job, {"--memory", profile}), example::gpt);
+  auto told = outcome.named("memory");
+  REQUIRE(told.size() == 1);
+  INFO(told[0].dump(1));
+  std::size_t most = 0;
+  for (const auto& device : told[0]["devices"]) {
+    CHECK(device["place"] == "cuda:" + device["device"].dump());
+    CHECK(device["ratio"] > 0.95);
+    CHECK(device["ratio"] < 1.05);
+    CHECK(device["peak_by_use"]["messages"] == 0);
+    CHECK(device["on_host"]["peak_by_use"]["messages"] > 0);
+    CHECK(device["on_host"]["current_by_use"]["parameters"] == 0);
+    most = std::max(most, device["peak_bytes"].get<std::size_t>());
+  }
+  auto limited = run_command(
+      join({GPT_PROGRAM, "--device", JOB_DEVICE, "--memory-limit", std::to_string(most / 2)}, job));
+  CHECK(limited.exit_code == 2);
+  CHECK_THAT(limited.errors, ContainsSubstring("expected at most " + std::to_string(most / 2) +
+                                               " bytes in the memory of cuda:"));
 }
 
 TEST_CASE("a job on CPUs and GPUs has the same bits in one process and in two") {

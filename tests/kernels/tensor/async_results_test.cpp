@@ -7,8 +7,8 @@
 
 #include "support/bits.hpp"
 #include "support/devices.hpp"
-#include "troupe/tensor/async_host_copy.hpp"
-#include "troupe/tensor/deferred_reads.hpp"
+#include "troupe/tensor/async/async_host_copy.hpp"
+#include "troupe/tensor/async/deferred_reads.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -6,6 +6,7 @@
 
 #include "support/bits.hpp"
 #include "support/devices.hpp"
+#include "troupe/tensor/async/async_device_copy.hpp"
 #include "troupe/tensor/memory.hpp"
 
 using troupe::device;
@@ -99,6 +100,24 @@ TEST_CASE("threads copy to and from one GPU at the same time") {
       });
   }
   CHECK(equal == std::vector<int>(4, 10));
+}
+
+TEST_CASE("a GPU goes on while another one copies from it, and keeps what is copied until then") {
+  first_gpu();
+  if (troupe::num_cuda_devices() < 2) SKIP("one GPU here");
+  device first{device::kind::cuda, 0}, second{device::kind::cuda, 1};
+  std::vector<tensor> there;
+  for (std::uint32_t number = 0; number < 8; ++number) {
+    auto here = pattern(mebibyte + 5, number).to(first);
+    there.push_back(async_device_copy(here, second));
+    here = pattern(mebibyte + 5, 99).to(first);  // in the block of the one before, if that was not kept
+  }
+  for (std::uint32_t number = 0; number < 8; ++number) {
+    CHECK(there[number].device() == second);
+    CHECK(same_bits(there[number], pattern(mebibyte + 5, number)));
+  }
+  CHECK(same_bits(async_device_copy(there[3], device()), pattern(mebibyte + 5, 3)));
+  CHECK(async_device_copy(tensor::empty({0}, dtype::f32, first), second).num_elements() == 0);
 }
 
 TEST_CASE("bytes are copied from one GPU to another") {

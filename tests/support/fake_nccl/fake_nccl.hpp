@@ -11,7 +11,8 @@
 // NCCL without GPUs, for programs that list this folder's objects among their sources:
 // troupe::collective::nccl() returns the functions of this folder. The members of a communicator are threads
 // of one process, on GPUs of the fake CUDA runtime (support/cuda_emulation), and execute calls in their
-// streams. As in NCCL, a nonblocking communicator works on its own thread: a call is in the stream once the
+// streams. With TROUPE_FAKE_NCCL_FOLDER in the environment they may be in several processes (processes.hpp).
+// As in NCCL, a nonblocking communicator works on its own thread: a call is in the stream once the
 // communicator's state is ncclSuccess.
 //
 // This header is the interface for tests; thread-safe.

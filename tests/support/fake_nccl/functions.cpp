@@ -1,6 +1,9 @@
 // The functions of NCCL that Troupe calls, and the table of them.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "support/fake_nccl/members.hpp"
@@ -87,8 +90,9 @@ ncclResult_t get_unique_id(ncclUniqueId* id) {
   std::lock_guard lock(the_library().mutex);
   if (auto status = enter("ncclGetUniqueId"); status != ncclSuccess) return status;
   std::memset(id, 0, sizeof *id);
-  auto number = ++the_library().num_ids;
-  std::memcpy(id->internal, &number, sizeof number);
+  // Of this process, for members in others.
+  auto name = std::to_string(::getpid()) + "." + std::to_string(++the_library().num_ids);
+  std::memcpy(id->internal, name.data(), name.size());
   return ncclSuccess;
 }
 
@@ -107,6 +111,7 @@ ncclComm_t add_member(int num_members, const ncclUniqueId& id, int rank) {
   place->gpu = current_gpu();
   place->is_never_ready = all.is_never_ready;
   place->num_in_progress = all.num_in_progress;
+  if (auto folder = file_exchange::folder()) place->others.emplace(*folder, id.internal, rank, num_members);
   return place;
 }
 

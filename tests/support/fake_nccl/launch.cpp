@@ -133,6 +133,16 @@ bool match(const std::vector<launch>& by_member, std::vector<message>& messages)
 
 }  // namespace
 
+std::size_t input_bytes_of(const member_call& call, int num_members) {
+  bool has_parts = call.kind == call_kind::reduce_scatter;
+  return bytes_of(call, call.count * static_cast<std::size_t>(has_parts ? num_members : 1));
+}
+
+std::size_t output_bytes_of(const member_call& call, int num_members) {
+  bool has_parts = call.kind == call_kind::all_gather;
+  return bytes_of(call, call.count * static_cast<std::size_t>(has_parts ? num_members : 1));
+}
+
 bool carry_out(const std::vector<launch>& by_member) {
   std::vector<operation> operations;
   std::vector<message> messages;

@@ -23,6 +23,10 @@ struct member_call {
 /// The calls of a communicator between group_start and group_end, or a single call, which run as one unit.
 using launch = std::vector<member_call>;
 
+/// The most bytes that a member gives to a call, and gets from it.
+std::size_t input_bytes_of(const member_call& call, int num_members);
+std::size_t output_bytes_of(const member_call& call, int num_members);
+
 /// Executes the launches of all members of a communicator. Returns false and does nothing if their calls do
 /// not match: NCCL would hang or give wrong elements.
 bool carry_out(const std::vector<launch>& by_member);

@@ -9,8 +9,9 @@
 namespace troupe::fake_nccl {
 namespace {
 
-bool has_all_members(const clique& of) {
-  return std::ranges::all_of(of.members, [](auto member) { return member != nullptr; });
+bool has_all_members(const ncclComm& which) {
+  if (which.others) return which.others->has_all_members();
+  return std::ranges::all_of(which.of->members, [](auto member) { return member != nullptr; });
 }
 
 /// One attempt to execute a launch, like a kernel that waits for the other members' kernels. True once it is
@@ -18,6 +19,11 @@ bool has_all_members(const clique& of) {
 bool attempt(ncclComm& own, std::uint64_t number, const launch& calls) {
   std::lock_guard lock(the_library().mutex);
   if (own.is_aborted) return true;
+  if (own.others) {
+    bool is_done = own.others->attempt(number, calls);
+    own.num_done += is_done ? 1 : 0;
+    return is_done;
+  }
   auto& all = own.of->launches[number];
   all.by_member.resize(own.of->members.size());
   all.by_member[static_cast<std::size_t>(own.rank)] = calls;
@@ -56,7 +62,7 @@ library& the_library() {
 
 ncclResult_t state_of(const ncclComm& which) {
   if (which.failure != ncclSuccess) return which.failure;
-  bool is_waiting = which.num_in_progress > 0 || which.is_never_ready || !has_all_members(*which.of) ||
+  bool is_waiting = which.num_in_progress > 0 || which.is_never_ready || !has_all_members(which) ||
                     (which.is_finalizing && the_library().is_never_finalized);
   return is_waiting ? ncclInProgress : ncclSuccess;
 }

@@ -12,6 +12,7 @@
 
 #include "support/fake_nccl/fake_nccl.hpp"
 #include "support/fake_nccl/launch.hpp"
+#include "support/fake_nccl/processes.hpp"
 
 namespace troupe::fake_nccl {
 
@@ -23,7 +24,7 @@ struct shared_launch {
 
 /// The members of one unique id.
 struct clique {
-  std::vector<ncclComm_t> members;  ///< null: has not joined
+  std::vector<ncclComm_t> members;  ///< null: has not joined, or is in another process
   std::map<std::uint64_t, shared_launch> launches;
 };
 
@@ -57,6 +58,7 @@ library& the_library();
 /// A communicator of one member. NCCL's header leaves it to the library.
 struct ncclComm {
   std::shared_ptr<troupe::fake_nccl::clique> of;
+  std::optional<troupe::fake_nccl::file_exchange> others;  ///< none: all members are in this process
   int rank = 0, gpu = 0;
   bool is_never_ready = false;
   bool is_finalizing = false, is_ended = false, is_aborted = false;

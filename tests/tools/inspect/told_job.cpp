@@ -29,7 +29,7 @@ job_snapshot told_job() {
    "state": "lost", "restarts": 0, "reason": null, "mailbox_depth": null}]},
 "devices": {"devices": [
   {"device": 0, "rank": 0, "activity": "waiting_for_tensor", "action": "0B1", "at_position_s": 0.2},
-  {"device": 1, "rank": 1, "activity": "computing", "action": "1F2", "at_position_s": 4.25}]},
+  {"device": 1, "rank": 1, "place": "cuda:0", "activity": "computing", "action": "1F2", "at_position_s": 4.25}]},
 "links": {"links": [
   {"from": 0, "to": 1, "bytes_per_s": 20000000.0, "frames_per_s": 12.0, "tensors_in_flight": 2},
   {"from": 1, "to": 0, "bytes_per_s": 999.0, "frames_per_s": 1234.0, "tensors_in_flight": null}]},

@@ -56,7 +56,7 @@ function actor(rank: number, role: string, number: number, more: Partial<Actor> 
 }
 
 export function device(number: number, activity: string, position: number, more: Partial<Device> = {}): Device {
-  return { device: number, rank: number, activity, call: 1, call_kind: "train", run: 3, position, action: actionsOf(number)[position] ?? null, at_position_s: 0.5, ...more };
+  return { device: number, rank: number, place: "cpu", memory_bytes: 1000, peak_memory_bytes: 2000, memory_limit_bytes: null, host_memory_bytes: 0, activity, call: 1, call_kind: "train", run: 3, position, action: actionsOf(number)[position] ?? null, at_position_s: 0.5, ...more };
 }
 
 export function link(from: number, to: number): Link {

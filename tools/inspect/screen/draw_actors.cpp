@@ -16,13 +16,14 @@ struct actor_row {
   bool is_child = false;
 };
 
-/// What a device does, by its number: "waiting_for_tensor 2F0 for 1.2 s".
+/// What a device does, by its number: "waiting_for_tensor 2F0 for 1.2 s on cuda:0".
 std::map<int, std::string> work_of_devices(const job_snapshot& job) {
   std::map<int, std::string> work;
   for (const auto& device : job.rows("devices")) {
     auto text = text_in(device, "activity", "?");
     if (auto action = text_in(device, "action"); !action.empty()) text += " " + action;
     if (auto seconds = number_in(device, "at_position_s"); seconds >= 1) text += " for " + time_text(seconds);
+    if (auto place = text_in(device, "place", "cpu"); place != "cpu") text += " on " + place;
     work[static_cast<int>(number_in(device, "device"))] = text;
   }
   return work;

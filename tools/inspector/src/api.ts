@@ -76,6 +76,11 @@ export interface Memory {
 export interface Device {
   device: number;
   rank: number;
+  place: string | null;
+  memory_bytes: number;
+  peak_memory_bytes: number;
+  memory_limit_bytes: number | null;
+  host_memory_bytes: number;
   activity: string;
   call: number;
   call_kind: string;

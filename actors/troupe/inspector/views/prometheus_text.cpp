@@ -189,6 +189,21 @@ void write_findings(metric_writer& out, const job_view& view) {
     out.add(counts[kind], std::string("kind=\"") + to_string(static_cast<finding_kind>(kind)) + "\"");
 }
 
+void write_device_memory(metric_writer& out, const job_view& view) {
+  using report = messages::device_memory_report;
+  auto write = [&](const char* name, const char* help, std::uint64_t report::*bytes) {
+    out.begin(name, "gauge", help);
+    for (const auto& [rank, process] : view.processes)
+      for (const auto& each : process.report.device_memory)
+        out.add(static_cast<double>(each.*bytes), rank_label(rank) + ",device=\"" +
+                                                      std::to_string(each.device) + "\",place=\"" +
+                                                      each.place + "\"");
+  };
+  write("troupe_device_memory_bytes",
+        "Held by a device in the memory of its place, without copies of the state.", &report::held);
+  write("troupe_device_memory_peak_bytes", "The most that it held.", &report::peak);
+}
+
 void write_processes(metric_writer& out, const job_view& view, std::int64_t now_ms) {
   out.begin("troupe_report_age_seconds", "gauge", "Age of the newest report of each process.");
   for (const auto& [rank, process] : view.processes)
@@ -228,6 +243,7 @@ std::string prometheus_text(const job_view& view, const metrics_history& metrics
   write_messages(out, view);
   write_findings(out, view);
   write_processes(out, view, now_ms);
+  write_device_memory(out, view);
   write_flights(out, view);
   return out.take();
 }

@@ -102,8 +102,16 @@ json device_json(const job_view& view, const messages::process_report& process,
     if (runs_plan && !devices.empty() && position.action < devices[device.device % devices.size()].size())
       action = to_string(devices[device.device % devices.size()][position.action]);  // of any replica
   }
+  auto memory = std::ranges::find(process.device_memory, static_cast<std::int32_t>(device.device),
+                                  &messages::device_memory_report::device);
+  auto held = memory != process.device_memory.end() ? *memory : messages::device_memory_report();
   return {{"device", device.device},
           {"rank", process.rank},
+          {"place", held.place.empty() ? json() : json(held.place)},
+          {"memory_bytes", held.held},
+          {"peak_memory_bytes", held.peak},
+          {"memory_limit_bytes", held.limit == 0 ? json() : json(held.limit)},
+          {"host_memory_bytes", held.on_host},
           {"activity", activity_name(position.activity)},
           {"call", position.call},
           {"call_kind", call_name(position.kind)},

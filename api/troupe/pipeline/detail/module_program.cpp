@@ -17,6 +17,7 @@
 #include "troupe/pipeline/detail/initial_weights.hpp"
 #include "troupe/pipeline/detail/parameters/order_of_use.hpp"
 #include "troupe/pipeline/detail/tied_weights.hpp"
+#include "troupe/tensor/async/async_device_copy.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -44,7 +45,7 @@ nn::sum_over_members sums_of(const program::microbatch& mb) {
 }
 
 std::vector<tensor> moved(std::vector<tensor> values, device target) {
-  for (auto& each : values) each = each.to(target);
+  for (auto& each : values) each = async_device_copy(each, target);
   return values;
 }
 

@@ -19,7 +19,7 @@
 #include "troupe/pipeline/detail/target_count.hpp"
 #include "troupe/pipeline/detail/weight_versions.hpp"
 #include "troupe/program/stage_program.hpp"
-#include "troupe/tensor/deferred_reads.hpp"
+#include "troupe/tensor/async/deferred_reads.hpp"
 
 namespace troupe::detail {
 

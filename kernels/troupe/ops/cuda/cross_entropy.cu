@@ -3,8 +3,8 @@
 
 #include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/loops/softmax_row.cuh"
+#include "troupe/tensor/async/deferred_reads.hpp"
 #include "troupe/tensor/cuda/graph_capture.hpp"
-#include "troupe/tensor/deferred_reads.hpp"
 
 // One block per sample computes its loss; then one block adds them, in an order that depends only on their
 // number.

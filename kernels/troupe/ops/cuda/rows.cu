@@ -4,8 +4,8 @@
 #include "troupe/ops/cuda/kernel_tables.hpp"
 #include "troupe/ops/cuda/loops/elements.cuh"
 #include "troupe/ops/cuda/loops/launch.cuh"
+#include "troupe/tensor/async/deferred_reads.hpp"
 #include "troupe/tensor/cuda/graph_capture.hpp"
-#include "troupe/tensor/deferred_reads.hpp"
 
 // Rows by indices. Indices are checked on the GPU first, and the CPU waits for the check, so that nothing is
 // written if one is out of range. Where the check is deferred (deferred_reads), and in a graph capture,

@@ -1,5 +1,7 @@
 #include "troupe/tensor/detail/device_memory.hpp"
 
+#include <new>
+
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/cuda/gpu.hpp"
 #include "troupe/tensor/cuda/graph_capture.hpp"
@@ -28,26 +30,45 @@ class fence {
 
 class cuda_stream_event final : public stream_event {
  public:
-  explicit cuda_stream_event(cudaStream_t stream) {
-    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | cudaEventBlockingSync));
+  /// In a stream of the GPU, which is the current one.
+  cuda_stream_event(int gpu, cudaStream_t stream, event_timing timing) : gpu_(gpu) {
+    auto flags = timing == event_timing::timed ? cudaEventDefault : cudaEventDisableTiming;
+    check(cudaEventCreateWithFlags(&event_, flags | cudaEventBlockingSync));
     auto status = cudaEventRecord(event_, stream);
     if (status != cudaSuccess) cudaEventDestroy(event_);
     check(status);
   }
-  ~cuda_stream_event() override { cudaEventDestroy(event_); }
+  ~cuda_stream_event() override {
+    gpu_scope scope(gpu_, std::nothrow);
+    cudaEventDestroy(event_);
+  }
   cuda_stream_event(const cuda_stream_event&) = delete;
   cuda_stream_event& operator=(const cuda_stream_event&) = delete;
 
-  cudaEvent_t event() const { return event_; }
   bool is_reached() const override {
+    gpu_scope scope(gpu_);
     auto status = cudaEventQuery(event_);
     if (status != cudaErrorNotReady) check(status);
     if (status == cudaErrorNotReady)
       cudaGetLastError();  // which is no error, though some versions keep it as one
     return status == cudaSuccess;
   }
+  void wait() const override {
+    gpu_scope scope(gpu_);
+    check(cudaEventSynchronize(event_));
+  }
+  /// Makes later work in the stream, of any GPU, wait for it.
+  void order_before(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0)); }
+  std::chrono::nanoseconds since(const stream_event& earlier) const override {
+    gpu_scope scope(gpu_);
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, static_cast<const cuda_stream_event&>(earlier).event_, event_));
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double, std::milli>(milliseconds));
+  }
 
  private:
+  int gpu_;
   cudaEvent_t event_ = nullptr;
 };
 
@@ -112,20 +133,45 @@ void copy_bytes_cuda(void* to, device to_where, const void* from, device from_wh
     copy_between(owner, to, gpu_at(from_where.index), from, size_bytes);
 }
 
-std::unique_ptr<stream_event> record_cuda(int index) {
-  auto& owner = gpu_at(index);
-  refuse_to_wait(index, "copy to the CPU");
-  gpu_scope scope(index);
-  return std::make_unique<cuda_stream_event>(owner.own_stream());
+void copy_between_gpus(const stream_event& computed, void* to, int to_index, const void* from, int from_index,
+                       std::size_t size_bytes, std::shared_ptr<const void> source) {
+  if (size_bytes == 0) return;
+  auto &target = gpu_at(to_index), &owner = gpu_at(from_index);
+  auto writable = record_cuda(to_index);
+  enable_peer_access(to_index, from_index);
+  gpu_scope scope(to_index);
+  auto stream = target.peer_stream();
+  for (const stream_event* before : {&computed, static_cast<const stream_event*>(writable.get())})
+    static_cast<const cuda_stream_event&>(*before).order_before(stream);
+  check(cudaMemcpyPeerAsync(to, to_index, from, from_index, size_bytes, stream));
+  auto copied = std::make_unique<cuda_stream_event>(to_index, stream, event_timing::none);
+  copied->order_before(target.own_stream());
+  owner.keep_until(std::move(copied), std::move(source));
 }
 
-void copy_from_cuda_after(const stream_event& computed, void* to, int index, const void* from,
-                          std::size_t size_bytes) {
+std::unique_ptr<stream_event> record_cuda(int index, event_timing timing) {
+  auto& owner = gpu_at(index);
+  refuse_to_wait(index, "event");
+  gpu_scope scope(index);
+  return std::make_unique<cuda_stream_event>(index, owner.own_stream(), timing);
+}
+
+std::unique_ptr<stream_event> record_idle_cuda(int index) {
+  auto& owner = gpu_at(index);
+  gpu_scope scope(index);
+  return std::make_unique<cuda_stream_event>(index, owner.idle_stream(), event_timing::timed);
+}
+
+void forget_copied_cuda(int index) { gpu_at(index).forget_copied(); }
+
+void copy_from_cuda_after(const stream_event& computed, host_copy_use use, void* to, int index,
+                          const void* from, std::size_t size_bytes) {
   auto& owner = gpu_at(index);
   if (size_bytes == 0) return;
   gpu_scope scope(index);
-  check(cudaEventSynchronize(static_cast<const cuda_stream_event&>(computed).event()));
-  owner.copy_staging().from_gpu(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), size_bytes);
+  computed.wait();
+  owner.staging_of(use).from_gpu(static_cast<std::byte*>(to), static_cast<const std::byte*>(from),
+                                 size_bytes);
 }
 
 void fill_zero_cuda(void* memory, device target, std::size_t size_bytes) {

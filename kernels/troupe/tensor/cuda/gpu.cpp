@@ -1,7 +1,9 @@
 #include "troupe/tensor/cuda/gpu.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <mutex>
 
@@ -29,11 +31,27 @@ gpu::gpu(int index)
       memory_(index),
       allocator_(memory_),
       staging_(stream_.get()),
-      copy_staging_(copy_stream_.get()) {}
+      message_staging_(message_stream_.get()),
+      state_staging_(state_stream_.get()) {}
 
 cudaStream_t gpu::stream() const {
   const auto* capture = capture_on(index_);
   return capture ? capture->stream : own_stream();
+}
+
+void gpu::keep_until(std::unique_ptr<stream_event> copied, std::shared_ptr<const void> memory) {
+  forget_copied();
+  std::lock_guard lock(keeping_);
+  kept_.push_back({std::move(copied), std::move(memory)});
+}
+
+void gpu::forget_copied() {
+  std::vector<kept_memory> done;  // freed after the lock
+  std::lock_guard lock(keeping_);
+  auto first = std::stable_partition(kept_.begin(), kept_.end(),
+                                     [](const kept_memory& each) { return !each.copied->is_reached(); });
+  std::move(first, kept_.end(), std::back_inserter(done));
+  kept_.erase(first, kept_.end());
 }
 
 void* gpu::memory::allocate(std::size_t size_bytes) {

@@ -2,9 +2,15 @@
 
 #include <cuda_runtime_api.h>
 
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "troupe/tensor/async/async_host_copy.hpp"
 #include "troupe/tensor/cuda/gpu_scope.hpp"
 #include "troupe/tensor/cuda/staging_buffer.hpp"
 #include "troupe/tensor/detail/caching_allocator.hpp"
+#include "troupe/tensor/detail/device_memory.hpp"
 
 namespace troupe {
 
@@ -38,9 +44,18 @@ class gpu {
   cudaStream_t own_stream() const { return stream_.get(); }
   caching_allocator& allocator() { return allocator_; }
   staging_buffer& staging() { return staging_; }
-  /// For copies to the CPU that the GPU's other work does not wait for.
-  cudaStream_t copy_stream() const { return copy_stream_.get(); }
-  staging_buffer& copy_staging() { return copy_staging_; }
+  /// For copies from other GPUs that their other work does not wait for.
+  cudaStream_t peer_stream() const { return peer_stream_.get(); }
+  /// Without work: what is recorded there is reached at once.
+  cudaStream_t idle_stream() const { return idle_stream_.get(); }
+  /// Keeps memory of this GPU, which another one copies, until the event is reached, and then until the next
+  /// call of this or of forget_copied(). Thread-safe, both.
+  void keep_until(std::unique_ptr<stream_event> copied, std::shared_ptr<const void> memory);
+  void forget_copied();
+  /// For copies to the CPU that the GPU's other work does not wait for, nor those of another use.
+  staging_buffer& staging_of(host_copy_use use) {
+    return use == host_copy_use::message ? message_staging_ : state_staging_;
+  }
 
  private:
   class memory final : public memory_resource {
@@ -54,10 +69,16 @@ class gpu {
   };
 
   int index_;
-  owned_stream stream_, copy_stream_;
+  struct kept_memory {
+    std::unique_ptr<stream_event> copied;
+    std::shared_ptr<const void> memory;
+  };
+  std::mutex keeping_;
+  std::vector<kept_memory> kept_;
+  owned_stream stream_, idle_stream_, peer_stream_, message_stream_, state_stream_;
   memory memory_;
   caching_allocator allocator_;
-  staging_buffer staging_, copy_staging_;
+  staging_buffer staging_, message_staging_, state_staging_;
 };
 
 /// The object of GPU `index`, created at first use; it lives until the process ends. Thread-safe. Throws

@@ -34,12 +34,24 @@ void copy_bytes_cuda(void*, device to_where, const void*, device from_where, std
   require_cuda(to_where.type == device::kind::cuda ? to_where.index : from_where.index);
 }
 
-std::unique_ptr<stream_event> record_cuda(int index) {
+void copy_between_gpus(const stream_event&, void*, int to_index, const void*, int, std::size_t,
+                       std::shared_ptr<const void>) {
+  require_cuda(to_index);
+}
+
+void forget_copied_cuda(int index) { require_cuda(index); }
+
+std::unique_ptr<stream_event> record_idle_cuda(int index) {
   require_cuda(index);
   return nullptr;
 }
 
-void copy_from_cuda_after(const stream_event&, void*, int index, const void*, std::size_t) {
+std::unique_ptr<stream_event> record_cuda(int index, event_timing) {
+  require_cuda(index);
+  return nullptr;
+}
+
+void copy_from_cuda_after(const stream_event&, host_copy_use, void*, int index, const void*, std::size_t) {
   require_cuda(index);
 }
 

@@ -34,14 +34,19 @@ struct alignas(64) account_counters {
       held.add(-static_cast<std::int64_t>(size_bytes), is_owner);
     }
   };
-  counter whole;
-  counter uses[num_memory_uses];
-  counter& of(memory_use use) { return uses[static_cast<std::size_t>(use)]; }
+  struct counters_of_place {
+    counter whole;
+    counter uses[num_memory_uses];
+    std::atomic<std::size_t> limit = 0;  ///< 0: none
+    counter& of(memory_use use) { return uses[static_cast<std::size_t>(use)]; }
+  };
+  counters_of_place on_cpu, on_gpus;
+  counters_of_place& on(device::kind where) { return where == device::kind::cpu ? on_cpu : on_gpus; }
   std::atomic<const void*> owner = nullptr;  ///< address of the thread's account_of_thread
 
   /// Bytes of a new block of the account, or one that is none of its blocks any more.
-  void charge(std::size_t size_bytes, memory_use use);
-  void debit(std::size_t size_bytes, memory_use use);
+  void charge(std::size_t size_bytes, device::kind where, memory_use use);
+  void debit(std::size_t size_bytes, device::kind where, memory_use use);
   bool is_owned_here() const;
 
   void add_handle() { num_handles_.fetch_add(1, std::memory_order_relaxed); }
@@ -64,11 +69,15 @@ struct account_of_thread {
 };
 account_of_thread& this_account();
 
+/// Throws bad_input if this thread's account would come to hold more than its limit with a block of that
+/// size.
+void require_within_limit(std::size_t size_bytes, device where, memory_category category);
+
 /// Who is charged for a block. Threads that share the block may change it at once.
 class block_charge {
  public:
   /// Charges this thread's account.
-  block_charge(std::size_t size_bytes, memory_category category);
+  block_charge(std::size_t size_bytes, device::kind where, memory_category category);
   void debit(std::size_t size_bytes);
   /// From `working` to what the category means, within its account.
   void set_category(std::size_t size_bytes, memory_category category);
@@ -79,7 +88,7 @@ class block_charge {
   /// False: another thread has changed it before.
   bool change(std::uintptr_t before, std::uintptr_t after, std::size_t block_size);
 
-  /// The account, and the use in the low bits, which its alignment leaves free.
+  /// The account, and where the block is and for what in the low bits, which its alignment leaves free.
   std::uintptr_t charged_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #pragma once
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -8,6 +10,7 @@
 namespace troupe {
 
 class caching_allocator;
+enum class host_copy_use : std::uint8_t;
 
 /// An event in the work that is queued on a GPU.
 class stream_event {
@@ -16,8 +19,12 @@ class stream_event {
   stream_event(const stream_event&) = delete;
   stream_event& operator=(const stream_event&) = delete;
   virtual ~stream_event() = default;
-  /// Whether the GPU has come to it.
+  /// Whether the GPU has come to it. Throws device_lost.
   virtual bool is_reached() const = 0;
+  /// Until it has. Throws device_lost.
+  virtual void wait() const = 0;
+  /// From `earlier` to this one, both of one GPU, reached, and recorded as timed.
+  virtual std::chrono::nanoseconds since(const stream_event& earlier) const = 0;
 };
 
 /// The allocator of a device; it lives until the process ends. Throws bad_input if the device does not exist.
@@ -34,11 +41,21 @@ void copy_bytes(void* to, device to_where, const void* from, device from_where, 
 caching_allocator& cuda_allocator_of(int index);
 std::shared_ptr<caching_allocator> cuda_capture_allocator_of(int index);
 void copy_bytes_cuda(void* to, device to_where, const void* from, device from_where, std::size_t size_bytes);
+/// From one GPU to another, after `computed` and what is queued on the target's by now. What is queued later
+/// on the target's comes after the copy, on the source's beside it: `source` keeps the memory until it is
+/// made.
+void copy_between_gpus(const stream_event& computed, void* to, int to_index, const void* from, int from_index,
+                       std::size_t size_bytes, std::shared_ptr<const void> source);
+/// Frees what such copies kept and do not need any more: also done by each of them.
+void forget_copied_cuda(int index);
+enum class event_timing { none, timed };
+/// A timed event in a stream of the GPU that has no work.
+std::unique_ptr<stream_event> record_idle_cuda(int index);
 /// An event behind what is queued on the GPU by now. Throws std::logic_error while this thread captures.
-std::unique_ptr<stream_event> record_cuda(int index);
+std::unique_ptr<stream_event> record_cuda(int index, event_timing timing = event_timing::none);
 /// Waits for the event, and copies to the CPU while the GPU goes on.
-void copy_from_cuda_after(const stream_event& computed, void* to, int index, const void* from,
-                          std::size_t size_bytes);
+void copy_from_cuda_after(const stream_event& computed, host_copy_use use, void* to, int index,
+                          const void* from, std::size_t size_bytes);
 void fill_zero_cuda(void* memory, device target, std::size_t size_bytes);
 void require_cuda(int index);
 std::string cuda_name(int index);

@@ -185,7 +185,7 @@ void ucx_transport::send_control(int to_rank, std::uint64_t generation, std::spa
 }
 
 void ucx_transport::send_tensor(int to_rank, const tensor_tag& tag, tensor value) {
-  require_sendable(value);
+  require_sendable(value, to_rank == rank());
   if (tag.generation != gate_.current()) {
     ++settings_.counters.stale_frames;
     return;

@@ -29,6 +29,19 @@ std::optional<std::uint64_t> loss_of_environment() {
   return std::stoull(planned->substr(colon + 1));
 }
 
+/// TROUPE_EMULATED_STREAMS=late|early|drawn:SEED; each rank draws other numbers.
+void read_run_time(machine& of) {
+  auto environment = process_environment();
+  auto wanted = environment("TROUPE_EMULATED_STREAMS").value_or("late");
+  if (wanted == "late") return;
+  of.runs = wanted == "early" ? run_time::early : run_time::drawn;
+  if (wanted == "early") return;
+  if (!wanted.starts_with("drawn:"))
+    refuse("expected TROUPE_EMULATED_STREAMS of late, early or drawn:SEED, got " + wanted);
+  of.draws.seed(static_cast<unsigned>(std::stoul(wanted.substr(6)) * 64 +
+                                      std::stoul(environment("RANK").value_or("0"))));
+}
+
 void resize(machine& of, int count) {
   if (count < 0 || count > 16) refuse("expected 0 to 16 GPUs, got " + std::to_string(count));
   auto size = static_cast<std::size_t>(count);
@@ -66,6 +79,7 @@ machine& the_machine() {
     auto* all = new machine;
     resize(*all, num_gpus_of_environment());
     all->calls_before_loss = loss_of_environment();
+    read_run_time(*all);
     std::atexit([] { the_machine().blocks.check_ends(); });
     return all;
   }();
@@ -82,6 +96,7 @@ void refuse(const std::string& text) {
 
 cudaError_t call(const char* function, context_need need, const std::function<cudaError_t()>& body) {
   auto status = guarded(the_machine(), function, need, body);
+  run_ahead();
   if (status != cudaSuccess) last_error = status;
   return status;
 }

@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -48,6 +50,8 @@ struct CUevent_st {
   std::uint64_t ticket = 0;       ///< reached when the stream has done this number of operations
   bool is_captured = false;       ///< last recorded in a stream that captured
   bool is_destroyed = false;
+  bool is_timed = false;
+  std::shared_ptr<std::chrono::steady_clock::time_point> reached = {};  ///< when it was, if it is timed
 };
 
 namespace troupe::emulation {
@@ -56,6 +60,9 @@ struct emulated_gpu {
   bool has_context = false;
   std::vector<bool> peers;  ///< the GPUs whose memory it can read
 };
+
+/// When queued work runs: at the latest moment, at once, or whenever a number is drawn.
+enum class run_time { late, early, drawn };
 
 struct planned_failure {
   std::string function;
@@ -75,6 +82,8 @@ struct machine {
   std::vector<planned_failure> failures;
   std::map<std::string, std::size_t, std::less<>> num_calls;
   std::optional<std::uint64_t> calls_before_loss;  ///< of any function; none: the GPUs are not lost
+  run_time runs = run_time::late;
+  std::minstd_rand draws;
 };
 
 /// The machine of this process, made at first use.
@@ -107,6 +116,9 @@ cudaError_t add_work(CUstream_st& stream, attempt work);
 void run_until(std::unique_lock<std::recursive_mutex>& lock, CUstream_st& stream, std::uint64_t ticket);
 /// Runs all queued operations of one GPU.
 void run_all(int gpu);
+
+/// Runs what the machine's run_time says after a call of the runtime.
+void run_ahead();
 
 /// Makes one attempt at the stream's first operation, or at those of the streams that it waits for.
 void advance(std::unique_lock<std::recursive_mutex>& lock, CUstream_st& stream);

@@ -82,6 +82,26 @@ void advance(std::unique_lock<std::recursive_mutex>& lock, CUstream_st& stream) 
   lock.lock();
 }
 
+void run_ahead() {
+  auto& all = the_machine();
+  if (all.runs == run_time::late) return;
+  std::unique_lock lock(all.mutex);
+  auto step_drawn = [&] { return step(lock, *all.streams[all.draws() % all.streams.size()]); };
+  auto step_each = [&] {
+    bool has_stepped = false;
+    for (std::size_t i = 0; i < all.streams.size(); ++i) has_stepped |= step(lock, *all.streams[i]);
+    return has_stepped;
+  };
+  if (all.streams.empty()) return;
+  if (all.runs == run_time::early) {
+    while (step_each()) {
+    }
+    return;
+  }
+  constexpr int most_steps = 8;
+  for (auto left = all.draws() % (2 * most_steps); left > most_steps; --left) step_drawn();
+}
+
 void run_until(std::unique_lock<std::recursive_mutex>& lock, CUstream_st& stream, std::uint64_t ticket) {
   while (stream.num_done < ticket) advance(lock, stream);
 }
@@ -103,12 +123,14 @@ void enqueue(cudaStream_t stream, std::function<void()> work) {
 }
 
 void enqueue_attempts(cudaStream_t stream, std::function<bool()> work) {
-  std::lock_guard lock(the_machine().mutex);
+  std::unique_lock lock(the_machine().mutex);
   auto& into = checked(stream);
   if (into.gpu != current_gpu())
     refuse("expected a launch in a stream of the thread's current GPU " + std::to_string(current_gpu()) +
            ", got one in a stream of GPU " + std::to_string(into.gpu));
   add_work(into, std::move(work));  // into an invalid capture: cudaStreamEndCapture reports it
+  lock.unlock();
+  run_ahead();
 }
 
 }  // namespace troupe::emulation
@@ -158,13 +180,14 @@ cudaError_t cudaDeviceSynchronize() {
   });
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   return call(__func__, [=] {
     auto& all = the_machine();
     std::lock_guard lock(all.mutex);
     all.events.push_back(std::make_unique<CUevent_st>());
     *event = all.events.back().get();
     (*event)->gpu = current_gpu();
+    (*event)->is_timed = (flags & cudaEventDisableTiming) == 0;
     return cudaSuccess;
   });
 }
@@ -186,7 +209,27 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     if (in.is_capture_invalid) return cudaErrorStreamCaptureInvalidated;
     mark.stream = stream;
     mark.is_captured = in.capture != nullptr;
+    if (mark.is_timed) {
+      mark.reached = std::make_shared<std::chrono::steady_clock::time_point>();
+      add_work(in, [at = mark.reached] {
+        *at = std::chrono::steady_clock::now();
+        return true;
+      });
+    }
     mark.ticket = in.num_queued;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  return call(__func__, [=] {
+    std::lock_guard lock(the_machine().mutex);
+    for (auto event : {start, end}) {
+      const auto& each = checked(event);
+      if (!each.is_timed || !each.stream) return cudaErrorInvalidResourceHandle;
+      if (each.stream->num_done < each.ticket) return cudaErrorNotReady;
+    }
+    *milliseconds = std::chrono::duration<float, std::milli>(*end->reached - *start->reached).count();
     return cudaSuccess;
   });
 }

@@ -23,6 +23,9 @@ function ofDevice(device: Device, actions: AppActions): Child {
       ["call", `${device.call} (${device.call_kind.replaceAll("_", " ")})`],
       ["runs of the plan before", formatNumber(device.run)],
       ["place in its list", formatNumber(device.position)],
+      ["computes on", device.place],
+      ["memory there", `${formatBytes(device.memory_bytes)}, at most ${formatBytes(device.peak_memory_bytes)}${device.memory_limit_bytes === null ? "" : ` of ${formatBytes(device.memory_limit_bytes)}`}`],
+      ["in the CPU's memory", device.place?.startsWith("cuda") ? formatBytes(device.host_memory_bytes) : null],
     ]),
     button("Why is it waiting?", () => actions.go("waits", String(device.device))),
   ];

@@ -38,7 +38,7 @@ function rowView(row: TreeRow, state: AppState, devices: Map<string, Device>, se
     stateText ? pill(row.label.endsWith("(lost)") ? "lost" : stateText) : null,
     actor && actor.restarts > 0 ? h("span", { class: "note warn" }, `started again ${actor.restarts}×`) : null,
     row.depth === 0 && row.process ? h("span", { class: "note" }, `pid ${row.process.pid}, generation ${row.process.generation}`) : null,
-    device ? h("span", { class: "note" }, `${device.activity.replaceAll("_", " ")} ${device.action ?? ""} ${formatSeconds(device.at_position_s)}`) : null,
+    device ? h("span", { class: "note" }, `${device.place?.startsWith("cuda") ? `${device.place} ` : ""}${device.activity.replaceAll("_", " ")} ${device.action ?? ""} ${formatSeconds(device.at_position_s)}`) : null,
     actor?.reason ? h("span", { class: "note warn" }, actor.reason) : null,
     typeof actor?.mailbox_depth === "number" ? h("span", { class: "mailbox", title: "messages that wait in its mailbox" }, `✉ ${formatNumber(actor.mailbox_depth)}`) : null,
   );

@@ -12,8 +12,10 @@ namespace {
 
 /// Options in which all processes must agree.
 constexpr const char* agreed_options[] = {
-    "seed",       "batch",  "devices",         "device",      "snapshot_every", "snapshot_interval",
-    "disk_every", "resume", "reset_optimizer", "fresh_start", "on_non_finite",  "on_lost_state"};
+    "seed",         "batch",           "devices",           "device",
+    "memory_limit", "snapshot_every",  "snapshot_interval", "disk_every",
+    "resume",       "reset_optimizer", "fresh_start",       "on_non_finite",
+    "on_lost_state"};
 
 }  // namespace
 

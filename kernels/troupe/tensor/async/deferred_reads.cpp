@@ -1,4 +1,4 @@
-#include "troupe/tensor/deferred_reads.hpp"
+#include "troupe/tensor/async/deferred_reads.hpp"
 
 #include <cstddef>
 #include <memory>
