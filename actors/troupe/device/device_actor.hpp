@@ -4,6 +4,7 @@
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -130,7 +131,8 @@ class device_state : private execution::action_host {
   const batch* samples() override { return batches_.batch_of(step_); }
   void send(const transport::tensor_tag& tag, tensor value) override;
   device place_of_receiver(const transport::tensor_tag& tag) const;
-  copy_thread& started(std::optional<copy_thread>& copies, const char* name);
+  copy_thread& started(
+      std::optional<copy_thread>& copies, const char* name, std::function<void()> on_idle = [] {});
   tensor sum_memory(int stage, int bucket, std::int64_t num_elements, dtype type) override {
     return is_shared(stage) ? sums_.of(stage, bucket, num_elements, type)
                             : own_sums_.of(stage, bucket, num_elements, type);

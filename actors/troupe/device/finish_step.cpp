@@ -100,24 +100,30 @@ void device_state::copy_beside(const messages::attached_stage& from, const messa
   auto copies = std::make_shared<std::vector<async_host_copy>>();
   for (const auto& [name, value] : state)
     copies->emplace_back(changed_by_updates.contains(name) ? value : value.clone(), host_copy_use::state);
-  started(state_copies_, "state copies").add(generation_, [=, this, generation = generation_, step = step_] {
-    account_scope charged(options_.account, memory_use::snapshots);
-    auto begin = trace::now_ns();
-    auto copy = [&](std::size_t index, std::span<std::byte> to) {
-      if (options_.fenced->load(std::memory_order_acquire) > generation) throw program::action_interrupted();
-      (*copies)[index].take_into(to);
-    };
-    tensor packed;
-    try {
-      packed = pack_state(state, contents, pool_, copy);
-    } catch (const program::action_interrupted&) {
-      return;  // nobody waits for it any more
-    }
-    options_.faults->at(fault::fault_point::copy_state, step);
-    caf::anon_send(from.owner,
-                   messages::state_copied{generation, due.step, std::move(packed), due.to_disk != 0});
-    trace::emit({begin, trace::now_ns(), generation, step, from.stage, -1, trace::trace_kind::copy_state});
-  });
+  auto no_longer_busy = [device = self_->address()] {
+    if (auto living = caf::actor_cast<caf::actor>(device)) caf::anon_send(living, messages::run_on{});
+  };
+  started(state_copies_, "state copies", no_longer_busy)
+      .add(generation_, [=, this, generation = generation_, step = step_] {
+        account_scope charged(options_.account, memory_use::snapshots);
+        auto begin = trace::now_ns();
+        auto copy = [&](std::size_t index, std::span<std::byte> to) {
+          if (options_.fenced->load(std::memory_order_acquire) > generation)
+            throw program::action_interrupted();
+          (*copies)[index].take_into(to);
+        };
+        tensor packed;
+        try {
+          packed = pack_state(state, contents, pool_, copy);
+        } catch (const program::action_interrupted&) {
+          return;  // nobody waits for it any more
+        }
+        options_.faults->at(fault::fault_point::copy_state, step);
+        caf::anon_send(from.owner,
+                       messages::state_copied{generation, due.step, std::move(packed), due.to_disk != 0});
+        trace::emit(
+            {begin, trace::now_ns(), generation, step, from.stage, -1, trace::trace_kind::copy_state});
+      });
 }
 
 }  // namespace troupe::actors::devices

@@ -1,7 +1,6 @@
 // device_state: what the plan's interpreter needs from the device.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 
@@ -41,17 +40,15 @@ device device_state::place_of_receiver(const transport::tensor_tag& tag) const {
                                              .slice = static_cast<int>(tag.slice)}));
 }
 
-copy_thread& device_state::started(std::optional<copy_thread>& copies, const char* name) {
+copy_thread& device_state::started(std::optional<copy_thread>& copies, const char* name,
+                                   std::function<void()> on_idle) {
   if (copies) return *copies;
-  auto tell = [device = self_->address()](auto message) {
-    if (auto living = caf::actor_cast<caf::actor>(device)) caf::anon_send(living, std::move(message));
-  };
-  auto on_failure = [tell, failed = has_failed_to_copy_](std::uint64_t generation, std::exception_ptr cause) {
-    tell(messages::copy_failed{generation, std::move(cause)});
+  auto on_failure = [device = self_->address(), failed = has_failed_to_copy_](std::uint64_t generation,
+                                                                              std::exception_ptr cause) {
+    if (auto living = caf::actor_cast<caf::actor>(device))
+      caf::anon_send(living, messages::copy_failed{generation, std::move(cause)});
     *failed = true;
   };
-  std::function<void()> on_idle = [] {};
-  if (&copies == &state_copies_) on_idle = [tell] { tell(messages::run_on{}); };  // until then it is busy
   return copies.emplace(name, std::move(on_failure), std::move(on_idle));
 }
 

@@ -24,7 +24,8 @@ tensor numbers(std::int64_t first, std::int64_t count) {
 
 }  // namespace
 
-TEST_CASE("a later copy has the elements, whichever thread takes it and whatever is queued after it") {
+TEST_CASE(
+    "an asynchronous copy has the elements, whichever thread takes it and whatever is queued after it") {
   auto where = device_under_test();
   for (std::int64_t count : {1, 5000, 700'000}) {
     auto computed = numbers(7, count).to(where);
@@ -39,7 +40,7 @@ TEST_CASE("a later copy has the elements, whichever thread takes it and whatever
   CHECK(async_host_copy(tensor::empty({0}, dtype::f32, where)).take().num_elements() == 0);
 }
 
-TEST_CASE("later copies may be dropped, and taken in any order") {
+TEST_CASE("asynchronous copies may be dropped, and taken in any order") {
   auto where = device_under_test();
   async_host_copy dropped(numbers(0, 10).to(where)), second(numbers(1, 10).to(where)),
       third(numbers(2, 10).to(where));
@@ -48,7 +49,7 @@ TEST_CASE("later copies may be dropped, and taken in any order") {
   CHECK(same_bits(second.take(), numbers(0, 10)));
 }
 
-TEST_CASE("what operations leave is read in order, each with its form") {
+TEST_CASE("what operations defer is read in order, each with its form") {
   auto where = device_under_test();
   deferred_reads reads;
   std::vector<tensor> seen;
@@ -71,7 +72,7 @@ TEST_CASE("what operations leave is read in order, each with its form") {
   CHECK(seen.size() == 2);
 }
 
-TEST_CASE("what a reader refuses names what was done, and what is left is forgotten") {
+TEST_CASE("what a reader refuses names what was done, and what is deferred is forgotten") {
   auto where = device_under_test();
   deferred_reads reads;
   int num_read = 0;

@@ -116,8 +116,29 @@ TEST_CASE("a GPU goes on while another one copies from it, and keeps what is cop
     CHECK(there[number].device() == second);
     CHECK(same_bits(there[number], pattern(mebibyte + 5, number)));
   }
+  there.front() = {};
+  troupe::synchronize(first);
+  troupe::release_cached_memory(first);  // and what was kept for the copies
+  CHECK(troupe::memory_of(first).current == 0);
   CHECK(same_bits(async_device_copy(there[3], device()), pattern(mebibyte + 5, 3)));
   CHECK(async_device_copy(tensor::empty({0}, dtype::f32, first), second).num_elements() == 0);
+}
+
+TEST_CASE("a copy from another GPU comes after what still reads the memory that it is written to") {
+  first_gpu();
+  if (troupe::num_cuda_devices() < 2) SKIP("one GPU here");
+  device first{device::kind::cuda, 0}, second{device::kind::cuda, 1};
+  auto from = pattern(mebibyte + 5, 1).to(first);
+  for (bool beside : {false, true})
+    for (std::uint32_t number = 0; number < 8; ++number) {
+      auto before = pattern(mebibyte + 5, number).to(second);
+      auto kept = before.clone();
+      before = {};  // its memory is the next tensor's
+      auto there = beside ? async_device_copy(from, second) : from.to(second);
+      troupe::synchronize(first);
+      CHECK(same_bits(kept, pattern(mebibyte + 5, number)));
+      CHECK(same_bits(there, pattern(mebibyte + 5, 1)));
+    }
 }
 
 TEST_CASE("bytes are copied from one GPU to another") {

@@ -10,24 +10,6 @@
 namespace troupe {
 namespace {
 
-/// Owns an event for ordering two streams.
-class fence {
- public:
-  fence() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-  ~fence() { cudaEventDestroy(event_); }
-  fence(const fence&) = delete;
-  fence& operator=(const fence&) = delete;
-
-  /// Makes later work in stream `later` wait for the work queued in `earlier`.
-  void order(cudaStream_t earlier, cudaStream_t later) {
-    check(cudaEventRecord(event_, earlier));
-    check(cudaStreamWaitEvent(later, event_, 0));
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
 class cuda_stream_event final : public stream_event {
  public:
   /// In a stream of the GPU, which is the current one.
@@ -72,9 +54,10 @@ class cuda_stream_event final : public stream_event {
   cudaEvent_t event_ = nullptr;
 };
 
-fence fence_of(const gpu& owner) {
-  gpu_scope scope(owner.index());
-  return {};
+/// Makes later work of one GPU wait for what is queued on another one by now.
+void order(gpu& earlier, gpu& later) {
+  gpu_scope scope(earlier.index());
+  cuda_stream_event(earlier.index(), earlier.stream(), event_timing::none).order_before(later.stream());
 }
 
 // The source's stream waits for the target's stream, which may still use the target memory, and copies; then
@@ -84,14 +67,10 @@ void copy_between(gpu& to_gpu, void* to, gpu& from_gpu, const void* from, std::s
   refuse_to_wait(to_gpu.index(), "copy between GPUs");
   refuse_to_wait(from_gpu.index(), "copy between GPUs");
   enable_peer_access(from_gpu.index(), to_gpu.index());
-  auto before = fence_of(to_gpu), after = fence_of(from_gpu);
-  {
-    gpu_scope scope(to_gpu.index());
-    before.order(to_gpu.stream(), from_gpu.stream());
-  }
+  order(to_gpu, from_gpu);
   gpu_scope scope(from_gpu.index());
   check(cudaMemcpyPeerAsync(to, to_gpu.index(), from, from_gpu.index(), size_bytes, from_gpu.stream()));
-  after.order(from_gpu.stream(), to_gpu.stream());
+  order(from_gpu, to_gpu);
 }
 
 void copy_to_gpu(gpu& owner, std::byte* to, const std::byte* from, std::size_t size_bytes) {
@@ -151,7 +130,7 @@ void copy_between_gpus(const stream_event& computed, void* to, int to_index, con
 
 std::unique_ptr<stream_event> record_cuda(int index, event_timing timing) {
   auto& owner = gpu_at(index);
-  refuse_to_wait(index, "event");
+  refuse_to_wait(index, "asynchronous copy");
   gpu_scope scope(index);
   return std::make_unique<cuda_stream_event>(index, owner.own_stream(), timing);
 }

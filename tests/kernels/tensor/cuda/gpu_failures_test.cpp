@@ -1,4 +1,4 @@
-// What is left when CUDA fails, and when recordings end in unusual ways.
+// What is left when CUDA fails, and when recordings end in unusual ways; what copies wait for.
 #include <cuda_runtime_api.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -12,6 +12,7 @@
 #include "support/bits.hpp"
 #include "support/cuda_emulation/runtime/gpus.hpp"
 #include "troupe/error/device_lost.hpp"
+#include "troupe/tensor/async/async_device_copy.hpp"
 #include "troupe/tensor/captured_step.hpp"
 #include "troupe/tensor/cuda/cuda_error.hpp"
 #include "troupe/tensor/devices.hpp"
@@ -143,4 +144,17 @@ TEST_CASE("a step is destroyed without an exception when calls of CUDA fail") {
   step.reset();  // an exception here would end the process
   CHECK(cudaGetLastError() == cudaSuccess);
   CHECK(same_bits(y, tensor::zeros({8}, dtype::i32)));
+}
+
+TEST_CASE("a copy for another GPU waits for what is queued before a tensor is given, and for nothing later") {
+  auto first = gpu(2), second = gpu(3);
+  auto given = troupe::computed_by_now(numbers(7).to(first));
+  auto queued_before = emulation::num_queued();
+  auto later = numbers(8).to(first);
+  auto there = troupe::async_device_copy(given, second);
+  CHECK(same_bits(there.to({}), numbers(7)));
+  CHECK(emulation::num_queued() > 0);  // of `later`
+  CHECK(queued_before > 0);
+  CHECK(same_bits(later.to({}), numbers(8)));
+  CHECK(emulation::num_queued() == 0);
 }

@@ -30,11 +30,11 @@ std::optional<std::uint64_t> loss_of_environment() {
 }
 
 /// TROUPE_EMULATED_STREAMS=late|early|drawn:SEED; each rank draws other numbers.
-void read_run_time(machine& of) {
+void read_stream_order(machine& of) {
   auto environment = process_environment();
   auto wanted = environment("TROUPE_EMULATED_STREAMS").value_or("late");
   if (wanted == "late") return;
-  of.runs = wanted == "early" ? run_time::early : run_time::drawn;
+  of.order = wanted == "early" ? stream_order::early : stream_order::drawn;
   if (wanted == "early") return;
   if (!wanted.starts_with("drawn:"))
     refuse("expected TROUPE_EMULATED_STREAMS of late, early or drawn:SEED, got " + wanted);
@@ -79,7 +79,7 @@ machine& the_machine() {
     auto* all = new machine;
     resize(*all, num_gpus_of_environment());
     all->calls_before_loss = loss_of_environment();
-    read_run_time(*all);
+    read_stream_order(*all);
     std::atexit([] { the_machine().blocks.check_ends(); });
     return all;
   }();

@@ -62,7 +62,7 @@ struct emulated_gpu {
 };
 
 /// When queued work runs: at the latest moment, at once, or whenever a number is drawn.
-enum class run_time { late, early, drawn };
+enum class stream_order { late, early, drawn };
 
 struct planned_failure {
   std::string function;
@@ -82,7 +82,7 @@ struct machine {
   std::vector<planned_failure> failures;
   std::map<std::string, std::size_t, std::less<>> num_calls;
   std::optional<std::uint64_t> calls_before_loss;  ///< of any function; none: the GPUs are not lost
-  run_time runs = run_time::late;
+  stream_order order = stream_order::late;
   std::minstd_rand draws;
 };
 
@@ -117,7 +117,7 @@ void run_until(std::unique_lock<std::recursive_mutex>& lock, CUstream_st& stream
 /// Runs all queued operations of one GPU.
 void run_all(int gpu);
 
-/// Runs what the machine's run_time says after a call of the runtime.
+/// Runs what the machine's stream_order says after a call of the runtime.
 void run_ahead();
 
 /// Makes one attempt at the stream's first operation, or at those of the streams that it waits for.

@@ -84,7 +84,7 @@ void advance(std::unique_lock<std::recursive_mutex>& lock, CUstream_st& stream) 
 
 void run_ahead() {
   auto& all = the_machine();
-  if (all.runs == run_time::late) return;
+  if (all.order == stream_order::late) return;
   std::unique_lock lock(all.mutex);
   auto step_drawn = [&] { return step(lock, *all.streams[all.draws() % all.streams.size()]); };
   auto step_each = [&] {
@@ -93,7 +93,7 @@ void run_ahead() {
     return has_stepped;
   };
   if (all.streams.empty()) return;
-  if (all.runs == run_time::early) {
+  if (all.order == stream_order::early) {
     while (step_each()) {
     }
     return;
