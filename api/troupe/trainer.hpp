@@ -188,9 +188,9 @@ class Trainer {
   /// replica 0's; a warning says once that they are between two averages.
   ///
   /// Copies all weights once, on the calling thread (one pass over the memory); the devices go on meanwhile.
-  /// Throws std::logic_error in a process that never holds the whole model: it hosts some of the stages only,
-  /// and keeps the second copy of none or too few of the others. So it is with three processes or more that
-  /// have one stage each. There read_weights(the --snapshot-dir) has all weights.
+  /// Throws std::logic_error in a process that never holds the whole model: it hosts some of the stages (or
+  /// shards) only, and keeps the second copy of none or too few of the others. So it is with three processes
+  /// or more that have one stage each. There read_weights(the --snapshot-dir) has all weights.
   std::optional<weights_at_step> latest_weights() const;
   /// The model's outputs [N, ...] in evaluation mode for all N samples, in order; labels are not needed.
   /// Every process gets all outputs. Throws bad_input in every process, after which the job can continue, for
@@ -271,7 +271,8 @@ class Trainer {
   std::uint64_t steps_of_run() const { return static_cast<std::uint64_t>(plan_.flush_every); }
   void require_no_open_step(const char* call) const;
   void warn_of_own_weights(const char* call) const;
-  std::vector<held_memory> predicted_memory(const cost_profile& profile) const;
+  std::vector<held_memory> predicted_memory(const cost_profile& profile,
+                                            const std::vector<compute_place>& places) const;
   /// `number_of`: the number of the batch source that it is given.
   tensor outputs_of(const dataset_ptr& samples,
                     const std::function<std::uint32_t(std::shared_ptr<batch_source>)>& number_of);

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "api/replica_training.hpp"
+#include "api/replicas/replica_training.hpp"
 #include "package/synthetic.hpp"
 #include "support/temp_folder.hpp"
 

@@ -4,7 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 
-#include "api/replica_training.hpp"
+#include "api/replicas/replica_training.hpp"
 #include "package/synthetic.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/error/errors.hpp"

@@ -4,7 +4,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "replica_training.hpp"
+#include "api/replicas/replica_training.hpp"
 #include "support/models/models_with_modes.hpp"
 #include "support/temp_folder.hpp"
 #include "troupe/pipeline/detail/agreement/layer_modes.hpp"

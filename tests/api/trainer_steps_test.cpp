@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "api/replica_training.hpp"
+#include "api/replicas/replica_training.hpp"
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"

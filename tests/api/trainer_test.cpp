@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "api/replica_training.hpp"
+#include "api/replicas/replica_training.hpp"
 #include "package/synthetic.hpp"
 #include "support/bits.hpp"
 #include "support/temp_folder.hpp"

@@ -11,6 +11,13 @@ namespace {
 constexpr int default_stages = 4;
 constexpr int most_samples = 1 << 20;
 
+bool has_shards(const schedule_request& request) {
+  bool has = request.shard != "none";
+  if (has && request.replicas == 1)
+    throw bad_input("--shard " + request.shard + " divides what replicas hold: add --replicas 2 or more");
+  return has;
+}
+
 plan made_plan(const schedule_request& request) {
   auto kind = schedule_kind_from(request.kind.value_or("1f1b"));
   auto chunks = usual_chunks(kind);
@@ -21,7 +28,8 @@ plan made_plan(const schedule_request& request) {
                     .num_microbatches = request.microbatches,
                     .num_devices = request.devices.value_or(std::max(1, stages / chunks)),
                     .flush_every = request.flush_every,
-                    .num_replicas = request.replicas});
+                    .num_replicas = request.replicas,
+                    .shards_parameters = has_shards(request)});
 }
 
 schedule::measured_cut measured_with(const schedule_request& request, int num_stages, int num_microbatches) {
@@ -95,7 +103,9 @@ schedule::costed_plan requested_plan(const schedule_request& request) {
   check_request(request);
   if (request.best) return chosen_plan(request);
   schedule::costed_plan result;
-  auto replicas = [&](int) { return schedule::plan_csv_options{.mesh = {request.replicas}}; };
+  auto replicas = [&](int) {
+    return schedule::plan_csv_options{.mesh = {request.replicas}, .shards_parameters = has_shards(request)};
+  };
   result.made =
       request.plan_file ? schedule::read_plan_file(*request.plan_file, replicas) : made_plan(request);
   result.costs = request.costs;

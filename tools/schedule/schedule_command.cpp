@@ -48,6 +48,11 @@ void add_plan_options(CLI::App& command, schedule_request& request) {
       ->capture_default_str()
       ->excludes(best);
   command
+      .add_option("--shard", request.shard, "What replicas divide among themselves: none or optimizer (U)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"none", "optimizer"}))
+      ->excludes(best);
+  command
       .add_option(
           "--devices", request.devices,
           "Devices that share the stages (default: one a stage, or one for two with interleaved_1f1b, "

@@ -258,8 +258,8 @@ void device_state::run_ready() {
       return self_->send(self_, messages::run_on{});
     }
   }
-  // With copies of the state under way it counts as busy, so that one that hangs is found out.
-  set_status(state_copies_ && state_copies_->is_busy() ? schedule::device_activity::applying
+  // Then one that hangs is found out.
+  set_status(state_copies_ && state_copies_->is_busy() ? schedule::device_activity::copying_state
                                                        : schedule::device_activity::idle);
   waiter_.stop();
   tell_reached();

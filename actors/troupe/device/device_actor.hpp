@@ -126,6 +126,8 @@ class device_state : private execution::action_host {
   const layout::mesh_shape& mesh() const { return command_.job->training.mesh; }
   int lane() const { return command_.job->training.lane_of(options_.device); }
   int slice() const { return mesh().slice_of(lane()); }
+  /// See job_definition.
+  int num_weight_holders() const { return command_.job->placed.has_shards() ? mesh().num_replicas : 1; }
   execution::replica_groups::key group_key(int stage) const { return {stage, slice()}; }
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override { return batches_.batch_of(step_); }
@@ -141,6 +143,8 @@ class device_state : private execution::action_host {
   void on_group_failure(const std::exception& cause) override;
   void take_arrivals() override { waiter_.take_from_replicas(); }
   void wait_within(const action& op, const plan_position& awaited) override;
+  void on_gather(const action&) override { options_.faults->at(fault::fault_point::unshard, step_); }
+  bool may_wait_within() override { return options_.spin.count() > 0; }
   bool may_defer_updates() override;
   void on_prediction(const action& op, const tensor& output) override;
   void on_begin(const action& op) override;

@@ -31,6 +31,7 @@ void device_state::finish_step() {
   auto due = std::ranges::find(copies_, applied, &messages::due_copy::step);
   if (call_->kind == job::call_kind::train && due != copies_.end()) {
     auto begin = trace::now_ns();
+    set_status(schedule::device_activity::copying_state);
     copy_states(*due, metrics);
     // Beside the next step the copy costs that one, which may wait for it.
     (is_on_gpu() ? copy_ns_ : done.copy_ns) += trace::now_ns() - begin;

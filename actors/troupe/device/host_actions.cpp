@@ -58,10 +58,13 @@ void device_state::before_update(const action& op) {
   if (!state_copies_ || !state_copies_->is_busy()) return;
   auto begin_ns = trace::now_ns();
   waiter_.stop();
+  auto before = last_status_.activity;
+  set_status(schedule::device_activity::copying_state);
   account_.begin_wait_in_action(op, trace::wait_reason::state_copy);
   while (!waiter_.is_fenced() && !state_copies_->wait_for(fence_check_interval)) {
   }
   account_.end_wait_in_action(op);
+  set_status(before);
   copy_ns_ += trace::now_ns() - begin_ns;
   if (waiter_.is_fenced() || *has_failed_to_copy_) throw program::action_interrupted();
 }
@@ -100,7 +103,7 @@ void device_state::wait_within(const action& op, const plan_position& awaited) {
 
 /// A copy of the state between the two steps needs the complete update.
 bool device_state::may_defer_updates() {
-  return options_.spin.count() > 0 && plan_position{step_ + 1, 0} < end_ &&
+  return may_wait_within() && plan_position{step_ + 1, 0} < end_ &&
          std::ranges::find(copies_, step_ + 1, &messages::due_copy::step) == copies_.end();
 }
 

@@ -31,28 +31,40 @@ std::vector<tensor_contents> contents_of(const std::vector<named_tensor>& wanted
 
 }  // namespace
 
+/// Of replicas that own shards those after the first send these alone: what else belongs to the weights all
+/// have.
 void device_state::send_weights() {
-  if (mesh().replica_of(lane()) != 0) return;  // all replicas have these
+  auto replica = mesh().replica_of(lane());
+  if (replica >= num_weight_holders()) return;
   for (auto& attached : command_.stages) {
     options_.faults->at(fault::fault_point::gather, call_->index);
-    auto weights = attached.program->weights();
+    auto weights = replica == 0 ? attached.program->weights() : attached.program->parameters();
     auto contents = contents_of(weights, attached.program->contents());
-    auto index = slice() * command_.job->num_stages() + attached.stage;
+    auto index = (replica * mesh().num_slices + slice()) * command_.job->num_stages() + attached.stage;
     send_gathered(static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(attached.stage),
                   pack_state(weights, contents, pool_));
   }
 }
 
 void device_state::list_parameters() {
-  if (lane() != 0) return;
+  auto replica = mesh().replica_of(lane());
+  if (slice() != 0 || replica >= num_weight_holders()) return;
   for (auto& attached : command_.stages) {
-    messages::parameters_listed listed{
-        generation_, call_->index, static_cast<std::uint32_t>(attached.stage), {}, {}};
+    messages::parameters_listed listed{.generation = generation_,
+                                       .call = call_->index,
+                                       .stage = static_cast<std::uint32_t>(attached.stage),
+                                       .replica = static_cast<std::uint32_t>(replica),
+                                       .names = {},
+                                       .firsts = {},
+                                       .problem = {}};
     auto parameters = attached.program->parameters();
-    for (const auto& held : contents_of(parameters, attached.program->contents()))
-      if (!is_whole(held) && listed.problem.empty())
+    for (const auto& held : contents_of(parameters, attached.program->contents())) {
+      bool has_elements = held.boxes.size() == 1 && held.boxes.front() == whole_box(shape(held.whole));
+      if (!(is_whole(held) || (has_elements && num_weight_holders() > 1)) && listed.problem.empty())
         listed.problem = "expected whole parameters to hash, but a device holds a part of " + held.name +
                          ": gather the weights, and hash these";
+      listed.firsts.push_back(held.begin);
+    }
     for (auto& each : parameters) listed.names.push_back(std::move(each.name));
     self_->send(command_.scheduler, std::move(listed));
   }

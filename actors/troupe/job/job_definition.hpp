@@ -83,10 +83,14 @@ struct job_definition {
   agreement::job_description description;
 
   /// Sets the plan, and what follows from it in a world of `world_size` processes. `of_stage` [number of
-  /// stages]: whether the replicas' parts of a stage are equal; empty: none are.
-  void place(plan made, int world_size, const std::vector<layout::replica_content>& of_stage = {});
-  /// The part of one of the job's cells.
+  /// stages]: whether the replicas' parts of a stage are equal; empty: none are. `is_sharded`: the replicas
+  /// own shards of all stages, and what else is in their parts is equal.
+  void place(plan made, int world_size, const std::vector<layout::replica_content>& of_stage = {},
+             bool is_sharded = false);
+  /// The part of one of the job's cells, or the shard that it owns.
   const layout::job_part& part_of(const layout::cell& wanted) const;
+  /// How many replicas hold each stage's weights together: all, where they own shards, else one.
+  int num_weight_holders() const;
   /// The replicas' parts of the last stage are equal: each holds the metrics of all replicas.
   bool shares_metrics() const;
 };

@@ -20,6 +20,7 @@ inline std::optional<schedule::device_position> position_in_call(const device_pr
   if (position.call != activity.index || position.kind != activity.kind || position.action > num_actions)
     return {};
   bool is_over = position.activity == schedule::device_activity::applying ||
+                 position.activity == schedule::device_activity::copying_state ||
                  position.activity == schedule::device_activity::idle;
   if (position.action == num_actions && !is_over) return {};
   return schedule::device_position{position.activity, position.step, position.action, told.for_s};

@@ -231,11 +231,13 @@ struct parameters_listed {
   std::uint64_t generation = 0;
   std::uint32_t call = 0;
   std::uint32_t stage = 0;
+  std::uint32_t replica = 0;
   std::vector<std::string> names;
-  std::string problem;  ///< why they cannot be hashed; empty: they can
+  std::vector<std::int64_t> firsts;  ///< [names] the first element that it has
+  std::string problem;               ///< why they cannot be hashed; empty: they can
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(generation, call, stage, names, problem);
+    archive(generation, call, stage, replica, names, firsts, problem);
   }
 };
 

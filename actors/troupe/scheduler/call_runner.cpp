@@ -187,7 +187,7 @@ void call_runner::start(job::call_kind kind, std::uint32_t source, std::uint64_t
       takes_new_steps_ && request().kind == job::call_kind::forward_backward && !job_.is_stopping;
   auto to = ends_at_gradients ? gradients_cut(training, first) : step_cut(training, end);
   credits_.begin(activity, first, to, copied);
-  hash_ = distributed_hash(job_.num_stages());
+  hash_ = distributed_hash(job_.num_stages() * static_cast<std::size_t>(job_.job().num_weight_holders()));
   received_.clear();
   metrics_so_far_.clear();
   last_finished_ = self_->clock().now();
@@ -246,7 +246,7 @@ void call_runner::on_listed(const messages::parameters_listed& listed) {
     result_.problem = listed.problem;
     return finish_call(result_);
   }
-  if (hash_.add(listed.stage, listed.names)) go_on_with_hash();
+  if (hash_.add({listed.stage, listed.replica}, listed.names, listed.firsts)) go_on_with_hash();
 }
 
 void call_runner::on_hashed(const messages::parameters_hashed& hashed) {
@@ -261,9 +261,11 @@ void call_runner::go_on_with_hash() {
     return finish_call(result_);
   }
   const auto& training = job_.job().training;
-  auto device = training.job_device(0, training.device_of_stage[turn->stage]);
+  auto [stage, replica] = turn->holder;
+  auto device = training.job_device(training.mesh.lane_at(static_cast<int>(replica), 0),
+                                    training.device_of_stage[stage]);
   self_->send(job_.devices[static_cast<std::size_t>(device)],
-              messages::hash_parameters{options_.generation, activity().index, turn->stage, turn->num_hashed,
+              messages::hash_parameters{options_.generation, activity().index, stage, turn->num_hashed,
                                         std::move(turn->names), std::move(turn->state)});
 }
 

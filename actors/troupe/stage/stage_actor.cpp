@@ -10,7 +10,8 @@
 namespace troupe::actors::stage {
 
 stage_state::stage_state(caf::event_based_actor* self, stage_options options)
-    : program_factory_(std::move(options.make_program)),
+    : cell_(options.cell),
+      program_factory_(std::move(options.make_program)),
       account_(std::move(options.account)),
       copies_(self, std::move(options.copies)) {}
 
@@ -32,15 +33,15 @@ caf::result<messages::stage_ready> stage_state::on_restore(const messages::resto
   if (!program_ || command.from_scratch) make_program();
   if (command.from_scratch) {
     copies_.clear();
-    return messages::stage_ready{cell(), program_, {}};
+    return messages::stage_ready{cell_, program_, {}};
   }
   const auto* own = copies_.find(command.step);
   if (!command.packed.defined() && !own) return copies_.no_copy_of(command.step);
   auto packed = command.packed.defined() ? command.packed : *own;
-  messages::stage_ready ready{cell(), program_, {}};
+  messages::stage_ready ready{cell_, program_, {}};
   program_->discard();
   auto state = wire::unpack_state(packed);
-  ready.metrics = job::extract_metrics(state, cell().replica);
+  ready.metrics = job::extract_metrics(state, cell_.replica);
   program_->load_state(state);
   copies_.add(command.step, packed);
   return ready;
@@ -51,7 +52,7 @@ caf::result<messages::stage_ready> stage_state::on_restore(const messages::resto
 void stage_state::make_program() {
   account_scope charged(account_);
   program_.reset();  // before another one takes as much memory
-  program_ = program_factory_(cell());
+  program_ = program_factory_(cell_);
   std::vector<named_tensor> found;
   for (const auto& [name, value] : program_->state())
     if (is_floating(value.dtype()) && !all_finite(std::span(&value, 1)))
@@ -63,7 +64,7 @@ void stage_state::make_program() {
 messages::contents_listed stage_state::on_contents(const messages::list_contents& wanted) {
   if (!program_) make_program();
   messages::contents_listed listed{program_->contents()};
-  if (wanted.with_new_optimizer) listed.new_optimizer = program_factory_(cell())->optimizer_state();
+  if (wanted.with_new_optimizer) listed.new_optimizer = program_factory_(cell_)->optimizer_state();
   return listed;
 }
 

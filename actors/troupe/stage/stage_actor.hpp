@@ -12,6 +12,7 @@ namespace troupe::actors::stage {
 
 struct stage_options {
   copy_holder_options copies;
+  layout::cell cell;
   program::program_factory make_program;
   memory_account account = {};  ///< of its device: charged for the program
 };
@@ -50,9 +51,8 @@ class stage_state {
   messages::contents_listed on_contents(const messages::list_contents& wanted);
   void on_set_aside(const messages::set_aside& command);
   void make_program();
-  const layout::cell& cell() const { return copies_.part().id.cell; }
-
   // constant
+  layout::cell cell_;
   program::program_factory program_factory_;
   memory_account account_;
   // state

@@ -280,6 +280,7 @@ void job_children::spawn_device(int device) {
 void job_children::spawn_stage(const layout::cell& stage) {
   stage::stage_options made;
   made.copies = {job_->part_of(stage), options_.rank, options_.out, options_.log, job_->number, job_->latest};
+  made.cell = stage;
   made.make_program = job_->make_program;
   made.account = account_of(device_of(stage));
   stages_[stage] = self_->spawn<actor::actor_of<stage::stage_state>>(std::move(made));

@@ -54,12 +54,16 @@ void state_restore::begin(const messages::restore_command& command) {
   if (command.plan.from_scratch)
     for (const auto& stage : children_.hosted()) hand_to_stage(stage, command_for(stage, 0, true));
   for (const auto& source : command.plan.sources) {
-    if (children_.hosts(source.part.cell))
+    if (children_.hosts(cell_of(source.part)))
       restore_one(source);
     else if (source.rank == options_.rank && source.location != recovery::part_location::disk)
       send_copy(source);
   }
   if (children_.hosted().empty()) begin_devices();
+}
+
+layout::cell state_restore::cell_of(const layout::part_id& part) const {
+  return children_.job().placed.cell_of(part);
 }
 
 void state_restore::cancel() {
@@ -126,7 +130,7 @@ void state_restore::on_committed(const messages::copies_committed& committed) {
 }
 
 void state_restore::restore_one(const recovery::restore_source& source) {
-  const auto& stage = source.part.cell;
+  auto stage = cell_of(source.part);
   auto command = command_for(stage, command_->plan.step);
   if (source.location == recovery::part_location::disk) return read_from_disk_for(source.part);
   bool is_own = source.location == recovery::part_location::own_memory && source.held == source.part;
@@ -138,12 +142,12 @@ void state_restore::restore_one(const recovery::restore_source& source) {
 
 /// This process takes over a part whose copy it has kept, or has an equal part of another replica.
 void state_restore::restore_from_this_process(const recovery::restore_source& source) {
-  request_copy(source,
-               [this, stage = source.part.cell, command = command_for(source.part.cell, command_->plan.step)](
-                   const messages::stage_copy& copy) mutable {
-                 command.packed = copy.packed;
-                 hand_to_stage(stage, command);
-               });
+  request_copy(source, [this, stage = cell_of(source.part),
+                        command = command_for(cell_of(source.part), command_->plan.step)](
+                           const messages::stage_copy& copy) mutable {
+    command.packed = copy.packed;
+    hand_to_stage(stage, command);
+  });
 }
 
 /// From the stage or the peer copy store of this process that has it.
@@ -155,7 +159,8 @@ void state_restore::request_copy(const recovery::restore_source& source, Take ta
   };
   if (source.location == recovery::part_location::own_memory)
     self_
-        ->request(children_.stages().at(source.held.cell), options_.restore_timeout, messages::get_copy{step})
+        ->request(children_.stages().at(cell_of(source.held)), options_.restore_timeout,
+                  messages::get_copy{step})
         .then(std::move(take), failed);
   else
     self_
@@ -169,7 +174,7 @@ void state_restore::read_from_disk_for(const layout::part_id& part) {
   reading_.insert(part);
   auto generation = generation_.number;
   self_
-      ->request(children_.stages().at(part.cell), options_.restore_timeout,
+      ->request(children_.stages().at(cell_of(part)), options_.restore_timeout,
                 messages::list_contents{children_.job().reset_optimizer})
       .then(
           [this, part, generation](const messages::contents_listed& listed) {
@@ -195,9 +200,9 @@ void state_restore::read_from_disk_for(const layout::part_id& part, const messag
       .then(
           [this, part, generation](const messages::stage_copy& copy) {
             if (generation != generation_.number || reading_.erase(part) == 0) return;
-            auto command = command_for(part.cell, command_->plan.step);
+            auto command = command_for(cell_of(part), command_->plan.step);
             command.packed = copy.packed;
-            hand_to_stage(part.cell, command);
+            hand_to_stage(cell_of(part), command);
           },
           [this, generation](const caf::error& problem) {
             generations_.fail_unless_restarted(generation, "a snapshot cannot be read: ", problem);
@@ -230,10 +235,11 @@ void state_restore::on_replica_missing(std::uint64_t generation, const caf::erro
 void state_restore::on_state(const messages::state_arrived& arrived) {
   if (arrived.generation < generation_.number) return;
   arrived_.add(arrived.generation, arrived.part, arrived.packed);
-  if (!command_ || arrived.generation != generation_.number || !children_.hosts(arrived.part.cell)) return;
-  auto command = command_for(arrived.part.cell, command_->plan.step);
+  if (!command_ || arrived.generation != generation_.number || !children_.hosts(cell_of(arrived.part)))
+    return;
+  auto command = command_for(cell_of(arrived.part), command_->plan.step);
   command.packed = arrived.packed;
-  hand_to_stage(arrived.part.cell, command);
+  hand_to_stage(cell_of(arrived.part), command);
 }
 
 messages::restore_stage state_restore::command_for(const layout::cell& stage, std::uint64_t step,

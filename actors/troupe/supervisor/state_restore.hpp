@@ -66,6 +66,7 @@ class state_restore {
   void restore_from_this_process(const recovery::restore_source& source);
   template <class Take>
   void request_copy(const recovery::restore_source& source, Take take);
+  layout::cell cell_of(const layout::part_id& part) const;
   void read_from_disk_for(const layout::part_id& part);
   void read_from_disk_for(const layout::part_id& part, const messages::contents_listed& listed);
   void send_copy(const recovery::restore_source& source);

@@ -9,6 +9,7 @@
 #include "troupe/error/errors.hpp"
 #include "troupe/pipeline/detail/parameters/bucket_layout.hpp"
 #include "troupe/pipeline/detail/parameters/compressed_gradients.hpp"
+#include "troupe/pipeline/detail/stage_content.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -81,9 +82,38 @@ void check_compressible(nn::Module& model, const numeric_options& numerics) {
 
 }  // namespace
 
-void check_replicas(const Pipeline& pipeline, const numeric_options& numerics) {
+void check_shards(const Pipeline& pipeline, const nn::Graph& model, const numeric_options& numerics,
+                  const std::string& backend) {
+  if (numerics.shard == shard_strategy::none) return;
+  auto shard = "shard " + std::string(to_string(numerics.shard));
+  auto refuse = [&](const std::string& why) { throw bad_input(shard + " " + why); };
+  if (pipeline.replicas() == 1)
+    refuse(
+        "divides what replicas hold, and this pipeline has one replica. Use --replicas 2 or more, or leave "
+        "it "
+        "out");
+  for (const auto& given : given_in(numerics.exchange))
+    if (given.name != "gradient_sync")
+      refuse("gives the sums of gradients to the replica that steps a weight, and with " + text_of(given) +
+             " each needs what all send. Use one of them");
+  if (pipeline.flush_every() > 1)
+    refuse("divides the newest weights, and flush_every " + std::to_string(pipeline.flush_every()) +
+           " keeps older ones beside them. Use --flush-every 1, or another schedule");
+  if (backend == "gloo" || backend == "mpi" || backend == "nccl")
+    refuse("sends gradients to the replica that steps a weight, and --backend " + backend +
+           " carries sums for all. Use --backend ucx, or leave it out");
+  if (!has_equal_replicas(model, numerics))
+    refuse(
+        "needs replicas whose buffers are alike, and the model has buffers that may differ: running means of "
+        "a "
+        "BatchNorm2d (use convert_sync_batch_norm(model)), or buffers of a module of your own (make them "
+        "parameters with requires_gradient false, or leave the option out)");
+}
+
+void check_replicas(const Pipeline& pipeline, const numeric_options& numerics, const std::string& backend) {
   check_exchange(pipeline, numerics);
   nn::Graph model(pipeline.model());
+  check_shards(pipeline, model, numerics, backend);
   check_compressible(model, numerics);
   if (pipeline.replicas() > 1 && has_statistics_of(model, nn::BatchNorm2d::statistics_of::group))
     throw bad_input(

@@ -37,7 +37,27 @@ schedule::plan_csv_options implied_by(const Pipeline& pipeline, const job_option
           {.num_replicas = pipeline.replicas()},
           pipeline.numerics().exchange.average_every > 0,
           has_equal_replicas(pipeline.model(), pipeline.numerics()),
-          schedule::joint_passes(synchronized_stages_of(pipeline.model(), partition), layout::mesh_axis::dp)};
+          schedule::joint_passes(synchronized_stages_of(pipeline.model(), partition), layout::mesh_axis::dp),
+          {},
+          pipeline.numerics().shard != shard_strategy::none};
+}
+
+plan_options options_of_plan(const Pipeline& pipeline, const job_options& options, int num_stages,
+                             int num_devices) {
+  auto implied = implied_by(pipeline, options, num_stages);
+  return {.kind = pipeline.schedule(),
+          .num_stages = num_stages,
+          .num_microbatches = pipeline.microbatches(),
+          .num_devices = num_devices,
+          .reductions = implied.reductions,
+          .edges = implied.edges,
+          .flush_every = pipeline.flush_every(),
+          .num_replicas = implied.mesh.num_replicas,
+          .num_slices = implied.mesh.num_slices,
+          .averages_weights = implied.averages_weights,
+          .has_equal_replicas = implied.has_equal_replicas,
+          .joint = implied.joint,
+          .shards_parameters = implied.shards_parameters};
 }
 
 /// `most_devices`: as many as the processes can have.
@@ -87,12 +107,9 @@ plan plan_of_map(const Pipeline& pipeline, const job_options& options, int most_
     refuse("there is no device " + std::to_string(num_devices - 1) + ", the job's devices are 0 to " +
            std::to_string(most_devices - 1) + (pipeline.replicas() == 1 ? "" : " for each replica") +
            ". Use more processes, or more --devices in each");
-  auto implied = implied_by(pipeline, options, pipeline.stages());
-  return plan_placed_by(
-      *pipeline.device_map(),
-      {pipeline.schedule(), pipeline.stages(), pipeline.microbatches(), num_devices, implied.reductions,
-       implied.edges, devices, pipeline.flush_every(), implied.mesh.num_replicas, implied.mesh.num_slices,
-       implied.averages_weights, implied.has_equal_replicas, implied.joint});
+  auto made = options_of_plan(pipeline, options, pipeline.stages(), num_devices);
+  made.device_of_stage = devices;
+  return plan_placed_by(*pipeline.device_map(), made);
 }
 
 /// The properties that must be equal in a snapshot and the job that resumes from it.
@@ -130,7 +147,7 @@ std::string text_of(const std::vector<layout::replica_content>& contents) {
 }  // namespace
 
 plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devices) {
-  check_replicas(pipeline, numerics_for(pipeline, options));
+  check_replicas(pipeline, numerics_for(pipeline, options), options.backend);
   auto replicas = pipeline.replicas();
   if (replicas > 1 && options.batch % (std::int64_t{replicas} * pipeline.microbatches()) != 0)
     throw bad_input(std::to_string(replicas) + " replicas of " + std::to_string(pipeline.microbatches()) +
@@ -153,20 +170,8 @@ plan plan_for(const Pipeline& pipeline, const job_options& options, int num_devi
     throw bad_input(std::to_string(options.devices) + " devices in each process cannot share " +
                     std::to_string(stages) + " stages: use --devices " + std::to_string(stages) +
                     " or fewer, or --stages " + std::to_string(options.devices) + " or more");
-  auto implied = implied_by(pipeline, options, stages);
-  return make_plan({pipeline.schedule(),
-                    stages,
-                    pipeline.microbatches(),
-                    devices_for(pipeline.schedule(), stages, most_devices),
-                    implied.reductions,
-                    implied.edges,
-                    {},
-                    pipeline.flush_every(),
-                    implied.mesh.num_replicas,
-                    implied.mesh.num_slices,
-                    implied.averages_weights,
-                    implied.has_equal_replicas,
-                    implied.joint});
+  return make_plan(
+      options_of_plan(pipeline, options, stages, devices_for(pipeline.schedule(), stages, most_devices)));
 }
 
 std::string problem_of_training(const Pipeline& pipeline) {
@@ -186,15 +191,16 @@ actors::job::job_definition definition_of(const Pipeline& pipeline, const job_op
   auto partition = pipeline.partition(training.num_stages);
   auto numerics = numerics_for(pipeline, options);
   auto contents = contents_of(pipeline.model(), partition, numerics);
-  job.place(training, world_size, contents);
+  bool is_sharded = numerics.shard != shard_strategy::none;
+  job.place(training, world_size, contents, is_sharded);
   check_places(pipeline.model(), partition, job.placed);
   auto mixed = text_of_places(partition, job.placed);
   job.make_program = make_module_programs(
       pipeline.model(), std::move(partition),
       {pipeline.loss(), pipeline.optimizer(), options.seed, numerics, pipeline.initial_weights(),
-       training.flush_every, [places, placed = job.placed](const layout::cell& made) {
-         return places.of(placed.device_of(made));
-       }});
+       training.flush_every,
+       [places, placed = job.placed](const layout::cell& made) { return places.of(placed.device_of(made)); },
+       is_sharded ? training.mesh.num_replicas : 1});
   job.num_threads = options.threads;
   job.samples_per_run = std::int64_t{options.batch} * training.flush_every;
   // Where steps are skipped, schedules count fewer of them than the job.
@@ -216,6 +222,7 @@ actors::job::job_definition definition_of(const Pipeline& pipeline, const job_op
       describe_job(pipeline, options, job.training, job.placed, job.home, numeric_class_of(places));
   if (training.mesh.num_replicas > 1) {
     job.description.add("stages that all replicas hold alike", text_of(contents));
+    job.description.add("what replicas divide", std::string(to_string(numerics.shard)));
     job.description.add("backend over which replicas add up gradients", options.backend);
   }
   job.identity = identity_of(pipeline, options);

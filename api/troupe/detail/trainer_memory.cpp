@@ -1,11 +1,11 @@
 // Trainer's memory_report.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "troupe/detail/refused_call.hpp"
 #include "troupe/detail/world_state.hpp"
 #include "troupe/error/errors.hpp"
-#include "troupe/mesh/device_places.hpp"
 #include "troupe/trainer.hpp"
 
 namespace troupe {
@@ -61,19 +61,29 @@ troupe::memory_report Trainer::memory_report() {
 troupe::memory_report Trainer::memory_report(const cost_profile& profile) {
   world_.shared_->running.require_none("Trainer::memory_report");
   require_no_open_step("memory_report");
-  auto predicted =
-      detail::fail_job_on_exception(*world_.shared_->self, [&] { return predicted_memory(profile); });
   auto report = memory_report();
+  std::map<int, std::vector<compute_place>> places;  // by lane: [device of the plan]
+  for (const auto& each : report.devices) {
+    auto& of_lane = places[plan_.lane_of(each.device)];
+    of_lane.resize(static_cast<std::size_t>(plan_.num_devices()));
+    of_lane[static_cast<std::size_t>(plan_.device_of(each.device))] = {each.place, each.rank};
+  }
+  std::map<int, std::vector<held_memory>> predicted;
+  detail::fail_job_on_exception(*world_.shared_->self, [&] {
+    for (const auto& [lane, of_lane] : places) predicted[lane] = predicted_memory(profile, of_lane);
+  });
   for (auto& each : report.devices) {
-    each.predicted = predicted[static_cast<std::size_t>(plan_.device_of(each.device))];
+    each.predicted =
+        predicted[plan_.lane_of(each.device)][static_cast<std::size_t>(plan_.device_of(each.device))];
     if (report.steps > 0 && each.measured.peak > 0)
       each.ratio = static_cast<double>(each.predicted->peak) / static_cast<double>(each.measured.peak);
   }
   return report;
 }
 
-/// Of the devices of one replica: those of all others hold the same.
-std::vector<held_memory> Trainer::predicted_memory(const cost_profile& profile) const {
+/// Of the devices of one lane, which compute at `places`.
+std::vector<held_memory> Trainer::predicted_memory(const cost_profile& profile,
+                                                   const std::vector<compute_place>& places) const {
   check_profile(profile);
   auto samples = world_.options().batch / pipeline_.replicas() / pipeline_.microbatches();
   if (profile.microbatch_samples != samples)
@@ -84,10 +94,8 @@ std::vector<held_memory> Trainer::predicted_memory(const cost_profile& profile) 
   std::vector<layer_run> stages;
   for (const auto& stage : pipeline_.partition(plan_.num_stages))
     stages.push_back(layers_in(stage, pipeline_.model(), names, plan_.device_of_stage[stages.size()]));
-  std::vector<device::kind> places;
-  auto of_job = mesh::device_places::from_string(world_.options().device);
-  for (int device = 0; device < plan_.num_devices(); ++device) places.push_back(of_job.kind_of({device}));
-  return predict_memory(profile, stages, plan_, simulate(plan_, {}), places);
+  return predict_memory(profile, stages, plan_, simulate(plan_, {}), places,
+                        pipeline_.numerics().shard == shard_strategy::none ? 1 : pipeline_.replicas());
 }
 
 }  // namespace troupe

@@ -19,7 +19,8 @@ class optimizer_state {
   /// gradients as used (parameter::mark_stepped). The learning rate's schedule goes by this number; what
   /// depends on how often a parameter was stepped, as Adam's bias correction, by a number in the state.
   virtual void apply(std::uint64_t step) = 0;
-  /// Whether the step of an element depends only on that element's gradient, weight and state.
+  /// Whether the step of an element depends only on that element's gradient, weight and state, and not on the
+  /// parameter's shape: with shards (Pipeline::shard) it may get some of the elements as a parameter.
   virtual bool is_elementwise() const { return false; }
   /// Applies the step to some elements of a parameter; only if is_elementwise(). `gradient`: f32 [count], of
   /// these elements, wherever it lies; the parameter's update may be pending. After it has stepped all

@@ -1,6 +1,7 @@
 #pragma once
 #include "troupe/config/replica_exchange_options.hpp"
 #include "troupe/optim/loss_scaler.hpp"
+#include "troupe/pipeline/shard_strategy.hpp"
 #include "troupe/program/non_finite_policy.hpp"
 #include "troupe/tensor/dtype.hpp"
 
@@ -20,6 +21,8 @@ struct numeric_options {
 
   /// What replicas of the pipeline exchange.
   replica_exchange_options exchange = {};
+  /// What they divide among themselves.
+  shard_strategy shard = shard_strategy::none;
 
   non_finite_policy on_non_finite = non_finite_policy::stop;
 

@@ -30,6 +30,7 @@ Pipeline::Pipeline(nn::Graph model, const job_options& options) : Pipeline(std::
   precision(options.precision).clip_grad_norm(options.clip_grad_norm).gradient_sync(options.gradient_sync);
   top_k_gradients(options.top_k_gradients).power_sgd_rank(options.power_sgd_rank);
   average_every(options.average_every);
+  shard(shard_strategy_from(options.shard));
   loss_scale({.initial_scale = options.loss_scale});
 }
 
@@ -185,6 +186,11 @@ Pipeline& Pipeline::average_every(int num_steps) {
     throw bad_input("replicas cannot average their weights every " + std::to_string(num_steps) +
                     " steps. Give 1 or more, or 0 to exchange gradients in each step");
   numerics_.exchange.average_every = num_steps;
+  return *this;
+}
+
+Pipeline& Pipeline::shard(shard_strategy strategy) {
+  numerics_.shard = strategy;
   return *this;
 }
 

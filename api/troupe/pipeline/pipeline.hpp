@@ -133,6 +133,16 @@ class Pipeline {
   /// replicas, with what is about exchanged gradients (gradient_sync, top_k_gradients, power_sgd_rank), and
   /// with flush_every above 1; fit, if it would not end at an average.
   Pipeline& average_every(int num_steps);
+  /// What replicas divide among themselves; `none` (the default): each holds all. With `optimizer` (ZeRO,
+  /// stage 1) each steps a part of the weights, and holds the optimizer's state of these alone. It gets the
+  /// other weights when the next step begins. Parts have equally many elements, up to a block of 16384. An
+  /// optimizer that is not by element (optimizer_state::is_elementwise) gets whole parameters, so that parts
+  /// differ more. The weights have the bits of replicas that divide nothing.
+  ///
+  /// The Trainer throws bad_input without replicas, with top_k_gradients, power_sgd_rank, average_every or
+  /// flush_every above 1, and with backends that carry the sums of replicas. Likewise for buffers that may
+  /// differ from replica to replica (BatchNorm2d, modules of one's own; SyncBatchNorm is possible).
+  Pipeline& shard(shard_strategy strategy);
   /// Options of the dynamic loss scale in f16. Throws std::invalid_argument as loss_scaler does.
   Pipeline& loss_scale(optim::loss_scaler_options options);
 

@@ -129,47 +129,85 @@ std::vector<stage_memory> memories_of(const cost_profile& profile, const std::ve
   return memories;
 }
 
+/// Where the stages compute.
+class stage_places {
+ public:
+  stage_places(const plan& made, const std::vector<compute_place>& of_devices)
+      : made_(made), of_devices_(of_devices) {}
+
+  bool is_on_gpu(std::size_t stage) const { return of(stage).where.type == device::kind::cuda; }
+  /// Whether `to` holds what `from` sends it before it uses it, rather than getting a copy then.
+  bool holds_messages(std::size_t from, std::size_t to) const { return !is_on_gpu(to) || of(from) == of(to); }
+
+ private:
+  compute_place of(std::size_t stage) const {
+    return of_devices_.empty() ? compute_place()
+                               : of_devices_[static_cast<std::size_t>(made_.device_of_stage[stage])];
+  }
+
+  const plan& made_;
+  const std::vector<compute_place>& of_devices_;
+};
+
 /// Results are sent when a pass ends, at the latest.
 std::vector<schedule::memory_arrival> arrivals_of(const std::vector<stage_memory>& stages, const plan& made,
-                                                  const timeline& ran) {
+                                                  const timeline& ran, const stage_places& places) {
   std::vector<schedule::memory_arrival> found;
-  auto arrives = [&](std::size_t stage, double when, std::int64_t bytes) {
-    found.push_back({when, made.device_of_stage[stage], bytes});
+  auto arrives = [&](std::size_t from, std::size_t to, double when, std::int64_t bytes) {
+    if (places.holds_messages(from, to)) found.push_back({when, made.device_of_stage[to], bytes});
   };
   for (const auto& device : ran.devices)
     for (const auto& done : device) {
+      auto stage = static_cast<std::size_t>(done.op.stage);
       if (done.op.kind == action_kind::forward)
-        for (const auto& [to, bytes] : stages[static_cast<std::size_t>(done.op.stage)].to)
-          arrives(static_cast<std::size_t>(to), done.end, bytes);
+        for (const auto& [to, bytes] : stages[stage].to)
+          arrives(stage, static_cast<std::size_t>(to), done.end, bytes);
       if (done.op.kind == action_kind::backward || done.op.kind == action_kind::input_gradient)
         for (std::size_t from = 0; from < stages.size(); ++from)
           if (auto back = stages[from].to.find(done.op.stage); back != stages[from].to.end())
-            arrives(from, done.end, back->second);
+            arrives(stage, from, done.end, back->second);
     }
   return found;
 }
 
-/// A pass that takes messages over, and keeps `kept` more for the backward. A GPU gets copies of the
-/// messages.
-memory_effect effect_of(const pass_effect& pass, std::int64_t taken, std::int64_t kept, device::kind place) {
-  bool copies = place == device::kind::cuda;
-  memory_effect effect{.peak = pass.peak + (copies ? taken : 0),
+/// The bytes of the messages that a pass uses.
+struct used_messages {
+  std::int64_t held = 0;    ///< taken over
+  std::int64_t copied = 0;  ///< the device gets copies of them
+};
+
+/// A pass that keeps `kept` more for the backward.
+memory_effect effect_of(const pass_effect& pass, const used_messages& used, std::int64_t kept) {
+  memory_effect effect{.peak = pass.peak + used.copied,
                        .working = pass.peak - std::max(pass.change, std::int64_t{0})};
-  of(memory_use::messages, effect.change) = copies ? 0 : -taken;
+  of(memory_use::messages, effect.change) = -used.held;
   of(memory_use::activations, effect.change) = kept;
   return effect;
 }
 
-std::vector<memory_effect> effects_of(const action& op, const stage_memory& stage, device::kind place) {
+std::vector<memory_effect> effects_of(const action& op, const std::vector<stage_memory>& stages,
+                                      const stage_places& places) {
+  auto number = static_cast<std::size_t>(op.stage);
+  const auto& stage = stages[number];
+  used_messages inputs, gradients;
+  auto use = [&](used_messages& used, std::size_t from, std::int64_t bytes) {
+    (places.holds_messages(from, number) ? used.held : used.copied) += bytes;
+  };
+  for (std::size_t from = 0; from < stages.size(); ++from)
+    if (auto sent = stages[from].to.find(op.stage); sent != stages[from].to.end())
+      use(inputs, from, sent->second);
+  for (const auto& [from, bytes] : stage.to) use(gradients, static_cast<std::size_t>(from), bytes);
+  // A GPU gets copies of the samples too.
+  auto samples = places.is_on_gpu(number) ? stage.samples : 0;
+  inputs.copied += samples;
   auto of_inputs = [&] {
-    auto taken = stage.output_gradients();
-    return effect_of(stage.input_gradient, taken, taken + stage.input_gradient.change, place);
+    return effect_of(stage.input_gradient, gradients, stage.output_gradients() + stage.input_gradient.change);
   };
   // Nothing of the microbatch is left.
-  auto of_weights = [&] { return effect_of(stage.weight_gradient, 0, -stage.kept_for_weights(), place); };
+  auto of_weights = [&] { return effect_of(stage.weight_gradient, {}, -stage.kept_for_weights() - samples); };
   switch (op.kind) {
     case action_kind::forward:
-      return {effect_of(stage.forward, stage.incoming, stage.kept(), place)};
+      return {effect_of(stage.forward, inputs, stage.kept() + samples)};
     case action_kind::backward:
       return {of_inputs(), of_weights()};
     case action_kind::input_gradient:
@@ -177,9 +215,9 @@ std::vector<memory_effect> effects_of(const action& op, const stage_memory& stag
     case action_kind::weight_gradient:
       return {of_weights()};
     case action_kind::apply:
-      return {effect_of(stage.apply, 0, 0, place)};
+      return {effect_of(stage.apply, {}, 0)};
     case action_kind::reduce_gradient:
-      return {effect_of(stage.reduction, 0, 0, place)};
+      return {effect_of(stage.reduction, {}, 0)};
     case action_kind::all_reduce:  // jobs with replicas hold more: not predicted
     case action_kind::unshard:     // whole parameters are counted as lasting
     case action_kind::reshard:
@@ -188,18 +226,21 @@ std::vector<memory_effect> effects_of(const action& op, const stage_memory& stag
   return {};
 }
 
-void add_lasting(const cost_profile& profile, const layer_run& stage, held_memory& held) {
+void add_lasting(const cost_profile& profile, const layer_run& stage, int num_shards, held_memory& held) {
+  auto share = [shards = static_cast<std::uint64_t>(num_shards)](std::uint64_t bytes) {
+    return (bytes + shards - 1) / shards;
+  };
   for (int layer = stage.first; layer < stage.last; ++layer) {
     const auto& cost = profile.layers[static_cast<std::size_t>(layer)];
     held.parameters += cost.parameter_bytes;
     held.gradients += cost.gradient_bytes;
-    held.optimizer += cost.optimizer_bytes;
+    held.optimizer += share(cost.optimizer_bytes);
     held.buffers += cost.buffer_bytes;
   }
   for (const auto& each : profile.shared) {
     if (each.first < stage.first || each.layer >= stage.last) continue;
     held.parameters -= each.parameter_bytes;
-    held.optimizer -= each.optimizer_bytes;
+    held.optimizer -= share(each.optimizer_bytes);
   }
 }
 
@@ -207,28 +248,19 @@ void add_lasting(const cost_profile& profile, const layer_run& stage, held_memor
 
 std::vector<held_memory> predict_memory(const cost_profile& profile, const std::vector<layer_run>& stages,
                                         const plan& made, const timeline& ran,
-                                        const std::vector<device::kind>& places) {
+                                        const std::vector<compute_place>& places, int num_shards) {
   auto memories = memories_of(profile, stages);
-  auto place_of = [&](int on) {
-    return places.empty() ? device::kind::cpu : places[static_cast<std::size_t>(on)];
-  };
-  schedule::memory_costs costs{.effects_of =
-                                   [&](const action& op) {
-                                     auto stage = static_cast<std::size_t>(op.stage);
-                                     return effects_of(op, memories[stage],
-                                                       place_of(made.device_of_stage[stage]));
-                                   },
-                               .at_first = {},
-                               .arriving = arrivals_of(memories, made, ran)};
-  std::erase_if(costs.arriving, [&](const schedule::memory_arrival& each) {
-    return place_of(each.device) == device::kind::cuda;
-  });
+  stage_places placed(made, places);
+  schedule::memory_costs costs{
+      .effects_of = [&](const action& op) { return effects_of(op, memories, placed); },
+      .at_first = {},
+      .arriving = arrivals_of(memories, made, ran, placed)};
   std::vector<held_memory> held(ran.devices.size());
   std::vector<std::int64_t> samples(held.size());
   for (std::size_t stage = 0; stage < stages.size(); ++stage) {
     auto device = static_cast<std::size_t>(made.device_of_stage[stage]);
-    add_lasting(profile, stages[stage], held[device]);
-    if (place_of(made.device_of_stage[stage]) == device::kind::cuda) continue;
+    add_lasting(profile, stages[stage], num_shards, held[device]);
+    if (placed.is_on_gpu(stage)) continue;
     samples[device] =
         std::max(samples[device], kept_batches * made.num_microbatches * memories[stage].samples);
   }

@@ -22,13 +22,22 @@ struct held_memory {
   bool operator==(const held_memory&) const = default;
 };
 
+/// Where a device of a plan computes. What devices of one place send each other stays where it is.
+struct compute_place {
+  device where = {};
+  int process = 0;
+  bool operator==(const compute_place&) const = default;
+};
+
 /// Predicts what each device of a plan holds in a training step after the first one. Follows the passes of
 /// its stages in the order of the plan, and counts messages from the end of the pass that sends them on
 /// (`ran`). Copies of the state, and what libraries hold by themselves, are left out. `stages`: the layers of
-/// each stage of the plan. `places`: where each device of the plan computes, by default on the CPU. On a GPU
-/// it is the GPU's memory that is predicted: messages are in the CPU's until they are used.
+/// each stage of the plan. `places`: [device of the plan], by default all on the CPU. On a GPU it is the
+/// GPU's memory that is predicted: messages from other places are elsewhere until they are used.
+/// `num_shards`: over how many replicas the optimizer's state is divided (Pipeline::shard), each of which is
+/// predicted an equal share.
 std::vector<held_memory> predict_memory(const cost_profile& profile, const std::vector<layer_run>& stages,
                                         const plan& made, const timeline& ran,
-                                        const std::vector<device::kind>& places = {});
+                                        const std::vector<compute_place>& places = {}, int num_shards = 1);
 
 }  // namespace troupe

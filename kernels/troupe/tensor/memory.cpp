@@ -11,6 +11,7 @@ namespace troupe {
 namespace {
 
 thread_local memory_category current_category = memory_category::other;
+thread_local block_reuse current_reuse = block_reuse::in_stream_order;
 
 /// Returns a block to its allocator when the last tensor that owns it is destroyed.
 struct block_deleter {
@@ -18,11 +19,12 @@ struct block_deleter {
   std::shared_ptr<caching_allocator> captured;  ///< keeps the allocator of a graph capture alive; else null
   std::size_t size_bytes;
   memory_category category;
+  block_reuse reuse;
   block_charge charge;
 
   void operator()(void* memory) {
     charge.debit(size_bytes);
-    allocator->deallocate(memory, size_bytes, category);
+    allocator->deallocate(memory, size_bytes, category, reuse);
   }
 };
 
@@ -32,8 +34,8 @@ std::shared_ptr<void> allocate(std::size_t size_bytes, device target) {
   require_within_limit(size_bytes, target, current_category);
   auto captured = capture_allocator_of(target);
   auto* allocator = captured ? captured.get() : &allocator_of(target);
-  auto* block = allocator->allocate(size_bytes, current_category);
-  return {block, block_deleter{allocator, std::move(captured), size_bytes, current_category,
+  auto* block = allocator->allocate(size_bytes, current_category, current_reuse);
+  return {block, block_deleter{allocator, std::move(captured), size_bytes, current_category, current_reuse,
                                block_charge(size_bytes, target.type, current_category)}};
 }
 
@@ -59,6 +61,9 @@ memory_scope::memory_scope(memory_category category) : outer_(current_category) 
   current_category = category;
 }
 memory_scope::~memory_scope() { current_category = outer_; }
+
+idle_memory_scope::idle_memory_scope() : outer_(current_reuse) { current_reuse = block_reuse::when_idle; }
+idle_memory_scope::~idle_memory_scope() { current_reuse = outer_; }
 
 memory_charge::memory_charge(std::size_t size_bytes)
     : size_bytes_(size_bytes),

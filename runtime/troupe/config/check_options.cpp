@@ -104,7 +104,12 @@ void check_layout(const job_options& options) {
 }
 
 void check_exchange(const job_options& options) {
+  check_word("--shard", options.shard, {"none", "optimizer"});
   if (options.replicas > 1) return;
+  if (options.shard != "none")
+    throw bad_input("--shard " + options.shard +
+                    " divides what the replicas of a pipeline hold: add --replicas 2 or more, or leave it "
+                    "out");
   for (const auto& given : given_in(options))
     throw bad_input(
         given.option_name + " " + given.value +

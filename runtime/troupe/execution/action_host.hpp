@@ -45,6 +45,8 @@ class action_host {
   /// puts it into the inbox. Throws action_interrupted. The default throws std::logic_error, for hosts whose
   /// lanes run no passes together (plan::joint) and that defer no updates.
   virtual void wait_within(const action& op, const plan_position& awaited);
+  /// Whether wait_within may be called.
+  virtual bool may_wait_within() { return false; }
   /// Whether the next step may begin before the updates of this one are complete; asked in a G.
   virtual bool may_defer_updates() { return false; }
   /// The output of the stage that computes the loss, when predicting.
@@ -56,6 +58,8 @@ class action_host {
   /// within another action. A G begins again each time it goes on.
   virtual void on_begin_deferred(const action& /*op*/, std::uint64_t /*step*/) {}
   virtual void on_end_deferred(const action& /*op*/, std::uint64_t /*step*/) {}
+  /// A U is about to send the weights that this lane owns.
+  virtual void on_gather(const action& /*op*/) {}
   /// `op`, an A or a G over dp, is about to change parameters or the state of the optimizer. Called before
   /// each change.
   virtual void before_update(const action& /*op*/) {}

@@ -30,6 +30,7 @@ plan_interpreter::plan_interpreter(options chosen, const program_lookup& program
     : run_(std::move(chosen), programs, inputs, host),
       edges_(run_),
       updates_(run_),
+      gathers_(run_),
       contributes_to_(reductions_after(run_.actions())) {}
 
 void plan_interpreter::begin_step(std::uint64_t step) {
@@ -39,8 +40,16 @@ void plan_interpreter::begin_step(std::uint64_t step) {
   num_pass_messages_.clear();
 }
 
+/// Other lanes run it, and need the weights that this one owns.
+void plan_interpreter::skip_step() {
+  for (const auto& op : run_.actions())
+    if (op.kind == action_kind::unshard) gathers_.give(op);
+  run_.pass_step();
+}
+
 bool plan_interpreter::run_next() {
   updates_.progress_deferred();
+  gathers_.progress();
   if (is_halted() || is_at_end()) return false;
   updates_.add_up_before(run_.next());
   if (!run(run_.next())) return false;
@@ -51,7 +60,7 @@ bool plan_interpreter::run_next() {
 }
 
 bool plan_interpreter::run(const action& op) {
-  if (updates_.deferred_before(op)) return false;
+  if (updates_.deferred_before(op) || !gathers_.may_run(op)) return false;
   switch (op.kind) {
     case action_kind::forward:
       return run_forward(op);
@@ -63,12 +72,15 @@ bool plan_interpreter::run(const action& op) {
     case action_kind::reduce_gradient:
       return run_reduction(op);
     case action_kind::apply:
+      gathers_.forget(op.stage);
       return updates_.run_apply(op);
     case action_kind::all_reduce:
       return updates_.run_all_reduce(op);
     case action_kind::unshard:
+      gathers_.begin(op);
+      return true;
     case action_kind::reshard:
-      return true;  // programs hold their parameters whole
+      return true;  // those of others stay
   }
   throw std::logic_error("[plan_interpreter] expected a kind of action, got " +
                          std::to_string(static_cast<int>(op.kind)));

@@ -10,6 +10,7 @@
 #include "troupe/execution/joint_pass.hpp"
 #include "troupe/execution/plan_run.hpp"
 #include "troupe/execution/stage_updates.hpp"
+#include "troupe/execution/weight_gathers.hpp"
 
 namespace troupe::execution {
 
@@ -22,8 +23,7 @@ namespace troupe::execution {
 /// | W | none | here |
 /// | R | the partials of all its stages | here |
 /// | G, A | buckets of gradients and sums from other lanes | stage_updates |
-/// | U, S | none: programs hold their parameters whole, so that these do nothing, and the host is not told |
-/// here |
+/// | U, S | weights that other lanes own, which what reads them waits for | weight_gathers |
 ///
 /// Results go to the inbox if the receiving stage is on this device, otherwise to the host (edge_tensors). A
 /// stage contributes to an R as soon as the action before it has ended, and likewise to a G. A bucket of the
@@ -48,7 +48,7 @@ class plan_interpreter {
   /// which the plan may have several (plan::flush_every).
   void begin_step(std::uint64_t step);
   /// Goes to the end of the step that has begun: this replica has no batch in it.
-  void skip_step() { run_.pass_step(); }
+  void skip_step();
   /// Lets deferred updates go on, and runs the next action. False: none was run, since an input is missing,
   /// or the step was halted, or there is none. A tensor that a program gives too many or too few, or in
   /// another form than the edge has (edge_forms), throws std::logic_error; what the program throws is passed
@@ -98,6 +98,7 @@ class plan_interpreter {
   plan_run run_;
   edge_tensors edges_;
   stage_updates updates_;
+  weight_gathers gathers_;
   /// [position] the next action of the same stage if it is an R or G, to which the stage contributes as soon
   /// as the action has ended; null: it is none.
   std::vector<const action*> contributes_to_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -63,7 +64,10 @@ std::unique_ptr<replica_exchange> running_all_reduce::make_exchange() {
     return host.sum_memory(stage, bucket, num_elements, type);
   };
   const auto* group = run_.host().group_of(stage);
-  if (!group) return std::make_unique<direct_exchange>(std::move(messages), num_buckets, memory);
+  if (!group)
+    return std::make_unique<direct_exchange>(std::move(messages), num_buckets, memory, [this](int bucket) {
+      return bucket < num_buckets_ ? run_.parameters(op_.stage).owner_of(op_.axis, bucket) : std::nullopt;
+    });
   auto leader = group->replicas_with(index).front();
   if (leader != index) return std::make_unique<follower_exchange>(std::move(messages), num_buckets, leader);
   return std::make_unique<group_exchange>(

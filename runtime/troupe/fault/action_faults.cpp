@@ -10,7 +10,8 @@ namespace troupe::fault {
 namespace {
 
 constexpr std::array action_points = {fault_point::forward, fault_point::backward, fault_point::weight,
-                                      fault_point::reduce,  fault_point::apply,    fault_point::all_reduce};
+                                      fault_point::reduce,  fault_point::apply,    fault_point::all_reduce,
+                                      fault_point::unshard};
 
 [[noreturn]] void refuse(fault_point point, const std::string& why) {
   throw bad_input("--fault " + std::string(to_string(point)) + " would never strike: " + why);
@@ -20,7 +21,7 @@ std::set<fault_point> points_of(const plan& training) {
   std::set<fault_point> points;
   for (const auto& device : training.devices)
     for (const auto& op : device)
-      if (!is_of_storage(op.kind)) points.insert(fault_point_of(op.kind));
+      if (op.kind != action_kind::reshard) points.insert(fault_point_of(op.kind));
   return points;
 }
 
@@ -42,8 +43,9 @@ fault_point fault_point_of(action_kind kind) {
     case action_kind::all_reduce:
       return fault_point::all_reduce;
     case action_kind::unshard:
+      return fault_point::unshard;
     case action_kind::reshard:
-      break;  // they do nothing
+      break;  // it does nothing
   }
   throw_invalid("fault_point_of", "a kind of action that computes or communicates",
                 std::to_string(static_cast<int>(kind)));

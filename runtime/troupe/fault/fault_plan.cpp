@@ -13,10 +13,10 @@
 namespace troupe::fault {
 namespace {
 
-constexpr std::array<std::string_view, 16> names = {
+constexpr std::array<std::string_view, 17> names = {
     "joined",   "load",       "forward",   "backward",          "weight",          "reduce",
     "apply",    "copy_state", "keep_copy", "part_half_written", "before_manifest", "read_part",
-    "recovery", "leaving",    "gather",    "all_reduce"};
+    "recovery", "leaving",    "gather",    "all_reduce",        "unshard"};
 
 constexpr std::array<std::string_view, 4> kinds = {"kill", "stop", "fail", "hang"};
 

@@ -26,7 +26,8 @@ enum class fault_point : std::uint8_t {
   recovery,
   leaving,
   gather,
-  all_reduce
+  all_reduce,
+  unshard
 };
 std::string_view to_string(fault_point point);
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace troupe::layout {
 namespace {
@@ -53,10 +54,10 @@ std::string problem_of(const holders& all) {
 
 /// Of one stage and replica.
 std::string problem_of_stage(const holders& all) {
-  std::map<int, holders> by_slice;
-  for (const auto& one : all) by_slice[one.part.cell.slice].push_back(one);
-  bool alike = by_slice.size() > 1;
-  for (const auto& [slice, some] : by_slice) alike = alike && problem_of(some).empty();
+  std::map<std::pair<int, int>, holders> by_part;  // slice, shard
+  for (const auto& one : all) by_part[{one.part.cell.slice, one.part.shard}].push_back(one);
+  bool alike = by_part.size() > 1;
+  for (const auto& [part, some] : by_part) alike = alike && problem_of(some).empty();
   return alike ? "" : problem_of(all);
 }
 

@@ -14,10 +14,10 @@ struct part_contents {
   std::span<const tensor_contents> tensors;
 };
 
-/// Whether parts hold each of their tensors exactly once: in each replica and each stage that has the tensor,
-/// every slice holds all its elements once (slices hold it alike), or the slices together do. Stages hold
-/// alike what several of them have (a tied weight). Empty if so; else what is missing or double, with its
-/// name, its box and the parts.
+/// Whether parts hold each of their tensors exactly once, in each replica and each stage that has the tensor.
+/// Its slices and shards that hold some hold all its elements once (they hold it alike), or together they do.
+/// Stages hold alike what several of them have (a tied weight). Empty if so; else what is missing or double,
+/// with its name, its box and the parts.
 std::string cover_problem(const std::vector<part_contents>& parts);
 
 }  // namespace troupe::layout

@@ -58,6 +58,17 @@ device_id placement::device_of(const layout::part_id& wanted) const {
   return device_of(wanted.cell);
 }
 
+layout::part_id placement::part_of(const layout::cell& wanted) const {
+  layout::part_id shard{{.stage = wanted.stage, .slice = wanted.slice}, wanted.replica};
+  return device_of_shard_.contains(shard) ? shard : layout::part_id{wanted, 0};
+}
+
+layout::cell placement::cell_of(const layout::part_id& kept) const {
+  auto cell = kept.cell;
+  if (device_of_shard_.contains(kept)) cell.replica = kept.shard;
+  return cell;
+}
+
 std::vector<layout::part_id> placement::parts() const {
   std::set<int> sharded;
   std::vector<layout::part_id> parts;

@@ -26,6 +26,7 @@ class placement {
   const std::vector<logical_device>& devices() const { return devices_; }
   int num_devices() const { return static_cast<int>(devices_.size()); }
   const std::map<layout::cell, device_id>& device_of_cell() const { return device_of_cell_; }
+  bool has_shards() const { return !device_of_shard_.empty(); }
   /// Of the sharded stages.
   const std::map<layout::part_id, device_id>& device_of_shard() const { return device_of_shard_; }
   /// Throws std::invalid_argument for a cell that the job does not have.
@@ -33,6 +34,10 @@ class placement {
   /// The device that holds a part and computes its updates: that of its cell, or of the cell that owns a
   /// shard. Throws std::invalid_argument for a part that the job does not have.
   device_id device_of(const layout::part_id& wanted) const;
+  /// What a cell of the job keeps: a part of its own, or a shard.
+  layout::part_id part_of(const layout::cell& wanted) const;
+  /// The cell that keeps a part of the job.
+  layout::cell cell_of(const layout::part_id& kept) const;
   /// The parts of the job, ascending: one for each cell, or in place of those of a sharded stage its shards.
   std::vector<layout::part_id> parts() const;
   /// In ascending order.

@@ -18,7 +18,7 @@ namespace troupe::messaging {
 /// the notice that the sender has ended all generations before the header's.
 enum class frame_kind : std::uint8_t { control = 1, tensor = 2, generation_ended = 3 };
 
-constexpr std::uint8_t frame_version = 18;
+constexpr std::uint8_t frame_version = 19;
 
 /// Fixed fields at the head of every frame, little-endian on the wire. The head is: magic "TRPE", version,
 /// kind, the length of the extension (2 bytes), the fields below in their order, the extension, the

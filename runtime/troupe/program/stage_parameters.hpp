@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,34 @@ class stage_parameters {
   /// to, before apply. Buckets come in any order, each once a step, after the last backward_weight; with
   /// defer_update also within forwards of the next step.
   virtual void take_sums(layout::mesh_axis axis, int number, const std::vector<tensor>& parts);
+  /// The replica that alone gets the sums of a bucket over dp, since it owns what they belong to, and steps
+  /// it; none: all get them. The others' gradients must not change until their next U has ended. The same in
+  /// all replicas. The default says none.
+  virtual std::optional<int> owner_of(layout::mesh_axis axis, int number);
+
+  // What a U gathers over the replicas: weights that one of them owns and has stepped, bucket by bucket.
+
+  struct weight_bucket {
+    int owner = 0;           ///< replica
+    bool is_stepped = true;  ///< false: no optimizer step changes them, so that they are gathered once
+  };
+  /// Constant, and the same in all replicas. The default says none, for programs whose replicas hold and step
+  /// all of their weights.
+  virtual std::vector<weight_bucket> weight_buckets();
+  /// Of a bucket that this replica owns: f32 [n], n > 0. The elements must not change until all replicas have
+  /// given gradients that were computed with them.
+  virtual tensor weights_in(int bucket);
+  /// The weights of a bucket of another replica, which must not be written, nor used after the return.
+  virtual void take_weights(int bucket, const tensor& weights);
+  /// Called in a U with weights still to come, in these buckets: whether forwards may begin before they are
+  /// taken. If so, a forward calls `progress`, within which take_weights is called, as with defer_update,
+  /// until `end_gather`. The default says no.
+  virtual bool defer_gather(const std::vector<int>& /*missing*/,
+                            const std::function<void(bool waits)>& /*progress*/) {
+    return false;
+  }
+  virtual void end_gather() {}
+
   /// Memory of any value that the processes of other replicas read in place if they are on this host.
   using memory_source = std::function<tensor(shape extents, dtype type)>;
   /// Called between steps, in each generation in which other processes have replicas of the stage: buckets

@@ -64,6 +64,17 @@ void stage_parameters::take_sums(layout::mesh_axis axis, int /*number*/,
   refuse_sums("take_sums", axis);
 }
 
+std::optional<int> stage_parameters::owner_of(layout::mesh_axis /*axis*/, int /*number*/) { return {}; }
+
+std::vector<stage_parameters::weight_bucket> stage_parameters::weight_buckets() { return {}; }
+
+tensor stage_parameters::weights_in(int bucket) {
+  throw std::logic_error("[stage_program::weights_in] expected a program whose replicas own weights, got " +
+                         std::string("one without, asked for bucket ") + std::to_string(bucket));
+}
+
+void stage_parameters::take_weights(int bucket, const tensor& /*weights*/) { weights_in(bucket); }
+
 std::vector<tensor_contents> stage_state::contents() { return whole_contents(state()); }
 
 }  // namespace troupe::program

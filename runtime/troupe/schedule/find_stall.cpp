@@ -46,8 +46,13 @@ class wait_walk {
         return blame(stall_cause::device, device, known->for_s,
                      "does not return from " + to_string(action_at(device)) + of_step());
       case device_activity::applying:
-        return blame(stall_cause::device, device, known->for_s,
-                     "does not return from the optimizer's step" + of_step());
+        return blame(
+            stall_cause::device, device, known->for_s,
+            (is_past_all(found_.chain.back()) ? std::string("does not finish what is queued")
+                                              : std::string("does not return from the optimizer's step")) +
+                of_step());
+      case device_activity::copying_state:
+        return blame(stall_cause::device, device, known->for_s, "does not copy its state" + of_step());
       case device_activity::waiting_for_samples:
         return follow_samples(device);
       case device_activity::waiting_for_tensor:
@@ -78,8 +83,6 @@ class wait_walk {
     for (auto input : waiting.inputs) {
       if (input == action_graph::none) continue;
       const auto& sender = graph_.nodes[static_cast<std::size_t>(input)];
-      // Programs hold their parameters whole: a U gives nothing that could be missing.
-      if (sender.op.kind == action_kind::unshard) continue;
       if (sender.device == device || (is_joint && !is_of_same_lane(sender.device, device))) continue;
       if (is_past(input, link.position.step)) {
         sent.push_back(input);
@@ -111,8 +114,7 @@ class wait_walk {
     if (waiting.kind != action_kind::all_reduce) return {};
     for (int node : sent) {
       auto device = graph_.nodes[static_cast<std::size_t>(node)].device;
-      auto activity = seen_.devices[static_cast<std::size_t>(device)]->activity;
-      if (activity == device_activity::computing || activity == device_activity::applying) return device;
+      if (is_busy(seen_.devices[static_cast<std::size_t>(device)]->activity)) return device;
     }
     return {};
   }
@@ -205,6 +207,10 @@ class wait_walk {
     return false;
   }
 
+  bool is_past_all(const wait_link& link) const {
+    return link.position.action == seen_.running.actions_of(link.device).size();
+  }
+
   std::string text_of(const wait_link& link) const {
     auto who = name(link.device);
     if (link.wanted)
@@ -217,7 +223,12 @@ class wait_walk {
                to_string(seen_.running.actions_of(link.device)[link.position.action]) + step + " for " +
                seconds(link.position.for_s);
       case device_activity::applying:
-        return who + " has been in the optimizer's step" + step + " for " + seconds(link.position.for_s);
+        return who +
+               (is_past_all(link) ? " has been finishing what is queued"
+                                  : " has been in the optimizer's step") +
+               step + " for " + seconds(link.position.for_s);
+      case device_activity::copying_state:
+        return who + " has been copying its state" + step + " for " + seconds(link.position.for_s);
       case device_activity::waiting_for_samples: {
         const auto& loader = seen_.loaders[static_cast<std::size_t>(link.device)];
         return who + " waits for samples" + step + " since " + seconds(link.position.for_s) +

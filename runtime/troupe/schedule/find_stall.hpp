@@ -13,10 +13,17 @@ namespace troupe::schedule {
 enum class device_activity : std::uint8_t {
   idle = 0,                 ///< has no granted step
   computing = 1,            ///< the action at its position
-  applying = 2,             ///< the A at its position, or after the last action the state's copies
+  applying = 2,             ///< the A at its position; after the last action what is queued
   waiting_for_tensor = 3,   ///< for what the action at its position needs from other devices
   waiting_for_samples = 4,  ///< waits for its process's loader
+  copying_state = 5,        ///< waits until copies of its state are made, which the next A would change
 };
+
+/// Whether it does something itself, rather than wait for others.
+constexpr bool is_busy(device_activity activity) {
+  return activity == device_activity::computing || activity == device_activity::applying ||
+         activity == device_activity::copying_state;
+}
 
 /// The position of a device in the plan, and for how many seconds it has been there.
 struct device_position {

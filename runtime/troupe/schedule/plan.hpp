@@ -160,6 +160,7 @@ struct plan_options {
   /// Stages, ascending, whose slices have gradients of the same parameters: with several slices they have a
   /// G over tp in each optimizer step, before all other sums and reductions.
   std::vector<int> stages_with_common_parameters = {};
+  bool shards_parameters = false;  ///< with several replicas the plan begins with a U of each stage
 };
 
 /// How many stages a device has with the kind unless the user says otherwise: 1, or 2 where the kind places
@@ -182,7 +183,7 @@ plan make_plan(const plan_options& options);
 /// What evaluation and prediction run: the forwards of `training`, with its stages, edges and devices, for
 /// another number of microbatches (at least 1). Stages on one device are interleaved as make_plan does. What
 /// slices run together they run together here too; the forwards of replicas have nothing to do with each
-/// other. U and S are left out.
+/// other. If `training` has Us, the lists begin with them.
 /// Throws bad_input for what is no number of microbatches or no plan.
 plan forward_projection(const plan& training, int num_microbatches);
 

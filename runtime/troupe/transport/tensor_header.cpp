@@ -17,7 +17,7 @@ constexpr std::size_t fixed_bytes = 2 * sizeof(std::uint64_t) + 7 * sizeof(std::
 constexpr std::size_t place_bytes = 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
 bool known(tensor_role role) {
-  return role >= tensor_role::activation && role <= tensor_role::replica_values && role != unused_tensor_role;
+  return role >= tensor_role::activation && role <= tensor_role::shard_weights && role != unused_tensor_role;
 }
 
 bool known(layout::mesh_axis axis) { return std::ranges::count(layout::mesh_axes, axis) > 0; }

@@ -15,7 +15,8 @@ enum class tensor_role : std::uint8_t {
   restored_state = 7,     ///< of a stage that the receiving process restores
   replica_gradients = 8,  ///< of one lane, the elements that the receiving one adds up
   summed_gradients = 9,   ///< over all lanes along an axis, the elements that the sending one has added up
-  replica_values = 10     ///< of one lane, for a sum over lanes within an action (plan::joint)
+  replica_values = 10,    ///< of one lane, for a sum over lanes within an action (plan::joint)
+  shard_weights = 11      ///< that the sending lane owns, for a U of the receiving one
 };
 
 /// Of an earlier version.
@@ -25,14 +26,14 @@ constexpr auto unused_tensor_role = static_cast<tensor_role>(3);
 constexpr bool is_input(tensor_role role) {
   return role == tensor_role::activation || role == tensor_role::gradient ||
          role == tensor_role::reduction_partial || role == tensor_role::replica_gradients ||
-         role == tensor_role::summed_gradients;
+         role == tensor_role::summed_gradients || role == tensor_role::shard_weights;
 }
 
 /// Whether lanes send it to each other within or around an action. Such a tensor goes past the receiver's
 /// mailbox, since it may wait for it within an action.
 constexpr bool is_between_replicas(tensor_role role) {
   return role == tensor_role::replica_gradients || role == tensor_role::summed_gradients ||
-         role == tensor_role::replica_values;
+         role == tensor_role::replica_values || role == tensor_role::shard_weights;
 }
 
 /// Identifies a tensor and its receiver.
@@ -47,7 +48,7 @@ constexpr bool is_between_replicas(tensor_role role) {
 /// | port | an activation | the input port that takes it |
 /// | port | a gradient | the edge that it comes back on: its index in stage_graph::outputs_of(stage) |
 /// | port | a reduction_partial | the sender's index among all that take part, lane by lane |
-/// | port | gradients of lanes | bucket * number of lanes along the axis + the sender's index along it |
+/// | port | gradients, weights of lanes | bucket * number of lanes along the axis + the sender's index |
 /// | port | replica_values | the same with the number of the message in this step instead of the bucket |
 /// | axis | what lanes send each other | along which they are |
 /// | call | a snapshot part | number of the job |

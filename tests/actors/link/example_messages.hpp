@@ -120,8 +120,8 @@ inline auto example_messages(fields size) {
       actors::messages::pause_requested{
           9, 1, 4, {17, actors::job::pause_command::step, step_unit::action, 3}},
       actors::messages::cut_reached{9, 1, 2, {3, 4}, {0.5, 6, 7}},
-      actors::messages::parameters_listed{9, 1, 2, std::vector<std::string>(empty ? 0 : 2, text('n')),
-                                          text('p')},
+      actors::messages::parameters_listed{9, 1, 2, 3, std::vector<std::string>(empty ? 0 : 2, text('n')),
+                                          std::vector<std::int64_t>(empty ? 0 : 2, 1 << 20), text('p')},
       actors::messages::parameters_hashed{9, 1, ~0ull, std::vector<std::byte>(empty ? 0 : 104, std::byte{7})},
       actors::messages::hash_parameters{9, 1, 2, ~0ull, std::vector<std::string>(empty ? 0 : 2, text('n')),
                                         std::vector<std::byte>(empty ? 0 : 104, std::byte{7})},

@@ -209,7 +209,9 @@ TEST_CASE("the hash covers the parameters of all stages, whatever the order of a
       third{"c", tensor::full({4}, 3)}, fourth{"d", tensor::full({1}, 4)};
   auto lists = [&](std::uint64_t generation, std::uint32_t call, std::uint32_t stage,
                    const std::vector<std::string>& names) {
-    here.actors.send(here.scheduler, actors::messages::parameters_listed{generation, call, stage, names, {}});
+    here.actors.send(here.scheduler,
+                     actors::messages::parameters_listed{
+                         generation, call, stage, 0, names, std::vector<std::int64_t>(names.size()), {}});
   };
   auto asked = [&](std::size_t device) {
     return here.devices[device].all<actors::messages::hash_parameters>();
@@ -247,8 +249,8 @@ TEST_CASE("a hash of weights that no device has whole ends with what to do") {
   here.all_enter(here.hash(0, 0));
   here.all_restored();
   here.actors.send(here.scheduler,
-                   actors::messages::parameters_listed{1, 0, 1, {"a"}, "a device holds a part"});
-  here.actors.send(here.scheduler, actors::messages::parameters_listed{1, 0, 0, {"b"}, {}});
+                   actors::messages::parameters_listed{1, 0, 1, 0, {"a"}, {0}, "a device holds a part"});
+  here.actors.send(here.scheduler, actors::messages::parameters_listed{1, 0, 0, 0, {"b"}, {0}, {}});
   CHECK(here.result(1).problem == "a device holds a part");
   CHECK(here.result(1).weights_sha256.empty());
 }

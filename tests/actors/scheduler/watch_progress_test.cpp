@@ -138,9 +138,9 @@ TEST_CASE(
   here.at(0, schedule::device_activity::idle, 0, 100, 1);
   here.at(1, schedule::device_activity::idle, 0, 100, 1);
   CHECK(here.members.suspects.empty());
-  here.at(1, schedule::device_activity::applying, 0, 31, 1);
+  here.at(1, schedule::device_activity::copying_state, 0, 31, 1);
   CHECK(here.members.suspects.empty());
-  here.at(1, schedule::device_activity::applying, 0, 61, 1);
+  here.at(1, schedule::device_activity::copying_state, 0, 61, 1);
   REQUIRE(here.members.suspects.size() == 1);
   CHECK(here.members.suspects[0].first == 1);
 }

@@ -48,7 +48,7 @@ struct one_stage {
     auto logger =
         std::make_shared<spdlog::logger>("actors", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
     stage = actors.spawn<actors::actor::actor_of<stage_state>>(
-        stage_options{{part, 1, &out, logger}, fake_programs(model)});
+        stage_options{{part, 1, &out, logger}, part.id.cell, fake_programs(model)});
   }
   answer<actors::messages::stage_ready> restore(std::uint64_t generation, std::uint64_t step,
                                                 tensor packed = {}, bool from_scratch = false) {

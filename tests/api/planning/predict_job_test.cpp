@@ -129,6 +129,25 @@ TEST_CASE(
             .peak == 8 * 4096 - 4096);
 }
 
+TEST_CASE(
+    "a GPU holds messages of devices that share its memory, and gets copies of others when it uses them") {
+  auto map = DeviceMap().layer("a", 0).layer("b", 0).layer("c", 1).layer("d", 1);
+  auto job = predict_job(equal_layers(), map,
+                         {.schedule = schedule_kind::gpipe, .num_microbatches = 4, .devices = {{}, {}}});
+  CHECK(job.memory[1].messages > 0);
+  auto on = [&](int second_gpu, int second_process) {
+    return predict_memory(equal_layers(), job.stages, job.made, job.ran,
+                          {{{device::kind::cuda, 0}, 0}, {{device::kind::cuda, second_gpu}, second_process}});
+  };
+  CHECK(on(0, 0) == job.memory);
+  for (const auto& elsewhere : {on(1, 0), on(0, 1)})
+    for (std::size_t device : {0, 1}) {
+      CHECK(elsewhere[device].messages == 0);
+      CHECK(elsewhere[device].activations == job.memory[device].activations);
+      CHECK(elsewhere[device].peak == job.memory[device].peak);
+    }
+}
+
 TEST_CASE("the balance counts the activations that the schedule keeps") {
   prediction_options options{
       .schedule = schedule_kind::gpipe, .num_microbatches = 8, .devices = {{}, {}, {}}};

@@ -39,8 +39,8 @@ const job_bits& expected_bits(const replica_layout& wanted) {
 job_outcome run_layout(const replica_layout& wanted, const words& more) {
   auto options = job_of(wanted);
   auto add = [&options](const words& added) { options.insert(options.end(), added.begin(), added.end()); };
-  add({"--schedule", wanted.schedule, "--stages", std::to_string(wanted.stages), "--backend",
-       wanted.backend});
+  add({"--schedule", wanted.schedule, "--stages", std::to_string(wanted.stages), "--backend", wanted.backend,
+       "--shard", wanted.shard});
   if (!wanted.killed_in.empty())
     add({"--snapshot-every", "2", "--fault",
          wanted.killed_in + "@rank=" + std::to_string(wanted.lost_rank) + ",step=7"});
@@ -52,7 +52,8 @@ job_outcome run_layout(const replica_layout& wanted, const words& more) {
 void check_same_bits(const replica_layout& wanted) {
   INFO(wanted.replicas << " replicas, " << wanted.stages << " stages, " << wanted.processes << " processes, "
                        << wanted.schedule << ", exchange: " << wanted.exchange << " over " << wanted.backend
-                       << ", killed: " << wanted.killed_in << " in rank " << wanted.lost_rank);
+                       << ", shard: " << wanted.shard << ", killed: " << wanted.killed_in << " in rank "
+                       << wanted.lost_rank);
   auto outcome = run_layout(wanted);
   INFO(outcome.process.errors);
   auto seen = bits_of(outcome), expected = expected_bits(wanted);

@@ -17,6 +17,7 @@ struct replica_layout {
   std::string exchange = "f32";
   int lost_rank = 0;
   std::string backend = "ucx";
+  std::string shard = "none";  ///< no bit depends on it
 };
 
 /// 12 steps of a GPT whose embedding and head share their weights, mostly clipped, in f16 whose loss scale is

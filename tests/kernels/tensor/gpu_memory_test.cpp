@@ -102,6 +102,36 @@ TEST_CASE("threads copy to and from one GPU at the same time") {
   CHECK(equal == std::vector<int>(4, 10));
 }
 
+TEST_CASE(
+    "a copy from the CPU beside what is queued comes after what still reads its memory, and before what "
+    "reads it") {
+  auto gpu = first_gpu();
+  for (std::uint32_t number = 0; number < 20; ++number) {
+    auto first = async_device_copy(pattern(mebibyte + 5, number), gpu);
+    auto read = first.clone();
+    first = {};  // its memory is the next copy's, once it is read
+    auto second = async_device_copy(pattern(mebibyte + 5, 99), gpu);
+    auto also_read = second.clone();
+    CHECK(same_bits(read, pattern(mebibyte + 5, number)));
+    CHECK(same_bits(also_read, pattern(mebibyte + 5, 99)));
+  }
+  CHECK(async_device_copy(tensor::empty({0}), gpu).num_elements() == 0);
+}
+
+TEST_CASE("copies from the CPU beside what is queued reuse memory") {
+  auto gpu = first_gpu();
+  async_device_copy(pattern(mebibyte + 7, 1), gpu);
+  for (std::uint32_t number = 0; number < 20; ++number) {
+    troupe::synchronize(gpu);
+    auto before = troupe::memory_of(gpu);
+    auto there = async_device_copy(pattern(mebibyte + 7, number), gpu);
+    auto with = troupe::memory_of(gpu);
+    CHECK(with.num_from_system == before.num_from_system);
+    CHECK(with.current > before.current);
+    CHECK(with.current + with.cached == before.current + before.cached);
+  }
+}
+
 TEST_CASE("a GPU goes on while another one copies from it, and keeps what is copied until then") {
   first_gpu();
   if (troupe::num_cuda_devices() < 2) SKIP("one GPU here");
@@ -131,7 +161,8 @@ TEST_CASE("a copy from another GPU comes after what still reads the memory that 
   auto from = pattern(mebibyte + 5, 1).to(first);
   for (bool beside : {false, true})
     for (std::uint32_t number = 0; number < 8; ++number) {
-      auto before = pattern(mebibyte + 5, number).to(second);
+      auto written = pattern(mebibyte + 5, number);
+      auto before = beside ? async_device_copy(written, second) : written.to(second);
       auto kept = before.clone();
       before = {};  // its memory is the next tensor's
       auto there = beside ? async_device_copy(from, second) : from.to(second);

@@ -77,6 +77,45 @@ std::vector<float> drawn_gradients(std::int64_t count, std::mt19937& random) {
 
 }  // namespace
 
+TEST_CASE("the sums of a bucket that one replica owns come to that replica alone, with the same bits") {
+  constexpr int num_replicas = 3, num_buckets = 4;
+  std::mt19937 random(1);
+  for (int draw = 0; draw < 50; ++draw) {
+    exchanging plain(num_replicas, num_buckets), owned(num_replicas, num_buckets);
+    auto owner_of = [](int bucket) {
+      return bucket == 3 ? std::nullopt : std::optional(bucket * 2 % num_replicas);
+    };
+    for (int i = 0; i < num_replicas; ++i) {
+      auto& one = owned.members[static_cast<std::size_t>(i)];
+      one.exchange.emplace(
+          replica_messages(i, num_replicas, {.generation = 1, .stage = 3}, one.arrived, owned.sender()),
+          num_buckets, [](int, std::int64_t count, dtype type) { return tensor::empty({count}, type); },
+          owner_of);
+    }
+    for (int i = 0; i < num_replicas; ++i)
+      for (int bucket = 0; bucket < num_buckets; ++bucket) {
+        auto gradients = drawn_gradients(1 + bucket * 7, random);
+        for (auto* each : {&plain, &owned})
+          each->members[static_cast<std::size_t>(i)].exchange->give(
+              bucket, tensor::from(gradients, {static_cast<std::int64_t>(gradients.size())}));
+      }
+    for (auto* each : {&plain, &owned})
+      while (!each->sent.empty())
+        each->deliver(std::uniform_int_distribution<std::size_t>(0, each->sent.size() - 1)(random));
+    for (int i = 0; i < num_replicas; ++i) {
+      const auto& one = owned.members[static_cast<std::size_t>(i)];
+      CHECK(one.exchange->is_done());
+      CHECK(one.arrived.num_held() == 0);
+      for (int bucket = 0; bucket < num_buckets; ++bucket) {
+        auto at = static_cast<std::size_t>(bucket);
+        bool gets_it = owner_of(bucket).value_or(i) == i;
+        CHECK(one.sums[at] ==
+              (gets_it ? plain.members[static_cast<std::size_t>(i)].sums[at] : std::vector<float>()));
+      }
+    }
+  }
+}
+
 TEST_CASE("buckets have the sums of the fixed tree in whatever order they are given and arrive") {
   auto seed = GENERATE(1U, 2U, 3U, 4U, 5U);
   CAPTURE(seed);

@@ -64,6 +64,7 @@ class test_device : private execution::action_host {
   void on_prediction(const action&, const tensor&) override {}
   void on_begin(const action&) override {}
   void on_end(const action&) override {}
+  bool may_wait_within() override { return wait != nullptr; }
   void wait_within(const action&, const plan_position&) override { wait(); }
   bool on_non_finite(const action&, const std::string&) override { return false; }
 

@@ -44,7 +44,49 @@ traced_program::traced_program(const plan& running, int stage, int lane)
     : graph_(running.num_stages, running.edges),
       stage_(stage),
       slice_(running.mesh.slice_of(lane)),
-      averages_(schedule::averages_weights(running)) {}
+      replica_(running.mesh.replica_of(lane)),
+      averages_(schedule::averages_weights(running)) {
+  const auto& list =
+      running.devices[static_cast<std::size_t>(running.device_of_stage[static_cast<std::size_t>(stage)])];
+  bool is_sharded = std::ranges::count(list, action{stage, action_kind::unshard, 0}) > 0;
+  if (is_sharded && running.num_running_replicas() == running.mesh.num_replicas)
+    num_owners_ = running.mesh.num_replicas;
+}
+
+std::vector<program::stage_program::weight_bucket> traced_program::weight_buckets() {
+  std::vector<weight_bucket> buckets;
+  for (int owner = 0; owner < num_owners_; ++owner) buckets.push_back({owner});
+  if (num_owners_ > 0) buckets.push_back({0, false});
+  return buckets;
+}
+
+/// The bucket, and how many steps its replica has made.
+tensor traced_program::weights_in(int bucket) {
+  expect(bucket == replica_ || (bucket == num_owners_ && replica_ == 0), "a bucket of its own");
+  return tensor::from(std::vector<float>{static_cast<float>(bucket), static_cast<float>(weights_.size() - 1)},
+                      {2});
+}
+
+void traced_program::take_weights(int bucket, const tensor& weights) {
+  auto values = weights.values<float>();
+  expect(values[0] == static_cast<float>(bucket) && bucket != replica_, "weights of another replica");
+  bool is_new = taken_.insert_or_assign(bucket, static_cast<std::uint64_t>(values[1])).second;
+  expect(bucket < num_owners_ || is_new, "what no step changes once");
+  missing_.erase(bucket);
+}
+
+bool traced_program::defer_gather(const std::vector<int>& missing,
+                                  const std::function<void(bool waits)>& progress) {
+  if (std::ranges::find(missing, num_owners_) != missing.end()) return false;
+  missing_ = {missing.begin(), missing.end()};
+  progress_ = progress;
+  return true;
+}
+
+void traced_program::end_gather() {
+  expect(missing_.empty() && progress_, "the end of a gather that is deferred, when all has come");
+  progress_ = nullptr;
+}
 
 std::uint64_t traced_program::value_of_forward(const program::microbatch& which,
                                                const std::vector<tensor>& inputs,
@@ -78,6 +120,14 @@ tensor traced_program::part_of_weights(const program::microbatch& which) const {
 
 std::vector<tensor> traced_program::forward(const program::microbatch& which, std::vector<tensor> inputs,
                                             tensor targets) {
+  while (!missing_.empty()) {
+    auto go_on = progress_;  // it may end within
+    go_on(true);
+  }
+  for (int owner = 0; owner < num_owners_; ++owner)
+    expect(owner == replica_ || (taken_.contains(owner) && taken_[owner] == weights_.size() - 1),
+           "the newest weights of all replicas");
+  expect(num_owners_ == 0 || replica_ == 0 || taken_.contains(num_owners_), "what no step changes");
   auto num_inputs = graph_.takes_samples(stage_) ? 1 : graph_.inputs_of(stage_).size();
   expect(inputs.size() == num_inputs, "an input for each port");
   expect(!targets.defined() || graph_.computes_loss(stage_), "targets at the loss only");
@@ -183,6 +233,7 @@ class lanes_in_step {
   }
 
   void run_optimizer_step(std::uint64_t run, int number) {
+    gather_weights();
     for (int index = 0; index < plan_.microbatches_per_step(); ++index) run_microbatch(run, number, index);
     if (training_)
       update(run * static_cast<std::uint64_t>(plan_.flush_every) + static_cast<std::uint64_t>(number));
@@ -199,6 +250,22 @@ class lanes_in_step {
   traced_program& at(int lane, int stage) {
     auto number = lane * plan_.num_stages + stage;
     return *programs_[static_cast<std::size_t>(number)];
+  }
+
+  /// Those that replicas own; what no step changes once.
+  void gather_weights() {
+    for (int lane = 0; lane < num_lanes(); ++lane)
+      for (int stage = 0; stage < plan_.num_stages; ++stage) {
+        auto buckets = at(lane, stage).weight_buckets();
+        for (std::size_t index = 0; index < buckets.size(); ++index) {
+          const auto& [owner, is_stepped] = buckets[index];
+          if (owner == plan_.mesh.replica_of(lane) || (!is_stepped && has_gathered_)) continue;
+          auto from = plan_.mesh.lane_at(owner, plan_.mesh.slice_of(lane));
+          auto number = static_cast<int>(index);
+          at(lane, stage).take_weights(number, at(from, stage).weights_in(number));
+        }
+      }
+    has_gathered_ = true;
   }
 
   /// Calls `pass(lane, which)` for each lane with the sums of what `part(lane, which)` returns for all.
@@ -374,7 +441,7 @@ class lanes_in_step {
   }
 
   const plan& plan_;
-  bool training_;
+  bool training_, has_gathered_ = false;
   schedule::stage_graph graph_{plan_.num_stages, plan_.edges};
   std::vector<std::unique_ptr<traced_program>> programs_;
 };

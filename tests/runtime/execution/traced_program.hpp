@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +40,14 @@ class traced_program : public program::stage_program {
   }
   tensor bucket(layout::mesh_axis axis, int number) override;
   void take_sums(layout::mesh_axis axis, int number, const std::vector<tensor>& parts) override;
+  /// Where the plan has Us over replicas: one of each replica, and one that no step changes.
+  std::vector<weight_bucket> weight_buckets() override;
+  tensor weights_in(int bucket) override;
+  void take_weights(int bucket, const tensor& weights) override;
+  /// Its forwards wait for one bucket after the other.
+  bool defer_gather(const std::vector<int>& missing,
+                    const std::function<void(bool waits)>& progress) override;
+  void end_gather() override;
   std::string non_finite() override { return non_finite_text; }
   void apply(std::uint64_t step) override;
   void discard() override {}
@@ -57,11 +67,15 @@ class traced_program : public program::stage_program {
                                   const std::vector<tensor>& output_gradients) const;
 
   schedule::stage_graph graph_;
-  int stage_, slice_;
+  int stage_, slice_, replica_;
+  int num_owners_ = 0;  ///< replicas that own weights of the stage; 0: none
   bool averages_;
   std::map<std::pair<std::uint64_t, int>, std::uint64_t> outputs_, gradients_;  // [step, microbatch]
   std::map<int, std::uint64_t> saved_;                                          // [microbatch] gradients
   std::vector<std::uint64_t> weights_ = {1};                                    // [optimizer steps]
+  std::set<int> missing_;                     ///< buckets that a forward is to wait for
+  std::function<void(bool waits)> progress_;  ///< null: no gather is deferred
+  std::map<int, std::uint64_t> taken_;  ///< by bucket of others: the number of steps that made the weights
   std::uint64_t sum_ = 0;
   std::vector<std::uint64_t> sums_;  // of buckets that were taken, since the last G
 };

@@ -93,6 +93,12 @@ TEST_CASE("the shards of a stage lie on the devices of its replicas, in place of
   CHECK(placed.device_of(part_id{{.stage = 1}, 1}) == device_id{5});
   CHECK(placed.device_of(part_id{{.stage = 1, .slice = 1}, 1}) == device_id{7});
   CHECK(placed.device_of(part_id{{.stage = 0, .replica = 1}, 0}) == device_id{4});
+  for (const auto& [cell, device] : placed.device_of_cell()) {
+    CHECK(placed.device_of(placed.part_of(cell)) == device);
+    CHECK(placed.cell_of(placed.part_of(cell)) == cell);
+    CHECK(whole.part_of(cell) == part_id{cell, 0});
+  }
+  CHECK(placed.part_of({.stage = 1, .replica = 1}) == part_id{{.stage = 1}, 1});
   CHECK(placed.device_of_cell() == whole.device_of_cell());
   CHECK_FALSE(placed == whole);
   CHECK(placement_text(placed) != placement_text(whole));

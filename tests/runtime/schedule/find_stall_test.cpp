@@ -164,17 +164,24 @@ TEST_CASE(
   CHECK(find_stall(seen).cause == stall_cause::lost_tensor);
 }
 
-TEST_CASE(
-    "who does not return from an A is in the optimizer's step, and so is who copies the state after it") {
+TEST_CASE("who does not come to the end of a step is in an A, finishes what is queued, or copies its state") {
+  struct known {
+    device_activity activity;
+    std::size_t position;
+    std::string problem, text;
+  };
   auto seen = four_devices();
   REQUIRE(to_string(seen.running.devices[1].back()) == "1A");
-  for (std::size_t position : {4, 5}) {
-    seen.devices[1] = {device_activity::applying, 7, position, 30};
+  for (const auto& [activity, position, problem, text] :
+       {known{device_activity::applying, 4, "return from the optimizer's step", "in the optimizer's step"},
+        known{device_activity::applying, 5, "finish what is queued", "finishing what is queued"},
+        known{device_activity::copying_state, 5, "copy its state", "copying its state"}}) {
+    seen.devices[1] = {activity, 7, position, 30};
     auto found = find_stall(seen);
     CHECK(found.cause == stall_cause::device);
     CHECK(found.device == 1);
-    CHECK(found.problem == "device 1 does not return from the optimizer's step of step 7");
-    CHECK(found.text == "device 1 has been in the optimizer's step of step 7 for 30.0 s");
+    CHECK(found.problem == "device 1 does not " + problem + " of step 7");
+    CHECK(found.text == "device 1 has been " + text + " of step 7 for 30.0 s");
   }
 }
 

@@ -108,9 +108,11 @@ TEST_CASE("the first action after a U waits for the shards of the other replicas
   job_positions seen{of, std::vector<std::optional<device_position>>(2), std::vector<loader_position>(2)};
   seen.devices[0] = {device_activity::waiting_for_tensor, 5, 2, 10.0};
   seen.devices[1] = {device_activity::applying, 4, 10, 9.0};
-  // Programs hold their parameters whole, so that nothing is missing: device 0 is not said to wait for 0U.
-  CHECK(wait_chains(seen).size() == 1);
-  CHECK(wait_chains(seen)[0].device == 1);
+  auto found = wait_chains(seen);
+  REQUIRE(found.size() == 2);  // from each device
+  CHECK(found[0].device == 1);
+  REQUIRE(found[0].chain.size() == 2);
+  CHECK(found[0].chain[0].wanted == action{0, unshard, 0});
 }
 
 TEST_CASE("PyTorch's plans with communication are read with their Us and Ss, and written the same") {

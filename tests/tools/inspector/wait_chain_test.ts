@@ -16,6 +16,14 @@ test("a chain leads from any stage to the one that computes", () => {
   }
 });
 
+test("what the device at the end of a chain does is told", () => {
+  const frame = shownFrame();
+  for (const [activity, text] of [["applying", "applies the optimizer"], ["copying_state", "copies its state"]] as const) {
+    frame.devices[3] = device(3, activity, 2);
+    assert.equal(last(waitChain(frame, 3)).text, `Device 3 ${text}.`);
+  }
+});
+
 test("who waits for samples, or lost its process, or does not answer, is the culprit", () => {
   const samples = shownFrame();
   samples.devices = [device(0, "waiting_for_samples", 0), device(1, "waiting_for_tensor", 0), device(2, "waiting_for_tensor", 0), device(3, "waiting_for_tensor", 0)];

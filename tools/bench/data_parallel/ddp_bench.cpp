@@ -154,6 +154,10 @@ void add_ddp_bench(const bench_commands& to) {
                    "Measure a pipeline with a replica in each process beside DataParallel, in turn");
   auto* replicas = command.get_option("--replicas");
   command
+      .add_flag("--shard", each.shard,
+                "These replicas own shards of the optimizer's state (--shard optimizer)")
+      ->needs(replicas);
+  command
       .add_flag("--named-calls", each.named_calls,
                 "Measure these replicas over a communicator whose calls are named, too")
       ->needs(replicas);

@@ -171,7 +171,7 @@ class ddp_measurement {
                                     [&](int count) { return overlapped.run(count); },
                                     [&](int count) { return waiting.run(count); }};
     if (job_.replicas) {
-      replicas.emplace(computing_.model(), self_);
+      replicas.emplace(computing_.model(), self_, job_.shard);
       kinds.emplace_back([&](int count) { return replicas->run(count); });
     }
     std::optional<named_replica> named;

@@ -21,9 +21,11 @@ struct ddp_job {
   std::vector<double> links;  ///< how long the gradients take over each, over the time of computing a step
   bool replicas = false;      ///< measure a pipeline's replicas beside
   bool named_calls = false;   ///< measure replicas over a named_communicator, too
+  bool shard = false;         ///< the pipeline's replicas own shards of the optimizer's state
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ddp_job, model, ranks, threads, batch, seconds,
-                                                bucket_size_mb, first_bucket_mb, links, replicas, named_calls)
+                                                bucket_size_mb, first_bucket_mb, links, replicas, named_calls,
+                                                shard)
 
 /// Measures steps of DataParallel, those of a process alone and, if wanted, those of a pipeline's replicas,
 /// over each link; all processes of a job do this alike. `link`: the rate of the link between replicas, which

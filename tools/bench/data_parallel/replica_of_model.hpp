@@ -18,8 +18,9 @@ using step_moments = std::shared_ptr<std::vector<step_moment>>;
 std::vector<step_moment> last_moments(const std::vector<step_moment>& all, int count);
 
 /// A compute model's programs as a pipeline of one stage: a gpt, or a Sequential. Each loss adds its moment
-/// to `moments`.
-program::program_factory make_replica_programs(const compute_model& model, const step_moments& moments);
+/// to `moments`. `num_shards`: of module_program_options.
+program::program_factory make_replica_programs(const compute_model& model, const step_moments& moments,
+                                               int num_shards = 1);
 /// The batches of train_step, each as many times one after the other as there are replicas.
 std::shared_ptr<batch_source> make_replica_batches(const compute_model& model, int num_replicas);
 

@@ -8,13 +8,16 @@
 
 namespace troupe::bench {
 
-replicated_pipeline::replicated_pipeline(const compute_model& model, actors::process::process& self)
+replicated_pipeline::replicated_pipeline(const compute_model& model, actors::process::process& self,
+                                         bool has_shards)
     : self_(self) {
   auto job = std::make_shared<actors::job::job_definition>();
-  job->place(make_plan({.num_replicas = self.world_size()}), self.world_size());
+  has_shards = has_shards && self.world_size() > 1;
+  job->place(make_plan({.num_replicas = self.world_size(), .shards_parameters = has_shards}),
+             self.world_size(), {}, has_shards);
   job->num_threads = num_threads();
   job->snapshots.cadence.memory_every_steps = std::numeric_limits<std::uint32_t>::max();
-  job->make_program = make_replica_programs(model, moments_);
+  job->make_program = make_replica_programs(model, moments_, has_shards ? self.world_size() : 1);
   source_ = self_.add_source(make_replica_batches(model, self_.world_size()));
   self_.define(std::move(job));
 }

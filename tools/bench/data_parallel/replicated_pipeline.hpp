@@ -15,7 +15,8 @@ namespace troupe::bench {
 class replicated_pipeline {
  public:
   /// All processes do this alike. `self` outlives it. No other job may be defined while it is used.
-  replicated_pipeline(const compute_model& model, actors::process::process& self);
+  /// `has_shards`: with shard_strategy::optimizer.
+  replicated_pipeline(const compute_model& model, actors::process::process& self, bool has_shards);
 
   /// Trains num_uncounted_steps, then `count` more; all processes together. Returns when this
   /// process's replica came to the loss of each, and of the one before: [count + 1].

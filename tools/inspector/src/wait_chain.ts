@@ -101,9 +101,14 @@ function laneOutside(frame: Frame, device: Device): { device: Device; lanes: str
   const found =
     others.find((other) => isBefore(other, device)) ??
     (actions.some((one) => one.kind === "G")
-      ? others.find((other) => other.activity === "computing" || other.activity === "applying")
+      ? others.find(isBusy)
       : others.find((other) => !isBefore(device, other) && (other.activity !== "waiting_for_tensor" || typeof producerOf(frame, other) === "object")));
   return found ? { device: found, lanes } : null;
+}
+
+/// Whether it does something itself, rather than wait for others.
+function isBusy(device: Device): boolean {
+  return device.activity === "computing" || device.activity === "applying" || device.activity === "copying_state";
 }
 
 /// The device that has yet to make an input that `device` waits for; "sent": all are made, or it takes none.
@@ -138,8 +143,9 @@ export function waitChain(frame: Frame, start: number): WaitLink[] {
     if (seen.has(device.device)) return [...links, link(device, `Device ${device.device} again: the positions were read at different times. Look again.`, true)];
     seen.add(device.device);
     const named = `Device ${device.device}`;
-    if (device.activity === "computing" || device.activity === "applying") {
-      const what = device.activity === "applying" ? "applies the optimizer" : `computes ${device.action ?? ""}: ${describeAction(device.action)}`;
+    if (isBusy(device)) {
+      const computes = `computes ${device.action ?? ""}: ${describeAction(device.action)}`;
+      const what = device.activity === "applying" ? (device.action ? "applies the optimizer" : "finishes what is queued") : device.activity === "copying_state" ? "copies its state" : computes;
       return [...links, link(device, `${named} ${what}.`, true)];
     }
     if (device.activity === "waiting_for_samples") {

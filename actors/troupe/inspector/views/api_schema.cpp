@@ -72,7 +72,7 @@ const char* api_schema() {
       "peak_memory_bytes": {"$ref": "#/$defs/count"},
       "memory_limit_bytes": {"type": ["integer", "null"], "description": "--memory-limit; null: none"},
       "host_memory_bytes": {"type": "integer", "minimum": 0, "description": "of a device on a GPU: held in the memory of the CPU"},
-      "activity": {"enum": ["idle", "computing", "applying", "waiting_for_tensor", "waiting_for_samples"]},
+      "activity": {"enum": ["idle", "computing", "applying", "waiting_for_tensor", "waiting_for_samples", "copying_state"]},
       "call": {"$ref": "#/$defs/count"}, "call_kind": {"type": "string"},
       "run": {"type": "integer", "minimum": 0, "description": "runs of the plan, or batches, that come before"},
       "position": {"type": "integer", "minimum": 0, "description": "index in the device's list of actions"},

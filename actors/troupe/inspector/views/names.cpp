@@ -32,8 +32,9 @@ std::string call_name(job::call_kind kind) {
 }
 
 std::string activity_name(schedule::device_activity activity) {
-  return word<5>({"idle", "computing", "applying", "waiting_for_tensor", "waiting_for_samples"},
-                 static_cast<std::size_t>(activity));
+  return word<6>(
+      {"idle", "computing", "applying", "waiting_for_tensor", "waiting_for_samples", "copying_state"},
+      static_cast<std::size_t>(activity));
 }
 
 std::string child_name(actor::child_role role) {

@@ -54,9 +54,7 @@ std::vector<messages::device_progress> local_progress::positions() const {
 std::string local_progress::stuck(double limit_s) const {
   for (const auto& [number, one] : devices_) {
     if (!one.last || one.for_s < limit_s) continue;
-    auto activity = one.last->position.activity;
-    if (activity == schedule::device_activity::computing || activity == schedule::device_activity::applying)
-      return "device " + std::to_string(number);
+    if (schedule::is_busy(one.last->position.activity)) return "device " + std::to_string(number);
   }
   return loader_changes_ % 2 != 0 && loader_for_s_ >= limit_s ? "the loader" : "";
 }

@@ -48,6 +48,7 @@ void stage_directory::deliver(const transport::tensor_tag& tag, tensor value) {
     case transport::tensor_role::replica_gradients:
     case transport::tensor_role::summed_gradients:
     case transport::tensor_role::replica_values:
+    case transport::tensor_role::shard_weights:
       if (!hosted) return;
       charge(device->second, value);
       put(device->second, tag, std::move(value));

@@ -64,7 +64,7 @@ std::vector<parameter*> targets_of(const std::vector<named_parameter>& parameter
 }  // namespace
 
 module_program::module_program(const nn::Graph& model, const std::vector<stage_range>& partition, int stage,
-                               const module_program_options& options, device place)
+                               const module_program_options& options, device place, int shard)
     : place_(place),
       is_last_(static_cast<std::size_t>(stage) + 1 == partition.size()),
       values_(cut_model(model.wiring(), partition).stages.at(static_cast<std::size_t>(stage))),
@@ -105,12 +105,19 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
   if (flush_every_ > 1) versions_.emplace(std::move(uses));
   if (auto period = options.numerics.exchange.average_every; period > 0)
     average_.emplace(period, targets_of(parameters_));
-  optimizer_ = optim::make_state(options.optimizer, parameters_);
-  auto by_layer = weights_by_layer(layers_->modules(), parameters_, tied);
-  deferred_.emplace(parameters_, tied, [this](std::size_t index) { return gradients_->is_stepped(index); });
+  auto by_use = in_order_of_use(weights_by_layer(layers_->modules(), parameters_, tied), parameters_.size());
+  if (options.num_shards > 1) {
+    auto is_elementwise = optim::make_state(options.optimizer, {})->is_elementwise();
+    shards_.emplace(parameters_, by_use,
+                    owned_shard{shard, options.num_shards,
+                                is_elementwise ? layout::shard_grain::blocks : layout::shard_grain::tensors});
+  }
+  optimizer_ = optim::make_state(options.optimizer, stepped());
+  deferred_.emplace(parameters_, tied, [this](std::size_t index) {
+    return shards_ ? shards_->is_gathered(index) : gradients_->is_stepped(index);
+  });
   gradients_.emplace(options.numerics, reductions_of(model, partition, options.numerics), counted_in(model),
-                     parameters_, in_order_of_use(by_layer, parameters_.size()),
-                     tied_gradients(std::move(tied)));
+                     parameters_, by_use, tied_gradients(std::move(tied)), shards_ ? &*shards_ : nullptr);
   if (options.numerics.skips_steps() && flush_every_ == 1)
     for (const auto& each : buffers_) kept_buffers_.push_back(each.target->value.clone());
 }
@@ -126,9 +133,15 @@ void module_program::begin(const std::vector<named_tensor>& weights) {
 std::vector<indexed_parameter> module_program::counted_in(const nn::Graph& model) const {
   auto names = parameter_names_of(model);
   std::vector<indexed_parameter> counted;
-  for (const auto& [name, target] : parameters_)
-    if (!borrowed_.contains(name))
-      counted.push_back({std::ranges::lower_bound(names, name) - names.begin(), target});
+  auto count = [&](const named_parameter& one, std::int64_t first) {
+    if (!borrowed_.contains(one.name))
+      counted.push_back({std::ranges::lower_bound(names, one.name) - names.begin(), one.target, first});
+  };
+  if (!shards_)
+    for (const auto& each : parameters_) count(each, 0);
+  else
+    for (std::size_t piece = 0; piece < shards_->pieces().size(); ++piece)
+      if (shards_->is_owned(piece)) count(shards_->pieces()[piece], shards_->first_of(piece));
   return counted;
 }
 
@@ -151,7 +164,7 @@ std::vector<tensor> module_program::forward(const program::microbatch& mb, std::
       pass_id{static_cast<std::uint32_t>(mb.step), static_cast<std::uint32_t>(mb.global_index())});
   nn::detail::replica_scope replicas(mb.num_replicas, sums_of(mb));
   auto& recorded = begin_pass(mb, std::move(inputs));
-  if (!is_checked_ && mb.num_replicas > 1 && steps_by_parts()) deferred_->require_waits();
+  if (!is_checked_ && mb.num_replicas > 1 && (shards_ || steps_by_parts())) deferred_->require_waits();
   auto outputs = run_layers(mb, recorded.inputs);
   if (!is_checked_) check_first_pass(mb, outputs, targets);
   auto from = is_last_ ? take_loss(mb, outputs.front(), targets)
@@ -170,7 +183,7 @@ void module_program::check_first_pass(const program::microbatch& mb, const std::
   deferred_->end();  // of require_waits
   for (const auto& each : outputs) check_parameters(each, layers_->modules());
   if (is_last_) {
-    auto num_counted = check_loss(loss_, outputs.front().value, targets.to(place_));
+    auto num_counted = check_loss(loss_, outputs.front().value, async_device_copy(targets, place_));
     check_equal_counts(loss_, outputs.front().value, targets, mb.batch_targets);
     if (counted_targets_.needs_example()) counted_targets_.learn(num_counted);
   }
@@ -229,7 +242,7 @@ loss_result module_program::compute_loss(const program::microbatch& mb, const va
   std::optional<deferred_reads::scope> deferring;
   if (loss_.target<nn::CrossEntropy>())
     deferring.emplace(reads_, deferred_reads::content::losses, origin_of(mb));
-  return loss_(output, targets.to(place_), scale);
+  return loss_(output, async_device_copy(targets, place_), scale);
 }
 
 void module_program::add_metrics(const loss_result& result, const tensor& targets) {
@@ -351,6 +364,24 @@ tensor module_program::bucket(layout::mesh_axis axis, int number) {
   return average_ ? average_->values_of(number) : gradients_->message_of(number);
 }
 
+std::optional<int> module_program::owner_of(layout::mesh_axis axis, int number) {
+  return axis == layout::mesh_axis::dp && shards_ ? gradients_->owner_of(number) : std::nullopt;
+}
+
+std::vector<program::stage_program::weight_bucket> module_program::weight_buckets() {
+  return shards_ ? shards_->weight_buckets() : std::vector<weight_bucket>();
+}
+
+/// Forwards wait for what is trained alone, and the first one tells whether all modules wait.
+bool module_program::defer_gather(const std::vector<int>& missing, const progress_callback& progress) {
+  auto buckets = shards_->weight_buckets();
+  auto is_stepped = [&](int bucket) { return buckets[static_cast<std::size_t>(bucket)].is_stepped; };
+  if (!is_checked_ || !std::ranges::all_of(missing, is_stepped)) return false;
+  shards_->expect(missing);
+  deferred_->begin(progress);
+  return true;
+}
+
 void module_program::share_gradients(const memory_source& shared) {
   if (!average_) gradients_->share_memory(shared);
 }
@@ -376,15 +407,17 @@ bool module_program::steps_by_parts() const {
 step_gradients::part_stepper module_program::part_stepper() {
   if (!steps_by_parts()) return {};
   auto step = *gradients_->optimizer_step(accumulated_step_);
-  return {[this, step](const optim::parameter_part& which, const tensor& gradient) {
+  auto index_of = [this](std::size_t index) { return shards_ ? shards_->index_in_owned(index) : index; };
+  return {[this, step, index_of](optim::parameter_part which, const tensor& gradient) {
+            which.index = index_of(which.index);
             optimizer_->apply_part(step, which, gradient);
           },
-          [this, step](std::size_t index) { optimizer_->end_parts(step, index); }};
+          [this, step, index_of](std::size_t index) { optimizer_->end_parts(step, index_of(index)); }};
 }
 
 bool module_program::defer_update(const progress_callback& progress) {
   auto step_part = part_stepper();
-  if (!step_part) return false;
+  if (!step_part || shards_) return false;
   deferred_->begin(progress);
   has_finite_loss_ = is_loss_finite();
   gradients_->step_packed(step_part);
@@ -402,7 +435,8 @@ std::string module_program::non_finite() {
   if (deferred_->is_pending() ? !has_finite_loss_ : !is_loss_finite()) return "the loss";
   const auto* found = gradients_->first_non_finite();
   if (!found) return {};
-  return "the gradient of " + std::ranges::find(parameters_, found, &named_parameter::target)->name;
+  const auto& stepped = shards_ ? shards_->pieces() : parameters_;
+  return "the gradient of " + std::ranges::find(stepped, found, &named_parameter::target)->name;
 }
 
 void module_program::keep_buffers() {
@@ -461,7 +495,7 @@ program::step_metrics module_program::take_metrics() {
 
 std::vector<named_tensor> module_program::parameters() {
   std::vector<named_tensor> result;
-  for (const auto& each : parameters_)
+  for (const auto& each : stepped())
     if (!borrowed_.contains(each.name)) result.push_back({each.name, each.target->value()});
   return result;
 }
@@ -474,12 +508,21 @@ std::vector<named_tensor> module_program::weights() {
 
 std::vector<named_tensor> module_program::state() {
   std::vector<named_tensor> result;
-  for (const auto& each : parameters_) result.push_back({each.name, each.target->value()});
+  for (const auto& each : stepped()) result.push_back({each.name, each.target->value()});
   for (const auto& each : buffers_) result.push_back({each.name, each.target->value});
   auto kept = optimizer_->state();
   std::ranges::sort(kept, {}, &named_tensor::name);
   std::ranges::move(kept, std::back_inserter(result));
   std::ranges::move(gradients_->state(), std::back_inserter(result));
+  return result;
+}
+
+std::vector<tensor_contents> module_program::contents() {
+  std::vector<tensor_contents> result;
+  for (const auto& each : state()) {
+    auto of_piece = shards_ ? shards_->contents_of(each) : std::nullopt;
+    result.push_back(of_piece ? *of_piece : whole_contents(each));
+  }
   return result;
 }
 
@@ -502,7 +545,8 @@ program::program_factory make_module_programs(nn::Graph model, std::vector<stage
   return [model = std::move(model), partition = std::move(partition), options = std::move(options)](
              const layout::cell& computed) -> std::unique_ptr<program::stage_program> {
     auto place = options.place ? options.place(computed) : device();
-    return std::make_unique<module_program>(model, partition, computed.stage, options, place);
+    auto shard = options.num_shards > 1 ? computed.replica : 0;
+    return std::make_unique<module_program>(model, partition, computed.stage, options, place, shard);
   };
 }
 

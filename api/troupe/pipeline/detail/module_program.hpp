@@ -14,6 +14,7 @@
 #include "troupe/optim/optimizer.hpp"
 #include "troupe/pipeline/detail/model_cut.hpp"
 #include "troupe/pipeline/detail/parameters/deferred_update.hpp"
+#include "troupe/pipeline/detail/parameters/parameter_shards.hpp"
 #include "troupe/pipeline/detail/parameters/weight_average.hpp"
 #include "troupe/pipeline/detail/step_gradients.hpp"
 #include "troupe/pipeline/detail/target_count.hpp"
@@ -35,6 +36,8 @@ struct module_program_options {
   int flush_every = 1;
   /// Where the programs of a cell compute; null: on the CPU.
   std::function<device(const layout::cell&)> place = nullptr;
+  /// More than 1: the replicas own shards of each stage's parameters (parameter_shards), one each.
+  int num_shards = 1;
 };
 
 /// The program of one pipeline stage: some nodes of a graph, and in the last stage the loss. Its ports are
@@ -45,6 +48,10 @@ struct module_program_options {
 /// Metrics are sums over them. In a step in which none counts no parameter has a gradient. A step that is
 /// skipped leaves buffers, too, as they were before it (not with flush_every of more than 1, where forwards
 /// of the next step come before).
+///
+/// With shards each replica has all weights for its passes, and steps those of its shard alone, with the same
+/// bits. Those of others come from their owners between two steps (a U of the plan). Its state is that of its
+/// shard.
 ///
 /// The bits do not depend on the partition into stages or on the order of the microbatches' forward and
 /// backward passes. Weight gradients must be computed in ascending microbatch order, or as
@@ -62,9 +69,10 @@ class module_program : public program::stage_program {
  public:
   /// Creates the program of stage `stage` of the partition. Clones and materializes the layers, so that
   /// programs share nothing with `model` or each other. It computes on `place`, to whose memory it takes what
-  /// it is given. Throws bad_input if that does not exist.
+  /// it is given. Throws bad_input if that does not exist. `shard`: of options.num_shards, the one that it
+  /// owns.
   module_program(const nn::Graph& model, const std::vector<stage_range>& partition, int stage,
-                 const module_program_options& options, device place = {});
+                 const module_program_options& options, device place = {}, int shard = 0);
 
   device place() const override { return place_; }
   std::vector<tensor> forward(const program::microbatch& mb, std::vector<tensor> inputs,
@@ -85,6 +93,12 @@ class module_program : public program::stage_program {
   }
   int num_buckets(layout::mesh_axis axis, std::uint64_t step) override;
   tensor bucket(layout::mesh_axis axis, int number) override;
+  std::optional<int> owner_of(layout::mesh_axis axis, int number) override;
+  std::vector<weight_bucket> weight_buckets() override;
+  tensor weights_in(int bucket) override { return shards_->weights_in(bucket); }
+  void take_weights(int bucket, const tensor& weights) override { shards_->take_weights(bucket, weights); }
+  bool defer_gather(const std::vector<int>& missing, const progress_callback& progress) override;
+  void end_gather() override { deferred_->end(); }
   void share_gradients(const memory_source& shared) override;
   void take_sums(layout::mesh_axis axis, int number, const std::vector<tensor>& parts) override;
   bool defer_update(const progress_callback& progress) override;
@@ -93,6 +107,7 @@ class module_program : public program::stage_program {
   void discard() override;
   program::step_metrics take_metrics() override;
   std::vector<named_tensor> state() override;
+  std::vector<tensor_contents> contents() override;
   std::vector<named_tensor> optimizer_state() override { return optimizer_->state(); }
   std::vector<named_tensor> parameters() override;
   std::vector<named_tensor> weights() override;
@@ -105,6 +120,7 @@ class module_program : public program::stage_program {
     std::optional<backward_pass> back;
   };
 
+  std::vector<named_parameter> stepped() const { return shards_ ? shards_->owned() : parameters_; }
   void begin(const std::vector<named_tensor>& weights);
   std::vector<indexed_parameter> counted_in(const nn::Graph& model) const;
   void check_first_pass(const program::microbatch& mb, const std::vector<variable>& outputs,
@@ -142,6 +158,7 @@ class module_program : public program::stage_program {
   std::vector<named_parameter> parameters_;  // in name order; tied ones once
   std::set<std::string> borrowed_;           // names of tied parameters that an earlier stage lists
   std::vector<nn::named_buffer> buffers_;    // the same
+  std::optional<parameter_shards> shards_;   ///< if replicas own pieces of the parameters
   std::unique_ptr<optim::optimizer_state> optimizer_;
   std::optional<step_gradients> gradients_;
   std::optional<deferred_update> deferred_;

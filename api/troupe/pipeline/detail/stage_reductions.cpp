@@ -20,7 +20,9 @@ stage_reductions reductions_of(const nn::Graph& model, const std::vector<stage_r
   }
   if (numerics.needs_norm()) {
     result.norms = static_cast<int>(result.all.size());
-    auto& stages = result.all.emplace_back().stages;
+    auto& norms = result.all.emplace_back();
+    if (numerics.shard != shard_strategy::none) norms.axes = {layout::mesh_axis::dp};
+    auto& stages = norms.stages;
     stages.resize(partition.size());
     std::iota(stages.begin(), stages.end(), 0);
   }

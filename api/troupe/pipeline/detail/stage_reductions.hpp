@@ -18,6 +18,7 @@ struct stage_reductions {
   std::vector<schedule::reduction> all = {};  ///< plan_options::reductions
 };
 
+/// Where replicas own shards they combine their norms.
 stage_reductions reductions_of(const nn::Graph& model, const std::vector<stage_range>& partition,
                                const numeric_options& numerics);
 

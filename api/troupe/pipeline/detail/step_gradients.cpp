@@ -9,25 +9,51 @@
 
 #include "troupe/ops/reduction.hpp"
 #include "troupe/optim/detail/gradients_of.hpp"
+#include "troupe/tensor/async/async_device_copy.hpp"
 
 namespace troupe::detail {
 
 step_gradients::step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
                                std::vector<indexed_parameter> counted,
                                const std::vector<named_parameter>& stepped,
-                               const std::vector<std::size_t>& by_use, tied_gradients tied)
+                               const std::vector<std::size_t>& by_use, tied_gradients tied,
+                               parameter_shards* shards)
     : numerics_(numerics),
       num_reductions_((tied.has_shared() ? 1 : 0) + (numerics.needs_norm() ? 1 : 0)),
       reductions_(reductions),
       counted_(std::move(counted)),
-      compressed_(numerics, stepped, by_use),
-      tied_(std::move(tied)),
-      exchanged_(stepped.size()) {
-  for (const auto& each : stepped) stepped_.push_back(each.target);
+      shards_(shards),
+      compressed_(numerics, shards ? shards->pieces() : stepped, shards ? shards->by_use() : by_use,
+                  shards ? shards->owners() : bucket_owners()),
+      tied_(std::move(tied)) {
+  for (const auto& each : shards ? shards->pieces() : stepped) stepped_.push_back(each.target);
+  exchanged_.resize(stepped_.size());
+  for (std::size_t index = 0; index < stepped_.size(); ++index)
+    if (is_own(index)) own_.push_back(stepped_[index]);
   if (numerics.scales_loss())
     scaler_.emplace(numerics.loss_scale);
   else if (numerics.skips_steps())
     skipped_steps_ = tensor::zeros({}, dtype::i64);
+}
+
+void step_gradients::accumulated() {
+  tied_.combine_own();
+  if (shards_) shards_->take_gradients();
+}
+
+void step_gradients::share_memory(const program::stage_program::memory_source& shared) {
+  if (has_shared_memory_) return;
+  std::vector<parameter*> sent;
+  for (std::size_t index = 0; index < stepped_.size(); ++index)
+    if (compressed_.sends_in_place(index)) {
+      auto* target = shards_ ? &shards_->whole_of(index) : stepped_[index];
+      if (std::ranges::find(sent, target) == sent.end()) sent.push_back(target);
+    }
+  // Views, which would keep the old memory; the next step's gradients bring new ones.
+  if (shards_)
+    for (auto* each : stepped_) each->gradient_in_update() = {};
+  share_memory_of(sent, shared);
+  has_shared_memory_ = true;
 }
 
 tensor step_gradients::partial_for_reduction(int reduction) {
@@ -39,18 +65,29 @@ tensor step_gradients::partial_for_reduction(int reduction) {
 }
 
 void step_gradients::reduce(int reduction, const std::vector<tensor>& partials) {
-  if (reduction == reductions_.tied)
+  if (reduction == reductions_.tied) {
     tied_.combine(partials);
-  else
+    if (shards_) shards_->take_gradients();
+  } else {
     use_norm(combined_norm(partials));
+  }
   reduced_.insert(reduction);
 }
 
 void step_gradients::give_buckets_of(const parameter& whose, std::int64_t num_elements,
                                      const std::function<void(int bucket)>& on_bucket) {
   if (tied_.is_use(whose)) return;
+  if (!shards_) return give_buckets_until(whose, num_elements, on_bucket);
+  shards_->take_gradient(whose);
+  auto [first, end] = shards_->pieces_of(whose);
+  for (auto piece = first; piece < end; ++piece)
+    give_buckets_until(*stepped_[piece], num_elements - shards_->first_of(piece), on_bucket);
+}
+
+void step_gradients::give_buckets_until(const parameter& stepped, std::int64_t num_elements,
+                                        const std::function<void(int bucket)>& on_bucket) {
   const auto& buckets = compressed_.buckets();
-  auto [first, count] = buckets.buckets_of(whose);
+  auto [first, count] = buckets.buckets_of(stepped);
   if (count == 0) return;
   for (auto& given = exchanged_[buckets.part_of(first).index].num_given; given < count; ++given) {
     const auto& part = buckets.part_of(first + given);
@@ -84,7 +121,7 @@ void step_gradients::step(optim::parameter_part which, const std::vector<tensor>
     which.count = part.num_elements();
     if (numerics_.on_non_finite != non_finite_policy::go_on && found.is_finite)
       found.is_finite = all_finite(std::span(&part, 1));
-    step_part.step(which, part.to(place));
+    step_part.step(which, async_device_copy(part, place));
     which.first += which.count;
     found.num_stepped += which.count;
   }
@@ -98,7 +135,7 @@ void step_gradients::step(optim::parameter_part which, const std::vector<tensor>
 
 void step_gradients::step_packed(const part_stepper& step_part) {
   if (!has_packed_) return;
-  for (auto index : compressed_.buckets().packed())
+  for (auto index : compressed_.buckets().packed(shards_ ? shards_->own_index() : 0))
     if (auto& each = *stepped_[index]; each.needs_step())
       step({index, 0, each.extents.num_elements()}, {in_a_row(each.gradient_in_update())}, step_part);
 }
@@ -112,26 +149,27 @@ void step_gradients::use_norm(double norm) {
   is_finite_ = std::isfinite(norm) && norm * factor <= std::numeric_limits<float>::max();
   if (!is_finite_ && numerics_.skips_steps()) {
     non_finite_ = std::isfinite(norm) ? first_with_gradient() : find_non_finite();
-    return optim::drop_gradients(stepped_);
+    return optim::drop_gradients(own_);
   }
-  if (factor != 1) scale_all(optim::detail::gradients_of(stepped_), factor);
+  if (factor != 1) scale_all(optim::detail::gradients_of(own_), factor);
 }
 
 const parameter* step_gradients::first_with_gradient() const {
-  auto found = std::ranges::find_if(stepped_, &parameter::needs_step);
-  return found == stepped_.end() ? nullptr : *found;
+  auto found = std::ranges::find_if(own_, &parameter::needs_step);
+  return found == own_.end() ? nullptr : *found;
 }
 
 /// All gradients are looked at together first, so that a GPU is waited for once.
 const parameter* step_gradients::find_non_finite() const {
   std::vector<tensor> not_stepped;
   for (std::size_t index = 0; index < stepped_.size(); ++index)
-    if (exchanged_[index].num_stepped == 0 && stepped_[index]->needs_step())
+    if (is_own(index) && exchanged_[index].num_stepped == 0 && stepped_[index]->needs_step())
       not_stepped.push_back(stepped_[index]->gradient_in_update());
   if (std::ranges::all_of(exchanged_, &exchanged::is_finite) && all_finite(not_stepped)) return nullptr;
   auto is_finite = [this](std::size_t index) {
     const auto& found = exchanged_[index];
     auto* each = stepped_[index];
+    if (!is_own(index)) return true;
     if (found.num_stepped > 0) return found.is_finite;
     return !each->needs_step() || all_finite(std::span(&each->gradient_in_update(), 1));
   };
@@ -166,11 +204,14 @@ std::optional<std::uint64_t> step_gradients::optimizer_step(std::uint64_t step) 
 void step_gradients::mark_stepped() {
   if (scaler_) scaler_->update(is_finite_);
   if (skipped_steps_.defined() && !is_finite_) ++skipped_steps_.values<std::int64_t>()[0];
+  if (shards_) shards_->mark_stepped();
   discard();
 }
 
 void step_gradients::discard() {
   tied_.mark_stepped();
+  if (shards_)
+    for (auto* each : stepped_) each->has_gradient = false;
   reduced_.clear();
   compressed_.end_step();
   std::ranges::fill(exchanged_, exchanged{});

@@ -8,6 +8,7 @@
 #include "troupe/optim/loss_scaler.hpp"
 #include "troupe/pipeline/detail/parameters/compressed_gradients.hpp"
 #include "troupe/pipeline/detail/parameters/gradient_norm.hpp"
+#include "troupe/pipeline/detail/parameters/parameter_shards.hpp"
 #include "troupe/pipeline/detail/parameters/tied_gradients.hpp"
 #include "troupe/pipeline/detail/stage_reductions.hpp"
 #include "troupe/pipeline/numeric_options.hpp"
@@ -20,29 +21,34 @@ namespace troupe::detail {
 /// stages. Every stage takes the same decisions.
 class step_gradients {
  public:
-  /// `counted`: the parameters whose norms this stage contributes. `stepped`: the parameters that its
-  /// optimizer steps; `by_use`: all their indices, in the order in which forwards need them. `tied` has
-  /// weights in several stages if and only if the stage takes part in that reduction.
+  /// `counted`: the parameters, or pieces, whose norms this stage contributes. `stepped`: the parameters that
+  /// the stage's optimizers step; `by_use`: all their indices, in the order in which forwards need them.
+  /// `tied` has weights in several stages if and only if the stage takes part in that reduction. `shards`: of
+  /// the same parameters, where replicas own pieces of them, and outlives this; else null. Then what is said
+  /// of `stepped` and its indices below is of the pieces.
   step_gradients(const numeric_options& numerics, const stage_reductions& reductions,
                  std::vector<indexed_parameter> counted, const std::vector<named_parameter>& stepped,
-                 const std::vector<std::size_t>& by_use, tied_gradients tied);
+                 const std::vector<std::size_t>& by_use, tied_gradients tied,
+                 parameter_shards* shards = nullptr);
 
   /// The factor of the loss.
   double loss_scale() const { return scaler_ ? scaler_->scale() : 1; }
 
   /// Called when all weight gradients of the step are complete.
-  void accumulated() { tied_.combine_own(); }
+  void accumulated();
   tensor partial_for_reduction(int reduction);
   void reduce(int reduction, const std::vector<tensor>& partials);
   /// See stage_program. After the reduction of tied weights, before that of norms.
   int num_buckets() const { return compressed_.buckets().count(); }
+  std::optional<int> owner_of(int bucket) const { return compressed_.buckets().owner_of(bucket); }
   /// The first `num_elements` of the gradient of a parameter are complete. Calls `on_bucket` once for each
   /// complete bucket that this gradient has for itself; for none if it is to be added to those of other uses
   /// of the same weight.
   void give_buckets_of(const parameter& whose, std::int64_t num_elements,
                        const std::function<void(int bucket)>& on_bucket);
   tensor message_of(int bucket) { return compressed_.message_of(bucket); }
-  void share_memory(const program::stage_program::memory_source& shared) { compressed_.share_memory(shared); }
+  /// Moves the gradients that are sent as they are to memory from `shared`, once.
+  void share_memory(const program::stage_program::memory_source& shared);
   /// Steps parameters of `stepped` while gradients of others are still to come; false: none is set.
   struct part_stepper {
     /// Some elements of the parameter `which.index`, with their summed gradient.
@@ -61,9 +67,9 @@ class step_gradients {
   /// Whether sums may be stepped before those of all other gradients are there.
   bool may_step_early() const { return !numerics_.needs_norm(); }
 
-  /// The first parameter of this stage whose gradient is infinite or NaN; null if there is none,
-  /// non_finite_policy is go_on, or a lower loss scale may help. Call after the reductions and before the
-  /// step.
+  /// The first parameter of this stage, as far as this replica steps it, whose gradient is infinite or NaN;
+  /// null if there is none, non_finite_policy is go_on, or a lower loss scale may help. Call after the
+  /// reductions and before the step.
   const parameter* first_non_finite() const;
 
   /// The step number for the optimizer, which does not count skipped steps; none if this step is skipped.
@@ -87,8 +93,11 @@ class step_gradients {
     bool is_finite = true;         ///< as far as it is stepped
   };
 
+  void give_buckets_until(const parameter& stepped, std::int64_t num_elements,
+                          const std::function<void(int bucket)>& on_bucket);
   void step(optim::parameter_part which, const std::vector<tensor>& parts, const part_stepper& step_part);
   void use_norm(double norm);
+  bool is_own(std::size_t index) const { return !shards_ || shards_->is_owned(index); }
   const parameter* first_with_gradient() const;
   const parameter* find_non_finite() const;
   std::uint64_t num_skipped() const;
@@ -98,10 +107,13 @@ class step_gradients {
   stage_reductions reductions_;
   std::vector<indexed_parameter> counted_;
   std::vector<parameter*> stepped_;
+  std::vector<parameter*> own_;  ///< those of `stepped_` that this replica steps: without shards all
+  parameter_shards* shards_;
   compressed_gradients compressed_;
   tied_gradients tied_;
   std::optional<optim::loss_scaler> scaler_;
-  tensor skipped_steps_;  ///< i64 [], used if steps are skipped without a loss scaler
+  tensor skipped_steps_;            ///< i64 [], used if steps are skipped without a loss scaler
+  bool has_shared_memory_ = false;  ///< share_memory was called
   // The current step.
   std::set<int> reduced_;
   std::vector<exchanged> exchanged_;  ///< [stepped]

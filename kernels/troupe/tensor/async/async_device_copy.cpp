@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "troupe/tensor/detail/caching_allocator.hpp"
 #include "troupe/tensor/detail/device_memory.hpp"
 
 namespace troupe {
@@ -39,6 +40,12 @@ known_events& events() {
   return *all;
 }
 
+/// Of the form of `like`, in memory that no queued work uses.
+tensor idle_tensor(const tensor& like, device target) {
+  idle_memory_scope idle;
+  return tensor::empty(like.shape(), like.dtype(), target);
+}
+
 }  // namespace
 
 tensor computed_by_now(tensor value) {
@@ -54,16 +61,21 @@ tensor computed_by_now(tensor value) {
 }
 
 tensor async_device_copy(const tensor& value, device target) {
-  constexpr auto gpu = device::kind::cuda;
-  if (!value.defined() || target == value.device() || target.type != gpu || value.device().type != gpu)
+  if (!value.defined() || target == value.device() || target.type != device::kind::cuda ||
+      capture_allocator_of(target))
     return value.to(target);
+  auto result = idle_tensor(value, target);
+  auto* to = result.bytes().data();
+  if (value.device().type == device::kind::cpu) {
+    copy_to_idle_cuda(to, target.index, value.bytes().data(), value.size_bytes());
+    return result;
+  }
   auto kept = std::make_shared<const tensor>(value);
   const auto* from = kept->bytes().data();
   auto computed = events().of(from);
   if (!computed) computed = record_cuda(value.device().index);
-  auto result = tensor::empty(value.shape(), value.dtype(), target);
-  copy_between_gpus(*computed, result.bytes().data(), target.index, from, value.device().index,
-                    value.size_bytes(), std::move(kept));
+  copy_between_gpus(*computed, to, target.index, from, value.device().index, value.size_bytes(),
+                    std::move(kept));
   return result;
 }
 

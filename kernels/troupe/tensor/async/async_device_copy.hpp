@@ -8,9 +8,9 @@ namespace troupe {
 /// Throws std::logic_error while this thread captures (captured_step.hpp).
 tensor computed_by_now(tensor value);
 
-/// value.to(target), for elements that do not change any more. From one GPU to another the copy is made while
-/// the first one goes on with what is queued there; the memory of `value` is kept until then. Throws
-/// std::logic_error while this thread captures.
+/// value.to(target), for elements that do not change any more. To a GPU the copy is made beside what is
+/// queued there, and before what is queued later. On another GPU, too, work goes on meanwhile, and the memory
+/// of `value` is kept until then; throws std::logic_error while this thread captures there.
 tensor async_device_copy(const tensor& value, device target);
 
 }  // namespace troupe

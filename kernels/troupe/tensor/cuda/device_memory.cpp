@@ -85,6 +85,18 @@ void copy_from_gpu(gpu& owner, std::byte* to, const std::byte* from, std::size_t
   owner.staging().from_gpu(to, from, size_bytes);
 }
 
+/// Runs what queues a copy in the stream. If it throws, what is queued is done before the memory is free:
+/// nothing else waits for it.
+template <class Queue>
+void end_if_failed(cudaStream_t stream, Queue queue) {
+  try {
+    queue();
+  } catch (...) {
+    cudaStreamSynchronize(stream);
+    throw;
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<caching_allocator> cuda_capture_allocator_of(int index) {
@@ -112,20 +124,32 @@ void copy_bytes_cuda(void* to, device to_where, const void* from, device from_wh
     copy_between(owner, to, gpu_at(from_where.index), from, size_bytes);
 }
 
+void copy_to_idle_cuda(void* to, int to_index, const void* from, std::size_t size_bytes) {
+  if (size_bytes == 0) return;
+  auto& target = gpu_at(to_index);
+  gpu_scope scope(to_index);
+  end_if_failed(target.arrival_stream(), [&] {
+    target.arrival_staging().to_gpu(static_cast<std::byte*>(to), static_cast<const std::byte*>(from),
+                                    size_bytes);
+    cuda_stream_event(to_index, target.arrival_stream(), event_timing::none)
+        .order_before(target.own_stream());
+  });
+}
+
 void copy_between_gpus(const stream_event& computed, void* to, int to_index, const void* from, int from_index,
                        std::size_t size_bytes, std::shared_ptr<const void> source) {
   if (size_bytes == 0) return;
   auto &target = gpu_at(to_index), &owner = gpu_at(from_index);
-  auto writable = record_cuda(to_index);
   enable_peer_access(to_index, from_index);
   gpu_scope scope(to_index);
   auto stream = target.peer_stream();
-  for (const stream_event* before : {&computed, static_cast<const stream_event*>(writable.get())})
-    static_cast<const cuda_stream_event&>(*before).order_before(stream);
-  check(cudaMemcpyPeerAsync(to, to_index, from, from_index, size_bytes, stream));
-  auto copied = std::make_unique<cuda_stream_event>(to_index, stream, event_timing::none);
-  copied->order_before(target.own_stream());
-  owner.keep_until(std::move(copied), std::move(source));
+  end_if_failed(stream, [&] {
+    static_cast<const cuda_stream_event&>(computed).order_before(stream);
+    check(cudaMemcpyPeerAsync(to, to_index, from, from_index, size_bytes, stream));
+    auto copied = std::make_unique<cuda_stream_event>(to_index, stream, event_timing::none);
+    copied->order_before(target.own_stream());
+    owner.keep_until(std::move(copied), std::move(source));
+  });
 }
 
 std::unique_ptr<stream_event> record_cuda(int index, event_timing timing) {

@@ -31,6 +31,7 @@ gpu::gpu(int index)
       memory_(index),
       allocator_(memory_),
       staging_(stream_.get()),
+      arrival_staging_(arrival_stream_.get()),
       message_staging_(message_stream_.get()),
       state_staging_(state_stream_.get()) {}
 

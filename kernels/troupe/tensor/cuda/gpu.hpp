@@ -46,6 +46,9 @@ class gpu {
   staging_buffer& staging() { return staging_; }
   /// For copies from other GPUs that their other work does not wait for.
   cudaStream_t peer_stream() const { return peer_stream_.get(); }
+  /// For copies from the CPU that do not wait for the GPU's other work.
+  cudaStream_t arrival_stream() const { return arrival_stream_.get(); }
+  staging_buffer& arrival_staging() { return arrival_staging_; }
   /// Without work: what is recorded there is reached at once.
   cudaStream_t idle_stream() const { return idle_stream_.get(); }
   /// Keeps memory of this GPU, which another one copies, until the event is reached, and then until the next
@@ -63,6 +66,7 @@ class gpu {
     explicit memory(int index) : index_(index) {}
     void* allocate(std::size_t size_bytes) override;
     void deallocate(void* block, std::size_t size_bytes) override;
+    std::unique_ptr<stream_event> used_until() override { return record_cuda(index_); }
 
    private:
     int index_;
@@ -75,10 +79,10 @@ class gpu {
   };
   std::mutex keeping_;
   std::vector<kept_memory> kept_;
-  owned_stream stream_, idle_stream_, peer_stream_, message_stream_, state_stream_;
+  owned_stream stream_, idle_stream_, peer_stream_, arrival_stream_, message_stream_, state_stream_;
   memory memory_;
   caching_allocator allocator_;
-  staging_buffer staging_, message_staging_, state_staging_;
+  staging_buffer staging_, arrival_staging_, message_staging_, state_staging_;
 };
 
 /// The object of GPU `index`, created at first use; it lives until the process ends. Thread-safe. Throws

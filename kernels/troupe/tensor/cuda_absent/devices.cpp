@@ -34,6 +34,8 @@ void copy_bytes_cuda(void*, device to_where, const void*, device from_where, std
   require_cuda(to_where.type == device::kind::cuda ? to_where.index : from_where.index);
 }
 
+void copy_to_idle_cuda(void*, int to_index, const void*, std::size_t) { require_cuda(to_index); }
+
 void copy_between_gpus(const stream_event&, void*, int to_index, const void*, int, std::size_t,
                        std::shared_ptr<const void>) {
   require_cuda(to_index);

@@ -12,16 +12,18 @@ namespace troupe::execution {
 
 using transport::tensor_role;
 
-direct_exchange::direct_exchange(replica_messages messages, int num_buckets, sum_memory memory)
+direct_exchange::direct_exchange(replica_messages messages, int num_buckets, sum_memory memory,
+                                 ownership owner_of)
     : replica_exchange(std::move(messages), num_buckets),
       memory_(std::move(memory)),
+      owner_of_(std::move(owner_of)),
       buckets_(static_cast<std::size_t>(num_buckets)) {}
 
 void direct_exchange::begin(int bucket, const tensor& gradients) {
   auto& begun = buckets_[static_cast<std::size_t>(bucket)];
   begun.num_elements = gradients.num_elements();
   begun.type = gradients.dtype();
-  given_.push_back(bucket);
+  if (owner_of_ && !begun.is_message()) begun.owner = owner_of_(bucket);
   auto send = [&](int to, tensor value) {
     messages().send(tensor_role::replica_gradients, bucket, messages().replica(), to, std::move(value));
   };
@@ -30,6 +32,9 @@ void direct_exchange::begin(int bucket, const tensor& gradients) {
       send(to, gradients);
     else if (auto part = part_of(begun, to); part.count > 0)
       send(to, gradients.rows(part.begin, part.count));
+  if (takes_result(begun)) return given_.push_back(bucket);
+  begun.is_taken = true;
+  note_taken();
 }
 
 bool direct_exchange::can_go_on() const {
@@ -89,7 +94,8 @@ void direct_exchange::add_up_bucket(int bucket) {
     tree_reduce(inputs, std::span(&output, 1), count, state.type, reduce_op::sum);
   state.has_sums = true;
   for (int to = 0; to < messages().num_replicas(); ++to)
-    messages().send(tensor_role::summed_gradients, bucket, messages().replica(), to, sum);
+    if (!state.owner || *state.owner == to)
+      messages().send(tensor_role::summed_gradients, bucket, messages().replica(), to, sum);
 }
 
 std::string direct_exchange::lane_name() const { return messages().is_of_slices() ? "slice" : "replica"; }
@@ -117,8 +123,13 @@ bool direct_exchange::gives_result(const bucket_state& bucket, int replica) cons
   return bucket.is_message() || part_of(bucket, replica).count > 0;
 }
 
+bool direct_exchange::takes_result(const bucket_state& bucket) const {
+  return !bucket.owner || *bucket.owner == messages().replica();
+}
+
 /// The elements of a bucket that a replica adds up.
 direct_exchange::part direct_exchange::part_of(const bucket_state& bucket, int replica) const {
+  if (bucket.owner) return {0, *bucket.owner == replica ? bucket.num_elements : 0};
   auto num_replicas = messages().num_replicas();
   auto begin = bucket.num_elements * replica / num_replicas;
   return {begin, bucket.num_elements * (replica + 1) / num_replicas - begin};

@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +13,13 @@ namespace troupe::execution {
 /// it gets from all others, and sends them its sums: a reduce-scatter and an all-gather. Element by element
 /// the sum is that of the fixed tree over replicas (tree_reduce), so that the bits do not depend on who adds
 /// what, in which buckets or when.
+/// A bucket that one replica owns goes to that one as a whole, which alone gets the sums: a reduce-scatter.
 /// A message of the program goes to all replicas: an all-gather.
 class direct_exchange final : public replica_exchange {
  public:
-  direct_exchange(replica_messages messages, int num_buckets, sum_memory memory);
+  /// `owner_of`: see stage_parameters.
+  using ownership = std::function<std::optional<int>(int bucket)>;
+  direct_exchange(replica_messages messages, int num_buckets, sum_memory memory, ownership owner_of = {});
 
   bool can_go_on() const override;
   void add_up() override;
@@ -24,6 +29,7 @@ class direct_exchange final : public replica_exchange {
   struct bucket_state {
     std::int64_t num_elements = 0;
     dtype type = dtype::f32;
+    std::optional<int> owner = {};
     bool is_message() const { return type == dtype::i32; }
     bool has_sums = false;  ///< of this replica's part, which are sent
     bool is_taken = false;
@@ -35,6 +41,7 @@ class direct_exchange final : public replica_exchange {
   void begin(int bucket, const tensor& gradients) override;
   static transport::tensor_role result_role(const bucket_state& bucket);
   bool gives_result(const bucket_state& bucket, int replica) const;
+  bool takes_result(const bucket_state& bucket) const;
   part part_of(const bucket_state& bucket, int replica) const;
   bool has_gradients(int bucket) const;
   bool has_sums(int bucket) const;
@@ -43,6 +50,7 @@ class direct_exchange final : public replica_exchange {
   std::string lane_name() const;  ///< in errors
 
   sum_memory memory_;
+  ownership owner_of_;
   std::vector<bucket_state> buckets_;
   std::vector<int> given_;  ///< the buckets not taken yet, in the order they were given
 };

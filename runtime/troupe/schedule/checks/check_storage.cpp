@@ -10,7 +10,8 @@ using findings = std::vector<std::string>;
 
 /// What a stage holds of its parameters, as a walk through its device's list sees it.
 struct stage_storage {
-  std::optional<action> last;  ///< U or S
+  std::optional<action> last;         ///< U or S
+  std::optional<action> unread = {};  ///< the last U, if nothing has read the parameters since
   bool is_whole() const { return last && last->kind == action_kind::unshard; }
 };
 
@@ -51,12 +52,19 @@ findings check_storage(const plan& checked) {
       if (is_of_storage(op.kind)) {
         check_alternation(op, of_stage, found);
         of_stage.last = op;
-      } else if (reads_parameters(op.kind) && first.contains(op.stage) && !of_stage.is_whole()) {
+        if (op.kind == action_kind::unshard) of_stage.unread = op;
+        continue;
+      }
+      if (reads_parameters(op.kind)) of_stage.unread.reset();
+      if (reads_parameters(op.kind) && first.contains(op.stage) && !of_stage.is_whole()) {
         found.push_back(to_string(op) + " comes " +
                         (of_stage.last ? "after " + to_string(*of_stage.last) : "before any U of its stage") +
                         ", but reads the whole parameters");
       }
     }
+    for (const auto& [stage, of_stage] : storage)
+      if (of_stage.unread)
+        found.push_back(to_string(*of_stage.unread) + " gathers parameters that nothing reads after it");
   }
   return found;
 }

@@ -198,6 +198,7 @@ plan make_plan(const plan_options& options) {
   schedule::update_options updates{options.averages_weights, options.stages_with_common_parameters};
   made.devices = orders_of(row, options, graph, made, updates);
   schedule::append_updates(made, updates);
+  if (options.shards_parameters) schedule::prepend_unshards(made);
   return made;
 }
 
@@ -213,7 +214,8 @@ plan forward_projection(const plan& training, int num_microbatches) {
                     .num_replicas = training.mesh.num_replicas,
                     .num_slices = training.mesh.num_slices,
                     .has_equal_replicas = training.has_equal_replicas,
-                    .joint = training.joint});
+                    .joint = training.joint,
+                    .shards_parameters = schedule::shards_parameters(training)});
 }
 
 }  // namespace troupe

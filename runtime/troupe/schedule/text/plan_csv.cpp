@@ -110,6 +110,7 @@ class csv_reader {
     read_.joint = joint_in(read_.kind, read_.mesh, options.joint);
     place_stages();
     add_updates(options);
+    if (options.shards_parameters) prepend_unshards(read_);
     check();
     return std::move(read_);
   }

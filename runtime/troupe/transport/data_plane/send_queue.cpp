@@ -13,6 +13,7 @@ send_order send_order_of(const tensor_tag& tag) {
   switch (tag.role) {
     case tensor_role::replica_gradients:
     case tensor_role::summed_gradients:
+    case tensor_role::shard_weights:
       return {between_replicas, tag.step, tag.microbatch, tag.stage, tag.port};
     case tensor_role::snapshot_part:
       return {copy_of_state, 0, 0, 0, 0};

@@ -146,6 +146,31 @@ TEST_CASE("a step is destroyed without an exception when calls of CUDA fail") {
   CHECK(same_bits(y, tensor::zeros({8}, dtype::i32)));
 }
 
+TEST_CASE("a copy from the CPU waits for nothing that is queued") {
+  auto target = gpu(4);
+  auto queued = numbers(7).to(target).clone();
+  auto before = emulation::num_queued();
+  REQUIRE(before > 0);
+  // More than all pinned slots hold, so that it waits for its own first ones.
+  auto large = tensor::zeros({24 << 20}, dtype::u8);
+  auto there = troupe::async_device_copy(large, target);
+  CHECK(emulation::num_queued() >= before + 8);  // the last slots' copies
+  CHECK(same_bits(there.to({}), large));
+  CHECK(same_bits(queued.to({}), numbers(7)));
+}
+
+TEST_CASE("a copy from the CPU that fails halfway is over before its memory serves others") {
+  auto target = gpu(4);
+  auto large = tensor::full({4 << 20}, 3);
+  emulation::fail_call("cudaStreamWaitEvent", cudaErrorMemoryAllocation);
+  CHECK_THROWS_AS(troupe::async_device_copy(large, target), troupe::cuda_error);
+  auto next = tensor::full({4 << 20}, 5).to(target);
+  auto read = next.to({});
+  CHECK(same_bits(read, tensor::full({4 << 20}, 5)));
+  troupe::synchronize(target);
+  CHECK(same_bits(next.to({}), read));
+}
+
 TEST_CASE("a copy for another GPU waits for what is queued before a tensor is given, and for nothing later") {
   auto first = gpu(2), second = gpu(3);
   auto given = troupe::computed_by_now(numbers(7).to(first));

@@ -4,7 +4,7 @@ import { h, type Child, type VNode } from "../dom.js";
 import { formatNumber } from "../format.js";
 import { pathOf, roundLogTicks, roundTicks, scaleOf, thinOut, type Point } from "../series.js";
 
-const goodStates = new Set(["running", "active", "computing", "applying", "open"]);
+const goodStates = new Set(["running", "active", "computing", "applying", "copying_state", "open"]);
 const badStates = new Set(["lost", "ended", "unreachable", "refused"]);
 
 /// A word for a state, with a colour that repeats what the word says.

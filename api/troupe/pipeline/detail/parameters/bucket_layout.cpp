@@ -1,5 +1,7 @@
 #include "troupe/pipeline/detail/parameters/bucket_layout.hpp"
 
+#include <algorithm>
+
 namespace troupe::detail {
 namespace {
 
@@ -20,16 +22,20 @@ void add_buckets(std::size_t index, std::int64_t num_elements, bucket_layout& la
 bool is_large(const parameter& one) { return one.extents.num_elements() >= min_elements_of_own; }
 
 bucket_layout layout_of(const std::vector<parameter*>& parameters, const std::vector<std::size_t>& by_use,
-                        const std::function<int(std::size_t index)>& num_rounds) {
+                        const std::function<int(std::size_t index)>& num_rounds, const bucket_owners& owners,
+                        laid_out which) {
   bucket_layout layout;
+  layout.packed.resize(static_cast<std::size_t>(std::max(owners.num_replicas, 1)));
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     auto index = by_use.empty() ? i : by_use[i];
     const auto& each = *parameters[index];
-    if (!each.requires_gradient) continue;
+    if (which == laid_out::trainable && !each.requires_gradient) continue;
     auto num_elements = each.extents.num_elements();
     if (!is_large(each)) {
-      layout.small.push_back(index);
-      layout.num_small_elements += num_elements;
+      auto owner = owners.num_replicas > 0 ? owners.of_parameter[index] : 0;
+      auto& packed = layout.packed[static_cast<std::size_t>(owner)];
+      packed.parameters.push_back(index);
+      packed.num_elements += num_elements;
     } else if (auto rounds = num_rounds ? num_rounds(index) : 1; rounds > 1) {
       layout.large.insert(layout.large.end(), static_cast<std::size_t>(rounds), {index, 0, num_elements});
     } else {

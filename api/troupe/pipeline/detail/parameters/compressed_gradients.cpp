@@ -81,33 +81,31 @@ gradients::low_rank_factors power_sgd_factors_of(const parameter& one, int rank)
                                                 : gradients::low_rank_factors{};
 }
 
+void share_memory_of(const std::vector<parameter*>& parameters,
+                     const program::stage_program::memory_source& shared) {
+  std::vector<parameter*> next;
+  std::int64_t num_elements = 0;
+  for (auto* each : parameters) {
+    if (each->gradient().device() != device{}) continue;
+    next.push_back(each);
+    num_elements += padded_size_of(*each);
+    if (num_elements < least_block_elements) continue;
+    move_gradients(std::exchange(next, {}), shared);
+    num_elements = 0;
+  }
+  if (!next.empty()) move_gradients(next, shared);
+}
+
 compressed_gradients::compressed_gradients(const numeric_options& numerics,
                                            std::vector<named_parameter> parameters,
-                                           const std::vector<std::size_t>& by_use)
+                                           const std::vector<std::size_t>& by_use, bucket_owners owners)
     : parameters_(std::move(parameters)),
       of_packed_(std::make_unique<gradients::dense_gradient>(numerics.exchange.gradient_sync)),
       compressors_(compressors_for(numerics.exchange, parameters_)),
-      buckets_(parameters_in(parameters_), by_use,
-               [this](std::size_t index) { return compressors_[index]->num_rounds(); }),
+      buckets_(
+          parameters_in(parameters_), by_use,
+          [this](std::size_t index) { return compressors_[index]->num_rounds(); }, std::move(owners)),
       had_gradient_(parameters_.size(), false) {}
-
-void compressed_gradients::share_memory(const program::stage_program::memory_source& shared) {
-  if (has_shared_memory_) return;
-  std::vector<parameter*> next;
-  std::int64_t num_elements = 0;
-  for (int bucket = 1; bucket < buckets_.count(); ++bucket)
-    if (part_of(bucket).first == 0 && compressor_of(bucket).sends_in_place()) {
-      auto* target = parameters_[buckets_.part_of(bucket).index].target;
-      if (target->gradient().device() != device{}) continue;
-      next.push_back(target);
-      num_elements += padded_size_of(*target);
-      if (num_elements < least_block_elements) continue;
-      move_gradients(std::exchange(next, {}), shared);
-      num_elements = 0;
-    }
-  if (!next.empty()) move_gradients(next, shared);
-  has_shared_memory_ = true;
-}
 
 gradients::gradient_compressor& compressed_gradients::compressor_of(int bucket) const {
   return buckets_.is_packed(bucket) ? *of_packed_ : *compressors_[buckets_.part_of(bucket).index];

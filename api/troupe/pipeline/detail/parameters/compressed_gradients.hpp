@@ -15,6 +15,10 @@ namespace troupe::detail {
 /// more than half as many elements.
 gradients::low_rank_factors power_sgd_factors_of(const parameter& one, int rank);
 
+/// Moves the gradients of these parameters, of those in the memory of the CPU, to memory from `shared`.
+void share_memory_of(const std::vector<parameter*>& parameters,
+                     const program::stage_program::memory_source& shared);
+
 /// What one of several replicas sends of a stage's gradients, bucket by bucket, and what it makes of what
 /// comes back: small gradients whole, each large one by the compressor that the numeric_options say.
 ///
@@ -22,12 +26,15 @@ gradients::low_rank_factors power_sgd_factors_of(const parameter& one, int rank)
 class compressed_gradients {
  public:
   /// Those of `parameters` that are trainable; they outlive this object. `by_use`: see layout_of.
+  /// `owners`: see layout_of.
   compressed_gradients(const numeric_options& numerics, std::vector<named_parameter> parameters,
-                       const std::vector<std::size_t>& by_use);
+                       const std::vector<std::size_t>& by_use, bucket_owners owners = {});
 
   const replica_buckets& buckets() const { return buckets_; }
-  /// Moves the gradients that are sent as they are to memory from `shared`, once.
-  void share_memory(const program::stage_program::memory_source& shared);
+  /// Whether the gradient of a parameter is sent as it is, from where it lies.
+  bool sends_in_place(std::size_t index) const {
+    return compressors_[index] && compressors_[index]->sends_in_place();
+  }
   /// See stage_program::bucket.
   tensor message_of(int bucket);
   /// The summed elements of a bucket in f32, one part after the other, from what the exchange gave. None if
@@ -50,7 +57,6 @@ class compressed_gradients {
   /// [parameters_] null: it is small, or not trainable.
   std::vector<std::unique_ptr<gradients::gradient_compressor>> compressors_;
   replica_buckets buckets_;
-  bool has_shared_memory_ = false;  ///< share_memory was called
   std::vector<bool> had_gradient_;  ///< [parameters_] in this step
 };
 

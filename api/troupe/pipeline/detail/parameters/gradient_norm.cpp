@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "troupe/layout/shard_layout.hpp"
 #include "troupe/ops/reduction.hpp"
 
 namespace troupe::detail {
@@ -37,19 +38,20 @@ void append_runs(std::vector<run_of_blocks>& to, const tensor& squares) {
 }  // namespace
 
 tensor gradient_squares(std::span<const indexed_parameter> parameters) {
-  std::vector<std::int64_t> counted, numbers;
+  std::vector<indexed_parameter> counted;
+  std::vector<std::int64_t> numbers;
   std::vector<tensor> gradients;
-  for (const auto& [index, target] : parameters) {
-    target->wait_ready();
-    if (!target->needs_step()) continue;
-    counted.push_back(index);
-    gradients.push_back(target->gradient());
+  for (const auto& each : parameters) {
+    each.target->wait_ready();
+    if (!each.target->needs_step()) continue;
+    counted.push_back(each);
+    gradients.push_back(each.target->gradient());
   }
   auto sums = block_squares(gradients);
   auto next = sums.begin();
   for (std::size_t i = 0; i < counted.size(); ++i) {
     auto num_blocks = num_squares_blocks(gradients[i]);
-    numbers.insert(numbers.end(), {counted[i], 0, num_blocks});
+    numbers.insert(numbers.end(), {counted[i].index, counted[i].first / layout::shard_block, num_blocks});
     for (auto end = next + num_blocks; next != end; ++next)
       numbers.push_back(std::bit_cast<std::int64_t>(*next));
   }

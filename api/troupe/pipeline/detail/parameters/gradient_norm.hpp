@@ -6,10 +6,11 @@
 
 namespace troupe::detail {
 
-/// A parameter and its index among all parameters of the model, sorted by name.
+/// A parameter, or a piece of one, and its index among all parameters of the model, sorted by name.
 struct indexed_parameter {
   std::int64_t index = 0;
   const parameter* target = nullptr;
+  std::int64_t first = 0;  ///< the first element of the piece, which begins a block
 };
 
 /// The squares of the gradients of `parameters`, as i64 [n], n > 0. Of each parameter: its index, the number

@@ -2,15 +2,28 @@
 
 #include <algorithm>
 
+#include "troupe/tensor/async/async_device_copy.hpp"
+
 namespace troupe::detail {
 replica_buckets::replica_buckets(std::vector<parameter*> parameters, const std::vector<std::size_t>& by_use,
-                                 const std::function<int(std::size_t index)>& num_rounds)
-    : parameters_(std::move(parameters)), layout_(layout_of(parameters_, by_use, num_rounds)) {
+                                 const std::function<int(std::size_t index)>& num_rounds,
+                                 bucket_owners owners)
+    : parameters_(std::move(parameters)),
+      owners_(std::move(owners)),
+      layout_(layout_of(parameters_, by_use, num_rounds, owners_)) {
   for (auto* each : parameters_)
     if (each->requires_gradient) trainable_.push_back(each);
-  // At least one: what travels has elements.
-  num_packed_ =
-      layout_.num_small_elements + std::max<std::int64_t>(static_cast<std::int64_t>(trainable_.size()), 1);
+}
+
+std::optional<int> replica_buckets::owner_of(int bucket) const {
+  if (owners_.num_replicas == 0) return {};
+  return is_packed(bucket) ? bucket : owners_.of_parameter[part_of(bucket).index];
+}
+
+/// At least one element: what travels has some.
+std::int64_t replica_buckets::size_of_packed(int bucket) const {
+  return packed_bucket(bucket).num_elements +
+         std::max<std::int64_t>(static_cast<std::int64_t>(trainable_.size()), 1);
 }
 
 int replica_buckets::round_of(int bucket) const {
@@ -26,11 +39,11 @@ std::pair<int, int> replica_buckets::buckets_of(const parameter& whose) const {
   const auto& parts = layout_.large;
   auto first = std::ranges::find_if(parts, is_of);
   auto end = std::find_if_not(first, parts.end(), is_of);
-  return {static_cast<int>(first - parts.begin()) + 1, static_cast<int>(end - first)};
+  return {num_packed() + static_cast<int>(first - parts.begin()), static_cast<int>(end - first)};
 }
 
 tensor replica_buckets::elements_of(int bucket) const {
-  if (is_packed(bucket)) return pack();
+  if (is_packed(bucket)) return pack(bucket);
   const auto& part = part_of(bucket);
   auto& gradient = parameters_[part.index]->gradient_in_update();
   auto elements = in_a_row(gradient).rows(part.first, part.count);
@@ -39,11 +52,11 @@ tensor replica_buckets::elements_of(int bucket) const {
 }
 
 /// The elements of small gradients, then for each parameter 1 if it has a gradient, else 0.
-tensor replica_buckets::pack() const {
+tensor replica_buckets::pack(int bucket) const {
   auto place = trainable_.empty() ? device() : trainable_.front()->gradient_in_update().device();
-  auto packed = tensor::zeros({num_packed_}, dtype::f32, place);
+  auto packed = tensor::zeros({size_of_packed(bucket)}, dtype::f32, place);
   std::int64_t next = 0;
-  for (auto index : layout_.small) {
+  for (auto index : this->packed(bucket)) {
     auto* each = parameters_[index];
     auto count = each->extents.num_elements();
     if (each->has_gradient && count > 0)
@@ -60,22 +73,24 @@ tensor replica_buckets::pack() const {
 void replica_buckets::set_elements(int bucket, const std::vector<tensor>& parts) const {
   auto target =
       is_packed(bucket)
-          ? tensor::empty({num_packed_})
+          ? tensor::empty({size_of_packed(bucket)})
           : optim::elements_of(parameters_[part_of(bucket).index]->gradient_in_update(), part_of(bucket));
   std::int64_t next = 0;
   for (const auto& part : parts) {
-    target.rows(next, part.num_elements()).copy_from(part);
+    target.rows(next, part.num_elements()).copy_from(async_device_copy(part, target.device()));
     next += part.num_elements();
   }
-  if (is_packed(bucket)) unpack(target);
+  if (is_packed(bucket)) unpack(bucket, target);
 }
 
-void replica_buckets::unpack(const tensor& packed) const {
+void replica_buckets::unpack(int bucket, const tensor& packed) const {
   std::int64_t next = 0;
-  for (auto index : layout_.small) {
+  for (auto index : this->packed(bucket)) {
     auto* each = parameters_[index];
     auto count = each->extents.num_elements();
-    if (count > 0) in_a_row(each->gradient_in_update()).copy_from(packed.rows(next, count));
+    auto& gradient = each->gradient_in_update();
+    if (count > 0)
+      in_a_row(gradient).copy_from(async_device_copy(packed.rows(next, count), gradient.device()));
     next += count;
   }
   auto values = packed.values<float>();

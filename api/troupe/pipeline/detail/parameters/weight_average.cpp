@@ -10,7 +10,7 @@ weight_average::weight_average(int period, std::vector<parameter*> weights)
     : period_(period), weights_(std::move(weights)), layout_(layout_of(weights_)) {}
 
 int weight_average::num_buckets() const {
-  return static_cast<int>(layout_.large.size()) + (layout_.num_small_elements > 0 ? 1 : 0);
+  return static_cast<int>(layout_.large.size()) + (packed().num_elements > 0 ? 1 : 0);
 }
 
 tensor weight_average::values_of(int bucket) const {
@@ -20,8 +20,8 @@ tensor weight_average::values_of(int bucket) const {
 }
 
 void weight_average::take_sums(int bucket, const std::vector<tensor>& parts, int num_replicas) const {
-  auto count = is_packed(bucket) ? layout_.num_small_elements
-                                 : layout_.large.at(static_cast<std::size_t>(bucket)).count;
+  auto count =
+      is_packed(bucket) ? packed().num_elements : layout_.large.at(static_cast<std::size_t>(bucket)).count;
   auto mean = tensor::empty({count});
   std::int64_t next = 0;
   for (const auto& part : parts) {
@@ -37,9 +37,9 @@ void weight_average::take_sums(int bucket, const std::vector<tensor>& parts, int
 }
 
 tensor weight_average::pack() const {
-  auto packed = tensor::empty({layout_.num_small_elements});
+  auto packed = tensor::empty({this->packed().num_elements});
   std::int64_t next = 0;
-  for (auto index : layout_.small) {
+  for (auto index : this->packed().parameters) {
     const auto& value = weights_[index]->value();
     if (value.num_elements() > 0) packed.rows(next, value.num_elements()).copy_from(in_a_row(value));
     next += value.num_elements();
@@ -49,7 +49,7 @@ tensor weight_average::pack() const {
 
 void weight_average::unpack(const tensor& packed) const {
   std::int64_t next = 0;
-  for (auto index : layout_.small) {
+  for (auto index : this->packed().parameters) {
     auto& value = weights_[index]->value();
     auto count = value.num_elements();
     if (count > 0) in_a_row(value).copy_from(packed.rows(next, count));

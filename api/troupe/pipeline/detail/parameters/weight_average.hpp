@@ -28,6 +28,7 @@ class weight_average {
 
  private:
   bool is_packed(int bucket) const { return static_cast<std::size_t>(bucket) == layout_.large.size(); }
+  const bucket_layout::packed_bucket& packed() const { return layout_.packed.front(); }
   tensor pack() const;
   void unpack(const tensor& packed) const;
 

@@ -6,7 +6,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <memory>
 
-#include "replica_training.hpp"
+#include "api/replicas/replica_training.hpp"
 #include "troupe/data/detail/training_source.hpp"
 #include "troupe/detail/replica_weights.hpp"
 #include "troupe/error/errors.hpp"

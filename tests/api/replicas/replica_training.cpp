@@ -1,4 +1,4 @@
-#include "replica_training.hpp"
+#include "api/replicas/replica_training.hpp"
 
 #include <bit>
 #include <map>

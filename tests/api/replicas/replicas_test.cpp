@@ -7,7 +7,7 @@
 #include <functional>
 #include <limits>
 
-#include "replica_training.hpp"
+#include "api/replicas/replica_training.hpp"
 #include "support/bits.hpp"
 #include "support/models/conditional_model.hpp"
 #include "support/temp_folder.hpp"

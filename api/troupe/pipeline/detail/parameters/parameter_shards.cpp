@@ -1,0 +1,186 @@
+#include "troupe/pipeline/detail/parameters/parameter_shards.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "troupe/tensor/async/async_device_copy.hpp"
+
+namespace troupe::detail {
+namespace {
+
+std::vector<layout::shard_piece> dealt_of(const std::vector<named_parameter>& parameters,
+                                          const owned_shard& which) {
+  std::vector<std::int64_t> sizes;
+  for (const auto& each : parameters) sizes.push_back(each.target->extents.num_elements());
+  return layout::deal_to_shards(sizes, which.count, which.grain);
+}
+
+/// The piece's elements of a tensor with the parameter's shape; with that shape, if these are all.
+tensor view_of(const tensor& whole, const layout::shard_piece& piece) {
+  if (piece.count == whole.num_elements()) return whole;
+  return in_a_row(whole).rows(piece.first, piece.count);
+}
+
+}  // namespace
+
+parameter_shards::parameter_shards(std::vector<named_parameter> parameters,
+                                   const std::vector<std::size_t>& by_use, const owned_shard& which)
+    : parameters_(std::move(parameters)),
+      which_(which),
+      dealt_(dealt_of(parameters_, which)),
+      num_missing_(parameters_.size()) {
+  owners_.num_replicas = which.count;
+  for (std::size_t index = 0; index < parameters_.size(); ++index)
+    index_of_.emplace(parameters_[index].target, index);
+  for (const auto& piece : dealt_) {
+    auto& [name, whole] = parameters_[piece.tensor];
+    auto& made = made_.emplace_back(whole->name, view_of(whole->value_in_update(), piece),
+                                    view_of(whole->gradient_in_update(), piece));
+    made.requires_gradient = whole->requires_gradient;
+    pieces_.push_back({name, &made});
+    owners_.of_parameter.push_back(piece.shard);
+  }
+  for (auto index : by_use) {
+    auto [first, end] = pieces_of(*parameters_[index].target);
+    for (auto piece = first; piece < end; ++piece) by_use_.push_back(piece);
+  }
+  make_buckets();
+}
+
+std::vector<named_parameter> parameter_shards::owned() const {
+  std::vector<named_parameter> owned;
+  for (std::size_t piece = 0; piece < pieces_.size(); ++piece)
+    if (is_owned(piece)) owned.push_back(pieces_[piece]);
+  return owned;
+}
+
+std::size_t parameter_shards::index_in_owned(std::size_t piece) const {
+  const auto& owners = owners_.of_parameter;
+  return static_cast<std::size_t>(
+      std::count(owners.begin(), owners.begin() + static_cast<std::ptrdiff_t>(piece), which_.index));
+}
+
+std::pair<std::size_t, std::size_t> parameter_shards::pieces_of(const parameter& whole) const {
+  auto found = index_of_.find(&whole);
+  if (found == index_of_.end()) return {0, 0};
+  auto [first, end] = std::ranges::equal_range(dealt_, found->second, {}, &layout::shard_piece::tensor);
+  return {static_cast<std::size_t>(first - dealt_.begin()), static_cast<std::size_t>(end - dealt_.begin())};
+}
+
+void parameter_shards::take_gradients() {
+  for (const auto& each : parameters_) take_gradient(*each.target);
+}
+
+void parameter_shards::take_gradient(const parameter& whole) {
+  auto [first, end] = pieces_of(whole);
+  for (auto piece = first; piece < end; ++piece) {
+    auto& source = *parameters_[dealt_[piece].tensor].target;
+    made_[piece].gradient_in_update() = view_of(source.gradient_in_update(), dealt_[piece]);
+    made_[piece].has_gradient = source.has_gradient;
+  }
+}
+
+void parameter_shards::mark_stepped() {
+  for (auto& each : made_) each.has_gradient = false;
+  for (const auto& each : parameters_)
+    if (each.target->requires_gradient) each.target->mark_stepped();
+}
+
+std::int64_t parameter_shards::weight_bucket::num_elements() const {
+  return std::accumulate(
+      parts.begin(), parts.end(), std::int64_t{0},
+      [](std::int64_t sum, const optim::parameter_part& each) { return sum + each.count; });
+}
+
+/// As gradients travel; what no step changes comes last.
+void parameter_shards::make_buckets() {
+  for (bool is_stepped : {true, false}) {
+    std::vector<parameter*> taken;
+    std::vector<std::size_t> pieces;
+    bucket_owners owners{which_.count, {}};
+    for (auto piece : by_use_)
+      if (pieces_[piece].target->requires_gradient == is_stepped) {
+        taken.push_back(pieces_[piece].target);
+        pieces.push_back(piece);
+        owners.of_parameter.push_back(owners_.of_parameter[piece]);
+      }
+    auto layout = layout_of(taken, {}, nullptr, owners, laid_out::all);
+    for (int owner = 0; owner < which_.count; ++owner) {
+      weight_bucket packed{owner, is_stepped};
+      for (auto index : layout.packed[static_cast<std::size_t>(owner)].parameters)
+        packed.parts.push_back({pieces[index], 0, taken[index]->extents.num_elements()});
+      if (packed.num_elements() > 0) buckets_.push_back(std::move(packed));
+    }
+    for (const auto& [index, first, count] : layout.large)
+      buckets_.push_back({owners.of_parameter[index], is_stepped, {{pieces[index], first, count}}});
+  }
+}
+
+tensor parameter_shards::elements_of(const optim::parameter_part& part) const {
+  return optim::elements_of(pieces_[part.index].target->value_in_update(), part);
+}
+
+std::vector<program::stage_parameters::weight_bucket> parameter_shards::weight_buckets() const {
+  std::vector<program::stage_parameters::weight_bucket> result;
+  for (const auto& each : buckets_) result.push_back({each.owner, each.is_stepped});
+  return result;
+}
+
+tensor parameter_shards::weights_in(int bucket) const {
+  const auto& wanted = buckets_.at(static_cast<std::size_t>(bucket));
+  if (wanted.parts.size() == 1) return elements_of(wanted.parts.front());
+  auto packed =
+      tensor::empty({wanted.num_elements()}, dtype::f32, elements_of(wanted.parts.front()).device());
+  std::int64_t next = 0;
+  for (const auto& part : wanted.parts) {
+    if (part.count > 0) packed.rows(next, part.count).copy_from(elements_of(part));
+    next += part.count;
+  }
+  return packed;
+}
+
+void parameter_shards::take_weights(int bucket, const tensor& weights) {
+  const auto& taken = buckets_.at(static_cast<std::size_t>(bucket));
+  if (weights.dtype() != dtype::f32 || weights.num_elements() != taken.num_elements())
+    throw std::logic_error("[stage_program::take_weights] expected " + std::to_string(taken.num_elements()) +
+                           " weights of replica " + std::to_string(taken.owner) + " in f32, got " +
+                           describe(weights));
+  std::int64_t next = 0;
+  for (const auto& part : taken.parts) {
+    auto into = elements_of(part);
+    if (part.count > 0) into.copy_from(async_device_copy(weights.rows(next, part.count), into.device()));
+    next += part.count;
+    auto whole = dealt_[part.index].tensor;
+    parameters_[whole].target->mark_changed();
+    if (num_missing_[whole] > 0) --num_missing_[whole];
+  }
+}
+
+void parameter_shards::expect(const std::vector<int>& missing) {
+  std::ranges::fill(num_missing_, 0);
+  for (auto bucket : missing)
+    for (const auto& part : buckets_.at(static_cast<std::size_t>(bucket)).parts)
+      ++num_missing_[dealt_[part.index].tensor];
+}
+
+std::optional<tensor_contents> parameter_shards::contents_of(const named_tensor& held) const {
+  auto named = [&held](const named_parameter& piece) {
+    return held.name == piece.name || held.name.starts_with(piece.name + "/");
+  };
+  for (std::size_t piece = 0; piece < pieces_.size(); ++piece) {
+    if (!is_owned(piece) || !named(pieces_[piece])) continue;
+    if (held.value.shape() != pieces_[piece].target->extents) return {};
+    auto& whole = *parameters_[dealt_[piece].tensor].target;
+    auto found = whole_contents({held.name, whole.value_in_update()});
+    found.type = held.value.dtype();
+    found.begin = dealt_[piece].first;
+    found.end = found.begin + dealt_[piece].count;
+    return found;
+  }
+  return {};
+}
+
+}  // namespace troupe::detail

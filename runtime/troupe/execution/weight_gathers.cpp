@@ -1,0 +1,110 @@
+#include "troupe/execution/weight_gathers.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace troupe::execution {
+namespace {
+
+/// A view of the elements: a receiver in this process would be charged for all memory that they lie in.
+tensor charged_to_nobody(const tensor& value) {
+  if (value.device().type != device::kind::cpu) return value;
+  auto kept = std::make_shared<tensor>(value);
+  return tensor::wrap(kept, kept->bytes().data(), value.shape(), value.dtype(), value.device());
+}
+
+}  // namespace
+
+void weight_gathers::begin(const action& op) {
+  if (is_gathered(op.stage)) return;
+  give(op);
+  auto found = running_.find(op.stage);
+  if (found == running_.end() || progress(found->second)) return;
+  // A forward need not use all of them: training goes on to backwards, which wait for the rest.
+  if (run_.options().pass != pass_kind::train || !run_.host().may_wait_within()) return;
+  std::vector<int> missing;
+  for (auto [bucket, owner] : found->second.missing) missing.push_back(bucket);
+  found->second.is_deferred = run_.parameters(op.stage).defer_gather(
+      missing, [this, stage = op.stage](bool waits) { progress_within(stage, waits); });
+}
+
+void weight_gathers::give(const action& op) {
+  auto& parameters = run_.parameters(op.stage);
+  auto buckets = parameters.weight_buckets();
+  if (buckets.empty() || is_gathered(op.stage)) return;
+  run_.host().on_gather(op);
+  bool is_first = has_gathered_.insert(op.stage).second;
+  auto& one = running_.emplace(op.stage, gather{&op, run_.step()}).first->second;
+  for (std::size_t index = 0; index < buckets.size(); ++index) {
+    const auto& [owner, is_stepped] = buckets[index];
+    if (!is_stepped && !is_first) continue;
+    auto number = static_cast<int>(index);
+    if (owner != run_.replica()) {
+      one.missing.emplace_back(number, owner);
+      continue;
+    }
+    auto own = charged_to_nobody(parameters.weights_in(number));
+    for (int to = 0; to < run_.running().mesh.num_replicas; ++to)
+      if (to != owner) run_.deliver(tag_of(one, number, owner, to), own);
+  }
+}
+
+/// Or will be: a U after an S finds the one before it under way.
+bool weight_gathers::is_gathered(int stage) const {
+  return whole_.contains(stage) || running_.contains(stage);
+}
+
+void weight_gathers::forget(int stage) { whole_.erase(stage); }
+
+bool weight_gathers::may_run(const action& op) {
+  auto found = running_.find(op.stage);
+  if (found == running_.end() || progress(found->second)) return true;
+  return found->second.is_deferred ? op.kind == action_kind::forward || is_of_storage(op.kind)
+                                   : !reads_parameters(op.kind) && op.kind != action_kind::apply;
+}
+
+void weight_gathers::progress() {
+  for (auto next = running_.begin(); next != running_.end();) progress((next++)->second);
+}
+
+/// Whether all has been taken, which ends it.
+bool weight_gathers::progress(gather& one) {
+  auto stage = one.op->stage;
+  auto& parameters = run_.parameters(stage);
+  auto take = [&](const std::pair<int, int>& wanted) {
+    auto [bucket, owner] = wanted;
+    auto found = run_.inputs().take(tag_of(one, bucket, owner, run_.replica()));
+    if (found) parameters.take_weights(bucket, *found);
+    return found.has_value();
+  };
+  std::erase_if(one.missing, take);
+  if (!one.missing.empty()) return false;
+  if (one.is_deferred) parameters.end_gather();
+  running_.erase(stage);
+  whole_.insert(stage);
+  return true;
+}
+
+/// Called by the program of `stage` within its forward.
+void weight_gathers::progress_within(int stage, bool waits) {
+  auto found = running_.find(stage);
+  if (found == running_.end()) return;
+  if (waits)
+    run_.host().wait_within(run_.next(), run_.next_position());
+  else
+    run_.host().take_arrivals();
+  progress(found->second);
+}
+
+transport::tensor_tag weight_gathers::tag_of(const gather& one, int bucket, int owner, int to) const {
+  const auto& mesh = run_.running().mesh;
+  auto lane = mesh.lane_at(to, mesh.slice_of(run_.lane()));
+  auto tag = run_.tag_to(lane, transport::tensor_role::shard_weights, one.op->stage, 0,
+                         static_cast<std::size_t>(bucket * mesh.num_replicas + owner));
+  tag.step = one.step;
+  tag.axis = one.op->axis;
+  return tag;
+}
+
+}  // namespace troupe::execution

@@ -1,0 +1,157 @@
+// Replicas that own shards of the optimizer's state, in one process.
+#include <algorithm>
+#include <bit>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <functional>
+#include <map>
+
+#include "api/replicas/replica_training.hpp"
+#include "support/bits.hpp"
+#include "support/models/conditional_model.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+/// Parameters of several blocks, of one and one element more, and small ones.
+nn::Sequential wide_model() {
+  return nn::Sequential(nn::Linear(2, 16), nn::ReLU(), nn::Linear(16, 1024), nn::Tanh(), nn::Linear(1024, 65),
+                        nn::ReLU(), nn::Linear(65, 4));
+}
+
+using changed_pipeline = std::function<Pipeline(Pipeline)>;
+Pipeline as_it_is(Pipeline pipeline) { return pipeline; }
+
+Pipeline sharded(Pipeline pipeline) { return pipeline.shard(shard_strategy::optimizer); }
+
+/// With shards, on any devices, as without.
+void check_same_bits(const nn::Sequential& model, const changed_pipeline& changed = as_it_is,
+                     std::uint64_t steps = 4) {
+  for (int replicas : {2, 3}) {
+    CAPTURE(replicas);
+    constexpr int batch = 48;
+    auto expected = train(1, changed(replicated(1, replicas, model)), steps, batch);
+    CHECK(train(1, sharded(changed(replicated(1, replicas, model))), steps, batch) == expected);
+    CHECK(train(2 * replicas, sharded(changed(replicated(2, replicas, model))), steps, batch) == expected);
+    CHECK(train(2, sharded(changed(replicated(3, replicas, model))), steps, batch) == expected);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("replicas that own shards of the optimizer's state have the bits of those that hold all of it") {
+  check_same_bits(wide_model());
+  check_same_bits(dropped_model());
+}
+
+TEST_CASE("shards have the bits of whole replicas where gradients are clipped, rounded or scaled") {
+  check_same_bits(wide_model(), [](Pipeline pipeline) { return pipeline.clip_grad_norm(0.05); });
+  check_same_bits(wide_model(), [](Pipeline pipeline) { return pipeline.gradient_sync(dtype::bf16); });
+  check_same_bits(
+      wide_model(),
+      [](Pipeline pipeline) { return pipeline.precision(dtype::f16).loss_scale({.initial_scale = 1 << 28}); },
+      12);
+}
+
+TEST_CASE("an optimizer that needs whole parameters gets them, with the same bits") {
+  check_same_bits(wide_model(),
+                  [](Pipeline pipeline) { return pipeline.optimizer(optim::LAMB({.lr = 0.01})); });
+}
+
+TEST_CASE("frozen weights, weights that few use, and tied ones have the same bits with shards") {
+  auto frozen = wide_model();
+  frozen.named_parameters()[2].target->requires_gradient = false;
+  check_same_bits(frozen);
+  auto conditional = [](int devices, int stages, bool shards) {
+    auto pipeline = Pipeline(conditional_model())
+                        .stages(stages)
+                        .microbatches(2)
+                        .replicas(2)
+                        .optimizer(optim::Adam({.lr = 0.01}));
+    return train(devices, shards ? sharded(pipeline) : pipeline, 6, 24);
+  };
+  CHECK(conditional(2, 1, true) == conditional(1, 1, false));
+  CHECK(conditional(4, 2, true) == conditional(1, 1, false));
+}
+
+TEST_CASE("every schedule trains shards to the same bits") {
+  auto expected = train(1, replicated(1, 2, wide_model()), 3, 32);
+  for (auto kind :
+       {schedule_kind::gpipe, schedule_kind::interleaved_1f1b, schedule_kind::zb_h1, schedule_kind::zb_v}) {
+    CAPTURE(to_string(kind));
+    auto devices = usual_chunks(kind) == 1 ? 4 : 2 * 2;
+    auto stages = usual_chunks(kind) == 1 ? 2 : 4;
+    CHECK(train(devices, sharded(replicated(stages, 2, wide_model()).schedule(kind)), 3, 32) == expected);
+  }
+}
+
+TEST_CASE("calls about weights are about those of all shards") {
+  temp_folder folder;
+  Trainer whole(World::local(1, options_of(3)), replicated(2, 2, wide_model()));
+  Trainer shards(World::local(4, options_of(3)), sharded(replicated(2, 2, wide_model())));
+  for (int call = 0; call < 2; ++call) {
+    CHECK(shards.weights_sha256() == whole.weights_sha256());
+    CHECK(same_bits(shards.state_dict(), whole.state_dict()));
+    CHECK(same_bits(shards.predict(points()), whole.predict(points())));
+    CHECK(shards.evaluate(points()).loss == whole.evaluate(points()).loss);
+    CHECK(shards.evaluate(four_corners(31)).loss == whole.evaluate(four_corners(31)).loss);
+    if (call > 0) break;
+    whole.fit(points());
+    shards.fit(points());
+  }
+  shards.save(folder.path() / "weights.safetensors");
+  auto written = read_safetensors(folder.path() / "weights.safetensors").tensors;
+  CHECK(same_bits(written, whole.state_dict()));
+}
+
+TEST_CASE("a replica holds its share of the optimizer's state") {
+  auto held_by = [](int replicas, bool shards) {
+    auto pipeline = replicated(1, replicas, wide_model());
+    Trainer trainer(World::local(replicas, options_of(2, 48)), shards ? sharded(pipeline) : pipeline);
+    trainer.fit(points());
+    std::vector<std::size_t> held;
+    for (const auto& each : trainer.memory_report().devices)
+      held.push_back(each.measured.by_use[static_cast<std::size_t>(memory_use::optimizer)]);
+    return held;
+  };
+  auto whole = held_by(1, false).front();
+  for (int replicas : {2, 4}) {
+    auto held = held_by(replicas, true);
+    REQUIRE(held.size() == static_cast<std::size_t>(replicas));
+    // Two moments of one block, and what allocating small blocks takes.
+    auto most =
+        whole / static_cast<std::size_t>(replicas) + 2 * (std::size_t{1} << 14) * sizeof(float) + 8192;
+    for (auto bytes : held) CHECK(bytes <= most);
+    CHECK(held_by(replicas, false).back() == whole);
+  }
+}
+
+TEST_CASE("shards are refused where replicas have none to own, or need all that others have") {
+  auto refused = [](const Pipeline& pipeline, const char* why, const char* to_do) {
+    CHECK_THROWS_MATCHES(Trainer(World::local(1, options_of(2)), sharded(pipeline)), bad_input,
+                         MessageMatches(ContainsSubstring("shard optimizer") && ContainsSubstring(why) &&
+                                        ContainsSubstring(to_do)));
+  };
+  refused(replicated(1, 1), "one replica", "--replicas 2 or more");
+  refused(replicated(1, 2).top_k_gradients(0.5), "top_k_gradients 0.5", "Use one of them");
+  refused(replicated(1, 2).power_sgd_rank(2), "power_sgd_rank 2", "Use one of them");
+  refused(replicated(1, 2).average_every(2), "average_every 2", "Use one of them");
+  refused(replicated(1, 2).schedule(schedule_kind::pipedream_2bw).flush_every(2), "flush_every 2",
+          "--flush-every 1");
+  refused(replicated(1, 2,
+                     nn::Sequential(nn::Linear(2, 16), nn::Reshape({4, 2, 2}), nn::BatchNorm2d(4),
+                                    nn::Flatten(), nn::Linear(16, 4))),
+          "BatchNorm2d", "convert_sync_batch_norm");
+  auto given = options_of(2);
+  given.replicas = 2;
+  given.shard = "optimizer";
+  given.given.insert("shard");
+  CHECK_THROWS_MATCHES(Trainer(World::local(1, given), replicated(1, 2)), bad_input,
+                       MessageMatches(ContainsSubstring("--shard optimizer was given, but")));
+}

@@ -1,0 +1,129 @@
+// Replicas that own shards of the optimizer's state: the bits of replicas that hold all of it, whatever is
+// lost and however a job is resumed.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+
+#include "jobs/replicas/replica_layout.hpp"
+#include "support/temp_folder.hpp"
+
+using namespace troupe::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+words with_stages(const replica_layout& wanted, int num_steps, const words& more) {
+  auto options = job_of(wanted, num_steps);
+  options.insert(options.end(), {"--stages", std::to_string(wanted.stages), "--shard", wanted.shard});
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("replicas that own shards have the bits of one process, and lose one in any action", "[shards]") {
+  for (const char* in : {"", "unshard", "forward", "backward", "all_reduce", "reduce", "apply", "copy_state"})
+    check_same_bits({.stages = 1, .processes = 2, .killed_in = in, .lost_rank = 1, .shard = "optimizer"});
+  check_same_bits({.replicas = 3,
+                   .stages = 2,
+                   .processes = 4,
+                   .schedule = "zb_h1",
+                   .killed_in = "apply",
+                   .shard = "optimizer"});
+  check_same_bits({.replicas = 4,
+                   .stages = 1,
+                   .processes = 3,
+                   .killed_in = "backward",
+                   .exchange = "unclipped",
+                   .lost_rank = 2,
+                   .shard = "optimizer"});
+  check_same_bits({.replicas = 2,
+                   .stages = 2,
+                   .processes = 4,
+                   .killed_in = "all_reduce",
+                   .exchange = "bf16",
+                   .lost_rank = 3,
+                   .shard = "optimizer"});
+}
+
+TEST_CASE("replicas that own shards may be lost in any action of any layout", "[.soak][shards]") {
+  for (int replicas : {2, 3, 4, 8})
+    for (int processes : {2, 4})
+      for (int stages : {1, 2})
+        for (const char* exchange : {"f32", "bf16", "unclipped"})
+          for (const char* in : {"unshard", "forward", "backward", "all_reduce", "apply", "copy_state"})
+            check_same_bits({.replicas = replicas,
+                             .stages = stages,
+                             .processes = processes,
+                             .killed_in = in,
+                             .exchange = exchange,
+                             .lost_rank = std::min(processes, replicas * stages) - 1,
+                             .shard = "optimizer"});
+}
+
+TEST_CASE("a snapshot of shards has one part for each, and is resumed with other stages, and without shards",
+          "[shards]") {
+  temp_folder folder;
+  auto expected = expected_bits({}).weights_sha256;
+  auto from = [&](const char* name) { return (folder.path() / name).string(); };
+  run_local(with_stages({.stages = 1, .shard = "optimizer"}, 6, {"--snapshot-dir", from("sharded")}),
+            example::gpt);
+  std::vector<std::string> parts;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(folder.path() / "sharded" / "step-000000000006"))
+    if (entry.path().filename().string().starts_with("stage")) parts.push_back(entry.path().filename());
+  std::ranges::sort(parts);
+  CHECK(parts == words{"stage-0000-shard-0001.part", "stage-0000.part"});
+  run_local(with_stages({.stages = 1}, 6, {"--snapshot-dir", from("whole")}), example::gpt);
+  struct resumed {
+    const char *folder, *shard;
+    int stages, processes;
+  };
+  for (const auto& [name, shard, stages, processes] :
+       {resumed{"sharded", "none", 2, 1}, resumed{"sharded", "optimizer", 2, 2},
+        resumed{"whole", "optimizer", 1, 2}}) {
+    CAPTURE(name, shard, stages, processes);
+    auto copy = folder.path() / (std::string(name) + shard + std::to_string(stages));
+    std::filesystem::copy(folder.path() / name, copy, std::filesystem::copy_options::recursive);
+    auto options =
+        with_stages({.stages = stages, .shard = shard}, 12, {"--snapshot-dir", copy.string(), "--resume"});
+    auto outcome = processes == 1 ? run_local(options, example::gpt)
+                                  : run_launched(processes, options, {}, example::gpt);
+    INFO(outcome.process.errors);
+    CHECK(outcome.weights_sha256() == expected);
+  }
+}
+
+TEST_CASE("without one of its shards on disk a snapshot is not resumed from, and says which is missing",
+          "[shards]") {
+  temp_folder folder;
+  auto options = with_stages({.stages = 1, .shard = "optimizer"}, 6,
+                             {"--snapshot-dir", (folder.path() / "shards").string()});
+  run_local(options, example::gpt);
+  for (const auto& step : std::filesystem::directory_iterator(folder.path() / "shards"))
+    if (step.is_directory()) std::filesystem::remove(step.path() / "stage-0000-shard-0001.part");
+  words command = {GPT_PROGRAM, "--json", "--resume"};
+  auto again = with_stages({.stages = 1, .shard = "optimizer"}, 12,
+                           {"--snapshot-dir", (folder.path() / "shards").string()});
+  command.insert(command.end(), again.begin(), again.end());
+  run_options refusing;
+  refusing.command = command;
+  auto result = run_process(refusing);
+  INFO(result.errors);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("stage-0000-shard-0001.part"));
+}
+
+TEST_CASE("shards and sums over a library exclude each other", "[shards]") {
+  if (!TROUPE_TEST_GLOO) SKIP("built without gloo");
+  words command = {GPT_PROGRAM, "--json", "--backend", "gloo"};
+  auto options = with_stages({.stages = 1, .shard = "optimizer"}, 2, {});
+  command.insert(command.end(), options.begin(), options.end());
+  run_options refusing;
+  refusing.command = command;
+  auto result = run_process(refusing);
+  INFO(result.errors);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("shard optimizer") && ContainsSubstring("Use --backend ucx"));
+}
