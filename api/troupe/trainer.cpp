@@ -65,8 +65,7 @@ Trainer::Trainer(World world, Pipeline pipeline, trainer_callbacks callbacks)
         "the plan in {} adds up weight gradients in descending order of microbatches: the weights have other "
         "bits than with other schedules, and snapshots can be resumed with plans of this order only",
         pipeline_.plan_file().string());
-  bool is_sharded = pipeline_.numerics().shard != shard_strategy::none;
-  if (schedule::shards_parameters(plan_) && !is_sharded && world_.rank() == 0)
+  if (schedule::shards_parameters(plan_) && pipeline_.num_shards() == 1 && world_.rank() == 0)
     world_.shared_->log->warn(
         "the plan in {} shards the parameters of stages (U and S, PyTorch's UNSHARD and RESHARD), but this "
         "version holds them whole on every device: those actions do nothing, and save no memory",

@@ -126,8 +126,6 @@ class device_state : private execution::action_host {
   const layout::mesh_shape& mesh() const { return command_.job->training.mesh; }
   int lane() const { return command_.job->training.lane_of(options_.device); }
   int slice() const { return mesh().slice_of(lane()); }
-  /// See job_definition.
-  int num_weight_holders() const { return command_.job->placed.has_shards() ? mesh().num_replicas : 1; }
   execution::replica_groups::key group_key(int stage) const { return {stage, slice()}; }
   // what the interpreter needs: host_actions.cpp
   const batch* samples() override { return batches_.batch_of(step_); }

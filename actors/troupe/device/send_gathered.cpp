@@ -35,7 +35,7 @@ std::vector<tensor_contents> contents_of(const std::vector<named_tensor>& wanted
 /// have.
 void device_state::send_weights() {
   auto replica = mesh().replica_of(lane());
-  if (replica >= num_weight_holders()) return;
+  if (replica >= command_.job->placed.num_shards()) return;
   for (auto& attached : command_.stages) {
     options_.faults->at(fault::fault_point::gather, call_->index);
     auto weights = replica == 0 ? attached.program->weights() : attached.program->parameters();
@@ -48,7 +48,7 @@ void device_state::send_weights() {
 
 void device_state::list_parameters() {
   auto replica = mesh().replica_of(lane());
-  if (slice() != 0 || replica >= num_weight_holders()) return;
+  if (slice() != 0 || replica >= command_.job->placed.num_shards()) return;
   for (auto& attached : command_.stages) {
     messages::parameters_listed listed{.generation = generation_,
                                        .call = call_->index,
@@ -60,7 +60,8 @@ void device_state::list_parameters() {
     auto parameters = attached.program->parameters();
     for (const auto& held : contents_of(parameters, attached.program->contents())) {
       bool has_elements = held.boxes.size() == 1 && held.boxes.front() == whole_box(shape(held.whole));
-      if (!(is_whole(held) || (has_elements && num_weight_holders() > 1)) && listed.problem.empty())
+      if (!(is_whole(held) || (has_elements && command_.job->placed.num_shards() > 1)) &&
+          listed.problem.empty())
         listed.problem = "expected whole parameters to hash, but a device holds a part of " + held.name +
                          ": gather the weights, and hash these";
       listed.firsts.push_back(held.begin);

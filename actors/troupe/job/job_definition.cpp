@@ -32,10 +32,6 @@ const layout::job_part& job_definition::part_of(const layout::cell& wanted) cons
   return *found;
 }
 
-int job_definition::num_weight_holders() const {
-  return placed.has_shards() ? training.mesh.num_replicas : 1;
-}
-
 bool job_definition::shares_metrics() const {
   return !parts.empty() && parts.back().content == layout::replica_content::equal;
 }

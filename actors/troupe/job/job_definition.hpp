@@ -89,8 +89,6 @@ struct job_definition {
              bool is_sharded = false);
   /// The part of one of the job's cells, or the shard that it owns.
   const layout::job_part& part_of(const layout::cell& wanted) const;
-  /// How many replicas hold each stage's weights together: all, where they own shards, else one.
-  int num_weight_holders() const;
   /// The replicas' parts of the last stage are equal: each holds the metrics of all replicas.
   bool shares_metrics() const;
 };

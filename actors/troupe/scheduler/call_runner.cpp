@@ -187,7 +187,7 @@ void call_runner::start(job::call_kind kind, std::uint32_t source, std::uint64_t
       takes_new_steps_ && request().kind == job::call_kind::forward_backward && !job_.is_stopping;
   auto to = ends_at_gradients ? gradients_cut(training, first) : step_cut(training, end);
   credits_.begin(activity, first, to, copied);
-  hash_ = distributed_hash(job_.num_stages() * static_cast<std::size_t>(job_.job().num_weight_holders()));
+  hash_ = distributed_hash(job_.num_stages() * static_cast<std::size_t>(job_.job().placed.num_shards()));
   received_.clear();
   metrics_so_far_.clear();
   last_finished_ = self_->clock().now();

@@ -39,7 +39,7 @@ schedule::plan_csv_options implied_by(const Pipeline& pipeline, const job_option
           has_equal_replicas(pipeline.model(), pipeline.numerics()),
           schedule::joint_passes(synchronized_stages_of(pipeline.model(), partition), layout::mesh_axis::dp),
           {},
-          pipeline.numerics().shard != shard_strategy::none};
+          pipeline.num_shards() > 1};
 }
 
 plan_options options_of_plan(const Pipeline& pipeline, const job_options& options, int num_stages,
@@ -191,8 +191,7 @@ actors::job::job_definition definition_of(const Pipeline& pipeline, const job_op
   auto partition = pipeline.partition(training.num_stages);
   auto numerics = numerics_for(pipeline, options);
   auto contents = contents_of(pipeline.model(), partition, numerics);
-  bool is_sharded = numerics.shard != shard_strategy::none;
-  job.place(training, world_size, contents, is_sharded);
+  job.place(training, world_size, contents, pipeline.num_shards() > 1);
   check_places(pipeline.model(), partition, job.placed);
   auto mixed = text_of_places(partition, job.placed);
   job.make_program = make_module_programs(
@@ -200,7 +199,7 @@ actors::job::job_definition definition_of(const Pipeline& pipeline, const job_op
       {pipeline.loss(), pipeline.optimizer(), options.seed, numerics, pipeline.initial_weights(),
        training.flush_every,
        [places, placed = job.placed](const layout::cell& made) { return places.of(placed.device_of(made)); },
-       is_sharded ? training.mesh.num_replicas : 1});
+       pipeline.num_shards()});
   job.num_threads = options.threads;
   job.samples_per_run = std::int64_t{options.batch} * training.flush_every;
   // Where steps are skipped, schedules count fewer of them than the job.

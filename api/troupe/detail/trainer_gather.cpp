@@ -18,10 +18,9 @@ namespace troupe {
 namespace {
 
 /// Each slice of a stage sends its own, and of replicas that own shards each does.
-std::uint64_t num_weight_parts(const plan& training, const numeric_options& numerics) {
-  auto holders = numerics.shard == shard_strategy::none ? 1 : training.mesh.num_replicas;
+std::uint64_t num_weight_parts(const plan& training, int num_shards) {
   return static_cast<std::uint64_t>(training.num_stages) *
-         static_cast<std::uint64_t>(training.mesh.num_slices) * static_cast<std::uint64_t>(holders);
+         static_cast<std::uint64_t>(training.mesh.num_slices) * static_cast<std::uint64_t>(num_shards);
 }
 
 }  // namespace
@@ -33,7 +32,7 @@ std::vector<named_tensor> Trainer::state_dict() {
   actors::job::call_request request;
   request.kind = actors::job::call_kind::gather;
   request.target_step = runs_;
-  request.num_gathered = num_weight_parts(plan_, pipeline_.numerics());
+  request.num_gathered = num_weight_parts(plan_, pipeline_.num_shards());
   std::vector<named_tensor> weights;
   actors::process::call_observer observer;
   observer.on_gathered = [&](std::vector<tensor> packed_stages) {
@@ -49,8 +48,7 @@ std::optional<weights_at_step> Trainer::latest_weights() const {
     throw std::logic_error(
         "[Trainer::latest_weights] expected a process that holds copies of all " +
         std::to_string(plan_.num_stages) + " stages" +
-        (pipeline_.numerics().shard == shard_strategy::none ? "" : " and all shards") + ", got rank " +
-        to_string(world_.rank()) +
+        (pipeline_.num_shards() == 1 ? "" : " and all shards") + ", got rank " + to_string(world_.rank()) +
         ", which holds some of them: use read_weights of the --snapshot-dir, or state_dict between two fits "
         "of fewer steps, which gathers them from all processes");
   auto newest = latest_->get();
@@ -68,7 +66,7 @@ void Trainer::save(const std::filesystem::path& file) {
   actors::job::call_request request;
   request.kind = actors::job::call_kind::gather;
   request.target_step = runs_;
-  request.num_gathered = num_weight_parts(plan_, pipeline_.numerics());
+  request.num_gathered = num_weight_parts(plan_, pipeline_.num_shards());
   request.receiver = 0;
   if (world_.rank() == 0)
     request.problem = detail::why_not_writable(file, detail::weights_bytes(pipeline_.model()));

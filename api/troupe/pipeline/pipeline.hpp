@@ -169,6 +169,8 @@ class Pipeline {
   /// Null if not set.
   const std::shared_ptr<const std::vector<named_tensor>>& initial_weights() const { return initial_weights_; }
   const numeric_options& numerics() const { return numerics_; }
+  /// Over how many replicas the optimizer's state of a stage is divided (shard); 1: each holds all.
+  int num_shards() const { return numerics_.shard == shard_strategy::none ? 1 : replicas_; }
 
  private:
   void forget_device_map();

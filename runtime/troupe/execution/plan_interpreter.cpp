@@ -43,7 +43,7 @@ void plan_interpreter::begin_step(std::uint64_t step) {
 /// Other lanes run it, and need the weights that this one owns.
 void plan_interpreter::skip_step() {
   for (const auto& op : run_.actions())
-    if (op.kind == action_kind::unshard) gathers_.give(op);
+    if (op.kind == action_kind::unshard) gathers_.send_own(op);
   run_.pass_step();
 }
 
@@ -72,7 +72,7 @@ bool plan_interpreter::run(const action& op) {
     case action_kind::reduce_gradient:
       return run_reduction(op);
     case action_kind::apply:
-      gathers_.forget(op.stage);
+      gathers_.mark_stale(op.stage);
       return updates_.run_apply(op);
     case action_kind::all_reduce:
       return updates_.run_all_reduce(op);

@@ -8,7 +8,7 @@ namespace troupe::execution {
 namespace {
 
 /// A view of the elements: a receiver in this process would be charged for all memory that they lie in.
-tensor charged_to_nobody(const tensor& value) {
+tensor uncharged(const tensor& value) {
   if (value.device().type != device::kind::cpu) return value;
   auto kept = std::make_shared<tensor>(value);
   return tensor::wrap(kept, kept->bytes().data(), value.shape(), value.dtype(), value.device());
@@ -18,9 +18,9 @@ tensor charged_to_nobody(const tensor& value) {
 
 void weight_gathers::begin(const action& op) {
   if (is_gathered(op.stage)) return;
-  give(op);
+  send_own(op);
   auto found = running_.find(op.stage);
-  if (found == running_.end() || progress(found->second)) return;
+  if (found == running_.end() || take_arrived(found->second)) return;
   // A forward need not use all of them: training goes on to backwards, which wait for the rest.
   if (run_.options().pass != pass_kind::train || !run_.host().may_wait_within()) return;
   std::vector<int> missing;
@@ -29,12 +29,12 @@ void weight_gathers::begin(const action& op) {
       missing, [this, stage = op.stage](bool waits) { progress_within(stage, waits); });
 }
 
-void weight_gathers::give(const action& op) {
+void weight_gathers::send_own(const action& op) {
   auto& parameters = run_.parameters(op.stage);
   auto buckets = parameters.weight_buckets();
   if (buckets.empty() || is_gathered(op.stage)) return;
   run_.host().on_gather(op);
-  bool is_first = has_gathered_.insert(op.stage).second;
+  bool is_first = ever_gathered_.insert(op.stage).second;
   auto& one = running_.emplace(op.stage, gather{&op, run_.step()}).first->second;
   for (std::size_t index = 0; index < buckets.size(); ++index) {
     const auto& [owner, is_stepped] = buckets[index];
@@ -44,7 +44,7 @@ void weight_gathers::give(const action& op) {
       one.missing.emplace_back(number, owner);
       continue;
     }
-    auto own = charged_to_nobody(parameters.weights_in(number));
+    auto own = uncharged(parameters.weights_in(number));
     for (int to = 0; to < run_.running().mesh.num_replicas; ++to)
       if (to != owner) run_.deliver(tag_of(one, number, owner, to), own);
   }
@@ -52,24 +52,24 @@ void weight_gathers::give(const action& op) {
 
 /// Or will be: a U after an S finds the one before it under way.
 bool weight_gathers::is_gathered(int stage) const {
-  return whole_.contains(stage) || running_.contains(stage);
+  return gathered_.contains(stage) || running_.contains(stage);
 }
 
-void weight_gathers::forget(int stage) { whole_.erase(stage); }
+void weight_gathers::mark_stale(int stage) { gathered_.erase(stage); }
 
 bool weight_gathers::may_run(const action& op) {
   auto found = running_.find(op.stage);
-  if (found == running_.end() || progress(found->second)) return true;
+  if (found == running_.end() || take_arrived(found->second)) return true;
   return found->second.is_deferred ? op.kind == action_kind::forward || is_of_storage(op.kind)
                                    : !reads_parameters(op.kind) && op.kind != action_kind::apply;
 }
 
 void weight_gathers::progress() {
-  for (auto next = running_.begin(); next != running_.end();) progress((next++)->second);
+  for (auto next = running_.begin(); next != running_.end();) take_arrived((next++)->second);
 }
 
 /// Whether all has been taken, which ends it.
-bool weight_gathers::progress(gather& one) {
+bool weight_gathers::take_arrived(gather& one) {
   auto stage = one.op->stage;
   auto& parameters = run_.parameters(stage);
   auto take = [&](const std::pair<int, int>& wanted) {
@@ -82,7 +82,7 @@ bool weight_gathers::progress(gather& one) {
   if (!one.missing.empty()) return false;
   if (one.is_deferred) parameters.end_gather();
   running_.erase(stage);
-  whole_.insert(stage);
+  gathered_.insert(stage);
   return true;
 }
 
@@ -94,7 +94,7 @@ void weight_gathers::progress_within(int stage, bool waits) {
     run_.host().wait_within(run_.next(), run_.next_position());
   else
     run_.host().take_arrivals();
-  progress(found->second);
+  take_arrived(found->second);
 }
 
 transport::tensor_tag weight_gathers::tag_of(const gather& one, int bucket, int owner, int to) const {

@@ -23,9 +23,9 @@ class weight_gathers {
   /// Runs a U.
   void begin(const action& op);
   /// Sends what others wait for, and takes nothing: this lane does not run the step.
-  void give(const action& op);
-  /// The weights of a stage are whole no longer, since it has stepped its own, or freed those of others (S).
-  void forget(int stage);
+  void send_own(const action& op);
+  /// The stage has stepped its own weights: the next U sends and takes them again.
+  void mark_stale(int stage);
   /// False: the action reads weights that are still to come.
   bool may_run(const action& op);
   /// Takes what has come.
@@ -41,13 +41,13 @@ class weight_gathers {
 
   bool is_gathered(int stage) const;
   transport::tensor_tag tag_of(const gather& one, int bucket, int owner, int to) const;
-  bool progress(gather& one);
+  bool take_arrived(gather& one);
   void progress_within(int stage, bool waits);
 
   plan_run& run_;
   std::map<int, gather> running_;  ///< by stage
-  std::set<int> whole_;            ///< stages whose weights all lanes have
-  std::set<int> has_gathered_;     ///< stages, ever
+  std::set<int> gathered_;         ///< stages whose weights all lanes have
+  std::set<int> ever_gathered_;    ///< stages, ever
 };
 
 }  // namespace troupe::execution

@@ -10,30 +10,32 @@
 namespace troupe::layout {
 namespace {
 
-class dealer {
+class shard_assigner {
  public:
-  explicit dealer(int num_shards) : held_(static_cast<std::size_t>(num_shards)) {}
+  explicit shard_assigner(int num_shards) : held_(static_cast<std::size_t>(num_shards)) {}
 
-  void deal_whole(std::size_t tensor, std::int64_t size) { give({tensor, 0, size, fewest_first().front()}); }
+  void assign_whole(std::size_t tensor, std::int64_t size) {
+    give({tensor, 0, size, fewest_first().front()});
+  }
 
   /// Equally many blocks to each shard, and one more to those with the fewest elements. The last block, which
   /// may be short, goes to the last of these, or else to the shard with the most elements.
-  void deal_blocks(std::size_t tensor, std::int64_t size) {
+  void assign_blocks(std::size_t tensor, std::int64_t size) {
     auto num_shards = static_cast<std::int64_t>(held_.size());
     auto num_blocks = (size + shard_block - 1) / shard_block;
     auto num_extra = num_blocks % num_shards;
     auto order = fewest_first();
     auto with_last = order.begin() + (num_extra > 0 ? num_extra : num_shards) - 1;
     std::int64_t first = 0;
-    auto deal = [&](std::vector<int>::iterator at) {
+    auto assign = [&](std::vector<int>::iterator at) {
       auto extra = at - order.begin() < num_extra ? 1 : 0;
       auto end = std::min(size, first + (num_blocks / num_shards + extra) * shard_block);
       if (end > first) give({tensor, first, end - first, *at});
       first = end;
     };
     for (auto at = order.begin(); at != order.end(); ++at)
-      if (at != with_last) deal(at);
-    deal(with_last);
+      if (at != with_last) assign(at);
+    assign(with_last);
   }
 
   void give(const shard_piece& piece) {
@@ -56,17 +58,17 @@ class dealer {
 
 }  // namespace
 
-std::vector<shard_piece> deal_to_shards(std::span<const std::int64_t> sizes, int num_shards,
-                                        shard_grain grain) {
-  if (num_shards < 1) throw_invalid("deal_to_shards", "at least 1 shard", std::to_string(num_shards));
+std::vector<shard_piece> assign_to_shards(std::span<const std::int64_t> sizes, int num_shards,
+                                          shard_granularity granularity) {
+  if (num_shards < 1) throw_invalid("assign_to_shards", "at least 1 shard", std::to_string(num_shards));
   if (auto negative = std::ranges::find_if(sizes, [](std::int64_t size) { return size < 0; });
       negative != sizes.end())
-    throw_invalid("deal_to_shards", "tensors of 0 or more elements", std::to_string(*negative));
-  dealer dealt(num_shards);
+    throw_invalid("assign_to_shards", "tensors of 0 or more elements", std::to_string(*negative));
+  shard_assigner assigned(num_shards);
   std::vector<std::size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   auto is_whole = [&](std::size_t tensor) {
-    return grain == shard_grain::tensors || sizes[tensor] <= shard_block;
+    return granularity == shard_granularity::tensors || sizes[tensor] <= shard_block;
   };
   // What cannot be cut comes last, the largest first: it makes up for what blocks have left uneven.
   std::ranges::stable_sort(order, {}, [&](std::size_t tensor) {
@@ -74,13 +76,13 @@ std::vector<shard_piece> deal_to_shards(std::span<const std::int64_t> sizes, int
   });
   for (auto tensor : order) {
     if (sizes[tensor] == 0)
-      dealt.give({tensor, 0, 0, 0});
+      assigned.give({tensor, 0, 0, 0});
     else if (is_whole(tensor))
-      dealt.deal_whole(tensor, sizes[tensor]);
+      assigned.assign_whole(tensor, sizes[tensor]);
     else
-      dealt.deal_blocks(tensor, sizes[tensor]);
+      assigned.assign_blocks(tensor, sizes[tensor]);
   }
-  auto pieces = dealt.take();
+  auto pieces = assigned.take();
   std::ranges::sort(pieces, {}, [](const shard_piece& one) { return std::pair(one.tensor, one.first); });
   return pieces;
 }

@@ -14,7 +14,7 @@ struct shard_piece {
   bool operator==(const shard_piece&) const = default;
 };
 
-enum class shard_grain {
+enum class shard_granularity {
   blocks,  ///< a shard has whole blocks of a tensor
   tensors  ///< a shard has whole tensors
 };
@@ -22,14 +22,14 @@ enum class shard_grain {
 /// Elements of a block: as many as those whose squares are added up by themselves (block_squares).
 inline constexpr std::int64_t shard_block = std::int64_t{1} << 14;
 
-/// Deals the elements of tensors to `num_shards` shards. `sizes`: the elements of each tensor. Every shard
+/// Assigns the elements of tensors to `num_shards` shards. `sizes`: the elements of each tensor. Every shard
 /// has a part of every tensor with enough blocks, so that all shards work at each tensor at the same time;
 /// what is left goes to those with the fewest elements. No two differ by more than the largest thing that is
-/// dealt as a whole: a block, or a tensor of fewer elements (grain `tensors`: any tensor).
+/// assigned as a whole: a block, or a tensor of fewer elements (granularity `tensors`: any tensor).
 /// The pieces come in the order of the tensors, those of one tensor in that of its elements; each shard has
 /// at most one of a tensor. A tensor without elements is a piece of shard 0. A pure function: equal in all
 /// processes. Throws std::invalid_argument for no shards or a negative size.
-std::vector<shard_piece> deal_to_shards(std::span<const std::int64_t> sizes, int num_shards,
-                                        shard_grain grain);
+std::vector<shard_piece> assign_to_shards(std::span<const std::int64_t> sizes, int num_shards,
+                                          shard_granularity granularity);
 
 }  // namespace troupe::layout

@@ -58,6 +58,12 @@ device_id placement::device_of(const layout::part_id& wanted) const {
   return device_of(wanted.cell);
 }
 
+int placement::num_shards() const {
+  int most = 1;
+  for (const auto& [shard, device] : device_of_shard_) most = std::max(most, shard.shard + 1);
+  return most;
+}
+
 layout::part_id placement::part_of(const layout::cell& wanted) const {
   layout::part_id shard{{.stage = wanted.stage, .slice = wanted.slice}, wanted.replica};
   return device_of_shard_.contains(shard) ? shard : layout::part_id{wanted, 0};

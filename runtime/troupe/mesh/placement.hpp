@@ -26,7 +26,8 @@ class placement {
   const std::vector<logical_device>& devices() const { return devices_; }
   int num_devices() const { return static_cast<int>(devices_.size()); }
   const std::map<layout::cell, device_id>& device_of_cell() const { return device_of_cell_; }
-  bool has_shards() const { return !device_of_shard_.empty(); }
+  /// How many replicas hold the weights of a stage together; 1: each holds all.
+  int num_shards() const;
   /// Of the sharded stages.
   const std::map<layout::part_id, device_id>& device_of_shard() const { return device_of_shard_; }
   /// Throws std::invalid_argument for a cell that the job does not have.

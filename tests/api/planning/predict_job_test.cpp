@@ -148,6 +148,26 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a GPU gets copies of the samples, and replicas that own shards divide the optimizer's state") {
+  auto profile = equal_layers();
+  profile.values.push_back({layer_value::model_input, 0, 0, 128});
+  for (auto& layer : profile.layers) layer.optimizer_bytes = 8192;
+  auto map = DeviceMap().layer("a", 0).layer("b", 0).layer("c", 0).layer("d", 0);
+  auto job =
+      predict_job(profile, map, {.schedule = schedule_kind::gpipe, .num_microbatches = 4, .devices = {{}}});
+  auto on = [&](device where, int num_shards) {
+    return predict_memory(profile, job.stages, job.made, job.ran, {{where, 0}}, num_shards)[0];
+  };
+  device gpu{device::kind::cuda, 0};
+  CHECK(on(gpu, 1).activations == on({}, 1).activations + 4 * 128);
+  CHECK(on(gpu, 1).messages == 0);
+  CHECK(on({}, 1).messages == 4 * 4 * 128);
+  for (const auto& where : {device(), gpu}) {
+    CHECK(on(where, 4).optimizer == 8192);
+    CHECK(on(where, 4).peak == on(where, 1).peak - 3 * 8192);
+  }
+}
+
 TEST_CASE("the balance counts the activations that the schedule keeps") {
   prediction_options options{
       .schedule = schedule_kind::gpipe, .num_microbatches = 8, .devices = {{}, {}, {}}};

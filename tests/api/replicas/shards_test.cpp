@@ -116,8 +116,12 @@ TEST_CASE("a replica holds its share of the optimizer's state") {
     Trainer trainer(World::local(replicas, options_of(2, 48)), shards ? sharded(pipeline) : pipeline);
     trainer.fit(points());
     std::vector<std::size_t> held;
-    for (const auto& each : trainer.memory_report().devices)
-      held.push_back(each.measured.by_use[static_cast<std::size_t>(memory_use::optimizer)]);
+    for (const auto& each : trainer.memory_report().devices) {
+      auto of = [&each](memory_use use) { return each.measured.by_use[static_cast<std::size_t>(use)]; };
+      held.push_back(of(memory_use::optimizer));
+      // Whoever reads another one's weights is not charged for them.
+      CHECK(of(memory_use::parameters) >= sizeof(float) * (2 * 16 + 16 * 1024 + 1024 * 65 + 65 * 4));
+    }
     return held;
   };
   auto whole = held_by(1, false).front();

@@ -69,7 +69,7 @@ struct exchanging {
 };
 
 /// Of all lengths: another order of their sum has other bits.
-std::vector<float> drawn_gradients(std::int64_t count, std::mt19937& random) {
+std::vector<float> drawn_numbers(std::int64_t count, std::mt19937& random) {
   std::vector<float> result(static_cast<std::size_t>(count));
   for (auto& each : result) each = std::uniform_real_distribution<float>(-1, 1)(random);
   return result;
@@ -94,7 +94,7 @@ TEST_CASE("the sums of a bucket that one replica owns come to that replica alone
     }
     for (int i = 0; i < num_replicas; ++i)
       for (int bucket = 0; bucket < num_buckets; ++bucket) {
-        auto gradients = drawn_gradients(1 + bucket * 7, random);
+        auto gradients = drawn_numbers(1 + bucket * 7, random);
         for (auto* each : {&plain, &owned})
           each->members[static_cast<std::size_t>(i)].exchange->give(
               bucket, tensor::from(gradients, {static_cast<std::int64_t>(gradients.size())}));
@@ -126,7 +126,7 @@ TEST_CASE("buckets have the sums of the fixed tree in whatever order they are gi
   std::vector<std::pair<int, int>> to_give;
   for (int replica = 0; replica < 4; ++replica)
     for (int bucket = 0; bucket < 4; ++bucket) {
-      of[replica].push_back(drawn_gradients(sizes[static_cast<std::size_t>(bucket)], random));
+      of[replica].push_back(drawn_numbers(sizes[static_cast<std::size_t>(bucket)], random));
       to_give.emplace_back(replica, bucket);
     }
   std::ranges::shuffle(to_give, random);

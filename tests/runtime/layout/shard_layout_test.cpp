@@ -8,9 +8,9 @@
 #include <stdexcept>
 #include <vector>
 
-using troupe::layout::deal_to_shards;
+using troupe::layout::assign_to_shards;
 using troupe::layout::shard_block;
-using troupe::layout::shard_grain;
+using troupe::layout::shard_granularity;
 using troupe::layout::shard_piece;
 
 namespace {
@@ -41,58 +41,59 @@ void require_cover(const sizes& of, const std::vector<shard_piece>& pieces) {
 }  // namespace
 
 TEST_CASE("every shard has as many blocks of a large tensor") {
-  CHECK(deal_to_shards(sizes{4 * shard_block}, 2, shard_grain::blocks) ==
+  CHECK(assign_to_shards(sizes{4 * shard_block}, 2, shard_granularity::blocks) ==
         std::vector<shard_piece>{{0, 0, 2 * shard_block, 0}, {0, 2 * shard_block, 2 * shard_block, 1}});
   // The last block is shorter.
-  CHECK(deal_to_shards(sizes{2 * shard_block + 1}, 2, shard_grain::blocks) ==
+  CHECK(assign_to_shards(sizes{2 * shard_block + 1}, 2, shard_granularity::blocks) ==
         std::vector<shard_piece>{{0, 0, shard_block, 1}, {0, shard_block, shard_block + 1, 0}});
 }
 
 TEST_CASE("a tensor of one block, or fewer elements, is one shard's") {
-  CHECK(deal_to_shards(sizes{shard_block, 1, shard_block - 1}, 2, shard_grain::blocks) ==
+  CHECK(assign_to_shards(sizes{shard_block, 1, shard_block - 1}, 2, shard_granularity::blocks) ==
         std::vector<shard_piece>{{0, 0, shard_block, 0}, {1, 0, 1, 1}, {2, 0, shard_block - 1, 1}});
 }
 
-TEST_CASE("where tensors are not cut, the largest ones are dealt first") {
-  CHECK(
-      deal_to_shards(sizes{1, 5 * shard_block, 3 * shard_block, 2 * shard_block}, 2, shard_grain::tensors) ==
-      std::vector<shard_piece>{
-          {0, 0, 1, 0}, {1, 0, 5 * shard_block, 0}, {2, 0, 3 * shard_block, 1}, {3, 0, 2 * shard_block, 1}});
+TEST_CASE("where tensors are not cut, the largest ones are assigned first") {
+  CHECK(assign_to_shards(sizes{1, 5 * shard_block, 3 * shard_block, 2 * shard_block}, 2,
+                         shard_granularity::tensors) == std::vector<shard_piece>{{0, 0, 1, 0},
+                                                                                 {1, 0, 5 * shard_block, 0},
+                                                                                 {2, 0, 3 * shard_block, 1},
+                                                                                 {3, 0, 2 * shard_block, 1}});
 }
 
 TEST_CASE("shards may have nothing, and tensors no elements") {
-  CHECK(deal_to_shards(sizes{7, 0}, 3, shard_grain::blocks) ==
+  CHECK(assign_to_shards(sizes{7, 0}, 3, shard_granularity::blocks) ==
         std::vector<shard_piece>{{0, 0, 7, 0}, {1, 0, 0, 0}});
-  CHECK(deal_to_shards({}, 3, shard_grain::tensors).empty());
+  CHECK(assign_to_shards({}, 3, shard_granularity::tensors).empty());
 }
 
-TEST_CASE("drawn tensors are dealt once, along blocks, and evenly") {
+TEST_CASE("drawn tensors are assigned once, along blocks, and evenly") {
   auto seed = GENERATE(range(0u, 100u));
   std::mt19937 draw(seed);
   auto below = [&](std::int64_t most) {
     return std::uniform_int_distribution<std::int64_t>(0, most - 1)(draw);
   };
-  auto grain = seed % 2 == 0 ? shard_grain::blocks : shard_grain::tensors;
+  auto granularity = seed % 2 == 0 ? shard_granularity::blocks : shard_granularity::tensors;
   auto num_shards = static_cast<int>(1 + below(9));
   sizes of;
   for (auto count = below(20); count > 0; --count) {
     const std::int64_t drawn[] = {below(100), shard_block - 1 + below(3), below(40 * shard_block)};
     of.push_back(drawn[below(3)]);
   }
-  auto pieces = deal_to_shards(of, num_shards, grain);
+  auto pieces = assign_to_shards(of, num_shards, granularity);
   require_cover(of, pieces);
   for (const auto& each : pieces) {
     CHECK(each.first % shard_block == 0);
     auto end = each.first + each.count;
     CHECK((end == of[each.tensor] || end % shard_block == 0));
-    if (grain == shard_grain::tensors) CHECK(each.count == of[each.tensor]);
+    if (granularity == shard_granularity::tensors) CHECK(each.count == of[each.tensor]);
   }
   auto held = held_by_shards(pieces, num_shards);
-  auto largest = grain == shard_grain::blocks || of.empty() ? shard_block : std::ranges::max(of);
+  auto largest = granularity == shard_granularity::blocks || of.empty() ? shard_block : std::ranges::max(of);
   CHECK(std::ranges::max(held) - std::ranges::min(held) <= largest);
 }
 
 TEST_CASE("no shards, and sizes below 0, are refused") {
-  CHECK_THROWS_AS(deal_to_shards(sizes{1}, 0, shard_grain::blocks), std::invalid_argument);
-  CHECK_THROWS_AS(deal_to_shards(sizes{-1}, 1, shard_grain::blocks), std::invalid_argument);
+  CHECK_THROWS_AS(assign_to_shards(sizes{1}, 0, shard_granularity::blocks), std::invalid_argument);
+  CHECK_THROWS_AS(assign_to_shards(sizes{-1}, 1, shard_granularity::blocks), std::invalid_argument);
 }

@@ -79,6 +79,26 @@ TEST_CASE("each use of a stage's parameters lies behind a U and before the next 
         found_problems{"device 0 does 0S after 0A, but the optimizer's step is the last that a stage does"});
 }
 
+TEST_CASE("a U that no later pass reads is a finding") {
+  auto sound = plan_of(fully_sharded);
+  CHECK(check_plan(changed(sound, {"0U", "0F0", "0B0", "0S", "0U", "0G", "0A"})) ==
+        found_problems{"0U gathers parameters that nothing reads after it"});
+}
+
+TEST_CASE(
+    "with shards each device begins with a U of each of its stages that has none, in the order of passes") {
+  plan_options options{
+      .num_stages = 4, .num_microbatches = 2, .num_devices = 2, .num_replicas = 2, .shards_parameters = true};
+  auto made = make_plan(options);
+  CHECK(check_plan(made).empty());
+  CHECK(notation(made.devices[1]).starts_with("2U 3U 2F0 "));
+  CHECK(notation(forward_projection(made, 1).devices[1]) == "2U 3U 2F0 3F0");
+  options.num_replicas = 1;
+  CHECK_FALSE(shards_parameters(make_plan(options)));
+  auto read = read_plan_csv("0UNSHARD,0F0,1F0,1B0,0B0", "partly", {.mesh = {2}, .shards_parameters = true});
+  CHECK(notation(read.devices[0]).starts_with("1U 0U 0F0 1F0 "));
+}
+
 TEST_CASE("stages that keep several weights, or average them, are not sharded") {
   auto steps = make_plan({.kind = schedule_kind::pipedream_2bw, .num_stages = 1, .flush_every = 2});
   steps.devices[0].insert(steps.devices[0].begin(), action{0, unshard, 0});

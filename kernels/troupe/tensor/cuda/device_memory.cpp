@@ -88,7 +88,7 @@ void copy_from_gpu(gpu& owner, std::byte* to, const std::byte* from, std::size_t
 /// Runs what queues a copy in the stream. If it throws, what is queued is done before the memory is free:
 /// nothing else waits for it.
 template <class Queue>
-void end_if_failed(cudaStream_t stream, Queue queue) {
+void synchronize_on_failure(cudaStream_t stream, Queue queue) {
   try {
     queue();
   } catch (...) {
@@ -128,7 +128,7 @@ void copy_to_idle_cuda(void* to, int to_index, const void* from, std::size_t siz
   if (size_bytes == 0) return;
   auto& target = gpu_at(to_index);
   gpu_scope scope(to_index);
-  end_if_failed(target.arrival_stream(), [&] {
+  synchronize_on_failure(target.arrival_stream(), [&] {
     target.arrival_staging().to_gpu(static_cast<std::byte*>(to), static_cast<const std::byte*>(from),
                                     size_bytes);
     cuda_stream_event(to_index, target.arrival_stream(), event_timing::none)
@@ -143,7 +143,7 @@ void copy_between_gpus(const stream_event& computed, void* to, int to_index, con
   enable_peer_access(to_index, from_index);
   gpu_scope scope(to_index);
   auto stream = target.peer_stream();
-  end_if_failed(stream, [&] {
+  synchronize_on_failure(stream, [&] {
     static_cast<const cuda_stream_event&>(computed).order_before(stream);
     check(cudaMemcpyPeerAsync(to, to_index, from, from_index, size_bytes, stream));
     auto copied = std::make_unique<cuda_stream_event>(to_index, stream, event_timing::none);

@@ -41,12 +41,12 @@ void copy_bytes(void* to, device to_where, const void* from, device from_where, 
 caching_allocator& cuda_allocator_of(int index);
 std::shared_ptr<caching_allocator> cuda_capture_allocator_of(int index);
 void copy_bytes_cuda(void* to, device to_where, const void* from, device from_where, std::size_t size_bytes);
-// To memory of GPU `to_index` that no queued work uses, beside all that is queued. What is queued there later
-// comes after the copy.
-/// Returns when `from` has been read, for which it may wait for earlier ones of these copies.
+/// From the CPU to memory of GPU `to_index` that no queued work uses, beside all that is queued there. What
+/// is queued later comes after the copy. Returns when `from` has been read, for which it may wait for earlier
+/// ones of these copies.
 void copy_to_idle_cuda(void* to, int to_index, const void* from, std::size_t size_bytes);
-/// From another GPU, after `computed`. What is queued later on that GPU runs beside the copy: `source` keeps
-/// the memory until it is made.
+/// To such memory from another GPU, after `computed`. What is queued later on that GPU runs beside the copy:
+/// `source` keeps the memory until it is made.
 void copy_between_gpus(const stream_event& computed, void* to, int to_index, const void* from, int from_index,
                        std::size_t size_bytes, std::shared_ptr<const void> source);
 /// Frees what such copies kept and do not need any more: also done by each of them.

@@ -23,13 +23,13 @@ bool is_large(const parameter& one) { return one.extents.num_elements() >= min_e
 
 bucket_layout layout_of(const std::vector<parameter*>& parameters, const std::vector<std::size_t>& by_use,
                         const std::function<int(std::size_t index)>& num_rounds, const bucket_owners& owners,
-                        laid_out which) {
+                        layout_scope which) {
   bucket_layout layout;
   layout.packed.resize(static_cast<std::size_t>(std::max(owners.num_replicas, 1)));
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     auto index = by_use.empty() ? i : by_use[i];
     const auto& each = *parameters[index];
-    if (which == laid_out::trainable && !each.requires_gradient) continue;
+    if (which == layout_scope::trainable && !each.requires_gradient) continue;
     auto num_elements = each.extents.num_elements();
     if (!is_large(each)) {
       auto owner = owners.num_replicas > 0 ? owners.of_parameter[index] : 0;

@@ -30,7 +30,7 @@ struct bucket_owners {
 /// Whether a trainable parameter has buckets of its own.
 bool is_large(const parameter& one);
 
-enum class laid_out { trainable, all };
+enum class layout_scope { trainable, all };
 
 /// Of those of `parameters` that are trainable, or of all. `by_use`: all indices, in the order of the
 /// buckets; none: as they are listed. `num_rounds`: of a large one, how often it travels, each time as one
@@ -38,7 +38,7 @@ enum class laid_out { trainable, all };
 bucket_layout layout_of(const std::vector<parameter*>& parameters,
                         const std::vector<std::size_t>& by_use = {},
                         const std::function<int(std::size_t index)>& num_rounds = nullptr,
-                        const bucket_owners& owners = {}, laid_out which = laid_out::trainable);
+                        const bucket_owners& owners = {}, layout_scope which = layout_scope::trainable);
 
 /// The elements of a tensor as a list.
 inline tensor in_a_row(const tensor& x) { return x.reshape({x.num_elements()}); }

@@ -11,11 +11,11 @@
 namespace troupe::detail {
 namespace {
 
-std::vector<layout::shard_piece> dealt_of(const std::vector<named_parameter>& parameters,
-                                          const owned_shard& which) {
+std::vector<layout::shard_piece> assignment_of(const std::vector<named_parameter>& parameters,
+                                               const owned_shard& which) {
   std::vector<std::int64_t> sizes;
   for (const auto& each : parameters) sizes.push_back(each.target->extents.num_elements());
-  return layout::deal_to_shards(sizes, which.count, which.grain);
+  return layout::assign_to_shards(sizes, which.count, which.granularity);
 }
 
 /// The piece's elements of a tensor with the parameter's shape; with that shape, if these are all.
@@ -30,12 +30,12 @@ parameter_shards::parameter_shards(std::vector<named_parameter> parameters,
                                    const std::vector<std::size_t>& by_use, const owned_shard& which)
     : parameters_(std::move(parameters)),
       which_(which),
-      dealt_(dealt_of(parameters_, which)),
+      assigned_(assignment_of(parameters_, which)),
       num_missing_(parameters_.size()) {
   owners_.num_replicas = which.count;
   for (std::size_t index = 0; index < parameters_.size(); ++index)
     index_of_.emplace(parameters_[index].target, index);
-  for (const auto& piece : dealt_) {
+  for (const auto& piece : assigned_) {
     auto& [name, whole] = parameters_[piece.tensor];
     auto& made = made_.emplace_back(whole->name, view_of(whole->value_in_update(), piece),
                                     view_of(whole->gradient_in_update(), piece));
@@ -66,8 +66,9 @@ std::size_t parameter_shards::index_in_owned(std::size_t piece) const {
 std::pair<std::size_t, std::size_t> parameter_shards::pieces_of(const parameter& whole) const {
   auto found = index_of_.find(&whole);
   if (found == index_of_.end()) return {0, 0};
-  auto [first, end] = std::ranges::equal_range(dealt_, found->second, {}, &layout::shard_piece::tensor);
-  return {static_cast<std::size_t>(first - dealt_.begin()), static_cast<std::size_t>(end - dealt_.begin())};
+  auto [first, end] = std::ranges::equal_range(assigned_, found->second, {}, &layout::shard_piece::tensor);
+  return {static_cast<std::size_t>(first - assigned_.begin()),
+          static_cast<std::size_t>(end - assigned_.begin())};
 }
 
 void parameter_shards::take_gradients() {
@@ -77,8 +78,8 @@ void parameter_shards::take_gradients() {
 void parameter_shards::take_gradient(const parameter& whole) {
   auto [first, end] = pieces_of(whole);
   for (auto piece = first; piece < end; ++piece) {
-    auto& source = *parameters_[dealt_[piece].tensor].target;
-    made_[piece].gradient_in_update() = view_of(source.gradient_in_update(), dealt_[piece]);
+    auto& source = *parameters_[assigned_[piece].tensor].target;
+    made_[piece].gradient_in_update() = view_of(source.gradient_in_update(), assigned_[piece]);
     made_[piece].has_gradient = source.has_gradient;
   }
 }
@@ -107,7 +108,7 @@ void parameter_shards::make_buckets() {
         pieces.push_back(piece);
         owners.of_parameter.push_back(owners_.of_parameter[piece]);
       }
-    auto layout = layout_of(taken, {}, nullptr, owners, laid_out::all);
+    auto layout = layout_of(taken, {}, nullptr, owners, layout_scope::all);
     for (int owner = 0; owner < which_.count; ++owner) {
       weight_bucket packed{owner, is_stepped};
       for (auto index : layout.packed[static_cast<std::size_t>(owner)].parameters)
@@ -153,17 +154,17 @@ void parameter_shards::take_weights(int bucket, const tensor& weights) {
     auto into = elements_of(part);
     if (part.count > 0) into.copy_from(async_device_copy(weights.rows(next, part.count), into.device()));
     next += part.count;
-    auto whole = dealt_[part.index].tensor;
+    auto whole = assigned_[part.index].tensor;
     parameters_[whole].target->mark_changed();
     if (num_missing_[whole] > 0) --num_missing_[whole];
   }
 }
 
-void parameter_shards::expect(const std::vector<int>& missing) {
+void parameter_shards::begin_gather(const std::vector<int>& missing) {
   std::ranges::fill(num_missing_, 0);
   for (auto bucket : missing)
     for (const auto& part : buckets_.at(static_cast<std::size_t>(bucket)).parts)
-      ++num_missing_[dealt_[part.index].tensor];
+      ++num_missing_[assigned_[part.index].tensor];
 }
 
 std::optional<tensor_contents> parameter_shards::contents_of(const named_tensor& held) const {
@@ -173,11 +174,11 @@ std::optional<tensor_contents> parameter_shards::contents_of(const named_tensor&
   for (std::size_t piece = 0; piece < pieces_.size(); ++piece) {
     if (!is_owned(piece) || !named(pieces_[piece])) continue;
     if (held.value.shape() != pieces_[piece].target->extents) return {};
-    auto& whole = *parameters_[dealt_[piece].tensor].target;
+    auto& whole = *parameters_[assigned_[piece].tensor].target;
     auto found = whole_contents({held.name, whole.value_in_update()});
     found.type = held.value.dtype();
-    found.begin = dealt_[piece].first;
-    found.end = found.begin + dealt_[piece].count;
+    found.begin = assigned_[piece].first;
+    found.end = found.begin + assigned_[piece].count;
     return found;
   }
   return {};

@@ -19,7 +19,7 @@ namespace troupe::detail {
 struct owned_shard {
   int index = 0;
   int count = 1;
-  layout::shard_grain grain = layout::shard_grain::blocks;
+  layout::shard_granularity granularity = layout::shard_granularity::blocks;
 };
 
 /// The parameters of a stage, whole in each replica, cut into pieces that the replicas own: ZeRO, stage 1.
@@ -50,8 +50,8 @@ class parameter_shards {
   /// The pieces of a parameter, in the order of its elements, as [first, end).
   std::pair<std::size_t, std::size_t> pieces_of(const parameter& whole) const;
   /// The first element of a piece in its parameter.
-  std::int64_t first_of(std::size_t piece) const { return dealt_[piece].first; }
-  parameter& whole_of(std::size_t piece) const { return *parameters_[dealt_[piece].tensor].target; }
+  std::int64_t first_of(std::size_t piece) const { return assigned_[piece].first; }
+  parameter& whole_of(std::size_t piece) const { return *parameters_[assigned_[piece].tensor].target; }
   /// The owners have stepped the parameters, or the step is not made.
   void mark_stepped();
 
@@ -65,7 +65,7 @@ class parameter_shards {
   tensor weights_in(int bucket) const;
   void take_weights(int bucket, const tensor& weights);
   /// These buckets are to come.
-  void expect(const std::vector<int>& missing);
+  void begin_gather(const std::vector<int>& missing);
   /// Whether all have come that have elements of parameter `index`.
   bool is_gathered(std::size_t index) const { return num_missing_[index] == 0; }
 
@@ -86,7 +86,7 @@ class parameter_shards {
 
   std::vector<named_parameter> parameters_;
   owned_shard which_;
-  std::vector<layout::shard_piece> dealt_;
+  std::vector<layout::shard_piece> assigned_;
   std::deque<parameter> made_;
   std::vector<named_parameter> pieces_;
   std::vector<std::size_t> by_use_;

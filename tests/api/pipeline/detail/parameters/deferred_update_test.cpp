@@ -153,15 +153,21 @@ TEST_CASE(
     "a layer that reads a weight without waiting for it is an error in the first step, where updates may be "
     "deferred",
     "[host]") {
-  auto first_step = [](const numeric_options& numerics) {
-    auto program = testing::programs_of(nn::Sequential(reads_unready()), 1,
-                                        {.optimizer = optim::Adam(), .numerics = numerics})({.stage = 0});
+  auto first_step = [](const numeric_options& numerics, int num_shards = 1) {
+    auto program = testing::programs_of(
+        nn::Sequential(reads_unready()), 1,
+        {.optimizer = optim::Adam(), .numerics = numerics, .num_shards = num_shards})({.stage = 0});
     compute(*program, 0);
   };
-  CHECK_THROWS_WITH(first_step({}), ContainsSubstring("in layer 0") &&
-                                        ContainsSubstring("weight[150, 200]") &&
-                                        ContainsSubstring("wait_ready()"));
+  auto check_refused = [&](const numeric_options& numerics, int num_shards) {
+    CHECK_THROWS_WITH(first_step(numerics, num_shards), ContainsSubstring("in layer 0") &&
+                                                            ContainsSubstring("weight[150, 200]") &&
+                                                            ContainsSubstring("wait_ready()"));
+  };
+  check_refused({}, 1);
   first_step({.clip_grad_norm = 1});  // its updates are not deferred
+  // Forwards wait for weights of other shards all the same.
+  check_refused({.clip_grad_norm = 1, .shard = shard_strategy::optimizer}, 2);
 }
 
 TEST_CASE("a forward waits for the first use of a weight that it uses several times") {

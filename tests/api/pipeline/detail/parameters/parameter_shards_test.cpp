@@ -97,7 +97,7 @@ TEST_CASE("a parameter is gathered when its last part has come, and weights of a
     if (buckets[bucket].owner != 0) missing.push_back(static_cast<int>(bucket));
   stage_parameters_of_replica other;
   parameter_shards others(other.named, by_use, {.index = 1, .count = 2});
-  shards.expect(missing);
+  shards.begin_gather(missing);
   CHECK_FALSE(shards.is_gathered(0));
   auto version = of.made[0].version();
   for (auto bucket : missing) shards.take_weights(bucket, others.weights_in(bucket));
@@ -107,11 +107,11 @@ TEST_CASE("a parameter is gathered when its last part has come, and weights of a
 }
 
 TEST_CASE("the shards' contents hold each element once, and the optimizer's beside them") {
-  for (auto grain : {layout::shard_grain::blocks, layout::shard_grain::tensors}) {
+  for (auto granularity : {layout::shard_granularity::blocks, layout::shard_granularity::tensors}) {
     stage_parameters_of_replica of;
     std::vector<std::vector<tensor_contents>> contents;
     for (int index = 0; index < 3; ++index) {
-      parameter_shards shards(of.named, by_use, {.index = index, .count = 3, .grain = grain});
+      parameter_shards shards(of.named, by_use, {.index = index, .count = 3, .granularity = granularity});
       auto& held = contents.emplace_back();
       for (const auto& [name, target] : shards.owned()) {
         held.push_back(*shards.contents_of({name, target->value()}));
@@ -125,7 +125,7 @@ TEST_CASE("the shards' contents hold each element once, and the optimizer's besi
       parts.push_back({{{}, index}, contents[static_cast<std::size_t>(index)]});
     CHECK(layout::cover_problem(parts).empty());
     parts.pop_back();
-    if (grain == layout::shard_grain::blocks) CHECK_FALSE(layout::cover_problem(parts).empty());
+    if (granularity == layout::shard_granularity::blocks) CHECK_FALSE(layout::cover_problem(parts).empty());
   }
 }
 
