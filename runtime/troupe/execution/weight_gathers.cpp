@@ -101,7 +101,8 @@ transport::tensor_tag weight_gathers::tag_of(const gather& one, int bucket, int 
   const auto& mesh = run_.running().mesh;
   auto lane = mesh.lane_at(to, mesh.slice_of(run_.lane()));
   auto tag = run_.tag_to(lane, transport::tensor_role::shard_weights, one.op->stage, 0,
-                         static_cast<std::size_t>(bucket * mesh.num_replicas + owner));
+                         static_cast<std::size_t>(bucket) * static_cast<std::size_t>(mesh.num_replicas) +
+                             static_cast<std::size_t>(owner));
   tag.step = one.step;
   tag.axis = one.op->axis;
   return tag;
