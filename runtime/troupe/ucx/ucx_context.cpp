@@ -39,7 +39,12 @@ ucx_config make_config(const std::string& transports, const std::string& interfa
   if (transports.find("tcp") != std::string::npos)
     settings.emplace_back(is_ucx_before(1, 17) ? "CONN_NB" : "TCP_CONN_NB", "y");
   // A small tensor with its header fits into an element of shared memory's queue.
-  if (transports.find("sysv") != std::string::npos) settings.emplace_back("MM_FIFO_ELEM_SIZE", "256");
+  // Its buffers of 8 KiB are made so many at a time, and each is written to: 512, UCX's number, are 4 MiB of
+  // a worker's memory that few messages need, and a fifth of the pages that a new process touches.
+  if (transports.find("sysv") != std::string::npos) {
+    settings.emplace_back("MM_FIFO_ELEM_SIZE", "256");
+    settings.emplace_back("MM_RX_BUFS_GROW", "128");
+  }
   for (const auto& [name, value] : settings)
     check_ucx(ucp_config_modify(config.get(), name, value.c_str()),
               "set UCX_" + std::string(name) + "=" + value);

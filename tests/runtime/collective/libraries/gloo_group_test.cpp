@@ -75,7 +75,7 @@ collective_error failure_of(const std::function<void()>& call) {
 }  // namespace
 
 TEST_CASE("a gloo group of one process conforms to the backend contract") { run_cases(1); }
-TEST_CASE("a gloo group of 2 processes conforms to the backend contract") { run_cases(2); }
+TEST_CASE("a gloo group of 2 processes conforms to the backend contract", "[many]") { run_cases(2); }
 TEST_CASE("a gloo group of 3 processes conforms to the backend contract", "[many]") { run_cases(3); }
 
 TEST_CASE("gloo names a killed process on all other members") {

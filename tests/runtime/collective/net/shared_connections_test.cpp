@@ -91,6 +91,21 @@ void use_drawn_groups(unsigned seed, const test_rank& self, store& keys, ucx_gro
   }
 }
 
+void use_groups_on_threads(unsigned seed) {
+  temp_folder folder;
+  spawn_ranks(
+      4,
+      [&](test_rank& self) {
+        folder_store place(folder.path());
+        ucx_group_resources resources("token", slow_network);
+        run_threads(3, [&](std::size_t thread) {
+          use_drawn_groups(seed + static_cast<unsigned>(thread), self, place, resources);
+        });
+        self.barrier(1);
+      },
+      300s);
+}
+
 std::ptrdiff_t num_descriptors() {
   std::filesystem::directory_iterator open("/proc/self/fd");
   return std::distance(begin(open), end(open));
@@ -107,20 +122,11 @@ void fail_by_mismatch(communicator& group) {
 }  // namespace
 
 TEST_CASE("threads of several processes make, use and end groups in drawn orders over shared connections") {
-  for (unsigned seed : {100, 200, 300}) {
-    temp_folder folder;
-    spawn_ranks(
-        4,
-        [&](test_rank& self) {
-          folder_store place(folder.path());
-          ucx_group_resources resources("token", slow_network);
-          run_threads(3, [&](std::size_t thread) {
-            use_drawn_groups(seed + static_cast<unsigned>(thread), self, place, resources);
-          });
-          self.barrier(1);
-        },
-        300s);
-  }
+  use_groups_on_threads(100);
+}
+TEST_CASE("threads of several processes make, use and end groups in drawn orders: seeds 200 and 300",
+          "[many]") {
+  for (unsigned seed : {200, 300}) use_groups_on_threads(seed);
 }
 
 TEST_CASE("more groups over the network need no more descriptors") {
@@ -262,19 +268,24 @@ void replace_member(bool is_killed, unsigned seed) {
   spawn_ranks(4, body, 120s);
 }
 
-}  // namespace
-
-TEST_CASE(
-    "when a member is killed or stopped and replaced, the next generation connects anew: seeds 0 to 3") {
-  for (unsigned seed = 0; seed < 4; ++seed) {
+void replace_members(unsigned first_seed, unsigned end_seed) {
+  for (unsigned seed = first_seed; seed < end_seed; ++seed) {
     INFO("seed " << seed);
     CHECK_NOTHROW(replace_member(seed % 2 == 0, seed));
   }
 }
+
+}  // namespace
+
+TEST_CASE(
+    "when a member is killed or stopped and replaced, the next generation connects anew: seeds 0 and 1") {
+  replace_members(0, 2);
+}
+TEST_CASE("when a member is killed or stopped and replaced, the next generation connects anew: seeds 2 and 3",
+          "[many]") {
+  replace_members(2, 4);
+}
 TEST_CASE("when a member is killed or stopped and replaced, the next generation connects anew: seeds 4 to 29",
           "[.soak]") {
-  for (unsigned seed = 4; seed < 30; ++seed) {
-    INFO("seed " << seed);
-    CHECK_NOTHROW(replace_member(seed % 2 == 0, seed));
-  }
+  replace_members(4, 30);
 }

@@ -32,7 +32,7 @@ TEST_CASE("groups of 1 and 2 processes of a host conform to the backend contract
   run_cases(1);
   run_cases(2);
 }
-TEST_CASE("a group of 3 processes of a host conforms to the backend contract") { run_cases(3); }
+TEST_CASE("a group of 3 processes of a host conforms to the backend contract", "[many]") { run_cases(3); }
 TEST_CASE("a group of 5 processes of a host conforms to the backend contract", "[many]") { run_cases(5); }
 TEST_CASE("a group of 8 processes of a host conforms to the backend contract", "[.soak]") { run_cases(8); }
 TEST_CASE("a group of 2 processes that exchange messages conforms to the backend contract", "[many]") {
