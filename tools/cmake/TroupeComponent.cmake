@@ -120,12 +120,20 @@ set(TROUPE_EMULATION_ORDERS "${troupe_emulation_orders}" CACHE STRING
 set(troupe_job_test_properties RESOURCE_GROUPS jobs:1 COST 100)
 set(troupe_timed_job_test_properties RESOURCE_GROUPS jobs:2 COST 200)
 
+# troupe_timeout(<variable> <seconds>): sets it to how long a test may take at most, which sanitizers make slower.
+function(troupe_timeout variable seconds)
+  if(TROUPE_SANITIZE)
+    math(EXPR seconds "4 * ${seconds}")
+  endif()
+  set(${variable} ${seconds} PARENT_SCOPE)
+endfunction()
+
 # troupe_test(<name> SOURCES ... DEPENDS ... [LABELS ...] [CASES spec] [TIMEOUT seconds] [JOBS] [QUICK] [PRECOMPILED set]
 #             [EMULATED]): one Catch2 program, each case, or each that CASES selects, one ctest entry. PRECOMPILED names a set of
 # headers (TroupePrecompile.cmake), "tests" unless told otherwise.
 # QUICK: all cases are one entry, since most take less than to start the program (which shared libraries make slow). For programs
 # whose cases all run everywhere: ctest does not show that a few of an entry's cases were skipped.
-# TIMEOUT is a guard against hangs, not a claim about speed. JOBS is for programs that start whole jobs
+# TIMEOUT is a guard against hangs (troupe_timeout), not a claim about speed. JOBS is for programs that start whole jobs
 # (troupe_job_test_properties). Cases tagged [many] draw much alike again and again; where threads are watched
 # on each push (TROUPE_ONLY_THREADED_TESTS) they are left to .ci/sanitize. EMULATED: on emulated GPUs, once for each of
 # TROUPE_EMULATION_ORDERS.
@@ -134,9 +142,7 @@ function(troupe_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
-  if(TROUPE_SANITIZE)
-    math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
-  endif()
+  troupe_timeout(arg_TIMEOUT ${arg_TIMEOUT})
   if(NOT arg_PRECOMPILED)
     set(arg_PRECOMPILED tests)
   endif()

@@ -48,9 +48,10 @@ void add_plan_options(CLI::App& command, schedule_request& request) {
       ->capture_default_str()
       ->excludes(best);
   command
-      .add_option("--shard", request.shard, "What replicas divide among themselves: none or optimizer (U)")
+      .add_option("--shard", request.shard,
+                  "What replicas divide among themselves: none, optimizer or grad (U)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"none", "optimizer"}))
+      ->check(CLI::IsMember({"none", "optimizer", "grad"}))
       ->excludes(best);
   command
       .add_option(

@@ -41,9 +41,10 @@ device_state::device_state(caf::event_based_actor* self, device_options options)
                      has_failed_to_copy_}),
       batches_(self, options_.account),
       account_(*options_.ring, options_.device),
-      shared_memory_([this](shape extents, dtype type) {
-        return options_.out->allocate_shared(std::move(extents), type);
+      shared_memory_([out = options_.out](shape extents, dtype type) {
+        return out->allocate_shared(std::move(extents), type);
       }),
+      gradients_(shared_memory_),
       sums_(shared_memory_),
       own_sums_([](shape extents, dtype type) { return tensor::empty(std::move(extents), type); }) {}
 
@@ -104,10 +105,13 @@ void device_state::listen_to_groups() {
 void device_state::share_memory() {
   sums_.clear();
   own_sums_.clear();
+  gradients_.clear();
   account_scope charged(options_.account);
   memory_scope counted(memory_category::gradients);
   for (auto& attached : command_.stages)
-    if (is_shared(attached.stage)) attached.program->share_gradients(shared_memory_);
+    if (is_shared(attached.stage))
+      attached.program->share_gradients(
+          [pool = gradients_](const shape& extents, dtype type) mutable { return pool.take(extents, type); });
 }
 
 bool device_state::is_shared(int stage) const {

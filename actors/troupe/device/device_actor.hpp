@@ -17,6 +17,7 @@
 #include "troupe/device/step_batches.hpp"
 #include "troupe/device/step_sampling.hpp"
 #include "troupe/execution/plan_interpreter.hpp"
+#include "troupe/execution/replicas/block_pool.hpp"
 #include "troupe/execution/replicas/replica_groups.hpp"
 #include "troupe/execution/replicas/sum_buffers.hpp"
 #include "troupe/fault/fault_plan.hpp"
@@ -180,7 +181,8 @@ class device_state : private execution::action_host {
   step_account account_;
   step_sampling sampling_;
   const program::stage_program::memory_source shared_memory_;  ///< transport::allocate_shared
-  execution::sum_buffers sums_;                                ///< of the stages that are shared
+  execution::block_pool gradients_;                            ///< of the stages that are shared
+  execution::sum_buffers sums_;                                ///< the same
   execution::sum_buffers own_sums_;                            ///< of the others
 
   // current generation

@@ -94,7 +94,9 @@ std::vector<held_memory> Trainer::predicted_memory(const cost_profile& profile,
   std::vector<layer_run> stages;
   for (const auto& stage : pipeline_.partition(plan_.num_stages))
     stages.push_back(layers_in(stage, pipeline_.model(), names, plan_.device_of_stage[stages.size()]));
-  return predict_memory(profile, stages, plan_, simulate(plan_, {}), places, pipeline_.num_shards());
+  return predict_memory(profile, stages, plan_, simulate(plan_, {}), places,
+                        {.num_shards = pipeline_.num_shards(),
+                         .frees_gradients = pipeline_.numerics().shard == shard_strategy::grad});
 }
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #include "troupe/pipeline/shard_strategy.hpp"
 
+#include <cstddef>
 #include <string>
 
 #include "troupe/error/errors.hpp"
@@ -7,13 +8,14 @@
 namespace troupe {
 
 std::string_view to_string(shard_strategy strategy) {
-  return strategy == shard_strategy::none ? "none" : "optimizer";
+  constexpr std::string_view names[] = {"none", "optimizer", "grad"};
+  return names[static_cast<std::size_t>(strategy)];
 }
 
 shard_strategy shard_strategy_from(std::string_view name) {
-  for (auto known : {shard_strategy::none, shard_strategy::optimizer})
+  for (auto known : {shard_strategy::none, shard_strategy::optimizer, shard_strategy::grad})
     if (name == to_string(known)) return known;
-  throw bad_input("--shard must be one of none, optimizer, got '" + std::string(name) + "'");
+  throw bad_input("--shard must be one of none, optimizer, grad, got '" + std::string(name) + "'");
 }
 
 }  // namespace troupe

@@ -8,7 +8,11 @@ namespace troupe {
 /// Rajbhandari et al. 2020). No bit depends on it.
 enum class shard_strategy : std::uint8_t {
   none,
-  optimizer  ///< the optimizer's state: each replica steps some weights, and gets the others (ZeRO, stage 1)
+  /// the optimizer's state: each replica steps some weights, and gets the others (ZeRO, stage 1)
+  optimizer,
+  /// gradients too: those of weights that others step are held from the backward until their owner has read
+  /// them (ZeRO, stage 2)
+  grad
 };
 
 std::string_view to_string(shard_strategy strategy);

@@ -9,7 +9,8 @@
 
 namespace troupe {
 
-/// What a device is to hold, in bytes. `parameters` to `buffers` last; the others are the most of each.
+/// What a device is to hold, in bytes. `parameters` to `buffers` last, but for gradients that are freed; of
+/// those, and of the others, it is the most.
 struct held_memory {
   std::uint64_t parameters = 0, gradients = 0, optimizer = 0, buffers = 0;
   /// Kept for backward passes, with the values that come in from other stages.
@@ -29,15 +30,21 @@ struct compute_place {
   bool operator==(const compute_place&) const = default;
 };
 
+/// What the replicas of a stage divide among themselves (Pipeline::shard).
+struct divided_state {
+  int num_shards = 1;            ///< of the optimizer's state; 1: each replica holds all
+  bool frees_gradients = false;  ///< gradients are held from the first backward to G, their sums to A
+};
+
 /// Predicts what each device of a plan holds in a training step after the first one. Follows the passes of
 /// its stages in the order of the plan, and counts messages from the end of the pass that sends them on
 /// (`ran`). Copies of the state, and what libraries hold by themselves, are left out. `stages`: the layers of
 /// each stage of the plan. `places`: [device of the plan], by default all on the CPU. On a GPU it is the
 /// GPU's memory that is predicted: messages from other places are elsewhere until they are used.
-/// `num_shards`: over how many replicas the optimizer's state is divided (Pipeline::shard), each of which is
-/// predicted an equal share.
+/// `divided`: each replica is predicted an equal share.
 std::vector<held_memory> predict_memory(const cost_profile& profile, const std::vector<layer_run>& stages,
                                         const plan& made, const timeline& ran,
-                                        const std::vector<compute_place>& places = {}, int num_shards = 1);
+                                        const std::vector<compute_place>& places = {},
+                                        const divided_state& divided = {});
 
 }  // namespace troupe

@@ -87,7 +87,12 @@ struct parameter {
   void attach_gradient(tensor gradient);
   /// Lets go of the value's memory and of its conversion. Throws as value() does.
   void detach();
+  /// Lets go of the gradient's memory. What accumulates into it next attaches new memory.
   void detach_gradient();
+  /// Attaches memory of any value: of `gradient_source`, if there is one, else on the value's device.
+  void attach_new_gradient();
+  /// Where the memory of its gradients comes from, f32 of these extents; null: ordinary memory.
+  std::function<tensor(shape extents)> gradient_source;
   /// Whether operations can read it, in the dtype of the value or of its conversion.
   bool is_attached() const { return value_.defined() || converted_.defined(); }
   /// Moves value and gradient to device `target`; earlier handles keep referring to the old memory. Throws

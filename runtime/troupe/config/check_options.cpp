@@ -104,7 +104,7 @@ void check_layout(const job_options& options) {
 }
 
 void check_exchange(const job_options& options) {
-  check_word("--shard", options.shard, {"none", "optimizer"});
+  check_word("--shard", options.shard, {"none", "optimizer", "grad"});
   if (options.replicas > 1) return;
   if (options.shard != "none")
     throw bad_input("--shard " + options.shard +

@@ -41,7 +41,7 @@ struct job_options : replica_exchange_options {
   /// Copies of the pipeline that train together, each with `microbatches` of its own (data parallelism); the
   /// devices are divided among them.
   int replicas = 1;
-  /// What the replicas divide among themselves: none, or the optimizer's state (Pipeline::shard).
+  /// What the replicas divide among themselves: none, optimizer or grad (Pipeline::shard).
   std::string shard = "none";
   /// A plan in the CSV form of torch.distributed.pipelining (plan_csv.hpp), which is run instead of
   /// `schedule`; empty: none.

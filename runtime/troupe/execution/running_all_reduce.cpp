@@ -105,6 +105,7 @@ void running_all_reduce::give_copied(bool waits) {
 void running_all_reduce::add_up() {
   give_copied(false);
   exchange_->add_up();
+  exchange_->take_read([this](int bucket, const std::vector<tensor>& none) { take_bucket(bucket, none); });
 }
 
 tensor running_all_reduce::value_of(int bucket) {
@@ -127,7 +128,7 @@ void running_all_reduce::go_on() {
 
 void running_all_reduce::take_bucket(int bucket, const std::vector<tensor>& sums) {
   if (bucket < num_buckets_) {
-    if (is_over_replicas()) run_.host().before_update(op_);
+    if (is_over_replicas() && !sums.empty()) run_.host().before_update(op_);
     return run_.parameters(op_.stage).take_sums(op_.axis, bucket, sums);
   }
   std::vector<program::step_metrics> of_replicas;

@@ -24,8 +24,9 @@ class running_all_reduce {
 
   /// Gives a bucket that is complete.
   void give_bucket(int bucket);
-  /// Adds up what the others have given meanwhile, so that it travels while this replica computes. Sums are
-  /// taken later: a weight is still used by the backward that computes its gradient.
+  /// Adds up what the others have given meanwhile, so that it travels while this replica computes, and takes
+  /// what their owners have read. Sums are taken later: a weight is still used by the backward that computes
+  /// its gradient.
   void add_up();
   /// Gives all buckets that are there and were not given.
   void give_buckets();

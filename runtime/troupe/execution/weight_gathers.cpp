@@ -1,20 +1,11 @@
 #include "troupe/execution/weight_gathers.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
+#include "troupe/execution/replicas/uncharged.hpp"
+
 namespace troupe::execution {
-namespace {
-
-/// A view of the elements: a receiver in this process would be charged for all memory that they lie in.
-tensor uncharged(const tensor& value) {
-  if (value.device().type != device::kind::cpu) return value;
-  auto kept = std::make_shared<tensor>(value);
-  return tensor::wrap(kept, kept->bytes().data(), value.shape(), value.dtype(), value.device());
-}
-
-}  // namespace
 
 void weight_gathers::begin(const action& op) {
   if (is_gathered(op.stage)) return;

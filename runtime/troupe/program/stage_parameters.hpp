@@ -33,8 +33,8 @@ class stage_parameters {
   virtual int num_buckets(layout::mesh_axis axis, std::uint64_t step);
   /// One of these:
   /// - A complete bucket: f32, bf16 or f16 [n] in the memory of the CPU or of the program's device, the same
-  ///   dtype and n > 0 in all lanes. Then
-  ///   take_sums gets the sum in that dtype, which is rounded once. The elements must not change until then.
+  ///   dtype and n > 0 in all lanes. Then take_sums gets the sum in that dtype, which is rounded once. The
+  ///   elements must not change until then.
   /// - A message: i32 [n] of any n > 0, in new memory each time. Then take_sums gets those of all lanes, in
   ///   order.
   /// - Undefined: the bucket depends on sums that are not there yet. It is asked for again after each
@@ -45,11 +45,11 @@ class stage_parameters {
   /// `parts`: together, one after the other, the n elements of the bucket, which must not be written, nor
   /// used after the return: they may be in memory of another process. May step the weights that they belong
   /// to, before apply. Buckets come in any order, each once a step, after the last backward_weight; with
-  /// defer_update also within forwards of the next step.
+  /// defer_update also within forwards of the next step. A bucket that another replica owns (owner_of) has no
+  /// parts, and comes when that one has read it, also within the last backward.
   virtual void take_sums(layout::mesh_axis axis, int number, const std::vector<tensor>& parts);
   /// The replica that alone gets the sums of a bucket over dp, since it owns what they belong to, and steps
-  /// it; none: all get them. The others' gradients must not change until their next U has ended. The same in
-  /// all replicas. The default says none.
+  /// it; none: all get them. The same in all replicas. The default says none.
   virtual std::optional<int> owner_of(layout::mesh_axis axis, int number);
 
   // What a U gathers over the replicas: weights that one of them owns and has stepped, bucket by bucket.

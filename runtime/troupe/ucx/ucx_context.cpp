@@ -39,8 +39,8 @@ ucx_config make_config(const std::string& transports, const std::string& interfa
   if (transports.find("tcp") != std::string::npos)
     settings.emplace_back(is_ucx_before(1, 17) ? "CONN_NB" : "TCP_CONN_NB", "y");
   // A small tensor with its header fits into an element of shared memory's queue.
-  // Its buffers of 8 KiB are made so many at a time, and each is written to: 512, UCX's number, are 4 MiB of
-  // a worker's memory that few messages need, and a fifth of the pages that a new process touches.
+  // Its buffers of 8 KiB are made so many at a time, and each is written to. UCX's number of 512 is a fifth
+  // of the pages that a new process touches: 4 MiB for each worker, which few messages need.
   if (transports.find("sysv") != std::string::npos) {
     settings.emplace_back("MM_FIFO_ELEM_SIZE", "256");
     settings.emplace_back("MM_RX_BUFS_GROW", "128");

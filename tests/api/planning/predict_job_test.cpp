@@ -156,7 +156,8 @@ TEST_CASE("a GPU gets copies of the samples, and replicas that own shards divide
   auto job =
       predict_job(profile, map, {.schedule = schedule_kind::gpipe, .num_microbatches = 4, .devices = {{}}});
   auto on = [&](device where, int num_shards) {
-    return predict_memory(profile, job.stages, job.made, job.ran, {{where, 0}}, num_shards)[0];
+    return predict_memory(profile, job.stages, job.made, job.ran, {{where, 0}},
+                          {.num_shards = num_shards})[0];
   };
   device gpu{device::kind::cuda, 0};
   CHECK(on(gpu, 1).activations == on({}, 1).activations + 4 * 128);
@@ -166,6 +167,28 @@ TEST_CASE("a GPU gets copies of the samples, and replicas that own shards divide
     CHECK(on(where, 4).optimizer == 8192);
     CHECK(on(where, 4).peak == on(where, 1).peak - 3 * 8192);
   }
+}
+
+TEST_CASE("gradients that are freed are there from the first backward to the sum, of which a share stays") {
+  auto profile = equal_layers();
+  for (auto& layer : profile.layers) layer.gradient_bytes = 4000;
+  auto map = DeviceMap().layer("a", 0).layer("b", 0).layer("c", 0).layer("d", 0);
+  auto job =
+      predict_job(profile, map, {.schedule = schedule_kind::gpipe, .num_microbatches = 4, .devices = {{}}});
+  plan made = make_plan({.kind = schedule_kind::gpipe, .num_microbatches = 4, .num_replicas = 2});
+  auto held = predict_memory(profile, job.stages, made, simulate(made, {}), {},
+                             {.num_shards = 4, .frees_gradients = true})[0];
+  CHECK(held.gradients == 4 * 4000 + 4000);
+  bool has_summed = false;
+  for (const auto& entry : held.ledger) {
+    auto now = schedule::of(memory_use::gradients, entry.held);
+    if (entry.op.kind == action_kind::forward) CHECK(now == 0);
+    if (entry.op.kind == action_kind::backward) CHECK(now == 4 * 4000);
+    has_summed = has_summed || entry.op.kind == action_kind::all_reduce;
+    if (entry.op.kind == action_kind::all_reduce) CHECK(now == 4000);
+    if (entry.op.kind == action_kind::apply) CHECK(now == 0);
+  }
+  CHECK(has_summed);
 }
 
 TEST_CASE("the balance counts the activations that the schedule keeps") {

@@ -28,7 +28,9 @@ nn::Sequential wide_model() {
 using changed_pipeline = std::function<Pipeline(Pipeline)>;
 Pipeline as_it_is(Pipeline pipeline) { return pipeline; }
 
-Pipeline sharded(Pipeline pipeline) { return pipeline.shard(shard_strategy::optimizer); }
+Pipeline sharded(Pipeline pipeline, shard_strategy strategy = shard_strategy::optimizer) {
+  return pipeline.shard(strategy);
+}
 
 /// With shards, on any devices, as without.
 void check_same_bits(const nn::Sequential& model, const changed_pipeline& changed = as_it_is,
@@ -37,9 +39,13 @@ void check_same_bits(const nn::Sequential& model, const changed_pipeline& change
     CAPTURE(replicas);
     constexpr int batch = 48;
     auto expected = train(1, changed(replicated(1, replicas, model)), steps, batch);
-    CHECK(train(1, sharded(changed(replicated(1, replicas, model))), steps, batch) == expected);
-    CHECK(train(2 * replicas, sharded(changed(replicated(2, replicas, model))), steps, batch) == expected);
-    CHECK(train(2, sharded(changed(replicated(3, replicas, model))), steps, batch) == expected);
+    for (auto strategy : {shard_strategy::optimizer, shard_strategy::grad}) {
+      CAPTURE(to_string(strategy));
+      auto with = [&](int stages) { return sharded(changed(replicated(stages, replicas, model)), strategy); };
+      CHECK(train(1, with(1), steps, batch) == expected);
+      CHECK(train(2 * replicas, with(2), steps, batch) == expected);
+      CHECK(train(2, with(3), steps, batch) == expected);
+    }
   }
 }
 
@@ -68,16 +74,19 @@ TEST_CASE("frozen weights, weights that few use, and tied ones have the same bit
   auto frozen = wide_model();
   frozen.named_parameters()[2].target->requires_gradient = false;
   check_same_bits(frozen);
-  auto conditional = [](int devices, int stages, bool shards) {
+  auto conditional = [](int devices, int stages, shard_strategy strategy) {
     auto pipeline = Pipeline(conditional_model())
                         .stages(stages)
                         .microbatches(2)
                         .replicas(2)
                         .optimizer(optim::Adam({.lr = 0.01}));
-    return train(devices, shards ? sharded(pipeline) : pipeline, 6, 24);
+    return train(devices, sharded(pipeline, strategy), 6, 24);
   };
-  CHECK(conditional(2, 1, true) == conditional(1, 1, false));
-  CHECK(conditional(4, 2, true) == conditional(1, 1, false));
+  auto expected = conditional(1, 1, shard_strategy::none);
+  for (auto strategy : {shard_strategy::optimizer, shard_strategy::grad}) {
+    CHECK(conditional(2, 1, strategy) == expected);
+    CHECK(conditional(4, 2, strategy) == expected);
+  }
 }
 
 TEST_CASE("every schedule trains shards to the same bits") {
@@ -87,7 +96,9 @@ TEST_CASE("every schedule trains shards to the same bits") {
     CAPTURE(to_string(kind));
     auto devices = usual_chunks(kind) == 1 ? 4 : 2 * 2;
     auto stages = usual_chunks(kind) == 1 ? 2 : 4;
-    CHECK(train(devices, sharded(replicated(stages, 2, wide_model()).schedule(kind)), 3, 32) == expected);
+    for (auto strategy : {shard_strategy::optimizer, shard_strategy::grad})
+      CHECK(train(devices, sharded(replicated(stages, 2, wide_model()).schedule(kind), strategy), 3, 32) ==
+            expected);
   }
 }
 
@@ -134,6 +145,27 @@ TEST_CASE("a replica holds its share of the optimizer's state") {
     for (auto bytes : held) CHECK(bytes <= most);
     CHECK(held_by(replicas, false).back() == whole);
   }
+}
+
+TEST_CASE("with shards of gradients a replica holds these within a step alone, and none twice") {
+  auto held_by = [](int stages, shard_strategy strategy) {
+    Trainer trainer(World::local(2, options_of(3, 48)),
+                    sharded(replicated(stages, 2, wide_model()), strategy));
+    trainer.fit(points());
+    auto report = trainer.memory_report();
+    std::pair<std::size_t, std::size_t> most;  // now, at most
+    for (const auto& each : report.devices) {
+      auto now = each.measured.by_use[static_cast<std::size_t>(memory_use::gradients)];
+      most = {std::max(most.first, now), std::max(most.second, each.measured.peak)};
+    }
+    return most;
+  };
+  constexpr auto all = sizeof(float) * (2 * 16 + 16 + 16 * 1024 + 1024 + 1024 * 65 + 65 + 65 * 4 + 4);
+  auto [whole_now, whole_peak] = held_by(1, shard_strategy::optimizer);
+  CHECK(whole_now >= all);
+  auto [now, peak] = held_by(1, shard_strategy::grad);
+  CHECK(now < all / 10);                // those of small weights may stay
+  CHECK(peak < whole_peak + all / 10);  // what arrives differs by when it does
 }
 
 TEST_CASE("shards are refused where replicas have none to own, or need all that others have") {

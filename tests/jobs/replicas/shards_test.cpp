@@ -25,19 +25,21 @@ words with_stages(const replica_layout& wanted, int num_steps, const words& more
 TEST_CASE("replicas that own shards have the bits of one process, and lose one in any action", "[shards]") {
   for (const char* in : {"", "unshard", "forward", "backward", "all_reduce", "reduce", "apply", "copy_state"})
     check_same_bits({.stages = 1, .processes = 2, .killed_in = in, .lost_rank = 1, .shard = "optimizer"});
+  for (const char* in : {"", "backward", "all_reduce"})
+    check_same_bits({.stages = 1, .processes = 2, .killed_in = in, .lost_rank = 1, .shard = "grad"});
   check_same_bits({.replicas = 3,
                    .stages = 2,
                    .processes = 4,
                    .schedule = "zb_h1",
                    .killed_in = "apply",
-                   .shard = "optimizer"});
+                   .shard = "grad"});
   check_same_bits({.replicas = 4,
                    .stages = 1,
                    .processes = 3,
                    .killed_in = "backward",
                    .exchange = "unclipped",
                    .lost_rank = 2,
-                   .shard = "optimizer"});
+                   .shard = "grad"});
   check_same_bits({.replicas = 2,
                    .stages = 2,
                    .processes = 4,
@@ -53,13 +55,14 @@ TEST_CASE("replicas that own shards may be lost in any action of any layout", "[
       for (int stages : {1, 2})
         for (const char* exchange : {"f32", "bf16", "unclipped"})
           for (const char* in : {"unshard", "forward", "backward", "all_reduce", "apply", "copy_state"})
-            check_same_bits({.replicas = replicas,
-                             .stages = stages,
-                             .processes = processes,
-                             .killed_in = in,
-                             .exchange = exchange,
-                             .lost_rank = std::min(processes, replicas * stages) - 1,
-                             .shard = "optimizer"});
+            for (const char* shard : {"optimizer", "grad"})
+              check_same_bits({.replicas = replicas,
+                               .stages = stages,
+                               .processes = processes,
+                               .killed_in = in,
+                               .exchange = exchange,
+                               .lost_rank = std::min(processes, replicas * stages) - 1,
+                               .shard = shard});
 }
 
 TEST_CASE("a snapshot of shards has one part for each, and is resumed with other stages, and without shards",
@@ -82,7 +85,7 @@ TEST_CASE("a snapshot of shards has one part for each, and is resumed with other
   };
   for (const auto& [name, shard, stages, processes] :
        {resumed{"sharded", "none", 2, 1}, resumed{"sharded", "optimizer", 2, 2},
-        resumed{"whole", "optimizer", 1, 2}}) {
+        resumed{"whole", "grad", 1, 2}}) {
     CAPTURE(name, shard, stages, processes);
     auto copy = folder.path() / (std::string(name) + shard + std::to_string(stages));
     std::filesystem::copy(folder.path() / name, copy, std::filesystem::copy_options::recursive);

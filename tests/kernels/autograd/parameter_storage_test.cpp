@@ -88,3 +88,18 @@ TEST_CASE("memory of another shape is refused") {
   CHECK_THROWS_AS(weight.attach_gradient(tensor::zeros({12})), std::invalid_argument);
   CHECK_THROWS_AS(weight.attach_converted(tensor::zeros({3}, dtype::bf16)), std::invalid_argument);
 }
+
+TEST_CASE("what accumulates into a detached gradient gets memory for it, from its source if it has one") {
+  parameter weight("weight", tensor::full({2, 3}, 2), tensor::zeros({2, 3}));
+  weight.detach_gradient();
+  add_gradient(weight, tensor::full({2, 3}, 5));
+  CHECK(weight.gradient().values<float>()[5] == 5);
+  auto given = tensor::full({2, 3}, 9);
+  weight.gradient_source = [&](const shape&) { return given; };
+  weight.detach_gradient();
+  weight.has_gradient = false;
+  add_gradient(weight, tensor::full({2, 3}, 1));
+  add_gradient(weight, tensor::full({2, 3}, 1));
+  CHECK(given.values<float>()[0] == 2);
+  CHECK(weight.gradient().bytes().data() == given.bytes().data());
+}

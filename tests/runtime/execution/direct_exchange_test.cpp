@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <stdexcept>
+#include <utility>
 
 #include "troupe/execution/replicas/direct_exchange.hpp"
 #include "troupe/execution/replicas/sum_buffers.hpp"
@@ -50,6 +51,10 @@ struct exchanging {
     auto& receiver = members.at(tag.replica);
     receiver.arrived.put(tag, std::move(value));
     go_on(receiver);
+  }
+  /// Without going on.
+  void deliver_all() {
+    for (auto& [tag, value] : std::exchange(sent, {})) members.at(tag.replica).arrived.put(tag, value);
   }
   void go_on(member& one) {
     if (!one.exchange->can_go_on()) return;
@@ -114,6 +119,45 @@ TEST_CASE("the sums of a bucket that one replica owns come to that replica alone
       }
     }
   }
+}
+
+TEST_CASE("a replica is told when the owner of a bucket has read what it gave") {
+  exchanging all(2, 2);
+  auto owner_of = [](int bucket) { return std::optional(bucket); };
+  for (int i = 0; i < 2; ++i) {
+    auto& one = all.members[static_cast<std::size_t>(i)];
+    one.exchange.emplace(
+        replica_messages(i, 2, {.generation = 1, .stage = 3}, one.arrived, all.sender()), 2,
+        [](int, std::int64_t count, dtype type) { return tensor::empty({count}, type); }, owner_of);
+  }
+  auto& owner = all.members[0];
+  auto& other = all.members[1];
+  std::vector<int> read;
+  auto note = [&read](int bucket, const std::vector<tensor>& sums) {
+    CHECK(sums.empty());
+    read.push_back(bucket);
+  };
+  other.exchange->give(0, tensor::full({3}, 1));
+  owner.exchange->give(0, tensor::full({3}, 2));
+  all.deliver_all();
+  other.exchange->take_read(note);
+  CHECK(read.empty());
+  owner.exchange->add_up();
+  while (!all.sent.empty()) all.deliver(0);
+  CHECK(owner.sums[0] == std::vector<float>{3, 3, 3});
+  CHECK_FALSE(other.exchange->is_done());  // bucket 1 is to come
+  other.exchange->take_read(note);
+  CHECK(read.empty());  // go_on has taken it
+  other.exchange->give(1, tensor::full({1}, 4));
+  owner.exchange->give(1, tensor::full({1}, 5));
+  all.deliver_all();
+  other.exchange->add_up();
+  owner.exchange->take_read(note);
+  CHECK(read.empty());
+  all.deliver_all();
+  owner.exchange->take_read(note);
+  CHECK(read == std::vector{1});
+  CHECK(owner.exchange->is_done());
 }
 
 TEST_CASE("buckets have the sums of the fixed tree in whatever order they are given and arrive") {

@@ -1,5 +1,5 @@
 // The page over a real job: four processes that train a GPT, opened from the link that the launcher prints.
-// Arguments by environment: TROUPE_PROGRAM, GPT_PROGRAM.
+// Arguments by environment: TROUPE_PROGRAM, GPT_PROGRAM, JOB_STEPS (of the job that is paused and hurt).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -62,7 +62,7 @@ test("a wrong token sees nothing of a running job", async () => {
   await context.close();
 });
 
-const shortJob = (processes: number, more: string[]) => launchJob(processes, ["--size", "tiny", "--steps", "600", "--epochs", "1000", ...more]);
+const shortJob = (processes: number, more: string[]) => launchJob(processes, ["--size", "tiny", "--steps", process.env.JOB_STEPS!, "--epochs", "1000", ...more]);
 
 test("a job that is paused, stepped, hurt and resumed from the page ends with the same bits", async () => {
   await job.end();  // the machine is for one job

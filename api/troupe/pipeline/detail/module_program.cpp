@@ -74,10 +74,13 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
       flush_every_(static_cast<std::uint64_t>(options.flush_every)),
       counted_targets_(options.loss, options.numerics.exchange.average_every > 0) {
   std::vector<std::shared_ptr<nn::Module>> layers;
+  bool frees_gradients = options.num_shards > 1 && options.numerics.shard == shard_strategy::grad;
   for (int index = values_.nodes.first; index < values_.nodes.last; ++index) {
     auto prefix = model.prefix_of(index);
     layers.push_back(model[index]->clone());
     layers.back()->materialize(options.seed, prefix);
+    if (frees_gradients)
+      for (const auto& each : layers.back()->named_parameters(prefix)) each.target->detach_gradient();
     std::ranges::move(layers.back()->named_parameters(prefix), std::back_inserter(parameters_));
     std::ranges::move(layers.back()->named_buffers(prefix), std::back_inserter(buffers_));
   }
@@ -108,10 +111,12 @@ module_program::module_program(const nn::Graph& model, const std::vector<stage_r
   auto by_use = in_order_of_use(weights_by_layer(layers_->modules(), parameters_, tied), parameters_.size());
   if (options.num_shards > 1) {
     auto is_elementwise = optim::make_state(options.optimizer, {})->is_elementwise();
-    shards_.emplace(
-        parameters_, by_use,
-        owned_shard{shard, options.num_shards,
-                    is_elementwise ? layout::shard_granularity::blocks : layout::shard_granularity::tensors});
+    shards_.emplace(parameters_, by_use,
+                    owned_shard{.index = shard,
+                                .count = options.num_shards,
+                                .granularity = is_elementwise ? layout::shard_granularity::blocks
+                                                              : layout::shard_granularity::tensors,
+                                .frees_gradients = frees_gradients});
   }
   optimizer_ = optim::make_state(options.optimizer, stepped());
   deferred_.emplace(parameters_, tied, [this](std::size_t index) {

@@ -54,7 +54,8 @@ void module_program::take_sums(layout::mesh_axis axis, int number, const std::ve
     average_->take_sums(number, parts, num_replicas_);
     return gradients_->mark_changed();
   }
-  gradients_->take_sums(number, parts, part_stepper());
+  // Another one's may come within the last backward, when no step can be made yet.
+  gradients_->take_sums(number, parts, parts.empty() ? step_gradients::part_stepper() : part_stepper());
   if (deferred_->is_pending()) gradients_->step_packed(part_stepper());
 }
 

@@ -23,7 +23,7 @@ step_gradients::step_gradients(const numeric_options& numerics, const stage_redu
       reductions_(reductions),
       counted_(std::move(counted)),
       shards_(shards),
-      compressed_(numerics, shards ? shards->pieces() : stepped, shards ? shards->by_use() : by_use,
+      compressed_(numerics, shards ? shards->sent() : stepped, shards ? shards->by_use() : by_use,
                   shards ? shards->owners() : bucket_owners()),
       tied_(std::move(tied)) {
   for (const auto& each : shards ? shards->pieces() : stepped) stepped_.push_back(each.target);
@@ -42,6 +42,7 @@ void step_gradients::accumulated() {
 }
 
 void step_gradients::share_memory(const program::stage_program::memory_source& shared) {
+  if (shards_ && shards_->frees_gradients()) return take_gradients_from(shared);
   if (has_shared_memory_) return;
   std::vector<parameter*> sent;
   for (std::size_t index = 0; index < stepped_.size(); ++index)
@@ -54,6 +55,14 @@ void step_gradients::share_memory(const program::stage_program::memory_source& s
     for (auto* each : stepped_) each->gradient_in_update() = {};
   share_memory_of(sent, shared);
   has_shared_memory_ = true;
+}
+
+/// Of those that are sent from where they lie.
+void step_gradients::take_gradients_from(const program::stage_program::memory_source& shared) {
+  for (std::size_t index = 0; index < stepped_.size(); ++index)
+    if (auto& whole = shards_->whole_of(index);
+        compressed_.sends_in_place(index) && whole.value_in_update().device() == device{})
+      whole.gradient_source = [shared](shape extents) { return shared(std::move(extents), dtype::f32); };
 }
 
 tensor step_gradients::partial_for_reduction(int reduction) {
@@ -81,7 +90,7 @@ void step_gradients::give_buckets_of(const parameter& whose, std::int64_t num_el
   shards_->take_gradient(whose);
   auto [first, end] = shards_->pieces_of(whose);
   for (auto piece = first; piece < end; ++piece)
-    give_buckets_until(*stepped_[piece], num_elements - shards_->first_of(piece), on_bucket);
+    give_buckets_until(*shards_->sent()[piece].target, num_elements - shards_->first_of(piece), on_bucket);
 }
 
 void step_gradients::give_buckets_until(const parameter& stepped, std::int64_t num_elements,
@@ -96,27 +105,50 @@ void step_gradients::give_buckets_until(const parameter& stepped, std::int64_t n
   }
 }
 
+tensor step_gradients::message_of(int bucket) {
+  auto message = compressed_.message_of(bucket);
+  const auto& buckets = compressed_.buckets();
+  if (shards_ && buckets.is_packed(bucket))
+    for (auto index : buckets.packed(bucket)) note_read(index);  // packed in memory of its own
+  return message;
+}
+
 void step_gradients::take_sums(int bucket, const std::vector<tensor>& sums, const part_stepper& step_part) {
+  const auto& buckets = compressed_.buckets();
+  if (shards_ && !buckets.is_packed(bucket)) note_read(buckets.part_of(bucket).index);
+  if (shards_ && buckets.owner_of(bucket) != shards_->own_index()) return;
   auto parts = compressed_.sums_from(bucket, sums);
   if (parts.empty()) return;
-  const auto& buckets = compressed_.buckets();
   if (buckets.is_packed(bucket)) {
-    buckets.set_elements(bucket, parts);
+    buckets.set_elements(bucket, parts, stepped_);
     for (std::size_t i = 0; i < stepped_.size(); ++i)  // the bucket tells of all that they have a gradient
       if (exchanged_[i].is_whole) stepped_[i]->has_gradient = false;
     has_packed_ = true;
   } else if (step_part && compressed_.had_gradient(buckets.part_of(bucket).index)) {
     step(buckets.part_of(bucket), parts, step_part);
   } else {
-    buckets.set_elements(bucket, parts);
+    buckets.set_elements(bucket, parts, stepped_);
   }
+}
+
+/// Nobody reads a bucket's elements of piece `index` any more.
+void step_gradients::note_read(std::size_t index) {
+  if (!shards_->frees_gradients()) return;
+  ++exchanged_[index].num_read;
+  auto& whole = shards_->whole_of(index);
+  auto [first, end] = shards_->pieces_of(whole);
+  for (auto piece = first; piece < end; ++piece)
+    if (exchanged_[piece].num_read <
+        std::max(compressed_.buckets().buckets_of(*shards_->sent()[piece].target).second, 1))
+      return;
+  shards_->free_gradient(whole);
 }
 
 /// `which`: the elements that `parts` are the gradient of, one after the other.
 void step_gradients::step(optim::parameter_part which, const std::vector<tensor>& parts,
                           const part_stepper& step_part) {
   auto& found = exchanged_[which.index];
-  auto place = stepped_[which.index]->gradient_in_update().device();
+  auto place = stepped_[which.index]->value_in_update().device();
   for (const auto& part : parts) {
     which.count = part.num_elements();
     if (numerics_.on_non_finite != non_finite_policy::go_on && found.is_finite)
@@ -210,8 +242,13 @@ void step_gradients::mark_stepped() {
 
 void step_gradients::discard() {
   tied_.mark_stepped();
-  if (shards_)
+  if (shards_) {
     for (auto* each : stepped_) each->has_gradient = false;
+    if (shards_->frees_gradients()) {
+      shards_->free_gradients();
+      tied_.detach_gradients();
+    }
+  }
   reduced_.clear();
   compressed_.end_step();
   std::ranges::fill(exchanged_, exchanged{});

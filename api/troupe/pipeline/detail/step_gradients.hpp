@@ -46,8 +46,9 @@ class step_gradients {
   /// of the same weight.
   void give_buckets_of(const parameter& whose, std::int64_t num_elements,
                        const std::function<void(int bucket)>& on_bucket);
-  tensor message_of(int bucket) { return compressed_.message_of(bucket); }
-  /// Moves the gradients that are sent as they are to memory from `shared`, once.
+  tensor message_of(int bucket);
+  /// Moves the gradients that are sent as they are to memory from `shared`, once. Where they are freed in
+  /// each step, they come from there.
   void share_memory(const program::stage_program::memory_source& shared);
   /// Steps parameters of `stepped` while gradients of others are still to come; false: none is set.
   struct part_stepper {
@@ -59,6 +60,7 @@ class step_gradients {
   };
   /// Gives the sums of large gradients to `step_part`, which steps them at once, while they are in the cache.
   /// If it is null, or this replica had no gradient, copies them to the gradients; likewise the small ones.
+  /// None: the bucket is another replica's, which has read it.
   void take_sums(int bucket, const std::vector<tensor>& sums, const part_stepper& step_part);
   /// Steps the parameters with small gradients, if their sums are there.
   void step_packed(const part_stepper& step_part);
@@ -88,11 +90,14 @@ class step_gradients {
   /// What happened in this step to a parameter of `stepped`.
   struct exchanged {
     int num_given = 0;             ///< of its buckets, by give_buckets_of
+    int num_read = 0;              ///< of them, by those who add them up
     std::int64_t num_stepped = 0;  ///< of its elements, by a part_stepper
     bool is_whole = false;         ///< all its elements are stepped
     bool is_finite = true;         ///< as far as it is stepped
   };
 
+  void take_gradients_from(const program::stage_program::memory_source& shared);
+  void note_read(std::size_t index);
   void give_buckets_until(const parameter& stepped, std::int64_t num_elements,
                           const std::function<void(int bucket)>& on_bucket);
   void step(optim::parameter_part which, const std::vector<tensor>& parts, const part_stepper& step_part);

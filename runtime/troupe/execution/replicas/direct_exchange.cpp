@@ -32,9 +32,7 @@ void direct_exchange::begin(int bucket, const tensor& gradients) {
       send(to, gradients);
     else if (auto part = part_of(begun, to); part.count > 0)
       send(to, gradients.rows(part.begin, part.count));
-  if (takes_result(begun)) return given_.push_back(bucket);
-  begun.is_taken = true;
-  note_taken();
+  given_.push_back(bucket);
 }
 
 bool direct_exchange::can_go_on() const {
@@ -46,11 +44,27 @@ void direct_exchange::add_up() {
     if (has_gradients(bucket)) add_up_bucket(bucket);
 }
 
+void direct_exchange::take_read(const taker& take) {
+  for (int bucket : given_)
+    if (buckets_[static_cast<std::size_t>(bucket)].is_of_another(messages().replica()) && has_sums(bucket)) {
+      take_sums(bucket);
+      take(bucket, {});
+    }
+  forget_taken();
+}
+
 void direct_exchange::go_on(const taker& take) {
   for (int bucket : given_) {
     if (has_gradients(bucket)) add_up_bucket(bucket);
-    if (has_sums(bucket)) take(bucket, take_sums(bucket));
+    if (!has_sums(bucket)) continue;
+    auto sums = take_sums(bucket);
+    bool is_read = buckets_[static_cast<std::size_t>(bucket)].is_of_another(messages().replica());
+    take(bucket, is_read ? std::vector<tensor>() : sums);
   }
+  forget_taken();
+}
+
+void direct_exchange::forget_taken() {
   std::erase_if(given_, [this](int bucket) { return buckets_[static_cast<std::size_t>(bucket)].is_taken; });
 }
 
@@ -94,8 +108,8 @@ void direct_exchange::add_up_bucket(int bucket) {
     tree_reduce(inputs, std::span(&output, 1), count, state.type, reduce_op::sum);
   state.has_sums = true;
   for (int to = 0; to < messages().num_replicas(); ++to)
-    if (!state.owner || *state.owner == to)
-      messages().send(tensor_role::summed_gradients, bucket, messages().replica(), to, sum);
+    messages().send(tensor_role::summed_gradients, bucket, messages().replica(), to,
+                    state.is_of_another(to) ? tensor::zeros({}, dtype::u8) : sum);
 }
 
 std::string direct_exchange::lane_name() const { return messages().is_of_slices() ? "slice" : "replica"; }
@@ -106,7 +120,7 @@ std::vector<tensor> direct_exchange::take_sums(int bucket) {
   for (int from = 0; from < messages().num_replicas(); ++from)
     if (gives_result(state, from)) sums.push_back(messages().take(result_role(state), bucket, from));
   for (const auto& each : sums)
-    if (each.dtype() != state.type)
+    if (each.dtype() != (state.is_of_another(messages().replica()) ? dtype::u8 : state.type))
       throw std::logic_error("[stage_program::bucket] expected " + std::string(to_string(state.type)) +
                              " of all " + lane_name() + "s, got " + describe(each));
   state.is_taken = true;
@@ -121,10 +135,6 @@ tensor_role direct_exchange::result_role(const bucket_state& bucket) {
 
 bool direct_exchange::gives_result(const bucket_state& bucket, int replica) const {
   return bucket.is_message() || part_of(bucket, replica).count > 0;
-}
-
-bool direct_exchange::takes_result(const bucket_state& bucket) const {
-  return !bucket.owner || *bucket.owner == messages().replica();
 }
 
 /// The elements of a bucket that a replica adds up.

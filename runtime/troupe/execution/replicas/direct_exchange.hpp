@@ -14,7 +14,8 @@ namespace troupe::execution {
 /// the sum is that of the fixed tree over replicas (tree_reduce), so that the bits do not depend on who adds
 /// what, in which buckets or when.
 /// A bucket that one replica owns goes to that one as a whole, which alone gets the sums: a reduce-scatter.
-/// A message of the program goes to all replicas: an all-gather.
+/// To the others it says that it has read what they gave. A message of the program goes to all replicas: an
+/// all-gather.
 class direct_exchange final : public replica_exchange {
  public:
   /// `owner_of`: see stage_parameters.
@@ -23,6 +24,7 @@ class direct_exchange final : public replica_exchange {
 
   bool can_go_on() const override;
   void add_up() override;
+  void take_read(const taker& take) override;
   void go_on(const taker& take) override;
 
  private:
@@ -31,6 +33,7 @@ class direct_exchange final : public replica_exchange {
     dtype type = dtype::f32;
     std::optional<int> owner = {};
     bool is_message() const { return type == dtype::i32; }
+    bool is_of_another(int replica) const { return owner && *owner != replica; }
     bool has_sums = false;  ///< of this replica's part, which are sent
     bool is_taken = false;
   };
@@ -41,12 +44,12 @@ class direct_exchange final : public replica_exchange {
   void begin(int bucket, const tensor& gradients) override;
   static transport::tensor_role result_role(const bucket_state& bucket);
   bool gives_result(const bucket_state& bucket, int replica) const;
-  bool takes_result(const bucket_state& bucket) const;
   part part_of(const bucket_state& bucket, int replica) const;
   bool has_gradients(int bucket) const;
   bool has_sums(int bucket) const;
   void add_up_bucket(int bucket);
   std::vector<tensor> take_sums(int bucket);
+  void forget_taken();
   std::string lane_name() const;  ///< in errors
 
   sum_memory memory_;

@@ -15,7 +15,7 @@ namespace troupe::execution {
 class replica_exchange {
  public:
   /// `sums`: together, one after the other, the elements of the bucket; of a message those of all replicas,
-  /// in order.
+  /// in order; of a bucket that another replica owns none.
   using taker = std::function<void(int bucket, const std::vector<tensor>& sums)>;
   /// Memory for the sums of a bucket, of any value. It may be that of the G before: who gives a bucket has
   /// taken the sums of the last one.
@@ -37,7 +37,9 @@ class replica_exchange {
   virtual bool can_go_on() const = 0;
   /// Adds up what has come from the others, as far as this replica does that, and sends it on.
   virtual void add_up() = 0;
-  /// The same, and gives `take` the buckets whose sums are there. Throws std::logic_error if replicas gave
+  /// Gives `take` the buckets of other owners that these have read.
+  virtual void take_read(const taker& /*take*/) {}
+  /// All of this, and gives `take` the buckets whose sums are there. Throws std::logic_error if replicas gave
   /// different numbers of elements or dtypes.
   virtual void go_on(const taker& take) = 0;
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "troupe/execution/inbox/inbox.hpp"
+#include "troupe/execution/replicas/uncharged.hpp"
 #include "troupe/transport/tensor_tag.hpp"
 
 namespace troupe::execution {
@@ -35,8 +36,8 @@ class replica_messages {
   int replica() const { return replica_; }
   int num_replicas() const { return num_replicas_; }
 
-  void send(transport::tensor_role role, int bucket, int number, int to, tensor value) const {
-    send_(tag_of(role, bucket, number, to), std::move(value));
+  void send(transport::tensor_role role, int bucket, int number, int to, const tensor& value) const {
+    send_(tag_of(role, bucket, number, to), uncharged(value));
   }
   /// Whether it has come to this replica.
   bool has(transport::tensor_role role, int bucket, int number) const {

@@ -18,9 +18,10 @@ std::vector<layout::shard_piece> assignment_of(const std::vector<named_parameter
   return layout::assign_to_shards(sizes, which.count, which.granularity);
 }
 
-/// The piece's elements of a tensor with the parameter's shape; with that shape, if these are all.
+/// The piece's elements of a tensor with the parameter's shape; with that shape, if these are all. Undefined
+/// for an undefined tensor.
 tensor view_of(const tensor& whole, const layout::shard_piece& piece) {
-  if (piece.count == whole.num_elements()) return whole;
+  if (!whole.defined() || piece.count == whole.num_elements()) return whole;
   return in_a_row(whole).rows(piece.first, piece.count);
 }
 
@@ -35,19 +36,27 @@ parameter_shards::parameter_shards(std::vector<named_parameter> parameters,
   owners_.num_replicas = which.count;
   for (std::size_t index = 0; index < parameters_.size(); ++index)
     index_of_.emplace(parameters_[index].target, index);
-  for (const auto& piece : assigned_) {
-    auto& [name, whole] = parameters_[piece.tensor];
-    auto& made = made_.emplace_back(whole->name, view_of(whole->value_in_update(), piece),
-                                    view_of(whole->gradient_in_update(), piece));
-    made.requires_gradient = whole->requires_gradient;
-    pieces_.push_back({name, &made});
-    owners_.of_parameter.push_back(piece.shard);
+  for (std::size_t piece = 0; piece < assigned_.size(); ++piece) {
+    const auto& name = parameters_[assigned_[piece].tensor].name;
+    pieces_.push_back({name, &make_piece(piece)});
+    if (which_.frees_gradients) sent_.push_back({name, &make_piece(piece)});
+    owners_.of_parameter.push_back(assigned_[piece].shard);
   }
   for (auto index : by_use) {
     auto [first, end] = pieces_of(*parameters_[index].target);
     for (auto piece = first; piece < end; ++piece) by_use_.push_back(piece);
   }
   make_buckets();
+}
+
+parameter& parameter_shards::make_piece(std::size_t piece) {
+  auto& whole = whole_of(piece);
+  auto value = view_of(whole.value_in_update(), assigned_[piece]);
+  auto& made = made_.emplace_back(whole.name, value.shape(), nullptr);
+  made.attach(std::move(value));
+  if (!which_.frees_gradients) made.attach_gradient(view_of(whole.gradient_in_update(), assigned_[piece]));
+  made.requires_gradient = whole.requires_gradient;
+  return made;
 }
 
 std::vector<named_parameter> parameter_shards::owned() const {
@@ -75,13 +84,30 @@ void parameter_shards::take_gradients() {
   for (const auto& each : parameters_) take_gradient(*each.target);
 }
 
+/// Of a parameter that no pass has reached zeros are sent, from memory that it gets for them.
 void parameter_shards::take_gradient(const parameter& whole) {
+  if (freed_.contains(&whole)) return;
   auto [first, end] = pieces_of(whole);
   for (auto piece = first; piece < end; ++piece) {
-    auto& source = *parameters_[assigned_[piece].tensor].target;
-    made_[piece].gradient_in_update() = view_of(source.gradient_in_update(), assigned_[piece]);
-    made_[piece].has_gradient = source.has_gradient;
+    auto& source = whole_of(piece);
+    if (source.requires_gradient && !source.gradient_in_update().defined()) source.attach_new_gradient();
+    auto& made = *sent()[piece].target;
+    made.gradient_in_update() = view_of(source.gradient_in_update(), assigned_[piece]);
+    made.has_gradient = source.has_gradient;
   }
+}
+
+void parameter_shards::free_gradient(parameter& whole) {
+  auto [first, end] = pieces_of(whole);
+  for (auto piece = first; piece < end; ++piece) sent_[piece].target->detach_gradient();
+  whole.detach_gradient();
+  freed_.insert(&whole);
+}
+
+void parameter_shards::free_gradients() {
+  for (const auto& each : parameters_) free_gradient(*each.target);
+  for (const auto& each : pieces_) each.target->detach_gradient();
+  freed_.clear();
 }
 
 void parameter_shards::mark_stepped() {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -20,12 +21,17 @@ struct owned_shard {
   int index = 0;
   int count = 1;
   layout::shard_granularity granularity = layout::shard_granularity::blocks;
+  bool frees_gradients = false;  ///< ZeRO, stage 2
 };
 
 /// The parameters of a stage, whole in each replica, cut into pieces that the replicas own: ZeRO, stage 1.
 /// Each replica steps its own pieces and holds the optimizer's state of these alone; between two steps it
-/// gets the others from their owners. A piece is a parameter whose value and gradient are views of the whole
-/// one's elements. A pure function of the parameters' shapes: the same pieces in all replicas.
+/// gets the others from their owners. A piece is a parameter whose value is a view of the whole one's
+/// elements. A pure function of the parameters' shapes: the same pieces in all replicas.
+///
+/// The gradient of a piece is a view of the whole one's as well, unless gradients are freed (ZeRO, stage 2).
+/// Then `sent` has what the replica has computed, which goes when it has been read. The gradient of an owned
+/// piece is the sum, in memory of its own, from when it comes until the step.
 ///
 /// Not thread-safe.
 class parameter_shards {
@@ -39,6 +45,9 @@ class parameter_shards {
 
   /// All pieces, each with the name of its parameter, parameter by parameter.
   const std::vector<named_parameter>& pieces() const { return pieces_; }
+  /// The same with the gradients that this replica has computed.
+  const std::vector<named_parameter>& sent() const { return frees_gradients() ? sent_ : pieces_; }
+  bool frees_gradients() const { return which_.frees_gradients; }
   /// All indices of pieces, in the order in which forwards need them.
   const std::vector<std::size_t>& by_use() const { return by_use_; }
   const bucket_owners& owners() const { return owners_; }
@@ -55,10 +64,14 @@ class parameter_shards {
   /// The owners have stepped the parameters, or the step is not made.
   void mark_stepped();
 
-  /// The pieces' gradients are views of the present ones of the parameters, and are there if these are.
+  /// The gradients of `sent` are views of the present ones of the parameters, and are there if these are.
   void take_gradients();
   /// The same of one parameter.
   void take_gradient(const parameter& whole);
+  /// Nobody reads what this replica has computed of a parameter's gradient any more: lets go of it.
+  void free_gradient(parameter& whole);
+  /// The same of all, and of the sums, at the end of a step.
+  void free_gradients();
 
   /// Of a U: see stage_parameters.
   std::vector<program::stage_parameters::weight_bucket> weight_buckets() const;
@@ -81,6 +94,7 @@ class parameter_shards {
     std::int64_t num_elements() const;
   };
 
+  parameter& make_piece(std::size_t piece);
   void make_buckets();
   tensor elements_of(const optim::parameter_part& part) const;
 
@@ -89,11 +103,13 @@ class parameter_shards {
   std::vector<layout::shard_piece> assigned_;
   std::deque<parameter> made_;
   std::vector<named_parameter> pieces_;
+  std::vector<named_parameter> sent_;  ///< if gradients are freed
   std::vector<std::size_t> by_use_;
   bucket_owners owners_;
   std::vector<weight_bucket> buckets_;
   std::map<const parameter*, std::size_t> index_of_;  ///< in parameters_
   std::vector<int> num_missing_;                      ///< [parameters] parts that are to come
+  std::set<const parameter*> freed_;                  ///< whose gradients are let go of in this step
 };
 
 }  // namespace troupe::detail

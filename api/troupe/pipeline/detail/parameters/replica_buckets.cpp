@@ -5,6 +5,15 @@
 #include "troupe/tensor/async/async_device_copy.hpp"
 
 namespace troupe::detail {
+namespace {
+
+tensor& gradient_memory_of(parameter& one) {
+  if (!one.gradient_in_update().defined()) one.attach_new_gradient();
+  return one.gradient_in_update();
+}
+
+}  // namespace
+
 replica_buckets::replica_buckets(std::vector<parameter*> parameters, const std::vector<std::size_t>& by_use,
                                  const std::function<int(std::size_t index)>& num_rounds,
                                  bucket_owners owners)
@@ -53,7 +62,7 @@ tensor replica_buckets::elements_of(int bucket) const {
 
 /// The elements of small gradients, then for each parameter 1 if it has a gradient, else 0.
 tensor replica_buckets::pack(int bucket) const {
-  auto place = trainable_.empty() ? device() : trainable_.front()->gradient_in_update().device();
+  auto place = trainable_.empty() ? device() : trainable_.front()->value_in_update().device();
   auto packed = tensor::zeros({size_of_packed(bucket)}, dtype::f32, place);
   std::int64_t next = 0;
   for (auto index : this->packed(bucket)) {
@@ -70,31 +79,33 @@ tensor replica_buckets::pack(int bucket) const {
   return packed;
 }
 
-void replica_buckets::set_elements(int bucket, const std::vector<tensor>& parts) const {
-  auto target =
-      is_packed(bucket)
-          ? tensor::empty({size_of_packed(bucket)})
-          : optim::elements_of(parameters_[part_of(bucket).index]->gradient_in_update(), part_of(bucket));
+void replica_buckets::set_elements(int bucket, const std::vector<tensor>& parts,
+                                   const std::vector<parameter*>& parameters) const {
+  auto target = is_packed(bucket) ? tensor::empty({size_of_packed(bucket)})
+                                  : optim::elements_of(gradient_memory_of(*parameters[part_of(bucket).index]),
+                                                       part_of(bucket));
   std::int64_t next = 0;
   for (const auto& part : parts) {
     target.rows(next, part.num_elements()).copy_from(async_device_copy(part, target.device()));
     next += part.num_elements();
   }
-  if (is_packed(bucket)) unpack(bucket, target);
+  if (is_packed(bucket)) unpack(bucket, target, parameters);
 }
 
-void replica_buckets::unpack(int bucket, const tensor& packed) const {
+void replica_buckets::unpack(int bucket, const tensor& packed,
+                             const std::vector<parameter*>& parameters) const {
   std::int64_t next = 0;
   for (auto index : this->packed(bucket)) {
-    auto* each = parameters_[index];
+    auto* each = parameters[index];
     auto count = each->extents.num_elements();
-    auto& gradient = each->gradient_in_update();
+    auto& gradient = gradient_memory_of(*each);
     if (count > 0)
       in_a_row(gradient).copy_from(async_device_copy(packed.rows(next, count), gradient.device()));
     next += count;
   }
   auto values = packed.values<float>();
-  for (auto* each : trainable_) each->has_gradient = values[static_cast<std::size_t>(next++)] > 0;
+  for (auto* each : parameters)
+    if (each->requires_gradient) each->has_gradient = values[static_cast<std::size_t>(next++)] > 0;
 }
 
 }  // namespace troupe::detail

@@ -42,9 +42,11 @@ class replica_buckets {
   /// f32 [n], on the device of the gradients. Of a parameter without gradient: zeros, which are written to
   /// its gradient.
   tensor elements_of(int bucket) const;
-  /// Copies the summed elements of a bucket, one part after the other, to the gradients. Of a packed bucket
-  /// also to has_gradient, of all parameters.
-  void set_elements(int bucket, const std::vector<tensor>& parts) const;
+  /// Copies the summed elements of a bucket, one part after the other, to the gradients of `parameters`, of
+  /// the same shapes, which get memory if they have none. Of a packed bucket also to has_gradient, of all
+  /// parameters.
+  void set_elements(int bucket, const std::vector<tensor>& parts,
+                    const std::vector<parameter*>& parameters) const;
 
  private:
   int num_packed() const { return static_cast<int>(layout_.packed.size()); }
@@ -53,7 +55,7 @@ class replica_buckets {
   }
   std::int64_t size_of_packed(int bucket) const;
   tensor pack(int bucket) const;
-  void unpack(int bucket, const tensor& packed) const;
+  void unpack(int bucket, const tensor& packed, const std::vector<parameter*>& parameters) const;
 
   std::vector<parameter*> parameters_;
   bucket_owners owners_;

@@ -55,7 +55,7 @@ void tied_gradients::combine(const std::vector<tensor>& partials) {
     for (const auto& name : each.uses) {
       auto found = gradients.find(name);
       if (found == gradients.end()) throw std::runtime_error("no stage gave the gradient of " + name);
-      if (is_gradient(found->second)) add_gradient(first, found->second.to(first.gradient().device()));
+      if (is_gradient(found->second)) add_gradient(first, found->second.to(first.value().device()));
     }
   }
 }
@@ -69,6 +69,11 @@ void tied_gradients::mark_stepped() {
 void tied_gradients::mark_stepped(const parameter& first) {
   for (const auto& each : weights_)
     if (each.here.front().target == &first && is_marked_.insert(&first).second) mark_uses(each);
+}
+
+void tied_gradients::detach_gradients() {
+  for (const auto& each : weights_)
+    for (const auto& use : each.here) use.target->detach_gradient();
 }
 
 void tied_gradients::mark_uses(const weight& shared) {

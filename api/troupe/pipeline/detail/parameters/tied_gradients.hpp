@@ -36,7 +36,9 @@ class tied_gradients {
   /// Called after the optimizer's step: clears gradients and cached conversions of the uses that share the
   /// value, unless mark_stepped(first) has.
   void mark_stepped();
-  /// The same for the weight whose first use here is `first`, if there is one, ahead of the others.
+  /// Lets go of the gradients of all uses.
+  void detach_gradients();
+  /// As mark_stepped, for the weight whose first use here is `first`, if there is one, ahead of the others.
   void mark_stepped(const parameter& first);
 
  private:

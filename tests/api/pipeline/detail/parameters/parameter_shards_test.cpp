@@ -145,3 +145,34 @@ TEST_CASE("gradients are those of the parameters, wherever these have moved") {
   CHECK_FALSE(of.made[0].has_gradient);
   CHECK_FALSE(shards.pieces()[first].target->has_gradient);
 }
+
+TEST_CASE(
+    "where gradients are freed, what was computed goes when it is read, and sums have memory of their own") {
+  stage_parameters_of_replica of;
+  parameter_shards shards(of.named, by_use, {.index = 0, .count = 2, .frees_gradients = true});
+  auto& whole = of.made[0];
+  for (auto& each : of.made) each.detach_gradient();
+  whole.attach_gradient(tensor::full({3 * block + 1}, 2));
+  whole.has_gradient = true;
+  shards.take_gradients();
+  auto [first, end] = shards.pieces_of(whole);
+  REQUIRE(end == first + 2);
+  for (auto piece = first; piece < end; ++piece) {
+    CHECK(shards.sent()[piece].target->gradient().values<float>()[0] == 2);
+    CHECK_FALSE(shards.pieces()[piece].target->gradient().defined());
+  }
+  // Of others zeros are sent; a frozen one has none.
+  CHECK(of.made[1].gradient().defined());
+  CHECK_FALSE(of.made[3].gradient().defined());
+  shards.free_gradient(whole);
+  CHECK_FALSE(whole.gradient().defined());
+  CHECK_FALSE(shards.sent()[first].target->gradient().defined());
+  shards.take_gradients();
+  CHECK_FALSE(whole.gradient().defined());  // not again in this step
+  shards.pieces()[first].target->attach_new_gradient();
+  shards.free_gradients();
+  for (const auto& each : of.made) CHECK_FALSE(each.gradient().defined());
+  CHECK_FALSE(shards.pieces()[first].target->gradient().defined());
+  shards.take_gradients();
+  CHECK(whole.gradient().defined());  // in the next step
+}

@@ -50,9 +50,10 @@ TEST_CASE("sums come back in parts, and tell which parameters any replica had a 
   detail::replica_buckets buckets({&large, &small});
   REQUIRE(buckets.count() == 2);
   CHECK(values_of(buckets.elements_of(1)) == std::vector<float>(20000, 0));
-  buckets.set_elements(1, {tensor::full({1}, 2), tensor::full({19999}, 3)});
+  buckets.set_elements(1, {tensor::full({1}, 2), tensor::full({19999}, 3)}, {&large, &small});
   CHECK_FALSE(large.has_gradient);
-  buckets.set_elements(0, {tensor::full({3}, 4), tensor::from(std::vector<float>{2, 0}, {2})});
+  buckets.set_elements(0, {tensor::full({3}, 4), tensor::from(std::vector<float>{2, 0}, {2})},
+                       {&large, &small});
   CHECK(large.has_gradient);
   CHECK_FALSE(small.has_gradient);
   auto values = values_of(large.gradient());
@@ -75,5 +76,5 @@ TEST_CASE("where nothing is trained one bucket travels all the same") {
   detail::replica_buckets buckets({&frozen});
   CHECK(buckets.count() == 1);
   CHECK(buckets.elements_of(0).num_elements() == 1);
-  buckets.set_elements(0, {tensor::zeros({1})});
+  buckets.set_elements(0, {tensor::zeros({1})}, {&frozen});
 }
