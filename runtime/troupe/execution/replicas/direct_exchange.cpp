@@ -24,8 +24,8 @@ void direct_exchange::begin(int bucket, const tensor& gradients) {
   begun.num_elements = gradients.num_elements();
   begun.type = gradients.dtype();
   if (owner_of_ && !begun.is_message()) begun.owner = owner_of_(bucket);
-  auto send = [&](int to, tensor value) {
-    messages().send(tensor_role::replica_gradients, bucket, messages().replica(), to, std::move(value));
+  auto send = [&](int to, const tensor& value) {
+    messages().send(tensor_role::replica_gradients, bucket, messages().replica(), to, value);
   };
   for (int to = 0; to < messages().num_replicas(); ++to)
     if (begun.is_message())
