@@ -137,8 +137,9 @@ class Pipeline {
   /// stage 1) each steps a part of the weights, and holds the optimizer's state of these alone. It gets the
   /// other weights when the next step begins. Parts have equally many elements, up to a block of 16384. An
   /// optimizer that is not by element (optimizer_state::is_elementwise) gets whole parameters, so that parts
-  /// differ more. With `grad` (ZeRO, stage 2) a replica also frees the gradients of weights that others step
-  /// when these have read them, and gets memory for them in the next step's backward. The weights have the
+  /// differ more. With `grad` (ZeRO, stage 2) a replica also frees gradients when the owners of a weight's
+  /// pieces have read them, at the latest in G, and gets memory for them in the next step's backward. Shared
+  /// memory, between processes on CPUs, it keeps. The weights have the
   /// bits of replicas that divide nothing.
   ///
   /// The Trainer throws bad_input without replicas, with top_k_gradients, power_sgd_rank, average_every or

@@ -5,8 +5,9 @@
 
 namespace troupe::execution {
 
-/// Memory that serves again when its tensors are gone: a stage's gradients have it for a part of each step,
-/// then those of the next stage. Tensors may outlive the pool, and may go on any thread.
+/// Memory that serves again when its tensors are gone, such as that of gradients, which a stage has for a
+/// part of each step. The pool keeps it, and its account is charged for it, until it is cleared. Tensors may
+/// outlive the pool, and may go on any thread.
 class block_pool {
  public:
   /// `source`: where blocks come from; it outlives the pool and its tensors.

@@ -84,7 +84,7 @@ void parameter_shards::take_gradients() {
   for (const auto& each : parameters_) take_gradient(*each.target);
 }
 
-/// Of a parameter that no pass has reached zeros are sent, from memory that it gets for them.
+/// A parameter that no pass has reached gets memory too, which nobody reads.
 void parameter_shards::take_gradient(const parameter& whole) {
   if (freed_.contains(&whole)) return;
   auto [first, end] = pieces_of(whole);
