@@ -214,7 +214,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
   std::exception_ptr thrown;
   actors::process::call_observer observer;
   observer.on_step = [&](const actors::job::step_progress& done) {
-    if (!std::exchange(training_noted_, true)) detail::record_training_start(self, number_);
+    note_safe_state(done.replays_from);
     rate.add(std::chrono::steady_clock::now(), done.step);
     step_event event{
         done.step * steps_of_run(), request.target_step * steps_of_run(), per_epoch, done.metrics.mean_loss(),
@@ -236,6 +236,7 @@ fit_result Trainer::fit(dataset_ptr samples) {
     callbacks_.on_recovered({report.loss.rank, report.loss.cause, report.generation, report.total_s});
   };
   auto result = self.run(request, observer);
+  note_safe_state(result.replays_from);
   // Fewer than planned if cancelled; a resumed job may be further.
   runs_ = std::min(runs_, result.steps_done);
   if (given_) given_->release_before(result.replays_from);

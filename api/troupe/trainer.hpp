@@ -270,6 +270,7 @@ class Trainer {
   /// Optimizer steps of one run of the plan, which is a step of the job.
   std::uint64_t steps_of_run() const { return static_cast<std::uint64_t>(plan_.flush_every); }
   void require_no_open_step(const char* call) const;
+  void note_safe_state(std::uint64_t replays_from);
   void warn_of_own_weights(const char* call) const;
   std::vector<held_memory> predicted_memory(const cost_profile& profile,
                                             const std::vector<compute_place>& places) const;
@@ -288,10 +289,10 @@ class Trainer {
   std::optional<std::uint64_t> resumed_step_;
   std::shared_ptr<actors::job::latest_copies> latest_;  ///< null: this process never holds all stages
   std::shared_ptr<std::atomic<bool>> warned_of_latest_ = std::make_shared<std::atomic<bool>>(false);
-  bool reads_samples_ = false;   ///< this process has a stage that takes samples or targets
-  std::uint64_t runs_ = 0;       ///< of the plan, requested so far, without cancelled ones
-  bool training_noted_ = false;  ///< restarted processes know that a step was completed
-  bool is_step_open_ = false;    ///< forward_backward was called, and optimizer_step was not yet
+  bool reads_samples_ = false;     ///< this process has a stage that takes samples or targets
+  std::uint64_t runs_ = 0;         ///< of the plan, requested so far, without cancelled ones
+  bool safe_state_noted_ = false;  ///< restarted processes know that trained state was safe
+  bool is_step_open_ = false;      ///< forward_backward was called, and optimizer_step was not yet
   // Batches that the program gave, and the numbers of their sources; null: none yet.
   std::shared_ptr<detail::given_batches> given_;
   std::shared_ptr<detail::replaceable_source> forwarded_;

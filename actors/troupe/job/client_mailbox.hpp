@@ -18,6 +18,7 @@ struct step_progress {
   std::uint64_t step = 0;  ///< steps done so far
   std::uint64_t target_step = 0;
   program::step_metrics metrics;
+  std::uint64_t replays_from = 0;  ///< as call_result::replays_from
 };
 
 /// The job has failed.

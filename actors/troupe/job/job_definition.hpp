@@ -64,7 +64,7 @@ struct job_definition {
   non_finite_policy on_non_finite = non_finite_policy::stop;
   /// Rank 0 of a job that resumes: the snapshot to resume from; none: start from the initial weights.
   std::optional<snapshot::snapshot_manifest> begin_with;
-  /// Rank 0: an earlier incarnation of this process has trained this job.
+  /// Rank 0: an earlier incarnation of this process knew that trained state of this job was safe.
   bool trained_before = false;
   lost_state_policy on_lost_state = lost_state_policy::stop;
   /// Options that the result's bits depend on. Written to every manifest; must equal a resumed snapshot's.

@@ -52,7 +52,8 @@ void call_runner::on_finished(const finished_step& step) {
   auto num_samples = is_of_data_set ? job_.job().samples_per_run : step.metrics.num_samples;
   history_.add({job_.position, posix::unix_now_ms(), step.metrics.mean_loss(), num_samples, step_time.count(),
                 step.span_s, step.busy_s, step.copy_s, step.device_busy_s});
-  options_.client->put(job::step_progress{job_.position, credits_.end(), step.metrics});
+  options_.client->put(
+      job::step_progress{job_.position, credits_.end(), step.metrics, commits_.replays_from()});
   options_.members->report(
       cluster::job_progress{options_.generation, job_.position, credits_.end(), step.metrics.mean_loss()});
   if (job_.interrupted_step != 0 && job_.position >= job_.interrupted_step) end_recovery();

@@ -135,10 +135,14 @@ std::uint64_t Trainer::optimizer_step() {
   request.target_step = ++runs_;
   is_step_open_ = false;
   auto result = self.run(request, observer_of(callbacks_, world_.shared_->running));
-  if (world_.rank() == 0 && !std::exchange(training_noted_, true))
-    detail::record_training_start(self, number_);
+  note_safe_state(result.replays_from);
   given_->release_before(result.replays_from);
   return result.steps_done;
+}
+
+void Trainer::note_safe_state(std::uint64_t replays_from) {
+  if (world_.rank() == 0 && replays_from > 0 && !std::exchange(safe_state_noted_, true))
+    detail::record_safe_state(*world_.shared_->self, number_);
 }
 
 tensor Trainer::forward(const batch& given) {

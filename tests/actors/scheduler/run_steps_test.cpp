@@ -76,6 +76,18 @@ TEST_CASE("each step is reported to the program and the agent with its metrics")
   CHECK(here.members.progress_reports[1] == cluster::job_progress{1, 2, 10, 1.5 / 64});
 }
 
+TEST_CASE("the program hears which state is safe when a step after it is done") {
+  one_scheduler here;
+  here.begin_training(10);
+  here.all_done(0);
+  here.all_held(1);
+  here.all_done(1);
+  auto events = drained(*here.client);
+  REQUIRE(events.size() == 2);
+  CHECK(std::get<actors::job::step_progress>(events[0]).replays_from == 0);
+  CHECK(std::get<actors::job::step_progress>(events[1]).replays_from == 1);
+}
+
 TEST_CASE("training ends when its last state is committed") {
   one_scheduler here({.window = 8});
   here.begin_training(2);

@@ -175,6 +175,17 @@ TEST_CASE("on GPUs, any rank may be killed, and goes on from copies of its state
   CHECK(outcome.named("recovery").size() == 1);
 }
 
+TEST_CASE("on GPUs, a loss before the first copy of the state begins the training again") {
+  job_variable late("TROUPE_EMULATED_STREAMS", "late");
+  for (int i = 0; i < 4; ++i) {
+    auto outcome = run_launched(2, with({"--schedule", "zb_h1", "--stages", "2", "--snapshot-every", "1",
+                                         "--fault", "forward@rank=0,step=1"}));
+    INFO(outcome.process.errors);
+    CHECK(outcome.weights_sha256() == expected().weights_sha256);
+    CHECK(outcome.named("recovery").size() == 1);
+  }
+}
+
 TEST_CASE("on GPUs, a copy of the state that hangs costs its process, also that of the last step") {
   auto outcome = run_launched(2, with({"--stages", "2", "--snapshot-every", "1", "--progress-timeout", "3s",
                                        "--fault", "copy_state:hang@rank=1,step=5"}));

@@ -365,7 +365,7 @@ job_options options_for_trainer(job_options options, std::uint32_t trainer) {
   return options;
 }
 
-void record_training_start(actors::process::process& self, std::uint32_t trainer) {
+void record_safe_state(actors::process::process& self, std::uint32_t trainer) {
   put(self.keys(), start_keys(trainer).trained(), "yes");
 }
 

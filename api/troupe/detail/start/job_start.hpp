@@ -31,7 +31,7 @@ struct job_start {
   bool is_first = true;  ///< false in a process that replaces a lost one
   /// Steps of the snapshot from which the job resumed, known to every process; none: from no snapshot.
   std::optional<std::uint64_t> resumed_step = {};
-  bool trained_before = false;  ///< an earlier process of this rank completed a step
+  bool trained_before = false;  ///< an earlier process of this rank knew that trained state was safe
   /// Of the folder with snapshots, if there is one: to be kept until the job ends.
   std::optional<files::folder_lock> lock = {};
 };
@@ -55,8 +55,9 @@ bool shares_folder(collective::store& keys, const std::string& marker_key, const
 /// The options for Trainer number `trainer` (from 0) of a World: each Trainer has its own snapshot folder.
 job_options options_for_trainer(job_options options, std::uint32_t trainer);
 
-/// Called by rank 0 after the first step: from then on, the loss of all processes loses work.
-void record_training_start(actors::process::process& self, std::uint32_t trainer);
+/// Called by rank 0 when the state after a step is safe for the first time: from then on, the loss of all
+/// copies loses what was promised. Before, a job begins again at its initial weights.
+void record_safe_state(actors::process::process& self, std::uint32_t trainer);
 
 /// Selects, on rank 0, the snapshot that a job with these options resumes from, and warns of what differs
 /// from the job that wrote it. Renames (sets aside) damaged snapshots newer than the selected one, and all
