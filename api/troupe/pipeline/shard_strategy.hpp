@@ -10,8 +10,8 @@ enum class shard_strategy : std::uint8_t {
   none,
   /// the optimizer's state: each replica steps some weights, and gets the others (ZeRO, stage 1)
   optimizer,
-  /// gradients too: those of weights that others step are held from the backward until their owner has read
-  /// them (ZeRO, stage 2)
+  /// gradients too: they are held from a step's first backward until the owners have read them, at the
+  /// latest in G (ZeRO, stage 2)
   grad
 };
 

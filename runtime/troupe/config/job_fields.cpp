@@ -25,7 +25,8 @@ const job_field fields[] = {
     {"replicas", &o::replicas,
      "copies of the pipeline, each with so many microbatches; the bits depend on it"},
     {"shard", &o::shard,
-     "what replicas divide among themselves: none, optimizer (its state, ZeRO 1), or grad (gradients too, "
+     "what replicas divide among themselves: none, optimizer (the optimizer's state, ZeRO 1), or grad "
+     "(gradients too, "
      "ZeRO 2); no bit depends on it"},
     {"stages", &o::stages,
      "pipeline stages; 0: one per device, two in interleaved_1f1b, zb_v and dualpipe_v"},

@@ -105,7 +105,8 @@ void running_all_reduce::give_copied(bool waits) {
 void running_all_reduce::add_up() {
   give_copied(false);
   exchange_->add_up();
-  exchange_->take_read([this](int bucket, const std::vector<tensor>& none) { take_bucket(bucket, none); });
+  exchange_->take_acknowledgements(
+      [this](int bucket, const std::vector<tensor>& none) { take_bucket(bucket, none); });
 }
 
 tensor running_all_reduce::value_of(int bucket) {

@@ -1,7 +1,6 @@
 #include "troupe/execution/replicas/block_pool.hpp"
 
 #include <catch2/catch_test_macros.hpp>
-#include <optional>
 #include <thread>
 #include <vector>
 

@@ -140,22 +140,22 @@ TEST_CASE("a replica is told when the owner of a bucket has read what it gave") 
   other.exchange->give(0, tensor::full({3}, 1));
   owner.exchange->give(0, tensor::full({3}, 2));
   all.deliver_all();
-  other.exchange->take_read(note);
+  other.exchange->take_acknowledgements(note);
   CHECK(read.empty());
   owner.exchange->add_up();
   while (!all.sent.empty()) all.deliver(0);
   CHECK(owner.sums[0] == std::vector<float>{3, 3, 3});
   CHECK_FALSE(other.exchange->is_done());  // bucket 1 is to come
-  other.exchange->take_read(note);
+  other.exchange->take_acknowledgements(note);
   CHECK(read.empty());  // go_on has taken it
   other.exchange->give(1, tensor::full({1}, 4));
   owner.exchange->give(1, tensor::full({1}, 5));
   all.deliver_all();
   other.exchange->add_up();
-  owner.exchange->take_read(note);
+  owner.exchange->take_acknowledgements(note);
   CHECK(read.empty());
   all.deliver_all();
-  owner.exchange->take_read(note);
+  owner.exchange->take_acknowledgements(note);
   CHECK(read == std::vector{1});
   CHECK(owner.exchange->is_done());
 }

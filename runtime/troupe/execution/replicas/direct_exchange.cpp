@@ -44,7 +44,7 @@ void direct_exchange::add_up() {
     if (has_gradients(bucket)) add_up_bucket(bucket);
 }
 
-void direct_exchange::take_read(const taker& take) {
+void direct_exchange::take_acknowledgements(const taker& take) {
   for (int bucket : given_)
     if (buckets_[static_cast<std::size_t>(bucket)].is_of_another(messages().replica()) && has_sums(bucket)) {
       take_sums(bucket);

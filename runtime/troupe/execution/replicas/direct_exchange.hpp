@@ -24,7 +24,7 @@ class direct_exchange final : public replica_exchange {
 
   bool can_go_on() const override;
   void add_up() override;
-  void take_read(const taker& take) override;
+  void take_acknowledgements(const taker& take) override;
   void go_on(const taker& take) override;
 
  private:

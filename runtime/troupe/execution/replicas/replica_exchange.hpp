@@ -38,7 +38,7 @@ class replica_exchange {
   /// Adds up what has come from the others, as far as this replica does that, and sends it on.
   virtual void add_up() = 0;
   /// Gives `take` the buckets of other owners that these have read.
-  virtual void take_read(const taker& /*take*/) {}
+  virtual void take_acknowledgements(const taker& /*take*/) {}
   /// All of this, and gives `take` the buckets whose sums are there. Throws std::logic_error if replicas gave
   /// different numbers of elements or dtypes.
   virtual void go_on(const taker& take) = 0;

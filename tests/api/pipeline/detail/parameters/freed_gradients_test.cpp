@@ -20,11 +20,14 @@ namespace {
 
 constexpr std::size_t large_bytes = sizeof(float) * (200 * 150 + 150 * 200);
 
+nn::Sequential two_large_weights() {
+  return nn::Sequential(nn::Linear(200, 150), nn::ReLU(), nn::Linear(150, 200), nn::ReLU(),
+                        nn::Linear(200, 3));
+}
+
 /// The program of one of two replicas, and what it holds of gradients.
 struct charged_program {
-  explicit charged_program(double clip_grad_norm = 0) {
-    nn::Sequential model(nn::Linear(200, 150), nn::ReLU(), nn::Linear(150, 200), nn::ReLU(),
-                         nn::Linear(200, 3));
+  explicit charged_program(double clip_grad_norm = 0, const nn::Sequential& model = two_large_weights()) {
     detail::module_program_options options{.optimizer = optim::Adam(), .seed = 7, .num_shards = 2};
     options.numerics.shard = shard_strategy::grad;
     options.numerics.clip_grad_norm = clip_grad_norm;
@@ -89,5 +92,29 @@ TEST_CASE(
     of.program->reduce(0, {of.program->partial_for_reduction(0)});
     of.program->apply(step);
     CHECK(of.held() == 0);
+  }
+}
+
+TEST_CASE("a weight's gradient is held until all pieces of it are read, whoever owns them") {
+  // Of as many elements as both above.
+  charged_program of(0, nn::Sequential(nn::Linear(200, 300), nn::ReLU(), nn::Linear(300, 3)));
+  compute(*of.program, 0);
+  auto sums = of.give();
+  REQUIRE(sums.size() == 4);
+  CHECK(of.is_own(2) != of.is_own(3));
+  for (int last : {2, 3}) {
+    CAPTURE(last);
+    if (last > 2) {
+      of.program->discard();
+      compute(*of.program, 0);
+      sums = of.give();
+    }
+    for (int bucket : {2, 3}) {
+      CHECK(of.held() >= large_bytes);
+      if (bucket != last) of.take(bucket, sums[static_cast<std::size_t>(bucket)]);
+    }
+    CHECK(of.held() >= large_bytes);
+    of.take(last, sums[static_cast<std::size_t>(last)]);
+    CHECK(of.held() < large_bytes / 3);
   }
 }
